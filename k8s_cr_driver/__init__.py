@@ -1,0 +1,1 @@
+"""Kubernetes infra-driver for Tacker that manages custom resources of any kind."""
