@@ -1,0 +1,150 @@
+"""Errors that carry data, and the redaction of what must not be told.
+
+An error's text is complete: it names the object, the field and the remedy, for it goes as it is into ProblemDetails that
+every user of Tacker's API can read. So no error of this module is ever built from a request's body, a token or a Secret.
+Classes differ only where a caller acts differently on them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from k8s_cr_driver.keys import Key
+
+DETAIL_LIMIT = 8 * 1024
+"""Bytes of a ProblemDetails' detail: it is stored, logged and sent to every subscriber."""
+
+
+class DriverError(Exception):
+    """Any failure that this driver explains. `status` and `title` are those of ProblemDetails (SOL013 clause 6.3)."""
+
+    status = 500
+    title = "Kubernetes operation failed"
+
+
+class Refused(DriverError):
+    """The input cannot become objects of this cluster; the same request will fail again until somebody changes it."""
+
+    status = 422
+    title = "Refused"
+
+
+class InvalidPackage(Refused):
+    """A file, a document, a parameter or a VDU of the package is wrong; nothing was sent to the cluster."""
+
+    status = 400
+    title = "Invalid VNF package"
+
+
+class InvalidRequest(Refused):
+    """additionalParams or vimConnectionInfo are wrong."""
+
+    status = 400
+    title = "Invalid request"
+
+
+class NotOurs(Refused):
+    """An object of that name exists and belongs to somebody else."""
+
+    status = 409
+    title = "Object belongs to somebody else"
+
+
+class Conflict(Refused):
+    """Another field manager owns fields that the manifest sets (server-side apply, KEP-555)."""
+
+    status = 409
+    title = "Field conflict"
+
+    def __init__(self, message: str, fields: Iterable[str] = ()) -> None:
+        super().__init__(message)
+        self.fields = tuple(fields)
+
+
+class Forbidden(Refused):
+    """RBAC or an admission plugin says no."""
+
+    status = 403
+    title = "Forbidden by the cluster"
+
+
+class ConnectionFailed(DriverError):
+    """The cluster does not answer, its certificate is not the one expected, or it does not know our credentials."""
+
+    status = 503
+    title = "Cluster cannot be reached"
+
+
+class Superseded(DriverError):
+    """Another worker took this instance over; this one has stopped writing."""
+
+    status = 409
+    title = "Another worker took over"
+
+
+class Stopped(DriverError):
+    """The operation was asked to stop."""
+
+    title = "Stopped"
+
+
+@dataclass(frozen=True)
+class Report:
+    """Why one object is not as it should be; `since` is an RFC 3339 time, `events` are Warning messages, newest first."""
+
+    key: Key
+    state: str
+    reason: str
+    message: str
+    since: str = ""
+    events: tuple[str, ...] = field(default=())
+
+    def __str__(self) -> str:
+        head = f"{self.key}: {self.state}" + (f" ({self.reason})" if self.reason else "")
+        body = f": {self.message}" if self.message else ""
+        since = f" [since {self.since}]" if self.since else ""
+        return head + body + since + "".join(f"; event: {event}" for event in self.events)
+
+
+class NotReady(DriverError):
+    """Objects did not become ready, or did not go, in time. `reports` has one entry per object, worst first."""
+
+    title = "Objects are not ready"
+
+    def __init__(self, headline: str, reports: Iterable[Report]) -> None:
+        self.headline = headline
+        self.reports = tuple(reports)
+        super().__init__("\n".join([headline, *map(str, self.reports)]))
+
+
+_SECRETS = [
+    (re.compile(r"-----BEGIN [A-Z0-9 ]+-----.*?(-----END [A-Z0-9 ]+-----|$)", re.S), "[PEM removed]"),
+    (re.compile(r"(?i)\b(bearer|basic)\s+[A-Za-z0-9._~+/=-]{8,}"), r"\1 [removed]"),
+    (re.compile(r"\beyJ[A-Za-z0-9_-]+\.[A-Za-z0-9_.-]+"), "[token removed]"),
+    (
+        re.compile(
+            r"(?i)(\"?\b(?:password|passwd|token|secret|client-key-data|client-certificate-data|"
+            r"certificate-authority-data|bearer_token|client_secret)\b\"?\s*[:=]\s*)(\"[^\"]*\"|[^\s,;}\]]+)"
+        ),
+        r"\1[removed]",
+    ),
+    (re.compile(r"[A-Za-z0-9+/]{120,}={0,2}"), "[long value removed]"),
+]
+
+
+def redact(text: str) -> str:
+    """`text` without what looks like a credential: PEM blocks, bearer tokens, JWTs, `password: ...`, long base64."""
+    for pattern, replacement in _SECRETS:
+        text = pattern.sub(replacement, text)
+    return text
+
+
+def capped(text: str, limit: int = DETAIL_LIMIT) -> str:
+    """`text` in at most `limit` bytes of UTF-8, with a word at the end about what was cut."""
+    data = text.encode()
+    if len(data) <= limit:
+        return text
+    tail = "\n... (cut; the whole report is in the conductor's log)"
+    return data[: limit - len(tail)].decode(errors="ignore") + tail

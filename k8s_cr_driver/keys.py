@@ -1,0 +1,75 @@
+"""What an object is called.
+
+An object's identity is group, kind, namespace and name; its version is only a way to look at it, so two documents that
+differ in `apiVersion`'s version alone are one object. Every layer speaks of objects by these keys.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+Object = dict[str, Any]
+"""An API object as JSON gives it: `manifest` for what was written by an author, `live` for what a server answered."""
+
+
+class Kind(NamedTuple):
+    """A kind of objects; `group` is "" for the core group."""
+
+    group: str
+    kind: str
+
+    def __str__(self) -> str:
+        """As `kubectl` and an ApplySet's `contains-group-kinds` write it: `Deployment.apps`, `ConfigMap`."""
+        return f"{self.kind}.{self.group}" if self.group else self.kind
+
+    @classmethod
+    def parse(cls, text: str) -> Kind:
+        kind, _, group = text.partition(".")
+        return cls(group, kind)
+
+
+class Key(NamedTuple):
+    """One object; `namespace` is "" for objects of the cluster."""
+
+    group: str
+    kind: str
+    namespace: str
+    name: str
+
+    @property
+    def of(self) -> Kind:
+        return Kind(self.group, self.kind)
+
+    def __str__(self) -> str:
+        """`Deployment.apps default/web`, `Namespace blue`."""
+        return f"{self.of} {self.namespace}/{self.name}" if self.namespace else f"{self.of} {self.name}"
+
+
+NAMESPACE = Kind("", "Namespace")
+CRD = Kind("apiextensions.k8s.io", "CustomResourceDefinition")
+
+
+def split(api_version: str) -> tuple[str, str]:
+    """`apps/v1` -> ("apps", "v1"); `v1` -> ("", "v1")."""
+    group, _, version = api_version.rpartition("/")
+    return group, version
+
+
+def kind_of(obj: Mapping[str, Any]) -> Kind:
+    return Kind(split(str(obj.get("apiVersion", "")))[0], str(obj.get("kind", "")))
+
+
+def key_of(obj: Mapping[str, Any]) -> Key:
+    metadata = obj.get("metadata") or {}
+    return Key(*kind_of(obj), metadata.get("namespace") or "", metadata.get("name") or "")
+
+
+def labels(obj: Mapping[str, Any]) -> dict[str, str]:
+    """The labels of an object, never None."""
+    return (obj.get("metadata") or {}).get("labels") or {}
+
+
+def annotations(obj: Mapping[str, Any]) -> dict[str, str]:
+    """The annotations of an object, never None."""
+    return (obj.get("metadata") or {}).get("annotations") or {}
