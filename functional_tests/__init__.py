@@ -1,0 +1,1 @@
+"""Tests that use a real Tacker on a real Kubernetes; the package `testbed` starts both."""

