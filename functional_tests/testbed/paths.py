@@ -4,7 +4,7 @@ import hashlib
 import os
 from pathlib import Path
 
-STATE = Path("/run/k8s-cr-driver")
+STATE = Path("/var/lib/k8s-cr-driver")
 GO_MODULES = Path(__file__).parent / "go"
 
 
