@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from k8s_cr_driver.resources.health.model import Health, State
+from k8s_cr_driver.resources.health.builtin import GROUPS, RULES
+from k8s_cr_driver.resources.health.generic import assess_custom, stored_suffices, terminating
+from k8s_cr_driver.resources.health.model import Health, State, ready
+from k8s_cr_driver.resources.health.schema import group_kind
 
 __all__ = ["Health", "State", "assess"]
 
@@ -18,6 +21,13 @@ def assess(live: dict[str, Any], crd: dict[str, Any] | None) -> Health:
 
     Never raises: a malformed object is judged as far as it can be read.
     """
-    if live.get("status"):
-        return Health(State.READY, "Stored")
-    return Health(State.WAITING, "NoStatus", "no controller has written a status yet")
+    if deletion := terminating(live):
+        return deletion
+    if stored_suffices(live, crd):
+        return ready("Stored", "no more is asked for than that it is stored")
+    group, kind = group_kind(live)
+    if rule := RULES.get((group, kind)):
+        return rule(live)
+    if crd is None and group in GROUPS:
+        return ready("Stored", "a kind without a state of its own")
+    return assess_custom(live, crd)

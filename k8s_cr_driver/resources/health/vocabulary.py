@@ -1,0 +1,133 @@
+"""What the words mean that controllers use for condition types, phases and states.
+
+The same English is used by controllers that know nothing of each other ("Ready", "AllReplicasReady", "Provisioning",
+"ConfigError"), so a word is judged by its parts. No API group or kind is known here.
+"""
+
+from __future__ import annotations
+
+import enum
+import re
+from functools import lru_cache
+
+_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+
+
+def word_set(words: str) -> frozenset[str]:
+    """The words of a text, each once."""
+    return frozenset(words.split())
+
+
+GOOD = word_set(
+    """ready available healthy succeeded success successful succeeding complete completed done finished bound deployed
+    created exists accepted synced synchronized sync insync applied installed provisioned reconciled online up green
+    enabled active running valid established connected attached issued published initialized compliant normal stable
+    ok programmed operational serving listening reachable discoverable resolved uptodate known matched"""
+)
+CLEAR = word_set("ready healthy running")
+TROUBLE = word_set(
+    """error errors err failed failure failures failing fail fatal rejected invalid degraded unhealthy crash crashed
+    crashloop red warn warning lost aborted cancelled canceled expired conflict conflicted unavailable unknown missing
+    timeout exceeded noncompliant unreachable blocked broken misconfigured denied refused dead unresponsive inactive
+    disconnected corrupted corrupt faulted offline down fallback exhausted violation evicted dangling pressure"""
+)
+HELD = word_set("paused suspended stopped hibernated hibernation halted")
+UNFINISHED = word_set(
+    """pending progress queued requested scheduled submitted new init initial not non no partial partially yellow
+    retry rerun uninitialized unset unready incomplete terminated deleted"""
+)
+NEGATIONS = word_set("not non no")
+BUSY = word_set(
+    """reconciling progressing provisioning creating updating upgrading deleting terminating rolling scaling remediating
+    pending installing initializing starting stopping restarting restoring migrating resizing rebalancing deploying
+    processing waiting issuing unpacking draining disrupting configuring joining recovering rollout"""
+)
+# "RollingOut", "ScalingUp" and "ScalingDown" carry their verb in front
+DIRECTIONS = word_set("out up down in")
+# Said of the object as a whole, where "InfrastructureReady" is said of a part
+SUMMARIES = word_set("ready available healthy succeeded complete completed established")
+# Said of the object as a whole, but of one side of it
+ASPECTS = word_set("programmed synced accepted reconciled applied compliant valid issued")
+# Passed on the way; True is no sign that the end is reached
+STAGES = word_set(
+    """launched registered scheduled initialized admitted created adopted started bootstrapped approved requested
+    validated"""
+)
+# Facts about an object that is well either way
+FACTS = word_set("limited managed allowed deprecated required restricted requested ignored warning running")
+
+
+class Meaning(enum.Enum):
+    """What it means that a condition type is True."""
+
+    FINAL_FAILURE = enum.auto()
+    TROUBLE = enum.auto()
+    HELD = enum.auto()
+    BUSY = enum.auto()
+    WHOLE_IS_WELL = enum.auto()
+    SIDE_IS_WELL = enum.auto()
+    PART_IS_WELL = enum.auto()
+    STAGE = enum.auto()
+    FACT = enum.auto()
+
+
+class Word(enum.Enum):
+    """What a phase or state says."""
+
+    FAILED = enum.auto()
+    TROUBLE = enum.auto()
+    UNFINISHED = enum.auto()
+    HELD = enum.auto()
+    GOOD = enum.auto()
+    UNKNOWN = enum.auto()
+
+
+def parts(word: str) -> list[str]:
+    """The parts of a CamelCase, snake_case or spoken word, in lower case, without a `domain/` in front."""
+    return [part.lower() for part in _PART.findall(word.rsplit("/", 1)[-1][:200])]
+
+
+@lru_cache(maxsize=1024)
+def meaning_of_type(condition_type: str) -> Meaning:
+    """What it means that a condition of this type is True."""
+    words = parts(condition_type)
+    if not words:
+        return Meaning.FACT
+    last = words[-1]
+    if words in (["stalled"], ["failed"]) or last == "terminal":
+        return Meaning.FINAL_FAILURE
+    if words[0] in NEGATIONS and len(words) > 1:
+        return Meaning.PART_IS_WELL if last.rstrip("s") in TROUBLE else Meaning.TROUBLE
+    if last in HELD:
+        return Meaning.HELD
+    if last in BUSY or (last in DIRECTIONS and len(words) > 1 and words[-2] in BUSY):
+        return Meaning.BUSY
+    if words == [last] and last in SUMMARIES:
+        return Meaning.WHOLE_IS_WELL
+    if words == [last] and last in ASPECTS:
+        return Meaning.SIDE_IS_WELL
+    if words == [last] and last in STAGES:
+        return Meaning.STAGE
+    if last in FACTS:
+        return Meaning.FACT
+    if last in TROUBLE:
+        return Meaning.TROUBLE
+    well = any(word in GOOD or word.endswith("ed") for word in (words[0], last))
+    return Meaning.PART_IS_WELL if well else Meaning.FACT
+
+
+@lru_cache(maxsize=1024)
+def meaning_of_word(word: str) -> Word:
+    """What a phase or state says; the worst of its parts counts ("DeployedNotReady" is unfinished)."""
+    words = parts(word)
+    if words == ["failed"]:
+        return Word.FAILED
+    if any(part in TROUBLE for part in words):
+        return Word.TROUBLE
+    if any(part in UNFINISHED or part in BUSY or (part.endswith("ing") and part not in GOOD) for part in words):
+        return Word.UNFINISHED
+    if any(part in HELD for part in words):
+        return Word.HELD
+    # "Another tenant already exists" is a sentence, where one good word says little
+    good = GOOD if len(words) <= 3 else CLEAR
+    return Word.GOOD if any(part in good for part in words) else Word.UNKNOWN

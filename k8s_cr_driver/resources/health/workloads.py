@@ -1,0 +1,158 @@
+"""Health rules of the built-in kinds that run containers.
+
+A rollout is done when every replica runs the latest template and is available. What the kubelet and the controllers
+try again for ever (an image pull, a crash loop, a rollout past its progress deadline) is waiting, with the
+container's own reason: the deadline of the operation decides, as a passing error is none.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from k8s_cr_driver.resources.health.conditions import explain, status_of
+from k8s_cr_driver.resources.health.fields import dig, integer, mappings, text
+from k8s_cr_driver.resources.health.freshness import behind
+from k8s_cr_driver.resources.health.model import Health, failed, ready, suspended, waiting
+
+NOT_SEEN = waiting("NoStatus", "its controller has not looked at it yet")
+
+
+def _conditions(live: dict[str, Any], status: str, *names: str) -> list[dict[str, Any]]:
+    found = mappings(dig(live, "status", "conditions"))
+    return [c for c in found if c.get("type") in names and status_of(c) == status]
+
+
+def _count(live: dict[str, Any], field: str) -> int:
+    return integer(dig(live, "status", field)) or 0
+
+
+def _wanted(live: dict[str, Any]) -> int:
+    wanted = integer(dig(live, "spec", "replicas"))
+    return 1 if wanted is None else wanted
+
+
+def _observed(live: dict[str, Any]) -> Health | None:
+    if integer(dig(live, "status", "observedGeneration")) is None:
+        return NOT_SEEN
+    return behind(live)
+
+
+def _short(wanted: int, **counts: int) -> Health | None:
+    """WAITING if one of the counts has not reached the wanted number."""
+    short = [f"{have} of {wanted} replicas are {name}" for name, have in counts.items() if have < wanted]
+    return waiting("ReplicasNotReady", "; ".join(short)) if short else None
+
+
+def _because(health: Health, causes: list[dict[str, Any]]) -> Health:
+    """The same state with the cause that a condition names in front."""
+    if not causes:
+        return health
+    reason, message = explain(causes)
+    return Health(health.state, reason, f"{message}; {health.message}")
+
+
+def deployment(live: dict[str, Any]) -> Health:
+    """A Deployment is ready when all replicas are up to date and available and no old one is left."""
+    if dig(live, "spec", "paused") is True:
+        return suspended("Paused", "spec.paused is true: no rollout is made")
+    if unseen := _observed(live):
+        return unseen
+    wanted, updated = _wanted(live), _count(live, "updatedReplicas")
+    unfinished = _short(wanted, updated=updated, available=_count(live, "availableReplicas"))
+    if not unfinished and (old := _count(live, "replicas") - updated) > 0:
+        unfinished = waiting("OldReplicas", f"{old} replicas of an older template are still there")
+    if unfinished:
+        causes = _conditions(live, "true", "ReplicaFailure") + _conditions(live, "false", "Progressing")
+        return _because(unfinished, causes)
+    return ready("Available", f"{wanted} of {wanted} replicas are available")
+
+
+def replica_set(live: dict[str, Any]) -> Health:
+    """A ReplicaSet or ReplicationController is ready when all replicas are available."""
+    if unseen := _observed(live):
+        return unseen
+    wanted = _wanted(live)
+    if unfinished := _short(wanted, available=_count(live, "availableReplicas")):
+        return _because(unfinished, _conditions(live, "true", "ReplicaFailure"))
+    return ready("Available", f"{wanted} of {wanted} replicas are available")
+
+
+def stateful_set(live: dict[str, Any]) -> Health:
+    """A StatefulSet is ready when all replicas are available and those above the partition run the latest revision."""
+    if unseen := _observed(live):
+        return unseen
+    wanted = _wanted(live)
+    counts = {"available": _count(live, "availableReplicas"), "ready": _count(live, "readyReplicas")}
+    if unfinished := _short(wanted, **counts):
+        return unfinished
+    if dig(live, "spec", "updateStrategy", "type") != "OnDelete":
+        partition = integer(dig(live, "spec", "updateStrategy", "rollingUpdate", "partition")) or 0
+        revisions = (dig(live, "status", "currentRevision"), dig(live, "status", "updateRevision"))
+        if revisions[0] != revisions[1] and (behind_ := _short(wanted - partition, updated=_count(live, "updatedReplicas"))):
+            return behind_
+    return ready("Available", f"{wanted} of {wanted} replicas are available")
+
+
+def daemon_set(live: dict[str, Any]) -> Health:
+    """A DaemonSet is ready when every node that should run it has an available Pod of the latest template."""
+    if unseen := _observed(live):
+        return unseen
+    wanted = _count(live, "desiredNumberScheduled")
+    counts = {"available": _count(live, "numberAvailable")}
+    if dig(live, "spec", "updateStrategy", "type") != "OnDelete":
+        counts["updated"] = _count(live, "updatedNumberScheduled")
+    return _short(wanted, **counts) or ready("Available", f"available on {wanted} nodes")
+
+
+def job(live: dict[str, Any]) -> Health:
+    """A Job is ready when complete; its Failed condition is final."""
+    if final := _conditions(live, "true", "Failed"):
+        return failed(*explain(final))
+    if _conditions(live, "true", "Complete"):
+        return ready("Complete")
+    if dig(live, "spec", "suspend") is True:
+        return suspended("Suspended", "spec.suspend is true")
+    if not live.get("status"):
+        return NOT_SEEN
+    counts = ", ".join(f"{_count(live, field)} {field}" for field in ("active", "succeeded", "failed"))
+    return _because(waiting("Running", f"Pods: {counts}"), _conditions(live, "true", "FailureTarget"))
+
+
+def cron_job(live: dict[str, Any]) -> Health:
+    """A CronJob is ready when stored: what its Jobs do later is not a matter of its own readiness."""
+    if dig(live, "spec", "suspend") is True:
+        return suspended("Suspended", "spec.suspend is true")
+    return ready("Stored")
+
+
+def pod(live: dict[str, Any]) -> Health:
+    """A Pod is ready when its Ready condition is True or it has succeeded; the phase Failed is final."""
+    phase = text(dig(live, "status", "phase"))
+    if phase == "Succeeded":
+        return ready("Succeeded")
+    if phase == "Failed":
+        reason, message = _container_trouble(live) or ("", "")
+        said = (text(dig(live, "status", "reason")), text(dig(live, "status", "message")))
+        return failed(said[0] or reason or "Failed", said[1] or message)
+    if _conditions(live, "true", "Ready"):
+        return ready("Ready")
+    if trouble := _container_trouble(live):
+        return waiting(*trouble)
+    unmet = _conditions(live, "false", "PodScheduled", "Initialized", "ContainersReady", "Ready")
+    return waiting(*explain(unmet)) if unmet else waiting(phase or "NoStatus", "no condition is known yet")
+
+
+def _container_trouble(live: dict[str, Any]) -> tuple[str, str] | None:
+    """Reason and message of the first container that waits for something other than its turn, or has failed."""
+    for field in ("initContainerStatuses", "containerStatuses"):
+        for container in mappings(dig(live, "status", field)):
+            waits = dig(container, "state", "waiting")
+            ended = dig(container, "state", "terminated") or dig(container, "lastState", "terminated")
+            reason = text(dig(waits, "reason"))
+            told = [text(dig(waits, "message"))]
+            if integer(dig(ended, "exitCode")):
+                told.append(f"last exit code {dig(ended, 'exitCode')} {text(dig(ended, 'reason'))}".rstrip())
+                reason = reason or text(dig(ended, "reason"))
+            if reason and reason not in ("ContainerCreating", "PodInitializing"):
+                return reason, f"container {container.get('name')}: {reason}: " + "; ".join(filter(None, told))
+    return None
