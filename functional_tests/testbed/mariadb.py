@@ -1,0 +1,46 @@
+"""A MariaDB of the bed's own: Debian's program on data, config and socket in the state folder.
+
+It has no TCP port and no password: the socket lies in a folder that only root can enter.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import pymysql
+
+from . import config
+from .commands import run
+from .ledger import Ledger
+
+
+@dataclass(frozen=True)
+class Server:
+    """A running MariaDB."""
+
+    socket: Path
+
+    def create(self, name: str) -> str:
+        """Make an empty data base; its SQLAlchemy URL."""
+        with self._connect() as connection, connection.cursor() as cursor:
+            cursor.execute(f"CREATE DATABASE `{name}` CHARACTER SET utf8mb3")
+        return f"mysql+pymysql://root@localhost/{name}?charset=utf8&unix_socket={self.socket}"
+
+    def answers(self) -> bool:
+        try:
+            self._connect().close()
+        except pymysql.err.OperationalError:
+            return False
+        return True
+
+    def _connect(self) -> pymysql.Connection:
+        return pymysql.connect(user="root", unix_socket=str(self.socket))
+
+
+def start(ledger: Ledger) -> Server:
+    folder = ledger.folder(ledger.home / "mariadb", 0o700)
+    options = f"--defaults-file={ledger.file(folder / 'mariadb.cnf', config.render('mariadb.cnf', folder=folder))}"
+    run(["mariadb-install-db", options, "--auth-root-authentication-method=normal", "--skip-test-db"])
+    server = Server(folder / "mariadb.sock")
+    process = ledger.spawn("mariadb", ["mariadbd", options])
+    process.wait_until(server.answers, 60, "MariaDB to answer on its socket")
+    return server

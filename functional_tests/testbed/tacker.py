@@ -1,0 +1,141 @@
+"""A real Tacker: API server and two conductors, with the services that they need, set up as operators do.
+
+The conductors run on one host under two host names. Each is started, killed and started again by itself, also by a
+program that has not started the bed: everything that this takes lies in the state folder.
+"""
+
+import os
+import signal
+import sysconfig
+from concurrent.futures import ThreadPoolExecutor
+from configparser import ConfigParser
+from pathlib import Path
+
+import requests
+
+from . import config, keystone, mariadb, processes, rabbitmq
+from .commands import run
+from .ledger import Ledger, Process
+from .progress import step
+
+OWN_DRIVER = "kubernetes_cr"
+TACKERS_DRIVER = "kubernetes"
+CONDUCTORS = ("conductor-1", "conductor-2")
+
+_SCRIPTS = Path(sysconfig.get_path("scripts"))
+_PASTE = Path(sysconfig.get_path("data"), "etc", "tacker", "api-paste.ini")
+
+
+def up(ledger: Ledger, driver: str = OWN_DRIVER) -> dict[str, str]:
+    """Start everything; the environment of a shell in which `openstack vnflcm ...` works.
+
+    `driver` is the entry point that takes the place of Tacker's own Kubernetes driver, or TACKERS_DRIVER itself.
+    """
+    with ThreadPoolExecutor() as pool:
+        broker_starts = pool.submit(_start_broker, ledger)
+        with step("Starting MariaDB"):
+            database = mariadb.start(ledger)
+        schema_made = pool.submit(_make_schema, database)
+        with step("Starting Keystone"):
+            identity = keystone.start(ledger, database)
+        endpoint = _configure(ledger, driver, broker_starts.result(), schema_made.result(), identity)
+    with step("Starting Tacker with two conductors"):
+        conductors = [Conductor(ledger, name) for name in CONDUCTORS]
+        for conductor in conductors:
+            conductor.launch()
+        _start_server(ledger, endpoint)
+        for conductor in conductors:
+            conductor.wait()
+    return identity.environment() | {"OS_TACKER_API_VERSION": "2"}
+
+
+class Conductor:
+    """One of the running bed's conductors, by name (see CONDUCTORS)."""
+
+    def __init__(self, ledger: Ledger, name: str) -> None:
+        self.name = name
+        self._ledger = ledger
+
+    def start(self) -> None:
+        """Start it, and wait until it takes operations."""
+        self.launch()
+        self.wait()
+
+    def launch(self) -> None:
+        """Start it, and do not wait."""
+        environment = os.environ | {"OS_DEFAULT__HOST": self.name}
+        command = [_SCRIPTS / "tacker-conductor", "--config-file", _config_file(self._ledger)]
+        self._ledger.spawn(self.name, command, env=environment)
+
+    def wait(self) -> None:
+        """Until it listens for LCM operations of API v2, the last thing that it does when it starts."""
+        self._process.wait_until(self._listens, 60, f"{self.name} to take operations")
+
+    def kill(self) -> None:
+        """End it and its worker with SIGKILL, in the middle of whatever they do; no operation reaches it then."""
+        token = f"{self._ledger.token}/{self.name}"
+        processes.stop(lambda: processes.with_token(token), signal.SIGKILL)
+        if not processes.until(lambda: not self._listens(), 10):
+            raise TimeoutError(f"RabbitMQ still takes {self.name} for alive 10 s after its end")
+
+    @property
+    def log(self) -> Path:
+        """Its log since the bed is up, over all its starts."""
+        return self._process.log
+
+    @property
+    def _process(self) -> Process:
+        return self._ledger.process(self.name)
+
+    def _listens(self) -> bool:
+        settings = ConfigParser(interpolation=None)
+        settings.read(_config_file(self._ledger))
+        broker = rabbitmq.Broker(settings["DEFAULT"]["transport_url"])
+        return broker.consumers(f"TACKER_CONDUCTOR_V2.{self.name}") > 0
+
+
+def _config_file(ledger: Ledger) -> Path:
+    return ledger.home / "tacker" / "tacker.conf"
+
+
+def _start_broker(ledger: Ledger) -> rabbitmq.Broker:
+    with step("Starting RabbitMQ"):
+        return rabbitmq.start(ledger)
+
+
+def _make_schema(database: mariadb.Server) -> str:
+    """Tacker's tables; the URL of their data base."""
+    url = database.create("tacker")
+    with step("Making Tacker's tables"):
+        run([_SCRIPTS / "tacker-db-manage", "upgrade", "head"], env=os.environ | {"OS_DATABASE__CONNECTION": url})
+    return url
+
+
+def _configure(
+    ledger: Ledger, driver: str, broker: rabbitmq.Broker, database: str, identity: keystone.Identity
+) -> str:
+    """Write tacker.conf, and enter Tacker into the catalog; the URL of Tacker's API."""
+    folder = ledger.folder(ledger.home / "tacker", 0o700)
+    for name in ("csar-files", "vnf-packages", "vim-keys"):
+        ledger.folder(folder / name, 0o700)
+    [port] = config.free_ports(1)
+    endpoint = f"http://127.0.0.1:{port}"
+    service = identity.add_service("tacker", "nfv-orchestration", endpoint)
+    text = config.render(
+        "tacker.conf", folder=folder, port=port, endpoint=endpoint, paste=_PASTE, driver=driver,
+        broker=broker.url, database=database, keystone=identity.url,
+        username=service.username, password=service.password, project=service.project,
+    )  # fmt: skip
+    ledger.file(_config_file(ledger), text)
+    return endpoint
+
+
+def _start_server(ledger: Ledger, endpoint: str) -> None:
+    def answers() -> bool:
+        try:
+            return requests.get(endpoint, timeout=5).ok
+        except requests.RequestException:
+            return False
+
+    process = ledger.spawn("tacker-server", [_SCRIPTS / "tacker-server", "--config-file", _config_file(ledger)])
+    process.wait_until(answers, 60, "Tacker's API to answer")
