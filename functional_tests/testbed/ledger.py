@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from . import processes
+from . import commands, processes
 
 T = TypeVar("T")
 Entry = dict[str, Any]
@@ -48,6 +48,11 @@ class Process:
         if answer is None:
             raise TimeoutError(f"{self.name}: not so after {timeout:g} s: {what}\n{self._tail()}")
         return answer  # type: ignore[return-value]
+
+    def wait_until_ended(self, timeout: float) -> None:
+        """Raises TimeoutError with the end of the log if the process still runs after `timeout` seconds."""
+        if not processes.until(lambda: not self.is_running(), timeout):
+            raise TimeoutError(f"{self.name} has not ended after {timeout:g} s\n{self._tail()}")
 
     def stop(self, stop_signal: int = signal.SIGTERM) -> None:
         """Stop this process alone, with SIGKILL after 20 s."""
@@ -138,24 +143,30 @@ class Ledger:
     def mount(self, source: str | Path, target: str | Path, kind: str, options: str = "") -> None:
         """Mount a file system of type `kind` on an existing folder that is no mount point yet."""
         self._record_new("mount", _is_mounted(str(target)), path=str(target))
-        _run("mount", "-t", kind, *(["-o", options] if options else []), str(source), str(target))
+        commands.run(["mount", "-t", kind, *(["-o", options] if options else []), source, target])
 
     def netns(self, name: str) -> Path:
         """Make a named network namespace."""
         path = Path("/run/netns", name)
         self._record_new("netns", path.exists(), name=name)
-        _run("ip", "netns", "add", name)
+        commands.run(["ip", "netns", "add", name])
         return path
 
     def link(self, name: str, *arguments: str) -> None:
         """`ip link add NAME ARGUMENTS`, such as `type bridge`."""
         self._record_new("link", _has_link(name), name=name)
-        _run("ip", "link", "add", name, *arguments)
+        commands.run(["ip", "link", "add", name, *arguments])
+
+    def cgroup(self, path: Path) -> Path:
+        """Make a control group; undone with the processes that are in it and the groups below it."""
+        self._record_new("cgroup", path.exists(), path=str(path))
+        path.mkdir()
+        return path
 
     def loop(self, file: Path) -> Path:
         """A loop device on a file of the bed's own."""
         self._record("loop", file=str(file))
-        return Path(_run("losetup", "--find", "--show", str(file)))
+        return Path(commands.run(["losetup", "--find", "--show", file]).strip())
 
     # --- how it is undone -------------------------------------------------------------------------------------------
 
@@ -211,22 +222,31 @@ def _undo_file(entry: Entry) -> None:
 
 def _undo_mount(entry: Entry) -> None:
     while _is_mounted(entry["path"]):
-        _run("umount", entry["path"])
+        commands.run(["umount", entry["path"]])
 
 
 def _undo_netns(entry: Entry) -> None:
     if Path("/run/netns", entry["name"]).exists():
-        _run("ip", "netns", "delete", entry["name"])
+        commands.run(["ip", "netns", "delete", entry["name"]])
 
 
 def _undo_link(entry: Entry) -> None:
     if _has_link(entry["name"]):
-        _run("ip", "link", "delete", entry["name"])
+        commands.run(["ip", "link", "delete", entry["name"]])
+
+
+def _undo_cgroup(entry: Entry) -> None:
+    path = Path(entry["path"])
+    processes.stop(lambda: processes.in_cgroup(path), signal.SIGKILL)
+    for folder in sorted((below for below in path.rglob("*") if below.is_dir()), reverse=True):
+        folder.rmdir()
+    if path.exists():
+        path.rmdir()
 
 
 def _undo_loop(entry: Entry) -> None:
-    for line in _run("losetup", "--associated", entry["file"]).splitlines():
-        _run("losetup", "--detach", line.partition(":")[0])
+    for line in commands.run(["losetup", "--associated", entry["file"]]).splitlines():
+        commands.run(["losetup", "--detach", line.partition(":")[0]])
 
 
 def _nothing(entry: Entry) -> None:
@@ -241,6 +261,7 @@ _UNDO: dict[str, Callable[[Entry], None]] = {
     "mount": _undo_mount,
     "netns": _undo_netns,
     "link": _undo_link,
+    "cgroup": _undo_cgroup,
     "loop": _undo_loop,
 }
 
@@ -265,10 +286,3 @@ def _mount_points() -> list[str]:
 
 def _has_link(name: str) -> bool:
     return Path("/sys/class/net", name).exists()
-
-
-def _run(*argv: str) -> str:
-    done = subprocess.run(argv, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise RuntimeError(f"{' '.join(argv)}: {done.stderr.strip() or done.returncode}")
-    return done.stdout.strip()

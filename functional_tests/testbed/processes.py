@@ -59,6 +59,18 @@ def with_token(token: str) -> set[Identity]:
     return found
 
 
+def in_cgroup(group: Path) -> set[Identity]:
+    """Every running process in this control group or one below it."""
+    found = set()
+    for file in group.rglob("cgroup.procs"):
+        try:
+            pids = file.read_text().split()
+        except FileNotFoundError:  # a group that went away meanwhile
+            continue
+        found |= {process for process in map(identify, map(int, pids)) if process}
+    return found
+
+
 def stop(find: Callable[[], Iterable[Identity]], first: int, patience: float = 20) -> None:
     """Send `first` to what `find` finds, wait, then send SIGKILL until it finds nothing more.
 

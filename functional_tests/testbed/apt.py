@@ -1,0 +1,55 @@
+"""Debian packages that the bed needs on this host: the missing ones are installed, and none of their services started."""
+
+import os
+import subprocess
+from collections.abc import Iterable
+from pathlib import Path
+
+from .ledger import Ledger
+from .progress import step
+
+# Asked by every package's scripts before they start a service; 101 forbids it.
+POLICY = Path("/usr/sbin/policy-rc.d")
+
+
+def install(ledger: Ledger, packages: Iterable[str]) -> None:
+    """Install what is missing. The packages stay when the bed is taken down."""
+    wanted = missing(packages)
+    if not wanted:
+        return
+    if not POLICY.exists():
+        ledger.file(POLICY, "#!/bin/sh\nexit 101\n", mode=0o755)
+        try:
+            _install(ledger, wanted)
+        finally:
+            POLICY.unlink()
+    else:
+        _install(ledger, wanted)
+
+
+def missing(packages: Iterable[str]) -> list[str]:
+    """Those of the packages that are not installed."""
+    form = "${binary:Package} ${db:Status-Status}\\n"
+    listing = subprocess.run(["dpkg-query", "--show", f"--showformat={form}"], capture_output=True, text=True, check=True)
+    installed = {line.split()[0].partition(":")[0] for line in listing.stdout.splitlines() if line.endswith(" installed")}
+    return [package for package in packages if package not in installed]
+
+
+def _install(ledger: Ledger, packages: list[str]) -> None:
+    log = ledger.home / "apt.log"
+    with step(f"Installing {', '.join(packages)}"), log.open("ab") as output:
+        for arguments in (["update"], ["install", "--yes", "--no-install-recommends", *packages]):
+            environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+            # A session of its own: Ctrl-C must not leave dpkg half-way; it is heeded when apt-get has ended.
+            child = subprocess.Popen(
+                ["apt-get", "-o", "DPkg::Lock::Timeout=300", *arguments],
+                env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, start_new_session=True,
+            )  # fmt: skip
+            try:
+                child.wait()
+            except KeyboardInterrupt:
+                child.wait()
+                raise
+            if child.returncode:
+                tail = "\n".join(log.read_text(errors="replace").splitlines()[-20:])
+                raise RuntimeError(f"apt-get {' '.join(arguments)} ended with {child.returncode}:\n{tail}")

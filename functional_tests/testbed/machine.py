@@ -1,0 +1,135 @@
+"""A machine of the bed: a Debian root folder with an overlay, booted by systemd-nspawn in a network namespace of its own.
+
+It knows nothing of what it is used for. What is written into it before or after it boots goes to the overlay, and is
+gone with the bed.
+"""
+
+import shutil
+import signal
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from . import cgroups, commands, network, rootfs
+from .ledger import Ledger, Process
+
+# systemd's own signal for an orderly power-off.
+POWER_OFF = signal.SIGRTMIN + 4
+
+
+class Machine:
+    """One machine. `Machine.create` makes a new one, `boot` starts it.
+
+    `root` is the machine's file system as the host sees it (without /run, /tmp and /dev, which are mounts inside).
+    """
+
+    def __init__(self, ledger: Ledger, name: str, address: str) -> None:
+        self.name, self.address = name, address
+        self.home = ledger.home / "machines" / name
+        self.root = self.home / "root"
+        self._ledger = ledger
+
+    @classmethod
+    def create(cls, ledger: Ledger, name: str, address: str) -> "Machine":
+        """A new machine that is not booted. `address` is one of `network.NETWORK`; the bridge must be there."""
+        machine = cls(ledger, name, address)
+        machine.home.mkdir(parents=True)
+        folders = {part: machine.home / part for part in ("root", "upper", "work", "volumes")}
+        for folder in folders.values():
+            folder.mkdir()
+        options = f"lowerdir={rootfs.root_folder()},upperdir={folders['upper']},workdir={folders['work']}"
+        ledger.mount("overlay", machine.root, "overlay", options)
+        machine.write("/etc/hostname", f"{name}\n")
+        machine.write("/etc/hosts", f"127.0.0.1 localhost\n{address} {name}\n")
+        network.namespace(ledger, name, address)
+        return machine
+
+    def write(self, path: str, text: str, mode: int = 0o644) -> None:
+        """Write a file in the machine, and the folders above it."""
+        target = self._inside(path)
+        target.write_text(text)
+        target.chmod(mode)
+
+    def copy(self, source: Path, path: str) -> None:
+        """Copy a file of the host into the machine, with its mode."""
+        shutil.copy(source, self._inside(path))
+
+    def read(self, path: str) -> str:
+        """The text of a file in the machine."""
+        return (self.root / path.lstrip("/")).read_text()
+
+    def boot(
+        self,
+        *,
+        read_only: Mapping[Path, str] | None = None,
+        volumes: Sequence[str] = (),
+        disks: Mapping[Path, str] | None = None,
+    ) -> None:
+        """Boot, and wait until systemd is up.
+
+        read_only: folders or files of the host -> where the machine sees them.
+        volumes: folders of the machine on the host's own file system instead of the overlay.
+        disks: block devices of the host -> their names in the machine, such as /dev/vdb.
+        """
+        binds = [f"--bind-ro={source}:{target}" for source, target in (read_only or {}).items()]
+        binds += [f"--bind={source}:{target}" for source, target in (disks or {}).items()]
+        for volume in volumes:
+            folder = self.home / "volumes" / volume.strip("/").replace("/", "-")
+            folder.mkdir(exist_ok=True)
+            binds.append(f"--bind={folder}:{volume}")
+        argv = [
+            "systemd-nspawn", "--quiet", "--register=no", "--keep-unit", "--boot", f"--directory={self.root}",
+            f"--network-namespace-path=/run/netns/k8scr-{self.name}", "--capability=all", "--bind=/dev/kmsg",
+            f"--hostname={self.name}", f"--machine={self.name}", "--console=pipe", "--resolv-conf=off",
+            "--timezone=off", "--link-journal=no", *binds,
+        ]  # fmt: skip
+        groups = cgroups.create(self._ledger, self.name)
+        joining = "".join(f"echo $$ > {group}; " for group in groups)
+        # /proc/sys and /sys writable as on a machine; no system call is refused.
+        variables = "SYSTEMD_NSPAWN_API_VFS_WRITABLE=yes SYSTEMD_SECCOMP=0"
+        # Killed rather than shut down when the bed goes: nothing of it is to be kept.
+        process = self._ledger.spawn(
+            f"machine-{self.name}",
+            ["sh", "-c", f'{joining}{variables} exec "$@"', "sh", *argv],
+            stop_signal=signal.SIGKILL,
+        )
+        process.wait_until(self._is_up, 60, "systemd is up")
+
+    def run(self, *argv: str | Path) -> str:
+        """Run a command in the machine; its stdout. RuntimeError with the end of its stderr when it fails."""
+        leader = self._leader()
+        if leader is None:
+            raise RuntimeError(f"the machine {self.name} is not running")
+        return commands.run(["nsenter", f"--target={leader}", "--all", "--", *argv])
+
+    def shut_down(self) -> None:
+        """Shut down in order, as a power button does; TimeoutError after 120 s."""
+        process = self._process()
+        leader = self._leader()
+        if leader is not None:
+            commands.run(["kill", f"-{POWER_OFF}", str(leader)])
+        process.wait_until_ended(120)
+
+    def _process(self) -> Process:
+        return self._ledger.process(f"machine-{self.name}")
+
+    def _leader(self) -> int | None:
+        """The pid, on the host, of the machine's pid 1."""
+        pid = self._process().pid
+        for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
+            status = Path(f"/proc/{child}/status").read_text()
+            if any(line.startswith("NSpid:") and line.split()[2:] == ["1"] for line in status.splitlines()):
+                return int(child)
+        return None
+
+    def _is_up(self) -> bool:
+        if self._leader() is None:
+            return False
+        try:
+            return self.run("systemctl", "is-system-running", "--wait").strip() == "running"
+        except RuntimeError as error:
+            return "degraded" in str(error)
+
+    def _inside(self, path: str) -> Path:
+        target = self.root / path.lstrip("/")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        return target

@@ -1,0 +1,33 @@
+"""One bridge that the host and all machines are on; each machine has a network namespace of its own."""
+
+import ipaddress
+from pathlib import Path
+
+from . import commands
+from .ledger import Ledger
+
+BRIDGE = "k8scr0"
+# Set aside by RFC 2544 for tests between devices, so that hardly any host has a route for it.
+NETWORK = ipaddress.ip_network("198.18.213.0/24")
+HOST = NETWORK[1]
+
+
+def bridge(ledger: Ledger) -> None:
+    """Make the bridge, with the host at address `HOST` of it."""
+    ledger.link(BRIDGE, "type", "bridge")
+    commands.run(["ip", "address", "add", f"{HOST}/{NETWORK.prefixlen}", "dev", BRIDGE])
+    commands.run(["ip", "link", "set", BRIDGE, "up"])
+
+
+def namespace(ledger: Ledger, name: str, address: str) -> Path:
+    """A network namespace whose eth0 has `address` on the bridge."""
+    path = ledger.netns(f"k8scr-{name}")
+    outer = f"k8scr-{name}"[:15]
+    ledger.link(outer, "type", "veth", "peer", "name", "eth0", "netns", path.name)
+    commands.run(["ip", "link", "set", outer, "master", BRIDGE, "up"])
+    inside = ["ip", "-netns", path.name]
+    commands.run([*inside, "address", "add", f"{address}/{NETWORK.prefixlen}", "dev", "eth0"])
+    commands.run([*inside, "link", "set", "lo", "up"])
+    commands.run([*inside, "link", "set", "eth0", "up"])
+    commands.run([*inside, "route", "add", "default", "via", str(HOST)])
+    return path

@@ -1,0 +1,53 @@
+"""The Debian root folder that every machine of the bed boots from, made once and cached by the hash of its recipe."""
+
+import fcntl
+import os
+import shutil
+from pathlib import Path
+
+from . import commands, paths
+from .progress import step
+
+SUITE = "bookworm"
+# What a node, an NFS server or a load balancer needs of Debian; runc is Debian's because one built without libseccomp
+# cannot start pods.
+PACKAGES = (
+    "systemd", "systemd-sysv", "dbus", "openssh-server", "sudo", "procps", "kmod", "util-linux", "mount", "e2fsprogs",
+    "iproute2", "iptables", "nftables", "ebtables", "ethtool", "conntrack", "socat", "runc", "ca-certificates", "curl",
+    "jq",
+)  # fmt: skip
+# Nobody logs in at a console, nothing is updated, and a resolver that cannot be reached costs 10 s a look-up.
+MASKED = (
+    "console-getty.service", "getty.target", "systemd-logind.service", "apt-daily.timer", "apt-daily-upgrade.timer",
+    "dpkg-db-backup.timer", "e2scrub_all.timer", "e2scrub_reap.service", "fstrim.timer", "systemd-timesyncd.service",
+    "systemd-udevd.service", "systemd-tmpfiles-clean.timer", "systemd-update-utmp.service", "sys-kernel-debug.mount",
+    "sys-kernel-tracing.mount", "dev-hugepages.mount", "nftables.service", "netfilter-persistent.service",
+)  # fmt: skip
+
+
+def root_folder() -> Path:
+    """The read-only root folder, made first if need be. Machines put an overlay on it."""
+    target = paths.cache() / "rootfs" / f"{SUITE}-{paths.digest(*map(str.encode, (SUITE, *PACKAGES, *MASKED)))}"
+    target.parent.mkdir(exist_ok=True)
+    with (target.parent / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not target.is_dir():
+            unfinished = target.with_name("unfinished")
+            shutil.rmtree(unfinished, ignore_errors=True)
+            with step("Making the machines' Debian root folder"):
+                _make(unfinished)
+            unfinished.rename(target)
+    return target
+
+
+def _make(folder: Path) -> None:
+    commands.run(
+        ["mmdebstrap", "--variant=minbase", "--mode=root", "--format=directory", f"--include={','.join(PACKAGES)}", SUITE, folder],
+        env=os.environ | {"DEBIAN_FRONTEND": "noninteractive"},
+    )
+    for unit in MASKED:
+        (folder / "etc/systemd/system" / unit).unlink(missing_ok=True)
+        (folder / "etc/systemd/system" / unit).symlink_to("/dev/null")
+    for name in ("machine-id", "resolv.conf", "fstab"):
+        (folder / "etc" / name).unlink(missing_ok=True)
+        (folder / "etc" / name).touch()
