@@ -58,14 +58,14 @@ def assess_custom(live: dict[str, Any], crd: dict[str, Any] | None) -> Health:
     status = mapping(live.get("status"))
     if not status:
         return waiting("NoStatus", f"no controller has written a status yet; {REMEDY}")
-    return behind(live) or _judge_status(live, status) or _judge_silence(status, fields)
+    return behind(live) or _judge_status(live, status, fields) or _judge_silence(status, fields)
 
 
-def _judge_status(live: dict[str, Any], status: dict[str, Any]) -> Health | None:
+def _judge_status(live: dict[str, Any], status: dict[str, Any], fields: dict[str, Any]) -> Health | None:
     generation = integer(dig(live, "metadata", "generation"))
     told = [health for group in _condition_lists(status) if (health := judge_conditions(group, generation))]
     decided = speak_for_the_whole(status.get("conditions"))
-    if health := judge_words(status, own_only=decided):
+    if health := judge_words(status, fields, own_only=decided):
         told.append(health)
     if not decided and (health := judge_counts(live)):
         told.append(health)

@@ -1,7 +1,7 @@
 """What a status says where it has no telling conditions: phases and states, flags, errors, counts of replicas.
 
-Lists are not searched: they hold histories and parts ("phaseTransitionTimestamps"). Nor are fields that speak of
-another time ("lastUpdate", "desiredState") or another contract ("deprecated").
+Parts of the status, in objects and lists, are searched too, but not what speaks of another time ("lastUpdate",
+"phaseTransitionTimestamps"), of a wish ("desiredState") or in another contract ("deprecated").
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from k8s_cr_driver.resources.health.fields import dig, integer, mapping, text
+from k8s_cr_driver.resources.health.fields import dig, integer, mapping, mappings, text
 from k8s_cr_driver.resources.health.model import Health, failed, ready, suspended, waiting
 from k8s_cr_driver.resources.health.vocabulary import Word, meaning_of_word, word_set
 
@@ -18,8 +18,13 @@ DEPTH = 2
 WORD_FIELDS = word_set("phase state status health currentPhase currentState printableStatus overallStatus compliant")
 FLAG_FIELDS = word_set("ready healthy available success succeeded pass passed provisioned initialized")
 ERROR_FIELDS = word_set("error errMsg errorMsg errorMessage errorDescription failureMessage failureReason")
-_WORD_ENDINGS = ("Phase", "State", "Status", "Health")
-_ELSEWHERE = re.compile(r"(last|previous|prev|desired|target|deprecated|history|conditions)([A-Z]|$)")
+_WORD_ENDINGS = ("Phase", "State", "Status", "Health", "Progress")
+# A kind whose status ends has done its work only then; for any other "Running" is the aim
+_ENDINGS = ("completionTime", "completionTimestamp", "completedAt", "finishedAt", "finishTime", "endTime")
+_ELSEWHERE = re.compile(
+    r"(last(?!Operation|Observed)|previous|prev|desired|target|deprecated|history|conditions)([A-Z]|$)"
+    r"|.*([Hh]istory|[Tt]ransitions?|[Tt]imestamps?|[Ee]vents?|[Aa]ttempts?|[Rr]evisions?)([A-Z]|$)"
+)
 _FRACTION = re.compile(r"\s*(\d{1,9})\s*/\s*(\d{1,9})\s*")
 _COUNTERS = (
     "readyReplicas",
@@ -50,10 +55,11 @@ class Sign(NamedTuple):
     health: Health | None
 
 
-def judge_words(status: dict[str, Any], own_only: bool) -> Health | None:
+def judge_words(status: dict[str, Any], fields: dict[str, Any], own_only: bool) -> Health | None:
     """Judge phases, states, flags and errors; None if there are none.
 
-    With `own_only` only the object's own phase or state can object, as when conditions have already said "ready".
+    `fields` are the schemas of the status' fields. With `own_only` only the object's own phase or state can object, as
+    when conditions have already said "ready".
     """
     signs = list(_signs(status, 0))
     if own_only:
@@ -65,7 +71,15 @@ def judge_words(status: dict[str, Any], own_only: bool) -> Health | None:
     settled = [sign.health for sign in signs if sign.health and sign.depth == shallow]
     if any(sign.health is None and sign.depth <= shallow and sign.field in WORD_FIELDS for sign in signs):
         return None
-    return min(settled, key=lambda health: health.state, default=None)
+    best = min(settled, key=lambda health: health.state, default=None)
+    if best and best.reason.lower() == "running" and _has_an_end_to_come(status, fields):
+        return waiting(best.reason, f"{best.message}, and its work is not done yet")
+    return best
+
+
+def _has_an_end_to_come(status: dict[str, Any], fields: dict[str, Any]) -> bool:
+    has_an_end = any(field in status or field in fields for field in _ENDINGS)
+    return has_an_end and not any(status.get(field) for field in _ENDINGS)
 
 
 def _signs(values: dict[str, Any], depth: int) -> Iterator[Sign]:
@@ -81,8 +95,11 @@ def _signs(values: dict[str, Any], depth: int) -> Iterator[Sign]:
             yield Sign(depth, field, _judge_word(field, value, values, own))
         elif field in WORD_FIELDS and isinstance(value, int):
             yield Sign(depth, field, None)
-        elif isinstance(value, dict) and depth < DEPTH:
+        elif depth < DEPTH:
             yield from _signs(mapping(value), depth + 1)
+            # One of several parts can only object
+            several = (sign for part in mappings(value) for sign in _signs(part, depth + 1))
+            yield from (sign for sign in several if sign.health and not sign.health.settled)
 
 
 def _judge_word(field: str, word: str, values: dict[str, Any], own: bool) -> Health | None:

@@ -29,12 +29,12 @@ TROUBLE = word_set(
     """error errors err failed failure failures failing fail fatal rejected invalid degraded unhealthy crash crashed
     crashloop red warn warning lost aborted cancelled canceled expired conflict conflicted unavailable unknown missing
     timeout exceeded noncompliant unreachable blocked broken misconfigured denied refused dead unresponsive inactive
-    disconnected corrupted corrupt faulted offline down fallback exhausted violation evicted dangling pressure"""
+    disconnected corrupted corrupt faulted offline down fallback exhausted violation evicted dangling pressure orphaned unschedulable backoff stuck"""
 )
 HELD = word_set("paused suspended stopped hibernated hibernation halted")
 UNFINISHED = word_set(
     """pending progress queued requested scheduled submitted new init initial not non no partial partially yellow
-    retry rerun uninitialized unset unready incomplete terminated deleted"""
+    retry rerun uninitialized unset unready incomplete unbound terminated deleted"""
 )
 NEGATIONS = word_set("not non no")
 BUSY = word_set(
@@ -110,7 +110,7 @@ def meaning_of_type(condition_type: str) -> Meaning:
         return Meaning.STAGE
     if last in FACTS:
         return Meaning.FACT
-    if last in TROUBLE:
+    if last in TROUBLE or words[0] in TROUBLE:
         return Meaning.TROUBLE
     well = any(word in GOOD or word.endswith("ed") for word in (words[0], last))
     return Meaning.PART_IS_WELL if well else Meaning.FACT
@@ -124,10 +124,14 @@ def meaning_of_word(word: str) -> Word:
         return Word.FAILED
     if any(part in TROUBLE for part in words):
         return Word.TROUBLE
-    if any(part in UNFINISHED or part in BUSY or (part.endswith("ing") and part not in GOOD) for part in words):
+    if words[:2] == ["out", "of"] or any(_is_unfinished(part) for part in words):
         return Word.UNFINISHED
     if any(part in HELD for part in words):
         return Word.HELD
     # "Another tenant already exists" is a sentence, where one good word says little
     good = GOOD if len(words) <= 3 else CLEAR
     return Word.GOOD if any(part in good for part in words) else Word.UNKNOWN
+
+
+def _is_unfinished(part: str) -> bool:
+    return part in UNFINISHED or part in BUSY or (part.endswith("ing") and part not in GOOD)
