@@ -1,0 +1,217 @@
+"""Server-side apply: merge what a manager wants into the live object, keep who owns which field, find conflicts.
+
+Follows the documented semantics: a field that its only owner no longer applies is removed; a field that another
+manager owns and that would change is a conflict unless forced; equal values are shared.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from tests.fake_api import errors
+from tests.fake_api.fields import Flat, Path, TypedError, decode, display, encode, flatten, item_step
+from tests.fake_api.objects import Object, copy, now, without
+from tests.fake_api.shapes import Shape
+
+_SERVER_FIELDS = {("f:apiVersion",), ("f:kind",), ("f:metadata",)} | {
+    ("f:metadata", "f:" + name) for name in (
+        "name", "namespace", "uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp",
+        "deletionGracePeriodSeconds", "selfLink", "managedFields")}
+
+
+@dataclass(frozen=True)
+class Manager:
+    """Who writes: an Update manager is told apart by its API version too, an Apply manager is not."""
+
+    name: str
+    operation: str
+    api_version: str
+    subresource: str = ""
+
+    @property
+    def identity(self) -> tuple[str, str, str, str]:
+        version = "" if self.operation == "Apply" else self.api_version
+        return self.name, self.operation, version, self.subresource
+
+
+class Ownership:
+    """The managedFields of one object, decoded."""
+
+    def __init__(self, managed_fields: list[Object]) -> None:
+        self._entries: dict[tuple[str, str, str, str], Object] = {}
+        self.sets: dict[tuple[str, str, str, str], set[Path]] = {}
+        for entry in managed_fields:
+            manager = Manager(entry["manager"], entry["operation"], entry["apiVersion"], entry.get("subresource", ""))
+            self._entries[manager.identity] = entry
+            self.sets[manager.identity] = decode(entry.get("fieldsV1") or {})
+
+    def of(self, manager: Manager) -> set[Path]:
+        return self.sets.get(manager.identity, set())
+
+    def others(self, manager: Manager) -> dict[tuple[str, str, str, str], set[Path]]:
+        return {identity: paths for identity, paths in self.sets.items() if identity != manager.identity}
+
+    def assign(self, manager: Manager, paths: set[Path]) -> None:
+        if paths == self.sets.get(manager.identity):
+            return
+        self.sets[manager.identity] = paths
+        entry: Object = {"manager": manager.name, "operation": manager.operation, "apiVersion": manager.api_version,
+                         "time": now(), "fieldsType": "FieldsV1"}
+        if manager.subresource:
+            entry["subresource"] = manager.subresource
+        self._entries[manager.identity] = entry
+
+    def union(self) -> set[Path]:
+        return set().union(*self.sets.values()) if self.sets else set()
+
+    def encode(self) -> list[Object]:
+        """Apply managers first, then by time and name, as the server sorts them."""
+        entries = []
+        for identity, paths in self.sets.items():
+            if paths:
+                entry = self._entries[identity]
+                entries.append({**entry, "fieldsV1": encode(paths)})
+        return sorted(entries, key=lambda e: (e["operation"], e["time"], e["manager"]))
+
+    def describe(self, identity: tuple[str, str, str, str]) -> str:
+        entry = self._entries[identity]
+        text = errors.quoted(entry["manager"])
+        if entry.get("subresource"):
+            text += f' with subresource {errors.quoted(entry["subresource"])}'
+        if entry["operation"] == "Update":
+            text += f' using {entry["apiVersion"]} at {entry["time"]}'
+        return text
+
+
+def owned(flat: Flat, manager: Manager, has_status: bool) -> set[Path]:
+    """The paths that a write through this endpoint can own."""
+    return {path for path in flat.leaves if _may_own(path, manager, has_status)}
+
+
+def _may_own(path: Path, manager: Manager, has_status: bool) -> bool:
+    if path in _SERVER_FIELDS or path[:2] in _SERVER_FIELDS:
+        return False
+    if manager.subresource == "status":
+        return path[0] == "f:status"
+    return not (has_status and path[0] == "f:status")
+
+
+def apply(live: Object, config: Object, shape: Shape, manager: Manager, force: bool, has_status: bool) -> Object:
+    """The merged object with its new managedFields.
+
+    Raises ApiError 409 with one cause a conflicting field, TypedError for a config that does not fit.
+    """
+    live_flat = flatten(without(live, "managedFields"), shape)
+    config_paths = owned(flatten(config, shape, strict=True), manager, has_status)
+    ownership = Ownership((live.get("metadata") or {}).get("managedFields") or [])
+    before = set(ownership.of(manager))
+    merged = merge(live, config, shape)
+    ownership.assign(manager, config_paths)
+    merged = _prune(merged, shape, (), before, ownership.union())
+    changed = _changed(live_flat, flatten(merged, shape))
+    conflicts = {identity: paths & (changed.added | changed.modified)
+                 for identity, paths in ownership.others(manager).items()}
+    if not force and any(conflicts.values()):
+        raise _conflict(ownership, conflicts)
+    for identity, taken in conflicts.items():
+        ownership.sets[identity] = ownership.sets[identity] - taken - changed.removed
+    return with_managed_fields(merged, ownership)
+
+
+def update(old: Object, new: Object, shape: Shape, manager: Manager, has_status: bool) -> Object:
+    """`new` with the managedFields that a plain write gives: who changes a field owns it."""
+    ownership = Ownership((old.get("metadata") or {}).get("managedFields") or [])
+    changed = _changed(flatten(old, shape), flatten(new, shape))
+    gained = {path for path in changed.added | changed.modified if _may_own(path, manager, has_status)}
+    for identity, paths in ownership.others(manager).items():
+        ownership.sets[identity] = paths - gained - changed.removed
+    ownership.assign(manager, (ownership.of(manager) - changed.removed) | gained)
+    return with_managed_fields(new, ownership)
+
+
+def with_managed_fields(obj: Object, ownership: Ownership) -> Object:
+    metadata = without(obj.get("metadata") or {}, "managedFields")
+    entries = ownership.encode()
+    return {**obj, "metadata": {**metadata, "managedFields": entries} if entries else metadata}
+
+
+@dataclass
+class _Changes:
+    added: set[Path]
+    modified: set[Path]
+    removed: set[Path]
+
+
+def _changed(old: Flat, new: Flat) -> _Changes:
+    return _Changes(
+        added={path for path in new.leaves if not old.has(path)},
+        modified={path for path, value in new.leaves.items() if path in old.leaves and old.leaves[path] != value},
+        removed={path for path in old.leaves if not new.has(path)})
+
+
+def _conflict(ownership: Ownership, conflicts: dict[tuple[str, str, str, str], set[Path]]) -> errors.ApiError:
+    causes, lines = [], []
+    for identity in sorted(conflicts):
+        if conflicts[identity]:
+            who = ownership.describe(identity)
+            shown = [display(path) for path in sorted(conflicts[identity])]
+            causes += [errors.cause("FieldManagerConflict", f"conflict with {who}", path) for path in shown]
+            lines += [f"conflicts with {who}:", *(f"- {path}" for path in shown)]
+    if len(causes) == 1:
+        message = f"Apply failed with 1 conflict: {causes[0]['message']}: {causes[0]['field']}"
+    else:
+        message = f"Apply failed with {len(causes)} conflicts: " + "\n".join(lines)
+    return errors.apply_conflict(causes, message)
+
+
+def merge(old: Any, new: Any, shape: Shape) -> Any:
+    """`new` laid over `old`; lists with keys keep the items and the order of both."""
+    if isinstance(old, dict) and isinstance(new, dict) and not shape.atomic:
+        merged = dict(old)
+        for name, value in new.items():
+            merged[name] = merge(old[name], value, shape.child(name)) if name in old else copy(value)
+        return merged
+    if not (isinstance(old, list) and isinstance(new, list) and shape.granular_list):
+        return copy(new)
+    wanted = {item_step(item, shape): item for item in new}
+    pending = list(wanted)
+    result = []
+    for item in old:
+        step = item_step(item, shape)
+        if step not in wanted:
+            result.append(item)
+            continue
+        while step in pending:
+            following = pending.pop(0)
+            mine = next((other for other in old if item_step(other, shape) == following), None)
+            result.append(wanted[following] if mine is None else merge(mine, wanted[following], shape.item()))
+    return result + [copy(wanted[step]) for step in pending]
+
+
+def _prune(value: Any, shape: Shape, path: Path, before: set[Path], kept: set[Path]) -> Any:
+    """Without the fields that the manager applied before and that nobody applies now."""
+    def gone(at: Path) -> bool:
+        return at in before and at not in kept
+
+    if isinstance(value, dict) and not shape.atomic:
+        result = {}
+        for name, child in value.items():
+            at = (*path, "f:" + name)
+            pruned = _prune(child, shape.child(name), at, before, kept)
+            emptied = pruned in ({}, []) and child not in ({}, []) and at not in kept
+            if not emptied and not (gone(at) and _is_leaf(pruned, shape.child(name))):
+                result[name] = pruned
+        return result
+    if isinstance(value, list) and shape.granular_list:
+        steps = [(item_step(item, shape), item) for item in value]
+        return [_prune(item, shape.item(), (*path, step), before, kept)
+                for step, item in steps if not gone((*path, step))]
+    return value
+
+
+def _is_leaf(value: Any, shape: Shape) -> bool:
+    if isinstance(value, dict):
+        return shape.atomic or not value
+    return not (isinstance(value, list) and shape.granular_list)
+
+
+__all__ = ["Manager", "Ownership", "TypedError", "apply", "merge", "update"]

@@ -1,0 +1,99 @@
+"""The server's state and knobs: stored objects, served kinds, what tests switch.
+
+Writes run inside `Cluster.writing()`: one at a time; reactions of the test to them run after the outermost one has
+released the lock and before its response is sent.
+"""
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from tests.fake_api import kinds
+from tests.fake_api.kinds import Kind, Resource
+from tests.fake_api.objects import Object, group_of
+from tests.fake_api.store import Store
+
+Reaction = Callable[[Object], None]
+DEFAULT_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
+
+
+@dataclass
+class Knobs:
+    """What a test switches; `denied` entries are (verb, group, plural, namespace or "*"), `*` matches all."""
+
+    establish_crds: bool = True
+    refuse_crd_names: set[str] = field(default_factory=set)
+    send_initial_events: bool = True
+    aggregated_discovery: bool = True
+    hold_namespaces: set[str] = field(default_factory=set)
+    tokens: set[str] | None = None
+    user: str = "system:serviceaccount:default:tester"
+    denied: set[tuple[str, str, str, str]] = field(default_factory=set)
+    version: str = "v1.36.3"
+
+
+class Cluster:
+    def __init__(self) -> None:
+        self.store = Store()
+        self.knobs = Knobs()
+        self.reactions: list[tuple[str, str | None, Reaction]] = []
+        self._kinds: dict[Resource, dict[str, Kind]] = {}
+        self._pending = threading.local()
+        for kind in kinds.built_in():
+            self._kinds.setdefault(kind.resource, {})[kind.version] = kind
+
+    def serve(self, resource: Resource, served: list[Kind]) -> None:
+        """Replace the served versions of a resource; none at all withdraws it. Its streams end."""
+        with self.store.lock:
+            self._kinds.pop(resource, None)
+            if served:
+                self._kinds[resource] = {kind.version: kind for kind in served}
+            self.store.end_streams(resource)
+
+    def kinds(self) -> list[Kind]:
+        with self.store.lock:
+            return [kind for versions in self._kinds.values() for kind in versions.values()]
+
+    def find(self, group: str, version: str, plural: str) -> Kind | None:
+        return self._kinds.get((group, plural), {}).get(version)
+
+    def served(self, resource: Resource) -> list[Kind]:
+        return list(self._kinds.get(resource, {}).values())
+
+    def by_kind(self, kind: str, api_version: str | None = None) -> Kind:
+        """The kind by its name, for tests; LookupError if it is not served or not unique."""
+        found = [one for one in self.kinds() if one.kind == kind
+                 and (api_version is None or one.api_version == api_version)]
+        groups = {one.group for one in found}
+        if len(groups) != 1:
+            raise LookupError(f"{len(groups)} kinds {kind!r} in {api_version or 'any group'} are served")
+        return found[0]
+
+    def kind_of(self, obj: Object) -> Kind:
+        return self.by_kind(obj["kind"], obj["apiVersion"])
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        depth = getattr(self._pending, "depth", 0)
+        self._pending.depth = depth + 1
+        if not depth:
+            self._pending.objects = []
+        try:
+            with self.store.lock:
+                yield
+        finally:
+            self._pending.depth = depth
+        if not depth:
+            self._react(self._pending.objects)
+
+    def written(self, obj: Object) -> None:
+        """Note a write for the reactions that a test has registered."""
+        if self.reactions:
+            self._pending.objects.append(obj)
+
+    def _react(self, objects: list[Object]) -> None:
+        for obj in objects:
+            for kind, group, reaction in list(self.reactions):
+                if obj["kind"] == kind and group in (None, group_of(obj["apiVersion"])):
+                    reaction(obj)

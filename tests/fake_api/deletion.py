@@ -1,0 +1,178 @@
+"""Deletion: preconditions, finalizers, propagation, the garbage collector, Namespaces and CRDs with contents.
+
+The controllers that do the latter on a real cluster work here at once, inside the request that removed an object.
+"""
+
+from collections.abc import Iterator
+
+from tests.fake_api import errors
+from tests.fake_api.cluster import Cluster
+from tests.fake_api.kinds import Kind, Resource
+from tests.fake_api.objects import Key, Object, dig, key_of, now, without
+
+FOREGROUND = "foregroundDeletion"
+CRD_CLEANUP = "customresourcecleanup.apiextensions.k8s.io"
+NAMESPACES: Resource = ("", "namespaces")
+CRDS: Resource = ("apiextensions.k8s.io", "customresourcedefinitions")
+
+
+def check_preconditions(kind: Kind, obj: Object, options: Object) -> None:
+    """409 if the object is not the one that `preconditions` of DeleteOptions name."""
+    for field, label in (("uid", "UID"), ("resourceVersion", "ResourceVersion")):
+        wanted, actual = dig(options, "preconditions", field), obj["metadata"][field]
+        if wanted and wanted != actual:
+            why = {"uid": "The object might have been deleted and then recreated",
+                   "resourceVersion": "The object might have been modified"}[field]
+            raise errors.conflict(kind.group, kind.plural, obj["metadata"]["name"],
+                                  f"the {label} in the precondition ({wanted}) does not match the {label} in record "
+                                  f"({actual}). {why}")
+
+
+def policy_of(options: Object, query: dict[str, str]) -> str:
+    if "propagationPolicy" in query:
+        return query["propagationPolicy"]
+    if options.get("orphanDependents") is True or query.get("orphanDependents") == "true":
+        return "Orphan"
+    return str(options.get("propagationPolicy") or "Background")
+
+
+def delete(cluster: Cluster, resource: Resource, key: Key, policy: str = "Background") -> Object:
+    """Delete or mark as deleted; gives the object as it is now or last was."""
+    obj = cluster.store.get(resource, key)
+    assert obj is not None
+    if policy == "Orphan":
+        _orphan(cluster, obj)
+    if policy != "Foreground" and not obj["metadata"].get("finalizers") and resource not in (NAMESPACES, CRDS):
+        return _remove(cluster, resource, key)
+    obj = _mark(cluster, resource, obj, policy)
+    if resource == NAMESPACES:
+        _empty_namespace(cluster, obj["metadata"]["name"])
+    elif resource == CRDS:
+        _delete_instances(cluster, obj)
+    elif FOREGROUND in obj["metadata"].get("finalizers", []):
+        _delete_blocking_dependents(cluster, obj)
+    return settle(cluster, resource, key) or obj
+
+
+def settle(cluster: Cluster, resource: Resource, key: Key) -> Object | None:
+    """Remove a deleted object that nothing holds any more, and what follows from that; None if it stays."""
+    obj = cluster.store.get(resource, key)
+    if obj is None or "deletionTimestamp" not in obj["metadata"]:
+        return None
+    obj = _drop_served_finalizers(cluster, resource, obj)
+    if obj["metadata"].get("finalizers"):
+        return None
+    if resource == NAMESPACES and (any(_contents(cluster, key[1])) or key[1] in cluster.knobs.hold_namespaces):
+        return None
+    return _remove(cluster, resource, key)
+
+
+def _remove(cluster: Cluster, resource: Resource, key: Key) -> Object:
+    gone = cluster.store.remove(resource, key)
+    if resource == CRDS:
+        spec = gone["spec"]
+        cluster.serve((spec["group"], spec["names"]["plural"]), [])
+    _after_removal(cluster, resource, gone)
+    return gone
+
+
+def _mark(cluster: Cluster, resource: Resource, obj: Object, policy: str) -> Object:
+    finalizers = list(obj["metadata"].get("finalizers") or [])
+    blocking = policy == "Foreground" and FOREGROUND not in finalizers
+    if blocking:
+        finalizers.append(FOREGROUND)
+    first = "deletionTimestamp" not in obj["metadata"]
+    if not (first or blocking):
+        return obj
+    metadata = {**obj["metadata"], "deletionTimestamp": obj["metadata"].get("deletionTimestamp") or now(),
+                "deletionGracePeriodSeconds": 0}
+    if finalizers:
+        metadata["finalizers"] = finalizers
+    if first and "generation" in metadata:
+        metadata["generation"] += 1
+    marked = {**obj, "metadata": metadata}
+    if resource == NAMESPACES:
+        marked["status"] = {**(obj.get("status") or {}), "phase": "Terminating"}
+    stored = cluster.store.put(resource, marked)
+    cluster.written(stored)
+    return stored
+
+
+def _orphan(cluster: Cluster, owner: Object) -> None:
+    uid = owner["metadata"]["uid"]
+    for resource, key in cluster.store.dependents(uid):
+        obj = cluster.store.get(resource, key)
+        if obj is not None:
+            kept = [ref for ref in obj["metadata"]["ownerReferences"] if ref.get("uid") != uid]
+            metadata = without(obj["metadata"], "ownerReferences")
+            cluster.store.put(resource, {**obj, "metadata": {**metadata, "ownerReferences": kept} if kept else metadata})
+
+
+def _blocking(cluster: Cluster, owner: Object) -> list[tuple[Resource, Key]]:
+    uid = owner["metadata"]["uid"]
+    found = []
+    for resource, key in cluster.store.dependents(uid):
+        references = dig(cluster.store.get(resource, key), "metadata", "ownerReferences", default=[])
+        if any(ref.get("uid") == uid and ref.get("blockOwnerDeletion") for ref in references):
+            found.append((resource, key))
+    return found
+
+
+def _delete_blocking_dependents(cluster: Cluster, owner: Object) -> None:
+    for resource, key in cluster.store.dependents(owner["metadata"]["uid"]):
+        obj = cluster.store.get(resource, key)
+        if obj is not None and "deletionTimestamp" not in obj["metadata"]:
+            delete(cluster, resource, key, "Foreground")
+
+
+def _empty_namespace(cluster: Cluster, name: str) -> None:
+    for resource, obj in list(_contents(cluster, name)):
+        if cluster.store.get(resource, key_of(obj)) is not None:
+            delete(cluster, resource, key_of(obj))
+
+
+def _contents(cluster: Cluster, namespace: str) -> Iterator[tuple[Resource, Object]]:
+    return (found for found in cluster.store.everything() if key_of(found[1])[0] == namespace)
+
+
+def _instances(cluster: Cluster, crd: Object) -> tuple[Resource, list[Object]]:
+    resource = crd["spec"]["group"], crd["spec"]["names"]["plural"]
+    return resource, cluster.store.objects(resource) if any(k.custom for k in cluster.served(resource)) else []
+
+
+def _delete_instances(cluster: Cluster, crd: Object) -> None:
+    resource, objects = _instances(cluster, crd)
+    for obj in objects:
+        if cluster.store.get(resource, key_of(obj)) is not None:
+            delete(cluster, resource, key_of(obj))
+
+
+def _drop_served_finalizers(cluster: Cluster, resource: Resource, obj: Object) -> Object:
+    """Without the finalizers that the server's own controllers remove once their work is done."""
+    finalizers = list(obj["metadata"].get("finalizers") or [])
+    if FOREGROUND in finalizers and not _blocking(cluster, obj):
+        finalizers.remove(FOREGROUND)
+    if CRD_CLEANUP in finalizers and not _instances(cluster, obj)[1]:
+        finalizers.remove(CRD_CLEANUP)
+    if finalizers == (obj["metadata"].get("finalizers") or []):
+        return obj
+    metadata = without(obj["metadata"], "finalizers")
+    updated = {**obj, "metadata": {**metadata, "finalizers": finalizers} if finalizers else metadata}
+    return cluster.store.put(resource, updated)
+
+
+def _after_removal(cluster: Cluster, resource: Resource, gone: Object) -> None:
+    for dependent, key in cluster.store.dependents(gone["metadata"]["uid"]):
+        obj = cluster.store.get(dependent, key)
+        owners = dig(obj, "metadata", "ownerReferences", default=[])
+        if obj is not None and not any(cluster.store.by_uid(ref.get("uid", "")) for ref in owners):
+            delete(cluster, dependent, key)
+    for reference in gone["metadata"].get("ownerReferences") or []:
+        owner = cluster.store.by_uid(reference.get("uid", ""))
+        if owner is not None:
+            settle(cluster, *owner)
+    namespace = gone["metadata"].get("namespace")
+    if namespace:
+        settle(cluster, NAMESPACES, ("", namespace))
+    if any(kind.custom for kind in cluster.served(resource)):
+        settle(cluster, CRDS, ("", f"{resource[1]}.{resource[0]}"))

@@ -1,0 +1,57 @@
+"""Small helpers on JSON-like objects: copy, address, read a nested field, the server's notion of time.
+
+Stored objects are never changed in place: every write stores a new one, so readers and watches need no lock.
+"""
+
+from collections.abc import Iterable
+from datetime import datetime, timezone
+from typing import Any
+
+Object = dict[str, Any]
+Key = tuple[str, str]
+
+
+def copy(value: Any) -> Any:
+    """A deep copy of JSON-like data, much faster than `copy.deepcopy`."""
+    if isinstance(value, dict):
+        return {key: copy(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [copy(item) for item in value]
+    return value
+
+
+def dig(value: Any, *path: str | int, default: Any = None) -> Any:
+    """The value at `path`, or `default` where any step is missing."""
+    for step in path:
+        try:
+            value = value[step]
+        except (KeyError, IndexError, TypeError):
+            return default
+    return value
+
+
+def put(value: Object, path: Iterable[str], leaf: Any) -> None:
+    """Set the value at `path`, making the objects on the way."""
+    *parents, last = path
+    for step in parents:
+        value = value.setdefault(step, {})
+    value[last] = leaf
+
+
+def key_of(obj: Object) -> Key:
+    """(namespace, name); the namespace is empty for cluster-scoped objects."""
+    metadata = obj.get("metadata") or {}
+    return metadata.get("namespace") or "", metadata.get("name") or ""
+
+
+def group_of(api_version: str) -> str:
+    return api_version.rpartition("/")[0]
+
+
+def now(micro: bool = False) -> str:
+    moment = datetime.now(timezone.utc)
+    return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ" if micro else "%Y-%m-%dT%H:%M:%SZ")
+
+
+def without(obj: Object, *names: str) -> Object:
+    return {key: value for key, value in obj.items() if key not in names}

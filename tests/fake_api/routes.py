@@ -1,0 +1,50 @@
+"""From a path to a kind and names, and from a method to the verb that RBAC knows."""
+
+import re
+from dataclasses import dataclass
+
+from tests.fake_api import errors
+from tests.fake_api.cluster import Cluster
+from tests.fake_api.kinds import Kind
+
+_PATH = re.compile(
+    r"^/(?:api/(?P<core>[^/]+)|apis/(?P<group>[^/]+)/(?P<version>[^/]+))"
+    r"(?:/namespaces/(?P<namespace>[^/]+)(?=/))?/(?P<plural>[^/]+)(?:/(?P<name>[^/]+)(?:/(?P<sub>[^/]+))?)?$")
+_VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch"}
+
+
+@dataclass(frozen=True)
+class Target:
+    kind: Kind
+    namespace: str
+    name: str
+    subresource: str
+
+
+def route(cluster: Cluster, path: str) -> Target:
+    """What `path` names; ApiError 404 if nothing is served there."""
+    found = _PATH.match(path)
+    if not found:
+        raise errors.no_such_path()
+    group, version = found["group"] or "", found["version"] or found["core"]
+    namespace, plural, name, sub = (found[part] or "" for part in ("namespace", "plural", "name", "sub"))
+    if namespace and not group and cluster.find(group, version, plural) is None:
+        # /api/v1/namespaces/<name>/status is the subresource of the Namespace itself.
+        plural, name, namespace, sub = "namespaces", namespace, "", plural
+    kind = cluster.find(group, version, plural)
+    if kind is None or (name and kind.namespaced != bool(namespace)) or (namespace and not kind.namespaced):
+        raise errors.no_such_path()
+    if sub and sub not in kind.subresources:
+        raise errors.no_such_path()
+    return Target(kind, namespace, name, sub)
+
+
+def verb(method: str, named: bool, watch: bool) -> str:
+    """The RBAC verb of a request; ApiError 405 for another method."""
+    if method == "GET":
+        return "watch" if watch else "get" if named else "list"
+    if method == "DELETE":
+        return "delete" if named else "deletecollection"
+    if method not in _VERBS or named == (method == "POST"):
+        raise errors.ApiError(405, "MethodNotAllowed", "the server does not allow this method on the requested resource")
+    return _VERBS[method]

@@ -1,0 +1,247 @@
+"""The HTTP side: sockets, keep-alive, TLS, recording, faults, and the hand-over to verbs and streams."""
+
+import json
+import os
+import select
+import socket
+import ssl
+import struct
+import threading
+import traceback
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+import yaml
+
+from tests.fake_api import access, discovery, errors, routes, verbs
+from tests.fake_api.cluster import Cluster
+from tests.fake_api.errors import ApiError
+from tests.fake_api.faults import Action, Answer, Cut, Faults, Hang, StreamFault
+from tests.fake_api.objects import Object
+from tests.fake_api.recording import Request, Requests
+from tests.fake_api.watch import Broken, Stream
+
+
+class Server(ThreadingHTTPServer):
+    daemon_threads = True
+    block_on_close = False
+    request_queue_size = 256
+
+    def __init__(self, cluster: Cluster, tls: ssl.SSLContext | None = None) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.cluster = cluster
+        self.tls = tls
+        self.requests = Requests()
+        self.faults = Faults()
+        self.crashes: list[str] = []
+        self.closing = threading.Event()
+        self._streams: list[Stream] = []
+        self._connections: set[socket.socket] = set()
+        self._lock = threading.Lock()
+        self.connections_opened = 0
+
+    def finish_request(self, request: Any, client_address: Any) -> None:
+        if self.tls is not None:
+            request = self.tls.wrap_socket(request, server_side=True)
+        with self._lock:
+            self._connections.add(request)
+            self.connections_opened += 1
+        try:
+            super().finish_request(request, client_address)
+        finally:
+            with self._lock:
+                self._connections.discard(request)
+            if self.tls is not None:
+                self.shutdown_request(request)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that goes away, or fails the TLS handshake, is no fault of the server."""
+
+    def add_stream(self, stream: Stream) -> None:
+        with self._lock:
+            self._streams.append(stream)
+
+    def remove_stream(self, stream: Stream) -> None:
+        stream.close()
+        with self._lock:
+            self._streams.remove(stream)
+
+    def streams(self) -> list[Stream]:
+        with self._lock:
+            return list(self._streams)
+
+    def close(self) -> None:
+        """Stop listening, end streams, drop connections."""
+        self.closing.set()
+        self.shutdown()
+        self.server_close()
+        for stream in self.streams():
+            stream.close()
+        self.drop_connections()
+
+    def drop_connections(self) -> None:
+        with self._lock:
+            connections = list(self._connections)
+        for connection in connections:
+            try:
+                connection.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
+
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+    wbufsize = -1
+    server: Server
+
+    def log_message(self, format: str, *args: Any) -> None:
+        pass
+
+    def _serve(self) -> None:
+        url = urlsplit(self.path)
+        length = int(self.headers.get("Content-Length") or 0)
+        raw = self.rfile.read(length) if length else b""
+        content_type = (self.headers.get("Content-Type") or "").partition(";")[0].strip()
+        request = self.server.requests.start(self.command, url.path, dict(parse_qsl(url.query, keep_blank_values=True)),
+                                             dict(self.headers.items()), _parse(raw), content_type)
+        fault = self.server.faults.take(request)
+        try:
+            if isinstance(fault, Cut) and fault.when == "before":
+                return self._cut(reset=True)
+            if isinstance(fault, Hang):
+                return self._hang()
+            if isinstance(fault, Answer):
+                raise fault.error
+            self._answer(request, fault)
+        except ApiError as error:
+            self._send(request, error.code, error.status, error.headers)
+        except OSError:
+            self.close_connection = True  # the client went away, or close() took the connection
+        except Exception as error:  # noqa: BLE001 - any fault of the fake must fail the test, not one thread
+            self.server.crashes.append(f"{request}\n{traceback.format_exc()}")
+            self._send(request, 500, errors.internal(f"the fake API server failed: {error!r}").status, {})
+
+    do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = _serve
+
+    def _answer(self, request: Request, fault: Action | None) -> None:
+        cluster = self.server.cluster
+        access.authenticate(cluster.knobs, self.headers.get("Authorization"))
+        if request.path in ("/readyz", "/livez", "/healthz"):
+            return self._write(request, 200, b"ok", {"Content-Type": "text/plain; charset=utf-8"})
+        if request.path in ("/version", "/version/"):
+            return self._send(request, 200, discovery.version(cluster), {})
+        found = discovery.respond(cluster, request.path, self.headers.get("Accept") or "")
+        if found:
+            body, headers = found
+            if headers.get("ETag") and self.headers.get("If-None-Match") == headers["ETag"]:
+                return self._write(request, 304, b"", headers)
+            return self._send(request, 200, body, headers)
+        call = self._call(request)
+        if request.watch and request.method == "GET":
+            return self._stream(request, Stream(call), fault)
+        code, body = _execute(call, request.method)
+        if isinstance(fault, Cut) and fault.when == "after":
+            request.status = code
+            return self._cut(reset=True)
+        self._send(request, code, body, {}, half=isinstance(fault, Cut))
+
+    def _call(self, request: Request) -> verbs.Call:
+        cluster = self.server.cluster
+        target = routes.route(cluster, request.path)
+        verb = routes.verb(request.method, bool(target.name), request.watch)
+        access.authorize(cluster.knobs, verb, target.kind.group, target.kind.plural, target.subresource,
+                         target.namespace or (target.name if target.kind.plural == "namespaces" else ""), target.name)
+        if verb not in target.kind.verbs:
+            raise errors.method_not_allowed(target.kind.group, target.kind.plural)
+        return verbs.Call(cluster, target.kind, target.namespace, target.name, target.subresource, request.query,
+                          request.body, request.content_type, self.headers.get("User-Agent") or "")
+
+    def _stream(self, request: Request, stream: Stream, fault: Action | None) -> None:
+        if isinstance(fault, StreamFault):
+            stream.inject(fault)
+        request.status = 200
+        self.server.add_stream(stream)
+        try:
+            self.send_response(200)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Transfer-Encoding", "chunked")
+            self.end_headers()
+            self.wfile.flush()
+            for line in stream.events(self._client_gone):
+                self._chunk(line)
+            self.wfile.write(b"0\r\n\r\n")
+            self.wfile.flush()
+        except Broken as broken:
+            if not broken.reset:
+                self._chunk(b'{"type":"MODIFIED","object":{"kind":')
+            self._cut(broken.reset)
+        finally:
+            self.server.remove_stream(stream)
+
+    def _chunk(self, line: bytes) -> None:
+        self.wfile.write(b"%x\r\n%b\r\n" % (len(line), line))
+        self.wfile.flush()
+
+    def _client_gone(self) -> bool:
+        """A client of a watch says nothing more: whatever can be read from it is its end."""
+        readable, _, _ = select.select([self.connection], [], [], 0)
+        return bool(readable) or self.server.closing.is_set()
+
+    def _send(self, request: Request, code: int, body: Object, headers: dict[str, str], half: bool = False) -> None:
+        request.response = body
+        data = json.dumps(body, separators=(",", ":")).encode()
+        self._write(request, code, data, {"Content-Type": "application/json", **headers}, half)
+
+    def _write(self, request: Request, code: int, data: bytes, headers: dict[str, str], half: bool = False) -> None:
+        request.status = code
+        self.send_response(code)
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data[:len(data) // 2] if half else data)
+        self.wfile.flush()
+        if half:
+            self._cut(reset=False)
+
+    def _cut(self, reset: bool) -> None:
+        """End the connection now: with RST, or with FIN after what has been sent."""
+        self.close_connection = True
+        if reset:
+            self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        else:
+            self.connection.shutdown(socket.SHUT_RDWR)
+        os.close(self.connection.detach())
+
+    def _hang(self) -> None:
+        self.close_connection = True
+        while not self._client_gone():
+            select.select([self.connection], [], [], 0.1)
+
+
+def _execute(call: verbs.Call, method: str) -> tuple[int, Object]:
+    if method == "GET":
+        return verbs.read(call) if call.name else verbs.list_(call)
+    with call.cluster.writing():
+        if method == "POST":
+            return verbs.create(call)
+        if method == "PUT":
+            return verbs.update(call)
+        if method == "PATCH":
+            return verbs.patch(call)
+        return verbs.delete(call) if call.name else verbs.delete_collection(call)
+
+
+def _parse(raw: bytes) -> Any:
+    """The body as data; bytes that are neither JSON nor YAML stay as they are."""
+    if not raw:
+        return None
+    try:
+        return json.loads(raw)
+    except ValueError:
+        try:
+            return yaml.safe_load(raw)
+        except yaml.YAMLError:
+            return raw
