@@ -1,8 +1,8 @@
 """Builds the pinned Go programs: one Go module per family under `go/`, its `tool` directives name what is built.
 
-A family's binaries land in one cache folder whose name is the hash of go.mod, go.sum, build.yaml and the settings
-below, so that an unchanged family is never built twice. build.yaml, if there, holds `ldflags` (a string) and `names`
-(package -> file name, where the last element of the package's path is not the wanted one).
+A family's binaries land in one cache folder whose name is the hash of the family's files, the Go version and the
+settings below, so that an unchanged family is never built twice. build.yaml, if there, holds `ldflags` (a string) and
+`names` (package -> file name, where the last element of the package's path is not the wanted one).
 """
 
 import fcntl
@@ -47,10 +47,10 @@ def build(family: str) -> Path:
 
 def key(family: str) -> str:
     """The hash of everything that decides what the family's binaries are."""
-    recipe = [paths.GO_MODULES / family / name for name in ("go.mod", "go.sum", "build.yaml")]
-    parts = [path.read_bytes() if path.exists() else b"" for path in recipe]
+    files = sorted(path for path in (paths.GO_MODULES / family).rglob("*") if path.is_file())
     version = _go(family, "env", "GOVERSION")
-    return paths.digest(*parts, version.encode(), LDFLAGS.encode(), json.dumps(SETTINGS, sort_keys=True).encode())
+    settings = json.dumps([version, LDFLAGS, SETTINGS], sort_keys=True)
+    return paths.digest(settings.encode(), *(part for path in files for part in (path.name.encode(), path.read_bytes())))
 
 
 def module_dir(family: str, module: str) -> Path:
@@ -98,7 +98,7 @@ def _locked(path: Path) -> Iterator[None]:
 
 @contextmanager
 def _replacing(target: Path) -> Iterator[Path]:
-    """A temporary folder that becomes `target` when the block ends well; older versions of it go then."""
+    """A temporary folder that becomes `target` when the block ends well; what a killed run has left goes first."""
     family = target.name.rsplit("-", 1)[0]
     for abandoned in target.parent.glob(f".{family}-*"):
         shutil.rmtree(abandoned)
