@@ -1,0 +1,212 @@
+"""YAML and JSON text -> plain JSON values, read as `kubectl` reads them.
+
+`kubectl` resolves scalars by its own mixture of YAML 1.1 and 1.2 (sigs.k8s.io/yaml): `yes` is a boolean and 0777 is octal,
+but 22:22 and `=` are text, 1e3 is a number, and a date stays text. PyYAML's loaders differ in each of the latter, and crash
+the interpreter on deep nesting. So PyYAML parses, and this module decides what a node is worth and what is refused:
+whatever JSON cannot say, keys given twice, and aliases that blow up.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import yaml
+
+DEPTH_LIMIT = 200
+"""Levels of nesting. The deepest CustomResourceDefinitions in use have about 60."""
+
+ALIAS_LIMIT = 16 * 1024 * 1024
+"""Bytes, about, that aliases may copy within one file."""
+
+_NODE_COST = 32
+_PLAIN, _STR, _MAP, _SEQ, _MERGE = (
+    f"tag:yaml.org,2002:{name}" for name in ("plain", "str", "map", "seq", "merge")
+)
+_TYPED = {f"tag:yaml.org,2002:{name}" for name in ("int", "float", "bool", "null")}
+_WORDS: dict[str, bool | None] = {
+    **{case: True for word in ("yes", "true", "on") for case in (word, word.title(), word.upper())},
+    **{case: False for word in ("no", "false", "off") for case in (word, word.title(), word.upper())},
+    **{case: None for case in ("", "~", "null", "Null", "NULL")},
+}
+_INTEGER = re.compile(r"([-+]?)(?:0[bB]([01]+)|0[xX]([0-9a-fA-F]+)|0[oO]?([0-7]+)|(0|[1-9][0-9]*))")
+_FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
+_NOT_JSON = re.compile(r"(?i)[-+]?\.(inf|nan)")
+
+
+class Unreadable(Exception):
+    """A text that is not a series of JSON values; `line` counts from 1, 0 if it is not known."""
+
+    def __init__(self, message: str, document: int, line: int = 0) -> None:
+        super().__init__(message)
+        self.document = document
+        self.line = line
+
+
+def documents(text: str) -> Iterator[tuple[int, Any]]:
+    """The documents of `text` with their numbers, from 1; empty ones are counted, but left out. Raises Unreadable."""
+    loader = _Nodes(text)
+    number, copied = 0, 0
+    try:
+        while True:
+            number += 1
+            if not loader.check_node():
+                return
+            builder = _Builder(copied)
+            value = builder.build(loader.get_node())
+            copied = builder.copied
+            if value is not None:
+                yield number, value
+    except yaml.MarkedYAMLError as error:
+        # Only what the parser says: the snippet of a mark may show a Secret.
+        mark = error.problem_mark or error.context_mark
+        raise Unreadable(error.problem or "is not YAML", number, mark.line + 1 if mark else 0) from None
+    except yaml.YAMLError:
+        raise Unreadable("holds a character that YAML does not allow", number) from None
+    finally:
+        loader.dispose()
+
+
+def _problem(message: str, node: yaml.Node) -> yaml.MarkedYAMLError:
+    return yaml.MarkedYAMLError(problem=message, problem_mark=node.start_mark)
+
+
+class _Nodes(getattr(yaml, "CBaseLoader", yaml.BaseLoader)):  # type: ignore[misc]
+    """Text -> nodes. Untagged plain scalars are left undecided, and nesting is limited.
+
+    libyaml's composer is recursive and ends the process with a segmentation fault on deep nesting (yaml/pyyaml#296).
+    """
+
+    depth = 0
+
+    def resolve(self, kind: type[yaml.Node], value: Any, implicit: tuple[bool, bool]) -> str:
+        if kind is yaml.ScalarNode:
+            return (_MERGE if value == "<<" else _PLAIN) if implicit[0] else _STR
+        return _MAP if kind is yaml.MappingNode else _SEQ
+
+    def descend_resolver(self, parent: Any, index: Any) -> None:
+        self.depth += 1
+        if self.depth > DEPTH_LIMIT:
+            raise yaml.MarkedYAMLError(problem=f"is nested deeper than {DEPTH_LIMIT} levels")
+
+    def ascend_resolver(self) -> None:
+        self.depth -= 1
+
+
+class _Builder:
+    """Nodes -> values. An aliased node is built anew for each alias, for values are changed in place later."""
+
+    def __init__(self, copied: int) -> None:
+        self.copied = copied
+        self._built: set[int] = set()
+        self._depth = 0
+        self._copying = 0
+
+    def build(self, node: yaml.Node) -> Any:
+        alias = id(node) in self._built
+        self._built.add(id(node))
+        self._copying += alias
+        if self._copying:
+            self._charge(node)
+        if isinstance(node, yaml.ScalarNode):
+            value = _scalar(node)
+        else:
+            self._depth += 1
+            if self._depth > DEPTH_LIMIT:
+                raise _problem("holds an alias of itself, or is nested too deeply", node)
+            value = self._collection(node)
+            self._depth -= 1
+        self._copying -= alias
+        return value
+
+    def _charge(self, node: yaml.Node) -> None:
+        self.copied += _NODE_COST + (len(node.value) if isinstance(node, yaml.ScalarNode) else 0)
+        if self.copied > ALIAS_LIMIT:
+            raise _problem(
+                f"aliases copy more than {ALIAS_LIMIT // 1024 // 1024} MiB; write the values out, or use fewer", node
+            )
+
+    def _collection(self, node: yaml.Node) -> Any:
+        if node.tag == _SEQ and isinstance(node, yaml.SequenceNode):
+            return [self.build(item) for item in node.value]
+        if node.tag == _MAP and isinstance(node, yaml.MappingNode):
+            return self._mapping(node)
+        raise _problem(f"the tag {node.tag} has no meaning in JSON; leave it out", node)
+
+    def _mapping(self, node: yaml.MappingNode) -> dict[str, Any]:
+        merged: dict[str, Any] = {}
+        own: dict[str, Any] = {}
+        for key_node, value_node in node.value:
+            if key_node.tag == _MERGE:
+                for name, value in self._merge(value_node).items():
+                    merged.setdefault(name, value)
+                continue
+            key = _key(key_node)
+            if key in own:
+                raise _problem(f"the key {key!r} is given twice in one mapping", key_node)
+            own[key] = self.build(value_node)
+        return {**merged, **own} if merged else own
+
+    def _merge(self, node: yaml.Node) -> dict[str, Any]:
+        """The value of a merge key `<<`: a mapping, or several of which the first wins."""
+        result: dict[str, Any] = {}
+        for part in node.value if isinstance(node, yaml.SequenceNode) else [node]:
+            value = self.build(part)
+            if not isinstance(value, dict):
+                raise _problem("the merge key << wants a mapping", part)
+            result = {**value, **result}
+        return result
+
+
+def _key(node: yaml.Node) -> str:
+    """A mapping's key. A plain integer is its own text, as `kubectl` has it: ConfigMaps with ports as keys are common."""
+    if isinstance(node, yaml.ScalarNode):
+        value = _scalar(node)
+        if isinstance(value, str):
+            return value
+        if isinstance(value, int) and str(value) == node.value:
+            return str(value)
+        raise _problem(f"the key {node.value!r} is not text; write it in quotes", node)
+    raise _problem("a key is a list or a mapping; keys must be text", node)
+
+
+def _scalar(node: yaml.ScalarNode) -> Any:
+    text: str = node.value
+    if node.tag == _STR:
+        return text
+    if node.tag in (_PLAIN, _MERGE):
+        if text in _WORDS:
+            return _WORDS[text]
+        first = text[0]
+        return _number(text, node) if first in "0123456789+-." else text
+    if node.tag in _TYPED:
+        value = _WORDS[text] if text in _WORDS else _number(text, node)
+        if not isinstance(value, str):
+            return value
+    raise _problem(f"the tag {node.tag} has no meaning in JSON; leave it out, or write the value in quotes", node)
+
+
+def _number(text: str, node: yaml.Node) -> int | float | str:
+    """`text` as a number if it is one. Whole floats become integers, as Go's JSON writes them."""
+    plain = text.replace("_", "")
+    if match := _INTEGER.fullmatch(plain):
+        sign, *digits = match.groups()
+        value = next(int(part, base) for part, base in zip(digits, (2, 16, 8, 10), strict=True) if part is not None)
+        value = -value if sign == "-" else value
+        if -(2**63) <= value < 2**64:
+            return value
+    if _FLOAT.fullmatch(plain):
+        number = float(plain)
+        if math.isfinite(number):
+            return int(number) if number.is_integer() and abs(number) < 1e21 else number
+    elif not _NOT_JSON.fullmatch(text):
+        return text
+    raise _problem("infinity and not-a-number have no meaning in JSON; write the value in quotes", node)
+
+
+def type_name(value: Any) -> str:
+    """What JSON calls the type of `value`, with its article."""
+    names = {str: "text", bool: "a boolean", int: "an integer", float: "a number", dict: "a mapping", list: "a list"}
+    return names.get(type(value), "null")
