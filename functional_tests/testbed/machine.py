@@ -15,6 +15,13 @@ from .ledger import Ledger, Process
 # systemd's own signal for an orderly power-off.
 POWER_OFF = signal.SIGRTMIN + 4
 
+_CGROUPS = """\
+[Service]
+Type=oneshot
+RemainAfterExit=yes
+ExecStart=true
+"""
+
 
 class Machine:
     """One machine. `Machine.create` makes a new one, `boot` starts it.
@@ -40,6 +47,7 @@ class Machine:
         ledger.mount("overlay", machine.root, "overlay", options)
         machine.write("/etc/hostname", f"{name}\n")
         machine.write("/etc/hosts", f"127.0.0.1 localhost\n{address} {name}\n")
+        machine.service("cgroups", _CGROUPS + "".join(f"ExecStart={line}\n" for line in cgroups.boot_commands()))
         network.namespace(ledger, name, address)
         return machine
 
@@ -48,6 +56,13 @@ class Machine:
         target = self._inside(path)
         target.write_text(text)
         target.chmod(mode)
+
+    def service(self, name: str, unit: str) -> None:
+        """Add a service that starts when the machine boots."""
+        path = f"/etc/systemd/system/{name}.service"
+        self.write(path, unit)
+        link = self._inside(f"/etc/systemd/system/multi-user.target.wants/{name}.service")
+        link.symlink_to(path)
 
     def copy(self, source: Path, path: str) -> None:
         """Copy a file of the host into the machine, with its mode."""

@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import re
 import shutil
 from pathlib import Path
 
@@ -51,3 +52,15 @@ def _make(folder: Path) -> None:
     for name in ("machine-id", "resolv.conf", "fstab"):
         (folder / "etc" / name).unlink(missing_ok=True)
         (folder / "etc" / name).touch()
+
+
+def with_libraries(program: str) -> dict[str, Path]:
+    """A program of the root folder and the libraries that it loads: path -> file of the host."""
+    listing = commands.run(["chroot", root_folder(), "ldd", program])
+    libraries = re.findall(r"(/\S+) \(0x", listing)
+    return {path: _resolve(path) for path in (program, *libraries)}
+
+
+def _resolve(path: str) -> Path:
+    """The file in the root folder that a path in it names, through links that are absolute there."""
+    return root_folder() / commands.run(["chroot", root_folder(), "realpath", path]).strip().lstrip("/")

@@ -1,0 +1,127 @@
+"""A one-node Kubernetes that kubeadm makes in a machine, with all its parts real, and its images loaded, not pulled.
+
+`up` makes it; `Kubernetes(ledger)` is the one that runs, also for a test that has not started it.
+"""
+
+import ssl
+import urllib.request
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from . import commands, config, images, network, rootfs
+from .build import build
+from .ledger import Ledger
+from .machine import Machine
+from .processes import until
+from .progress import step
+
+VERSION = "v1.36.3"
+NODE = "node1"
+ADDRESS = str(network.NETWORK[10])
+PODS, SERVICES = "10.244.0.0/24", "10.96.0.0/16"
+# What stays up and answers HTTP, under the names that tests and samples use.
+STAND_INS = ("bed.test/web:1", "nginx", "nginx:alpine", "tomcat", "cirros", "k8s.gcr.io/nginx-slim:0.8")
+
+
+class Kubernetes:
+    """The bed's Kubernetes. `kubeconfig` is the path of a file with cluster-admin rights."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self.machine = Machine(ledger, NODE, ADDRESS)
+        self.kubeconfig = ledger.home / "kubeconfig"
+        self.url = f"https://{ADDRESS}:6443"
+
+    def kubectl(self, *arguments: str | Path) -> str:
+        """kubectl's stdout."""
+        return commands.run([build("kubernetes") / "kubectl", f"--kubeconfig={self.kubeconfig}", *arguments])
+
+    def load_image(
+        self, name: str, program: Path, entrypoint: str, extra_files: Mapping[str, Path] | None = None
+    ) -> None:
+        """Give the node an image that holds a static program at the path `entrypoint`, its entry point."""
+        self._load([images.archive([name], entrypoint, {entrypoint: program, **(extra_files or {})})])
+
+    def is_ready(self) -> bool:
+        """Does the API server say that it is ready?"""
+        context = ssl.create_default_context(cadata=self.machine.read("/etc/kubernetes/pki/ca.crt"))
+        try:
+            with urllib.request.urlopen(f"{self.url}/readyz", timeout=2, context=context) as answer:
+                return bool(answer.status == 200)
+        except OSError:
+            return False
+
+    def restart_apiserver(self) -> None:
+        """Kill the API server, as a crash would, and wait until a new one is ready. Raises TimeoutError after 60 s."""
+        self.machine.run("pkill", "-KILL", "-x", "kube-apiserver")
+        if not until(lambda: not self.is_ready(), 10) or not until(self.is_ready, 60, pause=0.2):
+            raise TimeoutError("the API server has not come back 60 s after it was killed")
+
+    def _load(self, archives: Iterable[Path]) -> None:
+        """Give the node the images of `images.archive`."""
+        with ThreadPoolExecutor() as pool:
+            list(pool.map(self._load_archive, archives))
+
+    def _load_archive(self, archive: Path) -> None:
+        self.machine.run("ctr", "--namespace=k8s.io", "images", "import", f"/opt/images/{archive.name}")
+
+
+def up(ledger: Ledger) -> Kubernetes:
+    """Make and start it; returns when the node is ready, and Services and DNS work in pods."""
+    released = _released_images()
+    stand_ins = images.archive(STAND_INS, "/web", {"/web": build("stand-ins") / "web"})
+    kubernetes = Kubernetes(ledger)
+    with step("Booting a machine"):
+        network.bridge(ledger)
+        machine = Machine.create(ledger, NODE, ADDRESS)
+        _configure(machine, pause=next(name for name in released if "/pause:" in name))
+        volumes = ["/var/lib/containerd", "/var/lib/etcd", "/var/lib/kubelet"]
+        machine.boot(read_only=_programs() | {images.folder(): "/opt/images"}, volumes=volumes)
+    with step("Loading the images of Kubernetes"):
+        kubernetes._load([*released.values(), stand_ins])
+    with step("Setting up Kubernetes with kubeadm"):
+        machine.run("kubeadm", "init", "--config=/etc/kubernetes/kubeadm.yaml")
+        ledger.file(kubernetes.kubeconfig, machine.read("/etc/kubernetes/admin.conf"))
+        kubernetes.kubectl("apply", "--server-side", f"--filename={config.TEMPLATES / 'present_images.yaml'}")
+    with step("Waiting for the node and its DNS"):
+        kubernetes.kubectl("wait", f"node/{NODE}", "--for=condition=Ready", "--timeout=60s")
+        for workload in ("daemonset/kube-proxy", "deployment/coredns"):
+            kubernetes.kubectl("--namespace=kube-system", "rollout", "status", workload, "--timeout=60s")
+    return kubernetes
+
+
+def _released_images() -> dict[str, Path]:
+    """The images that kubeadm wants, by their names, made of the programs that the bed has built."""
+    programs = build("kubernetes")
+    listing = commands.run([programs / "kubeadm", "config", "images", "list", f"--kubernetes-version={VERSION}"])
+    return {name: _released_image(name, programs) for name in listing.split()}
+
+
+def _released_image(name: str, programs: Path) -> Path:
+    program = name.rpartition("/")[2].partition(":")[0]
+    folder = {"etcd": "etcd", "coredns": "coredns", "pause": "stand-ins"}.get(program)
+    path = "/coredns" if program == "coredns" else f"/usr/local/bin/{program}"
+    files = {path: (build(folder) if folder else programs) / program}
+    if program == "kube-proxy":
+        files |= rootfs.with_libraries("/usr/sbin/nft")
+    return images.archive([name], path, files)
+
+
+def _programs() -> dict[Path, str]:
+    """What a node runs itself: files of the host -> where the machine sees them."""
+    kubernetes, containers = build("kubernetes"), build("containers")
+    places = {kubernetes / name: "/usr/bin" for name in ("kubeadm", "kubelet", "kubectl")}
+    places |= {containers / name: "/usr/bin" for name in ("containerd", "containerd-shim-runc-v2", "ctr", "crictl")}
+    places |= {containers / name: "/opt/cni/bin" for name in ("ptp", "host-local", "loopback", "portmap")}
+    return {program: f"{folder}/{program.name}" for program, folder in places.items()}
+
+
+def _configure(machine: Machine, pause: str) -> None:
+    # Nothing answers there, which a look-up learns at once; CoreDNS does not start without a name server.
+    machine.write("/etc/resolv.conf", f"nameserver {ADDRESS}\n")
+    machine.write("/etc/containerd/config.toml", config.render("containerd.toml", pause=pause))
+    machine.write("/etc/cni/net.d/10-pods.conflist", config.render("pods.conflist", pods=PODS))
+    values = {"address": ADDRESS, "name": NODE, "version": VERSION, "pods": PODS, "services": SERVICES}
+    machine.write("/etc/kubernetes/kubeadm.yaml", config.render("kubeadm.yaml", **values))
+    machine.service("containerd", config.render("containerd.service"))
+    machine.service("kubelet", config.render("kubelet.service"))
