@@ -23,6 +23,7 @@ from .ledger import Ledger
 
 LOCK = Path(__file__).parents[2] / "requirements" / "keystone.lock"
 REGION = "RegionOne"
+INTERFACES = ("public", "internal", "admin")
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ class Identity:
         [role] = keystone.roles.list(name="admin")
         keystone.roles.grant(role, user=member, project=project)
         service = keystone.services.create(user, service_type)
-        for interface in ("public", "internal", "admin"):
+        for interface in INTERFACES:
             keystone.endpoints.create(service, endpoint, interface, REGION)
         return made
 
@@ -125,8 +126,8 @@ def _make_keys(folder: Path) -> None:
 def _set_up(manage: Path, config_file: Path, identity: Identity) -> None:
     run([manage, "--config-file", config_file, "db_sync"])
     # The password goes by the environment, for everybody can read arguments.
+    endpoints = [f"--bootstrap-{interface}-url={identity.url}" for interface in INTERFACES]
     run(
-        [manage, "--config-file", config_file, "bootstrap", "--bootstrap-region-id", REGION,
-         "--bootstrap-public-url", identity.url],
+        [manage, "--config-file", config_file, "bootstrap", "--bootstrap-region-id", REGION, *endpoints],
         env=os.environ | {"OS_BOOTSTRAP_PASSWORD": identity.admin.password},
-    )  # fmt: skip
+    )

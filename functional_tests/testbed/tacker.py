@@ -46,7 +46,7 @@ def up(ledger: Ledger, driver: str = OWN_DRIVER) -> dict[str, str]:
         _start_server(ledger, endpoint)
         for conductor in conductors:
             conductor.wait()
-    return identity.environment() | {"OS_TACKER_API_VERSION": "2"}
+    return identity.environment()
 
 
 class Conductor:
@@ -63,9 +63,10 @@ class Conductor:
 
     def launch(self) -> None:
         """Start it, and do not wait."""
-        environment = os.environ | {"OS_DEFAULT__HOST": self.name}
-        command = [_SCRIPTS / "tacker-conductor", "--config-file", _config_file(self._ledger)]
-        self._ledger.spawn(self.name, command, env=environment)
+        # SPT_NOENV: its process title would overwrite the environment, by which its worker is found.
+        environment = os.environ | {"OS_DEFAULT__HOST": self.name, "SPT_NOENV": "1"}
+        program, settings = _SCRIPTS / "tacker-conductor", _config_file(self._ledger)
+        self._ledger.spawn(self.name, [program, "--config-file", settings], env=environment)
 
     def wait(self) -> None:
         """Until it listens for LCM operations of API v2, the last thing that it does when it starts."""
@@ -111,9 +112,7 @@ def _make_schema(database: mariadb.Server) -> str:
     return url
 
 
-def _configure(
-    ledger: Ledger, driver: str, broker: rabbitmq.Broker, database: str, identity: keystone.Identity
-) -> str:
+def _configure(ledger: Ledger, driver: str, broker: rabbitmq.Broker, database: str, identity: keystone.Identity) -> str:
     """Write tacker.conf, and enter Tacker into the catalog; the URL of Tacker's API."""
     folder = ledger.folder(ledger.home / "tacker", 0o700)
     for name in ("csar-files", "vnf-packages", "vim-keys"):

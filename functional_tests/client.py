@@ -1,0 +1,223 @@
+"""Tacker's public REST API as the demo and the functional tests use it: VNF packages (v1) and VNF LCM (v2).
+
+Methods that start an LCM operation return its id, a VnfLcmOpOcc's; `wait` waits for its end. Bodies are plain dicts as
+SOL003 and SOL005 describe them. Tacker tells nobody when a state changes but subscribers with a web server, so states
+are polled.
+"""
+
+import time
+from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+from keystoneauth1 import adapter, session
+from keystoneauth1.identity import v3
+from requests import Response
+
+Body = dict[str, Any]
+
+PAUSE = 0.3
+SETTLED = {"COMPLETED", "FAILED_TEMP", "FAILED", "ROLLED_BACK"}
+# How long Tacker may hold an instance's lock after it has written the end of an operation: it notifies meanwhile.
+LOCK_PATIENCE = 3.0
+
+_PACKAGES = "/vnfpkgm/v1/vnf_packages"
+_INSTANCES = "/vnflcm/v2/vnf_instances"
+_OPERATIONS = "/vnflcm/v2/vnf_lcm_op_occs"
+
+
+class ApiError(Exception):
+    """Tacker has refused a request. `problem` is its ProblemDetails, or what there was in its place."""
+
+    def __init__(self, request: str, status: int, problem: Body) -> None:
+        super().__init__(f"{request} was answered {status}: {problem.get('detail') or problem}")
+        self.status, self.problem = status, problem
+
+
+class OperationError(Exception):
+    """An operation has ended in another state than was waited for. `operation` is the VnfLcmOpOcc."""
+
+    def __init__(self, operation: Body) -> None:
+        reason = operation.get("error", {}).get("detail", "Tacker gives no error")
+        super().__init__(f"{operation['operation']} {operation['id']} is {operation['operationState']}: {reason}")
+        self.operation = operation
+
+
+class Client:
+    """Tacker as found in the catalog of the Keystone that the OS_* variables in `environment` name."""
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        auth = v3.Password(
+            environment["OS_AUTH_URL"],
+            username=environment["OS_USERNAME"],
+            password=environment["OS_PASSWORD"],
+            user_domain_name=environment["OS_USER_DOMAIN_NAME"],
+            project_name=environment["OS_PROJECT_NAME"],
+            project_domain_name=environment["OS_PROJECT_DOMAIN_NAME"],
+        )
+        self._http = adapter.Adapter(
+            session.Session(auth),
+            service_type="nfv-orchestration",
+            region_name=environment["OS_REGION_NAME"],
+            raise_exc=False,
+        )
+
+    # --- packages ---------------------------------------------------------------------------------------------------
+
+    def onboard(self, csar: Path, timeout: float = 60) -> Body:
+        """Upload a VNF package, and wait until it can be used; its VnfPkgInfo."""
+        package = self._call("POST", _PACKAGES, {}).json()
+        with csar.open("rb") as content:
+            headers = {"Content-Type": "application/zip"}
+            self._request("PUT", f"{_PACKAGES}/{package['id']}/package_content", data=content, headers=headers)
+        package = self._poll(
+            lambda: self.package(package["id"]),
+            lambda found: found["onboardingState"] not in ("UPLOADING", "PROCESSING"),
+            timeout, f"package {csar.name} to be onboarded",
+        )  # fmt: skip
+        if package["onboardingState"] != "ONBOARDED":
+            raise RuntimeError(f"Tacker could not onboard {csar.name}; the log of its conductors tells why")
+        return package
+
+    def package(self, package_id: str) -> Body:
+        found: Body = self._call("GET", f"{_PACKAGES}/{package_id}").json()
+        return found
+
+    def delete_package(self, package_id: str) -> None:
+        if self.package(package_id)["operationalState"] == "ENABLED":
+            self._call("PATCH", f"{_PACKAGES}/{package_id}", {"operationalState": "DISABLED"})
+        self._call("DELETE", f"{_PACKAGES}/{package_id}")
+
+    # --- instances --------------------------------------------------------------------------------------------------
+
+    def create(self, vnfd_id: str, name: str = "") -> Body:
+        """A VNF instance that is not instantiated yet."""
+        made: Body = self._call("POST", _INSTANCES, {"vnfdId": vnfd_id, "vnfInstanceName": name}).json()
+        return made
+
+    def instance(self, instance_id: str) -> Body:
+        found: Body = self._call("GET", f"{_INSTANCES}/{instance_id}").json()
+        return found
+
+    def instances(self) -> list[Body]:
+        found: list[Body] = self._call("GET", _INSTANCES).json()
+        return found
+
+    def delete(self, instance_id: str) -> None:
+        self._call("DELETE", f"{_INSTANCES}/{instance_id}")
+
+    def instantiate(self, instance_id: str, vim: Body, additional_params: Body, *, flavour: str = "simple") -> str:
+        """`vim` is a VimConnectionInfo; the paths of the manifests are among the additional parameters."""
+        return self._start(
+            instance_id, "instantiate",
+            flavourId=flavour, vimConnectionInfo={"vim1": vim}, additionalParams=additional_params,
+        )  # fmt: skip
+
+    def scale(
+        self, instance_id: str, direction: str, aspect: str, steps: int = 1, additional_params: Body | None = None
+    ) -> str:
+        """`direction` is SCALE_OUT or SCALE_IN."""
+        return self._start(
+            instance_id, "scale",
+            type=direction, aspectId=aspect, numberOfSteps=steps, additionalParams=additional_params or {},
+        )  # fmt: skip
+
+    def heal(self, instance_id: str, vnfcs: list[str] | None = None, additional_params: Body | None = None) -> str:
+        """`vnfcs` are ids of vnfcInfo; without them the whole instance is healed."""
+        chosen = {"vnfcInstanceId": vnfcs} if vnfcs else {}
+        return self._start(instance_id, "heal", **chosen, additionalParams=additional_params or {})
+
+    def change_package(self, instance_id: str, vnfd_id: str, additional_params: Body) -> str:
+        return self._start(instance_id, "change_vnfpkg", vnfdId=vnfd_id, additionalParams=additional_params)
+
+    def terminate(
+        self, instance_id: str, *, graceful_timeout: int | None = None, additional_params: Body | None = None
+    ) -> str:
+        """GRACEFUL when `graceful_timeout`, in seconds, is given; else FORCEFUL."""
+        kind: Body = {"terminationType": "FORCEFUL"}
+        if graceful_timeout is not None:
+            kind = {"terminationType": "GRACEFUL", "gracefulTerminationTimeout": graceful_timeout}
+        return self._start(instance_id, "terminate", **kind, additionalParams=additional_params or {})
+
+    # --- operations -------------------------------------------------------------------------------------------------
+
+    def operation(self, operation_id: str) -> Body:
+        found: Body = self._call("GET", f"{_OPERATIONS}/{operation_id}").json()
+        return found
+
+    def wait(self, operation_id: str, state: str = "COMPLETED", timeout: float = 300) -> Body:
+        """The VnfLcmOpOcc once it is in `state`. OperationError when it comes to rest in another one."""
+        operation = self._poll(
+            lambda: self.operation(operation_id),
+            lambda found: found["operationState"] in {state, *SETTLED},
+            timeout, f"operation {operation_id} to be {state}",
+        )  # fmt: skip
+        if operation["operationState"] != state:
+            raise OperationError(operation)
+        return operation
+
+    def retry(self, operation_id: str) -> None:
+        """Try a FAILED_TEMP operation again; returns when a conductor has begun with it."""
+        self._resume(operation_id, "retry")
+
+    def roll_back(self, operation_id: str) -> None:
+        """Roll a FAILED_TEMP operation back; returns when a conductor has begun with it."""
+        self._resume(operation_id, "rollback")
+
+    def fail(self, operation_id: str) -> Body:
+        """Give a FAILED_TEMP operation up; its VnfLcmOpOcc, FAILED now."""
+        given_up: Body = self._call("POST", f"{_OPERATIONS}/{operation_id}/fail").json()
+        return given_up
+
+    def _start(self, instance_id: str, verb: str, **body: Any) -> str:
+        answer = self._post_unlocked(f"{_INSTANCES}/{instance_id}/{verb}", body)
+        return str(answer.headers["Location"]).rsplit("/", 1)[-1]
+
+    def _resume(self, operation_id: str, verb: str) -> None:
+        """The answer comes before the conductor has begun, and then only the time that the state was entered tells a
+        new FAILED_TEMP from the old one. It is stored in whole seconds, so the old one's must be over.
+        """
+        before = self.operation(operation_id)["stateEnteredTime"]
+        end = datetime.fromisoformat(before.rstrip("Z")).replace(tzinfo=timezone.utc) + timedelta(seconds=1)
+        time.sleep(max(0.0, (end - datetime.now(timezone.utc)).total_seconds()))
+        self._post_unlocked(f"{_OPERATIONS}/{operation_id}/{verb}", None)
+        self._poll(
+            lambda: self.operation(operation_id),
+            lambda found: found["stateEnteredTime"] != before,
+            30, f"a conductor to begin the {verb} of operation {operation_id}",
+        )  # fmt: skip
+
+    def _post_unlocked(self, path: str, body: Body | None) -> Response:
+        deadline = time.monotonic() + LOCK_PATIENCE
+        while True:
+            try:
+                return self._call("POST", path, body)
+            except ApiError as error:
+                if "is in progress" not in str(error) or time.monotonic() > deadline:
+                    raise
+                time.sleep(PAUSE)
+
+    def _poll(self, read: Callable[[], Body], done: Callable[[Body], bool], timeout: float, what: str) -> Body:
+        deadline = time.monotonic() + timeout
+        while True:
+            found = read()
+            if done(found):
+                return found
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"waited {timeout:g} s in vain for {what}: {found}")
+            time.sleep(PAUSE)
+
+    def _call(self, method: str, path: str, body: Body | None = None) -> Response:
+        version = "1.0.0" if path.startswith(_PACKAGES) else "2.0.0"
+        return self._request(method, path, json=body, headers={"Version": version})
+
+    def _request(self, method: str, path: str, **options: Any) -> Response:
+        answer = self._http.request(path, method, **options)
+        if not answer.ok:
+            try:
+                problem = answer.json()
+            except ValueError:
+                problem = {"detail": answer.text}
+            raise ApiError(f"{method} {path}", answer.status_code, problem)
+        return answer

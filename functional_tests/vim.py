@@ -1,0 +1,54 @@
+"""What Tacker must know of a cluster: the vimConnectionInfo of vimType ETSINFV.KUBERNETES.V_1.
+
+Tacker logs in with a bearer token, not with the client certificate of a kubeconfig, so the cluster's administrator
+makes a service account for it, as Tacker's documentation tells operators to.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from kubernetes import client, config
+from kubernetes.client.exceptions import ApiException
+
+NAMESPACE = "kube-system"
+ACCOUNT = "tacker"
+# No test or demo outlives it.
+TOKEN_SECONDS = 24 * 3600
+
+
+def connection_info(kubeconfig: Path) -> dict[str, Any]:
+    """A VimConnectionInfo with the rights of cluster-admin, for use in requests; its token is valid for a day."""
+    with config.new_client_from_config(str(kubeconfig)) as api:
+        _make_account(api)
+        wanted = client.AuthenticationV1TokenRequest(
+            spec=client.V1TokenRequestSpec(audiences=[], expiration_seconds=TOKEN_SECONDS)
+        )
+        made = client.CoreV1Api(api).create_namespaced_service_account_token(ACCOUNT, NAMESPACE, wanted)
+        return {
+            "vimType": "ETSINFV.KUBERNETES.V_1",
+            "interfaceInfo": {
+                "endpoint": api.configuration.host,
+                "ssl_ca_cert": Path(api.configuration.ssl_ca_cert).read_text(),
+            },
+            "accessInfo": {"bearer_token": made.to_dict()["status"]["token"]},
+        }
+
+
+def _make_account(api: client.ApiClient) -> None:
+    account = client.V1ServiceAccount(metadata=client.V1ObjectMeta(name=ACCOUNT))
+    binding = client.V1ClusterRoleBinding(
+        metadata=client.V1ObjectMeta(name=ACCOUNT),
+        role_ref=client.V1RoleRef(api_group="rbac.authorization.k8s.io", kind="ClusterRole", name="cluster-admin"),
+        subjects=[client.RbacV1Subject(kind="ServiceAccount", name=ACCOUNT, namespace=NAMESPACE)],
+    )
+    _unless_there(lambda: client.CoreV1Api(api).create_namespaced_service_account(NAMESPACE, account))
+    _unless_there(lambda: client.RbacAuthorizationV1Api(api).create_cluster_role_binding(binding))
+
+
+def _unless_there(create: Callable[[], object]) -> None:
+    try:
+        create()
+    except ApiException as error:
+        if error.status != 409:
+            raise
