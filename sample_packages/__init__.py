@@ -1,0 +1,1 @@
+"""Sample VNF packages, one folder each, and the command that makes CSAR files of them."""

@@ -1,0 +1,51 @@
+"""`python -m sample_packages -o DIR [NAME...]`: make CSAR files of the sample packages, all of them by default."""
+
+import shutil
+import tempfile
+from pathlib import Path
+
+import click
+
+from functional_tests.testbed import build, paths
+from k8s_cr_driver import package
+from sample_packages import management_manifests
+
+FOLDERS = {path.name: path for path in sorted(Path(__file__).parent.iterdir()) if (path / package.TOSCA_META).is_file()}
+
+
+@click.command()
+@click.option(
+    "-o", "--output", default=".", type=click.Path(file_okay=False, path_type=Path), help="Where to put them."
+)
+@click.argument("names", nargs=-1, type=click.Choice(list(FOLDERS)))
+def main(output: Path, names: tuple[str, ...]) -> None:
+    """Make NAME.csar of each sample package that is named, or of all."""
+    for name in names or FOLDERS:
+        click.echo(make(name, output))
+
+
+def make(name: str, output: Path) -> Path:
+    """Make one package and return its CSAR file."""
+    with tempfile.TemporaryDirectory() as work:
+        folder = Path(work, name)
+        shutil.copytree(FOLDERS[name], folder)
+        if name == "cluster_api_management":
+            shutil.copytree(_management_manifests(), folder / package.MANIFESTS)
+        return package.build(folder, output / f"{name}.csar")
+
+
+def _management_manifests() -> Path:
+    """The rendered manifests, from the cache if nothing that decides them has changed."""
+    keys = (build.key(family) for family in management_manifests.FAMILIES)
+    source = Path(management_manifests.__file__).read_bytes()
+    folder = paths.cache() / "manifests" / paths.digest(source, *(key.encode() for key in keys))
+    if not folder.is_dir():
+        folder.parent.mkdir(exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder.parent) as work:
+            management_manifests.render(Path(work, "manifests"))
+            Path(work, "manifests").rename(folder)
+    return folder
+
+
+if __name__ == "__main__":
+    main()
