@@ -1,10 +1,11 @@
-"""Debian packages that the bed needs on this host: the missing ones are installed, and none of their services started."""
+"""Debian packages that the bed needs on this host: missing ones are installed, and no service of them is started."""
 
 import os
 import subprocess
 from collections.abc import Iterable
 from pathlib import Path
 
+from . import commands
 from .ledger import Ledger
 from .progress import step
 
@@ -29,10 +30,9 @@ def install(ledger: Ledger, packages: Iterable[str]) -> None:
 
 def missing(packages: Iterable[str]) -> list[str]:
     """Those of the packages that are not installed."""
-    form = "${binary:Package} ${db:Status-Status}\\n"
-    listing = subprocess.run(["dpkg-query", "--show", f"--showformat={form}"], capture_output=True, text=True, check=True)
-    installed = {line.split()[0].partition(":")[0] for line in listing.stdout.splitlines() if line.endswith(" installed")}
-    return [package for package in packages if package not in installed]
+    listing = commands.run(["dpkg-query", "--show", "--showformat=${Package} ${db:Status-Status}\\n"])
+    known = dict(line.split() for line in listing.splitlines())
+    return [package for package in packages if known.get(package) != "installed"]
 
 
 def _install(ledger: Ledger, packages: list[str]) -> None:
@@ -43,8 +43,12 @@ def _install(ledger: Ledger, packages: list[str]) -> None:
             # A session of its own: Ctrl-C must not leave dpkg half-way; it is heeded when apt-get has ended.
             child = subprocess.Popen(
                 ["apt-get", "-o", "DPkg::Lock::Timeout=300", *arguments],
-                env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, start_new_session=True,
-            )  # fmt: skip
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
             try:
                 child.wait()
             except KeyboardInterrupt:

@@ -50,7 +50,8 @@ def key(family: str) -> str:
     files = sorted(path for path in (paths.GO_MODULES / family).rglob("*") if path.is_file())
     version = _go(family, "env", "GOVERSION")
     settings = json.dumps([version, LDFLAGS, SETTINGS], sort_keys=True)
-    return paths.digest(settings.encode(), *(part for path in files for part in (path.name.encode(), path.read_bytes())))
+    sources = [part for path in files for part in (path.name.encode(), path.read_bytes())]
+    return paths.digest(settings.encode(), *sources)
 
 
 def module_dir(family: str, module: str) -> Path:

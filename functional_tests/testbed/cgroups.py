@@ -15,6 +15,10 @@ def version() -> int:
     return 2 if (ROOT / "cgroup.controllers").exists() else 1
 
 
+def is_mounted() -> bool:
+    return version() == 2 or (ROOT.is_dir() and bool(_v1_hierarchies()))
+
+
 def create(ledger: Ledger, name: str) -> list[Path]:
     """The `cgroup.procs` files that a process writes itself into to be in the group `name` of every hierarchy."""
     hierarchies = [ROOT] if version() == 2 else _v1_hierarchies()

@@ -54,8 +54,8 @@ def _write(output: IO[bytes], references: list[str], entrypoint: str, files: Map
     with tempfile.TemporaryFile() as layer:
         with tarfile.open(fileobj=layer, mode="w") as tar:
             for path, source in files.items():
-                with source.open("rb") as content:
-                    _add(tar, path.lstrip("/"), content, source.stat().st_size)
+                with source.open("rb") as program:
+                    _add(tar, path.lstrip("/"), program, source.stat().st_size)
         size = layer.tell()
         layer.seek(0)
         diff_id = _sha256(layer)

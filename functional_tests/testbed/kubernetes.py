@@ -16,6 +16,9 @@ from .machine import Machine
 from .processes import until
 from .progress import step
 
+# Of Debian, on the host; the programs of the node itself are built.
+PACKAGES = ("mmdebstrap", "debian-archive-keyring", "systemd-container", "iproute2", "util-linux", "mount")
+
 VERSION = "v1.36.3"
 NODE = "node1"
 ADDRESS = str(network.NETWORK[10])
@@ -33,7 +36,7 @@ class Kubernetes:
         self.url = f"https://{ADDRESS}:6443"
 
     def kubectl(self, *arguments: str | Path) -> str:
-        """kubectl's stdout."""
+        """The stdout of kubectl."""
         return commands.run([build("kubernetes") / "kubectl", f"--kubeconfig={self.kubeconfig}", *arguments])
 
     def load_image(

@@ -123,6 +123,11 @@ class Ledger:
                 return Process(name, processes.Identity(*entry["identity"]), self.home / "logs" / f"{name}.log")
         raise KeyError(f"the bed has started no process named {name}")
 
+    def ended(self) -> list[str]:
+        """The names of processes that should run and do not, each as it was last started."""
+        names = {entry["name"]: None for entry in self._entries() if entry["kind"] == "started"}
+        return [name for name in names if not self.process(name).is_running()]
+
     def folder(self, path: str | Path, mode: int = 0o755) -> Path:
         """Make a folder; undone with all that it holds then."""
         path = Path(path)
@@ -238,10 +243,9 @@ def _undo_link(entry: Entry) -> None:
 def _undo_cgroup(entry: Entry) -> None:
     path = Path(entry["path"])
     processes.stop(lambda: processes.in_cgroup(path), signal.SIGKILL)
-    for folder in sorted((below for below in path.rglob("*") if below.is_dir()), reverse=True):
-        folder.rmdir()
-    if path.exists():
-        path.rmdir()
+    # The kernel says "busy" until the last of the dead is collected.
+    if not processes.until(lambda: _remove_cgroup(path), 10):
+        raise RuntimeError("still busy 10 s after its processes were killed")
 
 
 def _undo_loop(entry: Entry) -> None:
@@ -273,6 +277,17 @@ def _remove_tree(path: Path) -> None:
         raise RuntimeError(f"{path} is not removed, something is still mounted on {', '.join(inside)}")
     if path.exists():
         shutil.rmtree(path)
+
+
+def _remove_cgroup(path: Path) -> bool:
+    try:
+        for folder in sorted((below for below in path.rglob("*") if below.is_dir()), reverse=True):
+            folder.rmdir()
+        if path.exists():
+            path.rmdir()
+    except OSError:
+        return False
+    return True
 
 
 def _is_mounted(path: str) -> bool:

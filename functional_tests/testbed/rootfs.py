@@ -42,8 +42,9 @@ def root_folder() -> Path:
 
 
 def _make(folder: Path) -> None:
+    options = ["--variant=minbase", "--mode=root", "--format=directory", f"--include={','.join(PACKAGES)}"]
     commands.run(
-        ["mmdebstrap", "--variant=minbase", "--mode=root", "--format=directory", f"--include={','.join(PACKAGES)}", SUITE, folder],
+        ["mmdebstrap", *options, SUITE, folder],
         env=os.environ | {"DEBIAN_FRONTEND": "noninteractive"},
     )
     for unit in MASKED:
