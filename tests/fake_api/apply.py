@@ -78,7 +78,7 @@ class Ownership:
         if entry.get("subresource"):
             text += f' with subresource {errors.quoted(entry["subresource"])}'
         if entry["operation"] == "Update":
-            text += f' using {entry["apiVersion"]} at {entry["time"]}'
+            text += f' using {entry["apiVersion"]}'
         return text
 
 

@@ -94,6 +94,7 @@ _TABLE: dict[str, list[tuple[str, str, str]]] = {
     "authentication.k8s.io/v1": [("TokenReview", "tokenreviews", "CO")],
     "authorization.k8s.io/v1": [
         ("SelfSubjectAccessReview", "selfsubjectaccessreviews", "CO"),
+        ("SelfSubjectRulesReview", "selfsubjectrulesreviews", "CO"),
         ("SubjectAccessReview", "subjectaccessreviews", "CO"),
     ],
     "autoscaling/v2": [("HorizontalPodAutoscaler", "horizontalpodautoscalers", "S")],

@@ -169,7 +169,7 @@ class Handler(BaseHTTPRequestHandler):
             self.send_header("Transfer-Encoding", "chunked")
             self.end_headers()
             self.wfile.flush()
-            for line in stream.events(self._client_gone):
+            for line in stream.chunks(self._client_gone):
                 self._chunk(line)
             self.wfile.write(b"0\r\n\r\n")
             self.wfile.flush()
@@ -180,8 +180,12 @@ class Handler(BaseHTTPRequestHandler):
         finally:
             self.server.remove_stream(stream)
 
-    def _chunk(self, line: bytes) -> None:
-        self.wfile.write(b"%x\r\n%b\r\n" % (len(line), line))
+    def _chunk(self, lines: bytes) -> None:
+        """As a real server does it: events and chunks do not begin and end together."""
+        middle = len(lines) // 2
+        for part in (lines[:middle], lines[middle:]):
+            if part:
+                self.wfile.write(b"%x\r\n%b\r\n" % (len(part), part))
         self.wfile.flush()
 
     def _client_gone(self) -> bool:

@@ -147,7 +147,8 @@ def _apply(call: Call) -> tuple[int, Object]:
     try:
         merged = apply.apply(base, wanted, call.shape, manager, force, call.kind.status)
     except apply.TypedError as error:
-        place = f"{call.namespace}/{call.name}; {call.kind.api_version}, Kind={call.kind.kind}"
+        written = dig(call.body, "metadata", "namespace", default="")
+        place = f"{written}/{call.name}; {call.kind.api_version}, Kind={call.kind.kind}"
         raise errors.ApiError(500, "", f"failed to create typed patch object ({place}): {error}") from None
     version = config["metadata"].get("resourceVersion")
     if live is None:

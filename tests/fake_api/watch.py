@@ -33,6 +33,7 @@ class Stream:
         self.namespace = call.namespace
         self.query = call.query
         self.sent = 0
+        self._failed = False
         self.open = True
         self._store = call.cluster.store
         self._bookmarks = call.query.get("allowWatchBookmarks", "").lower() in ("true", "1")
@@ -53,15 +54,14 @@ class Stream:
             self.open = False
             self._store.changed.notify_all()
 
-    def events(self, client_gone: Callable[[], bool]) -> Iterator[bytes]:
-        """The lines of the stream until its end in good order; Broken where a fault cuts it."""
-        while True:
-            line = self._next(client_gone)
-            if line is None:
-                return
-            self.sent += 1
-            yield line
-            if self._ended_by_error(line):
+    def chunks(self, client_gone: Callable[[], bool]) -> Iterator[bytes]:
+        """What is sent, whole lines, until the end in good order; Broken where a fault cuts the stream.
+
+        As on a real server all events that wait go out in one chunk.
+        """
+        while (lines := self._next(client_gone)) is not None:
+            yield lines
+            if self._failed:
                 return
 
     def _begin(self) -> tuple[deque[Object], int]:
@@ -77,7 +77,7 @@ class Stream:
             return deque(), next((i for i, change in enumerate(log) if change.revision > since), len(log))
         current = self._store.objects(self.kind.resource, self.namespace)
         queue = deque(self._event("ADDED", obj) for obj in current if self._fits(obj))
-        if initial == "true" and self._bookmarks:
+        if self._bookmarks:
             queue.append(self._bookmark({INITIAL_EVENTS_END: "true"}))
         return queue, len(log)
 
@@ -87,13 +87,23 @@ class Stream:
                 if self._faults and self.sent >= self._faults[0].after:
                     return self._fault(self._faults.popleft(), client_gone)
                 if self._queue:
-                    return _line(self._queue.popleft())
+                    return self._waiting_lines()
                 if self._read_log():
                     continue
                 left = self._deadline - time.monotonic()
                 if left <= 0 or not self.open or self._epoch != self._store.epoch(self.kind.resource) or client_gone():
                     return None
                 self._store.changed.wait(min(left, _CLIENT_CHECK_SECONDS))
+
+    def _waiting_lines(self) -> bytes:
+        """All lines that wait, up to the next fault."""
+        lines = []
+        while self._queue and not (self._faults and self.sent >= self._faults[0].after):
+            event = self._queue.popleft()
+            self._failed = event["type"] == "ERROR"
+            self.sent += 1
+            lines.append(_line(event))
+        return b"".join(lines)
 
     def _read_log(self) -> bool:
         """Queue the events of the changes since the last look; whether there are any."""
@@ -130,16 +140,13 @@ class Stream:
         if fault.what == "blank":
             return b"\n"
         if fault.what == "error":
+            self._failed = True
             return _line({"type": "ERROR", "object": fault.status})
         if fault.what in ("cut", "reset"):
             raise Broken(fault.what == "reset")
         while fault.what == "silent" and self.open and not client_gone():
             self._store.changed.wait(_CLIENT_CHECK_SECONDS)
         return None
-
-    @staticmethod
-    def _ended_by_error(line: bytes) -> bool:
-        return line.startswith(b'{"type":"ERROR"')
 
 
 def _line(event: Object) -> bytes:

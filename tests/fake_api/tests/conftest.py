@@ -79,13 +79,20 @@ class Client:
 
 
 class Watch:
+    """An open stream. A chunk may hold several events, or part of one."""
+
     def __init__(self, reply: Any) -> None:
         self.reply = reply
-        self._lines = iter(reply.read_chunked(decode_content=False)) if reply.status == 200 else iter(())
+        self.status = reply.status
+        self._chunks = iter(reply.read_chunked(decode_content=False)) if reply.status == 200 else iter(())
+        self._buffer = b""
 
     def raw(self) -> bytes:
-        """The next chunk; StopIteration at the end of the stream."""
-        return bytes(next(self._lines))
+        """The next line; StopIteration at the end of the stream."""
+        while b"\n" not in self._buffer:
+            self._buffer += next(self._chunks)
+        line, _, self._buffer = self._buffer.partition(b"\n")
+        return line
 
     def next(self) -> tuple[str, dict[str, Any]]:
         """(type, object) of the next event."""
