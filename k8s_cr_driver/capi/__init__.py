@@ -1,0 +1,10 @@
+"""Cluster API: clusters, control planes and machines as kinds that know their machines, their count and their order.
+
+Registered by the entry point `cluster_api`; the engine knows nothing of it.
+"""
+
+from k8s_cr_driver.capi.cluster import Cluster
+from k8s_cr_driver.capi.control_plane import KubeadmControlPlane
+from k8s_cr_driver.capi.machines import MachineDeployment, MachineSet
+
+__all__ = ["Cluster", "KubeadmControlPlane", "MachineDeployment", "MachineSet"]

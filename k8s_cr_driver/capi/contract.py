@@ -1,0 +1,35 @@
+"""Every field path, label and group of Cluster API that this driver reads, for the contracts v1beta1 and v1beta2.
+
+Source: the Cluster API book, "Contracts" and "Labels and annotations".
+"""
+
+from __future__ import annotations
+
+from k8s_cr_driver.keys import Kind, Object
+
+GROUP = "cluster.x-k8s.io"
+CONTROL_PLANE_GROUP = "controlplane.cluster.x-k8s.io"
+MACHINES = Kind(GROUP, "Machine")
+
+CLUSTER_NAME_LABEL = "cluster.x-k8s.io/cluster-name"
+DEPLOYMENT_NAME_LABEL = "cluster.x-k8s.io/deployment-name"
+SET_NAME_LABEL = "cluster.x-k8s.io/set-name"
+CONTROL_PLANE_LABEL = "cluster.x-k8s.io/control-plane"
+CONTROL_PLANE_NAME_LABEL = "cluster.x-k8s.io/control-plane-name"
+CLUSTER_SECRET_TYPE = "cluster.x-k8s.io/secret"  # noqa: S105 (a type of Secrets)
+
+REPLICAS = ("spec", "replicas")
+
+
+def is_cluster_api(kind: Kind) -> bool:
+    """Groups of the core and of its providers end alike: infrastructure.cluster.x-k8s.io, ..."""
+    return kind.group == GROUP or kind.group.endswith("." + GROUP)
+
+
+def machine_metadata(machine: Object) -> dict[str, str]:
+    """What tells where a Machine runs: its Node and the infrastructure's name for it."""
+    told = {
+        "node": ((machine.get("status") or {}).get("nodeRef") or {}).get("name"),
+        "providerID": (machine.get("spec") or {}).get("providerID"),
+    }
+    return {key: value for key, value in told.items() if value}

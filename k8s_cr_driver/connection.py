@@ -1,0 +1,278 @@
+"""From a VIM to a cluster: TLS, login, and one way to send a request.
+
+Requests go through the official dynamic client over one urllib3 pool of our own, because the client's own pool reads CA
+files for every connection and sleeps through Retry-After inside a call. Key material stays in memory; what the ssl module
+reads from files only (a client certificate) is in a 0600 file for as long as the reading takes.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import re
+import socket
+import ssl
+import tempfile
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+import urllib3
+import yaml
+from kubernetes import client
+from kubernetes.client.rest import ApiException
+from kubernetes.dynamic import DynamicClient
+from oslo_log import log as logging
+
+from k8s_cr_driver.errors import ApiError, ConnectionFailed, InvalidRequest, TransportError
+from k8s_cr_driver.keys import Object
+
+LOG = logging.getLogger(__name__)
+
+CONNECT_TIMEOUT = 10.0
+READ_TIMEOUT = 60.0
+POOL_SIZE = 16
+APPLY = "application/apply-patch+yaml"
+
+_KEEPALIVE = [
+    (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
+    (socket.IPPROTO_TCP, socket.TCP_NODELAY, 1),
+    (socket.IPPROTO_TCP, getattr(socket, "TCP_KEEPIDLE", 4), 20),
+    (socket.IPPROTO_TCP, getattr(socket, "TCP_KEEPINTVL", 5), 10),
+    (socket.IPPROTO_TCP, getattr(socket, "TCP_KEEPCNT", 6), 3),
+]
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """Where a cluster is and how to log in; secrets are kept out of `repr`."""
+
+    url: str
+    ca: str = field(default="", repr=False)
+    """PEM; "" for the system's CAs."""
+    verify: bool = True
+    authorization: str = field(default="", repr=False)
+    """The Authorization header."""
+    client_cert: str = field(default="", repr=False)
+    client_key: str = field(default="", repr=False)
+
+    @classmethod
+    def from_vim(
+        cls, interface: Mapping[str, str], access: Mapping[str, str], *, verify_without_ca: bool = True
+    ) -> Endpoint:
+        """From vimConnectionInfo's interfaceInfo and accessInfo, in the keys that Tacker's own driver reads."""
+        url = str(interface.get("endpoint") or "")
+        if urlsplit(url).scheme not in ("http", "https"):
+            raise InvalidRequest(f"vimConnectionInfo.interfaceInfo.endpoint: {url!r} is not an http(s) URL")
+        ca = pem(interface.get("ssl_ca_cert") or "")
+        if not ca and not verify_without_ca:
+            LOG.warning("The certificate of %s is not verified ([k8s_cr] verify_tls_without_ca = false)", url)
+        return cls(
+            url=url,
+            ca=ca,
+            verify=bool(ca) or verify_without_ca,
+            authorization=_authorization(access),
+        )
+
+    @classmethod
+    def from_kubeconfig(cls, path: str, context: str | None = None) -> Endpoint:
+        """From a kubeconfig file with data in it (no exec plugins): what kubeadm and Cluster API write."""
+        with open(path, encoding="utf-8") as file:
+            config = yaml.safe_load(file)
+        named = {kind: {entry["name"]: entry[kind] for entry in config[f"{kind}s"]} for kind in ("context", "cluster", "user")}
+        chosen = named["context"][context or config["current-context"]]
+        cluster, user = named["cluster"][chosen["cluster"]], named["user"][chosen["user"]]
+
+        def data(owner: Mapping[str, str], key: str) -> str:
+            return base64.b64decode(owner.get(key, "")).decode()
+
+        return cls(
+            url=cluster["server"],
+            ca=data(cluster, "certificate-authority-data"),
+            verify=not cluster.get("insecure-skip-tls-verify", False),
+            authorization=f"Bearer {user['token']}" if user.get("token") else "",
+            client_cert=data(user, "client-certificate-data"),
+            client_key=data(user, "client-key-data"),
+        )
+
+
+def pem(text: str) -> str:
+    """A PEM whose newlines may have become spaces, as command lines and databases make them."""
+    blocks = re.findall(r"-----BEGIN ([A-Z0-9 ]+)-----(.*?)-----END \1-----", text, re.S)
+    lines = []
+    for label, body in blocks:
+        lines += [f"-----BEGIN {label}-----", *re.split(r"\s+", body.strip()), f"-----END {label}-----"]
+    return "\n".join(lines) + "\n" if lines else ""
+
+
+def _authorization(access: Mapping[str, str]) -> str:
+    if access.get("bearer_token"):
+        return f"Bearer {access['bearer_token']}"
+    if access.get("username") and access.get("password") is not None:
+        pair = f"{access['username']}:{access['password']}"
+        return "Basic " + base64.b64encode(pair.encode()).decode()
+    return ""
+
+
+class Connection:
+    """One cluster for the length of one operation; a context manager, safe to use from many threads."""
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self.endpoint = endpoint
+        self._pool = urllib3.PoolManager(
+            maxsize=POOL_SIZE, retries=False, socket_options=_KEEPALIVE, ssl_context=_tls(endpoint)
+        )
+        configuration = client.Configuration()
+        configuration.host = endpoint.url
+        configuration.proxy = None
+        api = client.ApiClient(configuration)
+        api.rest_client.pool_manager = self._pool
+        api.user_agent = "k8s-cr-driver"
+        if endpoint.authorization:
+            api.set_default_header("authorization", endpoint.authorization)
+        self._api = api
+        self._dynamic = DynamicClient(api, discoverer=_NoDiscovery)
+
+    def __enter__(self) -> Connection:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._pool.clear()
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Iterable[tuple[str, str]] = (),
+        body: Any = None,
+        content_type: str = "application/json",
+        accept: str = "application/json",
+        read_timeout: float = READ_TIMEOUT,
+    ) -> Object:
+        """One request; the answer's JSON. ApiError: the server said no. TransportError: it is not known what it said."""
+        data = self._send(method, path, query, body, content_type, accept, read_timeout, stream=False)
+        try:
+            answer = json.loads(data)
+        except ValueError:
+            raise TransportError(f"{method} {path}: the answer is not whole JSON") from None
+        if not isinstance(answer, dict):
+            raise TransportError(f"{method} {path}: the answer is not an object")
+        return answer
+
+    def stream(self, path: str, query: Iterable[tuple[str, str]], read_timeout: float) -> urllib3.BaseHTTPResponse:
+        """An open answer to a GET, for watching; the caller closes it."""
+        response: urllib3.BaseHTTPResponse = self._send(
+            "GET", path, query, None, "application/json", "application/json", read_timeout, stream=True
+        )
+        return response
+
+    def _send(
+        self,
+        method: str,
+        path: str,
+        query: Iterable[tuple[str, str]],
+        body: Any,
+        content_type: str,
+        accept: str,
+        read_timeout: float,
+        stream: bool,
+    ) -> Any:
+        attempt = f"{method} {path}"
+        if body is not None and content_type == APPLY:
+            body = json.dumps(body, ensure_ascii=False)
+        try:
+            response = self._dynamic.request(
+                method.lower(),
+                quote(path, safe="/:"),
+                body=body,
+                query_params=list(query),
+                content_type=content_type,
+                header_params={"Accept": accept},
+                serialize=False,
+                _request_timeout=(CONNECT_TIMEOUT, read_timeout),
+            )
+            return response if stream else response.data
+        except ApiException as error:
+            raise _translate(attempt, error, self.endpoint) from None
+        except (urllib3.exceptions.NewConnectionError, urllib3.exceptions.ConnectTimeoutError) as error:
+            raise TransportError(f"{attempt}: cannot connect to {self.endpoint.url}: {_words(error)}") from None
+        except urllib3.exceptions.HTTPError as error:
+            raise TransportError(f"{attempt}: {_words(error)}") from None
+
+
+class _NoDiscovery:
+    """The dynamic client insists on discovering when it is made, through a world-readable cache file; ours is apart."""
+
+    def __init__(self, dynamic: DynamicClient, cache_file: str | None) -> None:
+        del dynamic, cache_file
+
+
+def _tls(endpoint: Endpoint) -> ssl.SSLContext | None:
+    if urlsplit(endpoint.url).scheme != "https":
+        return None
+    try:
+        if not endpoint.verify:
+            context = ssl._create_unverified_context()  # noqa: S323 (an option of the operator, warned about)
+        else:
+            context = ssl.create_default_context(cadata=endpoint.ca or None)
+        # Kubernetes' own CAs lack extensions that the strict mode of Python 3.13 wants.
+        context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+        if endpoint.client_cert:
+            _load_client_certificate(context, endpoint)
+    except ssl.SSLError as error:
+        raise InvalidRequest(f"vimConnectionInfo: a certificate or key cannot be read: {error.reason}") from None
+    return context
+
+
+def _load_client_certificate(context: ssl.SSLContext, endpoint: Endpoint) -> None:
+    handle, path = tempfile.mkstemp()  # 0600
+    try:
+        with os.fdopen(handle, "w") as file:
+            file.write(endpoint.client_cert + "\n" + endpoint.client_key)
+        context.load_cert_chain(path)
+    finally:
+        os.unlink(path)
+
+
+def _words(error: BaseException) -> str:
+    """An exception in a few words, without the addresses of objects that urllib3 prints."""
+    text = re.sub(r"<[^>]*>:?\s*|\w+\(host=[^)]*\):?\s*", "", str(error)).strip(" ()'\"")
+    return text or type(error).__name__
+
+
+def _translate(attempt: str, error: ApiException, endpoint: Endpoint) -> Exception:
+    status = int(error.status or 0)
+    if status == 0:  # the client wraps TLS errors so
+        return ConnectionFailed(
+            f"The certificate of {endpoint.url} was not accepted: {_words(Exception(str(error.reason)))}. "
+            "Give the cluster's CA in vimConnectionInfo.interfaceInfo.ssl_ca_cert."
+        )
+    if status == 401:
+        return ConnectionFailed(
+            f"{endpoint.url} does not accept the credentials (401). Check bearer_token, or username and password, in "
+            "vimConnectionInfo.accessInfo."
+        )
+    try:
+        told = json.loads(error.body or b"{}")
+        details = told.get("details") or {}
+        causes = [
+            (str(cause.get("reason", "")), str(cause.get("field", "")), str(cause.get("message", "")))
+            for cause in details.get("causes") or []
+        ]
+        reason, message = str(told.get("reason") or error.reason), str(told.get("message") or "")
+    except (ValueError, AttributeError, TypeError):
+        causes, reason, message = [], str(error.reason), ""
+    return ApiError(attempt, status, reason, message, causes, _retry_after(error.headers))
+
+
+def _retry_after(headers: Mapping[str, str] | None) -> float | None:
+    try:
+        return float((headers or {})["Retry-After"])
+    except (KeyError, ValueError, TypeError):
+        return None

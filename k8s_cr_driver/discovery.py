@@ -1,0 +1,151 @@
+"""What kinds a cluster serves: their paths, scopes and verbs.
+
+Two requests by aggregated discovery (KEP-3352, Kubernetes 1.27; older servers are asked group by group). A package's own
+CRDs say the same of their CRs with no request, also before they are on the cluster. There is no list of known kinds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from k8s_cr_driver.connection import Connection
+from k8s_cr_driver.errors import ApiError
+from k8s_cr_driver.keys import Kind, Object
+
+_AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+_ACCEPT = f"{_AGGREGATED},{_AGGREGATED.replace('v=v2', 'v=v2beta1')},application/json"
+_ALL_VERBS = frozenset({"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"})
+
+
+@dataclass(frozen=True)
+class Resource:
+    """One kind in one version, as the server serves it."""
+
+    of: Kind
+    version: str
+    plural: str
+    namespaced: bool
+    verbs: frozenset[str]
+    subresources: frozenset[str] = frozenset()
+
+    @property
+    def api_version(self) -> str:
+        return f"{self.of.group}/{self.version}" if self.of.group else self.version
+
+    def path(self, namespace: str = "", name: str = "") -> str:
+        """The collection's path, or with a name the object's; without a namespace the collection of all of them."""
+        root = f"/apis/{self.api_version}" if self.of.group else f"/api/{self.api_version}"
+        scope = f"/namespaces/{namespace}" if self.namespaced and namespace else ""
+        return f"{root}{scope}/{self.plural}" + (f"/{name}" if name else "")
+
+
+class Resources:
+    """The kinds of one cluster; later `add`s win, so that a package's CRD is believed over its older self."""
+
+    def __init__(self, resources: Iterable[Resource] = ()) -> None:
+        self._of: dict[Kind, dict[str, Resource]] = {}
+        self._served: set[Kind] = set()
+        for resource in resources:
+            self._of.setdefault(resource.of, {}).setdefault(resource.version, resource)
+            self._served.add(resource.of)
+
+    def is_served(self, of: Kind) -> bool:
+        """Whether the cluster served the kind when it was asked, whatever a package is going to bring."""
+        return of in self._served
+
+    def find(self, of: Kind, version: str = "") -> Resource | None:
+        """The kind in that version; without one in the version that the server prefers."""
+        versions = self._of.get(of, {})
+        return versions.get(version) if version else next(iter(versions.values()), None)
+
+    def scope_of(self, of: Kind, version: str) -> bool | None:
+        """Whether the kind lives in namespaces; None if the cluster does not serve it in that version."""
+        resource = self.find(of, version)
+        return resource.namespaced if resource else None
+
+    def add_crd(self, crd: Object) -> None:
+        """The kinds that a CRD manifest will serve."""
+        for resource in _of_crd(crd):
+            self._of.setdefault(resource.of, {})[resource.version] = resource
+
+    def plural_of(self, of: Kind) -> str | None:
+        resource = self.find(of)
+        return resource.plural if resource else None
+
+
+def discover(connection: Connection) -> Resources:
+    """All kinds of a cluster, in the server's order of preference."""
+    found: list[Resource] = []
+    for root in ("/api", "/apis"):
+        answer = connection.request("GET", root, accept=_ACCEPT)
+        if answer.get("kind") == "APIGroupDiscoveryList":
+            found += _aggregated(answer)
+        else:
+            found += _group_by_group(connection, root, answer)
+    return Resources(found)
+
+
+def _aggregated(answer: Object) -> Iterator[Resource]:
+    for group in answer.get("items") or []:
+        name = (group.get("metadata") or {}).get("name") or ""
+        for version in group.get("versions") or []:
+            for entry in version.get("resources") or []:
+                kind = (entry.get("responseKind") or {}).get("kind")
+                if kind:
+                    yield Resource(
+                        Kind(name, kind),
+                        version["version"],
+                        entry["resource"],
+                        entry.get("scope") == "Namespaced",
+                        frozenset(entry.get("verbs") or ()),
+                        frozenset(sub["subresource"] for sub in entry.get("subresources") or ()),
+                    )
+
+
+def _group_by_group(connection: Connection, root: str, answer: Object) -> Iterator[Resource]:
+    if root == "/api":
+        paths = [("", version, f"/api/{version}") for version in answer.get("versions") or []]
+    else:
+        paths = [
+            (group["name"], version["version"], f"/apis/{version['groupVersion']}")
+            for group in answer.get("groups") or []
+            for version in group["versions"]
+        ]
+    for group, version, path in paths:
+        try:
+            entries = connection.request("GET", path).get("resources") or []
+        except ApiError as error:
+            if error.status < 500:
+                raise
+            continue  # an aggregated API whose backend is down: its kinds are unknown, the others are not
+        subresources: dict[str, set[str]] = {}
+        for entry in entries:
+            plural, _, sub = entry["name"].partition("/")
+            if sub:
+                subresources.setdefault(plural, set()).add(sub)
+        for entry in entries:
+            if "/" not in entry["name"]:
+                yield Resource(
+                    Kind(group, entry["kind"]),
+                    version,
+                    entry["name"],
+                    bool(entry.get("namespaced")),
+                    frozenset(entry.get("verbs") or ()),
+                    frozenset(subresources.get(entry["name"], ())),
+                )
+
+
+def _of_crd(crd: Object) -> Iterator[Resource]:
+    spec = crd.get("spec") or {}
+    names = spec.get("names") or {}
+    for version in spec.get("versions") or []:
+        if version.get("served"):
+            yield Resource(
+                Kind(spec.get("group") or "", names.get("kind") or ""),
+                version["name"],
+                names.get("plural") or "",
+                spec.get("scope") == "Namespaced",
+                _ALL_VERBS,
+                frozenset(version.get("subresources") or ()),
+            )

@@ -1,0 +1,164 @@
+"""The objects that shall exist: each is written as soon as nothing stands in its way, and judged on every event."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+
+from k8s_cr_driver import order
+from k8s_cr_driver.discovery import Resources
+from k8s_cr_driver.engine.loop import Loop
+from k8s_cr_driver.engine.nodes import Phase, Wanted, is_older, version
+from k8s_cr_driver.engine.operation import Operation
+from k8s_cr_driver.engine.remove import remove
+from k8s_cr_driver.engine.streams import Streams
+from k8s_cr_driver.engine.write import Immutable, Target, is_transient, missing, write
+from k8s_cr_driver.errors import DriverError, NotReady, Refused
+from k8s_cr_driver.keys import CRD, NAMESPACE, Key, Kind, Object, split
+from k8s_cr_driver.resources.base import CustomResource
+from k8s_cr_driver.resources.health import State
+
+FAILURE_GRACE = 30.0
+"""Seconds for which an object must stay failed before the run gives up: many failures pass."""
+READ_EVERY = 2.0
+"""Seconds between two reads of an object whose kind cannot be watched."""
+
+
+class Applying:
+    """The wanted side of a run; `unready` is empty when all is done."""
+
+    def __init__(
+        self,
+        operation: Operation,
+        loop: Loop,
+        target: Target,
+        resources: Resources,
+        wanted: Sequence[CustomResource],
+        late: Callable[[str], NotReady],
+    ) -> None:
+        self._operation, self._loop, self._target, self._late = operation, loop, target, late
+        self.nodes = _nodes(resources, wanted)
+        self.unready = dict.fromkeys(self.nodes)
+        self.kinds = frozenset(key.of for key in self.nodes)
+        self.brought = frozenset(served_by(obj.manifest) for obj in wanted if obj.key.of == CRD)
+        own = {key.name for key in self.nodes if key.of == NAMESPACE}
+        self.namespaces = frozenset(own | {key.namespace for key in self.nodes} - {""})
+        self._own_namespaces = frozenset(own)
+        self._dependents: dict[Key, list[Wanted]] = {}
+        for node in self.nodes.values():
+            for need in node.needs:
+                self._dependents.setdefault(need, []).append(node)
+        self._streams: Streams
+
+    def start(self, streams: Streams) -> None:
+        """Kinds whose CRD is still to come get their streams when it is established."""
+        self._streams = streams
+
+    def learnt(self, kind: Kind) -> None:
+        """The stream of a kind has told what is ours."""
+        for node in self.nodes.values():
+            if node.key.of == kind:
+                self._try(node)
+
+    def heard(self, node: Wanted, live: Object | None) -> None:
+        """A stream tells of one of our objects."""
+        if live is None:
+            self._gone(node)
+        elif node.phase is Phase.SENT:
+            self._judge(node, live)
+        else:
+            node.sees(live)
+
+    def _try(self, node: Wanted) -> None:
+        """Sends the object if nothing stands in its way."""
+        if node.phase is Phase.BLOCKED and not node.needs and not self._loop.refusals and self._streams.knows(node.key.of):
+            node.phase = Phase.SENDING
+            request = functools.partial(write, self._target, node.obj, node.resource, node.live)
+            self._loop.send(request, functools.partial(self._written, node), functools.partial(self._failed, node))
+
+    def _written(self, node: Wanted, live: Object) -> None:
+        node.phase, node.error, node.attempts = Phase.SENT, None, 0
+        node.floor = version(live)
+        newest = node.live if node.live is not None and not is_older(node.live, node.floor) else live
+        node.live = None
+        self._judge(node, newest)
+        if not self._streams.watches(node.key.of):
+            self._loop.after(READ_EVERY, functools.partial(self._read, node))
+
+    def _read(self, node: Wanted) -> None:
+        if node.key in self.unready and "get" in node.resource.verbs:
+            request = functools.partial(node.obj.read, self._target.connection, node.resource)
+            self._loop.send(request, functools.partial(self._written, node), functools.partial(self._failed, node))
+
+    def _failed(self, node: Wanted, error: DriverError) -> None:
+        if isinstance(error, Immutable) and node.obj.replace_strategy() and node.live is not None:
+            self._replace(node, node.live)
+        elif is_transient(error, node.obj, self.brought, self._own_namespaces):
+            node.phase, node.error = Phase.BACKOFF, error
+            self._loop.after(node.backoff(), functools.partial(self._again, node))
+        else:
+            self._loop.refuse(missing(error, node.key))
+
+    def _again(self, node: Wanted) -> None:
+        node.phase = Phase.BLOCKED
+        self._try(node)
+
+    def _replace(self, node: Wanted, live: Object) -> None:
+        """Deletes an object whose change is immutable; when its stream says that it is gone it is made again."""
+        node.phase = Phase.SENT
+        self._lost(node)
+        request = functools.partial(remove, self._target, node.obj, node.resource, live, None)
+        self._loop.send(request, lambda _: None, functools.partial(self._failed, node))
+
+    def _gone(self, node: Wanted) -> None:
+        node.live, node.floor = None, ""
+        if node.phase is Phase.SENT:
+            node.phase = Phase.BLOCKED
+            self._lost(node)
+        self._try(node)
+
+    def _judge(self, node: Wanted, live: Object) -> None:
+        if not node.sees(live):
+            return
+        node.judge(node.obj.assess(live))
+        self._operation.progress(node.key, node.health.state.value, node.health.message)
+        if node.health.state is State.READY:
+            self._ready(node)
+            return
+        self._lost(node)
+        if node.failed_at is not None:
+            self._loop.after(FAILURE_GRACE, functools.partial(self._give_up, node, node.failed_at))
+
+    def _ready(self, node: Wanted) -> None:
+        if node.key not in self.unready:
+            return
+        del self.unready[node.key]
+        if node.key.of == CRD:
+            self._streams.open(self.kinds & {served_by(node.obj.manifest)})
+        for dependent in self._dependents.pop(node.key, ()):
+            dependent.needs.discard(node.key)
+            self._try(dependent)
+
+    def _lost(self, node: Wanted) -> None:
+        self.unready[node.key] = None
+
+    def _give_up(self, node: Wanted, failed_at: float) -> None:
+        if node.failed_at == failed_at:
+            raise self._late(f"not ready, and {node.key} has failed")
+
+
+def served_by(crd: Object) -> Kind:
+    """The kind that a CRD brings."""
+    spec = crd.get("spec") or {}
+    return Kind(spec.get("group") or "", (spec.get("names") or {}).get("kind") or "")
+
+
+def _nodes(resources: Resources, wanted: Sequence[CustomResource]) -> dict[Key, Wanted]:
+    needs = order.graph([obj.manifest for obj in wanted])
+    nodes = {}
+    for obj in sorted(wanted, key=lambda one: order.rank(one.key.of)):
+        resource = resources.find(obj.key.of, split(obj.manifest["apiVersion"])[1])
+        if resource is None:
+            raise Refused(f"{obj.key}: the cluster does not know {obj.manifest['apiVersion']} {obj.key.kind}. Install its CRD.")
+        nodes[obj.key] = Wanted(obj, resource, set(needs.get(obj.key, ())))
+    return nodes

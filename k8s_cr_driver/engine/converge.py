@@ -1,0 +1,140 @@
+"""The one way in: a cluster converges on a set of objects.
+
+The inventory is widened before the first write, streams are open before the first write of their kind, every object is
+one server-side apply as soon as what it needs is ready, and on every event the whole object is judged again. What the
+instance had and the set has not is deleted when the set is ready. Every LCM verb is a set for this one function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import TracebackType
+
+from oslo_log import log as logging
+
+from k8s_cr_driver.discovery import Resources
+from k8s_cr_driver.engine import rights
+from k8s_cr_driver.engine.apply import Applying
+from k8s_cr_driver.engine.loop import Loop
+from k8s_cr_driver.engine.operation import Operation
+from k8s_cr_driver.engine.prune import Pruning
+from k8s_cr_driver.engine.report import reports
+from k8s_cr_driver.engine.streams import Streams
+from k8s_cr_driver.engine.write import Target
+from k8s_cr_driver.errors import NotReady
+from k8s_cr_driver.inventory import is_managed
+from k8s_cr_driver.keys import Key, Kind, Object
+from k8s_cr_driver.resources.base import CustomResource
+
+LOG = logging.getLogger(__name__)
+
+TELL_EVERY = 30.0
+"""Seconds between two lines in the log about what is waited for."""
+
+
+def converge(
+    operation: Operation,
+    target: Target,
+    resources: Resources,
+    wanted: Sequence[CustomResource],
+    *,
+    prune: bool,
+    grace_period: int | None = None,
+) -> dict[Key, Object]:
+    """Makes `wanted` real and ready; with `prune` deletes what else the instance has. Returns the live objects.
+
+    `grace_period` are seconds for the pods that a prune deletes, None for their own. Errors: Refused (and its
+    subclasses) for what the cluster will not take; NotReady for what did not come about in time; Superseded when another
+    worker took over; ConnectionFailed; Stopped. Whatever was done by then is found again through the inventory.
+    """
+    with _Run(operation, target, resources, wanted, prune, grace_period) as run:
+        return run.run()
+
+
+class _Run:
+    """One call of converge."""
+
+    def __init__(
+        self,
+        operation: Operation,
+        target: Target,
+        resources: Resources,
+        wanted: Sequence[CustomResource],
+        prune: bool,
+        grace_period: int | None,
+    ) -> None:
+        self._operation, self._target, self._prune = operation, target, prune
+        self._loop = Loop(operation)
+        self._applying = Applying(operation, self._loop, target, resources, wanted, self._late)
+        self._pruning = Pruning(operation, self._loop, target, resources, grace_period)
+        self._is_pruning = False
+        self._resources = resources
+        self._streams = Streams(self._loop, target, resources, self._heard, self._applying.learnt)
+
+    def __enter__(self) -> _Run:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._streams.stop()
+        self._loop.finish()
+
+    def run(self) -> dict[Key, Object]:
+        applying, inventory = self._applying, self._target.inventory
+        rights.check(self._target.connection, ((key, node.resource) for key, node in applying.nodes.items()))
+        if not inventory.claim(
+            self._operation.id, applying.kinds, applying.namespaces, create=bool(applying.nodes)
+        ):
+            return {}
+        self._streams.fence()
+        self._loop.after(TELL_EVERY, self._tell)
+        applying.start(self._streams)
+        had = inventory.record.kinds if self._prune else frozenset[Kind]()
+        self._streams.open(kind for kind in applying.kinds | had if self._is_served(kind))
+        self._loop.run(lambda: not applying.unready, lambda seconds: self._late(f"not ready after {seconds:.0f} s"))
+        if self._prune:
+            self._remove_the_rest()
+        return {key: node.live for key, node in applying.nodes.items() if node.live is not None}
+
+    def _is_served(self, kind: Kind) -> bool:
+        """False for a kind that only a CRD of this set is going to bring."""
+        return kind not in self._applying.brought or self._resources.is_served(kind)
+
+    def _remove_the_rest(self) -> None:
+        streams, pruning, inventory = self._streams, self._pruning, self._target.inventory
+        self._loop.run(streams.all_known, lambda seconds: self._late(f"not listed after {seconds:.0f} s"))
+        self._is_pruning = True
+        pruning.start(streams, [live for key, live in streams.everything() if self._is_doomed(key, live)])
+        self._loop.run(lambda: not pruning.nodes, lambda seconds: self._late(f"not gone after {seconds:.0f} s"))
+        streams.stop()
+        if self._applying.nodes:
+            kept = frozenset(key for key in inventory.record.adopted if key in self._applying.nodes)
+            inventory.update(kinds=self._applying.kinds, namespaces=self._applying.namespaces, adopted=kept)
+        else:
+            inventory.delete()
+
+    def _is_doomed(self, key: Key, live: Object) -> bool:
+        return (
+            key not in self._applying.nodes
+            and key != self._target.inventory.key
+            and is_managed(live, self._target.instance)
+        )
+
+    def _heard(self, key: Key, live: Object | None) -> None:
+        node = self._applying.nodes.get(key)
+        if node is not None:
+            self._applying.heard(node, live)
+        elif self._is_pruning and (live is None or self._is_doomed(key, live)):
+            self._pruning.heard(key, live)
+
+    def _late(self, headline: str) -> NotReady:
+        nodes = [self._applying.nodes[key] for key in self._applying.unready] or list(self._pruning.nodes.values())
+        total = max(len(self._applying.nodes), len(nodes))
+        return NotReady(f"{len(nodes)} of {total} objects {headline}:", reports(self._target.connection, nodes))
+
+    def _tell(self) -> None:
+        nodes = [self._applying.nodes[key] for key in self._applying.unready] or list(self._pruning.nodes.values())
+        if nodes:
+            LOG.info("%s: %d objects are waited for, one of them: %s", self._operation.id, len(nodes), nodes[0].report())
+        self._loop.after(TELL_EVERY, self._tell)

@@ -1,0 +1,108 @@
+"""The one thread that owns a run's state.
+
+Streams, workers and timers put actions into an inbox; the loop runs them one after another. So the rest of the engine has
+no locks and no order of events to fear.
+"""
+
+from __future__ import annotations
+
+import functools
+import heapq
+import itertools
+import queue
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+from k8s_cr_driver.engine.operation import Operation
+from k8s_cr_driver.engine.workers import Workers
+from k8s_cr_driver.errors import DriverError, NotReady, Stopped
+
+Action = Callable[[], None]
+Answer = TypeVar("Answer")
+
+WAKE_UP = 1.0
+"""Seconds after which the loop looks whether it was told to stop."""
+
+
+class Loop:
+    """Runs actions until something is done, the deadline has passed, or a refusal ends the run."""
+
+    def __init__(self, operation: Operation) -> None:
+        self._operation = operation
+        self._inbox: queue.SimpleQueue[Action] = queue.SimpleQueue()
+        self._timers: list[tuple[float, int, Action]] = []
+        self._count = itertools.count()
+        self._workers = Workers()
+        self._sending = 0
+        self.refusals: list[DriverError] = []
+
+    def post(self, action: Action) -> None:
+        """Has the loop run `action`; from any thread."""
+        self._inbox.put(action)
+
+    def after(self, seconds: float, action: Action) -> None:
+        """Has the loop run `action` later; from the loop's thread."""
+        heapq.heappush(self._timers, (time.monotonic() + seconds, next(self._count), action))
+
+    def send(
+        self,
+        request: Callable[[], Answer],
+        then: Callable[[Answer], None],
+        failed: Callable[[DriverError], None],
+    ) -> None:
+        """Has a worker do `request` and the loop run what follows; any other exception ends the run."""
+
+        def job() -> None:
+            try:
+                answer = request()
+            except DriverError as error:
+                self.post(functools.partial(self._sent, functools.partial(failed, error)))
+            except Exception as error:  # a bug must end the run, not hang it
+                self.post(functools.partial(self._sent, functools.partial(_throw, error)))
+            else:
+                self.post(functools.partial(self._sent, functools.partial(then, answer)))
+
+        self._sending += 1
+        self._workers.submit(job)
+
+    def refuse(self, error: DriverError) -> None:
+        """Ends the run with `error` as soon as the requests that are under way have ended."""
+        self.refusals.append(error)
+
+    def run(self, done: Callable[[], bool], late: Callable[[float], NotReady]) -> None:
+        """Until `done`; `late(seconds)` makes the error of a deadline that has passed."""
+        started = time.monotonic()
+        while self.refusals or not done():
+            if self.refusals and not self._sending:
+                raise self.refusals[0]
+            if self._operation.stop.is_set():
+                raise Stopped("The operation was stopped; retry or rollback takes it up again.")
+            if self._operation.remaining() == 0:
+                raise late(time.monotonic() - started)
+            self._step()
+
+    def finish(self) -> None:
+        """Waits for the requests that are under way: no write happens after a run has ended."""
+        self._workers.finish()
+
+    def _step(self) -> None:
+        now = time.monotonic()
+        while self._timers and self._timers[0][0] <= now:
+            heapq.heappop(self._timers)[2]()
+        wait = min(WAKE_UP, self._operation.remaining())
+        if self._timers:
+            wait = min(wait, max(0.0, self._timers[0][0] - time.monotonic()))
+        try:
+            action = self._inbox.get(timeout=wait)
+        except queue.Empty:
+            return
+        action()
+
+    def _sent(self, action: Action) -> None:
+        self._sending -= 1
+        action()
+
+
+def _throw(error: Exception) -> None:
+    raise error

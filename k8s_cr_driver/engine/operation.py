@@ -1,0 +1,36 @@
+"""One run of one LCM operation: who it is for, how long it may take, who wants to hear of it."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from k8s_cr_driver.keys import Key
+
+Progress = Callable[[Key, str, str], None]
+"""Called with (object, state, message) on every change of state, from the thread that called converge."""
+
+
+def _unheard(key: Key, state: str, message: str) -> None:
+    del key, state, message
+
+
+@dataclass(frozen=True)
+class Operation:
+    """`deadline` is a time of time.monotonic(); `stop` ends the run at the next message."""
+
+    id: str
+    instance: str
+    deadline: float
+    stop: threading.Event = field(default_factory=threading.Event)
+    progress: Progress = _unheard
+
+    @classmethod
+    def lasting(cls, seconds: float, *, id: str, instance: str, progress: Progress = _unheard) -> Operation:
+        return cls(id, instance, time.monotonic() + seconds, progress=progress)
+
+    def remaining(self) -> float:
+        """Seconds that are left, never negative."""
+        return max(0.0, self.deadline - time.monotonic())

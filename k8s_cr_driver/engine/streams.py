@@ -1,0 +1,154 @@
+"""What a run hears of the cluster: one stream for each kind, and the last word on each object of the instance.
+
+A kind is `known` when its first snapshot is there: only then can it be said what is ours already. Where RBAC forbids to
+watch all namespaces at once there is one stream for each namespace.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Iterator
+
+from k8s_cr_driver import watch
+from k8s_cr_driver.discovery import Resource, Resources
+from k8s_cr_driver.engine.loop import Loop
+from k8s_cr_driver.engine.write import SHARED, Target
+from k8s_cr_driver.errors import ApiError, DriverError, Forbidden
+from k8s_cr_driver.inventory import INSTANCE_LABEL, parse, used_by
+from k8s_cr_driver.keys import Key, Kind, Object, key_of
+
+Heard = Callable[[Key, Object | None], None]
+"""Called with the live object, or None when it is gone."""
+
+
+class Streams:
+    """The streams of one run. `heard` is called for every change, `learnt` when a kind has become known."""
+
+    def __init__(
+        self,
+        loop: Loop,
+        target: Target,
+        resources: Resources,
+        heard: Heard,
+        learnt: Callable[[Kind], None],
+    ) -> None:
+        self._loop, self._target, self._resources = loop, target, resources
+        self._heard, self._learnt = heard, learnt
+        self._streams: list[watch.Stream] = []
+        self._awaited: dict[Kind, int] = {}
+        self._unwatched: set[Kind] = set()
+        self._said: set[watch.Stream] = set()
+        self.objects: dict[Kind, dict[Key, Object]] = {}
+
+    def fence(self) -> None:
+        """Follows the inventory; another worker's token in it ends this run."""
+        inventory = self._target.inventory
+        self._start(
+            inventory.resource, inventory.key.namespace, inventory.selector, self._fenced, inventory.record.version
+        )
+
+    def open(self, kinds: Iterable[Kind]) -> None:
+        """Opens the streams of those kinds that the cluster serves and that are not open yet."""
+        for kind in sorted(kinds):
+            resource = self._resources.find(kind)
+            if resource is None or kind in self.objects:
+                continue
+            self.objects[kind] = {}
+            if "watch" in resource.verbs:
+                self._awaited[kind] = 1
+                self._start(resource, "", self._selector(kind), self._message)
+            else:
+                self._unwatched.add(kind)
+                self._learnt(kind)
+
+    def knows(self, kind: Kind) -> bool:
+        """Whether it is known which objects of the kind are ours."""
+        return kind in self.objects and not self._awaited.get(kind)
+
+    def all_known(self) -> bool:
+        return not any(self._awaited.values())
+
+    def watches(self, kind: Kind) -> bool:
+        return kind in self.objects and kind not in self._unwatched
+
+    def everything(self) -> Iterator[tuple[Key, Object]]:
+        """The last word on every object that the streams select."""
+        for objects in self.objects.values():
+            yield from objects.items()
+
+    def stop(self) -> None:
+        for stream in self._streams:
+            stream.stop()
+
+    def _start(
+        self,
+        resource: Resource,
+        namespace: str,
+        selector: str,
+        handle: Callable[[watch.Message], None],
+        resume: str = "",
+    ) -> None:
+        def post(message: watch.Message) -> None:
+            self._loop.post(functools.partial(handle, message))
+
+        stream = watch.Stream(self._target.connection, resource, namespace, selector, post, resume=resume)
+        self._streams.append(stream)
+
+    def _selector(self, kind: Kind) -> str:
+        instance = self._target.instance
+        return used_by(instance) if kind in SHARED else f"{INSTANCE_LABEL}={instance}"
+
+    def _message(self, message: watch.Message) -> None:
+        kind = message.stream.resource.of
+        if isinstance(message, watch.Change):
+            self._change(kind, key_of(message.live), None if message.deleted else message.live)
+        elif isinstance(message, watch.Snapshot):
+            self._snapshot(kind, message)
+        else:
+            self._broken(message)
+
+    def _change(self, kind: Kind, key: Key, live: Object | None) -> None:
+        if live is None:
+            self.objects[kind].pop(key, None)
+        else:
+            self.objects[kind][key] = live
+        self._heard(key, live)
+
+    def _snapshot(self, kind: Kind, snapshot: watch.Snapshot) -> None:
+        namespace = snapshot.stream.namespace
+        for key in list(self.objects[kind]):
+            if key not in snapshot.objects and namespace in ("", key.namespace):
+                self._change(kind, key, None)
+        for key, live in snapshot.objects.items():
+            self._change(kind, key, live)
+        if snapshot.stream not in self._said:
+            self._said.add(snapshot.stream)
+            self._awaited[kind] -= 1
+            if not self._awaited[kind]:
+                self._learnt(kind)
+
+    def _broken(self, message: watch.Broken) -> None:
+        stream, error = message.stream, message.error
+        namespaces = sorted(self._target.inventory.record.namespaces)
+        refused = isinstance(error, ApiError) and error.status == 403
+        if refused and stream.resource.namespaced and not stream.namespace and namespaces:
+            self._awaited[stream.resource.of] += len(namespaces) - 1
+            for namespace in namespaces:
+                self._start(stream.resource, namespace, stream.selector, self._message)
+        else:
+            self._loop.refuse(_forbidden(stream, error) if refused else error)
+
+    def _fenced(self, message: watch.Message) -> None:
+        inventory = self._target.inventory
+        if isinstance(message, watch.Broken):
+            self._loop.refuse(_forbidden(message.stream, message.error))
+        elif isinstance(message, watch.Snapshot):
+            live = message.objects.get(inventory.key)
+            inventory.check(parse(live) if live else None)
+        else:
+            inventory.check(None if message.deleted else parse(message.live))
+
+
+def _forbidden(stream: watch.Stream, error: DriverError) -> Forbidden:
+    where = f"namespace {stream.namespace}" if stream.namespace else "all namespaces"
+    return Forbidden(f"The driver must be allowed to list and watch {stream.resource.plural} in {where}: {error}")

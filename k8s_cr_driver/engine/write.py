@@ -1,0 +1,188 @@
+"""Writing one object: create only, find out whose it is, apply; and what an error of it means.
+
+An object that is not known to be ours is written by an apply that can only create. If one of that name exists the server
+answers 409, be it for the resourceVersion or for fields in conflict, and has written nothing. Then one read decides:
+ours, shared, another instance's, or somebody else's.
+"""
+
+from __future__ import annotations
+
+import copy
+import re
+import threading
+from collections.abc import Collection
+from dataclasses import dataclass, field
+
+from k8s_cr_driver.connection import Connection
+from k8s_cr_driver.discovery import Resource
+from k8s_cr_driver.errors import ApiError, Conflict, Forbidden, NotOurs, Refused, TransportError
+from k8s_cr_driver.inventory import (
+    INSTANCE_LABEL,
+    MADE_BY_US,
+    PART_OF_LABEL,
+    Inventory,
+    is_managed,
+    manager,
+    used_by,
+    users,
+)
+from k8s_cr_driver.keys import CRD, NAMESPACE, Key, Kind, Object, annotations, labels
+from k8s_cr_driver.resources.base import CustomResource
+
+SHARED = frozenset({NAMESPACE, CRD})
+"""Kinds that several instances may bring; see `inventory.USED_BY`."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """Where and as whom objects are written; one per run, used by all its threads."""
+
+    connection: Connection
+    inventory: Inventory
+    force: bool = False
+    adopt: bool = False
+    keep_autoscaled: bool = True
+    """Leave a count to the autoscaler that owns it; False in SCALE, which then fails and names it."""
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def instance(self) -> str:
+        return self.inventory.instance
+
+    @property
+    def manager(self) -> str:
+        return manager(self.inventory.instance)
+
+
+class Immutable(Refused):
+    """The change touches a field that cannot change; the object's kind or annotation may allow to replace it."""
+
+
+def write(target: Target, obj: CustomResource, resource: Resource, known: Object | None) -> Object:
+    """Makes `obj` real and returns what the server has now. `known`: the live object if a stream says it is ours."""
+    if known is not None and is_managed(known, target.instance):
+        return _apply(target, obj, resource, known)
+    try:
+        return _marked(target, obj, made=True).create(target.connection, resource, target.manager)
+    except ApiError as error:
+        if error.status != 409:
+            raise _explained(error, obj, target) from None
+    live = obj.read(target.connection, resource)
+    _check_owner(target, obj, live)
+    return _apply(target, obj, resource, live)
+
+
+def _apply(target: Target, obj: CustomResource, resource: Resource, live: Object) -> Object:
+    marked = _marked(target, obj, made=annotations(live).get(MADE_BY_US) == "true")
+    if "patch" not in resource.verbs:
+        return live
+    try:
+        return marked.apply(target.connection, resource, target.manager, force=target.force)
+    except ApiError as error:
+        if target.keep_autoscaled and _is_autoscaled(error, obj):
+            return _without_replicas(marked).apply(target.connection, resource, target.manager, force=False)
+        raise _explained(error, obj, target, live) from None
+
+
+def _marked(target: Target, obj: CustomResource, *, made: bool) -> CustomResource:
+    """The object with the labels that tell whose it is."""
+    metadata = dict(obj.manifest["metadata"])
+    if obj.key.of in SHARED:
+        marks = {used_by(target.instance): ""}
+        if made:
+            metadata["annotations"] = {**annotations(obj.manifest), MADE_BY_US: "true"}
+    else:
+        marks = {INSTANCE_LABEL: target.instance, PART_OF_LABEL: target.inventory.applyset}
+    metadata["labels"] = {**labels(obj.manifest), **marks}
+    return type(obj)({**obj.manifest, "metadata": metadata}, obj.crd)
+
+
+def _check_owner(target: Target, obj: CustomResource, live: Object) -> None:
+    if is_managed(live, target.instance) or (obj.key.of in SHARED and users(live)):
+        return
+    owner = labels(live).get(INSTANCE_LABEL)
+    if owner == target.instance or obj.key in target.inventory.record.adopted:
+        return
+    if owner:
+        raise NotOurs(
+            f"{obj.key} belongs to VNF instance {owner}. Give this one another name or namespace, or terminate that instance."
+        )
+    if not target.adopt:
+        raise NotOurs(
+            f"{obj.key} exists already and was not made by this instance. Give it another name, delete it, or set "
+            "additionalParams adopt-existing: true to take it over (it will not be deleted at terminate)."
+        )
+    with target.lock:
+        target.inventory.adopt(obj.key)
+
+
+def _is_autoscaled(error: ApiError, obj: CustomResource) -> bool:
+    path = obj.replicas()
+    return bool(
+        path
+        and error.status == 409
+        and error.causes
+        and all(
+            where == "." + ".".join(path) and 'subresource "scale"' in message for _, where, message in error.causes
+        )
+    )
+
+
+def _without_replicas(obj: CustomResource) -> CustomResource:
+    path = obj.replicas() or ()
+    manifest = copy.deepcopy(obj.manifest)
+    parent = manifest
+    for step in path[:-1]:
+        parent = parent[step]
+    parent.pop(path[-1])
+    return type(obj)(manifest, obj.crd)
+
+
+def _explained(error: ApiError, obj: CustomResource, target: Target, live: Object | None = None) -> ApiError | Refused:
+    """The error as a user should read it; ApiError itself where `is_transient` has yet to decide."""
+    if error.status == 409 and error.causes:
+        told = "; ".join(f"{where} ({message})" for _, where, message in error.causes)
+        others = sorted(users(live or {}) - {target.instance})
+        whose = f" It is shared with VNF instance {', '.join(others)}." if others else ""
+        return Conflict(
+            f"{obj.key}: others manage fields that the manifest sets: {told}.{whose} Remove them from the manifest, or "
+            "set additionalParams force-conflicts: true to take them over.",
+            [where for _, where, _ in error.causes],
+        )
+    if error.status == 422 and re.search(r"immutable|may not change|forbidden: updates to", error.message):
+        return Immutable(
+            f"{obj.key}: {error.message}. Annotate it with k8s-cr-driver/replace: \"true\" to have it deleted and made again."
+        )
+    if error.status == 403 and not _passes(error.message):
+        return Forbidden(f"{obj.key}: {error.message}")
+    if error.status in (400, 415, 422) or _is_malformed(error):
+        return Refused(f"{obj.key}: {error.message or error.reason}")
+    return error
+
+
+def _is_malformed(error: ApiError) -> bool:
+    """A manifest that cannot be merged is answered with 500 (structured-merge-diff's typed errors)."""
+    return error.status == 500 and bool(re.search(r"typed patch object|duplicate entries", error.message))
+
+
+def _passes(message: str) -> bool:
+    """403s that are about order, not about rights: a namespace on its way out, an account or class not there yet."""
+    return "being terminated" in message or "not found" in message
+
+
+def is_transient(error: Exception, obj: CustomResource, kinds: Collection[Kind], namespaces: Collection[str]) -> bool:
+    """Whether the same request may succeed later. `kinds` and `namespaces` are those that this run itself brings."""
+    if isinstance(error, TransportError):
+        return True
+    if not isinstance(error, ApiError):
+        return False
+    if error.status == 404:
+        return obj.key.of in kinds or obj.key.namespace in namespaces
+    return error.status in (403, 409, 410, 429) or error.status >= 500
+
+
+def missing(error: Exception, key: Key) -> Exception:
+    """A 404 that will not pass, in words that help."""
+    if isinstance(error, ApiError) and error.status == 404:
+        return Refused(f"{key}: {error.message}. Add the namespace or the CRD to the package, or make it first.")
+    return error

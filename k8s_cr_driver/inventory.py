@@ -1,0 +1,243 @@
+"""Which objects belong to an instance, and which worker may write them.
+
+One ConfigMap per instance, an ApplySet parent (KEP-3659), names the kinds and namespaces in which the instance may have
+objects: a superset before the writes, exact after a prune, deleted last. So a crash at any point leaves nothing that a
+later run cannot find. It also holds the token of the last worker that took the instance over: Tacker may start a second
+one while the first still runs, and the first must stop.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import threading
+import time
+import uuid
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from k8s_cr_driver.connection import APPLY, Connection
+from k8s_cr_driver.discovery import Resource
+from k8s_cr_driver.errors import ApiError, Forbidden, Superseded
+from k8s_cr_driver.keys import Key, Kind, Object, annotations, labels
+
+INSTANCE_LABEL = "tacker_vnf_instance_id"
+"""Tacker's own driver sets the same label."""
+PART_OF_LABEL = "applyset.kubernetes.io/part-of"
+INVENTORY_LABEL = "k8s-cr-driver/inventory"
+USED_BY = "used-by.k8s-cr-driver"
+"""Prefix of the labels that shared objects carry, one for each instance that uses them."""
+MADE_BY_US = "k8s-cr-driver/made"
+"""Annotation of a shared object that one of our instances has made, so that the last user deletes it."""
+
+CONFIRM_EVERY = 1.0
+"""Seconds for which a confirmed token is believed."""
+
+_ID_LABEL = "applyset.kubernetes.io/id"
+_TOOLING = "applyset.kubernetes.io/tooling"
+_KINDS = "applyset.kubernetes.io/contains-group-kinds"
+_NAMESPACES = "applyset.kubernetes.io/additional-namespaces"
+_TOKEN = "k8s-cr-driver/token"  # noqa: S105 (names a fencing token)
+_OPERATION = "k8s-cr-driver/operation"
+_ADOPTED = "k8s-cr-driver/adopted"
+_MANAGER = "k8s-cr-driver"
+_CONFIG_MAPS = Resource(Kind("", "ConfigMap"), "v1", "configmaps", True, frozenset({"get", "patch", "watch", "delete"}))
+
+
+@dataclass(frozen=True)
+class Record:
+    """What an inventory says."""
+
+    kinds: frozenset[Kind] = frozenset()
+    namespaces: frozenset[str] = frozenset()
+    adopted: frozenset[Key] = frozenset()
+    """Objects that were somebody else's before; never deleted by us."""
+    token: str = ""
+    operation: str = ""
+    version: str = ""
+    """resourceVersion."""
+
+
+class Inventory:
+    """The inventory of one instance on one cluster, held by one run of one operation."""
+
+    def __init__(self, connection: Connection, namespace: str, instance: str) -> None:
+        self._connection = connection
+        self.key = Key("", "ConfigMap", namespace, f"k8s-cr-driver-{instance}")
+        self.instance = instance
+        self.record = Record()
+        self.is_new = False
+        """Whether this run has made it."""
+        self._lock = threading.Lock()
+        self._confirmed = 0.0
+
+    @property
+    def resource(self) -> Resource:
+        return _CONFIG_MAPS
+
+    @property
+    def selector(self) -> str:
+        return f"{INVENTORY_LABEL}={self.instance}"
+
+    @property
+    def applyset(self) -> str:
+        """The ApplySet's ID (KEP-3659): members carry it in their part-of label."""
+        name = f"{self.key.name}.{self.key.namespace}.{self.key.kind}.{self.key.group}"
+        digest = base64.urlsafe_b64encode(hashlib.sha256(name.encode()).digest()).decode().rstrip("=")
+        return f"applyset-{digest}-v1"
+
+    def read(self) -> Record | None:
+        """What the cluster has, or None; does not take the instance over."""
+        try:
+            return parse(self._connection.request("GET", self._path()))
+        except ApiError as error:
+            if error.status == 404:
+                return None
+            raise _explained(error, self.key) from None
+
+    def claim(self, operation: str, kinds: Iterable[Kind], namespaces: Iterable[str], *, create: bool) -> bool:
+        """Takes the instance over for this run and widens the inventory; False if there is none and none is to be made.
+
+        From now on any earlier run of any worker stops with Superseded.
+        """
+        token = uuid.uuid4().hex
+        while True:
+            found = self.read()
+            if found is None and not create:
+                return False
+            base = found or Record(version="1")  # a resourceVersion that only a new object takes
+            wanted = replace(
+                base,
+                kinds=base.kinds | frozenset(kinds),
+                namespaces=base.namespaces | frozenset(namespaces),
+                token=token,
+                operation=operation,
+            )
+            try:
+                self._write(wanted)
+                self.is_new = self.is_new or found is None
+                return True
+            except ApiError as error:
+                if error.status != 409:
+                    raise _explained(error, self.key) from None
+
+    def update(self, *, kinds: frozenset[Kind], namespaces: frozenset[str], adopted: frozenset[Key]) -> None:
+        """Writes what has changed, if anything has; Superseded if the inventory is no longer ours."""
+        wanted = replace(self.record, kinds=kinds, namespaces=namespaces, adopted=adopted)
+        if wanted == self.record:
+            return
+        try:
+            self._write(wanted)
+        except ApiError as error:
+            if error.status == 409:
+                raise self._superseded() from None
+            raise
+
+    def adopt(self, key: Key) -> None:
+        self.update(kinds=self.record.kinds, namespaces=self.record.namespaces, adopted=self.record.adopted | {key})
+
+    def check(self, record: Record | None) -> None:
+        """Superseded unless `record`, just read or heard of, has this run's token."""
+        if record is None or record.token != self.record.token:
+            raise self._superseded()
+
+    def confirm(self) -> None:
+        """Asks the cluster, at most once a second, whether the instance is still this run's; Superseded if not."""
+        with self._lock:
+            if time.monotonic() - self._confirmed > CONFIRM_EVERY:
+                self.check(self.read())
+                self._confirmed = time.monotonic()
+
+    def delete(self) -> None:
+        """Deletes it, if it is still this run's."""
+        body = {"preconditions": {"resourceVersion": self.record.version}}
+        try:
+            self._connection.request("DELETE", self._path(), body=body)
+        except ApiError as error:
+            if error.status == 409:
+                raise self._superseded() from None
+            if error.status != 404:
+                raise
+
+    def used_namespaces(self) -> set[str]:
+        """Namespaces in which other instances have objects."""
+        answer = self._connection.request(
+            "GET", _CONFIG_MAPS.path(self.key.namespace), query=[("labelSelector", INVENTORY_LABEL)]
+        )
+        others = [item for item in answer.get("items") or [] if labels(item).get(INVENTORY_LABEL) != self.instance]
+        return {namespace for item in others for namespace in parse(item).namespaces}
+
+    def _superseded(self) -> Superseded:
+        return Superseded(
+            f"Another worker took over VNF instance {self.instance}; this one has stopped. "
+            "See the operation that is running now."
+        )
+
+    def _path(self) -> str:
+        return _CONFIG_MAPS.path(self.key.namespace, self.key.name)
+
+    def _write(self, wanted: Record) -> None:
+        body = {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {
+                "name": self.key.name,
+                "namespace": self.key.namespace,
+                "resourceVersion": wanted.version,
+                "labels": {_ID_LABEL: self.applyset, INVENTORY_LABEL: self.instance},
+                "annotations": {
+                    _TOOLING: "k8s-cr-driver/v1",
+                    _KINDS: ",".join(sorted(map(str, wanted.kinds))),
+                    _NAMESPACES: ",".join(sorted(wanted.namespaces)),
+                    _TOKEN: wanted.token,
+                    _OPERATION: wanted.operation,
+                    _ADOPTED: json.dumps(sorted(wanted.adopted)),
+                },
+            },
+        }
+        query = [("fieldManager", _MANAGER), ("force", "true")]
+        answer = self._connection.request("PATCH", self._path(), query=query, body=body, content_type=APPLY)
+        self.record = replace(wanted, version=answer["metadata"]["resourceVersion"])
+
+
+def parse(live: Object) -> Record:
+    """The record of an inventory's ConfigMap."""
+    marks = annotations(live)
+    return Record(
+        kinds=frozenset(map(Kind.parse, filter(None, marks.get(_KINDS, "").split(",")))),
+        namespaces=frozenset(filter(None, marks.get(_NAMESPACES, "").split(","))),
+        adopted=frozenset(Key(*entry) for entry in json.loads(marks.get(_ADOPTED) or "[]")),
+        token=marks.get(_TOKEN, ""),
+        operation=marks.get(_OPERATION, ""),
+        version=(live.get("metadata") or {}).get("resourceVersion", ""),
+    )
+
+
+def manager(instance: str) -> str:
+    """The field manager of an instance's objects."""
+    return f"k8s-cr-driver-{instance}"
+
+
+def used_by(instance: str) -> str:
+    """The label that a shared object carries for this instance."""
+    return f"{USED_BY}/{instance}"
+
+
+def users(live: Object) -> set[str]:
+    """The instances that use a shared object."""
+    return {label.partition("/")[2] for label in labels(live) if label.startswith(f"{USED_BY}/")}
+
+
+def is_managed(live: Object, instance: str) -> bool:
+    """Whether this instance's manager has applied the object; a copied label alone does not make it ours."""
+    entries = (live.get("metadata") or {}).get("managedFields") or []
+    return any(entry.get("manager") == manager(instance) for entry in entries)
+
+
+def _explained(error: ApiError, key: Key) -> Exception:
+    if error.status == 403:
+        return Forbidden(f"{error}. The driver keeps its inventory in {key}: allow it, or set [k8s_cr] inventory_namespace.")
+    if error.status == 404:
+        return Forbidden(f"{error}. Namespace {key.namespace} does not exist: make it, or set [k8s_cr] inventory_namespace.")
+    return error

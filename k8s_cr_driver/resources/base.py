@@ -1,0 +1,143 @@
+"""What the engine asks of a kind.
+
+`CustomResource` works for any kind; a kind with rules of its own is a subclass that overrides some of five hooks and is
+registered by entry point (see `registry`):
+
+    class Elasticsearch(CustomResource):
+        group, kind = "elasticsearch.k8s.elastic.co", "Elasticsearch"
+
+        def assess(self, live):
+            health = (live.get("status") or {}).get("health")
+            if health == "green":
+                return READY
+            return Health(State.WAITING, "Health", f"cluster health is {health}")
+
+The verbs of an object (`create`, `apply`, `read`, `delete`) are one request each and raise ApiError or TransportError.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from k8s_cr_driver.connection import APPLY, Connection
+from k8s_cr_driver.discovery import Resource
+from k8s_cr_driver.keys import Key, Kind, Object, annotations, key_of, split
+from k8s_cr_driver.resources.health import Health, assess
+
+REPLACE = "k8s-cr-driver/replace"
+"""Annotation `k8s-cr-driver/replace: "true"`: delete the object and make it again when a change of it is immutable."""
+
+ONLY_NEW = "1"
+"""A resourceVersion that no stored object has: an apply with it creates, or is answered with 409 and writes nothing."""
+
+
+@dataclass(frozen=True)
+class Children:
+    """Where the VNFCs of an object are: objects of `kind` in `namespace` with all of `labels`."""
+
+    kind: Kind
+    version: str
+    namespace: str
+    labels: Mapping[str, str]
+
+    @property
+    def selector(self) -> str:
+        return ",".join(f"{key}={value}" for key, value in sorted(self.labels.items()))
+
+
+class CustomResource:
+    """One object of any kind: its manifest, the CRD of its kind if that is known, and what its kind knows."""
+
+    group: ClassVar[str] = ""
+    kind: ClassVar[str] = ""
+
+    def __init__(self, manifest: Object, crd: Object | None = None) -> None:
+        self.manifest = manifest
+        self.crd = crd
+        self.key: Key = key_of(manifest)
+
+    def assess(self, live: Object) -> Health:
+        """Is this object, as it is now, ready? Pure: `live` and the CRD are all there is to know."""
+        return assess(live, self.crd)
+
+    def children(self) -> Children | None:
+        """The objects that are this object's VNFCs, or None: then it has one VNFC for each replica."""
+        return None
+
+    def child_metadata(self, child: Object) -> dict[str, str]:
+        """What a user of Tacker's API should know of one VNFC: the metadata of its vnfcResourceInfo."""
+        del child
+        return {}
+
+    def replicas(self) -> tuple[str, ...] | None:
+        """The path of the wanted count, None if the kind cannot be scaled."""
+        for version in ((self.crd or {}).get("spec") or {}).get("versions") or []:
+            if version.get("name") == split(self.manifest["apiVersion"])[1]:
+                scale = (version.get("subresources") or {}).get("scale")
+                return tuple(str(scale["specReplicasPath"]).lstrip(".").split(".")) if scale else None
+        return None
+
+    def delete_before(self, others: Iterable[Object]) -> list[Key]:
+        """Those of `others` that may be deleted only when this object is gone."""
+        del others
+        return []
+
+    def replace_strategy(self) -> bool:
+        """Whether a change of an immutable field deletes the object and makes it again."""
+        return annotations(self.manifest).get(REPLACE) == "true"
+
+    def create(self, connection: Connection, resource: Resource, manager: str) -> Object:
+        """Makes the object if there is none of its name: 201, or ApiError 409 and nothing written.
+
+        Kinds without `patch` (TokenReview, ...) are posted.
+        """
+        if "patch" not in resource.verbs:
+            return self._post(connection, resource, manager)
+        body = {**self.manifest, "metadata": {**self.manifest["metadata"], "resourceVersion": ONLY_NEW}}
+        return self._apply(connection, resource, manager, body, force=False)
+
+    def apply(self, connection: Connection, resource: Resource, manager: str, *, force: bool) -> Object:
+        """Server-side apply (KEP-555) of the whole manifest; ApiError 409 with causes is a field conflict."""
+        return self._apply(connection, resource, manager, self.manifest, force=force)
+
+    def read(self, connection: Connection, resource: Resource) -> Object:
+        """The object as it is; ApiError 404 if there is none."""
+        return connection.request("GET", resource.path(self.key.namespace, self.key.name))
+
+    def delete(
+        self,
+        connection: Connection,
+        resource: Resource,
+        *,
+        uid: str,
+        resource_version: str = "",
+        grace_period: int | None = None,
+    ) -> None:
+        """Asks for foreground deletion of exactly this object; ApiError 409 if it is another one by now."""
+        preconditions = {"uid": uid, **({"resourceVersion": resource_version} if resource_version else {})}
+        body: dict[str, Any] = {"propagationPolicy": "Foreground", "preconditions": preconditions}
+        if grace_period is not None:
+            body["gracePeriodSeconds"] = grace_period
+        connection.request("DELETE", resource.path(self.key.namespace, self.key.name), body=body)
+
+    def release(self, connection: Connection, resource: Resource, manager: str, resource_version: str) -> Object:
+        """Gives up all fields that only `manager` owns; the object stays. ApiError 409 if it has changed since."""
+        metadata = {"name": self.key.name, "resourceVersion": resource_version}
+        if self.key.namespace:
+            metadata["namespace"] = self.key.namespace
+        body = {"apiVersion": resource.api_version, "kind": self.key.kind, "metadata": metadata}
+        return self._apply(connection, resource, manager, body, force=False)
+
+    def _apply(
+        self, connection: Connection, resource: Resource, manager: str, body: Object, *, force: bool
+    ) -> Object:
+        query = [("fieldManager", manager), ("force", json.dumps(force)), ("fieldValidation", "Strict")]
+        path = resource.path(self.key.namespace, self.key.name)
+        return connection.request("PATCH", path, query=query, body=body, content_type=APPLY)
+
+    def _post(self, connection: Connection, resource: Resource, manager: str) -> Object:
+        query = [("fieldManager", manager), ("fieldValidation", "Strict")]
+        return connection.request("POST", resource.path(self.key.namespace), query=query, body=self.manifest)

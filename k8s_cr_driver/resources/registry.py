@@ -1,0 +1,49 @@
+"""Which class knows a kind: (group, kind) -> subclass of CustomResource.
+
+Other projects add classes by an entry point of group `k8s_cr_driver.resources` that names a class or a module of them;
+theirs win over ours. One that cannot be imported is logged and left out: an operator's other kinds go on working.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib.metadata
+import inspect
+from collections.abc import Iterator
+from types import ModuleType
+
+from oslo_log import log as logging
+
+from k8s_cr_driver.keys import Kind, Object, kind_of
+from k8s_cr_driver.resources import workloads
+from k8s_cr_driver.resources.base import CustomResource
+
+LOG = logging.getLogger(__name__)
+
+ENTRY_POINTS = "k8s_cr_driver.resources"
+
+
+def resource_for(manifest: Object, crd: Object | None = None) -> CustomResource:
+    """The object of `manifest`, in the class of its kind."""
+    return classes().get(kind_of(manifest), CustomResource)(manifest, crd)
+
+
+@functools.cache
+def classes() -> dict[Kind, type[CustomResource]]:
+    """All classes that are registered."""
+    found = {Kind(cls.group, cls.kind): cls for cls in _in(workloads)}
+    for entry in importlib.metadata.entry_points(group=ENTRY_POINTS):
+        try:
+            loaded = entry.load()
+        except Exception:
+            LOG.exception("Entry point %s of %s cannot be loaded; its kinds are treated as any other", entry.name, ENTRY_POINTS)
+            continue
+        found.update({Kind(cls.group, cls.kind): cls for cls in _in(loaded)})
+    return found
+
+
+def _in(loaded: object) -> Iterator[type[CustomResource]]:
+    candidates = vars(loaded).values() if isinstance(loaded, ModuleType) else [loaded]
+    for cls in candidates:
+        if inspect.isclass(cls) and issubclass(cls, CustomResource) and cls.kind:
+            yield cls

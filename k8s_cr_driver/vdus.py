@@ -1,0 +1,59 @@
+"""Which object each VDU of a VNFD is.
+
+The annotation `k8s-cr-driver/vdu: <VDU id>` wins; else it is the one object with the name that the VDU's node has in its
+property `name`, among those that have VNFCs or a count. None or two of them are an error: scaling the wrong one, or
+nothing at all, would be found out much later.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from k8s_cr_driver.errors import InvalidPackage
+from k8s_cr_driver.keys import Object, annotations
+from k8s_cr_driver.resources.base import CustomResource
+
+VDU = "k8s-cr-driver/vdu"
+
+
+def assign(objects: Iterable[CustomResource], nodes: Mapping[str, Mapping[str, Any]]) -> dict[str, CustomResource]:
+    """VDU id -> its object. `nodes` are the VNFD's node templates of type tosca.nodes.nfv.Vdu.Compute."""
+    objects = list(objects)
+    for obj in objects:
+        named = annotations(obj.manifest).get(VDU)
+        if named is not None and named not in nodes:
+            raise InvalidPackage(
+                f"{obj.key}: annotation {VDU} names {named!r}, which the VNFD does not have. "
+                f"Its VDUs: {', '.join(sorted(nodes)) or 'none'}."
+            )
+    return {vdu: _only(vdu, str((node.get("properties") or {}).get("name")), objects) for vdu, node in nodes.items()}
+
+
+def _only(vdu: str, name: str, objects: list[CustomResource]) -> CustomResource:
+    annotated = [obj for obj in objects if annotations(obj.manifest).get(VDU) == vdu]
+    found = annotated or [
+        obj
+        for obj in objects
+        if obj.key.name == name and VDU not in annotations(obj.manifest) and (obj.children() or obj.replicas())
+    ]
+    if len(found) == 1:
+        return found[0]
+    remedy = f"Annotate exactly one object with {VDU}: {vdu}."
+    if not found:
+        raise InvalidPackage(f"VDU {vdu} is no object of the manifests: none that can be scaled is named {name!r}. {remedy}")
+    raise InvalidPackage(f"VDU {vdu} is several objects: {', '.join(sorted(str(obj.key) for obj in found))}. {remedy}")
+
+
+def with_replicas(obj: CustomResource, count: int) -> CustomResource:
+    """The same object with another count; unchanged if its kind has none."""
+    path = obj.replicas()
+    if not path:
+        return obj
+    manifest: Object = copy.deepcopy(obj.manifest)
+    parent = manifest
+    for step in path[:-1]:
+        parent = parent.setdefault(step, {})
+    parent[path[-1]] = count
+    return type(obj)(manifest, obj.crd)

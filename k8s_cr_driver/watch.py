@@ -1,0 +1,210 @@
+"""Streams: what a cluster tells about the objects of one kind, for as long as somebody wants to know.
+
+A stream is one thread that posts messages and keeps no state that others read. It begins with a whole `Snapshot` (the
+initial events of KEP-3157, or a LIST where the server lacks them), goes on with one `Change` an event, and after an
+interruption resumes where it was or, when that is gone (410), posts a new Snapshot. Blank lines, ends without a word,
+half-open connections and lists that fail half-way are things that happen to real streams.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import urllib3
+
+from k8s_cr_driver.connection import Connection
+from k8s_cr_driver.discovery import Resource
+from k8s_cr_driver.errors import ApiError, DriverError, TransportError
+from k8s_cr_driver.keys import Key, Object, key_of
+
+IDLE_LIMIT = 300.0
+"""Seconds without a byte after which a stream is opened anew; servers that send bookmarks send one a minute."""
+PAGE = 500
+FIRST_BACKOFF, LAST_BACKOFF = 0.1, 5.0
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """All objects that the stream selects, as of now."""
+
+    stream: Stream
+    objects: dict[Key, Object]
+
+
+@dataclass(frozen=True)
+class Change:
+    """One object was added, modified or deleted."""
+
+    stream: Stream
+    deleted: bool
+    live: Object
+
+
+@dataclass(frozen=True)
+class Broken:
+    """The stream has ended for good: the server forbids it."""
+
+    stream: Stream
+    error: DriverError
+
+
+Message = Snapshot | Change | Broken
+
+
+class Stream:
+    """Follows one kind, in one namespace or ("") in all, selected by labels.
+
+    `resume` begins after that resource version instead of with a Snapshot.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        resource: Resource,
+        namespace: str,
+        selector: str,
+        post: Callable[[Message], None],
+        *,
+        resume: str = "",
+    ) -> None:
+        self.resource, self.namespace, self.selector = resource, namespace, selector
+        self._connection, self._post, self._version = connection, post, resume
+        self._initial_events = True
+        self._stopped = threading.Event()
+        self._response: urllib3.BaseHTTPResponse | None = None
+        self._thread = threading.Thread(target=self._run, name=f"stream {resource.of}", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Ends the stream; the thread wakes up from its read."""
+        self._stopped.set()
+        response = self._response
+        if response is not None:
+            try:
+                response.shutdown()  # type: ignore[attr-defined]
+            except (OSError, ValueError, RuntimeError, AttributeError):
+                pass  # it is closed already
+
+    def _run(self) -> None:
+        backoff = FIRST_BACKOFF
+        while not self._stopped.is_set():
+            try:
+                self._follow()
+                backoff = FIRST_BACKOFF
+                continue
+            except ApiError as error:
+                if self._gives_up(error):
+                    return
+            except TransportError:
+                pass
+            except DriverError as error:
+                self._post(Broken(self, error))
+                return
+            except Exception:  # a read that stop() has interrupted fails in many ways
+                if not self._stopped.is_set():
+                    raise
+            self._stopped.wait(backoff)
+            backoff = min(backoff * 2, LAST_BACKOFF)
+
+    def _gives_up(self, error: ApiError) -> bool:
+        if error.status in (400, 422) and self._initial_events:
+            self._initial_events = False  # "sendInitialEvents is forbidden for watch unless the WatchList feature..."
+        elif error.status == 410:
+            self._version = ""
+        elif error.status == 404:
+            self._version = ""
+            self._post(Snapshot(self, {}))
+        elif error.status in (400, 403, 405, 422):
+            self._post(Broken(self, error))
+            return True
+        return False
+
+    def _follow(self) -> None:
+        if not self._version and not self._initial_events:
+            self._list()
+        initial: dict[Key, Object] | None = None
+        query = [("watch", "true"), ("allowWatchBookmarks", "true"), ("labelSelector", self.selector)]
+        if self._version:
+            query.append(("resourceVersion", self._version))
+        else:
+            query += [("sendInitialEvents", "true"), ("resourceVersionMatch", "NotOlderThan")]
+            initial = {}
+        for event in self._events(query):
+            live = event["object"]
+            kind = event.get("type")
+            if kind == "ERROR":
+                raise ApiError(f"WATCH {self.resource.plural}", int(live.get("code") or 500), str(live.get("reason")), "")
+            version = (live.get("metadata") or {}).get("resourceVersion") or ""
+            if kind == "BOOKMARK":
+                if initial is not None and _ends_initial_events(live):
+                    self._post(Snapshot(self, initial))
+                    initial = None
+            elif initial is not None:
+                _collect(initial, live, deleted=kind == "DELETED")
+            else:
+                self._post(Change(self, kind == "DELETED", live))
+            if initial is None:
+                self._version = version or self._version
+
+    def _list(self) -> None:
+        found: dict[Key, Object] = {}
+        query = [("labelSelector", self.selector), ("limit", str(PAGE))]
+        token = ""
+        while True:
+            page = self._connection.request(
+                "GET", self.resource.path(self.namespace), query=[*query, *([("continue", token)] if token else [])]
+            )
+            for item in page.get("items") or []:
+                item.setdefault("apiVersion", self.resource.api_version)
+                item.setdefault("kind", self.resource.of.kind)
+                _collect(found, item)
+            metadata = page.get("metadata") or {}
+            token = metadata.get("continue") or ""
+            if not token:
+                break
+        self._post(Snapshot(self, found))
+        self._version = metadata.get("resourceVersion") or ""
+
+    def _events(self, query: list[tuple[str, str]]) -> Iterator[dict[str, Any]]:
+        response = self._connection.stream(self.resource.path(self.namespace), query, IDLE_LIMIT)
+        self._response = response
+        try:
+            if self._stopped.is_set():
+                return
+            rest = b""
+            for chunk in response.stream(65536):
+                *lines, rest = (rest + chunk).split(b"\n")
+                for line in lines:
+                    if line.strip():
+                        yield _parse(line)
+        except urllib3.exceptions.HTTPError as error:
+            raise TransportError(f"WATCH {self.resource.plural}: {type(error).__name__}") from None
+        finally:
+            self._response = None
+            response.close()
+
+
+def _parse(line: bytes) -> dict[str, Any]:
+    try:
+        event = json.loads(line)
+    except ValueError:
+        event = None
+    if not isinstance(event, dict) or not isinstance(event.get("object"), dict):
+        raise TransportError("WATCH: a line is not an event")
+    return event
+
+
+def _collect(objects: dict[Key, Object], live: Object, *, deleted: bool = False) -> None:
+    if deleted:
+        objects.pop(key_of(live), None)
+    else:
+        objects[key_of(live)] = live
+
+
+def _ends_initial_events(bookmark: Object) -> bool:
+    marks = (bookmark.get("metadata") or {}).get("annotations") or {}
+    return marks.get("k8s.io/initial-events-end") == "true"

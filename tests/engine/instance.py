@@ -1,0 +1,84 @@
+"""One VNF instance on the fake API server, driven through the engine's public functions as the driver does."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from typing import Any
+
+from k8s_cr_driver import manifest
+from k8s_cr_driver.connection import Connection, Endpoint
+from k8s_cr_driver.discovery import discover
+from k8s_cr_driver.engine.converge import converge
+from k8s_cr_driver.engine.operation import Operation
+from k8s_cr_driver.engine.write import Target
+from k8s_cr_driver.inventory import Inventory
+from k8s_cr_driver.keys import Key, Object, kind_of
+from k8s_cr_driver.resources.registry import resource_for
+
+BLUE = "8f0e2ef0-5d8a-4a43-a1f0-000000000001"
+GREEN = "8f0e2ef0-5d8a-4a43-a1f0-000000000002"
+
+
+class Instance:
+    """`seconds` is the deadline of each run."""
+
+    def __init__(self, url: str, id: str = BLUE, seconds: float = 10, **target: Any) -> None:
+        self.url, self.id, self.seconds, self.target = url, id, seconds, target
+        self.heard: list[tuple[Key, str, str]] = []
+
+    def converge(self, objects: Sequence[Object], *, prune: bool = True) -> dict[Key, Object]:
+        objects = copy.deepcopy(list(objects))
+        with Connection(Endpoint(self.url)) as connection:
+            resources = discover(connection)
+            manifest.place(objects, resources.scope_of)
+            crds = manifest.crds_of(objects)
+            for crd in crds.values():
+                resources.add_crd(crd)
+            operation = Operation.lasting(
+                self.seconds, id="test", instance=self.id, progress=lambda *told: self.heard.append(told)
+            )
+            target = Target(connection, Inventory(connection, "default", self.id), **self.target)
+            wanted = [resource_for(obj, crds.get(kind_of(obj))) for obj in objects]
+            return converge(operation, target, resources, wanted, prune=prune)
+
+    def terminate(self) -> None:
+        self.converge([])
+
+
+def obj(api_version: str, kind: str, name: str, namespace: str = "", **rest: Any) -> Object:
+    metadata = {"name": name, **({"namespace": namespace} if namespace else {})}
+    return {"apiVersion": api_version, "kind": kind, "metadata": metadata, **rest}
+
+
+def config_map(name: str, namespace: str = "default", **data: str) -> Object:
+    return obj("v1", "ConfigMap", name, namespace, data=data or {"a": "1"})
+
+
+def crontab(name: str, namespace: str = "default") -> Object:
+    return obj("stable.example.com/v1", "CronTab", name, namespace, spec={"cronSpec": "* * * * *"})
+
+
+def crontab_crd(**status: Any) -> Object:
+    properties: Object = {"spec": {"type": "object", "properties": {"cronSpec": {"type": "string"}}}}
+    if status:
+        properties["status"] = {"type": "object", "properties": status}
+    return obj(
+        "apiextensions.k8s.io/v1",
+        "CustomResourceDefinition",
+        "crontabs.stable.example.com",
+        spec={
+            "group": "stable.example.com",
+            "scope": "Namespaced",
+            "names": {"plural": "crontabs", "singular": "crontab", "kind": "CronTab"},
+            "versions": [
+                {
+                    "name": "v1",
+                    "served": True,
+                    "storage": True,
+                    "schema": {"openAPIV3Schema": {"type": "object", "properties": properties}},
+                    **({"subresources": {"status": {}}} if status else {}),
+                }
+            ],
+        },
+    )
