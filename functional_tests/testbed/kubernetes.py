@@ -66,7 +66,7 @@ class Kubernetes:
             list(pool.map(self._load_archive, archives))
 
     def _load_archive(self, archive: Path) -> None:
-        self.machine.run("ctr", "--namespace=k8s.io", "images", "import", f"/opt/images/{archive.name}")
+        self.machine.run("ctr", "--namespace=k8s.io", "images", "import", "--local", f"/opt/images/{archive.name}")
 
 
 def up(ledger: Ledger) -> Kubernetes:
@@ -126,5 +126,6 @@ def _configure(machine: Machine, pause: str) -> None:
     machine.write("/etc/cni/net.d/10-pods.conflist", config.render("pods.conflist", pods=PODS))
     values = {"address": ADDRESS, "name": NODE, "version": VERSION, "pods": PODS, "services": SERVICES}
     machine.write("/etc/kubernetes/kubeadm.yaml", config.render("kubeadm.yaml", **values))
+    machine.write("/etc/kubernetes/patches/corednsdeployment.yaml", config.render("corednsdeployment.yaml"))
     machine.service("containerd", config.render("containerd.service"))
     machine.service("kubelet", config.render("kubelet.service"))
