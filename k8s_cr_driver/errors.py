@@ -1,4 +1,5 @@
-"""Errors that carry data, and the redaction of what must not be told.
+"""
+Errors that carry data, and the redaction of what must not be told.
 
 An error's text is complete: it names the object, the field and the remedy, for it goes as it is into ProblemDetails that
 every user of Tacker's API can read. So no error of this module is ever built from a request's body, a token or a Secret.
@@ -68,6 +69,38 @@ class Forbidden(Refused):
 
     status = 403
     title = "Forbidden by the cluster"
+
+
+class ApiError(DriverError):
+    """
+    The API server's own answer, as its Status object tells it (API conventions, "Response Status Kind").
+
+    `status` is the HTTP code, `reason` the machine word (AlreadyExists, Invalid, ...), `causes` triples (reason,
+    field, message) of `details.causes`, `retry_after` seconds or None. The text is "what was tried: what the server said".
+    """
+
+    title = "The cluster refused"
+
+    def __init__(
+        self,
+        attempt: str,
+        status: int,
+        reason: str,
+        message: str,
+        causes: Iterable[tuple[str, str, str]] = (),
+        retry_after: float | None = None,
+    ) -> None:
+        super().__init__(f"{attempt}: {status} {reason}: {redact(message)}")
+        self.attempt, self.status, self.reason, self.message = attempt, status, reason, message
+        self.causes = tuple(causes)
+        self.retry_after = retry_after
+
+
+class TransportError(DriverError):
+    """No answer, or half of one: whether a write has happened is not known."""
+
+    status = 503
+    title = "Cluster cannot be reached"
 
 
 class ConnectionFailed(DriverError):

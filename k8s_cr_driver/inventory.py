@@ -1,4 +1,5 @@
-"""Which objects belong to an instance, and which worker may write them.
+"""
+Which objects belong to an instance, and which worker may write them.
 
 One ConfigMap per instance, an ApplySet parent (KEP-3659), names the kinds and namespaces in which the instance may have
 objects: a superset before the writes, exact after a prune, deleted last. So a crash at any point leaves nothing that a
@@ -20,7 +21,7 @@ from dataclasses import dataclass, replace
 from k8s_cr_driver.connection import APPLY, Connection
 from k8s_cr_driver.discovery import Resource
 from k8s_cr_driver.errors import ApiError, Forbidden, Superseded
-from k8s_cr_driver.keys import Key, Kind, Object, annotations, labels
+from k8s_cr_driver.keys import Key, Kind, Object, annotations_of, labels
 
 INSTANCE_LABEL = "tacker_vnf_instance_id"
 """Tacker's own driver sets the same label."""
@@ -97,7 +98,8 @@ class Inventory:
             raise _explained(error, self.key) from None
 
     def claim(self, operation: str, kinds: Iterable[Kind], namespaces: Iterable[str], *, create: bool) -> bool:
-        """Takes the instance over for this run and widens the inventory; False if there is none and none is to be made.
+        """
+        Takes the instance over for this run and widens the inventory; False if there is none and none is to be made.
 
         From now on any earlier run of any worker stops with Superseded.
         """
@@ -203,7 +205,7 @@ class Inventory:
 
 def parse(live: Object) -> Record:
     """The record of an inventory's ConfigMap."""
-    marks = annotations(live)
+    marks = annotations_of(live)
     return Record(
         kinds=frozenset(map(Kind.parse, filter(None, marks.get(_KINDS, "").split(",")))),
         namespaces=frozenset(filter(None, marks.get(_NAMESPACES, "").split(","))),

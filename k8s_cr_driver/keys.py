@@ -1,4 +1,5 @@
-"""What an object is called.
+"""
+What an object is called.
 
 An object's identity is group, kind, namespace and name; its version is only a way to look at it, so two documents that
 differ in `apiVersion`'s version alone are one object. Every layer speaks of objects by these keys.
@@ -70,6 +71,6 @@ def labels(obj: Mapping[str, Any]) -> dict[str, str]:
     return (obj.get("metadata") or {}).get("labels") or {}
 
 
-def annotations(obj: Mapping[str, Any]) -> dict[str, str]:
+def annotations_of(obj: Mapping[str, Any]) -> dict[str, str]:
     """The annotations of an object, never None."""
     return (obj.get("metadata") or {}).get("annotations") or {}

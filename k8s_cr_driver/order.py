@@ -1,4 +1,5 @@
-"""Which object has to wait for which: a graph for making a set of objects, and one for deleting it.
+"""
+Which object has to wait for which: a graph for making a set of objects, and one for deleting it.
 
 Edges come from structure (a CustomResourceDefinition before its objects, a Namespace before what lives in it), from the
 author (the annotation `config.kubernetes.io/depends-on`), and from guesses about who serves whom (`serving`). A guess
@@ -16,7 +17,7 @@ from graphlib import CycleError, TopologicalSorter
 
 from k8s_cr_driver.builtin import is_builtin
 from k8s_cr_driver.errors import InvalidPackage
-from k8s_cr_driver.keys import CRD, NAMESPACE, Key, Kind, Object, annotations, key_of, kind_of
+from k8s_cr_driver.keys import CRD, NAMESPACE, Key, Kind, Object, annotations_of, key_of, kind_of
 from k8s_cr_driver.serving import callers, controllers, defined_by, field, pod_spec, role_of, servers
 
 DEPENDS_ON = "config.kubernetes.io/depends-on"
@@ -59,7 +60,8 @@ def check(objects: Sequence[Object]) -> None:
 
 
 def graph(objects: Sequence[Object]) -> Edges:
-    """For each object the objects that must be ready before it is applied.
+    """
+    For each object the objects that must be ready before it is applied.
 
     References to what is not among `objects` are left out, so that a part of a package can be applied; `check` finds
     them. Raises InvalidPackage for annotations that are malformed or make a circle.
@@ -72,7 +74,8 @@ def graph(objects: Sequence[Object]) -> Edges:
 
 
 def deletion(objects: Sequence[Object], pairs: Iterable[tuple[Key, Key]] = ()) -> Edges:
-    """For each object the objects that must be gone before it may be deleted.
+    """
+    For each object the objects that must be gone before it may be deleted.
 
     `objects` may be live ones or manifests. `pairs` are (first, later), as the hook `delete_before` gives them. Custom
     resources and their CustomResourceDefinitions go before the controllers that act on them, which take finalizers off,
@@ -138,7 +141,7 @@ def _for_finalizers(objects: Sequence[Object]) -> Edges:
 def _depends_on(obj: Object, lenient: bool = False) -> list[Key]:
     """The references of the annotation. Raises InvalidPackage for a malformed one, which `lenient` leaves out."""
     keys = []
-    for reference in filter(None, map(str.strip, annotations(obj).get(DEPENDS_ON, "").split(","))):
+    for reference in filter(None, map(str.strip, annotations_of(obj).get(DEPENDS_ON, "").split(","))):
         match reference.split("/"):
             case [group, "namespaces", namespace, kind, name] if namespace and kind and name:
                 keys.append(Key(group, kind, namespace, name))
@@ -146,8 +149,8 @@ def _depends_on(obj: Object, lenient: bool = False) -> list[Key]:
                 keys.append(Key(group, kind, "", name))
             case _ if not lenient:
                 raise InvalidPackage(
-                    f"{_where(obj)} holds {reference!r}; write group/namespaces/namespace/kind/name or, for an object of "
-                    "the cluster, group/kind/name (the group of v1 is empty)"
+                    f"{_where(obj)} holds {reference!r}; write group/namespaces/namespace/kind/name, or for an object "
+                    "of the cluster group/kind/name (the group of v1 is empty)"
                 )
     return keys
 
@@ -170,7 +173,8 @@ def _reversed(edges: Mapping[Key, Iterable[Key]]) -> Edges:
 
 
 def _untangled(keys: Iterable[Key], layers: Sequence[Edges]) -> Edges:
-    """The union of `layers`, strongest first, without circles: of each, edges of the weakest layer in it are dropped.
+    """
+    The union of `layers`, strongest first, without circles: of each, edges of the weakest layer in it are dropped.
 
     With such an edge go its like, from objects of the same kind to the same object, for they close circles as well.
     Raises InvalidPackage for a circle of the strongest layer alone.

@@ -1,8 +1,9 @@
-"""Who serves a kind: the pods behind webhooks, conversions and API services, and the controllers with their rights.
+"""
+Who serves a kind: the pods behind webhooks, conversions and API services, and the controllers with their rights.
 
 The API server calls these before it stores an object, and finalizers need these before an object can go. No field says
-so outright; it is read from the webhook configurations, CustomResourceDefinitions, API services, Services, pod templates
-and RBAC of one set of objects. What an object outside of the set serves is running already.
+so outright; it is read from the webhook configurations, CustomResourceDefinitions, API services, Services, workloads and
+RBAC of one set of objects. What an object outside of the set serves is running already.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _EVERYTHING = frozenset({"*"})
 
 
 class Controller(NamedTuple):
-    """A workload that may change objects of `groups` ("*" is any) by `rights`: its ServiceAccount, roles and bindings."""
+    """A workload that may change objects of `groups`, "*" for any, by `rights`: its account, roles and bindings."""
 
     key: Key
     groups: frozenset[str]
@@ -70,11 +71,12 @@ def role_of(binding: Object) -> Key:
 
 
 def servers(objects: Sequence[Object]) -> dict[Key, set[Key]]:
-    """Which custom resource is served by which webhook configurations, API services, Services and workloads of the set.
+    """
+    Which custom resource is served by which webhook configurations, API services, Services and workloads of the set.
 
     Objects of built-in kinds, and rules for every group ("*"), are left out: they match also what the webhook's own
-    server needs to start, and to wait for it would be to wait for ever. A write that meets a webhook whose server is not
-    up fails with an error that passes.
+    server needs to start, and to wait for it would be to wait for ever. A write that meets a webhook whose server is
+    not up fails with an error that passes.
     """
     backends = _Backends(objects)
     custom: dict[Kind, list[Key]] = defaultdict(list)
@@ -170,7 +172,7 @@ class _Backends:
 
 
 def _plurals(kinds: Iterable[Kind], objects: Iterable[Object]) -> dict[str, dict[Kind, str]]:
-    """By group and kind the resource name that rules have: from its CustomResourceDefinition, else by English grammar."""
+    """By group and kind the name of the resource: as its CustomResourceDefinition says, else by English grammar."""
     said = {defined_by(obj): field(obj, "spec", "names", "plural") for obj in objects if kind_of(obj) == CRD}
     plurals: dict[str, dict[Kind, str]] = defaultdict(dict)
     for kind in kinds:

@@ -1,4 +1,5 @@
-"""Which object each VDU of a VNFD is.
+"""
+Which object each VDU of a VNFD is.
 
 The annotation `k8s-cr-driver/vdu: <VDU id>` wins; else it is the one object with the name that the VDU's node has in its
 property `name`, among those that have VNFCs or a count. None or two of them are an error: scaling the wrong one, or
@@ -12,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from k8s_cr_driver.errors import InvalidPackage
-from k8s_cr_driver.keys import Object, annotations
+from k8s_cr_driver.keys import Object, annotations_of
 from k8s_cr_driver.resources.base import CustomResource
 
 VDU = "k8s-cr-driver/vdu"
@@ -22,7 +23,7 @@ def assign(objects: Iterable[CustomResource], nodes: Mapping[str, Mapping[str, A
     """VDU id -> its object. `nodes` are the VNFD's node templates of type tosca.nodes.nfv.Vdu.Compute."""
     objects = list(objects)
     for obj in objects:
-        named = annotations(obj.manifest).get(VDU)
+        named = annotations_of(obj.manifest).get(VDU)
         if named is not None and named not in nodes:
             raise InvalidPackage(
                 f"{obj.key}: annotation {VDU} names {named!r}, which the VNFD does not have. "
@@ -32,11 +33,11 @@ def assign(objects: Iterable[CustomResource], nodes: Mapping[str, Mapping[str, A
 
 
 def _only(vdu: str, name: str, objects: list[CustomResource]) -> CustomResource:
-    annotated = [obj for obj in objects if annotations(obj.manifest).get(VDU) == vdu]
+    annotated = [obj for obj in objects if annotations_of(obj.manifest).get(VDU) == vdu]
     found = annotated or [
         obj
         for obj in objects
-        if obj.key.name == name and VDU not in annotations(obj.manifest) and (obj.children() or obj.replicas())
+        if obj.key.name == name and VDU not in annotations_of(obj.manifest) and (obj.children() or obj.replicas())
     ]
     if len(found) == 1:
         return found[0]

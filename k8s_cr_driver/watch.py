@@ -1,4 +1,5 @@
-"""Streams: what a cluster tells about the objects of one kind, for as long as somebody wants to know.
+"""
+Streams: what a cluster tells about the objects of one kind, for as long as somebody wants to know.
 
 A stream is one thread that posts messages and keeps no state that others read. It begins with a whole `Snapshot` (the
 initial events of KEP-3157, or a LIST where the server lacks them), goes on with one `Change` an event, and after an
@@ -8,6 +9,7 @@ half-open connections and lists that fail half-way are things that happen to rea
 
 from __future__ import annotations
 
+import contextlib
 import json
 import threading
 from collections.abc import Callable, Iterator
@@ -56,7 +58,8 @@ Message = Snapshot | Change | Broken
 
 
 class Stream:
-    """Follows one kind, in one namespace or ("") in all, selected by labels.
+    """
+    Follows one kind, in one namespace or ("") in all, selected by labels.
 
     `resume` begins after that resource version instead of with a Snapshot.
     """
@@ -84,10 +87,8 @@ class Stream:
         self._stopped.set()
         response = self._response
         if response is not None:
-            try:
-                response.shutdown()  # type: ignore[attr-defined]
-            except (OSError, ValueError, RuntimeError, AttributeError):
-                pass  # it is closed already
+            with contextlib.suppress(OSError, ValueError, RuntimeError):  # it may be closed already
+                response.shutdown()
 
     def _run(self) -> None:
         backoff = FIRST_BACKOFF
@@ -137,7 +138,8 @@ class Stream:
             live = event["object"]
             kind = event.get("type")
             if kind == "ERROR":
-                raise ApiError(f"WATCH {self.resource.plural}", int(live.get("code") or 500), str(live.get("reason")), "")
+                code, reason = int(live.get("code") or 500), str(live.get("reason"))
+                raise ApiError(f"WATCH {self.resource.plural}", code, reason, str(live.get("message") or ""))
             version = (live.get("metadata") or {}).get("resourceVersion") or ""
             if kind == "BOOKMARK":
                 if initial is not None and _ends_initial_events(live):

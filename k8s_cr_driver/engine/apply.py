@@ -6,7 +6,9 @@ import functools
 from collections.abc import Callable, Sequence
 
 from k8s_cr_driver import order
-from k8s_cr_driver.discovery import Resources
+from k8s_cr_driver.builtin import is_builtin
+from k8s_cr_driver.connection import Connection
+from k8s_cr_driver.discovery import Resource, Resources
 from k8s_cr_driver.engine.loop import Loop
 from k8s_cr_driver.engine.nodes import Phase, Wanted, is_older, version
 from k8s_cr_driver.engine.operation import Operation
@@ -48,6 +50,8 @@ class Applying:
         for node in self.nodes.values():
             for need in node.needs:
                 self._dependents.setdefault(need, []).append(node)
+        self._crds: dict[Kind, Object | None] = {}
+        """CRDs that were read: None while the answer is awaited, empty if there is none."""
         self._streams: Streams
 
     def start(self, streams: Streams) -> None:
@@ -120,6 +124,29 @@ class Applying:
     def _judge(self, node: Wanted, live: Object) -> None:
         if not node.sees(live):
             return
+        if node.obj.crd is None and not live.get("status") and self._ask_for_crd(node):
+            return
+        self._assess(node, live)
+
+    def _ask_for_crd(self, node: Wanted) -> bool:
+        """Reads the CRD of a kind without a status, once: only it tells whether one must come. True until it is here."""
+        kind = node.key.of
+        if kind not in self._crds and not is_builtin(kind):
+            self._crds[kind] = None
+            request = functools.partial(_read_crd, self._target.connection, node.resource)
+            answered = functools.partial(self._answered, kind)
+            self._loop.send(request, answered, lambda error: answered({}))
+        return self._crds.get(kind, {}) is None
+
+    def _answered(self, kind: Kind, crd: Object) -> None:
+        self._crds[kind] = crd
+        for node in self.nodes.values():
+            if node.key.of == kind:
+                node.obj.crd = crd or None
+                if node.phase is Phase.SENT and node.live is not None:
+                    self._assess(node, node.live)
+
+    def _assess(self, node: Wanted, live: Object) -> None:
         node.judge(node.obj.assess(live))
         self._operation.progress(node.key, node.health.state.value, node.health.message)
         if node.health.state is State.READY:
@@ -145,6 +172,10 @@ class Applying:
     def _give_up(self, node: Wanted, failed_at: float) -> None:
         if node.failed_at == failed_at:
             raise self._late(f"not ready, and {node.key} has failed")
+
+
+def _read_crd(connection: Connection, resource: Resource) -> Object:
+    return connection.request("GET", f"/apis/{CRD.group}/v1/customresourcedefinitions/{resource.plural}.{resource.of.group}")
 
 
 def served_by(crd: Object) -> Kind:

@@ -1,4 +1,5 @@
-"""The one way in: a cluster converges on a set of objects.
+"""
+The one way in: a cluster converges on a set of objects.
 
 The inventory is widened before the first write, streams are open before the first write of their kind, every object is
 one server-side apply as soon as what it needs is ready, and on every event the whole object is judged again. What the
@@ -16,6 +17,7 @@ from k8s_cr_driver.discovery import Resources
 from k8s_cr_driver.engine import rights
 from k8s_cr_driver.engine.apply import Applying
 from k8s_cr_driver.engine.loop import Loop
+from k8s_cr_driver.engine.nodes import Doomed, Wanted
 from k8s_cr_driver.engine.operation import Operation
 from k8s_cr_driver.engine.prune import Pruning
 from k8s_cr_driver.engine.report import reports
@@ -41,7 +43,8 @@ def converge(
     prune: bool,
     grace_period: int | None = None,
 ) -> dict[Key, Object]:
-    """Makes `wanted` real and ready; with `prune` deletes what else the instance has. Returns the live objects.
+    """
+    Makes `wanted` real and ready; with `prune` deletes what else the instance has. Returns the live objects.
 
     `grace_period` are seconds for the pods that a prune deletes, None for their own. Errors: Refused (and its
     subclasses) for what the cluster will not take; NotReady for what did not come about in time; Superseded when another
@@ -128,13 +131,18 @@ class _Run:
         elif self._is_pruning and (live is None or self._is_doomed(key, live)):
             self._pruning.heard(key, live)
 
+    def _open(self) -> list[Wanted] | list[Doomed]:
+        """The objects that are waited for."""
+        unready = [self._applying.nodes[key] for key in self._applying.unready]
+        return unready or list(self._pruning.nodes.values())
+
     def _late(self, headline: str) -> NotReady:
-        nodes = [self._applying.nodes[key] for key in self._applying.unready] or list(self._pruning.nodes.values())
+        nodes = self._open()
         total = max(len(self._applying.nodes), len(nodes))
         return NotReady(f"{len(nodes)} of {total} objects {headline}:", reports(self._target.connection, nodes))
 
     def _tell(self) -> None:
-        nodes = [self._applying.nodes[key] for key in self._applying.unready] or list(self._pruning.nodes.values())
+        nodes = self._open()
         if nodes:
             LOG.info("%s: %d objects are waited for, one of them: %s", self._operation.id, len(nodes), nodes[0].report())
         self._loop.after(TELL_EVERY, self._tell)

@@ -1,4 +1,5 @@
-"""The one thread that owns a run's state.
+"""
+The one thread that owns a run's state.
 
 Streams, workers and timers put actions into an inbox; the loop runs them one after another. So the rest of the engine has
 no locks and no order of events to fear.

@@ -1,4 +1,5 @@
-"""Removing one object: deletion of what we made, a quiet leave of what we share or have adopted.
+"""
+Removing one object: deletion of what we made, a quiet leave of what we share or have adopted.
 
 Shared objects are left with the resourceVersion that was read, so that of two instances that leave at once one is
 always the last, and deletes.
@@ -10,7 +11,7 @@ from k8s_cr_driver.discovery import Resource
 from k8s_cr_driver.engine.write import SHARED, Target
 from k8s_cr_driver.errors import ApiError
 from k8s_cr_driver.inventory import MADE_BY_US, users
-from k8s_cr_driver.keys import NAMESPACE, Object, annotations
+from k8s_cr_driver.keys import NAMESPACE, Object, annotations_of
 from k8s_cr_driver.resources.base import CustomResource
 
 
@@ -48,7 +49,7 @@ def _leave(target: Target, obj: CustomResource, resource: Resource) -> None:
 
 
 def _is_last(target: Target, obj: CustomResource, live: Object) -> bool:
-    if annotations(live).get(MADE_BY_US) != "true" or users(live) - {target.instance}:
+    if annotations_of(live).get(MADE_BY_US) != "true" or users(live) - {target.instance}:
         return False
     return obj.key.of != NAMESPACE or obj.key.name not in target.inventory.used_namespaces()
 

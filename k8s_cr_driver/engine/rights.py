@@ -1,4 +1,5 @@
-"""May we? Asked before the first write, so that a right that lacks costs nothing but a message.
+"""
+May we? Asked before the first write, so that a right that lacks costs nothing but a message.
 
 One SelfSubjectRulesReview a namespace tells what RBAC allows. Authorizers that cannot list their rules say so
 (`incomplete`); then the writes themselves will tell.

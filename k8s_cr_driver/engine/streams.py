@@ -1,4 +1,5 @@
-"""What a run hears of the cluster: one stream for each kind, and the last word on each object of the instance.
+"""
+What a run hears of the cluster: one stream for each kind, and the last word on each object of the instance.
 
 A kind is `known` when its first snapshot is there: only then can it be said what is ours already. Where RBAC forbids to
 watch all namespaces at once there is one stream for each namespace.

@@ -1,4 +1,5 @@
-"""A few threads that do one request each and post what came of it.
+"""
+A few threads that do one request each and post what came of it.
 
 Daemons, unlike those of concurrent.futures, so that a hanging request never keeps a conductor from ending; and plain
 threading, so that they are correct under native threads and under eventlet's monkey patching alike.

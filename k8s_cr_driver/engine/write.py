@@ -1,4 +1,5 @@
-"""Writing one object: create only, find out whose it is, apply; and what an error of it means.
+"""
+Writing one object: create only, find out whose it is, apply; and what an error of it means.
 
 An object that is not known to be ours is written by an apply that can only create. If one of that name exists the server
 answers 409, be it for the resourceVersion or for fields in conflict, and has written nothing. Then one read decides:
@@ -15,7 +16,7 @@ from dataclasses import dataclass, field
 
 from k8s_cr_driver.connection import Connection
 from k8s_cr_driver.discovery import Resource
-from k8s_cr_driver.errors import ApiError, Conflict, Forbidden, NotOurs, Refused, TransportError
+from k8s_cr_driver.errors import ApiError, Conflict, DriverError, Forbidden, NotOurs, Refused, TransportError
 from k8s_cr_driver.inventory import (
     INSTANCE_LABEL,
     MADE_BY_US,
@@ -26,7 +27,7 @@ from k8s_cr_driver.inventory import (
     used_by,
     users,
 )
-from k8s_cr_driver.keys import CRD, NAMESPACE, Key, Kind, Object, annotations, labels
+from k8s_cr_driver.keys import CRD, NAMESPACE, Key, Kind, Object, annotations_of, labels
 from k8s_cr_driver.resources.base import CustomResource
 
 SHARED = frozenset({NAMESPACE, CRD})
@@ -73,7 +74,7 @@ def write(target: Target, obj: CustomResource, resource: Resource, known: Object
 
 
 def _apply(target: Target, obj: CustomResource, resource: Resource, live: Object) -> Object:
-    marked = _marked(target, obj, made=annotations(live).get(MADE_BY_US) == "true")
+    marked = _marked(target, obj, made=annotations_of(live).get(MADE_BY_US) == "true")
     if "patch" not in resource.verbs:
         return live
     try:
@@ -90,7 +91,7 @@ def _marked(target: Target, obj: CustomResource, *, made: bool) -> CustomResourc
     if obj.key.of in SHARED:
         marks = {used_by(target.instance): ""}
         if made:
-            metadata["annotations"] = {**annotations(obj.manifest), MADE_BY_US: "true"}
+            metadata["annotations"] = {**annotations_of(obj.manifest), MADE_BY_US: "true"}
     else:
         marks = {INSTANCE_LABEL: target.instance, PART_OF_LABEL: target.inventory.applyset}
     metadata["labels"] = {**labels(obj.manifest), **marks}
@@ -181,7 +182,7 @@ def is_transient(error: Exception, obj: CustomResource, kinds: Collection[Kind],
     return error.status in (403, 409, 410, 429) or error.status >= 500
 
 
-def missing(error: Exception, key: Key) -> Exception:
+def missing(error: DriverError, key: Key) -> DriverError:
     """A 404 that will not pass, in words that help."""
     if isinstance(error, ApiError) and error.status == 404:
         return Refused(f"{key}: {error.message}. Add the namespace or the CRD to the package, or make it first.")

@@ -24,7 +24,7 @@ from typing import Any, ClassVar
 
 from k8s_cr_driver.connection import APPLY, Connection
 from k8s_cr_driver.discovery import Resource
-from k8s_cr_driver.keys import Key, Kind, Object, annotations, key_of, split
+from k8s_cr_driver.keys import Key, Kind, Object, annotations_of, key_of, split
 from k8s_cr_driver.resources.health import Health, assess
 
 REPLACE = "k8s-cr-driver/replace"
@@ -87,7 +87,7 @@ class CustomResource:
 
     def replace_strategy(self) -> bool:
         """Whether a change of an immutable field deletes the object and makes it again."""
-        return annotations(self.manifest).get(REPLACE) == "true"
+        return annotations_of(self.manifest).get(REPLACE) == "true"
 
     def create(self, connection: Connection, resource: Resource, manager: str) -> Object:
         """Makes the object if there is none of its name: 201, or ApiError 409 and nothing written.

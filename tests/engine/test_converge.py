@@ -43,7 +43,7 @@ def test_the_empty_set_leaves_nothing_not_even_the_inventory(api: FakeApi) -> No
 
 def test_an_object_of_somebody_else_is_refused_and_untouched(api: FakeApi) -> None:
     before = api.put(config_map("a", x="theirs"))
-    with pytest.raises(NotOurs, match="ConfigMap default/a exists already.*adopt-existing"):
+    with pytest.raises(NotOurs, match=r"ConfigMap default/a exists already.*adopt-existing"):
         Instance(api.url).converge([config_map("a")])
     assert api.get("ConfigMap", "default", "a") == before
 
