@@ -12,7 +12,7 @@ from typing import Any
 from k8s_cr_driver.resources.health import workloads
 from k8s_cr_driver.resources.health.conditions import explain, status_of
 from k8s_cr_driver.resources.health.fields import dig, mappings, sequence, text
-from k8s_cr_driver.resources.health.freshness import behind
+from k8s_cr_driver.resources.health.freshness import unobserved
 from k8s_cr_driver.resources.health.model import Health, failed, ready, suspended, waiting
 
 Rule = Callable[[dict[str, Any]], Health]
@@ -105,7 +105,7 @@ def autoscaler(live: dict[str, Any]) -> Health:
     """A HorizontalPodAutoscaler is ready when it can scale; a target with no replicas switches it off on purpose."""
     if dig(condition(live, "ScalingActive"), "reason") == "ScalingDisabled":
         return suspended(*explain([condition(live, "ScalingActive")]))
-    return behind(live) or requires(live, "AbleToScale", "ScalingActive")
+    return unobserved(live) or requires(live, "AbleToScale", "ScalingActive")
 
 
 def disruption_budget(live: dict[str, Any]) -> Health:
@@ -115,7 +115,7 @@ def disruption_budget(live: dict[str, Any]) -> Health:
         return waiting("NoStatus", "the disruption controller has not looked at the budget yet")
     if allowed.get("reason") == "SyncFailed":
         return waiting(*explain([allowed]))
-    return behind(live) or ready("Observed")
+    return unobserved(live) or ready("Observed")
 
 
 def certificate_request(live: dict[str, Any]) -> Health:

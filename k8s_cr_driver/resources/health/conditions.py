@@ -12,7 +12,7 @@ from typing import Any
 from k8s_cr_driver.resources.health.fields import mappings, text
 from k8s_cr_driver.resources.health.freshness import is_stale
 from k8s_cr_driver.resources.health.model import Health, failed, ready, suspended, waiting
-from k8s_cr_driver.resources.health.vocabulary import HELD, Meaning, Word, meaning_of_type, meaning_of_word, parts
+from k8s_cr_driver.resources.health.vocabulary import HELD, Meaning, ends_well, meaning_of_type, parts
 
 _FINAL_REASONS = frozenset({"stalled", "terminal", "fatal", "unrecoverable", "unretryable", "permanent", "permanently"})
 _WELL = (Meaning.WHOLE_IS_WELL, Meaning.SIDE_IS_WELL, Meaning.PART_IS_WELL, Meaning.STAGE)
@@ -40,7 +40,7 @@ def judge_conditions(conditions: Any, generation: int | None) -> Health | None:
     if held := fresh(Meaning.HELD) + [c for c in not_well if set(parts(text(c.get("reason")))) & HELD]:
         return suspended(*explain(held))
     trouble = fresh(Meaning.TROUBLE)
-    busy = [c for c in fresh(Meaning.BUSY) if meaning_of_word(text(c.get("reason"))) is not Word.GOOD]
+    busy = [c for c in fresh(Meaning.BUSY) if not ends_well(text(c.get("reason")))]
     decisive = whole if summaries else whole + parts_
     if trouble or busy or any(c in not_well for c in decisive):
         return waiting(*explain([*trouble, *not_well, *busy]))

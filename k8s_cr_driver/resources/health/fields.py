@@ -21,8 +21,8 @@ def sequence(value: Any) -> list[Any]:
 
 
 def mappings(value: Any) -> Iterator[dict[str, Any]]:
-    """The objects in a list; whatever else it holds is left out."""
-    return (item for item in sequence(value) if isinstance(item, dict))
+    """The objects in a list that are not empty; whatever else it holds is left out."""
+    return filter(None, map(mapping, sequence(value)))
 
 
 def text(value: Any) -> str:

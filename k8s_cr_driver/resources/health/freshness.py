@@ -17,19 +17,20 @@ _BOOKKEEPING = frozenset({"f:metadata", "f:status", "f:apiVersion", "f:kind"})
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d")
 
 
+def unobserved(live: dict[str, Any]) -> Health | None:
+    """WAITING if the controller tells that it has seen only an older spec; None if it is silent or up to date."""
+    generation = integer(dig(live, "metadata", "generation"))
+    seen = max(_observed(live), default=None)
+    if generation is None or seen is None or seen >= generation:
+        return None
+    message = f"the controller has seen generation {seen} of the spec, the latest is {generation}"
+    return waiting("SpecNotObserved", message)
+
+
 def behind(live: dict[str, Any]) -> Health | None:
     """WAITING if the status was written for an older spec, or by no controller at all; None if it is current."""
-    generation = integer(dig(live, "metadata", "generation"))
-    observed = [seen for field in OBSERVED if (seen := integer(dig(live, "status", field))) is not None]
-    if generation is not None and observed:
-        if max(observed) < generation:
-            return waiting(
-                "SpecNotObserved",
-                f"the controller has seen generation {max(observed)} of the spec, the latest is {generation}",
-            )
-        return None
-    if generation is not None and _in_conditions(live):
-        return None
+    if _observed(live) or _observed_by_conditions(live):
+        return unobserved(live)
     return _older_than_spec(live)
 
 
@@ -39,30 +40,33 @@ def is_stale(condition: dict[str, Any], generation: int | None) -> bool:
     return generation is not None and observed is not None and observed < generation
 
 
-def _in_conditions(live: dict[str, Any]) -> bool:
+def _observed(live: dict[str, Any]) -> list[int]:
+    return [seen for field in OBSERVED if (seen := integer(dig(live, "status", field))) is not None]
+
+
+def _observed_by_conditions(live: dict[str, Any]) -> bool:
     conditions = mappings(dig(live, "status", "conditions"))
     return any(integer(condition.get("observedGeneration")) is not None for condition in conditions)
 
 
 def _older_than_spec(live: dict[str, Any]) -> Health | None:
-    entries = list(mappings(dig(live, "metadata", "managedFields")))
-    status_writers: dict[str, str] = {}
-    spec_writers: dict[str, str] = {}
-    for entry in entries:
-        time = _TIME.match(text(entry.get("time")))
+    status_written: dict[str, str] = {}
+    spec_written: dict[str, str] = {}
+    for entry in mappings(dig(live, "metadata", "managedFields")):
         owned = mapping(entry.get("fieldsV1")).keys()
-        applied = entry.get("operation") == "Apply" and not entry.get("subresource")
-        target = status_writers if "f:status" in owned and not applied else spec_writers
-        if time and (target is status_writers or owned - _BOOKKEEPING):
-            manager = text(entry.get("manager"))
-            target[manager] = max(target.get(manager, ""), time.group())
-    if not spec_writers:
+        # A status in an applied manifest is nobody's observation
+        observes = "f:status" in owned and (entry.get("operation") != "Apply" or entry.get("subresource") == "status")
+        time = _TIME.match(text(entry.get("time")))
+        if time and (observes or owned - _BOOKKEEPING):
+            written, manager = status_written if observes else spec_written, text(entry.get("manager"))
+            written[manager] = max(written.get(manager, ""), time.group())
+    if not spec_written:
         return None
-    if not status_writers:
-        return waiting("StatusNotWritten", "no controller has written the status: it holds only what was created with it")
-    # A controller's own changes to the spec (a provider ID, an endpoint) ask nothing new of it
-    changed = max((time for manager, time in spec_writers.items() if manager not in status_writers), default="")
-    written = max(status_writers.values())
-    if written < changed:
-        return waiting("StatusOlderThanSpec", f"the status was last written at {written}Z, the spec changed at {changed}Z")
-    return None
+    if not status_written:
+        return waiting("StatusNotWritten", "no controller has written the status: it holds what it was created with")
+    # What a controller itself puts into the spec (a provider ID, an endpoint) asks nothing new of it
+    changed = max((time for manager, time in spec_written.items() if manager not in status_written), default="")
+    observed = max(status_written.values())
+    if observed >= changed:
+        return None
+    return waiting("StatusOlderThanSpec", f"the status was last written at {observed}Z, the spec at {changed}Z")

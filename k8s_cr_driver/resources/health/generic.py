@@ -13,7 +13,7 @@ from k8s_cr_driver.resources.health.conditions import judge_conditions, speak_fo
 from k8s_cr_driver.resources.health.fields import dig, integer, mapping, mappings, sequence, text
 from k8s_cr_driver.resources.health.freshness import behind
 from k8s_cr_driver.resources.health.model import Health, State, ready, suspended, waiting
-from k8s_cr_driver.resources.health.schema import status_fields
+from k8s_cr_driver.resources.health.schema import is_template, status_fields
 from k8s_cr_driver.resources.health.signs import judge_counts, judge_words, says_readiness
 
 READY_WHEN = "k8s-cr-driver/ready-when"
@@ -50,9 +50,13 @@ def held_by_spec(live: dict[str, Any]) -> Health | None:
 
 def assess_custom(live: dict[str, Any], crd: dict[str, Any] | None) -> Health:
     """Judge a custom resource that is not being deleted; `crd` is its definition, None if not known."""
-    fields = status_fields(crd, text(live.get("apiVersion"))) if crd is not None else {}
+    version = text(live.get("apiVersion"))
+    fields = status_fields(crd, version) if crd is not None else {}
     if fields is None:
         return ready("Stored", "its CRD declares no status")
+    if crd is not None and fields and not says_readiness(fields) and is_template(crd, version):
+        # An infrastructure machine template of Cluster API may carry a capacity there; not every provider knows one
+        return ready("Stored", "a template whose status does not tell readiness")
     if held := held_by_spec(live):
         return held
     status = mapping(live.get("status"))
@@ -67,7 +71,7 @@ def _judge_status(live: dict[str, Any], status: dict[str, Any], fields: dict[str
     decided = speak_for_the_whole(status.get("conditions"))
     if health := judge_words(status, fields, own_only=decided):
         told.append(health)
-    if not decided and (health := judge_counts(live)):
+    if not decided and (health := judge_counts(live, fields)):
         told.append(health)
     by_state = {health.state: health for health in reversed(told)}
     # What is held speaks of other things as unfinished, and nobody works on those

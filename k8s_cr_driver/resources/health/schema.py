@@ -19,6 +19,15 @@ def _version(crd: dict[str, Any], api_version: str) -> dict[str, Any]:
     return next((version for version in versions if version.get("name") == name), {})
 
 
+def _schema(version: dict[str, Any]) -> dict[str, Any]:
+    return mapping(dig(version, "schema", "openAPIV3Schema"))
+
+
+def is_template(crd: dict[str, Any], api_version: str) -> bool:
+    """Whether a spec of this version holds a template and nothing else: nobody acts on the object itself."""
+    return mapping(dig(_schema(_version(crd, api_version)), "properties", "spec", "properties")).keys() == {"template"}
+
+
 def status_fields(crd: dict[str, Any], api_version: str) -> dict[str, Any] | None:
     """The schemas of the fields that a status can have in this version; empty if any can; None without a status.
 
@@ -26,7 +35,7 @@ def status_fields(crd: dict[str, Any], api_version: str) -> dict[str, Any] | Non
     prunes whatever a controller would write there.
     """
     version = _version(crd, api_version)
-    schema = mapping(dig(version, "schema", "openAPIV3Schema"))
+    schema = _schema(version)
     status = dig(schema, "properties", "status")
     if isinstance(status, dict):
         if status.get(PRESERVE) is True or status.get("additionalProperties"):

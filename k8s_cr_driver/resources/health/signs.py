@@ -40,7 +40,7 @@ _PAIRS = (("ready", "size"), ("currentHealthy", "expectedMachines"), ("readyInst
 
 def says_readiness(fields: dict[str, Any], depth: int = 0) -> bool:
     """Whether a status of these fields (field -> schema) has one that tells readiness, also within its parts."""
-    if not fields.keys().isdisjoint({"conditions"} | WORD_FIELDS | FLAG_FIELDS):
+    if not fields.keys().isdisjoint({"conditions", "replicas", *WORD_FIELDS, *FLAG_FIELDS, *_COUNTERS}):
         return True
     schemas = [schema for field, schema in fields.items() if not _ELSEWHERE.match(field)] if depth < DEPTH else []
     inner = (mapping(dig(part, "properties")) for schema in schemas for part in (schema, dig(schema, "items")))
@@ -119,22 +119,34 @@ def _judge_word(field: str, word: str, values: dict[str, Any], own: bool) -> Hea
             return None
 
 
-def judge_counts(live: dict[str, Any]) -> Health | None:
-    """Judge counts of ready replicas against the wanted number; None if there are none."""
-    status = mapping(live.get("status"))
-    wanted = next(
-        (n for path in (("replicas",), ("instances",)) if (n := integer(dig(live, "spec", *path))) is not None), None
-    )
-    counts = [(field, integer(status.get(field)), wanted) for field in _COUNTERS if field in status]
-    counts += [(have, integer(status.get(have)), integer(status.get(of))) for have, of in _PAIRS]
+def judge_counts(live: dict[str, Any], fields: dict[str, Any]) -> Health | None:
+    """Judge counts of ready replicas against the wanted number; None if there are none.
+
+    `fields` are the schemas of the status' fields.
+    """
+    status, spec = mapping(live.get("status")), mapping(live.get("spec"))
+    wanted = integer(spec.get("replicas", spec.get("instances")))
+    counts = [(field, integer(have), wanted) for field, have in _counters(status, fields).items()]
+    counts += [(have, integer(status.get(have)), integer(status.get(want))) for have, want in _PAIRS]
     for field, value in status.items():
         if fraction := _FRACTION.fullmatch(text(value)):
             counts.append((field, int(fraction[1]), int(fraction[2])))
     known = [(field, have, want) for field, have, want in counts if have is not None and want is not None]
-    if short := [f"{field} is {have} of {want}" for field, have, want in known if have < want]:
+    short = [f"{field} is {have} of {want}" for field, have, want in known if have < want]
+    there = integer(status.get("replicas"))
+    if there is not None and wanted is not None and there > wanted:
+        short.append(f"{there} replicas are there, {wanted} are wanted")
+    if short:
         return waiting("ReplicasNotReady", "; ".join(short))
-    if known:
-        return ready("ReplicasReady", "; ".join(f"{field} is {have} of {want}" for field, have, want in known))
-    if wanted and integer(status.get("replicas")) is not None:
-        return waiting("ReplicasNotReady", f"none of {wanted} replicas is counted as ready")
-    return None
+    told = "; ".join(f"{field} is {have} of {want}" for field, have, want in known)
+    return ready("ReplicasReady", told) if known else None
+
+
+def _counters(status: dict[str, Any], fields: dict[str, Any]) -> dict[str, Any]:
+    """The counts of ready replicas. A count of zero is often left out, so what is only declared counts as zero."""
+    present = {field: status[field] for field in _COUNTERS if field in status}
+    declared = {field: 0 for field in _COUNTERS if field in fields}
+    if present or declared:
+        return present or declared
+    # Where nothing counts the ready ones, those that are there are all there is to know
+    return {"replicas": status.get("replicas")} if fields else {}

@@ -29,7 +29,8 @@ TROUBLE = word_set(
     """error errors err failed failure failures failing fail fatal rejected invalid degraded unhealthy crash crashed
     crashloop red warn warning lost aborted cancelled canceled expired conflict conflicted unavailable unknown missing
     timeout exceeded noncompliant unreachable blocked broken misconfigured denied refused dead unresponsive inactive
-    disconnected corrupted corrupt faulted offline down fallback exhausted violation evicted dangling pressure orphaned unschedulable backoff stuck"""
+    disconnected corrupted corrupt faulted offline down fallback exhausted violation evicted dangling pressure orphaned
+    unschedulable backoff stuck"""
 )
 HELD = word_set("paused suspended stopped hibernated hibernation halted")
 UNFINISHED = word_set(
@@ -87,32 +88,39 @@ def parts(word: str) -> list[str]:
     return [part.lower() for part in _PART.findall(word.rsplit("/", 1)[-1][:200])]
 
 
+SINGLE_WORDS = {
+    **dict.fromkeys(("stalled", "failed"), Meaning.FINAL_FAILURE),
+    **dict.fromkeys(SUMMARIES, Meaning.WHOLE_IS_WELL),
+    **dict.fromkeys(ASPECTS, Meaning.SIDE_IS_WELL),
+    **dict.fromkeys(STAGES, Meaning.STAGE),
+}
+
+
 @lru_cache(maxsize=1024)
 def meaning_of_type(condition_type: str) -> Meaning:
     """What it means that a condition of this type is True."""
     words = parts(condition_type)
     if not words:
         return Meaning.FACT
-    last = words[-1]
-    if words in (["stalled"], ["failed"]) or last == "terminal":
+    if len(words) == 1 and words[0] in SINGLE_WORDS:
+        return SINGLE_WORDS[words[0]]
+    if words[0] in NEGATIONS:
+        return Meaning.PART_IS_WELL if words[-1].rstrip("s") in TROUBLE else Meaning.TROUBLE
+    return _meaning_of_ends(words[0], words[-1], words[-2:])
+
+
+def _meaning_of_ends(first: str, last: str, end: list[str]) -> Meaning:
+    if last == "terminal":
         return Meaning.FINAL_FAILURE
-    if words[0] in NEGATIONS and len(words) > 1:
-        return Meaning.PART_IS_WELL if last.rstrip("s") in TROUBLE else Meaning.TROUBLE
     if last in HELD:
         return Meaning.HELD
-    if last in BUSY or (last in DIRECTIONS and len(words) > 1 and words[-2] in BUSY):
+    if last in BUSY or (last in DIRECTIONS and end[0] in BUSY):
         return Meaning.BUSY
-    if words == [last] and last in SUMMARIES:
-        return Meaning.WHOLE_IS_WELL
-    if words == [last] and last in ASPECTS:
-        return Meaning.SIDE_IS_WELL
-    if words == [last] and last in STAGES:
-        return Meaning.STAGE
     if last in FACTS:
         return Meaning.FACT
-    if last in TROUBLE or words[0] in TROUBLE:
+    if last in TROUBLE or first in TROUBLE:
         return Meaning.TROUBLE
-    well = any(word in GOOD or word.endswith("ed") for word in (words[0], last))
+    well = any(word in GOOD or word.endswith("ed") for word in (first, last))
     return Meaning.PART_IS_WELL if well else Meaning.FACT
 
 
@@ -131,6 +139,12 @@ def meaning_of_word(word: str) -> Word:
     # "Another tenant already exists" is a sentence, where one good word says little
     good = GOOD if len(words) <= 3 else CLEAR
     return Word.GOOD if any(part in good for part in words) else Word.UNKNOWN
+
+
+def ends_well(reason: str) -> bool:
+    """Whether a reason tells that the work is done ("NewReplicaSetAvailable")."""
+    words = parts(reason)
+    return bool(words) and words[-1] in GOOD and NEGATIONS.isdisjoint(words)
 
 
 def _is_unfinished(part: str) -> bool:

@@ -11,7 +11,7 @@ from typing import Any
 
 from k8s_cr_driver.resources.health.conditions import explain, status_of
 from k8s_cr_driver.resources.health.fields import dig, integer, mappings, text
-from k8s_cr_driver.resources.health.freshness import behind
+from k8s_cr_driver.resources.health.freshness import unobserved
 from k8s_cr_driver.resources.health.model import Health, failed, ready, suspended, waiting
 
 NOT_SEEN = waiting("NoStatus", "its controller has not looked at it yet")
@@ -34,13 +34,19 @@ def _wanted(live: dict[str, Any]) -> int:
 def _observed(live: dict[str, Any]) -> Health | None:
     if integer(dig(live, "status", "observedGeneration")) is None:
         return NOT_SEEN
-    return behind(live)
+    return unobserved(live)
 
 
 def _short(wanted: int, **counts: int) -> Health | None:
     """WAITING if one of the counts has not reached the wanted number."""
     short = [f"{have} of {wanted} replicas are {name}" for name, have in counts.items() if have < wanted]
     return waiting("ReplicasNotReady", "; ".join(short)) if short else None
+
+
+def _surplus(live: dict[str, Any], wanted: int) -> Health | None:
+    """WAITING if replicas of an older template, or from before a scale in, are still there."""
+    there = _count(live, "replicas")
+    return waiting("SurplusReplicas", f"{there} replicas are there, {wanted} are wanted") if there > wanted else None
 
 
 def _because(health: Health, causes: list[dict[str, Any]]) -> Health:
@@ -57,11 +63,9 @@ def deployment(live: dict[str, Any]) -> Health:
         return suspended("Paused", "spec.paused is true: no rollout is made")
     if unseen := _observed(live):
         return unseen
-    wanted, updated = _wanted(live), _count(live, "updatedReplicas")
-    unfinished = _short(wanted, updated=updated, available=_count(live, "availableReplicas"))
-    if not unfinished and (old := _count(live, "replicas") - updated) > 0:
-        unfinished = waiting("OldReplicas", f"{old} replicas of an older template are still there")
-    if unfinished:
+    wanted = _wanted(live)
+    counts = {"updated": _count(live, "updatedReplicas"), "available": _count(live, "availableReplicas")}
+    if unfinished := _short(wanted, **counts) or _surplus(live, wanted):
         causes = _conditions(live, "true", "ReplicaFailure") + _conditions(live, "false", "Progressing")
         return _because(unfinished, causes)
     return ready("Available", f"{wanted} of {wanted} replicas are available")
@@ -72,7 +76,7 @@ def replica_set(live: dict[str, Any]) -> Health:
     if unseen := _observed(live):
         return unseen
     wanted = _wanted(live)
-    if unfinished := _short(wanted, available=_count(live, "availableReplicas")):
+    if unfinished := _short(wanted, available=_count(live, "availableReplicas")) or _surplus(live, wanted):
         return _because(unfinished, _conditions(live, "true", "ReplicaFailure"))
     return ready("Available", f"{wanted} of {wanted} replicas are available")
 
@@ -82,14 +86,16 @@ def stateful_set(live: dict[str, Any]) -> Health:
     if unseen := _observed(live):
         return unseen
     wanted = _wanted(live)
-    counts = {"available": _count(live, "availableReplicas"), "ready": _count(live, "readyReplicas")}
-    if unfinished := _short(wanted, **counts):
+    counts = {"ready": _count(live, "readyReplicas"), "available": _count(live, "availableReplicas")}
+    if unfinished := _short(wanted, **counts) or _surplus(live, wanted):
         return unfinished
-    if dig(live, "spec", "updateStrategy", "type") != "OnDelete":
-        partition = integer(dig(live, "spec", "updateStrategy", "rollingUpdate", "partition")) or 0
-        revisions = (dig(live, "status", "currentRevision"), dig(live, "status", "updateRevision"))
-        if revisions[0] != revisions[1] and (behind_ := _short(wanted - partition, updated=_count(live, "updatedReplicas"))):
-            return behind_
+    strategy = dig(live, "spec", "updateStrategy")
+    # Once a rollout is through, the current revision is the updated one and updatedReplicas is no longer counted
+    rolling = dig(live, "status", "currentRevision") != dig(live, "status", "updateRevision")
+    if rolling and dig(strategy, "type") != "OnDelete":
+        partition = integer(dig(strategy, "rollingUpdate", "partition")) or 0
+        if unfinished := _short(wanted - partition, updated=_count(live, "updatedReplicas")):
+            return unfinished
     return ready("Available", f"{wanted} of {wanted} replicas are available")
 
 

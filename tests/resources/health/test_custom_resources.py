@@ -1,0 +1,177 @@
+"""A custom resource of any kind is ready only when something says so."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from k8s_cr_driver.resources.health import State, assess
+from tests.resources.health.objects import ANY_FIELDS, CONDITIONS, Json, conditions, crd, custom
+
+READY, WAITING, SUSPENDED, FAILED = State.READY, State.WAITING, State.SUSPENDED, State.FAILED
+STORED = {"k8s-cr-driver/ready-when": "stored"}
+
+
+@pytest.mark.parametrize(
+    ("declared", "state"),
+    [
+        pytest.param(None, READY, id="none"),
+        pytest.param({"type": "object"}, READY, id="scaffolded-without-fields"),
+        pytest.param(CONDITIONS, WAITING, id="with-fields"),
+        pytest.param(ANY_FIELDS, WAITING, id="any-fields"),
+        pytest.param({"type": "object", "additionalProperties": {"type": "string"}}, WAITING, id="a-map"),
+    ],
+)
+def test_object_without_a_status_is_ready_only_if_its_crd_declares_none(declared: Json | None, state: State) -> None:
+    assert assess(custom(), crd(declared)).state is state
+
+
+def test_object_without_a_status_waits_when_the_crd_is_not_known() -> None:
+    assert assess(custom(), None).state is WAITING
+
+
+def test_object_without_a_status_waits_when_the_crd_does_not_describe_its_version() -> None:
+    assert assess({**custom(), "apiVersion": "example.com/v7"}, crd(None)).state is WAITING
+
+
+def test_untyped_crd_with_a_status_subresource_lets_a_status_come() -> None:
+    version = {"name": "v1", "schema": {"openAPIV3Schema": ANY_FIELDS}, "subresources": {"status": {}}}
+    assert assess(custom(), {"spec": {"versions": [version]}}).state is WAITING
+    del version["subresources"]
+    assert assess(custom(), {"spec": {"versions": [version]}}).state is READY
+
+
+def test_the_wait_for_a_status_names_the_remedy() -> None:
+    assert "k8s-cr-driver/ready-when: stored" in assess(custom(), crd(CONDITIONS)).message
+
+
+@pytest.mark.parametrize(
+    ("live", "definition"),
+    [
+        pytest.param(custom(annotations=STORED), crd(CONDITIONS), id="on-the-object"),
+        pytest.param(custom(), crd(CONDITIONS, annotations=STORED), id="on-the-crd"),
+        pytest.param(custom(conditions(Ready="False"), annotations=STORED), None, id="against-its-status"),
+    ],
+)
+def test_annotation_makes_being_stored_enough(live: Json, definition: Json | None) -> None:
+    assert assess(live, definition).state is READY
+
+
+def test_deletion_outweighs_everything_and_names_the_finalizers() -> None:
+    dying: Json = {
+        "deletionTimestamp": "2026-01-01T00:00:00Z",
+        "finalizers": ["example.com/hold"],
+        "annotations": STORED,
+    }
+    health = assess(custom(conditions("Ready"), **dying), crd(CONDITIONS))
+    assert (health.state, health.reason) == (WAITING, "Terminating")
+    assert "example.com/hold" in health.message
+
+
+@pytest.mark.parametrize("field", ["paused", "suspend", "disabled"])
+def test_object_that_its_spec_holds_is_settled_without_a_status(field: str) -> None:
+    health = assess(custom(spec={field: True}), crd(CONDITIONS))
+    assert health.state is SUSPENDED
+    assert health.settled
+
+
+def test_object_that_an_annotation_holds_is_settled_whatever_its_status_says() -> None:
+    assert assess(custom(conditions(Ready="False"), annotations={"example.com/paused": "true"}), None).settled
+    assert not assess(custom(conditions(Ready="False"), annotations={"example.com/paused": "false"}), None).settled
+
+
+@pytest.mark.parametrize(
+    ("status", "state"),
+    [
+        ({"phase": "Running"}, READY),
+        ({"state": "HEALTH_OK"}, READY),
+        ({"health": "green"}, READY),
+        ({"applicationState": {"state": "RUNNING"}}, READY),
+        ({"phase": "Cluster in healthy state"}, READY),
+        ({"ready": True}, READY),
+        ({"phase": "Provisioning"}, WAITING),
+        ({"phase": "DEPLOYED_NOT_READY"}, WAITING),
+        ({"phase": "OutOfSync"}, WAITING),
+        ({"phase": "Reticulating splines"}, WAITING),
+        ({"phase": "Another tenant already exists in the namespace"}, WAITING),
+        ({"state": "ConfigError"}, WAITING),
+        ({"state": 3}, WAITING),
+        ({"ready": False}, WAITING),
+        ({"phase": "Running", "errorMessage": "quota exceeded"}, WAITING),
+        ({"phase": "Deployed", "jobStatus": {"state": "RESTARTING"}}, WAITING),
+        ({"phase": "Deployed", "members": [{"state": "Running"}, {"state": "Crashed"}]}, WAITING),
+        ({"phase": "Deployed", "phaseTransitions": [{"phase": "Pending"}]}, READY),
+        ({"phase": "Deployed", "desiredState": "Updating", "lastState": "Error"}, READY),
+        ({"members": [{"state": "Running"}]}, WAITING),
+        ({"phase": "Paused"}, SUSPENDED),
+        ({"phase": "Failed"}, FAILED),
+        ({"children": {"phase": "Failed"}}, WAITING),
+        ({"lastOperation": {"state": "Processing"}}, WAITING),
+    ],
+)
+def test_phases_states_flags_and_errors_are_understood(status: Json, state: State) -> None:
+    assert assess(custom(status), None).state is state
+
+
+def test_running_is_not_the_end_of_what_has_an_end() -> None:
+    ends = {"type": "object", "properties": {"phase": {}, "finishedAt": {}}}
+    assert assess(custom({"phase": "Running"}), crd(ends)).state is WAITING
+    assert assess(custom({"phase": "Succeeded", "finishedAt": "2026-01-01T00:00:00Z"}), crd(ends)).state is READY
+
+
+COUNTING = {"type": "object", "properties": {"replicas": {}, "readyReplicas": {}}}
+SIZE_ONLY = {"type": "object", "properties": {"replicas": {}}}
+
+
+@pytest.mark.parametrize(
+    ("wanted", "status", "declared", "state"),
+    [
+        (3, {"replicas": 3, "readyReplicas": 3}, COUNTING, READY),
+        (3, {"replicas": 3, "readyReplicas": 2}, COUNTING, WAITING),
+        (3, {"replicas": 3}, COUNTING, WAITING),
+        (2, {"replicas": 3, "readyReplicas": 3}, COUNTING, WAITING),
+        (0, {"observedGeneration": 1}, COUNTING, READY),
+        (3, {"replicas": 3}, SIZE_ONLY, READY),
+        (3, {"replicas": 2}, SIZE_ONLY, WAITING),
+        (None, {"ready": 6, "size": 9}, None, WAITING),
+        (None, {"tasksReady": "3/3"}, None, READY),
+        (None, {"tasksReady": "2/3"}, None, WAITING),
+        (3, {"phase": "Running", "readyReplicas": 1}, None, WAITING),
+    ],
+)
+def test_counts_of_replicas_decide_where_nothing_sums_up(
+    wanted: int | None, status: Json, declared: Json | None, state: State
+) -> None:
+    spec = {} if wanted is None else {"replicas": wanted}
+    assert assess(custom(status, spec), crd(declared) if declared else None).state is state
+
+
+def test_conditions_that_sum_up_outweigh_counts() -> None:
+    live = custom({**conditions("Ready"), "replicas": 5, "readyReplicas": 2}, {"replicas": 5})
+    assert assess(live, None).state is READY
+
+
+@pytest.mark.parametrize(
+    ("declared", "state"),
+    [
+        pytest.param({"type": "object", "properties": {"value": {}}}, READY, id="nothing-to-come"),
+        pytest.param({"type": "object", "properties": {"value": {}, "phase": {}}}, WAITING, id="a-phase-to-come"),
+        pytest.param(
+            {"type": "object", "properties": {"parents": {"items": {"properties": {"conditions": {}}}}}},
+            WAITING,
+            id="conditions-of-parts-to-come",
+        ),
+        pytest.param(ANY_FIELDS, WAITING, id="anything-may-come"),
+    ],
+)
+def test_status_without_a_word_on_readiness_is_judged_by_what_its_schema_has(declared: Json, state: State) -> None:
+    assert assess(custom({"value": "42"}), crd(declared)).state is state
+
+
+def test_template_with_a_merely_informative_status_is_ready_when_stored() -> None:
+    capacity: Any = {"type": "object", "properties": {"capacity": {}}}
+    blueprint = {"type": "object", "properties": {"template": {}}}
+    assert assess(custom(), crd(capacity, blueprint)).state is READY
+    assert assess(custom(), crd(capacity)).state is WAITING
+    assert assess(custom(), crd(CONDITIONS, blueprint)).state is WAITING

@@ -1,0 +1,98 @@
+"""A cluster may lie: whatever an object holds, it is judged and not tripped over."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from k8s_cr_driver.resources.health import Health, State, assess
+from k8s_cr_driver.resources.health.builtin import RULES
+from tests.resources.health.objects import custom
+
+NAMES = [
+    "metadata",
+    "spec",
+    "status",
+    "conditions",
+    "type",
+    "reason",
+    "message",
+    "observedGeneration",
+    "generation",
+    "managedFields",
+    "fieldsV1",
+    "f:status",
+    "f:spec",
+    "time",
+    "manager",
+    "operation",
+    "deletionTimestamp",
+    "finalizers",
+    "annotations",
+    "paused",
+    "phase",
+    "state",
+    "health",
+    "ready",
+    "replicas",
+    "readyReplicas",
+    "parents",
+    "versions",
+    "name",
+    "schema",
+    "openAPIV3Schema",
+    "properties",
+    "subresources",
+    "items",
+    "containerStatuses",
+    "waiting",
+    "loadBalancer",
+    "ingress",
+    "k8s-cr-driver/ready-when",
+    "example.com/paused",
+    "size",
+    "error",
+    "rollingUpdate",
+    "updateStrategy",
+]
+WORDS = ["True", "False", "Ready", "Failed", "Stalled", "Paused", "Pending", "v1", "1/2", "1", "2026-01-01T00:00:00Z"]
+scalars = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=9) | st.sampled_from(WORDS)
+keys = st.sampled_from(NAMES) | st.text(max_size=5)
+json_values = st.recursive(
+    scalars, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(keys, inner, max_size=6), max_leaves=40
+)
+json_objects = st.dictionaries(keys, json_values, max_size=8)
+
+
+@given(live=json_objects, crd=st.none() | json_objects)
+def test_any_object_is_judged(live: dict[str, Any], crd: dict[str, Any] | None) -> None:
+    health = assess({**live, "apiVersion": "example.com/v1", "kind": "Widget"}, crd)
+    assert isinstance(health, Health)
+    assert len(health.message) <= 400
+
+
+@given(live=json_objects, kind=st.sampled_from(sorted(RULES)))
+def test_any_object_of_a_built_in_kind_is_judged(live: dict[str, Any], kind: tuple[str, str]) -> None:
+    group, name = kind
+    health = assess({**live, "apiVersion": f"{group}/v1" if group else "v1", "kind": name}, None)
+    assert isinstance(health, Health)
+
+
+@given(status=json_values, broken=st.sampled_from(["apiVersion", "kind", "metadata", "spec"]), value=json_values)
+def test_one_broken_field_does_not_matter(status: Any, broken: str, value: Any) -> None:
+    assert isinstance(assess({**custom(status), broken: value}, None), Health)
+
+
+@given(words=st.lists(st.sampled_from(["Ready", "Available", "Healthy"]), min_size=1, unique=True), more=json_objects)
+def test_no_other_field_makes_an_object_ready_that_says_it_is_not(words: list[str], more: dict[str, Any]) -> None:
+    status = {**more, "conditions": [{"type": word, "status": "False"} for word in words]}
+    live = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {}, "spec": {}, "status": status}
+    assert assess(live, None).state is not State.READY
+
+
+@pytest.mark.parametrize("status", [[], "Ready", 1, True, {"conditions": {"type": "Ready"}}, {"conditions": ["Ready"]}])
+def test_status_of_a_wrong_type_never_makes_ready(status: Any) -> None:
+    assert assess(custom(status), None).state is State.WAITING
