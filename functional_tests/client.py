@@ -19,8 +19,6 @@ Body = dict[str, Any]
 
 PAUSE = 0.3
 SETTLED = {"COMPLETED", "FAILED_TEMP", "FAILED", "ROLLED_BACK"}
-# How long Tacker may hold an instance's lock after it has written the end of an operation: it notifies meanwhile.
-LOCK_PATIENCE = 3.0
 
 _PACKAGES = "/vnfpkgm/v1/vnf_packages"
 _INSTANCES = "/vnflcm/v2/vnf_instances"
@@ -171,7 +169,7 @@ class Client:
         return given_up
 
     def _start(self, instance_id: str, verb: str, **body: Any) -> str:
-        answer = self._post_unlocked(f"{_INSTANCES}/{instance_id}/{verb}", body)
+        answer = self._call("POST", f"{_INSTANCES}/{instance_id}/{verb}", body)
         return str(answer.headers["Location"]).rsplit("/", 1)[-1]
 
     def _resume(self, operation_id: str, verb: str) -> None:
@@ -181,22 +179,12 @@ class Client:
         before = self.operation(operation_id)["stateEnteredTime"]
         end = datetime.fromisoformat(before.rstrip("Z")).replace(tzinfo=timezone.utc) + timedelta(seconds=1)
         time.sleep(max(0.0, (end - datetime.now(timezone.utc)).total_seconds()))
-        self._post_unlocked(f"{_OPERATIONS}/{operation_id}/{verb}", None)
+        self._call("POST", f"{_OPERATIONS}/{operation_id}/{verb}")
         self._poll(
             lambda: self.operation(operation_id),
             lambda found: found["stateEnteredTime"] != before,
             30, f"a conductor to begin the {verb} of operation {operation_id}",
         )  # fmt: skip
-
-    def _post_unlocked(self, path: str, body: Body | None) -> Response:
-        deadline = time.monotonic() + LOCK_PATIENCE
-        while True:
-            try:
-                return self._call("POST", path, body)
-            except ApiError as error:
-                if "is in progress" not in str(error) or time.monotonic() > deadline:
-                    raise
-                time.sleep(PAUSE)
 
     def _poll(self, read: Callable[[], Body], done: Callable[[Body], bool], timeout: float, what: str) -> Body:
         deadline = time.monotonic() + timeout

@@ -1,6 +1,6 @@
 """Config files of the bed's services: a template of `templates/` and the values that differ from bed to bed.
 
-Ports are picked anew for each bed: a service of the host that has the usual port is not disturbed, and does not disturb.
+Ports are picked anew for each bed, so that services of the host that have the usual ones are not in the way.
 """
 
 import socket

@@ -1,7 +1,7 @@
 """A real Tacker: API server and two conductors, with the services that they need, set up as operators do.
 
-The conductors run on one host under two host names. Each is started, killed and started again by itself, also by a
-program that has not started the bed: everything that this takes lies in the state folder.
+The conductors run as on two hosts: under names and with locks of their own. Each is started, killed and started again
+by itself, also by a program that has not started the bed: everything that this takes lies in the state folder.
 """
 
 import os
@@ -26,7 +26,7 @@ _SCRIPTS = Path(sysconfig.get_path("scripts"))
 _PASTE = Path(sysconfig.get_path("data"), "etc", "tacker", "api-paste.ini")
 
 
-def up(ledger: Ledger, driver: str = OWN_DRIVER) -> dict[str, str]:
+def up(ledger: Ledger, driver: str = TACKERS_DRIVER) -> dict[str, str]:
     """Start everything; the environment of a shell in which `openstack vnflcm ...` works.
 
     `driver` is the entry point that takes the place of Tacker's own Kubernetes driver, or TACKERS_DRIVER itself.
@@ -56,17 +56,24 @@ class Conductor:
         self.name = name
         self._ledger = ledger
 
-    def start(self) -> None:
-        """Start it, and wait until it takes operations."""
-        self.launch()
+    def start(self, driver: str | None = None) -> None:
+        """Start it, with another driver than the bed's if one is named, and wait until it takes operations."""
+        self.launch(driver)
         self.wait()
 
-    def launch(self) -> None:
-        """Start it, and do not wait."""
-        # SPT_NOENV: its process title would overwrite the environment, by which its worker is found.
-        environment = os.environ | {"OS_DEFAULT__HOST": self.name, "SPT_NOENV": "1"}
-        program, settings = _SCRIPTS / "tacker-conductor", _config_file(self._ledger)
-        self._ledger.spawn(self.name, [program, "--config-file", settings], env=environment)
+    def launch(self, driver: str | None = None) -> None:
+        """As `start`, without waiting."""
+        settings = _config_file(self._ledger)
+        environment = {
+            "OS_DEFAULT__HOST": self.name,
+            "OS_COORDINATION__BACKEND_URL": f"file://{settings.parent}/locks-of-{self.name}",
+            # Its process title would overwrite the environment, by which its worker is found.
+            "SPT_NOENV": "1",
+        }
+        if driver:
+            environment |= {"OS_TACKER__INFRA_DRIVER": driver, "OS_TACKER__VNFLCM_INFRA_DRIVER": driver}
+        argv: list[str | Path] = [_SCRIPTS / "tacker-conductor", "--config-file", settings]
+        self._ledger.spawn(self.name, argv, env=os.environ | environment)
 
     def wait(self) -> None:
         """Until it listens for LCM operations of API v2, the last thing that it does when it starts."""
