@@ -1,4 +1,5 @@
-"""What Kubernetes itself defines and no CustomResourceDefinition says: its API groups, and its lists with merge keys.
+"""
+What Kubernetes itself defines and no CustomResourceDefinition says: its API groups, and its lists with merge keys.
 
 Taken from the OpenAPI description of Kubernetes 1.36 (`x-kubernetes-list-map-keys`). A server-side apply of a list that
 holds one merge key twice is answered with 500 "failed to create typed patch object: duplicate entries", which says

@@ -1,9 +1,10 @@
-"""YAML and JSON text -> plain JSON values, read as `kubectl` reads them.
+"""
+YAML and JSON text -> plain JSON values, read as `kubectl` reads them.
 
-`kubectl` resolves scalars by its own mixture of YAML 1.1 and 1.2 (sigs.k8s.io/yaml): `yes` is a boolean and 0777 is octal,
-but 22:22 and `=` are text, 1e3 is a number, and a date stays text. PyYAML's loaders differ in each of the latter, and crash
-the interpreter on deep nesting. So PyYAML parses, and this module decides what a node is worth and what is refused:
-whatever JSON cannot say, keys given twice, and aliases that blow up.
+`kubectl` resolves scalars by its own mixture of YAML 1.1 and 1.2 (sigs.k8s.io/yaml): `yes` is a boolean and 0777 is
+octal, but 22:22 and `=` are text, 1e3 is a number, and a date stays text. PyYAML's loaders differ in the latter four,
+and crash the interpreter on deep nesting. So PyYAML parses, and this module decides what a node is worth and what is
+refused: whatever JSON cannot say, keys given twice, and aliases that blow up.
 """
 
 from __future__ import annotations
@@ -22,21 +23,19 @@ ALIAS_LIMIT = 16 * 1024 * 1024
 """Bytes, about, that aliases may copy within one file."""
 
 _NODE_COST = 32
-_PLAIN, _STR, _MAP, _SEQ, _MERGE = (
-    f"tag:yaml.org,2002:{name}" for name in ("plain", "str", "map", "seq", "merge")
-)
+_PLAIN, _STR, _MAP, _SEQ, _MERGE = (f"tag:yaml.org,2002:{name}" for name in ("plain", "str", "map", "seq", "merge"))
 _TYPED = {f"tag:yaml.org,2002:{name}" for name in ("int", "float", "bool", "null")}
 _WORDS: dict[str, bool | None] = {
     **{case: True for word in ("yes", "true", "on") for case in (word, word.title(), word.upper())},
     **{case: False for word in ("no", "false", "off") for case in (word, word.title(), word.upper())},
-    **{case: None for case in ("", "~", "null", "Null", "NULL")},
+    **dict.fromkeys(["", "~", "null", "Null", "NULL"]),
 }
 _INTEGER = re.compile(r"([-+]?)(?:0[bB]([01]+)|0[xX]([0-9a-fA-F]+)|0[oO]?([0-7]+)|(0|[1-9][0-9]*))")
 _FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
 _NOT_JSON = re.compile(r"(?i)[-+]?\.(inf|nan)")
 
 
-class Unreadable(Exception):
+class DocumentError(Exception):
     """A text that is not a series of JSON values; `line` counts from 1, 0 if it is not known."""
 
     def __init__(self, message: str, document: int, line: int = 0) -> None:
@@ -46,7 +45,7 @@ class Unreadable(Exception):
 
 
 def documents(text: str) -> Iterator[tuple[int, Any]]:
-    """The documents of `text` with their numbers, from 1; empty ones are counted, but left out. Raises Unreadable."""
+    """The documents of `text`, numbered from 1; empty ones are counted, but left out. Raises DocumentError."""
     loader = _Nodes(text)
     number, copied = 0, 0
     try:
@@ -62,9 +61,9 @@ def documents(text: str) -> Iterator[tuple[int, Any]]:
     except yaml.MarkedYAMLError as error:
         # Only what the parser says: the snippet of a mark may show a Secret.
         mark = error.problem_mark or error.context_mark
-        raise Unreadable(error.problem or "is not YAML", number, mark.line + 1 if mark else 0) from None
+        raise DocumentError(error.problem or "is not YAML", number, mark.line + 1 if mark else 0) from None
     except yaml.YAMLError:
-        raise Unreadable("holds a character that YAML does not allow", number) from None
+        raise DocumentError("holds a character that YAML does not allow", number) from None
     finally:
         loader.dispose()
 
@@ -74,7 +73,8 @@ def _problem(message: str, node: yaml.Node) -> yaml.MarkedYAMLError:
 
 
 class _Nodes(getattr(yaml, "CBaseLoader", yaml.BaseLoader)):  # type: ignore[misc]
-    """Text -> nodes. Untagged plain scalars are left undecided, and nesting is limited.
+    """
+    Text -> nodes. Untagged plain scalars are left undecided, and nesting is limited.
 
     libyaml's composer is recursive and ends the process with a segmentation fault on deep nesting (yaml/pyyaml#296).
     """
@@ -161,7 +161,7 @@ class _Builder:
 
 
 def _key(node: yaml.Node) -> str:
-    """A mapping's key. A plain integer is its own text, as `kubectl` has it: ConfigMaps with ports as keys are common."""
+    """A mapping's key. A plain integer is its own text, as for `kubectl`: ConfigMaps with ports as keys are common."""
     if isinstance(node, yaml.ScalarNode):
         value = _scalar(node)
         if isinstance(value, str):

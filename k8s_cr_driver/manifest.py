@@ -1,8 +1,9 @@
-"""The manifest files of a package -> objects, checked as far as no cluster is needed.
+"""
+The manifest files of a package -> objects, checked as far as no cluster is needed.
 
-Whatever is wrong is one InvalidPackage that names the file, the document, the object, the field and the remedy, and never
-a value of a Secret. Objects come out as they will be applied: lists flattened, parameters filled in, what only a server
-may write removed, Secrets without `stringData`.
+Whatever is wrong is one InvalidPackage that names the file, the document, the object, the field and the remedy, and
+never a value of a Secret. Objects come out as they will be applied: lists flattened, parameters filled in, what only a
+server may write removed, Secrets without `stringData`.
 """
 
 from __future__ import annotations
@@ -19,8 +20,9 @@ from urllib.parse import urlsplit
 import urllib3
 
 from k8s_cr_driver.builtin import repeated_merge_keys
-from k8s_cr_driver.documents import Unreadable, documents, type_name
+from k8s_cr_driver.documents import DocumentError, documents, type_name
 from k8s_cr_driver.errors import InvalidPackage, InvalidRequest
+from k8s_cr_driver.fields import defined_by
 from k8s_cr_driver.keys import CRD, Key, Kind, Object, key_of, kind_of, split
 
 SIZE_LIMIT = 32 * 1024 * 1024
@@ -30,6 +32,7 @@ Scope = Callable[[Kind, str], bool | None]
 """(kind, version) -> whether its objects live in namespaces; None: the cluster does not know it."""
 
 _NAMESPACE = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+_DNS_LABEL = "write up to 63 lower-case letters, digits and hyphens, with a letter or digit at both ends"
 _NAME = re.compile(r"[^/%\s]{1,253}")
 _API_VERSION = re.compile(r"([A-Za-z0-9][-A-Za-z0-9.]*/)?[a-z0-9]+")
 _SERVER_METADATA = (
@@ -53,10 +56,11 @@ def load(
     fill: Callable[[Any], Any] = lambda value: value,
     allow_remote: bool = False,
 ) -> list[Object]:
-    """The objects of `files`, in the order in which they are written.
+    """
+    The objects of `files`, in the order in which they are written.
 
-    `files` are paths below `root`, the unpacked CSAR, or with `allow_remote` also http and https URLs. `fill` is given each
-    object as it was parsed and returns it with the parameters filled in (`parameters.fill`).
+    `files` are paths below `root`, the unpacked CSAR, or with `allow_remote` also http and https URLs. `fill` is given
+    each object as it was parsed and returns it with the parameters filled in (`parameters.fill`).
     Raises InvalidPackage. Follow with `place` and `schema.check`.
     """
     if not files:
@@ -79,14 +83,15 @@ def load(
 
 
 def place(objects: Iterable[Object], scope_of: Scope, default: str = "default") -> None:
-    """Give every object its namespace, in place: its own, else `default`; none to objects of the cluster.
+    """
+    Give every object its namespace, in place: its own, else `default`; none to objects of the cluster.
 
-    As with `kubectl`, a namespace written into an object of the cluster is dropped. The package's own
-    CustomResourceDefinitions say the scope of their kinds; `scope_of` is asked for the rest. Raises InvalidPackage for a
-    kind that nobody knows and for two documents that become one object, InvalidRequest for a bad `default`.
+    A namespace written into an object of the cluster is dropped, as the API server does. The package's own
+    CustomResourceDefinitions say the scope of their kinds; `scope_of` is asked for the rest. Raises InvalidPackage for
+    a kind that nobody knows and for two documents that become one object, InvalidRequest for a bad `default`.
     """
     if not _NAMESPACE.fullmatch(default):
-        raise InvalidRequest(f"namespace {default!r} is not a DNS label: lower-case letters, digits and hyphens, up to 63")
+        raise InvalidRequest(f"additionalParams.namespace: {default!r} is not a DNS label; {_DNS_LABEL}")
     objects = list(objects)
     crds = crds_of(objects)
     unknown: list[str] = []
@@ -106,20 +111,14 @@ def place(objects: Iterable[Object], scope_of: Scope, default: str = "default") 
         placed.add(key_of(obj))
     if unknown:
         raise InvalidPackage(
-            f"unknown kind: {'; '.join(unknown[:10])}. Install its CustomResourceDefinition on the cluster, or add it to "
-            "the package; if it is there, check the apiVersion"
+            f"unknown kind: {'; '.join(unknown[:10])}. Install its CustomResourceDefinition on the cluster, or add it "
+            "to the package; if it is there, check the apiVersion"
         )
 
 
 def crds_of(objects: Iterable[Object]) -> dict[Kind, Object]:
     """The CustomResourceDefinitions among `objects`, by the kind that each defines."""
-    crds: dict[Kind, Object] = {}
-    for obj in objects:
-        if kind_of(obj) == CRD:
-            spec = obj.get("spec") or {}
-            names = spec.get("names") or {}
-            crds.setdefault(Kind(str(spec.get("group")), str(names.get("kind"))), obj)
-    return crds
+    return {defined_by(obj): obj for obj in objects if kind_of(obj) == CRD}
 
 
 def _near(kind: Kind, crds: Iterable[Kind]) -> str:
@@ -135,8 +134,8 @@ def _is_url(name: str, allow_remote: bool) -> bool:
     if scheme.lower() in ("http", "https"):
         if not allow_remote:
             raise InvalidPackage(
-                f"{_shown(name)}: manifests at a URL are not allowed; put the file into the package, or let the operator "
-                "set [k8s_cr] allow_remote_manifests"
+                f"{_shown(name)}: manifests at a URL are not allowed; put the file into the package, or let the "
+                "operator set [k8s_cr] allow_remote_manifests"
             )
         return True
     if scheme or name.lower().startswith("file:"):
@@ -197,7 +196,7 @@ def _objects(name: str, content: bytes) -> Iterator[tuple[str, Object]]:
     try:
         for number, value in documents(text):
             yield from _flattened(value, f"{name}, document {number}")
-    except Unreadable as error:
+    except DocumentError as error:
         line_text = f", line {error.line}" if error.line else ""
         raise InvalidPackage(f"{name}, document {error.document}{line_text}: {error}") from None
 
@@ -243,24 +242,23 @@ def _check_identity(obj: Object) -> None:
     name, namespace = metadata.get("name"), metadata.get("namespace")
     if name is None and "generateName" in metadata:
         raise InvalidPackage(
-            f"metadata.generateName: is not possible in this {kind}: an operation that is tried again could not find the "
-            "object that it made; write metadata.name"
+            f"metadata.generateName: is not possible in this {kind}: an operation that is tried again could not find "
+            "the object that it made; write metadata.name"
         )
     if not (isinstance(name, str) and _NAME.fullmatch(name)) or name in (".", ".."):
         raise InvalidPackage(
             f"metadata.name: is missing in this {kind}, or no name: text of at most 253 characters without / and %"
         )
     if namespace and not (isinstance(namespace, str) and _NAMESPACE.fullmatch(namespace)):
-        raise InvalidPackage(
-            f"metadata.namespace: of {kind} {name} is not a DNS label: lower-case letters, digits and hyphens, up to 63"
-        )
+        raise InvalidPackage(f"metadata.namespace: of {kind} {name} is not a DNS label; {_DNS_LABEL}")
 
 
 def _drop_server_fields(obj: Object) -> None:
-    """Remove what only a server writes; manifests exported from a cluster hold it.
+    """
+    Remove what only a server writes; manifests exported from a cluster hold it.
 
-    The API server refuses managedFields in an apply, takes uid and resourceVersion for preconditions, and an applied status
-    would only be owned, never stored, by our field manager.
+    The API server refuses managedFields in an apply, takes uid and resourceVersion for preconditions, and ignores a
+    status, or in a kind without the subresource would have us own what a controller writes.
     """
     obj.pop("status", None)
     for field in _SERVER_METADATA:
@@ -272,7 +270,7 @@ def _drop_server_fields(obj: Object) -> None:
 
 def _check_texts(obj: Object) -> None:
     """Labels, annotations and data are text: YAML makes numbers and booleans of what is not in quotes."""
-    holders = [("metadata.labels", obj["metadata"].get("labels")), ("metadata.annotations", obj["metadata"].get("annotations"))]
+    holders = [(f"metadata.{field}", obj["metadata"].get(field)) for field in ("labels", "annotations")]
     if kind_of(obj) in (_SECRET, _CONFIG_MAP):
         holders += [(field, obj.get(field)) for field in ("data", "stringData", "binaryData")]
     for field, value in holders:
@@ -282,17 +280,23 @@ def _check_texts(obj: Object) -> None:
             raise InvalidPackage(f"{field}: must be a mapping of texts")
         for name, text in value.items():
             if not isinstance(text, str):
-                raise InvalidPackage(f"{field}.{name}: is {type_name(text)} and must be text; write the value in quotes")
+                raise InvalidPackage(f"{field}.{name}: is {type_name(text)}, must be text; write the value in quotes")
 
 
 def _encode_string_data(obj: Object) -> None:
     """Move a Secret's stringData into its data: a key that leaves stringData would stay in data for ever."""
     for name, text in (obj.get("data") or {}).items():
-        try:
-            base64.b64decode(re.sub(r"[\r\n]", "", text), validate=True)
-        except (binascii.Error, ValueError):
-            raise InvalidPackage(f"data.{name}: is not base64; write the plain text under stringData") from None
+        if not _is_base64(text):
+            raise InvalidPackage(f"data.{name}: is not base64; write the plain text under stringData")
     plain = obj.pop("stringData", None) or {}
     if plain:
         encoded = {name: base64.b64encode(text.encode()).decode() for name, text in plain.items()}
         obj["data"] = {**(obj.get("data") or {}), **encoded}
+
+
+def _is_base64(text: str) -> bool:
+    try:
+        base64.b64decode(re.sub(r"[\r\n]", "", text), validate=True)
+    except (binascii.Error, ValueError):
+        return False
+    return True

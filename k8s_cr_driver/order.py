@@ -17,8 +17,9 @@ from graphlib import CycleError, TopologicalSorter
 
 from k8s_cr_driver.builtin import is_builtin
 from k8s_cr_driver.errors import InvalidPackage
+from k8s_cr_driver.fields import defined_by, field, pod_spec
 from k8s_cr_driver.keys import CRD, NAMESPACE, Key, Kind, Object, annotations_of, key_of, kind_of
-from k8s_cr_driver.serving import callers, controllers, defined_by, field, pod_spec, role_of, servers
+from k8s_cr_driver.serving import callers, controllers, role_of, servers
 
 DEPENDS_ON = "config.kubernetes.io/depends-on"
 """As in kpt and Config Sync: `group/kind/name` or `group/namespaces/namespace/kind/name`, separated by commas."""

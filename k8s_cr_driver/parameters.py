@@ -1,9 +1,10 @@
-"""Parameters of a package: declared with types, given in `additionalParams.parameters`, filled into manifests.
+"""
+Parameters of a package: declared with types, given in `additionalParams.parameters`, filled into manifests.
 
-`${NAME}` and `${NAME:=default}` are replaced in string values of parsed objects, never in keys and never in text that is
-yet to be parsed, so that no value can change a document's structure. A package that declares nothing is left as it is:
-shell scripts in ConfigMaps are full of `${...}`. In one that declares parameters, `$${` stands for a plain `${`; forms
-that are no parameter, such as `${HOME:-/}` or `${#}`, stay as they are.
+`${NAME}` and `${NAME:=default}` are replaced in string values of parsed objects, never in keys and never in text that
+is yet to be parsed, so that no value can change a document's structure. A package that declares nothing is left as it
+is: shell scripts in ConfigMaps are full of `${...}`. In one that declares parameters, `$${` stands for a plain `${`;
+forms that are no parameter, such as `${HOME:-/}` or `${#}`, stay as they are.
 
 A secret parameter is never a value: the request names a Secret's key, `{"secretRef": {"name": ..., "key": ...}}`, and a
 value that is exactly `${NAME}` becomes `{"name": ..., "key": ...}`, which is what `secretKeyRef` and its like hold.
@@ -11,6 +12,7 @@ value that is exactly `${NAME}` becomes `{"name": ..., "key": ...}`, which is wh
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import json
 import re
@@ -52,10 +54,11 @@ _CONSTRAINTS: Mapping[str, Callable[[Any, Any], bool]] = {
 
 @dataclass(frozen=True)
 class Declaration:
-    """One parameter, as a TOSCA property definition has it; `metadata: {secret: true}` makes it secret.
+    """
+    One parameter, as a TOSCA property definition has it; `metadata: {secret: true}` makes it secret.
 
-    `constraints` are pairs of a TOSCA constraint clause and its bound. Without `required` and `default` the parameter has
-    no value unless it is given, and each use needs a default of its own, `${NAME:=default}`.
+    `constraints` are pairs of a TOSCA constraint clause and its bound. Without `required` and `default` the parameter
+    has no value unless it is given, and each use needs a default of its own, `${NAME:=default}`.
     """
 
     name: str
@@ -68,11 +71,12 @@ class Declaration:
 
 
 def declared(definitions: Mapping[str, Mapping[str, Any]]) -> dict[str, Declaration]:
-    """The parameters that a VNFD declares, by name; empty if it declares none.
+    """
+    The parameters that a VNFD declares, by name; empty if it declares none.
 
-    `definitions` are the parsed TOSCA files of the package by their names. The node type of the VNF names, as the type of
-    `additional_parameters` of its operation `instantiate`, a data type whose property `parameters` has the data type that
-    has a property for each parameter. Raises InvalidPackage.
+    `definitions` are the parsed TOSCA files of the package by their names. The node type of the VNF names, as the type
+    of `additional_parameters` of its operation `instantiate`, a data type whose property `parameters` has the data type
+    that has a property for each parameter. Raises InvalidPackage.
     """
     types = _merged(definitions, "data_types")
     found: dict[str, Declaration] = {}
@@ -137,10 +141,11 @@ def _constraint(clause: Any, where: str) -> tuple[str, Any]:
 
 
 def resolve(declarations: Mapping[str, Declaration], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Every declared parameter with its value as JSON: what is given, else the default, else None.
+    """
+    Every declared parameter with its value as JSON: what is given, else the default, else None.
 
-    A secret one keeps the form `{"secretRef": {"name": ..., "key": ...}}`; so the result may be stored and logged, and is
-    what `fill` takes. Raises InvalidRequest for a parameter that is unknown, missing or of a wrong type.
+    A secret one keeps the form `{"secretRef": {"name": ..., "key": ...}}`; so the result may be stored and logged, and
+    is what `fill` takes. Raises InvalidRequest for a parameter that is unknown, missing or of a wrong type.
     """
     for name in given:
         if name not in declarations:
@@ -188,11 +193,12 @@ def _wrong_secret(given: Any) -> str:
 
 
 def fill(value: Any, declarations: Mapping[str, Declaration], values: Mapping[str, Any]) -> Any:
-    """`value`, an object or a part of one, with parameters in the place of their references; `values` is from `resolve`.
+    """
+    `value`, an object or a part of one, with parameters in the place of their references; `values` is from `resolve`.
 
-    A string that is exactly one reference takes the parameter's type, except where every Kubernetes object has text: names,
-    labels, annotations, data of ConfigMaps and Secrets, env, command and args. Within a longer string a value becomes text.
-    Raises InvalidPackage for an undeclared name and for one without a value.
+    A string that is exactly one reference takes the parameter's type, except where every Kubernetes object has text:
+    names, labels, annotations, data of ConfigMaps and Secrets, env, command and args. Within a longer string a value
+    becomes text. Raises InvalidPackage for an undeclared name and for one without a value.
     """
     if not declarations:
         return value
@@ -248,7 +254,7 @@ def _value(match: re.Match[str], declarations: Mapping[str, Declaration], values
         near = difflib.get_close_matches(match["name"], declarations, n=1)
         guess = f" (did you mean {near[0]}?)" if near else ""
         raise InvalidPackage(
-            f"{match[0]} is not declared in the VNFD{guess}; declare it, or write ${match[0]} if it is meant as it stands"
+            f"{match[0]} is not declared in the VNFD{guess}; declare it, or write ${match[0]} to have it as it stands"
         )
     value = values.get(declaration.name)
     if value is None and match["inline"]:
@@ -262,18 +268,17 @@ def _parsed(text: str, declaration: Declaration) -> Any:
     """The default that is written into a reference, in the parameter's type."""
     value: Any = text
     if declaration.type != "string":
-        try:
+        with contextlib.suppress(ValueError):
             value = json.loads(text)
-        except ValueError:
-            pass
-    if declaration.secret or (wrong := _wrong(declaration, value)):
-        raise InvalidPackage(f"${{{declaration.name}:=...}}: its default {wrong if not declaration.secret else 'is plain text'}")
+    wrong = "is plain text, and the parameter is secret" if declaration.secret else _wrong(declaration, value)
+    if wrong:
+        raise InvalidPackage(f"${{{declaration.name}:=...}}: its default {wrong}")
     return value
 
 
 def _as_text(value: Any, match: re.Match[str]) -> str:
     if isinstance(value, dict):
         raise InvalidPackage(
-            f"{match[0]} is secret and can only be a whole value, such as secretKeyRef: {match[0]}; it is never put into text"
+            f"{match[0]} is secret and can only be a whole value, as in secretKeyRef: {match[0]}; never a part of text"
         )
     return value if isinstance(value, str) else json.dumps(value)

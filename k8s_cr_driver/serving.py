@@ -2,8 +2,8 @@
 Who serves a kind: the pods behind webhooks, conversions and API services, and the controllers with their rights.
 
 The API server calls these before it stores an object, and finalizers need these before an object can go. No field says
-so outright; it is read from the webhook configurations, CustomResourceDefinitions, API services, Services, workloads and
-RBAC of one set of objects. What an object outside of the set serves is running already.
+so outright; it is read from the webhook configurations, CustomResourceDefinitions, API services, Services, workloads
+and RBAC of one set of objects. What an object outside of the set serves is running already.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from k8s_cr_driver.builtin import is_builtin
+from k8s_cr_driver.fields import defined_by, entries, field, mapping, pod_spec, texts
 from k8s_cr_driver.keys import CRD, Key, Kind, Object, key_of, kind_of, labels
 
 _ADMISSION = "admissionregistration.k8s.io"
@@ -34,33 +35,6 @@ class Controller(NamedTuple):
 
     def acts_on(self, group: str) -> bool:
         return group in self.groups or "*" in self.groups
-
-
-def field(value: Any, *path: str) -> Any:
-    """The value at `path` in nested mappings; None where there is none."""
-    for step in path:
-        value = value.get(step) if isinstance(value, Mapping) else None
-    return value
-
-
-def entries(value: Any, *path: str) -> list[Mapping[str, Any]]:
-    """The mappings in the list at `path`."""
-    found = field(value, *path)
-    return [entry for entry in found if isinstance(entry, Mapping)] if isinstance(found, list) else []
-
-
-def pod_spec(obj: Object) -> Mapping[str, Any] | None:
-    """The pod spec of a Pod, or of any kind that has a pod template where Deployments have it; None if it has none."""
-    if kind_of(obj) == Kind("", "Pod"):
-        found = field(obj, "spec")
-    else:
-        found = field(obj, "spec", "template", "spec")
-    return found if isinstance(found, Mapping) and isinstance(found.get("containers"), list) else None
-
-
-def defined_by(crd: Object) -> Kind:
-    """The kind that a CustomResourceDefinition defines."""
-    return Kind(str(field(crd, "spec", "group")), str(field(crd, "spec", "names", "kind")))
 
 
 def role_of(binding: Object) -> Key:
@@ -161,7 +135,7 @@ class _Backends:
         if key not in self._services:
             return set()
         if key not in self._found:
-            selector = field(self._services[key], "spec", "selector") or {}
+            selector = mapping(self._services[key], "spec", "selector")
             selected = {
                 workload
                 for workload, pod in self._workloads[key.namespace]
@@ -192,9 +166,9 @@ def _webhook_kinds(
     for webhook in entries(configuration, "webhooks"):
         needed = backends.of(field(webhook, "clientConfig", "service"))
         for rule in entries(webhook, "rules") if needed else ():
-            resources = {str(resource) for resource in rule.get("resources") or ()}
-            for group in rule.get("apiGroups") or ():
-                for kind, plural in plurals.get(str(group), {}).items():
+            resources = set(texts(rule, "resources"))
+            for group in texts(rule, "apiGroups"):
+                for kind, plural in plurals.get(group, {}).items():
                     if resources & {"*", "*/*", plural}:
                         yield kind, needed
 
@@ -206,7 +180,7 @@ def _role_groups(objects: Iterable[Object]) -> dict[Key, frozenset[str]]:
     groups = dict(own)
     for key, role in roles.items():
         for selector in entries(role, "aggregationRule", "clusterRoleSelectors"):
-            wanted = field(selector, "matchLabels") or {}
+            wanted = mapping(selector, "matchLabels")
             for other, candidate in roles.items():
                 if wanted and wanted.items() <= labels(candidate).items():
                     groups[key] |= own[other]
@@ -214,5 +188,5 @@ def _role_groups(objects: Iterable[Object]) -> dict[Key, frozenset[str]]:
 
 
 def _changed_groups(role: Object) -> frozenset[str]:
-    rules = [rule for rule in entries(role, "rules") if _CHANGING & set(rule.get("verbs") or ())]
-    return frozenset(group for rule in rules for group in rule.get("apiGroups") or ())
+    rules = [rule for rule in entries(role, "rules") if _CHANGING.intersection(texts(rule, "verbs"))]
+    return frozenset(group for rule in rules for group in texts(rule, "apiGroups"))
