@@ -64,6 +64,9 @@ def _older_than_spec(live: dict[str, Any]) -> Health | None:
         return None
     if not status_written:
         return waiting("StatusNotWritten", "no controller has written the status: it holds what it was created with")
+    if integer(dig(live, "metadata", "generation")) == 1:
+        # The spec is as it was created; a later write can only have changed metadata
+        return None
     # What a controller itself puts into the spec (a provider ID, an endpoint) asks nothing new of it
     changed = max((time for manager, time in spec_written.items() if manager not in status_written), default="")
     observed = max(status_written.values())

@@ -6,6 +6,7 @@ seen the latest spec, or a CRD without status. What says nothing is waiting, and
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,12 +16,14 @@ from k8s_cr_driver.resources.health.freshness import behind
 from k8s_cr_driver.resources.health.model import Health, State, ready, suspended, waiting
 from k8s_cr_driver.resources.health.schema import is_template, status_fields
 from k8s_cr_driver.resources.health.signs import judge_counts, judge_words, says_readiness
+from k8s_cr_driver.resources.health.vocabulary import AT_REST
 
 READY_WHEN = "k8s-cr-driver/ready-when"
 STORED = "stored"
 REMEDY = f"if its controller never writes one, annotate the object or its CRD with {READY_WHEN}: {STORED}"
 
 _PAUSE_FIELDS = ("paused", "pause", "suspend", "suspended", "disabled")
+_RUN_FIELDS = ("running", "enabled")
 _PAUSE_ANNOTATIONS = frozenset({"paused", "pause", "suspended", "pause-reconciliation", "reconcile-paused"})
 
 
@@ -38,10 +41,11 @@ def stored_suffices(*objects: dict[str, Any] | None) -> bool:
 
 
 def held_by_spec(live: dict[str, Any]) -> Health | None:
-    """SUSPENDED if the spec or an annotation tells the controller to leave the object alone."""
-    for field in _PAUSE_FIELDS:
-        if dig(live, "spec", field) is True:
-            return suspended("Suspended", f"spec.{field} is true")
+    """SUSPENDED if the spec or an annotation asks for rest: to leave the object alone, or not to run it."""
+    for field, value in mapping(live.get("spec")).items():
+        wished = isinstance(value, str) and value.lower() in AT_REST
+        if wished or (value is True and field in _PAUSE_FIELDS) or (value is False and field in _RUN_FIELDS):
+            return suspended("Suspended", f"spec.{field} is {json.dumps(value)}")
     for annotation, value in mapping(dig(live, "metadata", "annotations")).items():
         if annotation.rpartition("/")[2] in _PAUSE_ANNOTATIONS and value != "false" and "/" in annotation:
             return suspended("Suspended", f"the annotation {annotation} is set")

@@ -32,10 +32,12 @@ TROUBLE = word_set(
     disconnected corrupted corrupt faulted offline down fallback exhausted violation evicted dangling pressure orphaned
     unschedulable backoff stuck"""
 )
-HELD = word_set("paused suspended stopped hibernated hibernation halted")
+HELD = word_set("paused suspended hibernated hibernation")
+# In a spec these are a wish; in a status they may be no more than the state before the first start
+AT_REST = HELD | word_set("stopped halted")
 UNFINISHED = word_set(
     """pending progress queued requested scheduled submitted new init initial not non no partial partially yellow
-    retry rerun uninitialized unset unready incomplete unbound terminated deleted"""
+    retry rerun stopped halted uninitialized unset unready incomplete unbound terminated deleted"""
 )
 NEGATIONS = word_set("not non no")
 BUSY = word_set(

@@ -69,9 +69,12 @@ def test_deletion_outweighs_everything_and_names_the_finalizers() -> None:
     assert "example.com/hold" in health.message
 
 
-@pytest.mark.parametrize("field", ["paused", "suspend", "disabled"])
-def test_object_that_its_spec_holds_is_settled_without_a_status(field: str) -> None:
-    health = assess(custom(spec={field: True}), crd(CONDITIONS))
+@pytest.mark.parametrize(
+    "spec",
+    [{"paused": True}, {"suspend": True}, {"disabled": True}, {"running": False}, {"runStrategy": "Halted"}],
+)
+def test_object_that_its_spec_keeps_at_rest_is_settled_without_a_status(spec: Json) -> None:
+    health = assess(custom(spec=spec), crd(CONDITIONS))
     assert health.state is SUSPENDED
     assert health.settled
 
@@ -105,6 +108,7 @@ def test_object_that_an_annotation_holds_is_settled_whatever_its_status_says() -
         ({"phase": "Deployed", "desiredState": "Updating", "lastState": "Error"}, READY),
         ({"members": [{"state": "Running"}]}, WAITING),
         ({"phase": "Paused"}, SUSPENDED),
+        ({"phase": "Stopped"}, WAITING),
         ({"phase": "Failed"}, FAILED),
         ({"children": {"phase": "Failed"}}, WAITING),
         ({"lastOperation": {"state": "Processing"}}, WAITING),

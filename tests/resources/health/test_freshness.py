@@ -55,13 +55,21 @@ def written(status_at: str, spec_at: str) -> list[Json]:
     ],
 )
 def test_without_observed_generation_the_last_writers_tell(status_at: str, spec_at: str, state: State) -> None:
-    assert assess(custom(conditions("Ready"), managedFields=written(status_at, spec_at)), None).state is state
+    assert (
+        assess(custom(conditions("Ready"), generation=2, managedFields=written(status_at, spec_at)), None).state
+        is state
+    )
+
+
+def test_label_applied_to_a_spec_that_was_never_changed_asks_nothing_of_the_controller() -> None:
+    fields = written("2026-01-01T00:00:05Z", "2026-01-01T00:00:09Z")
+    assert assess(custom(conditions("Ready"), generation=1, managedFields=fields), None).state is READY
 
 
 def test_observed_generation_outweighs_the_times_of_writing() -> None:
     fields = written("2026-01-01T00:00:01Z", "2026-01-01T00:00:09Z")
-    status = {**conditions("Ready"), "observedGeneration": 1}
-    assert assess(custom(status, managedFields=fields), None).state is READY
+    status = {**conditions("Ready"), "observedGeneration": 2}
+    assert assess(custom(status, generation=2, managedFields=fields), None).state is READY
 
 
 def test_new_label_asks_nothing_of_the_controller() -> None:
@@ -69,7 +77,7 @@ def test_new_label_asks_nothing_of_the_controller() -> None:
         *written("2026-01-01T00:00:05Z", "2026-01-01T00:00:01Z"),
         wrote("kubectl-label", "2026-01-01T00:00:09Z", "f:metadata"),
     ]
-    assert assess(custom(conditions("Ready"), managedFields=fields), None).state is READY
+    assert assess(custom(conditions("Ready"), generation=2, managedFields=fields), None).state is READY
 
 
 def test_controller_that_fills_in_the_spec_after_the_status_is_not_behind() -> None:
@@ -77,7 +85,7 @@ def test_controller_that_fills_in_the_spec_after_the_status_is_not_behind() -> N
         *written("2026-01-01T00:00:05Z", "2026-01-01T00:00:01Z"),
         wrote(OPERATOR, "2026-01-01T00:00:09Z", "f:spec"),
     ]
-    assert assess(custom(conditions("Ready"), managedFields=fields), None).state is READY
+    assert assess(custom(conditions("Ready"), generation=2, managedFields=fields), None).state is READY
 
 
 @pytest.mark.parametrize("fields", [("f:spec",), ("f:spec", "f:status")])
