@@ -1,12 +1,19 @@
 """The controllers of the sample management cluster: which program is which image in the released manifests."""
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from . import build
+from .kubernetes import Kubernetes
+from .progress import step
 
 CERT_MANAGER = "github.com/cert-manager/cert-manager"
 CLUSTER_API = "sigs.k8s.io/cluster-api"
+
+USER = "65532"
+"""The user of the released images; manifests refuse root with `runAsNonRoot`."""
 
 
 @dataclass(frozen=True)
@@ -53,3 +60,15 @@ CONTROLLERS = {
         Controller("cluster-api", f"{CLUSTER_API}/test", "capd-manager", "gcr.io/k8s-staging-cluster-api/capd-manager"),
     )
 }
+
+
+def load(kubernetes: Kubernetes) -> None:
+    """Give the node the images of all controllers, built first if need be."""
+    for family in dict.fromkeys(controller.family for controller in CONTROLLERS.values()):
+        build.build(family)
+    with step("Loading the images of the controllers"), ThreadPoolExecutor() as pool:
+        list(pool.map(partial(_load, kubernetes), CONTROLLERS.values()))
+
+
+def _load(kubernetes: Kubernetes, controller: Controller) -> None:
+    kubernetes.load_image(controller.image(), controller.program(), controller.entrypoint, USER)

@@ -26,16 +26,19 @@ def folder() -> Path:
     return path
 
 
-def archive(names: Sequence[str], entrypoint: str, files: Mapping[str, Path]) -> Path:
-    """A docker-archive of one image with all of `names`, of `files` (path in the image -> file of the host)."""
+def archive(names: Sequence[str], entrypoint: str, files: Mapping[str, Path], user: str = "") -> Path:
+    """A docker-archive of one image with all of `names`, of `files` (path in the image -> file of the host).
+
+    `user` is the numeric user that its containers run as; root by default.
+    """
     references = [reference(name) for name in names]
-    parts = [json.dumps([references, entrypoint])]
+    parts = [json.dumps([references, entrypoint, user])]
     parts += [f"{path} {source} {source.stat().st_size} {source.stat().st_mtime_ns}" for path, source in files.items()]
     target = folder() / f"{paths.digest(*map(str.encode, parts))}.tar"
     if not target.exists():
         descriptor, unfinished = tempfile.mkstemp(dir=folder(), suffix=".unfinished")
         with os.fdopen(descriptor, "wb") as output:
-            _write(output, references, entrypoint, files)
+            _write(output, references, entrypoint, files, user)
         os.rename(unfinished, target)
     return target
 
@@ -50,7 +53,7 @@ def reference(name: str) -> str:
     return name if ":" in name.rpartition("/")[2] else f"{name}:{DEFAULT_TAG}"
 
 
-def _write(output: IO[bytes], references: list[str], entrypoint: str, files: Mapping[str, Path]) -> None:
+def _write(output: IO[bytes], references: list[str], entrypoint: str, files: Mapping[str, Path], user: str) -> None:
     with tempfile.TemporaryFile() as layer:
         with tarfile.open(fileobj=layer, mode="w") as tar:
             for path, source in files.items():
@@ -59,10 +62,11 @@ def _write(output: IO[bytes], references: list[str], entrypoint: str, files: Map
         size = layer.tell()
         layer.seek(0)
         diff_id = _sha256(layer)
+        environment = ["PATH=/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"]
         config = {
             "architecture": _ARCHITECTURES[os.uname().machine],
             "os": "linux",
-            "config": {"Entrypoint": [entrypoint], "Env": ["PATH=/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"]},
+            "config": {"Entrypoint": [entrypoint], "Env": environment, "User": user},
             "rootfs": {"type": "layers", "diff_ids": [f"sha256:{diff_id}"]},
         }
         manifest = [{"Config": "config.json", "RepoTags": references, "Layers": ["layer.tar"]}]

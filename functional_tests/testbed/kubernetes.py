@@ -39,11 +39,9 @@ class Kubernetes:
         """The stdout of kubectl."""
         return commands.run([build("kubernetes") / "kubectl", f"--kubeconfig={self.kubeconfig}", *arguments])
 
-    def load_image(
-        self, name: str, program: Path, entrypoint: str, extra_files: Mapping[str, Path] | None = None
-    ) -> None:
+    def load_image(self, name: str, program: Path, entrypoint: str, user: str = "") -> None:
         """Give the node an image that holds a static program at the path `entrypoint`, its entry point."""
-        self._load([images.archive([name], entrypoint, {entrypoint: program, **(extra_files or {})})])
+        self._load([images.archive([name], entrypoint, {entrypoint: program}, user)])
 
     def is_ready(self) -> bool:
         """Does the API server say that it is ready?"""
