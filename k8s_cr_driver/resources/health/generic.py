@@ -20,7 +20,7 @@ from k8s_cr_driver.resources.health.vocabulary import AT_REST
 
 READY_WHEN = "k8s-cr-driver/ready-when"
 STORED = "stored"
-REMEDY = f"if its controller never writes one, annotate the object or its CRD with {READY_WHEN}: {STORED}"
+REMEDY = f"annotate the object or its CRD with {READY_WHEN}: {STORED}"
 
 _PAUSE_FIELDS = ("paused", "pause", "suspend", "suspended", "disabled")
 _RUN_FIELDS = ("running", "enabled")
@@ -65,7 +65,7 @@ def assess_custom(live: dict[str, Any], crd: dict[str, Any] | None) -> Health:
         return held
     status = mapping(live.get("status"))
     if not status:
-        return waiting("NoStatus", f"no controller has written a status yet; {REMEDY}")
+        return waiting("NoStatus", f"no controller has written a status yet; if none ever does, {REMEDY}")
     return behind(live) or _judge_status(live, status, fields) or _judge_silence(status, fields)
 
 
@@ -98,4 +98,4 @@ def _judge_silence(status: dict[str, Any], fields: dict[str, Any]) -> Health:
         return ready("StatusWritten", "a controller has written the status, which has no field for readiness")
     types = ", ".join(text(c.get("type")) for c in mappings(status.get("conditions")))
     seen = f"the status, with the conditions {types}," if types else "the status"
-    return waiting("ReadinessUnknown", f"{seen} does not say whether it is ready")
+    return waiting("ReadinessUnknown", f"{seen} does not say whether it is ready; if it never does, {REMEDY}")

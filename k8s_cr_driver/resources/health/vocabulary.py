@@ -10,6 +10,7 @@ import enum
 import re
 from functools import lru_cache
 
+_DOMAIN = re.compile(r"^[\w.-]+/")
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 
 
@@ -87,7 +88,7 @@ class Word(enum.Enum):
 
 def parts(word: str) -> list[str]:
     """The parts of a CamelCase, snake_case or spoken word, in lower case, without a `domain/` in front."""
-    return [part.lower() for part in _PART.findall(word.rsplit("/", 1)[-1][:200])]
+    return [part.lower() for part in _PART.findall(_DOMAIN.sub("", word[:200]))]
 
 
 SINGLE_WORDS = {

@@ -42,8 +42,9 @@ def test_untyped_crd_with_a_status_subresource_lets_a_status_come() -> None:
     assert assess(custom(), {"spec": {"versions": [version]}}).state is READY
 
 
-def test_the_wait_for_a_status_names_the_remedy() -> None:
-    assert "k8s-cr-driver/ready-when: stored" in assess(custom(), crd(CONDITIONS)).message
+@pytest.mark.parametrize("status", [None, {"conditions": [{"type": "PhaseOfTheMoon", "status": "True"}]}])
+def test_the_wait_for_a_word_on_readiness_names_the_remedy(status: Json | None) -> None:
+    assert "k8s-cr-driver/ready-when: stored" in assess(custom(status), crd(CONDITIONS)).message
 
 
 @pytest.mark.parametrize(
@@ -89,6 +90,7 @@ def test_object_that_an_annotation_holds_is_settled_whatever_its_status_says() -
     [
         ({"phase": "Running"}, READY),
         ({"state": "HEALTH_OK"}, READY),
+        ({"agent": {"status": "Running (3/3/3)"}}, READY),
         ({"health": "green"}, READY),
         ({"applicationState": {"state": "RUNNING"}}, READY),
         ({"phase": "Cluster in healthy state"}, READY),
