@@ -1,8 +1,8 @@
 """Custom resources against the CustomResourceDefinitions of their own package, before anything is sent to a cluster.
 
-A structural schema (OpenAPI 3.0 with `x-kubernetes-*`) becomes a JSON Schema of draft 4, whose keywords mean the same. A
-field that the schema does not know is an error, as in `kubectl`'s strict validation: the API server would drop it without
-a word. CEL rules and formats are left to the API server. Errors name fields, never values, which may be secret.
+A structural schema (OpenAPI 3.0 with `x-kubernetes-*`) becomes a JSON Schema of draft 4, whose keywords mean the same.
+A field that the schema does not know is an error, as in `kubectl`'s strict validation: the API server would drop it
+without a word. CEL rules and formats are left to the API server. Errors name fields, never values, for secrecy.
 """
 
 from __future__ import annotations
@@ -106,9 +106,10 @@ def _converted(node: Any, completed: bool, embedded: bool = False) -> dict[str, 
     if not isinstance(node, Mapping):
         return {}
     result = {keyword: node[keyword] for keyword in _SAME & node.keys()}
-    types = (
-        ["integer", "string"] if node.get("x-kubernetes-int-or-string") else [node["type"]] if "type" in node else []
-    )
+    types = [node["type"]] if "type" in node else []
+    if node.get("x-kubernetes-int-or-string"):
+        types = ["integer", "string"]
+        result.pop("anyOf", None)
     if types:
         # The API server drops a null where there is a default.
         result["type"] = [*types, "null"] if node.get("nullable") or "default" in node else types
@@ -194,7 +195,8 @@ def _text(error: Any) -> str:
     """What is wrong and what is allowed, without the value."""
     keyword, allowed = error.validator, error.validator_value
     if keyword == "type":
-        return f"is {type_name(error.instance)}, must be {' or '.join(map(str, allowed))}"
+        types = allowed if isinstance(allowed, list) else [allowed]
+        return f"is {type_name(error.instance)}, must be {' or '.join(map(str, types))}"
     if keyword == "enum":
         near = difflib.get_close_matches(str(error.instance), map(str, allowed), n=1)
         return f"must be one of {_listed(allowed)}" + (f"; did you mean {near[0]}?" if near else "")
