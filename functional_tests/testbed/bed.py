@@ -1,7 +1,6 @@
 """The whole bed: its parts in order, one bed a host, and what is known about the one that runs.
 
-A part's environment file in the state folder is written when the part is complete; what is in the state folder without
-one is what an interrupted run has left.
+A part's environment file in the state folder is written when the part is complete.
 """
 
 import json
@@ -11,11 +10,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from . import apt, kubernetes, paths, preconditions, processes, tacker
+from . import apt, kubernetes, paths, preconditions, processes
 from .ledger import Ledger
 from .progress import say, step
 
 Environment = dict[str, str]
+
+# There while a part is being started.
+_UNFINISHED = paths.STATE / "unfinished"
 
 
 class BusyError(Exception):
@@ -37,10 +39,15 @@ def up(parts: list[str]) -> None:
         os.environ[processes.TOKEN] = ledger.token
         try:
             for part in wanted:
+                _UNFINISHED.touch()
                 environment = _START[part](ledger)
                 ledger.file(_environment_file(part), json.dumps(environment))
+                _UNFINISHED.unlink()
         except KeyboardInterrupt:
             _remove("Interrupted: removing what was started")
+            raise
+        except Exception:
+            say(f"What was started is left for a look, with its logs in {paths.STATE}; `down` removes it.")
             raise
 
 
@@ -70,6 +77,8 @@ def _start_kubernetes(ledger: Ledger) -> Environment:
 
 
 def _start_tacker(ledger: Ledger) -> Environment:
+    from . import tacker  # its clients take a second to import, which `down` and `env` need not wait for
+
     apt.install(ledger, ("mariadb-server", "rabbitmq-server"))
     return tacker.up(ledger)
 
@@ -86,7 +95,7 @@ def _environment_file(part: str) -> Path:
 def _is_broken() -> bool:
     if not paths.STATE.exists():
         return False
-    return not environments() or bool(ended())
+    return _UNFINISHED.exists() or not environments() or bool(ended())
 
 
 def _remove(why: str) -> None:

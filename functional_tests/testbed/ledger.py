@@ -124,9 +124,13 @@ class Ledger:
         raise KeyError(f"the bed has started no process named {name}")
 
     def ended(self) -> list[str]:
-        """The names of processes that should run and do not, each as it was last started."""
-        names = {entry["name"]: None for entry in self._entries() if entry["kind"] == "started"}
-        return [name for name in names if not self.process(name).is_running()]
+        """The names of processes that should run and do not."""
+        last = {entry["name"]: entry["kind"] for entry in self._entries() if entry["kind"] in ("started", "stopped")}
+        return [name for name in last if last[name] == "started" and not self.process(name).is_running()]
+
+    def stopped(self, name: str) -> None:
+        """The process has ended because it was to."""
+        self._record("stopped", name=name)
 
     def folder(self, path: str | Path, mode: int = 0o755) -> Path:
         """Make a folder; undone with all that it holds then."""

@@ -11,9 +11,17 @@ from pathlib import Path
 
 from . import cgroups, commands, network, rootfs
 from .ledger import Ledger, Process
+from .processes import TOKEN
 
 # systemd's own signal for an orderly power-off.
 POWER_OFF = signal.SIGRTMIN + 4
+
+# Of a command in a machine, whatever the caller's is; the token is added, so that `undo` ends it too.
+_ENVIRONMENT = {
+    "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+    "HOME": "/root",
+    "LANG": "C.UTF-8",
+}
 
 _CGROUPS = """\
 [Service]
@@ -72,6 +80,13 @@ class Machine:
         """The text of a file in the machine."""
         return (self.root / path.lstrip("/")).read_text()
 
+    def disk(self, size: int) -> Path:
+        """A new block device of the host, `size` bytes long and empty, that `boot` can give to this machine."""
+        backing = self.home / f"disk{len(list(self.home.glob('disk*')))}"
+        with backing.open("wb") as file:
+            file.truncate(size)
+        return self._ledger.loop(backing)
+
     def boot(
         self,
         *,
@@ -114,7 +129,7 @@ class Machine:
         leader = self._leader()
         if leader is None:
             raise RuntimeError(f"the machine {self.name} is not running")
-        return commands.run(["nsenter", f"--target={leader}", "--all", "--", *argv])
+        return commands.run(["nsenter", f"--target={leader}", "--all", "--", *argv], env=_ENVIRONMENT | {TOKEN: self._ledger.token})
 
     def shut_down(self) -> None:
         """Shut down in order, as a power button does; TimeoutError after 120 s."""
@@ -123,6 +138,7 @@ class Machine:
         if leader is not None:
             commands.run(["kill", f"-{POWER_OFF}", str(leader)])
         process.wait_until_ended(120)
+        self._ledger.stopped(process.name)
 
     def _process(self) -> Process:
         return self._ledger.process(f"machine-{self.name}")
