@@ -5,7 +5,7 @@
 
 import ssl
 import urllib.request
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 

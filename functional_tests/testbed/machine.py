@@ -129,7 +129,8 @@ class Machine:
         leader = self._leader()
         if leader is None:
             raise RuntimeError(f"the machine {self.name} is not running")
-        return commands.run(["nsenter", f"--target={leader}", "--all", "--", *argv], env=_ENVIRONMENT | {TOKEN: self._ledger.token})
+        environment = _ENVIRONMENT | {TOKEN: self._ledger.token}
+        return commands.run(["nsenter", f"--target={leader}", "--all", "--", *argv], env=environment)
 
     def shut_down(self) -> None:
         """Shut down in order, as a power button does; TimeoutError after 120 s."""
