@@ -58,6 +58,9 @@ class Cluster:
     def find(self, group: str, version: str, plural: str) -> Kind | None:
         return self._kinds.get((group, plural), {}).get(version)
 
+    def is_built_in(self, group: str, version: str) -> bool:
+        return any((kind.group, kind.version) == (group, version) and not kind.custom for kind in self.kinds())
+
     def served(self, resource: Resource) -> list[Kind]:
         return list(self._kinds.get(resource, {}).values())
 

@@ -4,6 +4,7 @@ import base64
 import random
 import string
 import uuid
+from typing import Any
 
 from tests.fake_api.kinds import Kind
 from tests.fake_api.objects import Object, copy, dig, now, put, without
@@ -42,7 +43,7 @@ def fresh(kind: Kind, obj: Object) -> Object:
 def fill(kind: Kind, obj: Object) -> Object:
     """The defaults of built-in kinds that a driver can meet, and those that a custom resource's schema declares."""
     if kind.custom:
-        return _fill_from_schema(obj, kind.schema or {})
+        return {**_fill_from_schema(obj, kind.schema or {}, top=True), "metadata": obj["metadata"]}
     obj = copy(obj)
     for path, value in _DEFAULTS.get(kind.kind, []):
         if dig(obj, *path) is None:
@@ -70,10 +71,20 @@ def _fill_job(job: Object) -> None:
         present.setdefault(name, value)
 
 
-def _fill_from_schema(value: object, schema: Object) -> object:
+def _kept(name: str, schema: Object, top: bool) -> bool:
+    """A custom resource's fields that its schema does not declare are pruned."""
+    return (name in (schema.get("properties") or {}) or bool(schema.get("additionalProperties"))
+            or bool(schema.get("x-kubernetes-preserve-unknown-fields")) or not schema
+            or (top and name in ("metadata", "apiVersion", "kind")))
+
+
+def _fill_from_schema(value: Any, schema: Object, top: bool = False) -> Any:
     if isinstance(value, dict):
         properties = schema.get("properties") or {}
-        filled = {name: _fill_from_schema(child, properties.get(name) or {}) for name, child in value.items()}
+        extra = schema.get("additionalProperties")
+        other = extra if isinstance(extra, dict) else {}
+        filled = {name: _fill_from_schema(child, properties.get(name) or other) for name, child in value.items()
+                  if _kept(name, schema, top)}
         for name, declared in properties.items():
             if name not in filled and "default" in declared:
                 filled[name] = _fill_from_schema(copy(declared["default"]), declared)

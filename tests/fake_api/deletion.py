@@ -13,6 +13,7 @@ from tests.fake_api.objects import Key, Object, dig, key_of, now, without
 FOREGROUND = "foregroundDeletion"
 CRD_CLEANUP = "customresourcecleanup.apiextensions.k8s.io"
 NAMESPACES: Resource = ("", "namespaces")
+_IMMORTAL = ("default", "kube-public", "kube-system")
 CRDS: Resource = ("apiextensions.k8s.io", "customresourcedefinitions")
 
 
@@ -23,7 +24,7 @@ def check_preconditions(kind: Kind, obj: Object, options: Object) -> None:
         if wanted and wanted != actual:
             why = {"uid": "The object might have been deleted and then recreated",
                    "resourceVersion": "The object might have been modified"}[field]
-            raise errors.conflict(kind.group, kind.plural, obj["metadata"]["name"],
+            raise errors.conflict(kind.group, kind.kind, obj["metadata"]["name"],
                                   f"the {label} in the precondition ({wanted}) does not match the {label} in record "
                                   f"({actual}). {why}")
 
@@ -34,6 +35,11 @@ def policy_of(options: Object, query: dict[str, str]) -> str:
     if options.get("orphanDependents") is True or query.get("orphanDependents") == "true":
         return "Orphan"
     return str(options.get("propagationPolicy") or "Background")
+
+
+def check_allowed(kind: Kind, name: str) -> None:
+    if kind.resource == NAMESPACES and name in _IMMORTAL:
+        raise errors.forbidden("", "namespaces", name, "this namespace may not be deleted")
 
 
 def delete(cluster: Cluster, resource: Resource, key: Key, policy: str = "Background") -> Object:

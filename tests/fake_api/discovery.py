@@ -3,8 +3,8 @@
 import hashlib
 import json
 
-from tests.fake_api import errors
 from tests.fake_api.cluster import Cluster
+from tests.fake_api.errors import PageNotFound
 from tests.fake_api.kinds import Kind
 from tests.fake_api.objects import Object
 
@@ -13,7 +13,7 @@ _SUBRESOURCE_VERBS = ["get", "patch", "update"]
 
 
 def respond(cluster: Cluster, path: str, accept: str) -> tuple[Object, dict[str, str]] | None:
-    """(body, headers) for a discovery path; None if `path` is not one. ApiError 404 for an unknown group."""
+    """(body, headers) for a discovery path; None if `path` is not one. PageNotFound for an unknown group."""
     kinds = cluster.kinds()
     parts = path.strip("/").split("/")
     if parts in (["api"], ["apis"]):
@@ -99,13 +99,13 @@ def _groups(kinds: list[Kind]) -> Object:
 def _group(kinds: list[Kind], name: str) -> Object:
     versions = _versions(kinds).get(name)
     if not versions:
-        raise errors.no_such_path()
+        raise PageNotFound
     return {"kind": "APIGroup", "apiVersion": "v1", **_group_entry(name, list(versions))}
 
 
 def _resources(kinds: list[Kind], group_version: str) -> Object:
     if not kinds:
-        raise errors.no_such_path()
+        raise PageNotFound
     rows: list[Object] = []
     for kind in kinds:
         row: Object = {"name": kind.plural, "singularName": kind.singular, "namespaced": kind.namespaced,

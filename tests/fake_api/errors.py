@@ -22,7 +22,7 @@ class ApiError(Exception):
                                "message": message}
         if reason:
             self.status["reason"] = reason
-        if details:
+        if details is not None:
             self.status["details"] = details
         self.status["code"] = code
 
@@ -50,7 +50,12 @@ def not_found(group: str, plural: str, name: str) -> ApiError:
 
 
 def no_such_path() -> ApiError:
-    return ApiError(404, "NotFound", "the server could not find the requested resource")
+    """A resource that a built-in group does not have."""
+    return ApiError(404, "NotFound", "the server could not find the requested resource", {})
+
+
+class PageNotFound(Exception):
+    """404 in plain text: what the server says of groups that it does not serve, also those of a missing CRD."""
 
 
 def already_exists(group: str, plural: str, name: str) -> ApiError:
@@ -108,9 +113,8 @@ def unauthorized() -> ApiError:
     return ApiError(401, "Unauthorized", "Unauthorized")
 
 
-def method_not_allowed(group: str, plural: str) -> ApiError:
-    return ApiError(405, "MethodNotAllowed", "the server does not allow this method on the requested resource",
-                    _details(group, plural, ""))
+def method_not_allowed() -> ApiError:
+    return ApiError(405, "MethodNotAllowed", "the server does not allow this method on the requested resource", {})
 
 
 def unsupported_media_type(accepted: list[str]) -> ApiError:

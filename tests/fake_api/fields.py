@@ -11,6 +11,7 @@ from tests.fake_api.shapes import Shape
 
 Path = tuple[str, ...]
 ITEM = object()
+_TOP = ("metadata", "apiVersion", "kind")
 
 
 class TypedError(Exception):
@@ -31,26 +32,32 @@ class Flat:
 def flatten(value: Any, shape: Shape, strict: bool = False) -> Flat:
     """All fields of `value`; `strict` refuses duplicate items and undeclared fields (TypedError)."""
     flat = Flat()
-    _flatten(value, shape, (), flat, strict)
+    faults: list[str] | None = [] if strict else None
+    _flatten(value, shape, (), flat, faults)
+    if faults:
+        raise TypedError(faults[0] if len(faults) == 1 else "errors:\n  " + "\n  ".join(faults))
     return flat
 
 
-def _flatten(value: Any, shape: Shape, path: Path, flat: Flat, strict: bool) -> None:
+def _flatten(value: Any, shape: Shape, path: Path, flat: Flat, faults: list[str] | None) -> None:
+    if faults is not None and (fault := _type_fault(value, shape)):
+        faults.append(f"{display(path)}: {fault}")
+        return
     if isinstance(value, dict) and value and not shape.atomic:
         if shape.untyped and path:
             flat.leaves[path] = ITEM
         flat.maps.add(path)
         for name, child in value.items():
-            if strict and not shape.declares(name) and (path or name not in ("metadata", "apiVersion", "kind")):
-                raise TypedError(f"{display((*path, 'f:' + name))}: field not declared in schema")
-            _flatten(child, shape.child(name), (*path, "f:" + name), flat, strict)
+            if faults is not None and not shape.declares(name) and (path or name not in _TOP):
+                faults.append(f"{display((*path, 'f:' + name))}: field not declared in schema")
+            _flatten(child, shape.child(name), (*path, "f:" + name), flat, faults)
     elif isinstance(value, list) and shape.granular_list:
         flat.maps.add(path)
         for index, item in enumerate(value):
             step = item_step(item, shape, path, index)
-            if strict and (*path, step) in flat.leaves:
-                raise TypedError(f"{display(path)}: duplicate entries for key {display((step,))}")
-            _flatten(item, shape.item(), (*path, step), flat, strict)
+            if faults is not None and (*path, step) in flat.leaves:
+                faults.append(f"{display(path)}: duplicate entries for key {display((step,))}")
+            _flatten(item, shape.item(), (*path, step), flat, faults)
             flat.leaves.setdefault((*path, step), ITEM)
     else:
         flat.leaves[path] = value
@@ -60,14 +67,45 @@ def item_step(item: Any, shape: Shape, path: Path = (), index: int = 0) -> str:
     """The step that names a list's item: by its merge keys, or by its value in a set."""
     if shape.is_set:
         return "v:" + _compact(item)
-    keys: dict[str, Any] = {}
-    for name, default in shape.keys:
-        value = item.get(name, default) if isinstance(item, dict) else None
-        if value is None:
-            raise TypedError(f"{display(path)}: element {index}: associative list with keys has an element that "
-                             f"omits key field {_compact(name)} (and doesn't have default value)")
-        keys[name] = value
-    return "k:" + _compact(keys)
+    where = f"{display(path)}: element {index}: associative list with keys"
+    if not isinstance(item, dict):
+        raise TypedError(f"{where} may not have non-map elements")
+    keys = {name: item.get(name, default) for name, default in shape.keys}
+    if all(value is None for value in keys.values()):
+        names = " ".join(_compact(name) for name in keys)
+        raise TypedError(f"{where} has an element that omits all key fields [{names}] (and doesn't have default "
+                         "values for any key fields)")
+    return "k:" + _compact({name: value for name, value in keys.items() if value is not None})
+
+
+def _type_fault(value: Any, shape: Shape) -> str:
+    """What a typed value refuses, in the words of the server, which print Go values."""
+    declared = (shape.schema or {}).get("type")
+    if (shape.schema or {}).get("x-kubernetes-int-or-string") or value is None:
+        return ""
+    if declared == "object" and not isinstance(value, dict):
+        return f"expected map, got &{{{_go(value)}}}"
+    if declared == "array" and not isinstance(value, list):
+        return f"expected list, got &{{{_go(value)}}}"
+    if declared in ("integer", "number") and (isinstance(value, bool) or not isinstance(value, int | float)):
+        names = {str: "string", bool: "bool", list: "[]interface {}", dict: "map[string]interface {}"}
+        return f"expected numeric (int or float), got {names[type(value)]}"
+    if declared == "string" and not isinstance(value, str):
+        return f"expected string, got &value.valueUnstructured{{Value:{_go(value, typed=True)}}}"
+    if declared == "boolean" and not isinstance(value, bool):
+        return f"expected boolean, got &value.valueUnstructured{{Value:{_go(value, typed=True)}}}"
+    return ""
+
+
+def _go(value: Any, typed: bool = False) -> str:
+    if isinstance(value, dict):
+        items = (", " if typed else " ").join(
+            f"{_compact(k) if typed else k}:{_go(v, typed)}" for k, v in sorted(value.items()))
+        return f"map[string]interface {{}}{{{items}}}" if typed else f"map[{items}]"
+    if isinstance(value, list):
+        return f"[]interface {{}}{{{', '.join(_go(v, True) for v in value)}}}" if typed else (
+            f"[{' '.join(map(_go, value))}]")
+    return _compact(value) if typed or not isinstance(value, str) else value
 
 
 def display(path: Path) -> str:

@@ -22,16 +22,18 @@ class Target:
 
 
 def route(cluster: Cluster, path: str) -> Target:
-    """What `path` names; ApiError 404 if nothing is served there."""
+    """What `path` names; ApiError 404 or PageNotFound if nothing is served there."""
     found = _PATH.match(path)
     if not found:
-        raise errors.no_such_path()
+        raise errors.PageNotFound
     group, version = found["group"] or "", found["version"] or found["core"]
     namespace, plural, name, sub = (found[part] or "" for part in ("namespace", "plural", "name", "sub"))
     if namespace and not group and cluster.find(group, version, plural) is None:
         # /api/v1/namespaces/<name>/status is the subresource of the Namespace itself.
         plural, name, namespace, sub = "namespaces", namespace, "", plural
     kind = cluster.find(group, version, plural)
+    if kind is None and not cluster.is_built_in(group, version):
+        raise errors.PageNotFound
     if kind is None or (name and kind.namespaced != bool(namespace)) or (namespace and not kind.namespaced):
         raise errors.no_such_path()
     if sub and sub not in kind.subresources:
@@ -46,5 +48,5 @@ def verb(method: str, named: bool, watch: bool) -> str:
     if method == "DELETE":
         return "delete" if named else "deletecollection"
     if method not in _VERBS or named == (method == "POST"):
-        raise errors.ApiError(405, "MethodNotAllowed", "the server does not allow this method on the requested resource")
+        raise errors.method_not_allowed()
     return _VERBS[method]

@@ -16,7 +16,7 @@ import yaml
 
 from tests.fake_api import access, discovery, errors, routes, verbs
 from tests.fake_api.cluster import Cluster
-from tests.fake_api.errors import ApiError
+from tests.fake_api.errors import ApiError, PageNotFound
 from tests.fake_api.faults import Action, Answer, Cut, Faults, Hang, StreamFault
 from tests.fake_api.objects import Object
 from tests.fake_api.recording import Request, Requests
@@ -117,6 +117,8 @@ class Handler(BaseHTTPRequestHandler):
             self._answer(request, fault)
         except ApiError as error:
             self._send(request, error.code, error.status, error.headers)
+        except PageNotFound:
+            self._write(request, 404, b"404 page not found\n", {"Content-Type": "text/plain; charset=utf-8"})
         except OSError:
             self.close_connection = True  # the client went away, or close() took the connection
         except Exception as error:  # noqa: BLE001 - any fault of the fake must fail the test, not one thread
@@ -154,7 +156,7 @@ class Handler(BaseHTTPRequestHandler):
         access.authorize(cluster.knobs, verb, target.kind.group, target.kind.plural, target.subresource,
                          target.namespace or (target.name if target.kind.plural == "namespaces" else ""), target.name)
         if verb not in target.kind.verbs:
-            raise errors.method_not_allowed(target.kind.group, target.kind.plural)
+            raise errors.method_not_allowed()
         return verbs.Call(cluster, target.kind, target.namespace, target.name, target.subresource, request.query,
                           request.body, request.content_type, self.headers.get("User-Agent") or "")
 

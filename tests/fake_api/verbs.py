@@ -89,9 +89,9 @@ def list_(call: Call) -> tuple[int, Object]:
         metadata.update({"continue": base64.b64encode(last).decode(), "remainingItemCount": len(items) - limit})
         items = items[:limit]
     # Items of built-in lists carry neither apiVersion nor kind; those of custom resources do.
-    shown = [shown(call.kind, obj) if call.kind.custom else without(obj, "apiVersion", "kind") for obj in items]
+    rows = [shown(call.kind, obj) if call.kind.custom else without(obj, "apiVersion", "kind") for obj in items]
     return 200, {"kind": call.kind.kind + "List", "apiVersion": call.kind.api_version, "metadata": metadata,
-                 "items": shown}
+                 "items": rows}
 
 
 def update(call: Call) -> tuple[int, Object]:
@@ -103,12 +103,19 @@ def update(call: Call) -> tuple[int, Object]:
     if not version and call.kind.custom:
         raise errors.invalid(call.kind.group, call.kind.plural, call.name, [errors.cause(
             "FieldValueInvalid", "Invalid value: 0x0: must be specified for an update", "metadata.resourceVersion")])
+    uid = new["metadata"].get("uid")
+    if uid and uid != old["metadata"]["uid"]:
+        raise errors.conflict(call.kind.group, call.kind.plural, call.name, "Precondition failed: UID in precondition: "
+                              f"{uid}, UID in object meta: {old['metadata']['uid']}")
     return 200, _replace(call, old, new)
 
 
 def patch(call: Call) -> tuple[int, Object]:
     if call.content_type == APPLY:
         return _apply(call)
+    if "force" in call.query:
+        raise errors.invalid("meta.k8s.io", "PatchOptions", "", [errors.cause(
+            "FieldValueForbidden", "Forbidden: may not be specified for non-apply patch", "force")])
     accepted = [JSON, MERGE, *([] if call.kind.custom else [STRATEGIC]), APPLY]
     if call.content_type not in accepted:
         raise errors.unsupported_media_type(accepted)
@@ -139,6 +146,8 @@ def _apply(call: Call) -> tuple[int, Object]:
     if call.subresource == "scale" and live is not None:
         config = scale.config(call.kind, live, config)
     config = _identified(call, config)
+    if dig(call.body, "metadata", "managedFields") is not None:
+        raise errors.bad_request("metadata.managedFields must be nil")
     base = live or without(config, *(set(config) - {"apiVersion", "kind"}))
     base = {**shown(call.kind, base), "metadata": base.get("metadata") or {
         name: value for name, value in config["metadata"].items() if name in ("name", "namespace")}}
@@ -151,6 +160,7 @@ def _apply(call: Call) -> tuple[int, Object]:
         place = f"{written}/{call.name}; {call.kind.api_version}, Kind={call.kind.kind}"
         raise errors.ApiError(500, "", f"failed to create typed patch object ({place}): {error}") from None
     version = config["metadata"].get("resourceVersion")
+    _check_uid(call, live, config)
     if live is None:
         return 201, _commit(call, None, defaults.fresh(call.kind, merged))
     if version and version != live["metadata"]["resourceVersion"]:
@@ -163,6 +173,7 @@ def _apply(call: Call) -> tuple[int, Object]:
 def delete(call: Call) -> tuple[int, Object]:
     obj = call.stored()
     options = call.body if isinstance(call.body, dict) else {}
+    deletion.check_allowed(call.kind, call.name)
     deletion.check_preconditions(call.kind, obj, options)
     if not call.dry_run:
         obj = deletion.delete(call.cluster, call.kind.resource, call.key, deletion.policy_of(options, call.query))
@@ -207,12 +218,19 @@ def _replace(call: Call, old: Object, new: Object) -> Object:
     version = dig(new, "metadata", "resourceVersion")
     if version and version != old["metadata"]["resourceVersion"]:
         raise errors.modified(call.kind.group, call.kind.plural, call.name)
-    uid = dig(new, "metadata", "uid")
-    if uid and uid != old["metadata"]["uid"]:
-        raise errors.conflict(call.kind.group, call.kind.plural, call.name, "Precondition failed: UID in precondition: "
-                              f"{uid}, UID in object meta: {old['metadata']['uid']}")
+    _check_uid(call, old, new)
     new = defaults.fill(call.kind, defaults.carried_over(call.kind, old, new, call.subresource))
     return _commit(call, old, apply.update(old, new, call.shape, call.manager(), call.kind.status))
+
+
+def _check_uid(call: Call, old: Object | None, new: Object) -> None:
+    uid = dig(new, "metadata", "uid")
+    if uid and old is None:
+        raise errors.conflict(call.kind.group, call.kind.plural, call.name, "uid mismatch: the provided object "
+                              f"specified uid {uid}, and no existing object was found")
+    if uid and old is not None and uid != old["metadata"]["uid"]:
+        raise errors.invalid(call.kind.group, call.kind.kind, call.name, [errors.cause(
+            "FieldValueInvalid", f"Invalid value: {errors.quoted(uid)}: field is immutable", "metadata.uid")])
 
 
 def _commit(call: Call, old: Object | None, new: Object) -> Object:

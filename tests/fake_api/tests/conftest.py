@@ -49,7 +49,9 @@ class Client:
         data = None if body is None else json.dumps(body)
         reply = self.pool.request(method, self._url(path, query), body=data,
                                   headers={"Content-Type": content_type, **(headers or {})})
-        return Reply(reply.status, json.loads(reply.data) if reply.data else None, reply.headers)
+        text = reply.headers.get("Content-Type", "").startswith("text/")
+        decoded = reply.data.decode() if text else json.loads(reply.data) if reply.data else None
+        return Reply(reply.status, decoded, reply.headers)
 
     def path(self, obj: dict[str, Any], named: bool = True) -> str:
         version, kind = obj["apiVersion"], obj["kind"]
