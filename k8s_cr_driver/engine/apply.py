@@ -18,10 +18,12 @@ from k8s_cr_driver.engine.write import Immutable, Target, is_transient, missing,
 from k8s_cr_driver.errors import DriverError, NotReady, Refused
 from k8s_cr_driver.keys import CRD, NAMESPACE, Key, Kind, Object, split
 from k8s_cr_driver.resources.base import CustomResource
-from k8s_cr_driver.resources.health import State
+from k8s_cr_driver.resources.health.model import NO_STATUS, READINESS_UNKNOWN, STATUS_OLDER_THAN_SPEC
 
 FAILURE_GRACE = 30.0
 """Seconds for which an object must stay failed before the run gives up: many failures pass."""
+SILENCE = 30.0
+"""Seconds of silence after which a status that is older than our change is believed, where no generation tells."""
 READ_EVERY = 2.0
 """Seconds between two reads of an object whose kind cannot be watched."""
 
@@ -50,8 +52,7 @@ class Applying:
         for node in self.nodes.values():
             for need in node.needs:
                 self._dependents.setdefault(need, []).append(node)
-        self._crds: dict[Kind, Object | None] = {}
-        """CRDs that were read: None while the answer is awaited, empty if there is none."""
+        self._asked: set[Kind] = set()
         self._streams: Streams
 
     def start(self, streams: Streams) -> None:
@@ -124,35 +125,34 @@ class Applying:
     def _judge(self, node: Wanted, live: Object) -> None:
         if not node.sees(live):
             return
-        if node.obj.crd is None and not live.get("status") and self._ask_for_crd(node):
-            return
         self._assess(node, live)
+        if node.health.reason in (NO_STATUS, READINESS_UNKNOWN) and node.obj.crd is None:
+            self._ask_for_crd(node)
 
-    def _ask_for_crd(self, node: Wanted) -> bool:
-        """Reads the CRD of a kind without a status, once: only it tells whether one must come. True until it is here."""
+    def _ask_for_crd(self, node: Wanted) -> None:
+        """Reads the CRD of a kind, once: only it tells whether a status, or a sign of readiness in it, is to come."""
         kind = node.key.of
-        if kind not in self._crds and not is_builtin(kind):
-            self._crds[kind] = None
+        if kind not in self._asked and not is_builtin(kind):
+            self._asked.add(kind)
             request = functools.partial(_read_crd, self._target.connection, node.resource)
-            answered = functools.partial(self._answered, kind)
-            self._loop.send(request, answered, lambda error: answered({}))
-        return self._crds.get(kind, {}) is None
+            self._loop.send(request, functools.partial(self._answered, kind), lambda error: None)
 
     def _answered(self, kind: Kind, crd: Object) -> None:
-        self._crds[kind] = crd
         for node in self.nodes.values():
             if node.key.of == kind:
-                node.obj.crd = crd or None
+                node.obj.crd = crd
                 if node.phase is Phase.SENT and node.live is not None:
                     self._assess(node, node.live)
 
     def _assess(self, node: Wanted, live: Object) -> None:
         node.judge(node.obj.assess(live))
         self._operation.progress(node.key, node.health.state.value, node.health.message)
-        if node.health.state is State.READY:
+        if node.health.settled:
             self._ready(node)
             return
         self._lost(node)
+        if node.health.reason == STATUS_OLDER_THAN_SPEC:
+            self._loop.after(SILENCE, functools.partial(self._believe, node, version(live)))
         if node.failed_at is not None:
             self._loop.after(FAILURE_GRACE, functools.partial(self._give_up, node, node.failed_at))
 
@@ -165,6 +165,11 @@ class Applying:
         for dependent in self._dependents.pop(node.key, ()):
             dependent.needs.discard(node.key)
             self._try(dependent)
+
+    def _believe(self, node: Wanted, seen: str) -> None:
+        """A controller that had nothing to write about our change leaves no sign of having seen it."""
+        if node.live is not None and version(node.live) == seen and node.health.reason == STATUS_OLDER_THAN_SPEC:
+            self._ready(node)
 
     def _lost(self, node: Wanted) -> None:
         self.unready[node.key] = None

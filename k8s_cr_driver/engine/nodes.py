@@ -95,8 +95,8 @@ class Doomed(Node):
         if self.phase is Phase.BLOCKED:
             waits = ", ".join(sorted(map(str, self.needs))[:3])
             return Report(self.key, State.WAITING.value, "Blocked", f"not deleted yet, waits until these are gone: {waits}")
-        held = ", ".join(metadata.get("finalizers") or [])
-        message = f"held by finalizers {held}: their controller must remove them" if held else "not gone yet"
+        held = ", ".join(set(metadata.get("finalizers") or []) - {"foregroundDeletion"})
+        message = f"held by finalizers {held}: their controller must remove them" if held else "its dependents are not gone yet"
         return Report(self.key, State.WAITING.value, "Terminating", message, since)
 
 

@@ -15,7 +15,7 @@ WITH_EVENTS = 5
 EVENTS = 2
 """Warnings told of one object: the last."""
 
-_BADNESS = {State.FAILED.value: 0, State.WAITING.value: 1, State.READY.value: 2}
+_BADNESS = {state.value: rank for rank, state in enumerate(State)}
 _BLOCKED = "Blocked"
 
 

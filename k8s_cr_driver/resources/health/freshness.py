@@ -10,7 +10,7 @@ import re
 from typing import Any
 
 from k8s_cr_driver.resources.health.fields import dig, integer, mapping, mappings, text
-from k8s_cr_driver.resources.health.model import Health, waiting
+from k8s_cr_driver.resources.health.model import STATUS_OLDER_THAN_SPEC, Health, waiting
 
 OBSERVED = ("observedGeneration", "lastObservedGeneration", "reconciledGeneration", "lastReconciledGeneration")
 _BOOKKEEPING = frozenset({"f:metadata", "f:status", "f:apiVersion", "f:kind"})
@@ -72,4 +72,4 @@ def _older_than_spec(live: dict[str, Any]) -> Health | None:
     observed = max(status_written.values())
     if observed >= changed:
         return None
-    return waiting("StatusOlderThanSpec", f"the status was last written at {observed}Z, the spec at {changed}Z")
+    return waiting(STATUS_OLDER_THAN_SPEC, f"the status was last written at {observed}Z, the spec at {changed}Z")

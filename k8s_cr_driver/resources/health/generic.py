@@ -13,7 +13,7 @@ from typing import Any
 from k8s_cr_driver.resources.health.conditions import judge_conditions, speak_for_the_whole
 from k8s_cr_driver.resources.health.fields import dig, integer, mapping, mappings, sequence, text
 from k8s_cr_driver.resources.health.freshness import behind
-from k8s_cr_driver.resources.health.model import Health, State, ready, suspended, waiting
+from k8s_cr_driver.resources.health.model import NO_STATUS, READINESS_UNKNOWN, Health, State, ready, suspended, waiting
 from k8s_cr_driver.resources.health.schema import is_template, status_fields
 from k8s_cr_driver.resources.health.signs import judge_counts, judge_words, says_readiness
 from k8s_cr_driver.resources.health.vocabulary import AT_REST
@@ -65,7 +65,7 @@ def assess_custom(live: dict[str, Any], crd: dict[str, Any] | None) -> Health:
         return held
     status = mapping(live.get("status"))
     if not status:
-        return waiting("NoStatus", f"no controller has written a status yet; if none ever does, {REMEDY}")
+        return waiting(NO_STATUS, f"no controller has written a status yet; if none ever does, {REMEDY}")
     return behind(live) or _judge_status(live, status, fields) or _judge_silence(status, fields)
 
 
@@ -98,4 +98,4 @@ def _judge_silence(status: dict[str, Any], fields: dict[str, Any]) -> Health:
         return ready("StatusWritten", "a controller has written the status, which has no field for readiness")
     types = ", ".join(text(c.get("type")) for c in mappings(status.get("conditions")))
     seen = f"the status, with the conditions {types}," if types else "the status"
-    return waiting("ReadinessUnknown", f"{seen} does not say whether it is ready; if it never does, {REMEDY}")
+    return waiting(READINESS_UNKNOWN, f"{seen} does not say whether it is ready; if it never does, {REMEDY}")

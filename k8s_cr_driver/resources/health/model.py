@@ -12,6 +12,11 @@ from functools import total_ordering
 
 MESSAGE_LIMIT = 400
 
+NO_STATUS, READINESS_UNKNOWN = "NoStatus", "ReadinessUnknown"
+"""Reasons of answers that the kind's CRD may change."""
+STATUS_OLDER_THAN_SPEC = "StatusOlderThanSpec"
+"""Reason of an answer that time may change: a controller may have had nothing to write about the spec's change."""
+
 
 @total_ordering
 class State(enum.Enum):
