@@ -7,8 +7,8 @@
 It follows Kubernetes 1.36; what it leaves out (most defaults, admission, most validation) no test should rely on.
 """
 
-from tests.fake_api import faults
+from tests.fake_api import controllers, faults
 from tests.fake_api.api import FakeApi
 from tests.fake_api.cluster import Knobs
 
-__all__ = ["FakeApi", "Knobs", "faults"]
+__all__ = ["FakeApi", "Knobs", "controllers", "faults"]

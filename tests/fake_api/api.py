@@ -79,6 +79,12 @@ class FakeApi:
         """The watches that are open now, of one kind or all."""
         return [one for one in self._server.streams() if kind in (None, one.kind.kind)]
 
+    def wait_for_streams(self, count: int, kind: str | None = None, timeout: float = 10) -> bool:
+        """Wait until exactly so many watches are open; false after `timeout` seconds."""
+        changed = self.cluster.store.changed
+        with changed:
+            return changed.wait_for(lambda: len(self.streams(kind)) == count, timeout)
+
     def break_streams(self, fault: StreamFault, kind: str | None = None) -> int:
         """Inject a stream fault into the open watches; how many there were."""
         found = self.streams(kind)

@@ -59,16 +59,17 @@ class Server(ThreadingHTTPServer):
         """A client that goes away, or fails the TLS handshake, is no fault of the server."""
 
     def add_stream(self, stream: Stream) -> None:
-        with self._lock:
+        with self.cluster.store.changed:
             self._streams.append(stream)
+            self.cluster.store.changed.notify_all()
 
     def remove_stream(self, stream: Stream) -> None:
-        stream.close()
-        with self._lock:
+        with self.cluster.store.changed:
             self._streams.remove(stream)
+            self.cluster.store.changed.notify_all()
 
     def streams(self) -> list[Stream]:
-        with self._lock:
+        with self.cluster.store.lock:
             return list(self._streams)
 
     def close(self) -> None:

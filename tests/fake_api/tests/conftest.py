@@ -39,10 +39,10 @@ class Reply:
 class Client:
     """Requests as dicts in and out, in one namespace."""
 
-    def __init__(self, url: str, namespace: str = "default", **tls: Any) -> None:
+    def __init__(self, url: str, namespace: str = "default", read_timeout: float = 10, **tls: Any) -> None:
         self.url = url
         self.namespace = namespace
-        self.pool = urllib3.PoolManager(retries=False, timeout=urllib3.Timeout(connect=5, read=10), **tls)
+        self.pool = urllib3.PoolManager(retries=False, timeout=urllib3.Timeout(connect=5, read=read_timeout), **tls)
 
     def call(self, method: str, path: str, body: Any = None, content_type: str = "application/json",
              headers: dict[str, str] | None = None, **query: Any) -> Reply:

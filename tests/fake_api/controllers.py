@@ -1,0 +1,108 @@
+"""Ready-made reactions that play the workload controllers and a kubelet whose pods are ready at once."""
+
+from tests.fake_api.api import FakeApi
+from tests.fake_api.objects import Object, copy, dig, now
+
+
+def run_workloads(api: FakeApi) -> None:
+    """Deployments get a ReplicaSet, ReplicaSets and StatefulSets pods, Jobs complete, pods run, claims are bound."""
+    api.react("Deployment", lambda obj: _deployment(api, obj), "apps")
+    api.react("ReplicaSet", lambda obj: _replicas(api, obj), "apps")
+    api.react("StatefulSet", lambda obj: _replicas(api, obj), "apps")
+    api.react("DaemonSet", lambda obj: _daemon_set(api, obj), "apps")
+    api.react("Job", lambda obj: _job(api, obj), "batch")
+    api.react("Pod", lambda obj: _pod(api, obj), "")
+    api.react("PersistentVolumeClaim", lambda obj: _set(api, obj, {"phase": "Bound"}), "")
+
+
+def condition(type_: str, status: str = "True", reason: str = "Test", message: str = "") -> Object:
+    return {"type": type_, "status": status, "reason": reason, "message": message, "lastTransitionTime": now()}
+
+
+def owned(owner: Object, api_version: str, kind: str, name: str, **parts: object) -> Object:
+    """A new object that `owner` controls, in its namespace."""
+    reference = {"apiVersion": owner["apiVersion"], "kind": owner["kind"], "name": owner["metadata"]["name"],
+                 "uid": owner["metadata"]["uid"], "controller": True, "blockOwnerDeletion": True}
+    return {"apiVersion": api_version, "kind": kind, **copy(parts), "metadata": {
+        "name": name, "namespace": owner["metadata"]["namespace"], "ownerReferences": [reference],
+        "labels": dig(parts, "spec", "template", "metadata", "labels") or parts.get("labels") or {}}}
+
+
+def children(api: FakeApi, owner: Object, kind: str) -> list[Object]:
+    uid = owner["metadata"]["uid"]
+    return [obj for obj in api.objects(kind, owner["metadata"]["namespace"])
+            if any(ref["uid"] == uid for ref in obj["metadata"].get("ownerReferences") or [])]
+
+
+def _set(api: FakeApi, obj: Object, status: Object) -> None:
+    metadata = obj["metadata"]
+    current = api.find(obj["kind"], metadata.get("namespace"), metadata["name"])
+    if current is not None and "deletionTimestamp" not in current["metadata"] and current.get("status") != status:
+        api.set_status(obj["kind"], metadata.get("namespace"), metadata["name"], status)
+
+
+def _deployment(api: FakeApi, obj: Object) -> None:
+    if "deletionTimestamp" in obj["metadata"]:
+        return
+    revision = f"{obj['metadata']['name']}-{abs(hash(str(obj['spec']['template']))) % 10**8:08d}"
+    for old in children(api, obj, "ReplicaSet"):
+        if old["metadata"]["name"] != revision:
+            api.delete("ReplicaSet", old["metadata"]["namespace"], old["metadata"]["name"])
+    count = obj["spec"]["replicas"]
+    current = api.find("ReplicaSet", obj["metadata"]["namespace"], revision)
+    if current is None or current["spec"]["replicas"] != count:
+        spec = {name: obj["spec"][name] for name in ("selector", "template")}
+        api.put(owned(obj, "apps/v1", "ReplicaSet", revision, spec={**spec, "replicas": count}))
+    _set(api, obj, {
+        "observedGeneration": obj["metadata"]["generation"], "replicas": count, "updatedReplicas": count,
+        "readyReplicas": count, "availableReplicas": count,
+        "conditions": _kept(obj, condition("Available"), condition("Progressing", reason="NewReplicaSetAvailable"))})
+
+
+def _replicas(api: FakeApi, obj: Object) -> None:
+    if "deletionTimestamp" in obj["metadata"]:
+        return
+    count, name = obj["spec"]["replicas"], obj["metadata"]["name"]
+    wanted = [f"{name}-{number}" for number in range(count)]
+    present = {pod["metadata"]["name"] for pod in children(api, obj, "Pod")}
+    template = obj["spec"]["template"]
+    for pod in wanted:
+        if pod not in present:
+            labels = dig(template, "metadata", "labels", default={})
+            made = owned(obj, "v1", "Pod", pod, spec=template["spec"])
+            made["metadata"]["labels"] = labels
+            api.put(made)
+    for pod in sorted(present - set(wanted)):
+        api.delete("Pod", obj["metadata"]["namespace"], pod)
+    status = {"observedGeneration": obj["metadata"]["generation"], "replicas": count, "readyReplicas": count,
+              "availableReplicas": count}
+    if obj["kind"] == "StatefulSet":
+        status.update(currentReplicas=count, updatedReplicas=count, currentRevision="1", updateRevision="1")
+    _set(api, obj, status)
+
+
+def _daemon_set(api: FakeApi, obj: Object) -> None:
+    _set(api, obj, {"observedGeneration": obj["metadata"]["generation"], "desiredNumberScheduled": 1,
+                    "currentNumberScheduled": 1, "updatedNumberScheduled": 1, "numberReady": 1, "numberAvailable": 1,
+                    "numberMisscheduled": 0})
+
+
+def _job(api: FakeApi, obj: Object) -> None:
+    if not dig(obj, "status", "succeeded"):
+        _set(api, obj, {"succeeded": 1, "startTime": now(), "completionTime": now(),
+                        "conditions": [condition("SuccessCriteriaMet"), condition("Complete")]})
+
+
+def _pod(api: FakeApi, obj: Object) -> None:
+    if dig(obj, "status", "phase") == "Pending":
+        names = ("PodScheduled", "Initialized", "ContainersReady", "Ready")
+        states = [{"name": container["name"], "image": container.get("image", ""), "ready": True, "restartCount": 0,
+                   "state": {"running": {"startedAt": now()}}} for container in dig(obj, "spec", "containers") or []]
+        _set(api, obj, {"phase": "Running", "podIP": "10.244.0.10", "startTime": now(),
+                        "conditions": [condition(name) for name in names], "containerStatuses": states})
+
+
+def _kept(obj: Object, *conditions: Object) -> list[Object]:
+    """The conditions as they are already, so that a write that changes nothing else changes nothing."""
+    known = {one["type"]: one for one in dig(obj, "status", "conditions", default=[])}
+    return [known.get(one["type"], one) for one in conditions]
