@@ -144,6 +144,11 @@ class Client:
         found: Body = self._call("GET", f"{_OPERATIONS}/{operation_id}").json()
         return found
 
+    def operations(self, instance_id: str) -> list[Body]:
+        """Every operation of the instance, also of one that is deleted."""
+        found: list[Body] = self._call("GET", f"{_OPERATIONS}?filter=(eq,vnfInstanceId,{instance_id})").json()
+        return found
+
     def wait(self, operation_id: str, state: str = "COMPLETED", timeout: float = 300) -> Body:
         """The VnfLcmOpOcc once it is in `state`. OperationError when it comes to rest in another one."""
         operation = self._poll(

@@ -1,7 +1,8 @@
 """A real Tacker: API server and two conductors, with the services that they need, set up as operators do.
 
-The conductors run as on two hosts: under names and with locks of their own. Each is started, killed and started again
-by itself, also by a program that has not started the bed: everything that this takes lies in the state folder.
+The conductors run as on two hosts: with names, locks and copies of the VNF packages of their own. Each is started,
+killed and started again by itself, also by a program that has not started the bed: everything that this takes lies in
+the state folder.
 """
 
 import os
@@ -12,6 +13,7 @@ from configparser import ConfigParser
 from pathlib import Path
 
 import requests
+from fasteners import InterProcessLock
 
 from . import config, keystone, mariadb, processes, rabbitmq
 from .commands import run
@@ -63,16 +65,16 @@ class Conductor:
 
     def launch(self, driver: str | None = None) -> None:
         """As `start`, without waiting."""
-        settings = _config_file(self._ledger)
         environment = {
             "OS_DEFAULT__HOST": self.name,
-            "OS_COORDINATION__BACKEND_URL": f"file://{settings.parent}/locks-of-{self.name}",
+            "OS_COORDINATION__BACKEND_URL": f"file://{self._home}/locks",
+            "OS_VNF_PACKAGE__VNF_PACKAGE_CSAR_PATH": f"{self._home}/vnf-packages",
             # Its process title would overwrite the environment, by which its worker is found.
             "SPT_NOENV": "1",
         }
         if driver:
             environment |= {"OS_TACKER__INFRA_DRIVER": driver, "OS_TACKER__VNFLCM_INFRA_DRIVER": driver}
-        argv: list[str | Path] = [_SCRIPTS / "tacker-conductor", "--config-file", settings]
+        argv: list[str | Path] = [_SCRIPTS / "tacker-conductor", "--config-file", _config_file(self._ledger)]
         self._ledger.spawn(self.name, argv, env=os.environ | environment)
 
     def wait(self) -> None:
@@ -86,6 +88,14 @@ class Conductor:
         if not processes.until(lambda: not self._listens(), 10):
             raise TimeoutError(f"RabbitMQ still takes {self.name} for alive 10 s after its end")
 
+    def works_on(self, instance_id: str) -> bool:
+        """Does it hold the lock of the VNF instance, as it does during every operation?"""
+        lock = InterProcessLock(self._home / "locks" / f"tacker-{instance_id}")
+        free = lock.acquire(blocking=False)
+        if free:
+            lock.release()
+        return not free
+
     @property
     def log(self) -> Path:
         """Its log since the bed is up, over all its starts."""
@@ -94,6 +104,10 @@ class Conductor:
     @property
     def _process(self) -> Process:
         return self._ledger.process(self.name)
+
+    @property
+    def _home(self) -> Path:
+        return _config_file(self._ledger).parent / self.name
 
     def _listens(self) -> bool:
         settings = ConfigParser(interpolation=None)
@@ -122,14 +136,14 @@ def _make_schema(database: mariadb.Server) -> str:
 def _configure(ledger: Ledger, driver: str, broker: rabbitmq.Broker, database: str, identity: keystone.Identity) -> str:
     """Write tacker.conf, and enter Tacker into the catalog; the URL of Tacker's API."""
     folder = ledger.folder(ledger.home / "tacker", 0o700)
-    for name in ("csar-files", "vnf-packages", "vim-keys"):
-        ledger.folder(folder / name, 0o700)
+    for name in CONDUCTORS:
+        (folder / name / "vnf-packages").mkdir(parents=True)
     [port] = config.free_ports(1)
     endpoint = f"http://127.0.0.1:{port}"
     service = identity.add_service("tacker", "nfv-orchestration", endpoint)
     text = config.render(
         "tacker.conf", folder=folder, port=port, endpoint=endpoint, paste=_PASTE, driver=driver,
-        broker=broker.url, database=database, keystone=identity.url,
+        conductor=CONDUCTORS[0], broker=broker.url, database=database, keystone=identity.url,
         username=service.username, password=service.password, project=service.project,
     )  # fmt: skip
     ledger.file(_config_file(ledger), text)
