@@ -19,10 +19,10 @@ import yaml
 DEPTH_LIMIT = 200
 """Levels of nesting. The deepest CustomResourceDefinitions in use have about 60."""
 
-ALIAS_LIMIT = 16 * 1024 * 1024
+ALIAS_LIMIT = 8 * 1024 * 1024
 """Bytes, about, that aliases may copy within one file."""
 
-_NODE_COST = 32
+_NODE_COST = 64
 _PLAIN, _STR, _MAP, _SEQ, _MERGE = (f"tag:yaml.org,2002:{name}" for name in ("plain", "str", "map", "seq", "merge"))
 _TYPED = {f"tag:yaml.org,2002:{name}" for name in ("int", "float", "bool", "null")}
 _WORDS: dict[str, bool | None] = {

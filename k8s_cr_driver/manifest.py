@@ -170,14 +170,16 @@ def _read(root: Path, name: str) -> bytes:
 def _fetched(url: str) -> bytes:
     """The body of `url`; TLS is verified with the system's CAs."""
     timeout = urllib3.Timeout(connect=10, read=30)
-    retries = urllib3.Retry(total=3, redirect=3, backoff_factor=0.5)
+    retries = urllib3.Retry(total=3, redirect=3, backoff_factor=0.1)
     try:
         with urllib3.PoolManager(timeout=timeout, retries=retries) as http:
             response = http.request("GET", url, preload_content=False)
             content = response.read(SIZE_LIMIT + 1)
             response.close()
     except (urllib3.exceptions.HTTPError, ValueError) as error:
-        raise InvalidPackage(f"{_shown(url)}: cannot be read: {type(error).__name__}") from None
+        # Only these texts are sure not to hold the credentials of a URL.
+        reason = error.reason if isinstance(error, urllib3.exceptions.MaxRetryError) else type(error).__name__
+        raise InvalidPackage(f"{_shown(url)}: cannot be read: {reason}") from None
     if response.status != 200:
         raise InvalidPackage(f"{_shown(url)}: the server answered {response.status}; expected 200")
     return content
