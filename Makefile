@@ -1,0 +1,38 @@
+# Each target does its own set-up, on a fresh Debian or Ubuntu machine with Python 3.10 or newer; see README.md.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: demo test unit functional lint bench clean
+.DELETE_ON_ERROR:
+
+demo: bed-ready ## Three sample packages through a real Tacker on a real Kubernetes
+	@$(BIN)/python -m functional_tests.demo
+
+test: bed-ready unit functional ## All tests
+
+unit: $(VENV)/complete ## Unit tests, seconds
+	@$(BIN)/python -m pytest tests
+
+functional: bed-ready ## Tests on the test bed, through Tacker's REST API
+	@$(BIN)/python -m pytest functional_tests
+
+lint: $(VENV)/complete ## Style, types and layers
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+
+bench: bed-ready ## Speed, beside the project's peers
+	@$(BIN)/python -m benchmarks
+
+.PHONY: bed-ready
+bed-ready:
+	@$(PYTHON) -m functional_tests.bootstrap --bed
+
+$(VENV)/complete: requirements/dev.lock setup.cfg functional_tests/bootstrap.py
+	@$(PYTHON) -m functional_tests.bootstrap
+
+clean: ## Ends a test bed that is still up, and removes what was built in this folder
+	@if [ -x $(BIN)/python ]; then $(BIN)/python -m functional_tests.testbed down; fi
+	@rm -rf $(VENV) build dist *.egg-info

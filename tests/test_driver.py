@@ -1,0 +1,176 @@
+"""The verbs as Tacker's conductor calls them, with Tacker's own objects, on the fake API server."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from oslo_config import cfg
+from tacker.sol_refactored import objects
+from tacker.sol_refactored.common import exceptions as sol_ex
+from tacker.sol_refactored.common.vnfd_utils import Vnfd
+
+from k8s_cr_driver import conf
+from k8s_cr_driver.driver import Driver
+from tests.engine.instance import BLUE, config_map, crontab, crontab_crd, obj
+from tests.fake_api import FakeApi
+
+objects.register_all()
+conf.register(cfg.CONF)
+
+
+class Instance:
+    """A VNF instance of a package whose only flavour has one VDU, the Deployment `web`, with a scaling aspect."""
+
+    def __init__(self, api: FakeApi, folder: Path, manifests: list[dict[str, Any]]) -> None:
+        self.inst = objects.VnfInstanceV2(
+            id=BLUE,
+            vimConnectionInfo={
+                "vim1": objects.VimConnectionInfo.from_dict(
+                    {
+                        "vimType": "ETSINFV.KUBERNETES.V_1",
+                        "vimId": BLUE,
+                        "interfaceInfo": {"endpoint": api.url},
+                        "accessInfo": {"bearer_token": "token"},
+                    }
+                )
+            },
+        )
+        self.vnfd = _vnfd(folder, manifests)
+        self.grant_req = objects.GrantRequestV1(vnfLcmOpOccId="operation", vnfInstanceId=BLUE)
+
+    def instantiate(self, **params: Any) -> None:
+        params = {"lcm-kubernetes-def-files": ["Files/kubernetes/all.yaml"], "wait-timeout": 5, **params}
+        req = objects.InstantiateVnfRequest.from_dict({"flavourId": "simple", "additionalParams": params})
+        Driver().instantiate(req, self.inst, self.grant_req, None, self.vnfd)
+
+    def roll_back_instantiate(self) -> None:
+        req = objects.InstantiateVnfRequest.from_dict({"flavourId": "simple", "additionalParams": {}})
+        Driver().instantiate_rollback(req, self.inst, self.grant_req, None, self.vnfd)
+
+    def scale(self, type_: str, steps: int = 1) -> None:
+        req = objects.ScaleVnfRequest.from_dict({"type": type_, "aspectId": "web", "numberOfSteps": steps})
+        Driver().scale(req, self.inst, self.grant_req, None, self.vnfd)
+
+    def terminate(self, type_: str = "FORCEFUL") -> None:
+        req = objects.TerminateVnfRequest.from_dict({"terminationType": type_})
+        Driver().terminate(req, self.inst, self.grant_req, None, self.vnfd)
+
+
+def _vnfd(folder: Path, manifests: list[dict[str, Any]]) -> Vnfd:
+    for name in ("TOSCA-Metadata", "Definitions", "Files/kubernetes"):
+        (folder / name).mkdir(parents=True)
+    (folder / "TOSCA-Metadata/TOSCA.meta").write_text("TOSCA-Meta-File-Version: 1.0\n")
+    (folder / "Files/kubernetes/all.yaml").write_text(yaml.safe_dump_all(manifests))
+    policies = [
+        {"aspects": _policy("ScalingAspects", aspects={"web": {"max_scale_level": 5, "step_deltas": ["one"]}})},
+        {
+            "deltas": {
+                **_policy("VduScalingAspectDeltas", aspect="web", deltas={"one": {"number_of_instances": 2}}),
+                "targets": ["Web"],
+            }
+        },
+    ]
+    vdu = {"type": "tosca.nodes.nfv.Vdu.Compute", "properties": {"name": "web"}}
+    template = {
+        "substitution_mappings": {"properties": {"flavour_id": "simple"}},
+        "node_templates": {"Web": vdu},
+        "policies": policies,
+    }
+    (folder / "Definitions/vnfd.yaml").write_text(yaml.safe_dump({"topology_template": template}))
+    vnfd = Vnfd("vnfd")
+    vnfd.init_from_csar_dir(str(folder))
+    return vnfd
+
+
+def _policy(name: str, **properties: Any) -> dict[str, Any]:
+    return {"type": f"tosca.policies.nfv.{name}", "properties": properties}
+
+
+def deployment(replicas: int = 1) -> dict[str, Any]:
+    labels = {"app": "web"}
+    template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "web", "image": "web:1"}]}}
+    spec = {"replicas": replicas, "selector": {"matchLabels": labels}, "template": template}
+    return obj("apps/v1", "Deployment", "web", spec=spec)
+
+
+@pytest.fixture
+def cluster(api: FakeApi) -> FakeApi:
+    """Its Deployments get their Pods at once."""
+
+    def roll_out(live: dict[str, Any]) -> None:
+        wanted = 0 if live["metadata"].get("deletionTimestamp") else live["spec"]["replicas"]
+        for index in range(wanted):
+            pod = obj("v1", "Pod", f"web-{index}", "default", spec=live["spec"]["template"]["spec"])
+            pod["metadata"]["labels"] = {"app": "web"}
+            api.put({**pod, "status": {"phase": "Running"}})
+        for name in api.names("Pod", "default"):
+            if int(name.partition("-")[2]) >= wanted:
+                api.delete("Pod", "default", name)
+        if api.find("Deployment", "default", "web") is None:
+            return
+        counts = dict.fromkeys(("replicas", "updatedReplicas", "readyReplicas", "availableReplicas"), wanted)
+        status = {"observedGeneration": live["metadata"]["generation"], **counts}
+        status["conditions"] = [{"type": "Available", "status": "True"}]
+        if (live.get("status") or {}).get("observedGeneration") != status["observedGeneration"]:
+            api.set_status("Deployment", "default", "web", status)
+
+    api.react("Deployment", roll_out)
+    return api
+
+
+def test_instantiate_tells_its_vnfcs_and_keeps_its_options(cluster: FakeApi, tmp_path: Path) -> None:
+    blue = Instance(cluster, tmp_path, [deployment(2), crontab_crd(), crontab("tab", "")])
+    blue.instantiate()
+    info = blue.inst.instantiatedVnfInfo
+    assert sorted(vnfc.id for vnfc in info.vnfcResourceInfo) == ["web-0", "web-1"]
+    assert {vnfc.vduId for vnfc in info.vnfcResourceInfo} == {"Web"}
+    assert [vnfc.vnfcResourceInfoId for vnfc in info.vnfcInfo] == [vnfc.id for vnfc in info.vnfcResourceInfo]
+    assert info.metadata["k8s_cr"]["wait-timeout"] == 5
+    assert cluster.names("CronTab", "default") == ["tab"]
+
+
+def test_scale_counts_from_what_is_stored(cluster: FakeApi, tmp_path: Path) -> None:
+    blue = Instance(cluster, tmp_path, [deployment(1)])
+    blue.instantiate()
+    blue.scale("SCALE_OUT", 2)
+    assert cluster.get("Deployment", "default", "web")["spec"]["replicas"] == 5
+    assert len(blue.inst.instantiatedVnfInfo.vnfcResourceInfo) == 5
+    blue.scale("SCALE_IN")
+    assert cluster.get("Deployment", "default", "web")["spec"]["replicas"] == 3
+    assert blue.inst.instantiatedVnfInfo.metadata["vdu_reses"]["Web"]["spec"]["replicas"] == 3
+
+
+@pytest.mark.parametrize("end", ["terminate", "roll_back_instantiate"])
+def test_nothing_is_left_at_the_end(cluster: FakeApi, tmp_path: Path, end: str) -> None:
+    blue = Instance(cluster, tmp_path, [deployment(1), config_map("a"), obj("v1", "Namespace", "blue")])
+    blue.instantiate()
+    getattr(blue, end)()
+    assert cluster.names("Deployment") == []
+    assert cluster.names("ConfigMap") == []
+    assert "blue" not in cluster.names("Namespace")
+
+
+def test_a_refused_package_leaves_nothing(cluster: FakeApi, tmp_path: Path) -> None:
+    cluster.put(config_map("theirs"))
+    blue = Instance(cluster, tmp_path, [deployment(1), config_map("theirs"), config_map("ours")])
+    with pytest.raises(sol_ex.SolException, match="ConfigMap default/theirs exists already") as refused:
+        blue.instantiate()
+    assert refused.value.status == 409
+    assert cluster.names("Deployment") == []
+    assert cluster.names("ConfigMap") == ["theirs"]
+
+
+def test_a_vdu_that_names_nothing_is_told_before_anything_is_written(cluster: FakeApi, tmp_path: Path) -> None:
+    blue = Instance(cluster, tmp_path, [config_map("a")])
+    with pytest.raises(sol_ex.SolException, match="VDU Web is no object of the manifests"):
+        blue.instantiate()
+    assert cluster.names("ConfigMap") == []
+
+
+def test_what_is_not_ready_in_time_is_told_with_its_reason(api: FakeApi, tmp_path: Path) -> None:
+    blue = Instance(api, tmp_path, [deployment(1)])
+    with pytest.raises(sol_ex.SolException, match=r"1 of 1 objects not ready after 1 s:\nDeployment.apps default/web: Waiting"):
+        blue.instantiate(**{"wait-timeout": 1})
