@@ -21,6 +21,9 @@ from . import commands, processes
 T = TypeVar("T")
 Entry = dict[str, Any]
 
+# Kept, because Python warns of a child that runs while its object goes; these are to outlive the program.
+_children: list[subprocess.Popen[bytes]] = []
+
 
 class Process:
     """A process of the bed; it outlives the program that started it."""
@@ -54,9 +57,9 @@ class Process:
         if not processes.until(lambda: not self.is_running(), timeout):
             raise TimeoutError(f"{self.name} has not ended after {timeout:g} s\n{self._tail()}")
 
-    def stop(self, stop_signal: int = signal.SIGTERM) -> None:
-        """Stop this process alone, with SIGKILL after 20 s."""
-        processes.stop(lambda: [self.identity], stop_signal)
+    def stop(self) -> None:
+        """Stop this process alone, with SIGKILL if it has not ended after 20 s."""
+        processes.stop(lambda: [self.identity])
 
     def _tail(self) -> str:
         lines = self.log.read_text(errors="replace").splitlines()[-20:]
@@ -85,7 +88,6 @@ class Ledger:
         env: Mapping[str, str] | None = None,
         cwd: str | Path | None = None,
         user: str | None = None,
-        stop_signal: int = signal.SIGTERM,
     ) -> Process:
         """Start a process in a session of its own, its output appended to `logs/<name>.log` in the state folder.
 
@@ -95,7 +97,7 @@ class Ledger:
         log = self.home / "logs" / f"{name}.log"
         log.parent.mkdir(mode=0o700, exist_ok=True)
         account = pwd.getpwnam(user) if user else None
-        self._record("process", name=name, token=token, stop_signal=int(stop_signal))
+        self._record("process", name=name)
         with log.open("ab") as output:
             child = subprocess.Popen(
                 argv,
@@ -109,11 +111,12 @@ class Ledger:
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
+        _children.append(child)
         identity = processes.identify(child.pid)
         if identity is None:
             tail = Process(name, processes.Identity(child.pid, 0, ""), log)._tail()
             raise RuntimeError(f"{name} ended at once with {child.wait()}\n{tail}")
-        self._record("started", name=name, identity=list(identity), stop_signal=int(stop_signal))
+        self._record("started", name=name, identity=list(identity))
         return Process(name, identity, log)
 
     def process(self, name: str) -> Process:
@@ -180,20 +183,26 @@ class Ledger:
     # --- how it is undone -------------------------------------------------------------------------------------------
 
     def undo(self) -> None:
-        """Take away everything that was recorded, the last first, then every process that still carries the token.
+        """End all processes, then take away everything else that was recorded, the last first.
 
         Goes on after a failure; raises RuntimeError that names what is left, and keeps the record then.
         """
+        # What they write is not kept, so that none is waited for much longer than it takes to remove temporary files.
+        processes.stop(self._processes, patience=3)
         failures = []
         for entry in reversed(self._entries()):
             try:
                 _UNDO.get(entry["kind"], _nothing)(entry)
             except (OSError, RuntimeError) as error:
                 failures.append(f"{entry['kind']} {entry.get('name') or entry.get('path') or ''}: {error}")
-        processes.stop(lambda: processes.with_token(self.token), signal.SIGTERM, 5)
         if failures:
             raise RuntimeError("this could not be undone:\n" + "\n".join(failures))
         _remove_tree(self.home)
+
+    def _processes(self) -> set[processes.Identity]:
+        """By the token; and by identity, for one that has overwritten its environment."""
+        started = {processes.Identity(*entry["identity"]) for entry in self._entries() if entry["kind"] == "started"}
+        return started | processes.with_token(self.token)
 
     def _entries(self) -> list[Entry]:
         """Whole lines only: a crash can have cut the last one short, whose thing was not made then."""
@@ -210,15 +219,6 @@ class Ledger:
             file.write(json.dumps({"kind": kind, **data}).encode() + b"\n")
             file.flush()
             os.fsync(file.fileno())
-
-
-def _undo_process(entry: Entry) -> None:
-    processes.stop(lambda: processes.with_token(entry["token"]), entry["stop_signal"])
-
-
-def _undo_started(entry: Entry) -> None:
-    """By its identity, for a process that has overwritten its environment."""
-    processes.stop(lambda: [processes.Identity(*entry["identity"])], entry["stop_signal"])
 
 
 def _undo_folder(entry: Entry) -> None:
@@ -262,8 +262,6 @@ def _nothing(entry: Entry) -> None:
 
 
 _UNDO: dict[str, Callable[[Entry], None]] = {
-    "process": _undo_process,
-    "started": _undo_started,
     "folder": _undo_folder,
     "file": _undo_file,
     "mount": _undo_mount,

@@ -116,12 +116,8 @@ class Machine:
         joining = "".join(f"echo $$ > {group}; " for group in groups)
         # /proc/sys and /sys writable as on a machine; no system call is refused.
         variables = "SYSTEMD_NSPAWN_API_VFS_WRITABLE=yes SYSTEMD_SECCOMP=0"
-        # Killed rather than shut down when the bed goes: nothing of it is to be kept.
-        process = self._ledger.spawn(
-            f"machine-{self.name}",
-            ["sh", "-c", f'{joining}{variables} exec "$@"', "sh", *argv],
-            stop_signal=signal.SIGKILL,
-        )
+        program = ["sh", "-c", f'{joining}{variables} exec "$@"', "sh", *argv]
+        process = self._ledger.spawn(f"machine-{self.name}", program)
         process.wait_until(self._is_up, 60, "systemd is up")
 
     def run(self, *argv: str | Path) -> str:

@@ -71,8 +71,8 @@ def in_cgroup(group: Path) -> set[Identity]:
     return found
 
 
-def stop(find: Callable[[], Iterable[Identity]], first: int, patience: float = 20) -> None:
-    """Send `first` to what `find` finds, wait, then send SIGKILL until it finds nothing more.
+def stop(find: Callable[[], Iterable[Identity]], first: int = signal.SIGTERM, patience: float = 20) -> None:
+    """Send `first` to what `find` finds, after `patience` seconds SIGKILL, until none is left that runs.
 
     Raises TimeoutError for processes that outlive even SIGKILL.
     """

@@ -60,42 +60,52 @@ def test_undo_of_another_ledger_object_reads_the_record_alone(ledger: Ledger):
 
 
 def test_undo_finds_a_process_whose_pid_was_never_written(ledger: Ledger):
-    child = subprocess.Popen(SLEEP, env={**os.environ, processes.TOKEN: f"{ledger.token}/lost"}, stdout=subprocess.PIPE)
-    assert child.stdout is not None and child.stdout.readline() == b"up\n"
-    ledger.undo()
-    assert child.wait(10) == -signal.SIGTERM
+    environment = {**os.environ, processes.TOKEN: f"{ledger.token}/lost"}
+    with subprocess.Popen(SLEEP, env=environment, stdout=subprocess.PIPE) as child:
+        assert child.stdout is not None
+        assert child.stdout.readline() == b"up\n"
+        ledger.undo()
+        assert child.wait(10) == -signal.SIGTERM
 
 
 def test_undo_leaves_a_process_that_has_got_the_pid_of_a_recorded_one(ledger: Ledger):
-    bystander = subprocess.Popen(SLEEP, stdout=subprocess.PIPE)
-    try:
+    with subprocess.Popen(SLEEP, stdout=subprocess.PIPE) as bystander:
         identity = processes.identify(bystander.pid)
         assert identity is not None
-        ledger._record("started", name="old", identity=[*identity._replace(start=identity.start - 1)], stop_signal=15)
+        ledger._record("started", name="old", identity=[*identity._replace(start=identity.start - 1)])
         ledger.undo()
         assert bystander.poll() is None
-    finally:
         bystander.kill()
-        bystander.wait()
+
+
+def test_what_has_ended_is_named_unless_it_was_to_end(ledger: Ledger):
+    process = started(ledger, SLEEP)
+    assert ledger.ended() == []
+    process.stop()
+    assert ledger.ended() == ["server"]
+    ledger.stopped("server")
+    assert ledger.ended() == []
 
 
 def test_a_process_that_ignores_its_stop_signal_is_killed(ledger: Ledger):
     process = started(ledger, STUBBORN)
-    processes.stop(lambda: [process.identity], signal.SIGTERM, patience=0.2)
+    processes.stop(lambda: [process.identity], patience=0.2)
     assert not process.is_running()
 
 
-def test_the_stop_signal_is_the_one_that_was_given(ledger: Ledger):
-    script = "import signal, time; signal.signal(signal.SIGUSR1, lambda *_: (print('bye', flush=True), exit()));" \
-             "print('up', flush=True); time.sleep(600)"  # fmt: skip
-    log = started(ledger, [sys.executable, "-c", script], stop_signal=signal.SIGUSR1).log.open()
-    ledger.undo()
-    assert log.read() == "up\nbye\n"
+def test_a_process_is_asked_to_end_before_it_is_killed(ledger: Ledger):
+    script = (
+        "import signal, time; signal.signal(signal.SIGTERM, lambda *_: (print('bye', flush=True), exit()));"
+        "print('up', flush=True); time.sleep(600)"
+    )
+    with started(ledger, [sys.executable, "-c", script]).log.open() as log:
+        ledger.undo()
+        assert log.read() == "up\nbye\n"
 
 
 def test_waiting_ends_at_once_with_the_log_when_the_process_dies(ledger: Ledger):
     process = ledger.spawn("server", [sys.executable, "-c", "print('no such database'); exit(1)"])
-    with pytest.raises(RuntimeError, match="(?s)it answers.*no such database"):
+    with pytest.raises(RuntimeError, match=r"(?s)it answers.*no such database"):
         process.wait_until(lambda: False, 600, "it answers")
 
 
@@ -136,7 +146,7 @@ def test_undo_passes_over_what_was_recorded_and_never_made(ledger: Ledger, tmp_p
     ledger._record("netns", name="k8s-cr-never")
     ledger._record("link", name="k8s-cr-never")
     ledger._record("mount", path=str(tmp_path / "never"))
-    ledger._record("process", name="never", token=f"{ledger.token}/never", stop_signal=15)
+    ledger._record("process", name="never", token=f"{ledger.token}/never")
     ledger.undo()
     assert not ledger.home.exists()
 
