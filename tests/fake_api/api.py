@@ -24,12 +24,15 @@ class FakeApi:
 
     def __init__(self, tls: bool = False) -> None:
         self.cluster = Cluster()
-        context, self.ca_cert = certificates.server_context() if tls else (None, None)
+        self.ca_cert: str | None = None
+        context = None
+        if tls:
+            context, self.ca_cert = certificates.server_context()
         self._server = Server(self.cluster, context)
         self.url = f"{'https' if tls else 'http'}://127.0.0.1:{self._server.server_address[1]}"
         for name in DEFAULT_NAMESPACES:
             self.put({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
-        threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
+        threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.005}, daemon=True).start()
 
     def __enter__(self) -> "FakeApi":
         return self

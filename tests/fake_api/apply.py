@@ -4,11 +4,12 @@ Follows the documented semantics: a field that its only owner no longer applies 
 manager owns and that would change is a conflict unless forced; equal values are shared.
 """
 
+from collections import deque
 from dataclasses import dataclass
 from typing import Any
 
 from tests.fake_api import errors
-from tests.fake_api.fields import Flat, Path, TypedError, decode, display, encode, flatten, item_step
+from tests.fake_api.fields import ITEM, Flat, Path, TypedError, decode, display, encode, flatten, item_step
 from tests.fake_api.objects import Object, copy, now, without
 from tests.fake_api.shapes import Shape
 
@@ -103,6 +104,9 @@ def apply(live: Object, config: Object, shape: Shape, manager: Manager, force: b
     live_flat = flatten(without(live, "managedFields"), shape)
     config_paths = owned(flatten(config, shape, strict=True), manager, has_status)
     ownership = Ownership((live.get("metadata") or {}).get("managedFields") or [])
+    if not ownership.sets and "uid" in live["metadata"]:
+        unknown = Manager("before-first-apply", "Update", manager.api_version)
+        ownership.assign(unknown, owned(live_flat, unknown, has_status))
     before = set(ownership.of(manager))
     merged = merge(live, config, shape)
     ownership.assign(manager, config_paths)
@@ -120,6 +124,8 @@ def apply(live: Object, config: Object, shape: Shape, manager: Manager, force: b
 def update(old: Object, new: Object, shape: Shape, manager: Manager, has_status: bool) -> Object:
     """`new` with the managedFields that a plain write gives: who changes a field owns it."""
     ownership = Ownership((old.get("metadata") or {}).get("managedFields") or [])
+    if not ownership.sets and "uid" in old["metadata"]:
+        return new  # nobody is tracked before the first apply, except who creates
     changed = _changed(flatten(old, shape), flatten(new, shape))
     gained = {path for path in changed.added | changed.modified if _may_own(path, manager, has_status)}
     for identity, paths in ownership.others(manager).items():
@@ -143,9 +149,10 @@ class _Changes:
 
 def _changed(old: Flat, new: Flat) -> _Changes:
     return _Changes(
-        added={path for path in new.leaves if not old.has(path)},
-        modified={path for path, value in new.leaves.items() if path in old.leaves and old.leaves[path] != value},
-        removed={path for path in old.leaves if not new.has(path)})
+        added={path for path in (*new.leaves, *new.maps) if not old.has(path)},
+        modified={path for path, value in new.leaves.items()
+                  if path in old.leaves and ITEM not in (value, old.leaves[path]) and old.leaves[path] != value},
+        removed={path for path in (*old.leaves, *old.maps) if not new.has(path)})
 
 
 def _conflict(ownership: Ownership, conflicts: dict[tuple[str, str, str, str], set[Path]]) -> errors.ApiError:
@@ -153,7 +160,7 @@ def _conflict(ownership: Ownership, conflicts: dict[tuple[str, str, str, str], s
     for identity in sorted(conflicts):
         if conflicts[identity]:
             who = ownership.describe(identity)
-            shown = [display(path) for path in sorted(conflicts[identity])]
+            shown = [display(path) for path in sorted(conflicts[identity], key=_as_iterated)]
             causes += [errors.cause("FieldManagerConflict", f"conflict with {who}", path) for path in shown]
             lines += [f"conflicts with {who}:", *(f"- {path}" for path in shown)]
     if len(causes) == 1:
@@ -161,6 +168,11 @@ def _conflict(ownership: Ownership, conflicts: dict[tuple[str, str, str, str], s
     else:
         message = f"Apply failed with {len(causes)} conflicts: " + "\n".join(lines)
     return errors.apply_conflict(causes, message)
+
+
+def _as_iterated(path: Path) -> list[tuple[bool, str]]:
+    """At each level a set lists its members before their children."""
+    return [(depth + 1 < len(path), step) for depth, step in enumerate(path)]
 
 
 def merge(old: Any, new: Any, shape: Shape) -> Any:
@@ -172,19 +184,34 @@ def merge(old: Any, new: Any, shape: Shape) -> Any:
         return merged
     if not (isinstance(old, list) and isinstance(new, list) and shape.granular_list):
         return copy(new)
+    present = {item_step(item, shape): item for item in old}
     wanted = {item_step(item, shape): item for item in new}
-    pending = list(wanted)
     result = []
-    for item in old:
-        step = item_step(item, shape)
-        if step not in wanted:
-            result.append(item)
-            continue
-        while step in pending:
-            following = pending.pop(0)
-            mine = next((other for other in old if item_step(other, shape) == following), None)
-            result.append(wanted[following] if mine is None else merge(mine, wanted[following], shape.item()))
-    return result + [copy(wanted[step]) for step in pending]
+    for step in _merged_order(list(present), list(wanted)):
+        if step in present and step in wanted:
+            result.append(merge(present[step], wanted[step], shape.item()))
+        else:
+            result.append(present[step] if step in present else copy(wanted[step]))
+    return result
+
+
+def _merged_order(old: list[str], new: list[str]) -> list[str]:
+    """Items of `new` in their order; those of `old` alone stay before the shared item that they preceded."""
+    left, right, order = deque(old), deque(new), list[str]()
+    while left or right:
+        if left and left[0] not in new:
+            order.append(left.popleft())
+        elif left and right and left[0] == right[0]:
+            left.popleft()
+            order.append(right.popleft())
+        elif left and right and left[0] != next((step for step in new if step in old and step not in order), left[0]):
+            left.popleft()
+        else:
+            if left and left[0] in order:
+                left.popleft()
+            if right:
+                order.append(right.popleft())
+    return order
 
 
 def _prune(value: Any, shape: Shape, path: Path, before: set[Path], kept: set[Path]) -> Any:
@@ -198,7 +225,9 @@ def _prune(value: Any, shape: Shape, path: Path, before: set[Path], kept: set[Pa
             at = (*path, "f:" + name)
             pruned = _prune(child, shape.child(name), at, before, kept)
             emptied = pruned in ({}, []) and child not in ({}, []) and at not in kept
-            if not emptied and not (gone(at) and _is_leaf(pruned, shape.child(name))):
+            # An entry of a free map goes as a whole, a declared field only if nobody owns a part of it.
+            dropped = gone(at) and (shape.is_entry(name) or not any(path[:len(at)] == at for path in kept))
+            if not emptied and not dropped:
                 result[name] = pruned
         return result
     if isinstance(value, list) and shape.granular_list:
@@ -206,12 +235,6 @@ def _prune(value: Any, shape: Shape, path: Path, before: set[Path], kept: set[Pa
         return [_prune(item, shape.item(), (*path, step), before, kept)
                 for step, item in steps if not gone((*path, step))]
     return value
-
-
-def _is_leaf(value: Any, shape: Shape) -> bool:
-    if isinstance(value, dict):
-        return shape.atomic or not value
-    return not (isinstance(value, list) and shape.granular_list)
 
 
 __all__ = ["Manager", "Ownership", "TypedError", "apply", "merge", "update"]

@@ -44,13 +44,13 @@ def _flatten(value: Any, shape: Shape, path: Path, flat: Flat, faults: list[str]
         faults.append(f"{display(path)}: {fault}")
         return
     if isinstance(value, dict) and value and not shape.atomic:
-        if shape.untyped and path:
-            flat.leaves[path] = ITEM
         flat.maps.add(path)
         for name, child in value.items():
             if faults is not None and not shape.declares(name) and (path or name not in _TOP):
                 faults.append(f"{display((*path, 'f:' + name))}: field not declared in schema")
             _flatten(child, shape.child(name), (*path, "f:" + name), flat, faults)
+            if isinstance(child, dict) and shape.is_entry(name):
+                flat.leaves.setdefault((*path, "f:" + name), ITEM)
     elif isinstance(value, list) and shape.granular_list:
         flat.maps.add(path)
         for index, item in enumerate(value):

@@ -27,7 +27,7 @@ def applied(kind: Kind, obj: Object, scale: Object) -> Object:
     if not isinstance(replicas, int) or replicas < 0:
         raise errors.invalid("autoscaling", "Scale", obj["metadata"]["name"], [errors.cause(
             "FieldValueInvalid", f"Invalid value: {replicas}: must be greater than or equal to 0", "spec.replicas")])
-    new = copy(obj)
+    new: Object = copy(obj)
     put(new, _paths(kind).spec, replicas)
     new["metadata"]["resourceVersion"] = dig(scale, "metadata", "resourceVersion", default="")
     return new
@@ -39,7 +39,8 @@ def config(kind: Kind, obj: Object, scale: Object) -> Object:
     replicas = dig(scale, "spec", "replicas")
     if replicas is not None:
         put(wanted, _paths(kind).spec, replicas)
-    return {**wanted, "apiVersion": kind.api_version}
+    wanted["apiVersion"] = kind.api_version
+    return wanted
 
 
 def _paths(kind: Kind) -> Scale:

@@ -1,5 +1,6 @@
 """The HTTP side: sockets, keep-alive, TLS, recording, faults, and the hand-over to verbs and streams."""
 
+import contextlib
 import json
 import os
 import select
@@ -85,10 +86,8 @@ class Server(ThreadingHTTPServer):
         with self._lock:
             connections = list(self._connections)
         for connection in connections:
-            try:
+            with contextlib.suppress(OSError):
                 connection.shutdown(socket.SHUT_RDWR)
-            except OSError:
-                pass
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -101,6 +100,7 @@ class Handler(BaseHTTPRequestHandler):
         pass
 
     def _serve(self) -> None:
+        """Record, then fail as the test wants, or answer."""
         url = urlsplit(self.path)
         length = int(self.headers.get("Content-Length") or 0)
         raw = self.rfile.read(length) if length else b""
@@ -109,46 +109,50 @@ class Handler(BaseHTTPRequestHandler):
                                              dict(self.headers.items()), _parse(raw), content_type)
         fault = self.server.faults.take(request)
         try:
-            if isinstance(fault, Cut) and fault.when == "before":
-                return self._cut(reset=True)
-            if isinstance(fault, Hang):
-                return self._hang()
             if isinstance(fault, Answer):
                 raise fault.error
-            self._answer(request, fault)
+            if isinstance(fault, Hang):
+                self._hang()
+            elif isinstance(fault, Cut) and fault.when == "before":
+                self._cut(reset=True)
+            else:
+                self._answer(request, fault)
         except ApiError as error:
             self._send(request, error.code, error.status, error.headers)
         except PageNotFound:
             self._write(request, 404, b"404 page not found\n", {"Content-Type": "text/plain; charset=utf-8"})
         except OSError:
             self.close_connection = True  # the client went away, or close() took the connection
-        except Exception as error:  # noqa: BLE001 - any fault of the fake must fail the test, not one thread
+        except Exception as error:
             self.server.crashes.append(f"{request}\n{traceback.format_exc()}")
             self._send(request, 500, errors.internal(f"the fake API server failed: {error!r}").status, {})
 
-    do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = _serve
+    do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = _serve  # noqa: N815 - names of http.server
 
     def _answer(self, request: Request, fault: Action | None) -> None:
         cluster = self.server.cluster
         access.authenticate(cluster.knobs, self.headers.get("Authorization"))
         if request.path in ("/readyz", "/livez", "/healthz"):
-            return self._write(request, 200, b"ok", {"Content-Type": "text/plain; charset=utf-8"})
-        if request.path in ("/version", "/version/"):
-            return self._send(request, 200, discovery.version(cluster), {})
-        found = discovery.respond(cluster, request.path, self.headers.get("Accept") or "")
-        if found:
-            body, headers = found
-            if headers.get("ETag") and self.headers.get("If-None-Match") == headers["ETag"]:
-                return self._write(request, 304, b"", headers)
-            return self._send(request, 200, body, headers)
-        call = self._call(request)
-        if request.watch and request.method == "GET":
-            return self._stream(request, Stream(call), fault)
-        code, body = _execute(call, request.method)
-        if isinstance(fault, Cut) and fault.when == "after":
-            request.status = code
-            return self._cut(reset=True)
-        self._send(request, code, body, {}, half=isinstance(fault, Cut))
+            self._write(request, 200, b"ok", {"Content-Type": "text/plain; charset=utf-8"})
+        elif request.path in ("/version", "/version/"):
+            self._send(request, 200, discovery.version(cluster), {})
+        elif found := discovery.respond(cluster, request.path, self.headers.get("Accept") or ""):
+            self._discover(request, *found)
+        elif request.watch and request.method == "GET":
+            self._stream(request, Stream(self._call(request)), fault)
+        else:
+            code, body = _execute(self._call(request), request.method)
+            if isinstance(fault, Cut) and fault.when == "after":
+                request.status = code
+                self._cut(reset=True)
+            else:
+                self._send(request, code, body, {}, half=isinstance(fault, Cut))
+
+    def _discover(self, request: Request, body: Object, headers: dict[str, str]) -> None:
+        if headers.get("ETag") and self.headers.get("If-None-Match") == headers["ETag"]:
+            self._write(request, 304, b"", headers)
+        else:
+            self._send(request, 200, body, headers)
 
     def _call(self, request: Request) -> verbs.Call:
         cluster = self.server.cluster

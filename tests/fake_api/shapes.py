@@ -32,7 +32,7 @@ _ATOMIC_MAPS = {
 
 @dataclass(frozen=True)
 class Shape:
-    """`keys` are (name, default) pairs of a keyed list; `declared` is None where any field is allowed."""
+    """`keys` are (name, default) pairs of a keyed list; `schema` is None in built-in kinds, {} where all is allowed."""
 
     atomic: bool = False
     is_set: bool = False
@@ -46,10 +46,9 @@ class Shape:
     def granular_list(self) -> bool:
         return self.is_set or bool(self.keys)
 
-    @property
-    def untyped(self) -> bool:
-        """A custom resource's part of which the schema says nothing."""
-        return self.schema is not None and not self.schema.get("type") and not self.schema.get("properties")
+    def is_entry(self, name: str) -> bool:
+        """Whether the field `name` is an entry of a free map, which is owned as a whole too, and not a declared field."""
+        return self.schema is not None and bool(self.name) and name not in (self.schema.get("properties") or {})
 
     def declares(self, name: str) -> bool:
         """Whether an object here may have the field `name`; unknown for built-in kinds, which is yes."""

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tests.fake_api import FakeApi
-from tests.fake_api.tests.conftest import MERGE, Client, config_map, cron_tab, crd
+from tests.fake_api.tests.conftest import MERGE, Client, config_map, crd, cron_tab
 
 
 def until(server: Client, obj: dict[str, Any], holds: Callable[[Any], bool]) -> Any:

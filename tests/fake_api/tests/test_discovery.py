@@ -1,5 +1,7 @@
 """Discovery in both forms, versions, and who may not ask."""
 
+from typing import Any
+
 import kubernetes
 import pytest
 
@@ -9,7 +11,7 @@ from tests.fake_api.tests.conftest import Client, config_map, crd, cron_tab
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json"
 
 
-def resources(server: Client, path: str, group: str, version: str) -> dict[str, dict[str, object]]:
+def resources(server: Client, path: str, group: str, version: str) -> dict[str, dict[str, Any]]:
     reply = server.call("GET", path, headers={"Accept": AGGREGATED})
     assert reply.headers["Content-Type"] == "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
     item = next(i for i in reply.body["items"] if (i["metadata"].get("name") or "") == group)

@@ -136,7 +136,8 @@ def test_an_old_version_is_an_error_event(api: FakeApi, client: Client) -> None:
 
 def test_a_server_without_initial_events_refuses_them(api: FakeApi, client: Client) -> None:
     api.knobs.send_initial_events = False
-    reply = client.call("GET", "/api/v1/configmaps", watch="true", **INITIAL)
+    reply = client.call("GET", "/api/v1/configmaps", watch="true", sendInitialEvents="true",
+                        resourceVersionMatch="NotOlderThan")
     assert (reply.status, reply.body["reason"]) == (422, "Invalid")
     assert reply.body["details"]["causes"][0]["field"] == "sendInitialEvents"
 
@@ -147,6 +148,7 @@ def test_a_bookmark_on_demand(api: FakeApi, client: Client) -> None:
     api.put({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}})
     api.bookmark("ConfigMap")
     what, obj = stream.next()
-    assert (what, obj["metadata"]["resourceVersion"]) == ("BOOKMARK", api.get("Secret", "default", "s")["metadata"]["resourceVersion"])
+    newest = api.get("Secret", "default", "s")["metadata"]["resourceVersion"]
+    assert (what, obj["metadata"]["resourceVersion"]) == ("BOOKMARK", newest)
     assert len(api.streams("ConfigMap")) == 1
     stream.close()
