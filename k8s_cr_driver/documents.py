@@ -204,9 +204,3 @@ def _number(text: str, node: yaml.Node) -> int | float | str:
     elif not _NOT_JSON.fullmatch(text):
         return text
     raise _problem("infinity and not-a-number have no meaning in JSON; write the value in quotes", node)
-
-
-def type_name(value: Any) -> str:
-    """What JSON calls the type of `value`, with its article."""
-    names = {str: "text", bool: "a boolean", int: "an integer", float: "a number", dict: "a mapping", list: "a list"}
-    return names.get(type(value), "null")

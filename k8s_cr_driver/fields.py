@@ -42,3 +42,9 @@ def pod_spec(obj: Object) -> Mapping[str, Any] | None:
 def defined_by(crd: Object) -> Kind:
     """The kind that a CustomResourceDefinition defines."""
     return Kind(str(field(crd, "spec", "group")), str(field(crd, "spec", "names", "kind")))
+
+
+def type_name(value: Any) -> str:
+    """What JSON calls the type of `value`, with its article."""
+    names = {str: "text", bool: "a boolean", int: "an integer", float: "a number", dict: "a mapping", list: "a list"}
+    return names.get(type(value), "null")

@@ -20,9 +20,9 @@ from urllib.parse import urlsplit
 import urllib3
 
 from k8s_cr_driver.builtin import repeated_merge_keys
-from k8s_cr_driver.documents import DocumentError, documents, type_name
+from k8s_cr_driver.documents import DocumentError, documents
 from k8s_cr_driver.errors import InvalidPackage, InvalidRequest
-from k8s_cr_driver.fields import defined_by
+from k8s_cr_driver.fields import defined_by, type_name
 from k8s_cr_driver.keys import CRD, Key, Kind, Object, key_of, kind_of, split
 
 SIZE_LIMIT = 32 * 1024 * 1024

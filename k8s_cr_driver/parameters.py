@@ -20,8 +20,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from k8s_cr_driver.documents import type_name
 from k8s_cr_driver.errors import InvalidPackage, InvalidRequest
+from k8s_cr_driver.fields import type_name
 
 _NAME = r"[A-Za-z_][A-Za-z0-9_]*"
 _REFERENCE = re.compile(rf"\$\$\{{|\$\{{(?P<name>{_NAME})(?P<inline>:=(?P<default>[^}}]*))?\}}")

@@ -17,9 +17,8 @@ from jsonschema.exceptions import UnknownType
 from jsonschema.validators import extend
 
 from k8s_cr_driver.builtin import repeated
-from k8s_cr_driver.documents import type_name
 from k8s_cr_driver.errors import InvalidPackage
-from k8s_cr_driver.fields import defined_by, entries, field, mapping, texts
+from k8s_cr_driver.fields import defined_by, entries, field, mapping, texts, type_name
 from k8s_cr_driver.keys import CRD, Kind, Object, key_of, kind_of, split
 
 REPORTED = 10

@@ -137,9 +137,7 @@ class _Backends:
         if key not in self._found:
             selector = mapping(self._services[key], "spec", "selector")
             selected = {
-                workload
-                for workload, pod in self._workloads[key.namespace]
-                if selector and selector.items() <= pod.items()
+                workload for workload, pod in self._workloads[key.namespace] if selector and selector.items() <= pod.items()
             }
             self._found[key] = {key} | selected
         return self._found[key]
