@@ -122,8 +122,14 @@ def apply(live: Object, config: Object, shape: Shape, manager: Manager, force: b
 
 
 def update(old: Object, new: Object, shape: Shape, manager: Manager, has_status: bool) -> Object:
-    """`new` with the managedFields that a plain write gives: who changes a field owns it."""
-    ownership = Ownership((old.get("metadata") or {}).get("managedFields") or [])
+    """`new` with the managedFields that a plain write gives: who changes a field owns it.
+
+    A writer may edit managedFields itself, and clear them with an empty list or entry.
+    """
+    given = new["metadata"].get("managedFields")
+    if given in ([], [{}]):
+        return with_managed_fields(new, Ownership([]))
+    ownership = Ownership(given or (old.get("metadata") or {}).get("managedFields") or [])
     if not ownership.sets and "uid" in old["metadata"]:
         return new  # nobody is tracked before the first apply, except who creates
     changed = _changed(flatten(old, shape), flatten(new, shape))

@@ -15,7 +15,7 @@ _DEFAULTS: dict[str, list[tuple[tuple[str, ...], object]]] = {
     "StatefulSet": [(("spec", "replicas"), 1)],
     "Job": [(("spec", "parallelism"), 1), (("spec", "completions"), 1), (("spec", "backoffLimit"), 6)],
     "Secret": [(("type",), "Opaque")],
-    "Service": [(("spec", "type"), "ClusterIP")],
+    "Service": [(("spec", "type"), "ClusterIP"), (("status", "loadBalancer"), {})],
     "Namespace": [(("status", "phase"), "Active"), (("spec", "finalizers"), ["kubernetes"])],
     "Pod": [(("status", "phase"), "Pending")],
     "PersistentVolumeClaim": [(("status", "phase"), "Pending")],
@@ -45,6 +45,8 @@ def fill(kind: Kind, obj: Object) -> Object:
     if kind.custom:
         return {**_fill_from_schema(obj, kind.schema or {}, top=True), "metadata": obj["metadata"]}
     obj = copy(obj)
+    if kind.status:
+        obj.setdefault("status", {})
     for path, value in _DEFAULTS.get(kind.kind, []):
         if dig(obj, *path) is None:
             put(obj, path, copy(value))

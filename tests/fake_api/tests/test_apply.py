@@ -159,6 +159,30 @@ def test_a_field_that_the_schema_does_not_declare_is_a_server_error(server: Clie
     assert reply.body["message"].endswith(".spec.surprise: field not declared in schema")
 
 
+def test_keyed_lists_keep_the_applied_order_around_others(server: Client, cron_tabs: str) -> None:
+    def ports(*names: str) -> list[dict[str, str]]:
+        return [{"name": name} for name in names]
+
+    server.apply(cron_tab(group=cron_tabs, ports=ports("a", "b", "c", "d")), "other")
+    reply = server.apply(cron_tab(group=cron_tabs, ports=ports("d", "x", "b")))
+    assert [port["name"] for port in reply.body["spec"]["ports"]] == ["a", "c", "d", "x", "b"]
+
+
+def test_fields_of_an_object_that_nobody_applied_are_owned_before_first_apply(server: Client) -> None:
+    stored = server.create(config_map(x="1")).body
+    server.call("PUT", server.path(stored), {**stored, "metadata": {**stored["metadata"], "managedFields": [{}]}})
+    cause, = server.apply(config_map(x="2")).body["details"]["causes"]
+    assert cause["message"] == 'conflict with "before-first-apply" using v1'
+
+
+def test_managed_fields_can_be_handed_over_by_a_plain_write(server: Client) -> None:
+    stored = server.create(config_map(x="1")).body
+    entry, = stored["metadata"]["managedFields"]
+    handed = {**stored["metadata"], "managedFields": [{**entry, "manager": "me", "operation": "Apply"}]}
+    server.call("PUT", server.path(stored), {**stored, "metadata": handed})
+    assert server.apply(config_map(y="1")).body["data"] == {"y": "1"}
+
+
 def test_dry_run_writes_nothing(server: Client) -> None:
     reply = server.apply(config_map(x="1"), dryRun="All")
     assert (reply.status, reply.body["data"]) == (201, {"x": "1"})
