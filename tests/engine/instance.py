@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import threading
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,18 +15,21 @@ from k8s_cr_driver.engine.converge import converge
 from k8s_cr_driver.engine.operation import Operation
 from k8s_cr_driver.engine.write import Target
 from k8s_cr_driver.inventory import Inventory
-from k8s_cr_driver.keys import Key, Object, kind_of
+from k8s_cr_driver.keys import Key, Object, key_of, kind_of
 from k8s_cr_driver.resources.registry import resource_for
+from tests.fake_api import FakeApi
+from tests.fake_api.cluster import DEFAULT_NAMESPACES
 
 BLUE = "8f0e2ef0-5d8a-4a43-a1f0-000000000001"
 GREEN = "8f0e2ef0-5d8a-4a43-a1f0-000000000002"
 
 
 class Instance:
-    """`seconds` is the deadline of each run."""
+    """`seconds` is the deadline of each run; `stop` ends it; `heard` is what it told of its progress."""
 
     def __init__(self, url: str, id: str = BLUE, seconds: float = 10, **target: Any) -> None:
         self.url, self.id, self.seconds, self.target = url, id, seconds, target
+        self.stop = threading.Event()
         self.heard: list[tuple[Key, str, str]] = []
 
     def converge(self, objects: Sequence[Object], *, prune: bool = True) -> dict[Key, Object]:
@@ -35,8 +40,8 @@ class Instance:
             crds = manifest.crds_of(objects)
             for crd in crds.values():
                 resources.add_crd(crd)
-            operation = Operation.lasting(
-                self.seconds, id="test", instance=self.id, progress=lambda *told: self.heard.append(told)
+            operation = Operation(
+                "test", self.id, time.monotonic() + self.seconds, self.stop, lambda *told: self.heard.append(told)
             )
             target = Target(connection, Inventory(connection, "default", self.id), **self.target)
             wanted = [resource_for(obj, crds.get(kind_of(obj))) for obj in objects]
@@ -44,6 +49,23 @@ class Instance:
 
     def terminate(self) -> None:
         self.converge([])
+
+
+def state(api: FakeApi) -> dict[Key, Object]:
+    """All that is on the cluster but for what it began with, without what differs from one run to the next."""
+    found = {}
+    for kind in api.cluster.kinds():
+        for live in api.objects(kind.kind, api_version=kind.api_version):
+            metadata = live["metadata"]
+            if live["kind"] == "Namespace" and metadata["name"] in DEFAULT_NAMESPACES:
+                continue
+            marks = {name: value for name, value in metadata.get("annotations", {}).items() if name not in _OF_A_RUN}
+            rest = {name: value for name, value in live.items() if name not in ("metadata", "status")}
+            found[key_of(live)] = {**rest, "labels": metadata.get("labels"), "annotations": marks}
+    return found
+
+
+_OF_A_RUN = ("k8s-cr-driver/token", "k8s-cr-driver/operation")
 
 
 def obj(api_version: str, kind: str, name: str, namespace: str = "", **rest: Any) -> Object:
@@ -55,8 +77,8 @@ def config_map(name: str, namespace: str = "default", **data: str) -> Object:
     return obj("v1", "ConfigMap", name, namespace, data=data or {"a": "1"})
 
 
-def crontab(name: str, namespace: str = "default") -> Object:
-    return obj("stable.example.com/v1", "CronTab", name, namespace, spec={"cronSpec": "* * * * *"})
+def crontab(name: str, namespace: str = "default", schedule: str = "* * * * *") -> Object:
+    return obj("stable.example.com/v1", "CronTab", name, namespace, spec={"cronSpec": schedule})
 
 
 def crontab_crd(**status: Any) -> Object:

@@ -1,0 +1,124 @@
+"""Whatever goes wrong with any one request: the set becomes real, or a clear error comes and the next run does it."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+from collections.abc import Iterator, Sequence
+
+import pytest
+
+from k8s_cr_driver.errors import DriverError
+from k8s_cr_driver.keys import Key, Object
+from tests.engine.instance import Instance, config_map, crontab, crontab_crd, obj, state
+from tests.fake_api import FakeApi, faults
+from tests.fake_api.faults import Action
+from tests.fake_api.recording import Request
+
+PACKAGE = [
+    *(crontab(name, "blue") for name in ("one", "two", "three")),
+    config_map("a", "blue"),
+    config_map("b", "blue"),
+    obj("v1", "Namespace", "blue"),
+    crontab_crd(),
+]
+NEXT = [*(crontab(name, "blue", "0 * * * *") for name in ("two", "four")), config_map("b", "blue", b="2"), *PACKAGE[-2:]]
+
+LIFE = {"instantiate": ([], PACKAGE), "change": (PACKAGE, NEXT), "terminate": (PACKAGE, [])}
+"""What there is before -> what there shall be."""
+
+ONCE = {
+    "reset before": faults.reset_before(),
+    "reset after": faults.reset_after(),
+    "truncated": faults.truncated(),
+    "conflict": faults.conflict(),
+    "too many": faults.status(429, "TooManyRequests", "slow down", retry_after=0),
+    "500": faults.internal(),
+    "503": faults.unavailable(),
+}
+STREAM = {
+    "410": faults.stream_error(),
+    "410 after an event": faults.stream_error(after=1),
+    "end": faults.stream_end(),
+    "end after an event": faults.stream_end(after=1),
+    "cut": faults.stream_cut(after=1),
+    "reset": faults.stream_reset(),
+    "blank line": faults.blank_line(),
+    "half-open": faults.half_open(),
+}
+
+
+@contextlib.contextmanager
+def cluster(before: Sequence[Object]) -> Iterator[tuple[FakeApi, Instance]]:
+    with FakeApi() as api:
+        one = Instance(api.url)
+        if before:
+            one.converge(before)
+        api.requests.clear()
+        yield api, one
+        assert not api.crashes, "\n".join(api.crashes)
+
+
+def faultless(verb: str) -> tuple[list[Request], dict[Key, Object]]:
+    """The requests of a run without faults, and what is there after it."""
+    before, wanted = LIFE[verb]
+    with cluster(before) as (api, one):
+        one.converge(wanted)
+        return list(api.requests), state(api)
+
+
+def check(verb: str, action: Action, indexes: Iterator[int] | range) -> None:
+    before, wanted = LIFE[verb]
+    _, expected = faultless(verb)
+    for index in indexes:
+        for afterwards in ("retry", "terminate"):
+            with cluster(before) as (api, one):
+                api.fail(action, index=index)
+                try:
+                    one.converge(wanted)
+                except DriverError as error:
+                    assert str(error)
+                    last = wanted if afterwards == "retry" else []
+                    one.converge(last)
+                    assert state(api) == (expected if last else {}), f"{afterwards} after {action} at {index}"
+                else:
+                    assert state(api) == expected, f"{action} at {index}:\n{api.requests}"
+                    break
+
+
+@pytest.mark.parametrize("verb", LIFE)
+@pytest.mark.parametrize("fault", ONCE)
+def test_a_fault_of_any_one_request(verb: str, fault: str) -> None:
+    requests, _ = faultless(verb)
+    check(verb, ONCE[fault], range(len(requests)))
+
+
+@pytest.mark.parametrize("verb", LIFE)
+@pytest.mark.parametrize("fault", STREAM)
+def test_a_fault_of_any_one_stream(verb: str, fault: str) -> None:
+    requests, _ = faultless(verb)
+    check(verb, STREAM[fault], (request.index for request in requests if request.watch))
+
+
+@pytest.mark.parametrize("verb", LIFE)
+@pytest.mark.parametrize("afterwards", ["retry", "terminate"])
+def test_a_worker_that_dies_at_any_request_leaves_nothing_that_the_next_cannot_find(verb: str, afterwards: str) -> None:
+    before, wanted = LIFE[verb]
+    _, expected = faultless(verb)
+    last = wanted if afterwards == "retry" else []
+    for index in itertools.count():
+        with cluster(before) as (api, dying):
+
+            def is_dead(request: Request, index: int = index, dying: Instance = dying) -> bool:
+                if request.index >= index:
+                    dying.stop.set()
+                return request.index >= index
+
+            api.fail(faults.reset_before(), when=is_dead, times=10**6)
+            with contextlib.suppress(DriverError):
+                dying.converge(wanted)
+            if not dying.stop.is_set():
+                return
+            api.clear_faults()
+            Instance(api.url).converge(last)
+            assert state(api) == (expected if last else {}), f"{afterwards} after death at {index}"
