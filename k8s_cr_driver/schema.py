@@ -110,7 +110,7 @@ def _converted(node: Any, completed: bool, embedded: bool = False) -> dict[str, 
         types = ["integer", "string"]
         result.pop("anyOf", None)
     if types:
-        # The API server drops a null where there is a default.
+        # The API server takes the default for a null.
         result["type"] = [*types, "null"] if node.get("nullable") or "default" in node else types
     properties = mapping(node, "properties")
     result["properties"] = {name: _converted(child, completed) for name, child in properties.items()}
@@ -144,13 +144,22 @@ def _pattern(validator: Any, pattern: Any, instance: Any, schema: Any) -> Iterat
         yield ValidationError("pattern")
 
 
+def _known(validator: Any, properties: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
+    """The API server drops a field that is null, unless it may be null."""
+    if isinstance(instance, Mapping):
+        for name, child in properties.items():
+            if instance.get(name) is not None:
+                yield from validator.descend(instance[name], child, path=name, schema_path=name)
+
+
 def _unknown(validator: Any, allowed: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
     if not isinstance(instance, Mapping):
         return
     known = schema["properties"]
     for name in instance.keys() - known.keys():
         if allowed is not False:
-            yield from validator.descend(instance[name], allowed, path=name)
+            if instance[name] is not None:
+                yield from validator.descend(instance[name], allowed, path=name)
             continue
         near = difflib.get_close_matches(name, known, n=1)
         remedy = f"did you mean {near[0]}?" if near else f"known are {_listed(sorted(known)) or 'none'}"
@@ -160,7 +169,8 @@ def _unknown(validator: Any, allowed: Any, instance: Any, schema: Any) -> Iterat
 def _required(validator: Any, required: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
     if isinstance(instance, Mapping):
         for name in required:
-            if name not in instance:
+            may_be_null = "null" in schema.get("properties", {}).get(name, {}).get("type", ())
+            if name not in instance or (instance[name] is None and not may_be_null):
                 yield ValidationError("is missing and required", path=[name])
 
 
@@ -172,7 +182,13 @@ def _merge_keys(validator: Any, keys: Any, instance: Any, schema: Any) -> Iterat
 
 _Validator = extend(
     Draft4Validator,
-    {"pattern": _pattern, "additionalProperties": _unknown, "required": _required, "mergeKeys": _merge_keys},
+    {
+        "pattern": _pattern,
+        "properties": _known,
+        "additionalProperties": _unknown,
+        "required": _required,
+        "mergeKeys": _merge_keys,
+    },
 )
 
 

@@ -79,7 +79,7 @@ def tab(version: str = "v1", **spec: Any) -> Object:
     [
         {},
         {"ratio": 1, "color": "Red", "name": "abc", "go": "1"},
-        {"mode": None, "note": None},
+        {"mode": None, "note": None, "color": None, "labels": {"a": None}},
         {"port": 80},
         {"port": "80%"},
         {"free": {"a": "x", "b": {"c": [1]}}},
@@ -104,7 +104,8 @@ def test_what_the_schema_allows_passes(spec: dict[str, Any]) -> None:
         ({"name": "Abc"}, r"spec.name: must match \^\[a-z\]\+\$"),
         ({"name": "abcde"}, "spec.name: must have at most 4 characters"),
         ({"mode": 1}, "spec.mode: is an integer, must be string"),
-        ({"count": None}, "spec.count: is null, must be integer"),
+        ({"count": None}, "spec.count: is missing and required"),
+        ({"list": [None]}, r"spec.list\[0\]: is null, must be object"),
         ({"port": True}, r"spec.port: is a boolean, must be integer or string"),
         ({"free": {"a": 1}}, "spec.free.a: is an integer, must be string"),
         ({"labels": {"any": 1}}, "spec.labels.any: is an integer, must be string"),
