@@ -15,9 +15,13 @@ from keystoneauth1 import adapter, session
 from keystoneauth1.identity import v3
 from requests import Response
 
+from .testbed.processes import until
+
 Body = dict[str, Any]
 
 PAUSE = 0.3
+# A conductor waits 10 s for the lock of an instance before it drops a request.
+RESUME_PATIENCE = 15
 SETTLED = {"COMPLETED", "FAILED_TEMP", "FAILED", "ROLLED_BACK"}
 
 _PACKAGES = "/vnfpkgm/v1/vnf_packages"
@@ -129,9 +133,7 @@ class Client:
     def change_package(self, instance_id: str, vnfd_id: str, additional_params: Body) -> str:
         return self._start(instance_id, "change_vnfpkg", vnfdId=vnfd_id, additionalParams=additional_params)
 
-    def terminate(
-        self, instance_id: str, *, graceful_timeout: int | None = None, additional_params: Body | None = None
-    ) -> str:
+    def terminate(self, instance_id: str, *, graceful_timeout: int | None = None, additional_params: Body | None = None) -> str:
         """GRACEFUL when `graceful_timeout`, in seconds, is given; else FORCEFUL."""
         kind: Body = {"terminationType": "FORCEFUL"}
         if graceful_timeout is not None:
@@ -179,27 +181,33 @@ class Client:
 
     def _resume(self, operation_id: str, verb: str) -> None:
         """The answer comes before the conductor has begun, and then only the time that the state was entered tells a
-        new FAILED_TEMP from the old one. It is stored in whole seconds, so the old one's must be over.
+        new FAILED_TEMP from the old one. It is stored in whole seconds, so the old one's must be over. A conductor that
+        still works on the instance drops the request, and the other one gets the next.
         """
         before = self.operation(operation_id)["stateEnteredTime"]
         end = datetime.fromisoformat(before.rstrip("Z")).replace(tzinfo=timezone.utc) + timedelta(seconds=1)
         time.sleep(max(0.0, (end - datetime.now(timezone.utc)).total_seconds()))
-        self._call("POST", f"{_OPERATIONS}/{operation_id}/{verb}")
-        self._poll(
-            lambda: self.operation(operation_id),
-            lambda found: found["stateEnteredTime"] != before,
-            30, f"a conductor to begin the {verb} of operation {operation_id}",
-        )  # fmt: skip
+
+        def begun() -> bool:
+            return bool(self.operation(operation_id)["stateEnteredTime"] != before)
+
+        for _ in range(2):
+            self._call("POST", f"{_OPERATIONS}/{operation_id}/{verb}")
+            if until(begun, RESUME_PATIENCE, PAUSE):
+                return
+        raise TimeoutError(f"no conductor has begun the {verb} of operation {operation_id}")
 
     def _poll(self, read: Callable[[], Body], done: Callable[[Body], bool], timeout: float, what: str) -> Body:
-        deadline = time.monotonic() + timeout
-        while True:
-            found = read()
-            if done(found):
-                return found
-            if time.monotonic() > deadline:
-                raise TimeoutError(f"waited {timeout:g} s in vain for {what}: {found}")
-            time.sleep(PAUSE)
+        found: Body = {}
+
+        def settled() -> bool:
+            found.clear()
+            found.update(read())
+            return done(found)
+
+        if not until(settled, timeout, PAUSE):
+            raise TimeoutError(f"waited {timeout:g} s in vain for {what}: {found}")
+        return found
 
     def _call(self, method: str, path: str, body: Body | None = None) -> Response:
         version = "1.0.0" if path.startswith(_PACKAGES) else "2.0.0"

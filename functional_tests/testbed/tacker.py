@@ -28,7 +28,7 @@ _SCRIPTS = Path(sysconfig.get_path("scripts"))
 _PASTE = Path(sysconfig.get_path("data"), "etc", "tacker", "api-paste.ini")
 
 
-def up(ledger: Ledger, driver: str = TACKERS_DRIVER) -> dict[str, str]:
+def up(ledger: Ledger, driver: str = OWN_DRIVER) -> dict[str, str]:
     """Start everything; the environment of a shell in which `openstack vnflcm ...` works.
 
     `driver` is the entry point that takes the place of Tacker's own Kubernetes driver, or TACKERS_DRIVER itself.
