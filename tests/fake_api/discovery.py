@@ -57,7 +57,7 @@ def _aggregated(kinds: list[Kind]) -> Object:
     items = []
     for group, versions in _versions(kinds).items():
         items.append({
-            "metadata": {"name": group, "creationTimestamp": None} if group else {"creationTimestamp": None},
+            "metadata": {"name": group} if group else {},
             "versions": [{"version": name, "freshness": "Current", "resources": [_described(kind) for kind in found]}
                          for name, found in versions.items()]})
     return {"kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2", "metadata": {}, "items": items}

@@ -12,6 +12,8 @@ Resource = tuple[str, str]
 ALL_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 CREATE_ONLY = ("create",)
 NO_WATCH = ("get", "list")
+_SPECIAL_VERBS = {"O": CREATE_ONLY, "W": NO_WATCH,
+                  "I": tuple(verb for verb in ALL_VERBS if verb != "deletecollection")}
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +60,7 @@ class Kind:
 
 
 # kind, plural, then flags: C cluster-scoped, S status subresource, R scale subresource, G generation is kept,
-# O create only, W without watch.
+# O create only, W without watch, I deleted one by one only.
 _TABLE: dict[str, list[tuple[str, str, str]]] = {
     "v1": [
         ("ComponentStatus", "componentstatuses", "CW"),
@@ -66,7 +68,7 @@ _TABLE: dict[str, list[tuple[str, str, str]]] = {
         ("Endpoints", "endpoints", ""),
         ("Event", "events", ""),
         ("LimitRange", "limitranges", ""),
-        ("Namespace", "namespaces", "CS"),
+        ("Namespace", "namespaces", "CSI"),
         ("Node", "nodes", "CS"),
         ("PersistentVolume", "persistentvolumes", "CS"),
         ("PersistentVolumeClaim", "persistentvolumeclaims", "S"),
@@ -119,9 +121,12 @@ _TABLE: dict[str, list[tuple[str, str, str]]] = {
 }
 
 _SHORT_NAMES = {
-    "configmaps": "cm", "namespaces": "ns", "services": "svc", "pods": "po", "persistentvolumeclaims": "pvc",
-    "persistentvolumes": "pv", "deployments": "deploy", "statefulsets": "sts", "replicasets": "rs",
-    "daemonsets": "ds", "serviceaccounts": "sa", "customresourcedefinitions": "crd", "cronjobs": "cj",
+    "componentstatuses": "cs", "configmaps": "cm", "cronjobs": "cj", "customresourcedefinitions": "crd crds",
+    "daemonsets": "ds", "deployments": "deploy", "endpoints": "ep", "events": "ev", "horizontalpodautoscalers": "hpa",
+    "ingresses": "ing", "limitranges": "limits", "namespaces": "ns", "networkpolicies": "netpol", "nodes": "no",
+    "persistentvolumeclaims": "pvc", "persistentvolumes": "pv", "poddisruptionbudgets": "pdb", "pods": "po",
+    "priorityclasses": "pc", "replicasets": "rs", "replicationcontrollers": "rc", "resourcequotas": "quota",
+    "serviceaccounts": "sa", "services": "svc", "statefulsets": "sts", "storageclasses": "sc",
 }
 
 
@@ -131,12 +136,12 @@ def built_in() -> list[Kind]:
     for api_version, rows in _TABLE.items():
         group, _, version = api_version.rpartition("/")
         for kind, plural, flags in rows:
-            verbs = CREATE_ONLY if "O" in flags else NO_WATCH if "W" in flags else ALL_VERBS
+            verbs = next((some for flag, some in _SPECIAL_VERBS.items() if flag in flags), ALL_VERBS)
             selector = ("status", "selector") if group == "" else ("spec", "selector")
-            short = _SHORT_NAMES.get(plural)
+            short = tuple(_SHORT_NAMES.get(plural, "").split())
             kinds.append(Kind(group, version, kind, plural, "C" not in flags, verbs, "S" in flags,
                               Scale(selector=selector) if "R" in flags else None, "G" in flags,
-                              short_names=(short,) if short else (), singular=kind.lower()))
+                              short_names=short, singular=kind.lower()))
     return kinds
 
 
