@@ -1,4 +1,5 @@
-"""The LCM verbs of Tacker's v2 API for vimType ETSINFV.KUBERNETES.V_1.
+"""
+The LCM verbs of Tacker's v2 API for vimType ETSINFV.KUBERNETES.V_1.
 
 Each verb works out a set of objects and has the cluster converge on it; nothing else differs between them. This is also
 the one boundary towards Tacker: what leaves it is a SolException with a detail that may be read by every user of the API.
@@ -10,7 +11,6 @@ import contextlib
 import functools
 import traceback
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from tacker.sol_refactored.common import config
 from tacker.sol_refactored.common import exceptions as sol_ex
 from tacker.sol_refactored.common import vnf_instance_utils as inst_utils
 
-from k8s_cr_driver import manifest, parameters, schema, vdus, vnfc
+from k8s_cr_driver import manifest, order, parameters, schema, vdus, vnfc
 from k8s_cr_driver.connection import Connection, Endpoint
 from k8s_cr_driver.discovery import Resources, discover
 from k8s_cr_driver.engine.converge import converge
@@ -71,9 +71,8 @@ class Driver:
                 session.converge([], prune=True)
 
     def terminate(self, req: Any, inst: Any, grant_req: Any, grant: Any, vnfd: Any) -> None:
-        with _boundary("terminate", inst):
-            with _Session(inst, grant_req, _options(inst, req)) as session:
-                session.converge([], prune=True, grace_period=_grace_period(req))
+        with _boundary("terminate", inst), _Session(inst, grant_req, _options(inst, req)) as session:
+            session.converge([], prune=True, grace_period=_grace_period(req))
 
     def scale(self, req: Any, inst: Any, grant_req: Any, grant: Any, vnfd: Any) -> None:
         with _boundary("scale", inst):
@@ -148,6 +147,7 @@ class _Session:
         manifest.place(desired, self._resources.scope_of, self._options.namespace)
         crds = manifest.crds_of(desired)
         schema.check(desired)
+        order.check(desired)
         for crd in crds.values():
             self._resources.add_crd(crd)
         return [resource_for(obj, crds.get(kind_of(obj))) for obj in desired]

@@ -1,0 +1,147 @@
+"""What a cluster shows of VNF instances while Tacker works on them: a table of objects and their states.
+
+It only looks: it follows the inventories, and one stream for each kind that they name.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from pathlib import Path
+from types import TracebackType
+
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.table import Table
+from rich.text import Text
+
+from k8s_cr_driver.connection import Connection, Endpoint
+from k8s_cr_driver.discovery import Resource, Resources, discover
+from k8s_cr_driver.errors import ApiError
+from k8s_cr_driver.inventory import INSTANCE_LABEL, INVENTORY_LABEL, parse, users
+from k8s_cr_driver.keys import CRD, NAMESPACE, Key, Kind, Object, key_of, labels
+from k8s_cr_driver.resources.health import Health, State
+from k8s_cr_driver.resources.registry import resource_for
+from k8s_cr_driver.watch import Broken, Message, Snapshot, Stream
+
+CONFIG_MAPS = Kind("", "ConfigMap")
+COLOURS = {State.READY: "green", State.SUSPENDED: "cyan", State.WAITING: "yellow", State.FAILED: "red"}
+
+
+class Observer:
+    """A live view for rich; `names` gives instances the names that people know."""
+
+    def __init__(self, kubeconfig: Path) -> None:
+        self.names: dict[str, str] = {}
+        self._connection = Connection(Endpoint.from_kubeconfig(str(kubeconfig)))
+        self._resources: Resources = discover(self._connection)
+        self._lock = threading.Lock()
+        self._streams: dict[Kind | None, Stream] = {}
+        self._crds: dict[Kind, Object | None] = {}
+        self._health: dict[Key, tuple[set[str], Health]] = {}
+
+    def __enter__(self) -> Observer:
+        inventories = self._resources.find(CONFIG_MAPS)
+        assert inventories is not None
+        self._streams[None] = Stream(self._connection, inventories, "", INVENTORY_LABEL, self._inventories)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for stream in list(self._streams.values()):
+            stream.stop()
+
+    def summary(self) -> str:
+        """How many objects there are in which state."""
+        with self._lock:
+            counts = Counter(health.state for _, health in self._health.values())
+        return ", ".join(f"{counts[state]} {state.value.lower()}" for state in State if counts[state]) or "no objects"
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        room = max(3, (options.max_height or console.height) - 8)
+        with self._lock:
+            rows = sorted(self._health.items(), key=lambda item: (item[1][1].state, item[0]))
+        table = Table(title=f"Objects of the instances: {self.summary()}", title_justify="left", expand=True)
+        for column in ("instance", "kind", "object", "state", "why"):
+            table.add_column(column, no_wrap=True)
+        for key, (instances, health) in rows[:room]:
+            owners = ", ".join(sorted(self.names.get(one, one[:8]) for one in instances))
+            name = f"{key.namespace}/{key.name}" if key.namespace else key.name
+            state = Text(health.state.value, COLOURS[health.state])
+            why = "" if health.settled else health.message or health.reason
+            table.add_row(owners, key.kind, name, state, why)
+        if len(rows) > room:
+            table.add_row("", "", f"... and {len(rows) - room} more", "", "")
+        yield table
+
+    def _inventories(self, message: Message) -> None:
+        if isinstance(message, Broken):
+            return
+        found = message.objects.values() if isinstance(message, Snapshot) else [message.live]
+        for kind in {kind for live in found for kind in parse(live).kinds}:
+            self._follow(kind)
+
+    def _follow(self, kind: Kind) -> None:
+        with self._lock:
+            if kind in self._streams:
+                return
+            resource = self._resources.find(kind) or self._rediscovered(kind)
+            if resource is not None and "watch" in resource.verbs:
+                selector = "" if kind in (NAMESPACE, CRD) else INSTANCE_LABEL
+                self._streams[kind] = Stream(self._connection, resource, "", selector, self._heard)
+
+    def _rediscovered(self, kind: Kind) -> Resource | None:
+        self._resources = discover(self._connection)
+        return self._resources.find(kind)
+
+    def _heard(self, message: Message) -> None:
+        if isinstance(message, Broken):
+            return
+        if isinstance(message, Snapshot):
+            for live in message.objects.values():
+                self._judge(live, message.stream.resource)
+        elif message.deleted:
+            with self._lock:
+                self._health.pop(key_of(message.live), None)
+            if key_of(message.live).of == CRD:
+                self._forget(message.live)
+        else:
+            self._judge(message.live, message.stream.resource)
+
+    def _forget(self, crd: Object) -> None:
+        """The kind of a CRD that is gone; it may come again."""
+        kind = Kind(crd["spec"]["group"], crd["spec"]["names"]["kind"])
+        with self._lock:
+            stream = self._streams.pop(kind, None)
+            for key in [key for key in self._health if key.of == kind]:
+                del self._health[key]
+        if stream is not None:
+            stream.stop()
+
+    def _judge(self, live: Object, resource: Resource) -> None:
+        owner = labels(live).get(INSTANCE_LABEL)
+        instances = {owner} if owner else users(live)
+        if not instances or INVENTORY_LABEL in labels(live):
+            return
+        health = resource_for(live, self._crd(resource)).assess(live)
+        with self._lock:
+            self._health[key_of(live)] = (instances, health)
+        if key_of(live).of == CRD:
+            self._appeared(live)
+
+    def _appeared(self, crd: Object) -> None:
+        """The kinds that inventories name are found again when their CRD comes after them."""
+        self._follow(Kind(crd["spec"]["group"], crd["spec"]["names"]["kind"]))
+
+    def _crd(self, resource: Resource) -> Object | None:
+        if "." not in resource.of.group or resource.of.group.endswith(".k8s.io"):
+            return None
+        if resource.of not in self._crds:
+            path = f"/apis/{CRD.group}/v1/customresourcedefinitions/{resource.plural}.{resource.of.group}"
+            try:
+                self._crds[resource.of] = self._connection.request("GET", path)
+            except ApiError:
+                return None
+        return self._crds[resource.of]
+
+
