@@ -1,13 +1,13 @@
 """`FakeApi`: a running fake API server and the test's hand in its cluster."""
 
-import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from tests.fake_api import crds, deletion, verbs
 from tests.fake_api import tls as certificates
 from tests.fake_api.cluster import DEFAULT_NAMESPACES, Cluster, Knobs
-from tests.fake_api.faults import Action, StreamFault
+from tests.fake_api.faults import Action, Faults, StreamFault
 from tests.fake_api.kinds import Kind
 from tests.fake_api.objects import Object, copy, now
 from tests.fake_api.recording import Requests
@@ -25,14 +25,17 @@ class FakeApi:
     def __init__(self, tls: bool = False) -> None:
         self.cluster = Cluster()
         self.ca_cert: str | None = None
-        context = None
+        self.requests = Requests()
+        self.crashes: list[str] = []
+        self._faults = Faults()
+        self._tls = None
         if tls:
-            context, self.ca_cert = certificates.server_context()
-        self._server = Server(self.cluster, context)
+            self._tls, self.ca_cert = certificates.server_context()
+        self._server = self._listen()
         self.url = f"{'https' if tls else 'http'}://127.0.0.1:{self._server.server_address[1]}"
         for name in DEFAULT_NAMESPACES:
             self.put({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
-        threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.005}, daemon=True).start()
+        self._server.start()
 
     def __enter__(self) -> "FakeApi":
         return self
@@ -43,17 +46,21 @@ class FakeApi:
     def close(self) -> None:
         self._server.close()
 
+    def _listen(self, port: int = 0) -> Server:
+        return Server(self.cluster, self._tls, self.requests, self._faults, self.crashes, port)
+
+    @contextmanager
+    def down(self) -> Iterator[None]:
+        """Within it the server is not there: connections break and are refused. Then it is back on the same port."""
+        port = self._server.server_address[1]
+        self._server.close()
+        yield
+        self._server = self._listen(port)
+        self._server.start()
+
     @property
     def knobs(self) -> Knobs:
         return self.cluster.knobs
-
-    @property
-    def requests(self) -> Requests:
-        return self._server.requests
-
-    @property
-    def crashes(self) -> list[str]:
-        return self._server.crashes
 
     @property
     def connections_opened(self) -> int:
@@ -63,14 +70,14 @@ class FakeApi:
 
     def fail(self, action: Action, **match: Any) -> None:
         """Let a fault (see `faults`) befall the next request that matches: method, path, query, index, when, times."""
-        self._server.faults.add(action, **match)
+        self._faults.add(action, **match)
 
     @property
     def faults_pending(self) -> int:
-        return self._server.faults.pending
+        return self._faults.pending
 
     def clear_faults(self) -> None:
-        self._server.faults.clear()
+        self._faults.clear()
 
     def drop_connections(self) -> None:
         """Cut every open connection, as a restarted server does."""

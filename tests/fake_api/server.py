@@ -29,13 +29,14 @@ class Server(ThreadingHTTPServer):
     block_on_close = False
     request_queue_size = 256
 
-    def __init__(self, cluster: Cluster, tls: ssl.SSLContext | None = None) -> None:
-        super().__init__(("127.0.0.1", 0), Handler)
+    def __init__(self, cluster: Cluster, tls: ssl.SSLContext | None, requests: Requests, faults: Faults,
+                 crashes: list[str], port: int = 0) -> None:
+        super().__init__(("127.0.0.1", port), Handler)
         self.cluster = cluster
         self.tls = tls
-        self.requests = Requests()
-        self.faults = Faults()
-        self.crashes: list[str] = []
+        self.requests = requests
+        self.faults = faults
+        self.crashes = crashes
         self.closing = threading.Event()
         self._streams: list[Stream] = []
         self._connections: set[socket.socket] = set()
@@ -72,6 +73,9 @@ class Server(ThreadingHTTPServer):
     def streams(self) -> list[Stream]:
         with self.cluster.store.lock:
             return list(self._streams)
+
+    def start(self) -> None:
+        threading.Thread(target=self.serve_forever, kwargs={"poll_interval": 0.005}, daemon=True).start()
 
     def close(self) -> None:
         """Stop listening, end streams, drop connections."""

@@ -1,5 +1,6 @@
 """Faults that tests inject, seen from the client's side of the socket."""
 
+import ssl
 import threading
 
 import pytest
@@ -146,6 +147,35 @@ def test_dropped_connections(api: FakeApi, client: Client) -> None:
     api.drop_connections()
     with pytest.raises(urllib3.exceptions.ProtocolError):
         stream.next()
+
+
+def test_a_server_that_was_down_is_back_with_its_objects(api: FakeApi, client: Client) -> None:
+    api.put(config_map(x="1"))
+    stream = client.watch(MAPS, **INITIAL)
+    stream.next()
+    with api.down(), pytest.raises(urllib3.exceptions.NewConnectionError):
+        Client(api.url).call("GET", MAPS)
+    with pytest.raises((StopIteration, urllib3.exceptions.ProtocolError)):
+        while True:
+            stream.next()
+    assert Client(api.url).get(config_map()).body["data"] == {"x": "1"}
+
+
+def test_tls_has_a_ca_of_its_own(tls_api: FakeApi) -> None:
+    with pytest.raises(urllib3.exceptions.SSLError):
+        Client(tls_api.url).call("GET", MAPS)
+    context = ssl.create_default_context(cadata=tls_api.ca_cert)
+    client = Client(tls_api.url, ssl_context=context)
+    stream = client.watch(MAPS, **INITIAL)
+    assert stream.next()[0] == "BOOKMARK"
+    client.apply(config_map())
+    assert stream.next()[0] == "ADDED"
+    stream.close()
+    assert tls_api.wait_for_streams(0)
+    tls_api.fail(faults.reset_after())
+    with pytest.raises(urllib3.exceptions.ProtocolError):
+        client.apply(config_map("b"))
+    assert tls_api.get("ConfigMap", "default", "b")
 
 
 def test_close_ends_streams_and_refuses_connections() -> None:
