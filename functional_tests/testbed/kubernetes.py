@@ -23,6 +23,8 @@ VERSION = "v1.36.3"
 NODE = "node1"
 ADDRESS = str(network.NETWORK[10])
 PODS, SERVICES = "10.244.0.0/24", "10.96.0.0/16"
+# What a node runs, as families of Go programs.
+FAMILIES = ("kubernetes", "containers", "etcd", "coredns", "stand-ins")
 # What stays up and answers HTTP, under the names that tests and samples use.
 STAND_INS = ("bed.test/web:1", "nginx", "nginx:alpine", "tomcat", "cirros", "k8s.gcr.io/nginx-slim:0.8")
 
@@ -69,6 +71,9 @@ class Kubernetes:
 
 def up(ledger: Ledger) -> Kubernetes:
     """Make and start it; returns when the node is ready, and Services and DNS work in pods."""
+    for family in FAMILIES:
+        build(family)
+    rootfs.root_folder()
     released = _released_images()
     stand_ins = images.archive(STAND_INS, "/web", {"/web": build("stand-ins") / "web"})
     kubernetes = Kubernetes(ledger)

@@ -35,17 +35,21 @@ def root_folder() -> Path:
         if not target.is_dir():
             unfinished = target.with_name("unfinished")
             shutil.rmtree(unfinished, ignore_errors=True)
+            unfinished.mkdir()
             with step("Making the machines' Debian root folder"):
-                _make(unfinished)
-            unfinished.rename(target)
+                _make(unfinished / "root", unfinished)
+            (unfinished / "root").rename(target)
+            shutil.rmtree(unfinished)
     return target
 
 
-def _make(folder: Path) -> None:
+def _make(folder: Path, temporary: Path) -> None:
+    # In a mount namespace of its own: what mmdebstrap mounts into the folder is gone when it ends, however it ends.
+    private = ["unshare", "--mount", "--propagation=private"]
     options = ["--variant=minbase", "--mode=root", "--format=directory", f"--include={','.join(PACKAGES)}"]
     commands.run(
-        ["mmdebstrap", *options, SUITE, folder],
-        env=os.environ | {"DEBIAN_FRONTEND": "noninteractive"},
+        [*private, "mmdebstrap", *options, SUITE, folder],
+        env=os.environ | {"DEBIAN_FRONTEND": "noninteractive", "TMPDIR": str(temporary)},
     )
     for unit in MASKED:
         (folder / "etc/systemd/system" / unit).unlink(missing_ok=True)
