@@ -54,7 +54,9 @@ def _cert_manager() -> str:
         (chart / "Chart.yaml").write_text(yaml.safe_dump(metadata))
         crds = "\n---\n".join(path.read_text() for path in sorted((deploy / "crds").glob("crd-*.yaml")))
         (chart / "templates" / "crds.yaml").write_text(f"{{{{- if .Values.installCRDs }}}}\n{crds}\n{{{{- end }}}}\n")
-        settings = ("installCRDs=true", "creator=static", "startupapicheck.enabled=false")
+        # The lease's own default, kube-system, would keep it after terminate, and a new cert-manager waits 60 s for it.
+        lease = "global.leaderElection.namespace=cert-manager"
+        settings = ("installCRDs=true", "creator=static", "startupapicheck.enabled=false", lease)
         options = [word for setting in settings for word in ("--set", setting)]
         manifests = _run("helm", "template", "cert-manager", str(chart), "--namespace", "cert-manager", *options)
     return (deploy / "manifests" / "namespace.yaml").read_text() + manifests
