@@ -103,6 +103,13 @@ class TransportError(DriverError):
     title = "Cluster cannot be reached"
 
 
+def passes(error: BaseException) -> bool:
+    """Whether the same request may succeed later, whatever it is: no answer, too many requests, a server's own trouble."""
+    return isinstance(error, TransportError) or (
+        isinstance(error, ApiError) and (error.status == 429 or error.status >= 500)
+    )
+
+
 class ConnectionFailed(DriverError):
     """The cluster does not answer, its certificate is not the one expected, or it does not know our credentials."""
 

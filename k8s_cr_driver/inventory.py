@@ -15,7 +15,7 @@ import json
 import threading
 import time
 import uuid
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from k8s_cr_driver.connection import APPLY, Connection
@@ -129,15 +129,16 @@ class Inventory:
         wanted = replace(self.record, kinds=kinds, namespaces=namespaces, adopted=adopted)
         if wanted == self.record:
             return
-        try:
-            self._write(wanted)
-        except ApiError as error:
-            if error.status == 409:
-                raise self._superseded() from None
-            raise
+        self._until_written(lambda: self._write(replace(wanted, version=self.record.version)))
 
     def adopt(self, key: Key) -> None:
         self.update(kinds=self.record.kinds, namespaces=self.record.namespaces, adopted=self.record.adopted | {key})
+
+    def leave(self, namespace: str) -> None:
+        """Says that nothing of this instance is in a namespace any more; see `used_namespaces`."""
+        self.update(
+            kinds=self.record.kinds, namespaces=self.record.namespaces - {namespace}, adopted=self.record.adopted
+        )
 
     def check(self, record: Record | None) -> None:
         """Superseded unless `record`, just read or heard of, has this run's token."""
@@ -153,12 +154,14 @@ class Inventory:
 
     def delete(self) -> None:
         """Deletes it, if it is still this run's."""
-        body = {"preconditions": {"resourceVersion": self.record.version}}
-        try:
+
+        def request() -> None:
+            body = {"preconditions": {"resourceVersion": self.record.version}}
             self._connection.request("DELETE", self._path(), body=body)
+
+        try:
+            self._until_written(request)
         except ApiError as error:
-            if error.status == 409:
-                raise self._superseded() from None
             if error.status != 404:
                 raise
 
@@ -169,6 +172,18 @@ class Inventory:
         )
         others = [item for item in answer.get("items") or [] if labels(item).get(INVENTORY_LABEL) != self.instance]
         return {namespace for item in others for namespace in parse(item).namespaces}
+
+    def _until_written(self, request: Callable[[], None]) -> None:
+        """Repeats it after a write of our own whose answer was lost; Superseded if another worker has written."""
+        while True:
+            try:
+                return request()
+            except ApiError as error:
+                if error.status != 409:
+                    raise
+            found = self.read()
+            self.check(found)
+            self.record = replace(self.record, version=found.version if found else "")
 
     def _superseded(self) -> Superseded:
         return Superseded(

@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import json
 import threading
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -25,6 +26,10 @@ from k8s_cr_driver.keys import Key, Object, key_of
 
 IDLE_LIMIT = 300.0
 """Seconds without a byte after which a stream is opened anew; servers that send bookmarks send one a minute."""
+READ_EVERY = 2.0
+"""Seconds between two lists of a kind that cannot be watched."""
+FORBIDDEN_GRACE = 30.0
+"""Seconds for which a server that has allowed the stream may forbid it: one that starts has not read its RBAC yet."""
 PAGE = 500
 FIRST_BACKOFF, LAST_BACKOFF = 0.1, 5.0
 
@@ -59,7 +64,7 @@ Message = Snapshot | Change | Broken
 
 class Stream:
     """
-    Follows one kind, in one namespace or ("") in all, selected by labels.
+    Follows one kind, in one namespace or ("") in all, selected by labels; lists it at intervals if it has no `watch`.
 
     `resume` begins after that resource version instead of with a Snapshot.
     """
@@ -76,7 +81,8 @@ class Stream:
     ) -> None:
         self.resource, self.namespace, self.selector = resource, namespace, selector
         self._connection, self._post, self._version = connection, post, resume
-        self._initial_events = True
+        self._initial_events = "watch" in resource.verbs
+        self._answered = -FORBIDDEN_GRACE
         self._stopped = threading.Event()
         self._response: urllib3.BaseHTTPResponse | None = None
         self._thread = threading.Thread(target=self._run, name=f"stream {resource.of}", daemon=True)
@@ -93,13 +99,14 @@ class Stream:
     def _run(self) -> None:
         backoff = FIRST_BACKOFF
         while not self._stopped.is_set():
+            began = time.monotonic()
             try:
                 self._follow()
-                backoff = FIRST_BACKOFF
-                continue
             except ApiError as error:
                 if self._gives_up(error):
                     return
+                if error.status in (400, 422):
+                    continue
             except TransportError:
                 pass
             except DriverError as error:
@@ -108,6 +115,8 @@ class Stream:
             except Exception:  # a read that stop() has interrupted fails in many ways
                 if not self._stopped.is_set():
                     raise
+            if time.monotonic() - began > LAST_BACKOFF:
+                backoff = FIRST_BACKOFF
             self._stopped.wait(backoff)
             backoff = min(backoff * 2, LAST_BACKOFF)
 
@@ -119,12 +128,17 @@ class Stream:
         elif error.status == 404:
             self._version = ""
             self._post(Snapshot(self, {}))
+        elif error.status == 403 and time.monotonic() - self._answered < FORBIDDEN_GRACE:
+            pass
         elif error.status in (400, 403, 405, 422):
             self._post(Broken(self, error))
             return True
         return False
 
     def _follow(self) -> None:
+        if "watch" not in self.resource.verbs:
+            self._poll()
+            return
         if not self._version and not self._initial_events:
             self._list()
         initial: dict[Key, Object] | None = None
@@ -152,6 +166,11 @@ class Stream:
             if initial is None:
                 self._version = version or self._version
 
+    def _poll(self) -> None:
+        while not self._stopped.is_set():
+            self._list()
+            self._stopped.wait(READ_EVERY)
+
     def _list(self) -> None:
         found: dict[Key, Object] = {}
         query = [("labelSelector", self.selector), ("limit", str(PAGE))]
@@ -169,11 +188,12 @@ class Stream:
             if not token:
                 break
         self._post(Snapshot(self, found))
+        self._answered = time.monotonic()
         self._version = metadata.get("resourceVersion") or ""
 
     def _events(self, query: list[tuple[str, str]]) -> Iterator[dict[str, Any]]:
         response = self._connection.stream(self.resource.path(self.namespace), query, IDLE_LIMIT)
-        self._response = response
+        self._response, self._answered = response, time.monotonic()
         try:
             if self._stopped.is_set():
                 return

@@ -24,8 +24,6 @@ FAILURE_GRACE = 30.0
 """Seconds for which an object must stay failed before the run gives up: many failures pass."""
 SILENCE = 30.0
 """Seconds of silence after which a status that is older than our change is believed, where no generation tells."""
-READ_EVERY = 2.0
-"""Seconds between two reads of an object whose kind cannot be watched."""
 
 
 class Applying:
@@ -87,16 +85,10 @@ class Applying:
         newest = node.live if node.live is not None and not is_older(node.live, node.floor) else live
         node.live = None
         self._judge(node, newest)
-        if not self._streams.watches(node.key.of):
-            self._loop.after(READ_EVERY, functools.partial(self._read, node))
-
-    def _read(self, node: Wanted) -> None:
-        if node.key in self.unready and "get" in node.resource.verbs:
-            request = functools.partial(node.obj.read, self._target.connection, node.resource)
-            self._loop.send(request, functools.partial(self._written, node), functools.partial(self._failed, node))
 
     def _failed(self, node: Wanted, error: DriverError) -> None:
-        if isinstance(error, Immutable) and node.obj.replace_strategy() and node.live is not None:
+        adopted = node.key in self._target.inventory.record.adopted
+        if isinstance(error, Immutable) and node.obj.replace_strategy() and node.live is not None and not adopted:
             self._replace(node, node.live)
         elif is_transient(error, node.obj, self.brought, self._own_namespaces):
             node.phase, node.error = Phase.BACKOFF, error

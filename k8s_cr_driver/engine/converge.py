@@ -84,21 +84,28 @@ class _Run:
         self._loop.finish()
 
     def run(self) -> dict[Key, Object]:
-        applying, inventory = self._applying, self._target.inventory
-        rights.check(self._target.connection, ((key, node.resource) for key, node in applying.nodes.items()))
-        if not inventory.claim(
-            self._operation.id, applying.kinds, applying.namespaces, create=bool(applying.nodes)
-        ):
+        applying = self._applying
+        self._operation.persist(self._check_rights)
+        if not self._operation.persist(self._claim):
             return {}
         self._streams.fence()
         self._loop.after(TELL_EVERY, self._tell)
         applying.start(self._streams)
-        had = inventory.record.kinds if self._prune else frozenset[Kind]()
+        had = self._target.inventory.record.kinds if self._prune else frozenset[Kind]()
         self._streams.open(kind for kind in applying.kinds | had if self._is_served(kind))
         self._loop.run(lambda: not applying.unready, lambda seconds: self._late(f"not ready after {seconds:.0f} s"))
         if self._prune:
             self._remove_the_rest()
         return {key: node.live for key, node in applying.nodes.items() if node.live is not None}
+
+    def _check_rights(self) -> None:
+        rights.check(self._target.connection, [(key, node.resource) for key, node in self._applying.nodes.items()])
+
+    def _claim(self) -> bool:
+        applying = self._applying
+        return self._target.inventory.claim(
+            self._operation.id, applying.kinds, applying.namespaces, create=bool(applying.nodes)
+        )
 
     def _is_served(self, kind: Kind) -> bool:
         """False for a kind that only a CRD of this set is going to bring."""
@@ -108,14 +115,15 @@ class _Run:
         streams, pruning, inventory = self._streams, self._pruning, self._target.inventory
         self._loop.run(streams.all_known, lambda seconds: self._late(f"not listed after {seconds:.0f} s"))
         self._is_pruning = True
-        pruning.start(streams, [live for key, live in streams.everything() if self._is_doomed(key, live)])
+        pruning.start([live for key, live in streams.everything() if self._is_doomed(key, live)])
         self._loop.run(lambda: not pruning.nodes, lambda seconds: self._late(f"not gone after {seconds:.0f} s"))
         streams.stop()
-        if self._applying.nodes:
-            kept = frozenset(key for key in inventory.record.adopted if key in self._applying.nodes)
-            inventory.update(kinds=self._applying.kinds, namespaces=self._applying.namespaces, adopted=kept)
-        else:
-            inventory.delete()
+        self._operation.persist(self._shrink if self._applying.nodes else inventory.delete)
+
+    def _shrink(self) -> None:
+        applying, inventory = self._applying, self._target.inventory
+        kept = frozenset(key for key in inventory.record.adopted if key in applying.nodes)
+        inventory.update(kinds=applying.kinds, namespaces=applying.namespaces, adopted=kept)
 
     def _is_doomed(self, key: Key, live: Object) -> bool:
         return (

@@ -68,8 +68,9 @@ class Loop:
         self._workers.submit(job)
 
     def refuse(self, error: DriverError) -> None:
-        """Ends the run with `error` as soon as the requests that are under way have ended."""
+        """Ends the run with `error` as soon as the requests that are under way have ended; none begins any more."""
         self.refusals.append(error)
+        self._sending -= self._workers.drop()
 
     def run(self, done: Callable[[], bool], late: Callable[[float], NotReady]) -> None:
         """Until `done`; `late(seconds)` makes the error of a deadline that has passed."""

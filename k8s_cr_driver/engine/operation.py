@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TypeVar
 
+from k8s_cr_driver.errors import DriverError, passes
 from k8s_cr_driver.keys import Key
+
+Answer = TypeVar("Answer")
 
 Progress = Callable[[Key, str, str], None]
 """Called with (object, state, message) on every change of state, from the thread that called converge."""
@@ -30,6 +35,17 @@ class Operation:
     @classmethod
     def lasting(cls, seconds: float, *, id: str, instance: str, progress: Progress = _unheard) -> Operation:
         return cls(id, instance, time.monotonic() + seconds, progress=progress)
+
+    def persist(self, request: Callable[[], Answer]) -> Answer:
+        """The answer to a request, repeated while it fails for a reason that passes and there is time."""
+        for backoff in itertools.chain((0.1, 0.2, 0.5, 1.0, 2.0), itertools.repeat(5.0)):
+            try:
+                return request()
+            except DriverError as error:
+                wait = getattr(error, "retry_after", None) or backoff
+                if not passes(error) or wait >= self.remaining() or self.stop.wait(wait):
+                    raise
+        raise AssertionError("an endless loop has ended")
 
     def remaining(self) -> float:
         """Seconds that are left, never negative."""

@@ -11,14 +11,10 @@ from k8s_cr_driver.engine.loop import Loop
 from k8s_cr_driver.engine.nodes import Doomed, Phase
 from k8s_cr_driver.engine.operation import Operation
 from k8s_cr_driver.engine.remove import remove
-from k8s_cr_driver.engine.streams import Streams
 from k8s_cr_driver.engine.write import Target
-from k8s_cr_driver.errors import ApiError, DriverError, TransportError
+from k8s_cr_driver.errors import ApiError, DriverError, passes
 from k8s_cr_driver.keys import Key, Object, split
 from k8s_cr_driver.resources.registry import resource_for
-
-READ_EVERY = 2.0
-"""Seconds between two reads of an object whose kind cannot be watched."""
 
 
 class Pruning:
@@ -29,12 +25,10 @@ class Pruning:
     ) -> None:
         self._operation, self._loop, self._target = operation, loop, target
         self._resources, self._grace_period = resources, grace_period
-        self._streams: Streams
         self.nodes: dict[Key, Doomed] = {}
 
-    def start(self, streams: Streams, lives: Sequence[Object]) -> None:
+    def start(self, lives: Sequence[Object]) -> None:
         """Begins to delete `lives`."""
-        self._streams = streams
         objects = [resource_for(live) for live in lives]
         needs = order.deletion(lives, pairs=[(one.key, later) for one in objects for later in one.delete_before(lives)])
         for live in lives:
@@ -81,26 +75,19 @@ class Pruning:
         self._loop.send(request, functools.partial(self._sent, node), functools.partial(self._failed, node))
 
     def _has_owner(self, live: Object) -> bool:
-        """Whether its controlling owner goes too and takes it along."""
-        owners = {node.live["metadata"]["uid"] for node in self.nodes.values() if node.live is not None}
+        """Whether its controlling owner is deleted too and takes it along."""
+        stay = self._target.inventory.record.adopted
+        owners = {node.live["metadata"]["uid"] for key, node in self.nodes.items() if node.live and key not in stay}
         references = live["metadata"].get("ownerReferences") or []
         return any(reference.get("controller") and reference.get("uid") in owners for reference in references)
 
     def _sent(self, node: Doomed, _: None) -> None:
         node.phase, node.error, node.attempts = Phase.SENT, None, 0
-        if not self._streams.watches(node.key.of):
-            self._loop.after(READ_EVERY, functools.partial(self._read, node))
-
-    def _read(self, node: Doomed) -> None:
-        request = functools.partial(node.obj.read, self._target.connection, node.resource)
-        self._loop.send(request, lambda _: self._sent(node, None), functools.partial(self._failed, node))
 
     def _failed(self, node: Doomed, error: DriverError) -> None:
         if isinstance(error, ApiError) and error.status == 404:
             self.heard(node.key, None)
-        elif isinstance(error, TransportError) or (
-            isinstance(error, ApiError) and (error.status in (409, 429) or error.status >= 500)
-        ):
+        elif passes(error) or (isinstance(error, ApiError) and error.status == 409):
             node.phase, node.error = Phase.BACKOFF, error
             self._loop.after(node.backoff(), functools.partial(self._again, node))
         else:

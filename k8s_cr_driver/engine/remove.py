@@ -32,6 +32,9 @@ def remove(target: Target, obj: CustomResource, resource: Resource, live: Object
 
 
 def _leave(target: Target, obj: CustomResource, resource: Resource) -> None:
+    if obj.key.of == NAMESPACE:
+        with target.lock:
+            target.inventory.leave(obj.key.name)  # before the last user is looked for, or two would take each other for it
     while True:
         live = obj.read(target.connection, resource)
         try:

@@ -37,7 +37,6 @@ class Streams:
         self._heard, self._learnt = heard, learnt
         self._streams: list[watch.Stream] = []
         self._awaited: dict[Kind, int] = {}
-        self._unwatched: set[Kind] = set()
         self._said: set[watch.Stream] = set()
         self.objects: dict[Kind, dict[Key, Object]] = {}
 
@@ -55,11 +54,10 @@ class Streams:
             if resource is None or kind in self.objects:
                 continue
             self.objects[kind] = {}
-            if "watch" in resource.verbs:
+            if "list" in resource.verbs:
                 self._awaited[kind] = 1
                 self._start(resource, "", self._selector(kind), self._message)
             else:
-                self._unwatched.add(kind)
                 self._learnt(kind)
 
     def knows(self, kind: Kind) -> bool:
@@ -68,9 +66,6 @@ class Streams:
 
     def all_known(self) -> bool:
         return not any(self._awaited.values())
-
-    def watches(self, kind: Kind) -> bool:
-        return kind in self.objects and kind not in self._unwatched
 
     def everything(self) -> Iterator[tuple[Key, Object]]:
         """The last word on every object that the streams select."""

@@ -7,6 +7,7 @@ threading, so that they are correct under native threads and under eventlet's mo
 
 from __future__ import annotations
 
+import contextlib
 import queue
 import threading
 from collections.abc import Callable
@@ -28,8 +29,18 @@ class Workers:
             thread.start()
         self._jobs.put(job)
 
+    def drop(self) -> int:
+        """Forgets the jobs that have not begun; how many there were."""
+        dropped = 0
+        with contextlib.suppress(queue.Empty):
+            while True:
+                self._jobs.get_nowait()
+                dropped += 1
+        return dropped
+
     def finish(self) -> None:
-        """Waits for the jobs that have begun; their requests have time limits of their own."""
+        """Waits for the jobs that have begun, whose requests have time limits of their own, and forgets the others."""
+        self.drop()
         for _ in self._threads:
             self._jobs.put(None)
         for thread in self._threads:

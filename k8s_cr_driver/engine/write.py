@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 from k8s_cr_driver.connection import Connection
 from k8s_cr_driver.discovery import Resource
-from k8s_cr_driver.errors import ApiError, Conflict, DriverError, Forbidden, NotOurs, Refused, TransportError
+from k8s_cr_driver.errors import ApiError, Conflict, DriverError, Forbidden, NotOurs, Refused, passes
 from k8s_cr_driver.inventory import (
     INSTANCE_LABEL,
     MADE_BY_US,
@@ -173,13 +173,9 @@ def _passes(message: str) -> bool:
 
 def is_transient(error: Exception, obj: CustomResource, kinds: Collection[Kind], namespaces: Collection[str]) -> bool:
     """Whether the same request may succeed later. `kinds` and `namespaces` are those that this run itself brings."""
-    if isinstance(error, TransportError):
-        return True
-    if not isinstance(error, ApiError):
-        return False
-    if error.status == 404:
+    if isinstance(error, ApiError) and error.status == 404:
         return obj.key.of in kinds or obj.key.namespace in namespaces
-    return error.status in (403, 409, 410, 429) or error.status >= 500
+    return passes(error) or (isinstance(error, ApiError) and error.status in (403, 409, 410))
 
 
 def missing(error: DriverError, key: Key) -> DriverError:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import pytest
 
@@ -12,7 +12,6 @@ from k8s_cr_driver.errors import DriverError
 from k8s_cr_driver.keys import Key, Object
 from tests.engine.instance import Instance, config_map, crontab, crontab_crd, obj, state
 from tests.fake_api import FakeApi, faults
-from tests.fake_api.faults import Action
 from tests.fake_api.recording import Request
 
 PACKAGE = [
@@ -36,6 +35,8 @@ ONCE = {
     "500": faults.internal(),
     "503": faults.unavailable(),
 }
+LOST = ("reset after", "truncated")
+NOT_DONE = [name for name in ONCE if name not in LOST]
 STREAM = {
     "410": faults.stream_error(),
     "410 after an event": faults.stream_error(after=1),
@@ -67,37 +68,45 @@ def faultless(verb: str) -> tuple[list[Request], dict[Key, Object]]:
         return list(api.requests), state(api)
 
 
-def check(verb: str, action: Action, indexes: Iterator[int] | range) -> None:
+def check(verb: str, chosen: Iterable[tuple[int, str]]) -> None:
+    """Runs a verb once for each (request's index, name of its fault)."""
     before, wanted = LIFE[verb]
     _, expected = faultless(verb)
-    for index in indexes:
+    for index, name in chosen:
         for afterwards in ("retry", "terminate"):
             with cluster(before) as (api, one):
-                api.fail(action, index=index)
+                api.fail((ONCE | STREAM)[name], index=index)
                 try:
                     one.converge(wanted)
                 except DriverError as error:
                     assert str(error)
                     last = wanted if afterwards == "retry" else []
                     one.converge(last)
-                    assert state(api) == (expected if last else {}), f"{afterwards} after {action} at {index}"
+                    assert state(api) == (expected if last else {}), f"{afterwards} after {name} at {index}"
                 else:
-                    assert state(api) == expected, f"{action} at {index}:\n{api.requests}"
+                    assert state(api) == expected, f"{name} at {index}:\n{api.requests}"
                     break
 
 
 @pytest.mark.parametrize("verb", LIFE)
-@pytest.mark.parametrize("fault", ONCE)
-def test_a_fault_of_any_one_request(verb: str, fault: str) -> None:
+@pytest.mark.parametrize("fault", LOST)
+def test_the_answer_to_any_one_request_is_lost(verb: str, fault: str) -> None:
     requests, _ = faultless(verb)
-    check(verb, ONCE[fault], range(len(requests)))
+    check(verb, ((request.index, fault) for request in requests))
+
+
+@pytest.mark.parametrize("verb", LIFE)
+@pytest.mark.parametrize("turn", range(2))
+def test_any_one_request_is_answered_with_an_error(verb: str, turn: int) -> None:
+    requests, _ = faultless(verb)
+    check(verb, ((request.index, NOT_DONE[(request.index + turn) % len(NOT_DONE)]) for request in requests))
 
 
 @pytest.mark.parametrize("verb", LIFE)
 @pytest.mark.parametrize("fault", STREAM)
 def test_a_fault_of_any_one_stream(verb: str, fault: str) -> None:
     requests, _ = faultless(verb)
-    check(verb, STREAM[fault], (request.index for request in requests if request.watch))
+    check(verb, ((request.index, fault) for request in requests if request.watch))
 
 
 @pytest.mark.parametrize("verb", LIFE)
