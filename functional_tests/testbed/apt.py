@@ -7,6 +7,7 @@ from pathlib import Path
 
 from . import commands
 from .ledger import Ledger
+from .processes import TOKEN
 from .progress import step
 
 # Asked by every package's scripts before they start a service; 101 forbids it.
@@ -39,8 +40,9 @@ def _install(ledger: Ledger, packages: list[str]) -> None:
     log = ledger.home / "apt.log"
     with step(f"Installing {', '.join(packages)}"), log.open("ab") as output:
         for arguments in (["update"], ["install", "--yes", "--no-install-recommends", *packages]):
+            # Neither Ctrl-C (a session of its own) nor `undo` (no token) may end dpkg half-way.
             environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-            # A session of its own: Ctrl-C must not leave dpkg half-way; it is heeded when apt-get has ended.
+            environment.pop(TOKEN, None)
             child = subprocess.Popen(
                 ["apt-get", "-o", "DPkg::Lock::Timeout=300", *arguments],
                 env=environment,

@@ -1,0 +1,82 @@
+"""Families of Go programs are built once for what their files say, all of a family or nothing; with the real Go."""
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from functional_tests.testbed import paths
+from functional_tests.testbed.build import build, key
+
+GO_MOD = "module bed.test/tools\n\ngo 1.26.0\n\ntool bed.test/tools/hello\n"
+HELLO = 'package main\n\nfunc main() { println("hello") }\n'
+
+
+@pytest.fixture
+def family(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of the family `tools`, whose only program is `hello`."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("GOCACHE", str(Path.home() / ".cache" / "go-build"))
+    monkeypatch.setattr(paths, "GO_MODULES", tmp_path / "go")
+    folder = tmp_path / "go" / "tools"
+    (folder / "hello").mkdir(parents=True)
+    (folder / "go.mod").write_text(GO_MOD)
+    (folder / "hello" / "main.go").write_text(HELLO)
+    return folder
+
+
+def built_folders(binaries: Path) -> list[str]:
+    return [path.name for path in binaries.parent.iterdir() if path.is_dir()]
+
+
+def test_what_the_tool_directives_name_is_built_and_not_built_again(family: Path):
+    binaries = build("tools")
+    (binaries / "hello").write_text("untouched by a second build")
+    assert build("tools") == binaries
+    assert (binaries / "hello").read_text() == "untouched by a second build"
+    assert built_folders(binaries) == [binaries.name]
+
+
+def test_the_recipe_gives_a_program_another_name(family: Path):
+    (family / "build.yaml").write_text("names:\n  bed.test/tools/hello: greeter\n")
+    assert [path.name for path in build("tools").iterdir()] == ["greeter"]
+
+
+def test_two_builds_at_once_make_one_folder(family: Path):
+    with ThreadPoolExecutor() as pool:
+        first, second = pool.map(build, ["tools", "tools"])
+    assert first == second
+    assert built_folders(first) == [first.name]
+
+
+def test_a_failed_build_says_what_the_compiler_says_and_leaves_nothing(family: Path):
+    (family / "hello" / "main.go").write_text("package main\n\nfunc main() { undefined() }\n")
+    with pytest.raises(RuntimeError, match="undefined: undefined"):
+        build("tools")
+    assert built_folders(paths.cache() / "go" / "any") == []
+
+
+def test_what_a_killed_build_has_left_is_removed(family: Path):
+    left = paths.cache() / "go" / ".tools-half"
+    left.mkdir(parents=True)
+    build("tools")
+    assert not left.exists()
+
+
+def test_the_key_follows_every_file_and_its_name(family: Path):
+    keys = [key("tools")]
+    (family / "go.sum").write_text("")
+    keys.append(key("tools"))
+    (family / "go.sum").rename(family / "go.som")
+    keys.append(key("tools"))
+    (family / "hello" / "main.go").write_text(HELLO + "\n")
+    keys.append(key("tools"))
+    assert len(set(keys)) == 4
+    (family / "go.som").unlink()
+    (family / "hello" / "main.go").write_text(HELLO)
+    assert key("tools") == keys[0]
+
+
+def test_a_digest_tells_where_one_part_ends():
+    assert paths.digest(b"ab", b"c") != paths.digest(b"a", b"bc")
+    assert paths.digest(b"ab", b"c") == paths.digest(b"ab", b"c")

@@ -1,0 +1,16 @@
+"""What is missing is told in one sentence with its remedy."""
+
+from pathlib import Path
+
+import pytest
+
+from functional_tests.testbed.preconditions import PreconditionError, _check_disk
+
+
+def test_too_little_disk_is_told_with_both_numbers_and_a_remedy(tmp_path: Path):
+    with pytest.raises(PreconditionError, match=rf"{tmp_path} has \d+\.\d GiB free, .* needs 1000000: .*XDG_CACHE_HOME"):
+        _check_disk(tmp_path, 1_000_000)
+
+
+def test_enough_disk_is_no_matter(tmp_path: Path):
+    _check_disk(tmp_path, 0)
