@@ -23,7 +23,7 @@ from k8s_cr_driver.errors import InvalidPackage
 
 TOSCA_META = "TOSCA-Metadata/TOSCA.meta"
 DEFINITIONS = "Definitions"
-MANIFESTS = "Files/kubernetes/"
+MANIFESTS = "Files/kubernetes"
 
 _META_KEYS = ("TOSCA-Meta-File-Version", "CSAR-Version", "Created-by", "Entry-Definitions")
 _HASHES = {"sha-224": "sha224", "sha-256": "sha256", "sha-384": "sha384", "sha-512": "sha512"}
@@ -119,7 +119,7 @@ def _manifest_problems(folder: Path) -> list[str]:
     """The first thing that is wrong with the manifests, whatever a request may give as parameters."""
     declared = parameters.declared(_definitions(folder))
     values = {name: _sample(declaration) for name, declaration in declared.items()}
-    files = [name for name in _files(folder) if name.startswith(MANIFESTS) and name.endswith((".yaml", ".yml"))]
+    files = [name for name in _files(folder) if name.startswith(f"{MANIFESTS}/") and name.endswith((".yaml", ".yml"))]
     if files:
         manifest.load(folder, files, fill=lambda value: parameters.fill(value, declared, values))
     return []
