@@ -65,9 +65,8 @@ class Conductor:
 
     def launch(self, driver: str | None = None) -> None:
         """As `start`, without waiting."""
-        environment = {
+        environment = _environment(self._home) | {
             "OS_DEFAULT__HOST": self.name,
-            "OS_COORDINATION__BACKEND_URL": f"file://{self._home}/locks",
             "OS_VNF_PACKAGE__VNF_PACKAGE_CSAR_PATH": f"{self._home}/vnf-packages",
             # Its process title would overwrite the environment, by which its worker is found.
             "SPT_NOENV": "1",
@@ -75,7 +74,7 @@ class Conductor:
         if driver:
             environment |= {"OS_TACKER__INFRA_DRIVER": driver, "OS_TACKER__VNFLCM_INFRA_DRIVER": driver}
         argv: list[str | Path] = [_SCRIPTS / "tacker-conductor", "--config-file", _config_file(self._ledger)]
-        self._ledger.spawn(self.name, argv, env=os.environ | environment)
+        self._ledger.spawn(self.name, argv, env=environment)
 
     def wait(self) -> None:
         """Until it listens for LCM operations of API v2, the last thing that it does when it starts."""
@@ -120,6 +119,11 @@ def _config_file(ledger: Ledger) -> Path:
     return ledger.home / "tacker" / "tacker.conf"
 
 
+def _environment(home: Path) -> dict[str, str]:
+    """Of a process that is as on a host of its own. Tacker leaves unpacked packages in the folder of temporary files."""
+    return os.environ | {"TMPDIR": f"{home}/tmp", "OS_COORDINATION__BACKEND_URL": f"file://{home}/locks"}
+
+
 def _start_broker(ledger: Ledger) -> rabbitmq.Broker:
     with step("Starting RabbitMQ"):
         return rabbitmq.start(ledger)
@@ -136,8 +140,10 @@ def _make_schema(database: mariadb.Server) -> str:
 def _configure(ledger: Ledger, driver: str, broker: rabbitmq.Broker, database: str, identity: keystone.Identity) -> str:
     """Write tacker.conf, and enter Tacker into the catalog; the URL of Tacker's API."""
     folder = ledger.folder(ledger.home / "tacker", 0o700)
+    (folder / "tacker-server" / "tmp").mkdir(parents=True)
     for name in CONDUCTORS:
-        (folder / name / "vnf-packages").mkdir(parents=True)
+        (folder / name / "tmp").mkdir(parents=True)
+        (folder / name / "vnf-packages").mkdir()
     [port] = config.free_ports(1)
     endpoint = f"http://127.0.0.1:{port}"
     service = identity.add_service("tacker", "nfv-orchestration", endpoint)
@@ -157,5 +163,8 @@ def _start_server(ledger: Ledger, endpoint: str) -> None:
         except requests.RequestException:
             return False
 
-    process = ledger.spawn("tacker-server", [_SCRIPTS / "tacker-server", "--config-file", _config_file(ledger)])
+    settings = _config_file(ledger)
+    environment = _environment(settings.parent / "tacker-server")
+    argv: list[str | Path] = [_SCRIPTS / "tacker-server", "--config-file", settings]
+    process = ledger.spawn("tacker-server", argv, env=environment)
     process.wait_until(answers, 60, "Tacker's API to answer")
