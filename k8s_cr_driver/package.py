@@ -18,8 +18,9 @@ from typing import Any
 
 import yaml
 
-from k8s_cr_driver import manifest, parameters
+from k8s_cr_driver import manifest, parameters, schema
 from k8s_cr_driver.errors import InvalidPackage
+from k8s_cr_driver.keys import Object
 
 TOSCA_META = "TOSCA-Metadata/TOSCA.meta"
 DEFINITIONS = "Definitions"
@@ -115,14 +116,20 @@ def _definition_problems(folder: Path) -> Iterator[str]:
                 yield f"{DEFINITIONS}/{file}: imports {name}, which is not in the package"
 
 
-def _manifest_problems(folder: Path) -> list[str]:
-    """The first thing that is wrong with the manifests, whatever a request may give as parameters."""
+def _manifest_problems(folder: Path) -> Iterator[str]:
+    """What is wrong whatever a request may give. Files are taken one by one: a request may leave some of them out."""
     declared = parameters.declared(_definitions(folder))
     values = {name: _sample(declaration) for name, declaration in declared.items()}
-    files = [name for name in _files(folder) if name.startswith(f"{MANIFESTS}/") and name.endswith((".yaml", ".yml"))]
-    if files:
-        manifest.load(folder, files, fill=lambda value: parameters.fill(value, declared, values))
-    return []
+    objects: list[Object] = []
+    for name in _files(folder):
+        if name.startswith(f"{MANIFESTS}/") and name.endswith((".yaml", ".yml")):
+            try:
+                objects += manifest.load(folder, [name], fill=lambda value: parameters.fill(value, declared, values))
+            except InvalidPackage as error:
+                yield str(error)
+    if not declared:
+        # Sample values need not fit a schema.
+        schema.check(objects)
 
 
 def _sample(declaration: parameters.Declaration) -> Any:

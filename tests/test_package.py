@@ -127,17 +127,36 @@ def test_hidden_files_stay_out(folder: Path, tmp_path: Path) -> None:
         ("Definitions/other.yaml", "imports: [lost.yaml]\n", "Definitions/other.yaml: imports lost.yaml, which is not"),
         ("Files/kubernetes/settings.yaml", "a: b: c\n", "Files/kubernetes/settings.yaml, document 1"),
         ("Files/kubernetes/settings.yaml", "kind: ConfigMap\n", "apiVersion: is missing"),
-        ("Files/kubernetes/more.yaml", MANIFEST, "ConfigMap settings is written twice"),
     ],
 )
-def test_what_is_wrong_is_told_and_nothing_is_written(
-    folder: Path, tmp_path: Path, name: str, text: str, told: str
-) -> None:
+def test_what_is_wrong_is_told_and_nothing_is_written(folder: Path, tmp_path: Path, name: str, text: str, told: str) -> None:
     write(folder, name, text)
     assert [problem for problem in package.check(folder) if told in problem], package.check(folder)
     with pytest.raises(InvalidPackage, match=r"\w"):
         package.build(folder, tmp_path / "sample.csar")
     assert not list(tmp_path.glob("*sample.csar*"))
+
+
+def test_every_bad_manifest_is_told(folder: Path) -> None:
+    write(folder, "Files/kubernetes/a.yaml", "a: b: c\n")
+    write(folder, "Files/kubernetes/b.yaml", "kind: ConfigMap\n")
+    assert [problem.partition(",")[0] for problem in package.check(folder)] == [
+        "Files/kubernetes/a.yaml",
+        "Files/kubernetes/b.yaml",
+    ]
+
+
+def test_manifests_may_be_variants_of_one_another(folder: Path) -> None:
+    write(folder, "Files/kubernetes/other.yaml", MANIFEST + "data: {size: large}\n")
+    assert package.check(folder) == []
+
+
+def test_a_custom_resource_that_its_own_definition_refuses_is_told(folder: Path) -> None:
+    sample = Path(__file__).parents[1] / "sample_packages" / "crontab" / "Files" / "kubernetes" / "crontab.yaml"
+    write(folder, "Files/kubernetes/crontab.yaml", sample.read_text().replace('cronSpec: "*/5 * * * *"', "cronSpec: 5"))
+    (problem,) = package.check(folder)
+    assert "CronTab.stable.example.com every-five-minutes" in problem
+    assert "cronSpec" in problem
 
 
 def test_a_missing_tosca_meta_is_told(folder: Path) -> None:
@@ -164,7 +183,7 @@ def test_manifests_may_use_what_the_vnfd_declares_and_nothing_else(folder: Path)
     assert "${SIZES}" in problem or "SIZES" in problem
 
 
-@pytest.mark.parametrize("sample", ["crontab", "cluster_api_workload"])
+@pytest.mark.parametrize("sample", ["crontab", "cluster_api_management", "cluster_api_workload"])
 def test_the_sample_packages_are_right(sample: str) -> None:
     assert package.check(Path(__file__).parents[1] / "sample_packages" / sample) == []
 
