@@ -22,7 +22,7 @@ DEFAULT_REGISTRY, DEFAULT_FOLDER, DEFAULT_TAG = "docker.io", "library", "latest"
 def folder() -> Path:
     """Where the archives are."""
     path = paths.cache() / "images"
-    path.mkdir(exist_ok=True)
+    path.mkdir(parents=True, exist_ok=True)
     return path
 
 

@@ -9,10 +9,8 @@ GO_MODULES = Path(__file__).parent / "go"
 
 
 def cache() -> Path:
-    """The folder of everything that is expensive to make and can be made again."""
-    root = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "k8s-cr-driver"
-    root.mkdir(parents=True, exist_ok=True)
-    return root
+    """The folder of everything that is expensive to make and can be made again; it need not be there yet."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "k8s-cr-driver"
 
 
 def digest(*parts: bytes) -> str:

@@ -42,7 +42,8 @@ def _effective_capabilities() -> int:
 
 
 def _check_disk(folder: Path, wanted: int) -> None:
-    free = shutil.disk_usage(folder).free / 2**30
+    existing = next(path for path in (folder, *folder.parents) if path.exists())
+    free = shutil.disk_usage(existing).free / 2**30
     if free < wanted:
         remedy = "free some, or let XDG_CACHE_HOME name a folder elsewhere"
         raise PreconditionError(f"{folder} has {free:.1f} GiB free, and the test bed needs {wanted}: {remedy}")

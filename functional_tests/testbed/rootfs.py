@@ -29,7 +29,7 @@ MASKED = (
 def root_folder() -> Path:
     """The read-only root folder, made first if need be. Machines put an overlay on it."""
     target = paths.cache() / "rootfs" / f"{SUITE}-{paths.digest(*map(str.encode, (SUITE, *PACKAGES, *MASKED)))}"
-    target.parent.mkdir(exist_ok=True)
+    target.parent.mkdir(parents=True, exist_ok=True)
     with (target.parent / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not target.is_dir():
