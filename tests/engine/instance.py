@@ -5,7 +5,8 @@ from __future__ import annotations
 import copy
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from typing import Any
 
 from k8s_cr_driver import manifest
@@ -31,6 +32,7 @@ class Instance:
         self.url, self.id, self.seconds, self.target = url, id, seconds, target
         self.stop = threading.Event()
         self.heard: list[tuple[Key, str, str]] = []
+        self._told = threading.Condition()
 
     def converge(self, objects: Sequence[Object], *, prune: bool = True) -> dict[Key, Object]:
         objects = copy.deepcopy(list(objects))
@@ -40,15 +42,36 @@ class Instance:
             crds = manifest.crds_of(objects)
             for crd in crds.values():
                 resources.add_crd(crd)
-            operation = Operation(
-                "test", self.id, time.monotonic() + self.seconds, self.stop, lambda *told: self.heard.append(told)
-            )
+            operation = Operation("test", self.id, time.monotonic() + self.seconds, self.stop, self._hear)
             target = Target(connection, Inventory(connection, "default", self.id), **self.target)
             wanted = [resource_for(obj, crds.get(kind_of(obj))) for obj in objects]
             return converge(operation, target, resources, wanted, prune=prune)
 
     def terminate(self) -> None:
         self.converge([])
+
+    def start(self, objects: Sequence[Object], **options: Any) -> Future[dict[Key, Object]]:
+        """`converge` in a thread of its own."""
+        future: Future[dict[Key, Object]] = Future()
+
+        def run() -> None:
+            try:
+                future.set_result(self.converge(objects, **options))
+            except BaseException as error:
+                future.set_exception(error)
+
+        threading.Thread(target=run, daemon=True).start()
+        return future
+
+    def wait_until_told(self, name: str, state: str) -> None:
+        """Until a run has told that the object of that name is in that state."""
+        with self._told:
+            assert self._told.wait_for(lambda: any(key.name == name and s == state for key, s, _ in self.heard), 10)
+
+    def _hear(self, key: Key, state: str, message: str) -> None:
+        with self._told:
+            self.heard.append((key, state, message))
+            self._told.notify_all()
 
 
 def state(api: FakeApi) -> dict[Key, Object]:
@@ -65,6 +88,12 @@ def state(api: FakeApi) -> dict[Key, Object]:
     return found
 
 
+def wait_for(api: FakeApi, condition: Callable[[], bool]) -> None:
+    """Until what a test asks of the cluster is so."""
+    with api.cluster.store.changed:
+        assert api.cluster.store.changed.wait_for(condition, 10)
+
+
 _OF_A_RUN = ("k8s-cr-driver/token", "k8s-cr-driver/operation")
 
 
@@ -79,6 +108,19 @@ def config_map(name: str, namespace: str = "default", **data: str) -> Object:
 
 def crontab(name: str, namespace: str = "default", schedule: str = "* * * * *") -> Object:
     return obj("stable.example.com/v1", "CronTab", name, namespace, spec={"cronSpec": schedule})
+
+
+def status(state: str = "True", reason: str = "", message: str = "", generation: int = 1, type: str = "Ready") -> Object:
+    """A status with one condition, by a controller that has seen that generation of the spec."""
+    one = {"type": type, "status": state, "reason": reason, "message": message, "lastTransitionTime": "2026-01-01T00:00:00Z"}
+    return {"observedGeneration": generation, "conditions": [one]}
+
+
+CONDITIONS = {
+    "observedGeneration": {"type": "integer"},
+    "conditions": {"type": "array", "items": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}},
+}
+"""Properties of a status, for `crontab_crd`."""
 
 
 def crontab_crd(**status: Any) -> Object:

@@ -61,6 +61,11 @@ class Ownership:
             entry["subresource"] = manager.subresource
         self._entries[manager.identity] = entry
 
+    def touch(self, manager: Manager) -> None:
+        """A write that changes values, also of fields that the manager has already, renews its time."""
+        if manager.identity in self._entries:
+            self._entries[manager.identity] = {**self._entries[manager.identity], "time": now()}
+
     def union(self) -> set[Path]:
         return set().union(*self.sets.values()) if self.sets else set()
 
@@ -116,6 +121,8 @@ def apply(live: Object, config: Object, shape: Shape, manager: Manager, force: b
                  for identity, paths in ownership.others(manager).items()}
     if not force and any(conflicts.values()):
         raise _conflict(ownership, conflicts)
+    if changed.added or changed.modified or changed.removed:
+        ownership.touch(manager)
     for identity, taken in conflicts.items():
         ownership.sets[identity] = ownership.sets[identity] - taken - changed.removed
     return with_managed_fields(merged, ownership)
@@ -137,6 +144,8 @@ def update(old: Object, new: Object, shape: Shape, manager: Manager, has_status:
     for identity, paths in ownership.others(manager).items():
         ownership.sets[identity] = paths - gained - changed.removed
     ownership.assign(manager, (ownership.of(manager) - changed.removed) | gained)
+    if gained:
+        ownership.touch(manager)
     return with_managed_fields(new, ownership)
 
 

@@ -1,0 +1,208 @@
+"""An object counts as ready when its newest state says so, and never before."""
+
+from __future__ import annotations
+
+import pytest
+
+from k8s_cr_driver.errors import NotReady
+from k8s_cr_driver.keys import Object
+from tests.engine.instance import CONDITIONS, Instance, config_map, crontab, crontab_crd, obj, status, wait_for
+from tests.fake_api import FakeApi, faults
+
+CRD = crontab_crd(**CONDITIONS)
+
+
+def test_an_object_without_its_status_is_waited_for_until_an_event_says_that_it_is_ready(api: FakeApi) -> None:
+    blue = Instance(api.url)
+    run = blue.start([CRD, crontab("one")])
+    blue.wait_until_told("one", "Waiting")
+    api.set_status("CronTab", "default", "one", status("False", "Starting"))
+    assert not run.done()
+    api.set_status("CronTab", "default", "one", status())
+    lives = run.result(10)
+    assert [live["status"]["conditions"][0]["status"] for live in lives.values() if live["kind"] == "CronTab"] == ["True"]
+
+
+def test_what_was_ready_before_our_write_does_not_count(api: FakeApi) -> None:
+    blue = Instance(api.url)
+    api.react("CronTab", lambda live: ready_once(api, live))
+    blue.converge([CRD, crontab("one")])
+    run = blue.start([CRD, crontab("one", schedule="0 * * * *")])
+    blue.wait_until_told("one", "Waiting")
+    assert not run.done()
+    api.set_status("CronTab", "default", "one", status(generation=2))
+    run.result(10)
+
+
+def ready_once(api: FakeApi, live: Object) -> None:
+    """A controller that sees the first generation only."""
+    if "status" not in live and "deletionTimestamp" not in live["metadata"]:
+        api.set_status("CronTab", live["metadata"]["namespace"], live["metadata"]["name"], status())
+
+
+def test_an_unchanged_set_is_ready_at_once(api: FakeApi) -> None:
+    blue = Instance(api.url)
+    api.react("CronTab", lambda live: ready_once(api, live))
+    blue.converge([CRD, crontab("one")])
+    before = api.get("CronTab", "default", "one")
+    blue.converge([CRD, crontab("one")])
+    assert api.get("CronTab", "default", "one") == before
+
+
+def test_an_object_that_somebody_deletes_while_others_are_waited_for_is_made_again(api: FakeApi) -> None:
+    blue = Instance(api.url)
+    run = blue.start([CRD, crontab("one"), config_map("a")])
+    blue.wait_until_told("a", "Ready")
+    blue.wait_until_told("one", "Waiting")
+    first = api.get("ConfigMap", "default", "a")["metadata"]["uid"]
+    api.delete("ConfigMap", "default", "a")
+    wait_for(api, lambda: api.find("ConfigMap", "default", "a") is not None)
+    api.set_status("CronTab", "default", "one", status())
+    run.result(10)
+    assert api.get("ConfigMap", "default", "a")["metadata"]["uid"] != first
+
+
+def test_an_object_that_is_no_longer_ready_is_waited_for_again(api: FakeApi) -> None:
+    blue = Instance(api.url)
+    run = blue.start([CRD, crontab("one"), crontab("two")])
+    blue.wait_until_told("two", "Waiting")
+    api.set_status("CronTab", "default", "one", status())
+    blue.wait_until_told("one", "Ready")
+    api.set_status("CronTab", "default", "one", status("False"))
+    wait_until_last_told(blue, "one", "Waiting")
+    api.set_status("CronTab", "default", "two", status())
+    blue.wait_until_told("two", "Ready")
+    assert not run.done()
+    api.set_status("CronTab", "default", "one", status())
+    run.result(10)
+
+
+def wait_until_last_told(one: Instance, name: str, state: str) -> None:
+    with one._told:
+        assert one._told.wait_for(lambda: [s for key, s, _ in one.heard if key.name == name][-1:] == [state], 10)
+
+
+def test_the_report_names_the_worst_first_with_its_warnings(api: FakeApi) -> None:
+    blue = Instance(api.url, seconds=2)
+    needs = {"config.kubernetes.io/depends-on": "stable.example.com/namespaces/default/CronTab/slow"}
+    blocked = config_map("blocked")
+    blocked["metadata"]["annotations"] = needs
+    run = blue.start([CRD, crontab("broken"), crontab("slow"), crontab("fine"), blocked])
+    for name in ("broken", "slow", "fine"):
+        blue.wait_until_told(name, "Waiting")
+    for message in ("the first", "the last"):
+        event = api.event(api.get("CronTab", "default", "broken"), "FailedMount", message)
+        event["lastTimestamp"] = f"2026-01-01T00:00:0{1 if message == 'the first' else 2}Z"
+        api.put(event)
+    api.event(api.get("CronTab", "default", "broken"), "Pulled", "all is well", type_="Normal")
+    api.event(api.get("CronTab", "default", "fine"), "Other", "not of the broken one")
+    api.set_status("CronTab", "default", "fine", status())
+    api.set_status("CronTab", "default", "slow", status("False", "Starting", "3 of 4 are up"))
+    api.set_status("CronTab", "default", "broken", status("True", "BadImage", "no such image", type="Stalled"))
+    with pytest.raises(NotReady) as raised:
+        run.result(10)
+    worst, second, last = raised.value.reports
+    assert str(worst.key) == "CronTab.stable.example.com default/broken"
+    assert (worst.state, worst.reason) == ("Failed", "BadImage")
+    assert "no such image" in worst.message
+    assert worst.events == ("FailedMount: the last", "FailedMount: the first")
+    assert (second.key.name, second.state, second.reason) == ("slow", "Waiting", "Starting")
+    assert (last.key.name, last.reason) == ("blocked", "Blocked")
+    assert "CronTab.stable.example.com default/slow" in last.message
+    assert worst.since
+    assert str(raised.value).startswith("3 of 5 objects not ready, and CronTab.stable.example.com default/broken has failed:")
+
+
+def test_a_failure_that_passes_within_the_grace_is_none(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
+    blue = Instance(api.url)
+    run = blue.start([CRD, crontab("one"), crontab("two")])
+    for name in ("one", "two"):
+        blue.wait_until_told(name, "Waiting")
+    api.set_status("CronTab", "default", "one", status("True", "Oops", type="Stalled"))
+    blue.wait_until_told("one", "Failed")
+    api.set_status("CronTab", "default", "one", status())
+    blue.wait_until_told("one", "Ready")
+    api.set_status("CronTab", "default", "two", status())
+    run.result(10)
+
+
+def test_what_is_suspended_is_not_waited_for(api: FakeApi) -> None:
+    paused = crontab("one")
+    paused["spec"]["suspend"] = True
+    crd = crontab_crd(**CONDITIONS)
+    crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]["suspend"] = {"type": "boolean"}
+    blue = Instance(api.url)
+    blue.converge([crd, paused])
+    assert blue.heard[-1][1] == "Suspended"
+
+
+def test_where_being_stored_is_enough_nothing_is_waited_for(api: FakeApi) -> None:
+    stored = crontab("one")
+    stored["metadata"]["annotations"] = {"k8s-cr-driver/ready-when": "stored"}
+    Instance(api.url).converge([CRD, stored])
+    annotated = crontab_crd(**CONDITIONS)
+    annotated["metadata"]["annotations"] = {"k8s-cr-driver/ready-when": "stored"}
+    Instance(api.url).converge([annotated, crontab("one"), crontab("two")])
+
+
+@pytest.mark.parametrize("count", [1, 5])
+def test_a_crd_that_is_not_of_the_package_is_asked_once_whether_a_status_is_to_come(api: FakeApi, count: int) -> None:
+    api.put(crontab_crd())
+    api.requests.clear()
+    Instance(api.url).converge([crontab(f"tab-{number}") for number in range(count)])
+    assert len(api.requests.select("GET", "customresourcedefinitions/crontabs")) == 1
+
+
+def test_without_the_right_to_read_the_crd_the_timeout_names_the_remedy(api: FakeApi) -> None:
+    api.put(crontab_crd())
+    api.knobs.denied.add(("get", "apiextensions.k8s.io", "customresourcedefinitions", "*"))
+    with pytest.raises(NotReady, match="ready-when: stored"):
+        Instance(api.url, seconds=0.5).converge([crontab("one")])
+
+
+def test_a_status_that_says_nothing_of_our_change_is_believed_after_a_while(api: FakeApi) -> None:
+    crd = crontab_crd(conditions=CONDITIONS["conditions"])
+    blue = Instance(api.url)
+    silent = status()
+    del silent["observedGeneration"]
+    run = blue.start([crd, crontab("one")])
+    blue.wait_until_told("one", "Waiting")
+    api.set_status("CronTab", "default", "one", silent)
+    run.result(10)
+    live = api.get("CronTab", "default", "one")
+    past = [{**entry, "time": "2020-01-01T00:00:00Z"} for entry in live["metadata"]["managedFields"]]
+    with api.cluster.writing():
+        kind = api.cluster.by_kind("CronTab")
+        api.cluster.store.put(kind.resource, {**live, "metadata": {**live["metadata"], "managedFields": past}})
+    blue.heard.clear()
+    blue.converge([crd, crontab("one", schedule="0 * * * *")])
+    assert [state for key, state, _ in blue.heard if key.name == "one"] == ["Waiting"]
+
+
+def test_a_workload_with_its_controllers(api: FakeApi) -> None:
+    from tests.fake_api import controllers
+
+    controllers.run_workloads(api)
+    labels = {"app": "web"}
+    deployment = obj(
+        "apps/v1", "Deployment", "web", "default",
+        spec={
+            "replicas": 2,
+            "selector": {"matchLabels": labels},
+            "template": {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "c", "image": "i"}]}},
+        },
+    )
+    blue = Instance(api.url)
+    blue.converge([deployment])
+    assert len(api.names("Pod", "default")) == 2
+    blue.terminate()
+    assert api.names("Pod", "default") == []
+
+
+def test_a_half_open_stream_delays_but_does_not_hide_that_an_object_is_ready(api: FakeApi) -> None:
+    blue = Instance(api.url)
+    run = blue.start([CRD, crontab("one")])
+    blue.wait_until_told("one", "Waiting")
+    assert api.break_streams(faults.half_open(), "CronTab") == 1
+    api.set_status("CronTab", "default", "one", status())
+    run.result(10)
