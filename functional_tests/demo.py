@@ -161,4 +161,5 @@ if __name__ == "__main__":
     except KeyboardInterrupt:
         sys.exit("Interrupted; nothing is left running.")
     except (OperationError, ApiError, preconditions.PreconditionError, bed.BusyError) as error:
-        sys.exit(f"{error}\nThe logs were in {paths.STATE}; with a bed that is up before (`python -m functional_tests.testbed up`) they stay.")
+        hint = "start the bed before (`python -m functional_tests.testbed up`) and its logs stay for a look"
+        sys.exit(f"{error}\nThe logs were in {paths.STATE}; {hint}.")
