@@ -22,7 +22,7 @@ def bridge(ledger: Ledger) -> None:
 def namespace(ledger: Ledger, name: str, address: str) -> Path:
     """A network namespace whose eth0 has `address` on the bridge."""
     path = ledger.netns(f"k8scr-{name}")
-    outer = f"k8scr-{name}"[:15]
+    outer = f"k8scr-{address.rpartition('.')[2]}"  # at most 15 characters, which a name can pass
     ledger.link(outer, "type", "veth", "peer", "name", "eth0", "netns", path.name)
     commands.run(["ip", "link", "set", outer, "master", BRIDGE, "up"])
     inside = ["ip", "-netns", path.name]

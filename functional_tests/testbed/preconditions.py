@@ -9,7 +9,7 @@ from pathlib import Path
 from . import cgroups, paths
 
 # What the sources, Go's build cache and the binaries of a first run take, and what every bed takes, in GiB.
-FIRST_RUN, EVERY_RUN = 15, 4
+FIRST_RUN, EVERY_RUN = 20, 4
 # Bits of CapEff, see capabilities(7): network namespaces and mounts.
 CAPABILITIES = {"CAP_NET_ADMIN": 12, "CAP_SYS_ADMIN": 21}
 
