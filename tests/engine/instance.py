@@ -110,6 +110,13 @@ def crontab(name: str, namespace: str = "default", schedule: str = "* * * * *") 
     return obj("stable.example.com/v1", "CronTab", name, namespace, spec={"cronSpec": schedule})
 
 
+def job(name: str, image: str, **annotations: str) -> Object:
+    template = {"spec": {"containers": [{"name": "c", "image": image}], "restartPolicy": "Never"}}
+    made = obj("batch/v1", "Job", name, "default", spec={"template": template})
+    made["metadata"]["annotations"] = annotations
+    return made
+
+
 def status(state: str = "True", reason: str = "", message: str = "", generation: int = 1, type: str = "Ready") -> Object:
     """A status with one condition, by a controller that has seen that generation of the spec."""
     one = {"type": type, "status": state, "reason": reason, "message": message, "lastTransitionTime": "2026-01-01T00:00:00Z"}
