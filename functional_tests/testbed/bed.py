@@ -16,9 +16,6 @@ from .progress import say, step
 
 Environment = dict[str, str]
 
-# There while a part is being started.
-_UNFINISHED = paths.STATE / "unfinished"
-
 
 class BusyError(Exception):
     """Another run is at work on the bed."""
@@ -39,10 +36,10 @@ def up(parts: list[str]) -> None:
         os.environ[processes.TOKEN] = ledger.token
         try:
             for part in wanted:
-                _UNFINISHED.touch()
+                _unfinished().touch()
                 environment = _START[part](ledger)
                 ledger.file(_environment_file(part), json.dumps(environment))
-                _UNFINISHED.unlink()
+                _unfinished().unlink()
         except KeyboardInterrupt:
             _remove("Interrupted: removing what was started")
             raise
@@ -92,10 +89,15 @@ def _environment_file(part: str) -> Path:
     return paths.STATE / f"{part}.json"
 
 
+def _unfinished() -> Path:
+    """There while a part is being started."""
+    return paths.STATE / "unfinished"
+
+
 def _is_broken() -> bool:
     if not paths.STATE.exists():
         return False
-    return _UNFINISHED.exists() or not environments() or bool(ended())
+    return _unfinished().exists() or not environments() or bool(ended())
 
 
 def _remove(why: str) -> None:

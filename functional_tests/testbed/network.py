@@ -14,7 +14,8 @@ HOST = NETWORK[1]
 
 def bridge(ledger: Ledger) -> None:
     """Make the bridge, with the host at address `HOST` of it."""
-    ledger.link(BRIDGE, "type", "bridge")
+    # A given address: else it is that of the lowest port, and changes under the others when a machine comes or goes.
+    ledger.link(BRIDGE, "address", "02:00:00:00:00:01", "type", "bridge")
     commands.run(["ip", "address", "add", f"{HOST}/{NETWORK.prefixlen}", "dev", BRIDGE])
     commands.run(["ip", "link", "set", BRIDGE, "up"])
 

@@ -1,0 +1,67 @@
+"""What the bed says of itself, from its state folder alone."""
+
+import json
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from functional_tests.testbed import bed, paths
+from functional_tests.testbed.__main__ import main
+from functional_tests.testbed.ledger import Ledger
+from functional_tests.testbed.progress import step
+
+
+@pytest.fixture
+def ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Ledger]:
+    """The record of a bed in which nothing runs yet."""
+    monkeypatch.setattr(paths, "STATE", tmp_path / "bed")
+    ledger = Ledger(paths.STATE)
+    yield ledger
+    ledger.undo()
+
+
+def complete(ledger: Ledger, part: str, **environment: str) -> None:
+    ledger.file(ledger.home / f"{part}.json", json.dumps(environment))
+
+
+def test_env_prints_what_a_shell_reads_back_whatever_is_in_it(ledger: Ledger):
+    complete(ledger, "kubernetes", KUBECONFIG="/state/kubeconfig")
+    complete(ledger, "tacker", OS_PASSWORD="it's $HOME")
+    printed = CliRunner().invoke(main, ["env"]).output
+    assert printed == "export KUBECONFIG=/state/kubeconfig\nexport OS_PASSWORD='it'\"'\"'s $HOME'\n"
+
+
+def test_env_of_a_bed_that_is_down_says_how_to_start_it(ledger: Ledger):
+    result = CliRunner().invoke(main, ["env"])
+    assert result.exit_code == 1
+    assert "testbed up" in result.output
+
+
+def test_status_names_a_process_that_has_died(ledger: Ledger):
+    complete(ledger, "kubernetes")
+    process = ledger.spawn("machine-node1", [sys.executable, "-c", "print('up', flush=True); input()"])
+    process.wait_until_ended(10)
+    result = CliRunner().invoke(main, ["status"])
+    assert result.exit_code == 1
+    assert result.output == "kubernetes: up\ntacker: down\nthese have ended: machine-node1\n"
+
+
+def test_a_bed_is_broken_while_a_part_is_unfinished(ledger: Ledger):
+    assert bed._is_broken()  # nothing is complete
+    complete(ledger, "kubernetes")
+    assert not bed._is_broken()
+    (ledger.home / "unfinished").touch()
+    assert bed._is_broken()
+
+
+def test_a_step_tells_its_seconds_and_its_failure(capsys: pytest.CaptureFixture[str]):
+    with step("Building"):
+        pass
+    with pytest.raises(KeyError), step("Waiting"):
+        raise KeyError
+    lines = re.sub(r"\d+\.\d", "N", capsys.readouterr().err).splitlines()
+    assert lines == ["Building ...", "Building: N s", "Waiting ...", "Waiting: failed after N s"]
