@@ -98,6 +98,10 @@ class Client:
             raise RuntimeError(f"Tacker could not onboard {csar.name}; the log of its conductors tells why")
         return package
 
+    def packages(self) -> list[Body]:
+        found: list[Body] = self._call("GET", _PACKAGES).json()
+        return found
+
     def package(self, package_id: str) -> Body:
         found: Body = self._call("GET", f"{_PACKAGES}/{package_id}").json()
         return found

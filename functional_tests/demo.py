@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import yaml
 from rich.console import Console
 from rich.live import Live
 from rich.table import Table
@@ -88,9 +89,16 @@ class Demo:
 
     def _onboard(self) -> None:
         with tempfile.TemporaryDirectory() as work:
-            for name in PACKAGES:
-                csar = make(name, Path(work))
+            made = {name: make(name, Path(work)) for name in PACKAGES}
+            self._forget({_vnfd_id(csar) for csar in made.values()})
+            for name, csar in made.items():
                 self._packages[name] = (self._client.onboard(csar)["vnfdId"], _manifests(csar))
+
+    def _forget(self, vnfd_ids: set[str]) -> None:
+        """Removes packages that an earlier run has left; Tacker says so if one is still in use."""
+        for package in self._client.packages():
+            if package.get("vnfdId") in vnfd_ids:
+                self._client.delete_package(package["id"])
 
     def _begin(self, name: str, package: str, **parameters: Any) -> str:
         vnfd, files = self._packages[package]
@@ -126,6 +134,14 @@ class Demo:
             told = vnfc.get("metadata") or {}
             table.add_row(vnfc["vduId"], vnfc["id"], told.get("node", ""), told.get("providerID", ""))
         CONSOLE.print(table)
+
+
+def _vnfd_id(csar: Path) -> str:
+    """The descriptor_id of the package's only flavour."""
+    with zipfile.ZipFile(csar) as archive:
+        name = next(name for name in archive.namelist() if name == f"Definitions/{csar.stem}.yaml")
+        template = yaml.safe_load(archive.read(name))["topology_template"]
+    return str(template["node_templates"]["VNF"]["properties"]["descriptor_id"])
 
 
 def _manifests(csar: Path) -> list[str]:
