@@ -18,14 +18,13 @@ from k8s_cr_driver.resources.base import CustomResource
 def remove(target: Target, obj: CustomResource, resource: Resource, live: Object, grace_period: int | None) -> None:
     """Asks for the removal; the stream of its kind tells when it is done. Errors as in `CustomResource.delete`."""
     target.inventory.confirm()
-    uid = live["metadata"]["uid"]
     try:
         if obj.key in target.inventory.record.adopted:
             _release(target, obj, resource)
         elif obj.key.of in SHARED:
             _leave(target, obj, resource)
         else:
-            obj.delete(target.connection, resource, uid=uid, grace_period=grace_period)
+            obj.delete(target.connection, resource, live, grace_period=grace_period)
     except ApiError as error:
         if error.status != 404:
             raise
@@ -39,10 +38,7 @@ def _leave(target: Target, obj: CustomResource, resource: Resource) -> None:
         live = obj.read(target.connection, resource)
         try:
             if _is_last(target, obj, live):
-                metadata = live["metadata"]
-                obj.delete(
-                    target.connection, resource, uid=metadata["uid"], resource_version=metadata["resourceVersion"]
-                )
+                obj.delete(target.connection, resource, live, unchanged=True)
             else:
                 _release_at(target, obj, resource, live)
             return
