@@ -72,7 +72,8 @@ def _install_venv_package() -> None:
         sys.exit("Python's venv module is not complete: install python3-venv, or run this as root.")
     print("Installing python3-venv ...", flush=True)
     subprocess.run(["apt-get", "-qq", "update"], check=True)
-    subprocess.run(["apt-get", "-qq", "-y", "install", "python3-venv"], check=True, env={**os.environ, "DEBIAN_FRONTEND": "noninteractive"})
+    quietly = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    subprocess.run(["apt-get", "-qq", "-y", "install", "python3-venv"], check=True, env=quietly)
 
 
 if __name__ == "__main__":

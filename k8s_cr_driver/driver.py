@@ -66,9 +66,9 @@ class Driver:
                 session.tell_vnfcs(inst.instantiatedVnfInfo, assigned)
 
     def instantiate_rollback(self, req: Any, inst: Any, grant_req: Any, grant: Any, vnfd: Any) -> None:
-        with _boundary("rollback of instantiate", inst):
-            with _Session(inst, grant_req, Options().updated(_params(req))) as session:
-                session.converge([], prune=True)
+        """Without the request's options, which may be what instantiate has failed for."""
+        with _boundary("rollback of instantiate", inst), _Session(inst, grant_req, Options()) as session:
+            session.converge([], prune=True)
 
     def terminate(self, req: Any, inst: Any, grant_req: Any, grant: Any, vnfd: Any) -> None:
         with _boundary("terminate", inst), _Session(inst, grant_req, _options(inst, req)) as session:

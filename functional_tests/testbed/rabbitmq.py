@@ -56,7 +56,7 @@ def start(ledger: Ledger) -> Broker:
     }
     mapper = ledger.spawn("epmd", ["epmd", "-port", str(mapper_port), "-address", "127.0.0.1"])
     mapper.wait_until(lambda: _listens(mapper_port), 10, "the Erlang port mapper to listen")
-    process = ledger.spawn("rabbitmq", [PROGRAM], env=environment)
+    process = ledger.spawn("rabbitmq", [PROGRAM], env=environment, cwd=folder)
     process.wait_until(lambda: _listens(port), 90, "RabbitMQ to listen")
     return Broker(f"rabbit://tacker:{password}@127.0.0.1:{port}//")
 
