@@ -1,4 +1,5 @@
-"""From a VIM to a cluster: TLS, login, and one way to send a request.
+"""
+From a VIM to a cluster: TLS, login, and one way to send a request.
 
 Requests go through the official dynamic client over one urllib3 pool of our own, because the client's own pool reads CA
 files for every connection and sleeps through Retry-After inside a call. Key material stays in memory; what the ssl module
@@ -248,9 +249,10 @@ def _words(error: BaseException) -> str:
 
 def _translate(attempt: str, error: ApiException, endpoint: Endpoint) -> Exception:
     status = int(error.status or 0)
-    if status == 0:  # the client wraps TLS errors so
+    if status == 0:  # the client wraps TLS errors so: "SSLError", a newline, OpenSSL's words
+        told = re.sub(r"\s*\(_ssl\.c:\d+\)", "", str(error.reason).partition("\n")[2])
         return ConnectionFailed(
-            f"The certificate of {endpoint.url} was not accepted: {_words(Exception(str(error.reason)))}. "
+            f"The certificate of {endpoint.url} was not accepted: {told}. "
             "Give the cluster's CA in vimConnectionInfo.interfaceInfo.ssl_ca_cert."
         )
     if status == 401:

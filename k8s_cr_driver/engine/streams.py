@@ -126,18 +126,17 @@ class Streams:
     def _broken(self, message: watch.Broken) -> None:
         stream, error = message.stream, message.error
         namespaces = sorted(self._target.inventory.record.namespaces)
-        refused = isinstance(error, ApiError) and error.status == 403
-        if refused and stream.resource.namespaced and not stream.namespace and namespaces:
+        if _is_forbidden(error) and stream.resource.namespaced and not stream.namespace and namespaces:
             self._awaited[stream.resource.of] += len(namespaces) - 1
             for namespace in namespaces:
                 self._start(stream.resource, namespace, stream.selector, self._message)
         else:
-            self._loop.refuse(_forbidden(stream, error) if refused else error)
+            self._loop.refuse(_explained(stream, error))
 
     def _fenced(self, message: watch.Message) -> None:
         inventory = self._target.inventory
         if isinstance(message, watch.Broken):
-            self._loop.refuse(_forbidden(message.stream, message.error))
+            self._loop.refuse(_explained(message.stream, message.error))
         elif isinstance(message, watch.Snapshot):
             live = message.objects.get(inventory.key)
             inventory.check(parse(live) if live else None)
@@ -145,6 +144,12 @@ class Streams:
             inventory.check(None if message.deleted else parse(message.live))
 
 
-def _forbidden(stream: watch.Stream, error: DriverError) -> Forbidden:
+def _is_forbidden(error: DriverError) -> bool:
+    return isinstance(error, ApiError) and error.status == 403
+
+
+def _explained(stream: watch.Stream, error: DriverError) -> DriverError:
+    if not _is_forbidden(error):
+        return error
     where = f"namespace {stream.namespace}" if stream.namespace else "all namespaces"
     return Forbidden(f"The driver must be allowed to list and watch {stream.resource.plural} in {where}: {error}")

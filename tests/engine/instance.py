@@ -28,15 +28,17 @@ GREEN = "8f0e2ef0-5d8a-4a43-a1f0-000000000002"
 class Instance:
     """`seconds` is the deadline of each run; `stop` ends it; `heard` is what it told of its progress."""
 
-    def __init__(self, url: str, id: str = BLUE, seconds: float = 10, **target: Any) -> None:
-        self.url, self.id, self.seconds, self.target = url, id, seconds, target
+    def __init__(
+        self, url: str, id: str = BLUE, seconds: float = 10, authorization: str = "", **target: Any
+    ) -> None:
+        self.endpoint, self.id, self.seconds, self.target = Endpoint(url, authorization=authorization), id, seconds, target
         self.stop = threading.Event()
         self.heard: list[tuple[Key, str, str]] = []
         self._told = threading.Condition()
 
     def converge(self, objects: Sequence[Object], *, prune: bool = True) -> dict[Key, Object]:
         objects = copy.deepcopy(list(objects))
-        with Connection(Endpoint(self.url)) as connection:
+        with Connection(self.endpoint) as connection:
             resources = discover(connection)
             manifest.place(objects, resources.scope_of)
             crds = manifest.crds_of(objects)

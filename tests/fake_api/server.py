@@ -100,6 +100,12 @@ class Handler(BaseHTTPRequestHandler):
     wbufsize = -1
     server: Server
 
+    def finish(self) -> None:
+        """Also where a client that has gone away leaves something unsent, which makes the base class stop half-way."""
+        with contextlib.suppress(OSError):
+            super().finish()
+        self.rfile.close()
+
     def log_message(self, format: str, *args: Any) -> None:
         pass
 

@@ -1,0 +1,170 @@
+"""Kinds of every sort: without watch, without patch, with fields that cannot change, with counts that others hold."""
+
+from __future__ import annotations
+
+import pytest
+import urllib3
+
+from k8s_cr_driver import watch
+from k8s_cr_driver.errors import Conflict, NotReady, Refused
+from k8s_cr_driver.keys import Object
+from tests.engine.instance import Instance, config_map, crontab, crontab_crd, job, obj, state
+from tests.fake_api import FakeApi, controllers
+from tests.fake_api.kinds import Kind
+
+
+def serve_unwatched(api: FakeApi) -> None:
+    """An aggregated API that can do everything but tell."""
+    verbs = ("create", "delete", "get", "list", "patch")
+    kind = Kind("quiet.example.com", "v1", "Quiet", "quiets", verbs=verbs, status=True, generation=True, custom=True)
+    api.cluster.serve(kind.resource, [kind])
+
+
+def quiet(name: str) -> Object:
+    return obj("quiet.example.com/v1", "Quiet", name, "default", spec={})
+
+
+def test_a_kind_without_watch_is_listed_until_it_is_ready_and_until_it_is_gone(
+    api: FakeApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watch, "READ_EVERY", 0.02)
+    serve_unwatched(api)
+    blue = Instance(api.url)
+    run = blue.start([quiet("a"), quiet("b")])
+    for name in ("a", "b"):
+        blue.wait_until_told(name, "Waiting")
+        api.set_status("Quiet", "default", name, {"conditions": [controllers.condition("Ready")]})
+    run.result(10)
+    assert not api.requests.select(path="quiets", watch=True)
+    api.edit("Quiet", "default", "a", lambda live: live["metadata"].update(finalizers=["example.com/hold"]))
+    run = blue.start([])
+    blue.wait_until_told("a", "deleting")
+    api.release("Quiet", "default", "a")
+    run.result(10)
+    assert state(api) == {}
+
+
+def test_a_kind_without_watch_is_listed_at_a_bounded_rate(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watch, "READ_EVERY", 60)
+    serve_unwatched(api)
+    with pytest.raises(NotReady):
+        Instance(api.url, seconds=0.3).converge([quiet("a"), quiet("b")])
+    assert len(api.requests.select("GET", "v1/quiets")) == 1
+
+
+def test_a_kind_that_can_only_be_created_is_posted_once_and_not_waited_for(api: FakeApi) -> None:
+    review = obj("authentication.k8s.io/v1", "TokenReview", "check", spec={"token": "t"})
+    blue = Instance(api.url)
+    blue.converge([review])
+    assert [request.method for request in api.requests.select(path="tokenreviews")] == ["POST"]
+    blue.terminate()
+    assert state(api) == {}
+
+
+def test_an_unknown_kind_is_refused_before_anything_is_written(api: FakeApi) -> None:
+    with pytest.raises(Refused, match=r"unknown kind: stable.example.com/v1 CronTab"):
+        Instance(api.url).converge([config_map("a"), crontab("one")])
+    assert state(api) == {}
+
+
+def test_a_version_that_the_cluster_does_not_serve_is_refused(api: FakeApi) -> None:
+    api.put(crontab_crd())
+    with pytest.raises(Refused, match=r"unknown kind: stable.example.com/v7 CronTab"):
+        Instance(api.url).converge([{**crontab("one"), "apiVersion": "stable.example.com/v7"}])
+
+
+def test_a_job_that_has_changed_is_made_again(api: FakeApi) -> None:
+    controllers.run_workloads(api)
+    blue = Instance(api.url)
+    blue.converge([job("a", "one")])
+    uid = api.get("Job", "default", "a")["metadata"]["uid"]
+    blue.converge([job("a", "one")])
+    assert api.get("Job", "default", "a")["metadata"]["uid"] == uid
+    blue.converge([job("a", "two")])
+    live = api.get("Job", "default", "a")
+    assert live["metadata"]["uid"] != uid
+    assert live["spec"]["template"]["spec"]["containers"][0]["image"] == "two"
+
+
+def test_an_immutable_object_is_replaced_only_where_its_annotation_says_so(api: FakeApi) -> None:
+    def fixed(value: str, **annotations: str) -> Object:
+        made = {**config_map("a", a=value), "immutable": True}
+        made["metadata"]["annotations"] = annotations
+        return made
+
+    blue = Instance(api.url)
+    blue.converge([fixed("1")])
+    with pytest.raises(Refused, match=r"ConfigMap default/a.*immutable.*k8s-cr-driver/replace: \"true\""):
+        blue.converge([fixed("2")])
+    assert api.get("ConfigMap", "default", "a")["data"] == {"a": "1"}
+    blue.converge([fixed("2", **{"k8s-cr-driver/replace": "true"})])
+    assert api.get("ConfigMap", "default", "a")["data"] == {"a": "2"}
+
+
+def deployment(replicas: int, image: str = "one") -> Object:
+    labels = {"app": "web"}
+    template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "c", "image": image}]}}
+    spec = {"replicas": replicas, "selector": {"matchLabels": labels}, "template": template}
+    return obj("apps/v1", "Deployment", "web", "default", spec=spec)
+
+
+def scale(api: FakeApi, replicas: int) -> None:
+    """As a HorizontalPodAutoscaler does it: through the scale subresource, as a manager of its own."""
+    path = f"{api.url}/apis/apps/v1/namespaces/default/deployments/web/scale"
+    body = {"spec": {"replicas": replicas}}
+    with urllib3.PoolManager() as pool:
+        answer = pool.request("PATCH", path, json=body, headers={"Content-Type": "application/merge-patch+json"})
+        assert answer.status == 200, answer.data
+
+
+def test_an_autoscaler_keeps_its_count_while_the_rest_changes(api: FakeApi) -> None:
+    controllers.run_workloads(api)
+    blue = Instance(api.url)
+    blue.converge([deployment(1)])
+    scale(api, 3)
+    blue.converge([deployment(1, "two")])
+    live = api.get("Deployment", "default", "web")
+    assert live["spec"]["replicas"] == 3
+    assert live["spec"]["template"]["spec"]["containers"][0]["image"] == "two"
+
+
+def test_a_scale_that_an_autoscaler_would_undo_fails_and_names_the_field(api: FakeApi) -> None:
+    controllers.run_workloads(api)
+    Instance(api.url).converge([deployment(1)])
+    scale(api, 3)
+    with pytest.raises(Conflict, match=r"Deployment.apps default/web.*\.spec\.replicas") as raised:
+        Instance(api.url, keep_autoscaled=False).converge([deployment(2)], prune=False)
+    assert raised.value.fields == (".spec.replicas",)
+    assert api.get("Deployment", "default", "web")["spec"]["replicas"] == 3
+
+
+def test_a_field_of_another_manager_is_taken_only_by_force(api: FakeApi) -> None:
+    blue = Instance(api.url)
+    blue.converge([config_map("a", x="ours")])
+    api.edit("ConfigMap", "default", "a", lambda live: live["data"].update(x="theirs"), manager="kubectl-edit")
+    with pytest.raises(Conflict, match=r"\.data\.x .*kubectl-edit.*force-conflicts: true"):
+        blue.converge([config_map("a", x="new")])
+    assert api.get("ConfigMap", "default", "a")["data"] == {"x": "theirs"}
+    Instance(api.url, force=True).converge([config_map("a", x="new")])
+    assert api.get("ConfigMap", "default", "a")["data"] == {"x": "new"}
+
+
+def test_a_manifest_that_the_server_finds_wrong_is_refused_in_its_words(api: FakeApi) -> None:
+    with pytest.raises(Refused, match=r"CronTab.stable.example.com default/one: .*spec\.cronSpec"):
+        wrong = crontab("one")
+        wrong["spec"]["cronSpec"] = 7
+        Instance(api.url).converge([crontab_crd(), wrong])
+
+
+def test_what_is_held_by_a_finalizer_is_told_and_not_forced(api: FakeApi) -> None:
+    blue = Instance(api.url, seconds=1)
+    held = config_map("a")
+    held["metadata"]["finalizers"] = ["example.com/hold"]
+    blue.converge([held, config_map("b")])
+    with pytest.raises(NotReady, match=r"ConfigMap default/a: .*held by finalizers example.com/hold") as raised:
+        blue.terminate()
+    assert [report.key.name for report in raised.value.reports] == ["a"]
+    assert api.get("ConfigMap", "default", "a")["metadata"]["finalizers"] == ["example.com/hold"]
+    api.release("ConfigMap", "default", "a")
+    blue.terminate()
+    assert state(api) == {}
