@@ -9,9 +9,10 @@ refused: whatever JSON cannot say, keys given twice, and aliases that blow up.
 
 from __future__ import annotations
 
+import json
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import yaml
@@ -46,6 +47,12 @@ class DocumentError(Exception):
 
 def documents(text: str) -> Iterator[tuple[int, Any]]:
     """The documents of `text`, numbered from 1; empty ones are counted, but left out. Raises DocumentError."""
+    if text.lstrip()[:1] in ("{", "["):
+        try:
+            yield 1, _json(text)
+            return
+        except (ValueError, RecursionError):
+            pass  # then it is YAML's flow style, or YAML says what is wrong
     loader = _Nodes(text)
     number, copied = 0, 0
     try:
@@ -66,6 +73,45 @@ def documents(text: str) -> Iterator[tuple[int, Any]]:
         raise DocumentError("holds a character that YAML does not allow", number) from None
     finally:
         loader.dispose()
+
+
+def _json(text: str) -> Any:
+    """`text` as one JSON value. YAML is no superset: it knows no surrogate pairs, and no keys of more than 1024 characters."""
+    value = json.loads(text, object_pairs_hook=_unique, parse_float=_whole, parse_constant=_refuse)
+    level = [value]
+    for _ in range(DEPTH_LIMIT + 1):
+        level = [item for outer in level for item in _items(outer)]
+    if level:
+        raise ValueError("it is nested too deeply")
+    return value
+
+
+def _items(value: Any) -> Iterable[Any]:
+    if isinstance(value, dict):
+        return value.values()
+    return value if isinstance(value, list) else ()
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("a key is given twice")
+    return found
+
+
+def _whole(text: str) -> int | float:
+    return _float(float(text))
+
+
+def _refuse(text: str) -> Any:
+    raise ValueError(text)
+
+
+def _float(number: float) -> int | float:
+    """Whole floats become integers, as Go's JSON writes them."""
+    if not math.isfinite(number):
+        raise ValueError("infinity has no meaning in JSON")
+    return int(number) if number.is_integer() and abs(number) < 1e21 else number
 
 
 def _problem(message: str, node: yaml.Node) -> yaml.MarkedYAMLError:
@@ -189,7 +235,7 @@ def _scalar(node: yaml.ScalarNode) -> Any:
 
 
 def _number(text: str, node: yaml.Node) -> int | float | str:
-    """`text` as a number if it is one. Whole floats become integers, as Go's JSON writes them."""
+    """`text` as a number if it is one."""
     plain = text.replace("_", "")
     if match := _INTEGER.fullmatch(plain):
         sign, *digits = match.groups()
@@ -200,7 +246,7 @@ def _number(text: str, node: yaml.Node) -> int | float | str:
     if _FLOAT.fullmatch(plain):
         number = float(plain)
         if math.isfinite(number):
-            return int(number) if number.is_integer() and abs(number) < 1e21 else number
+            return _float(number)
     elif not _NOT_JSON.fullmatch(text):
         return text
     raise _problem("infinity and not-a-number have no meaning in JSON; write the value in quotes", node)

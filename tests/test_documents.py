@@ -95,6 +95,7 @@ def bomb() -> str:
         ("a: \x01", "character that YAML does not allow", 1, 0),
         ("- " * 100_000, "deeper than 200", 1, 0),
         ("[" * 100_000, "deeper than 200|depth", 1, None),
+        ("[" * 300 + "]" * 300, "deeper than 200|depth", 1, None),
         (bomb(), "aliases copy more than 8 MiB", 1, None),
         ('s: &s "' + "x" * 10_000_000 + '"\nt: [*s, *s]', "aliases copy more than 8 MiB", 1, 1),
     ],

@@ -21,10 +21,6 @@ from . import commands, processes
 T = TypeVar("T")
 Entry = dict[str, Any]
 
-# Kept, because Python warns of a child that runs while its object goes; these are to outlive the program.
-_children: list[subprocess.Popen[bytes]] = []
-
-
 class Process:
     """A process of the bed; it outlives the program that started it."""
 
@@ -111,11 +107,11 @@ class Ledger:
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
-        _children.append(child)
         identity = processes.identify(child.pid)
         if identity is None:
             tail = Process(name, processes.Identity(child.pid, 0, ""), log)._tail()
             raise RuntimeError(f"{name} ended at once with {child.wait()}\n{tail}")
+        child.returncode = 0  # Python would warn of a child that runs while its object goes; this one is to outlive it
         self._record("started", name=name, identity=list(identity))
         return Process(name, identity, log)
 
