@@ -62,11 +62,25 @@ class Broken:
 Message = Snapshot | Change | Broken
 
 
+class InitialEvents:
+    """Whether a server sends initial events: one stream finds out, the others wait for what it learns."""
+
+    def __init__(self) -> None:
+        self.lacking: bool | None = None
+        self._lock = threading.Lock()
+
+    @contextlib.contextmanager
+    def trial(self) -> Iterator[None]:
+        with self._lock if self.lacking is None else contextlib.nullcontext():
+            yield
+
+
 class Stream:
     """
     Follows one kind, in one namespace or ("") in all, selected by labels; lists it at intervals if it has no `watch`.
 
-    `resume` begins after that resource version instead of with a Snapshot.
+    `resume` begins after that resource version instead of with a Snapshot. Streams that share `initial_events` find out
+    once for all whether the server has them.
     """
 
     def __init__(
@@ -78,10 +92,11 @@ class Stream:
         post: Callable[[Message], None],
         *,
         resume: str = "",
+        initial_events: InitialEvents | None = None,
     ) -> None:
         self.resource, self.namespace, self.selector = resource, namespace, selector
         self._connection, self._post, self._version = connection, post, resume
-        self._initial_events = "watch" in resource.verbs
+        self._initial_events = initial_events or InitialEvents()
         self._answered = -FORBIDDEN_GRACE
         self._stopped = threading.Event()
         self._response: urllib3.BaseHTTPResponse | None = None
@@ -105,8 +120,6 @@ class Stream:
             except ApiError as error:
                 if self._gives_up(error):
                     return
-                if error.status in (400, 422):
-                    continue
             except TransportError:
                 pass
             except DriverError as error:
@@ -121,9 +134,7 @@ class Stream:
             backoff = min(backoff * 2, LAST_BACKOFF)
 
     def _gives_up(self, error: ApiError) -> bool:
-        if error.status in (400, 422) and self._initial_events:
-            self._initial_events = False  # "sendInitialEvents is forbidden for watch unless the WatchList feature..."
-        elif error.status == 410:
+        if error.status == 410:
             self._version = ""
         elif error.status == 404:
             self._version = ""
@@ -139,16 +150,9 @@ class Stream:
         if "watch" not in self.resource.verbs:
             self._poll()
             return
-        if not self._version and not self._initial_events:
-            self._list()
-        initial: dict[Key, Object] | None = None
-        query = [("watch", "true"), ("allowWatchBookmarks", "true"), ("labelSelector", self.selector)]
-        if self._version:
-            query.append(("resourceVersion", self._version))
-        else:
-            query += [("sendInitialEvents", "true"), ("resourceVersionMatch", "NotOlderThan")]
-            initial = {}
-        for event in self._events(query):
+        response = self._with_initial_events() if not self._version else None
+        initial: dict[Key, Object] | None = None if response is None else {}
+        for event in self._events(response or self._from_version()):
             live = event["object"]
             kind = event.get("type")
             if kind == "ERROR":
@@ -165,6 +169,30 @@ class Stream:
                 self._post(Change(self, kind == "DELETED", live))
             if initial is None:
                 self._version = version or self._version
+
+    def _with_initial_events(self) -> urllib3.BaseHTTPResponse | None:
+        """An open watch; None if the server lacks initial events, after a list instead."""
+        response = None
+        with self._initial_events.trial():
+            if not self._initial_events.lacking:
+                try:
+                    response = self._watch(("sendInitialEvents", "true"), ("resourceVersionMatch", "NotOlderThan"))
+                except ApiError as error:
+                    if error.status not in (400, 422):  # "sendInitialEvents is forbidden for watch unless..."
+                        raise
+                self._initial_events.lacking = response is None
+        if response is None:
+            self._list()
+        return response
+
+    def _from_version(self) -> urllib3.BaseHTTPResponse:
+        return self._watch(("resourceVersion", self._version))
+
+    def _watch(self, *options: tuple[str, str]) -> urllib3.BaseHTTPResponse:
+        query = [("watch", "true"), ("allowWatchBookmarks", "true"), ("labelSelector", self.selector), *options]
+        response = self._connection.stream(self.resource.path(self.namespace), query, IDLE_LIMIT)
+        self._answered = time.monotonic()
+        return response
 
     def _poll(self) -> None:
         while not self._stopped.is_set():
@@ -191,9 +219,8 @@ class Stream:
         self._answered = time.monotonic()
         self._version = metadata.get("resourceVersion") or ""
 
-    def _events(self, query: list[tuple[str, str]]) -> Iterator[dict[str, Any]]:
-        response = self._connection.stream(self.resource.path(self.namespace), query, IDLE_LIMIT)
-        self._response, self._answered = response, time.monotonic()
+    def _events(self, response: urllib3.BaseHTTPResponse) -> Iterator[dict[str, Any]]:
+        self._response = response
         try:
             if self._stopped.is_set():
                 return

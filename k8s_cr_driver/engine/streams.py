@@ -35,6 +35,7 @@ class Streams:
     ) -> None:
         self._loop, self._target, self._resources = loop, target, resources
         self._heard, self._learnt = heard, learnt
+        self._initial_events = watch.InitialEvents()
         self._streams: list[watch.Stream] = []
         self._awaited: dict[Kind, int] = {}
         self._said: set[watch.Stream] = set()
@@ -87,7 +88,8 @@ class Streams:
         def post(message: watch.Message) -> None:
             self._loop.post(functools.partial(handle, message))
 
-        stream = watch.Stream(self._target.connection, resource, namespace, selector, post, resume=resume)
+        connection, known = self._target.connection, self._initial_events
+        stream = watch.Stream(connection, resource, namespace, selector, post, resume=resume, initial_events=known)
         self._streams.append(stream)
 
     def _selector(self, kind: Kind) -> str:

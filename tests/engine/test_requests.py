@@ -1,0 +1,67 @@
+"""How many requests a run costs: one for each object, one or two for each stream, a few for the rest, none for waiting."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.engine.instance import CONDITIONS, Instance, config_map, crontab, crontab_crd, obj, status
+from tests.fake_api import FakeApi
+
+PACKAGE = [
+    crontab_crd(),
+    obj("v1", "Namespace", "blue"),
+    *(crontab(f"tab-{number}", "blue") for number in range(30)),
+    *(config_map(f"map-{number}", "blue") for number in range(30)),
+    *(obj("v1", "Secret", f"secret-{number}", "default", stringData={"a": "b"}) for number in range(5)),
+]
+KINDS = 5
+"""Kinds of the package, each with a stream; the inventory has one more."""
+
+
+@pytest.mark.parametrize("initial_events, per_stream", [(True, 1), (False, 2)])
+def test_a_run_costs_one_request_an_object_and_one_or_two_a_stream(
+    api: FakeApi, initial_events: bool, per_stream: int
+) -> None:
+    api.knobs.send_initial_events = initial_events
+    for _ in ("new", "again, unchanged"):
+        api.requests.clear()
+        Instance(api.url).converge(PACKAGE)
+        assert len(api.requests) <= len(PACKAGE) + per_stream * (KINDS + 1) + 6, str(api.requests)
+        assert len(api.requests.select("PATCH")) <= len(PACKAGE) + 2
+
+
+def test_an_unchanged_set_changes_nothing(api: FakeApi) -> None:
+    Instance(api.url).converge(PACKAGE)
+    before = {kind: api.objects(kind) for kind in ("CronTab", "Secret", "Namespace", "CustomResourceDefinition")}
+    Instance(api.url).converge(PACKAGE)
+    assert {kind: api.objects(kind) for kind in before} == before
+
+
+def test_nothing_is_requested_while_a_run_waits(api: FakeApi) -> None:
+    blue = Instance(api.url)
+    run = blue.start([crontab_crd(**CONDITIONS), crontab("one"), crontab("two")])
+    for name in ("one", "two"):
+        blue.wait_until_told(name, "Waiting")
+    api.wait_for_streams(3)
+    api.requests.clear()
+    for seconds in range(20):
+        api.set_status("CronTab", "default", "one", status("False", message=f"for {seconds} s"))
+    with blue._told:
+        assert blue._told.wait_for(lambda: any("for 19 s" in message for *_, message in blue.heard), 10)
+    assert len(api.requests) == 0, str(api.requests)
+    for name in ("one", "two"):
+        api.set_status("CronTab", "default", name, status())
+    run.result(10)
+
+
+def test_the_connections_of_a_run_are_bounded(api: FakeApi) -> None:
+    opened = api.connections_opened
+    Instance(api.url).converge(PACKAGE)
+    assert api.connections_opened - opened <= KINDS + 1 + 8 + 1
+
+
+def test_a_termination_costs_one_request_an_object_and_one_a_stream(api: FakeApi) -> None:
+    Instance(api.url).converge(PACKAGE)
+    api.requests.clear()
+    Instance(api.url).terminate()
+    assert len(api.requests) <= len(PACKAGE) + KINDS + 1 + 10 + 4, str(api.requests)
