@@ -78,7 +78,7 @@ class Stream:
         current = self._store.objects(self.kind.resource, self.namespace)
         queue = deque(self._event("ADDED", obj) for obj in current if self._fits(obj))
         if self._bookmarks:
-            queue.append(self._bookmark({INITIAL_EVENTS_END: "true"}))
+            queue.append(self._bookmark({INITIAL_EVENTS_END: "true"}, self._store.revision))
         return queue, len(log)
 
     def _next(self, client_gone: Callable[[], bool]) -> bytes | None:
@@ -117,7 +117,7 @@ class Stream:
         """The change as this stream's selector sees it."""
         if change.old is None and change.new is None:
             if self._bookmarks:
-                yield self._bookmark({})
+                yield self._bookmark({}, change.revision)
             return
         before = change.old is not None and self._fits(change.old)
         if change.new is not None and self._fits(change.new):
@@ -129,8 +129,8 @@ class Stream:
     def _event(self, what: str, obj: Object) -> Object:
         return {"type": what, "object": shown(self.kind, obj)}
 
-    def _bookmark(self, annotations: dict[str, str]) -> Object:
-        metadata: Object = {"resourceVersion": str(self._store.revision), "creationTimestamp": None}
+    def _bookmark(self, annotations: dict[str, str], revision: int) -> Object:
+        metadata: Object = {"resourceVersion": str(revision), "creationTimestamp": None}
         if annotations:
             metadata["annotations"] = annotations
         return {"type": "BOOKMARK", "object": {"kind": self.kind.kind, "apiVersion": self.kind.api_version,
