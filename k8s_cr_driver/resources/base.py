@@ -142,7 +142,10 @@ class CustomResource:
 
     def _post(self, connection: Connection, resource: Resource, manager: str) -> Object:
         query = [("fieldManager", manager), ("fieldValidation", "Strict")]
-        return connection.request("POST", resource.path(self.key.namespace), query=query, body=self.manifest)
+        body = self.manifest
+        if resource.of.group == "authorization.k8s.io":  # its reviews refuse all metadata but a namespace
+            body = {**body, "metadata": {"namespace": self.key.namespace} if self.key.namespace else {}}
+        return connection.request("POST", resource.path(self.key.namespace), query=query, body=body)
 
 
 def _propagation(live: Object) -> str:
