@@ -69,7 +69,7 @@ class Client:
 
     # --- packages ---------------------------------------------------------------------------------------------------
 
-    def onboard(self, csar: Path, tries: int = 3) -> Body:
+    def onboard(self, csar: Path, tries: int = 3, patience: float = ONBOARDING) -> Body:
         """Upload a VNF package, and wait until it can be used; its VnfPkgInfo.
 
         Each conductor unpacks the package and counts itself in and out in the column `downloading`, from what it read
@@ -79,7 +79,7 @@ class Client:
         while True:
             tries -= 1
             try:
-                return self._upload(csar, timeout=ONBOARDING)
+                return self._upload(csar, timeout=patience)
             except TimeoutError:
                 if not tries:
                     raise

@@ -1,0 +1,174 @@
+"""The cluster as the tests read it, past Tacker and the driver; and the controllers and users that they play."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from kubernetes import client, config
+from kubernetes.client.exceptions import ApiException
+
+from .objects import Object
+
+INSTANCE = "tacker_vnf_instance_id"
+INVENTORY = "k8s-cr-driver/inventory"
+USED_BY = "used-by.k8s-cr-driver/"
+CRDS = "apiextensions.k8s.io/v1"
+
+_MERGE = "application/merge-patch+json"
+# KEP-3352: all kinds in one answer.
+_DISCOVERY = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+
+
+class Kind(NamedTuple):
+    """One version of a kind; `folder` is the path of all its objects."""
+
+    api_version: str
+    kind: str
+    plural: str
+    is_namespaced: bool
+    verbs: list[str]
+
+    def path(self, namespace: str | None = None, name: str = "") -> str:
+        group = f"/apis/{self.api_version}" if "/" in self.api_version else f"/api/{self.api_version}"
+        place = f"/namespaces/{namespace}" if namespace and self.is_namespaced else ""
+        return f"{group}{place}/{self.plural}" + (f"/{name}" if name else "")
+
+
+class Cluster:
+    """With all rights. Objects are told by their names, "Kind namespace/name" or "Kind name"."""
+
+    def __init__(self, kubeconfig: Path) -> None:
+        self.api: client.ApiClient = config.new_client_from_config(str(kubeconfig))
+        self._kinds: dict[tuple[str, str], Kind] = {}
+
+    def close(self) -> None:
+        self.api.close()
+
+    # --- reading ----------------------------------------------------------------------------------------------------
+
+    def get(self, kind: str, name: str, namespace: str | None = None, api_version: str = "v1") -> Object | None:
+        """The object; None if there is none, or no such kind."""
+        try:
+            return self._call("GET", self._kind(api_version, kind).path(namespace, name))
+        except (ApiException, KeyError) as error:
+            if isinstance(error, ApiException) and error.status != 404:
+                raise
+            return None
+
+    def all(self, kind: str, namespace: str | None = None, selector: str = "", api_version: str = "v1") -> list[Object]:
+        return self._listed(self._kind(api_version, kind), selector, namespace)
+
+    def of(self, instance: str) -> list[str]:
+        """What belongs to the VNF instance, but for its inventory."""
+        shared = (live for live in self._shared() if f"{USED_BY}{instance}" in _labels(live))
+        return sorted(map(name_of, [*self._labelled(f"{INSTANCE}={instance}"), *shared]))
+
+    def leftovers(self) -> list[str]:
+        """What any VNF instance has on the cluster."""
+        return sorted(map(name_of, self._instances()))
+
+    def contents(self) -> dict[str, str]:
+        """What users put on a cluster, with the uid of each."""
+        found = [
+            live
+            for kind in ("Namespace", "ConfigMap", "Secret", "Service", "ServiceAccount", "Pod")
+            for live in self.all(kind)
+        ]
+        found += self.all("Deployment", api_version="apps/v1")
+        found += self.all("CustomResourceDefinition", api_version=CRDS)
+        return {name_of(live): live["metadata"]["uid"] for live in found}
+
+    # --- what users and controllers do --------------------------------------------------------------------------------
+
+    def create(self, manifest: Object) -> Object:
+        kind = self._kind(manifest["apiVersion"], manifest["kind"])
+        return self._call("POST", kind.path(manifest["metadata"].get("namespace")), manifest)
+
+    def delete(self, kind: str, name: str, namespace: str | None = None, api_version: str = "v1") -> None:
+        """Also one that is not there."""
+        if self.get(kind, name, namespace, api_version) is not None:
+            self._call("DELETE", self._kind(api_version, kind).path(namespace, name))
+
+    def set_status(self, kind: str, name: str, namespace: str, api_version: str, **status: Any) -> None:
+        """As its controller would."""
+        path = self._kind(api_version, kind).path(namespace, name)
+        self._call("PATCH", f"{path}/status", {"status": status}, _MERGE)
+
+    def wipe(self) -> None:
+        """Removes what instances have left, whatever holds it."""
+        for live in self._instances():
+            metadata = live["metadata"]
+            path = self._kind(live["apiVersion"], live["kind"]).path(metadata.get("namespace"), metadata["name"])
+            try:
+                if live["kind"] != "Namespace" and metadata.get("finalizers"):
+                    self._call("PATCH", path, {"metadata": {"finalizers": None}}, _MERGE)
+                self._call("DELETE", path)
+            except ApiException as error:
+                if error.status != 404:
+                    raise
+
+    # ------------------------------------------------------------------------------------------------------------------
+
+    def _instances(self) -> list[Object]:
+        return [*self._labelled(INSTANCE), *self._shared(), *self.all("ConfigMap", selector=INVENTORY)]
+
+    def _shared(self) -> list[Object]:
+        found = self.all("Namespace") + self.all("CustomResourceDefinition", api_version=CRDS)
+        return [live for live in found if any(label.startswith(USED_BY) for label in _labels(live))]
+
+    def _labelled(self, selector: str) -> Iterator[Object]:
+        self._discover()
+        for kind in self._kinds.values():
+            if "list" in kind.verbs and kind.kind != "Event":
+                yield from self._listed(kind, selector)
+
+    def _listed(self, kind: Kind, selector: str, namespace: str | None = None) -> list[Object]:
+        query = f"?labelSelector={selector}" if selector else ""
+        try:
+            items = self._call("GET", kind.path(namespace) + query)["items"]
+        except ApiException as error:
+            if error.status != 404:  # its CRD has gone meanwhile
+                raise
+            return []
+        return [{"apiVersion": kind.api_version, "kind": kind.kind, **item} for item in items]
+
+    def _kind(self, api_version: str, kind: str) -> Kind:
+        """KeyError if the cluster has none."""
+        if (api_version, kind) not in self._kinds:
+            self._discover()
+        return self._kinds[api_version, kind]
+
+    def _discover(self) -> None:
+        """One version of each kind that is listed, the one that the server prefers; the rest by their names only."""
+        self._kinds.clear()
+        for root in ("/api", "/apis"):
+            for group in self._call("GET", root, accept=_DISCOVERY)["items"]:
+                for version in group["versions"][:1]:
+                    name = "/".join(filter(None, (group["metadata"].get("name"), version["version"])))
+                    for one in version["resources"]:
+                        kind = one["responseKind"]["kind"]
+                        scope = one["scope"] == "Namespaced"
+                        self._kinds[name, kind] = Kind(name, kind, one["resource"], scope, one["verbs"])
+
+    def _call(
+        self, method: str, path: str, body: Any = None, content_type: str = "application/json", accept: str = "application/json"
+    ) -> Object:
+        headers = {"Content-Type": content_type, "Accept": accept}
+        answer = self.api.call_api(method, self.api.configuration.host + path, headers, body)
+        content = answer.read()
+        if not 200 <= answer.status <= 299:
+            raise ApiException(answer.status, content.decode())
+        found: Object = json.loads(content)
+        return found
+
+
+def name_of(live: Object) -> str:
+    metadata = live["metadata"]
+    return f"{live['kind']} {'/'.join(filter(None, (metadata.get('namespace'), metadata['name'])))}"
+
+
+def _labels(live: Object) -> dict[str, str]:
+    return live["metadata"].get("labels") or {}

@@ -1,0 +1,131 @@
+"""What the functional tests stand on: the bed, Tacker's API, the cluster, and an empty world before and after each test.
+
+Whatever is missing (root, a program, the bed) makes tests fail with its name; nothing is skipped.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from .client import ApiError, Body, Client
+from .cluster import Cluster
+from .packages import Package
+from .testbed import bed as testbed
+from .testbed import paths, processes
+from .testbed.kubernetes import Kubernetes
+from .testbed.ledger import Ledger
+from .testbed.tacker import CONDUCTORS, Conductor
+from .vim import connection_info
+from .vnf import Vnf
+
+# Seconds; what a deletion leaves to the garbage collector goes later.
+EMPTY_WITHIN = 20.0
+
+# Seconds for a package of a few kilobytes; see `Client.onboard`.
+ONBOARDED_WITHIN = 8.0
+
+MakeVnf = Callable[[], Vnf]
+
+
+@pytest.fixture(scope="session")
+def bed() -> Iterator[testbed.Environment]:
+    """The variables of a bed that is up; one that was not up before is removed at the end, also after Ctrl-C."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    was_up = bool(testbed.environments())
+    try:
+        testbed.up(list(testbed.PARTS))
+        yield {name: value for part in testbed.environments().values() for name, value in part.items()}
+    finally:
+        if not was_up:
+            testbed.down()
+
+
+@pytest.fixture(scope="session")
+def ledger(bed: testbed.Environment) -> Ledger:
+    return Ledger(paths.STATE)
+
+
+@pytest.fixture(scope="session")
+def kubernetes(ledger: Ledger) -> Kubernetes:
+    return Kubernetes(ledger)
+
+
+@pytest.fixture(scope="session")
+def vim(bed: testbed.Environment) -> Body:
+    """A VimConnectionInfo with all rights."""
+    return connection_info(Path(bed["KUBECONFIG"]))
+
+
+@pytest.fixture(scope="session")
+def tacker(bed: testbed.Environment) -> Client:
+    client = Client({**os.environ, **bed})
+    for instance in client.instances():
+        pytest.fail(f"Tacker has VNF instance {instance['id']}, which no test has made: terminate and delete it first")
+    return client
+
+
+@pytest.fixture(scope="session")
+def cluster(bed: testbed.Environment) -> Iterator[Cluster]:
+    cluster = Cluster(Path(bed["KUBECONFIG"]))
+    yield cluster
+    cluster.close()
+
+
+@pytest.fixture
+def conductors(ledger: Ledger) -> Iterator[dict[str, Conductor]]:
+    """Both, by name; those that a test leaves dead are started again."""
+    found = {name: Conductor(ledger, name) for name in CONDUCTORS}
+    yield found
+    for name in ledger.ended():
+        found[name].start()
+
+
+@pytest.fixture(scope="module")
+def package(request: pytest.FixtureRequest, tacker: Client, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The VNFD id of the module's PACKAGE, onboarded."""
+    described: Package = request.module.PACKAGE
+    csar = described.make(tmp_path_factory.mktemp("package") / f"{request.module.__name__.rpartition('.')[2]}.csar")
+    info = tacker.onboard(csar, tries=6, patience=ONBOARDED_WITHIN)
+    yield info["vnfdId"]
+    tacker.delete_package(info["id"])
+
+
+@pytest.fixture
+def make_vnf(package: str, tacker: Client, vim: Body, cluster: Cluster) -> Iterator[MakeVnf]:
+    """Makes VNF instances of the module's package, which are removed at the end of the test, however it ends.
+
+    A test that has passed must leave nothing on the cluster by then, and one that has failed nothing for the next.
+    """
+    made: list[Vnf] = []
+
+    def make() -> Vnf:
+        made.append(Vnf(tacker, vim, package))
+        return made[-1]
+
+    yield make
+    problems = [problem for vnf in made if (problem := _removed(vnf))]
+    if not processes.until(lambda: not cluster.leftovers(), EMPTY_WITHIN):
+        problems.append(f"left on the cluster: {', '.join(cluster.leftovers())}")
+        cluster.wipe()
+    assert not problems, "\n".join(problems)
+
+
+def _removed(vnf: Vnf) -> str:
+    """Why the instance could not be removed; empty if it is gone."""
+    try:
+        vnf.remove()
+    except ApiError as error:
+        return "" if error.status == 404 else str(error)
+    except Exception as error:
+        return f"VNF instance {vnf.id}: {error}"
+    return ""
+
+
+@pytest.fixture
+def vnf(make_vnf: MakeVnf) -> Vnf:
+    return make_vnf()

@@ -1,0 +1,71 @@
+"""Manifests that the functional tests are made of."""
+
+from typing import Any
+
+Object = dict[str, Any]
+
+GROUP = "test.example.com"
+VERSION = f"{GROUP}/v1"
+
+CONDITIONS = {
+    "observedGeneration": {"type": "integer"},
+    "replicas": {"type": "integer"},
+    "conditions": {"type": "array", "items": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}},
+}
+
+
+def make(api_version: str, kind: str, name: str, namespace: str = "", **rest: Any) -> Object:
+    metadata = {"name": name, **({"namespace": namespace} if namespace else {})}
+    return {"apiVersion": api_version, "kind": kind, "metadata": metadata, **rest}
+
+
+def config_map(name: str, namespace: str = "", **data: str) -> Object:
+    return make("v1", "ConfigMap", name, namespace, data=data)
+
+
+def namespace(name: str) -> Object:
+    return make("v1", "Namespace", name)
+
+
+def deployment(name: str, replicas: int = 1, image: str = "nginx", namespace: str = "") -> Object:
+    labels = {"app": name}
+    pod = {"terminationGracePeriodSeconds": 0, "containers": [{"name": "web", "image": image}]}
+    spec = {
+        "replicas": replicas,
+        "selector": {"matchLabels": labels},
+        "template": {"metadata": {"labels": labels}, "spec": pod},
+    }
+    return make("apps/v1", "Deployment", name, namespace, spec=spec)
+
+
+def crd(kind: str, *, scope: str = "Namespaced", status: bool = False, scale: bool = False) -> Object:
+    """Of `kind` in GROUP, with any spec; with `status` as controllers keep it, and with the subresource scale."""
+    plural = f"{kind.lower()}s"
+    properties: Object = {"spec": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    subresources: Object = {}
+    if status:
+        properties["status"] = {"type": "object", "properties": CONDITIONS}
+        subresources["status"] = {}
+    if scale:
+        properties["spec"] = {"type": "object", "properties": {"replicas": {"type": "integer"}}}
+        subresources["scale"] = {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"}
+    schema = {"type": "object", "properties": properties}
+    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+    spec = {
+        "group": GROUP,
+        "scope": scope,
+        "names": {"kind": kind, "plural": plural, "singular": kind.lower()},
+        "versions": [{**version, "subresources": subresources} if subresources else version],
+    }
+    return make("apiextensions.k8s.io/v1", "CustomResourceDefinition", f"{plural}.{GROUP}", spec=spec)
+
+
+def custom(kind: str, name: str, namespace: str = "", **spec: Any) -> Object:
+    """A custom resource of GROUP."""
+    return make(VERSION, kind, name, namespace, spec=spec)
+
+
+def annotated(manifest: Object, **annotations: str) -> Object:
+    """With annotations of k8s-cr-driver/, their names with hyphens for underscores."""
+    marks = {f"k8s-cr-driver/{name.replace('_', '-')}": value for name, value in annotations.items()}
+    return {**manifest, "metadata": {**manifest["metadata"], "annotations": marks}}

@@ -1,0 +1,106 @@
+"""One VNF instance of a test: what Tacker's client does, in a test's words, and how it is got rid of afterwards."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .client import Body, Client, OperationError
+from .packages import paths
+
+# Seconds; a test that waits for a timeout says its own.
+PATIENCE = 120.0
+_BUSY = {"STARTING", "PROCESSING", "ROLLING_BACK"}
+
+
+class Vnf:
+    """Verbs named `begin...` return the id of an operation that has just begun, the others that of one that is COMPLETED."""
+
+    def __init__(self, client: Client, vim: Body, vnfd_id: str) -> None:
+        self._client, self._vim = client, vim
+        self.id: str = client.create(vnfd_id)["id"]
+
+    # --- what a test asks for ---------------------------------------------------------------------------------------
+
+    def begin_instantiate(self, *files: str, vim: Body | None = None, **params: Any) -> str:
+        """`files` as the package names them; `params` are additionalParams, with underscores for hyphens."""
+        given = {"wait-timeout": 60, **_hyphened(params), "lcm-kubernetes-def-files": paths(files)}
+        return self._client.instantiate(self.id, vim or self._vim, given)
+
+    def instantiate(self, *files: str, **params: Any) -> Body:
+        return self.wait(self.begin_instantiate(*files, **params))
+
+    def scale_out(self, vdu: str, steps: int = 1) -> Body:
+        return self.wait(self.begin_scale("SCALE_OUT", vdu, steps))
+
+    def scale_in(self, vdu: str, steps: int = 1) -> Body:
+        return self.wait(self.begin_scale("SCALE_IN", vdu, steps))
+
+    def begin_scale(self, direction: str, vdu: str, steps: int = 1, **params: Any) -> str:
+        return self._client.scale(self.id, direction, vdu, steps, _hyphened(params))
+
+    def terminate(self, graceful_timeout: int | None = None) -> Body:
+        return self.wait(self.begin_terminate(graceful_timeout))
+
+    def begin_terminate(self, graceful_timeout: int | None = None) -> str:
+        """FORCEFUL, or GRACEFUL with a timeout in seconds."""
+        return self._client.terminate(self.id, graceful_timeout=graceful_timeout)
+
+    def roll_back(self, operation: str) -> Body:
+        """The operation once it is ROLLED_BACK."""
+        self._client.roll_back(operation)
+        return self.wait(operation, "ROLLED_BACK")
+
+    def retry(self, operation: str) -> Body:
+        self._client.retry(operation)
+        return self.wait(operation)
+
+    def wait(self, operation: str, state: str = "COMPLETED") -> Body:
+        return self._client.wait(operation, state, PATIENCE)
+
+    def failure(self, operation: str) -> Body:
+        """The ProblemDetails of an operation that is to fail."""
+        problem: Body = self.wait(operation, "FAILED_TEMP")["error"]
+        return problem
+
+    # --- what Tacker tells ------------------------------------------------------------------------------------------
+
+    def tell(self) -> Body:
+        """The VnfInstance."""
+        return self._client.instance(self.id)
+
+    def vnfcs(self, vdu: str) -> list[Body]:
+        """The vnfcResourceInfo of one VDU, in Tacker's order."""
+        told = self.tell()["instantiatedVnfInfo"].get("vnfcResourceInfo", [])
+        return [vnfc for vnfc in told if vnfc["vduId"] == vdu]
+
+    # --- the end ----------------------------------------------------------------------------------------------------
+
+    def remove(self) -> None:
+        """Takes the instance out of Tacker, and what it has out of the cluster, whatever state it is in."""
+        for operation in self._client.operations(self.id):
+            self._end(operation)
+        if self.tell()["instantiationState"] == "INSTANTIATED":
+            operation = self.begin_terminate()
+            try:
+                self.wait(operation)
+            except OperationError:
+                self.retry(operation)
+        self._client.delete(self.id)
+
+    def _end(self, operation: Body) -> None:
+        """Of what is under way or has failed only the end is awaited, or brought about."""
+        try:
+            if operation["operationState"] in _BUSY:
+                operation = self._client.wait(operation["id"], timeout=PATIENCE)
+        except OperationError as error:
+            operation = error.operation
+        if operation["operationState"] != "FAILED_TEMP":
+            return
+        try:
+            self.roll_back(operation["id"])
+        except Exception:  # there are operations without a rollback, and it may fail, too
+            self._client.fail(operation["id"])
+
+
+def _hyphened(params: dict[str, Any]) -> dict[str, Any]:
+    return {name.replace("_", "-"): value for name, value in params.items()}
