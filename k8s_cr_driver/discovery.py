@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from k8s_cr_driver.connection import Connection
 from k8s_cr_driver.errors import ApiError
-from k8s_cr_driver.keys import Kind, Object
+from k8s_cr_driver.keys import CRD, Kind, Object
 
 _AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 _ACCEPT = f"{_AGGREGATED},{_AGGREGATED.replace('v=v2', 'v=v2beta1')},application/json"
@@ -84,6 +84,12 @@ def discover(connection: Connection) -> Resources:
         else:
             found += _group_by_group(connection, root, answer)
     return Resources(found)
+
+
+def read_crd(connection: Connection, resource: Resource) -> Object:
+    """The CRD of a kind, from the cluster; ApiError 404 for a kind that has none."""
+    name = f"{resource.plural}.{resource.of.group}"
+    return connection.request("GET", f"/apis/{CRD.group}/v1/customresourcedefinitions/{name}")
 
 
 def _aggregated(answer: Object) -> Iterator[Resource]:

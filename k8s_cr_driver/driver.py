@@ -1,5 +1,4 @@
-"""
-The LCM verbs of Tacker's v2 API for vimType ETSINFV.KUBERNETES.V_1.
+"""The LCM verbs of Tacker's v2 API for vimType ETSINFV.KUBERNETES.V_1.
 
 Each verb works out a set of objects and has the cluster converge on it; nothing else differs between them. This is also
 the one boundary towards Tacker: what leaves it is a SolException with a detail that may be read by every user of the API.
@@ -8,9 +7,9 @@ the one boundary towards Tacker: what leaves it is a SolException with a detail 
 from __future__ import annotations
 
 import contextlib
-import functools
 import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,26 +18,20 @@ from tacker.sol_refactored import objects
 from tacker.sol_refactored.common import config
 from tacker.sol_refactored.common import exceptions as sol_ex
 from tacker.sol_refactored.common import vnf_instance_utils as inst_utils
+from tacker.sol_refactored.nfvo import nfvo_client
 
-from k8s_cr_driver import manifest, order, parameters, schema, vdus, vnfc
-from k8s_cr_driver.connection import Connection, Endpoint
-from k8s_cr_driver.discovery import Resources, discover
-from k8s_cr_driver.engine.converge import converge
+from k8s_cr_driver import manifest, parameters, record, vdus, vnfc
+from k8s_cr_driver.connection import Endpoint
 from k8s_cr_driver.engine.operation import Operation
-from k8s_cr_driver.engine.write import Target
-from k8s_cr_driver.errors import DriverError, InvalidRequest, Refused, capped, redact
-from k8s_cr_driver.inventory import Inventory
-from k8s_cr_driver.keys import Object, kind_of
+from k8s_cr_driver.errors import DriverError, InvalidRequest, capped, redact
+from k8s_cr_driver.keys import Object
 from k8s_cr_driver.options import Options
 from k8s_cr_driver.resources.base import CustomResource
-from k8s_cr_driver.resources.registry import resource_for
+from k8s_cr_driver.session import Session
+from k8s_cr_driver.vdus import Assigned
 
 LOG = logging.getLogger(__name__)
 CONF = config.CONF
-
-OPTIONS = "k8s_cr"
-"""Key of instantiatedVnfInfo.metadata that keeps what instantiate was given."""
-UNDO_SECONDS = 120.0
 
 
 class Driver:
@@ -47,31 +40,24 @@ class Driver:
     def instantiate(self, req: Any, inst: Any, grant_req: Any, grant: Any, vnfd: Any) -> None:
         with _boundary("instantiate", inst):
             options = Options().updated(_params(req))
-            desired = _load(vnfd, options)
-            with _Session(inst, grant_req, options) as session:
+            desired, options = _load(vnfd, options)
+            with _session(inst, grant_req, options) as session:
                 resources = session.place(desired)
                 assigned = _with_levels(vdus.assign(resources, vnfd.get_vdu_nodes(req.flavourId)), req, vnfd)
                 session.converge(_merged(resources, assigned), prune=True)
                 inst.instantiatedVnfInfo = objects.VnfInstanceV2_InstantiatedVnfInfo(
-                    flavourId=req.flavourId,
-                    vnfState="STARTED",
-                    metadata={
-                        "namespace": options.namespace,
-                        "tenant": options.namespace,
-                        "lcm-kubernetes-def-files": list(options.files),
-                        "vdu_reses": {vdu: obj.manifest for vdu, obj in assigned.items()},
-                        OPTIONS: options.as_params(),
-                    },
+                    flavourId=req.flavourId, vnfState="STARTED", metadata={}
                 )
-                session.tell_vnfcs(inst.instantiatedVnfInfo, assigned)
+                record.keep(inst, options, assigned)
+                record.tell(inst.instantiatedVnfInfo, session.vnfcs(assigned))
 
     def instantiate_rollback(self, req: Any, inst: Any, grant_req: Any, grant: Any, vnfd: Any) -> None:
         """Without the request's options, which may be what instantiate has failed for."""
-        with _boundary("rollback of instantiate", inst), _Session(inst, grant_req, Options()) as session:
+        with _boundary("rollback of instantiate", inst), _session(inst, grant_req, Options()) as session:
             session.converge([], prune=True)
 
     def terminate(self, req: Any, inst: Any, grant_req: Any, grant: Any, vnfd: Any) -> None:
-        with _boundary("terminate", inst), _Session(inst, grant_req, _options(inst, req)) as session:
+        with _boundary("terminate", inst), _session(inst, grant_req, _options(inst, req)) as session:
             session.converge([], prune=True, grace_period=_grace_period(req))
 
     def scale(self, req: Any, inst: Any, grant_req: Any, grant: Any, vnfd: Any) -> None:
@@ -88,125 +74,116 @@ class Driver:
     def _scale(self, req: Any, inst: Any, grant_req: Any, changes: Mapping[str, int]) -> None:
         """Stored count + change; never counted from the grant, which is empty where there are no VNFCs."""
         info = inst.instantiatedVnfInfo
-        with _Session(inst, grant_req, _options(inst, req), keep_autoscaled=False) as session:
-            assigned = session.assigned(info)
+        with _session(inst, grant_req, _options(inst, req), keep_autoscaled=False) as session:
+            assigned = session.restored(record.assigned_vdus(info))
             scaled = {vdu: _scaled(vdu, assigned, change) for vdu, change in changes.items()}
             session.converge(list(scaled.values()), prune=False)
-            info.metadata["vdu_reses"].update({vdu: obj.manifest for vdu, obj in scaled.items()})
-            session.tell_vnfcs(info, {**assigned, **scaled})
+            info.metadata[record.VDUS].update({vdu: obj.manifest for vdu, obj in scaled.items()})
+            record.tell(info, session.vnfcs({**assigned, **scaled}))
 
     def heal(self, req: Any, inst: Any, grant_req: Any, grant: Any, vnfd: Any) -> None:
-        _not_yet("heal")
+        """Chosen VNFCs, or all: Pods and Machines are replaced, the objects of the others applied again."""
+        with _boundary("heal", inst):
+            info, options = inst.instantiatedVnfInfo, _options(inst, req)
+            chosen = record.chosen_vnfcs(info, grant_req)
+            desired = [] if req.obj_attr_is_set("vnfcInstanceId") else _load(vnfd, options)[0]
+            with _session(inst, grant_req, options) as session:
+                assigned = session.restored(record.assigned_vdus(info))
+                touched = {vdu: assigned[vdu] for vdu in chosen}
+                session.remove_vnfcs(touched, chosen)
+                rest = _merged(session.place(desired), assigned) if desired else list(touched.values())
+                single = [obj.key for obj in touched.values() if obj.children() is None]
+                session.converge(rest, prune=False, recreate=single if _params(req).get("recreate") is True else ())
+                record.tell(info, session.whole_vnfcs(assigned))
 
     def change_vnfpkg(self, req: Any, inst: Any, grant_req: Any, grant: Any, vnfd: Any) -> None:
-        _not_yet("change_vnfpkg")
+        """`vnfd` is the new package. Counts and parameters stay unless the request gives new ones."""
+        with _boundary("change of the current VNF package", inst):
+            options = _options(inst, req)
+            record.check_endpoint(inst)
+            desired, options = _load(vnfd, options, _params(req).get("parameters") or {})
+            self._change(inst, grant_req, options, desired, vnfd)
+            record.check_aspects(inst, vnfd)
+            inst.vnfdId = req.vnfdId
 
     def change_vnfpkg_rollback(self, req: Any, inst: Any, grant_req: Any, grant: Any, vnfd: Any) -> None:
-        _not_yet("rollback of change_vnfpkg")
+        """`vnfd` is the old package; the instance is as it was before the change."""
+        with _boundary("rollback of change of the current VNF package", inst):
+            desired, options = _load(vnfd, record.stored_options(inst))
+            self._change(inst, grant_req, options, desired, vnfd)
+
+    def _change(self, inst: Any, grant_req: Any, options: Options, desired: list[Object], vnfd: Any) -> None:
+        info = inst.instantiatedVnfInfo
+        with _session(inst, grant_req, options) as session:
+            resources = session.place(desired)
+            assigned = vdus.assign(resources, vnfd.get_vdu_nodes(info.flavourId))
+            before = session.restored(record.assigned_vdus(info))
+            assigned = {
+                vdu: vdus.with_replicas(obj, vnfc.count(before[vdu])) if vdu in before and before[vdu].replicas() else obj
+                for vdu, obj in assigned.items()
+            }
+            session.converge(_merged(resources, assigned), prune=True)
+            record.keep(inst, options, assigned)
+            record.tell(info, session.vnfcs(assigned))
 
     def diff_check_inst(self, inst: Any, vim_info: Any) -> None:
-        """Tacker's periodic look at an instance: DbSyncNoDiff says that there is nothing to take over."""
-        raise sol_ex.DbSyncNoDiff("There are no differences in Vnfc resources.")
+        """Tacker's periodic look at an instance, without a lock: DbSyncNoDiff if there is nothing to take over."""
+        with _boundary("look at the VNFCs", inst), _session(inst, None, record.stored_options(inst)) as session:
+            assigned = session.restored(record.assigned_vdus(inst.instantiatedVnfInfo))
+            now = session.refreshed(assigned)
+            stored = {one.id for one in inst.instantiatedVnfInfo.vnfcResourceInfo}
+            if stored == {one.id for one in session.vnfcs(now)} and _counts(now) == _counts(assigned):
+                raise sol_ex.DbSyncNoDiff("There are no differences in Vnfc resources.")
 
     def sync_db(self, context: Any, vnf_instance: Any, vim_info: Any) -> None:
-        raise sol_ex.DbSyncNoDiff("There are no differences in Vnfc resources.")
+        """Takes over VNFCs, counts and scale levels that have changed on the cluster."""
+        self.diff_check_inst(vnf_instance, vim_info)
+        info = vnf_instance.instantiatedVnfInfo
+        with (
+            _boundary("database synchronization", vnf_instance),
+            _session(vnf_instance, None, record.stored_options(vnf_instance)) as session,
+        ):
+            before = session.restored(record.assigned_vdus(info))
+            now = session.refreshed(before)
+            vnfd = nfvo_client.NfvoClient().get_vnfd(context, vnf_instance.vnfdId)
+            record.take_over_levels(info, before, now, vnfd)
+            info.metadata[record.VDUS].update({vdu: obj.manifest for vdu, obj in now.items()})
+            record.tell(info, session.vnfcs(now))
 
 
-class _Session:
-    """One verb's dealings with the instance's cluster."""
-
-    def __init__(self, inst: Any, grant_req: Any, options: Options, *, keep_autoscaled: bool = True) -> None:
-        vim = inst_utils.select_vim_info(inst.vimConnectionInfo)
-        self._options, self._instance = options, inst.id
-        self._connection = Connection(
-            Endpoint.from_vim(
-                vim.interfaceInfo, vim.accessInfo, verify_without_ca=CONF.k8s_cr.verify_tls_without_ca
-            )
-        )
-        seconds = options.wait_timeout or CONF.v2_vnfm.kubernetes_vim_rsc_wait_timeout
-        self._operation = Operation.lasting(seconds, id=str(grant_req.vnfLcmOpOccId), instance=inst.id)
-        self._target = Target(
-            self._connection,
-            Inventory(self._connection, CONF.k8s_cr.inventory_namespace, inst.id),
-            force=options.force_conflicts,
-            adopt=options.adopt_existing,
-            keep_autoscaled=keep_autoscaled,
-        )
-        self._resources: Resources
-
-    def __enter__(self) -> _Session:
-        self._connection.__enter__()
-        self._resources = discover(self._connection)
-        return self
-
-    def __exit__(self, *error: Any) -> None:
-        self._connection.__exit__(*error)
-
-    def place(self, desired: list[Object]) -> list[CustomResource]:
-        """The objects where they will be, checked against the package's own CRDs."""
-        manifest.place(desired, self._resources.scope_of, self._options.namespace)
-        crds = manifest.crds_of(desired)
-        schema.check(desired)
-        order.check(desired)
-        for crd in crds.values():
-            self._resources.add_crd(crd)
-        return [resource_for(obj, crds.get(kind_of(obj))) for obj in desired]
-
-    def converge(self, wanted: list[CustomResource], *, prune: bool, grace_period: int | None = None) -> None:
-        run = functools.partial(converge, target=self._target, resources=self._resources, grace_period=grace_period)
-        try:
-            run(self._operation, wanted=wanted, prune=prune)
-        except Refused as error:
-            if wanted and self._target.inventory.is_new:
-                self._undo(error)
-            raise
-
-    def _undo(self, refusal: Refused) -> None:
-        """A package that the cluster refuses leaves nothing there: what was made before it was found out goes again."""
-        LOG.info("%s: refused (%s); what was made is removed", self._operation.id, redact(str(refusal)))
-        operation = Operation.lasting(UNDO_SECONDS, id=self._operation.id, instance=self._instance)
-        try:
-            converge(operation, self._target, self._resources, [], prune=True)
-        except DriverError as error:
-            LOG.warning("%s: not everything could be removed; rollback does it: %s", operation.id, redact(str(error)))
-
-    def assigned(self, info: Any) -> dict[str, CustomResource]:
-        """The VDUs' objects as they were last written."""
-        return {vdu: resource_for(body) for vdu, body in info.metadata["vdu_reses"].items()}
-
-    def tell_vnfcs(self, info: Any, assigned: Mapping[str, CustomResource]) -> None:
-        """Sets vnfcResourceInfo (newest first: Tacker scales in from the front) and vnfcInfo."""
-        found = vnfc.collect(self._connection, self._resources, assigned)
-        info.vnfcResourceInfo = [
-            objects.VnfcResourceInfoV2(
-                id=one.id,
-                vduId=one.vdu,
-                computeResource=objects.ResourceHandle(resourceId=one.id, vimLevelResourceType=one.kind),
-                metadata=one.metadata,
-            )
-            for one in found
-        ]
-        info.vnfcInfo = [
-            objects.VnfcInfoV2(
-                id=f"{one.vdu}-{one.id}", vduId=one.vdu, vnfcResourceInfoId=one.id, vnfcState="STARTED"
-            )
-            for one in found
-        ]
+def _session(inst: Any, grant_req: Any, options: Options, *, keep_autoscaled: bool = True) -> Session:
+    vim = inst_utils.select_vim_info(inst.vimConnectionInfo)
+    seconds = options.wait_timeout or CONF.v2_vnfm.kubernetes_vim_rsc_wait_timeout
+    id = str(grant_req.vnfLcmOpOccId) if grant_req else "database synchronization"
+    return Session(
+        Endpoint.from_vim(vim.interfaceInfo, vim.accessInfo, verify_without_ca=CONF.k8s_cr.verify_tls_without_ca),
+        options,
+        Operation.lasting(seconds, id=id, instance=inst.id),
+        inventory_namespace=CONF.k8s_cr.inventory_namespace,
+        keep_autoscaled=keep_autoscaled,
+    )
 
 
-def _load(vnfd: Any, options: Options) -> list[Object]:
-    """The package's objects with parameters filled in; no cluster is asked."""
+def _load(vnfd: Any, options: Options, given: Mapping[str, Any] | None = None) -> tuple[list[Object], Options]:
+    """The package's objects with parameters filled in, and the options with only the parameters that it declares.
+
+    `given`: those of this request, which the package must declare; of stored ones another package may know fewer.
+    """
     declared = parameters.declared(vnfd.definitions)
+    if given is not None:
+        kept = {name: value for name, value in options.parameters.items() if name in declared or name in given}
+        options = replace(options, parameters=kept)
     values = parameters.resolve(declared, options.parameters)
-    return manifest.load(
+    desired = manifest.load(
         Path(vnfd.csar_dir),
         options.files,
         fill=lambda value: parameters.fill(value, declared, values),
         allow_remote=CONF.k8s_cr.allow_remote_manifests,
     )
+    return desired, options
 
 
-def _with_levels(assigned: Mapping[str, CustomResource], req: Any, vnfd: Any) -> dict[str, CustomResource]:
+def _with_levels(assigned: Assigned, req: Any, vnfd: Any) -> dict[str, CustomResource]:
     """With the counts of the VNFD's instantiation level; a VDU without one there keeps its manifest's."""
     level = req.instantiationLevelId if req.obj_attr_is_set("instantiationLevelId") else None
     level = level or vnfd.get_default_instantiation_level(req.flavourId)
@@ -214,12 +191,12 @@ def _with_levels(assigned: Mapping[str, CustomResource], req: Any, vnfd: Any) ->
     return {vdu: vdus.with_replicas(obj, counts[vdu]) if counts[vdu] else obj for vdu, obj in assigned.items()}
 
 
-def _merged(resources: list[CustomResource], assigned: Mapping[str, CustomResource]) -> list[CustomResource]:
+def _merged(resources: Sequence[CustomResource], assigned: Assigned) -> list[CustomResource]:
     changed = {obj.key: obj for obj in assigned.values()}
     return [changed.get(obj.key, obj) for obj in resources]
 
 
-def _scaled(vdu: str, assigned: Mapping[str, CustomResource], change: int) -> CustomResource:
+def _scaled(vdu: str, assigned: Assigned, change: int) -> CustomResource:
     if vdu not in assigned:
         raise InvalidRequest(f"VDU {vdu} is not part of this instance; its VDUs: {', '.join(sorted(assigned))}")
     obj = assigned[vdu]
@@ -228,14 +205,19 @@ def _scaled(vdu: str, assigned: Mapping[str, CustomResource], change: int) -> Cu
     return vdus.with_replicas(obj, vnfc.count(obj) + change)
 
 
+def _counts(assigned: Assigned) -> dict[str, int]:
+    return {vdu: vnfc.count(obj) for vdu, obj in assigned.items()}
+
+
 def _params(req: Any) -> dict[str, Any]:
     return dict(req.additionalParams) if req.obj_attr_is_set("additionalParams") and req.additionalParams else {}
 
 
 def _options(inst: Any, req: Any) -> Options:
-    """What instantiate was given, overridden by what this request gives."""
-    stored = inst.instantiatedVnfInfo.metadata.get(OPTIONS) or {}
-    return Options().updated(stored).updated(_params(req))
+    """What is stored, overridden by what this request gives; parameters one by one."""
+    stored, params = record.stored_options(inst), _params(req)
+    given = stored.updated(params)
+    return replace(given, parameters={**stored.parameters, **given.parameters})
 
 
 def _grace_period(req: Any) -> int:
@@ -246,25 +228,17 @@ def _grace_period(req: Any) -> int:
     return int(CONF.v2_vnfm.default_graceful_termination_timeout)
 
 
-def _not_yet(verb: str) -> None:
-    raise sol_ex.SolException(
-        sol_status=501, sol_title="Not implemented", sol_detail=f"k8s-cr-driver does not support {verb} yet."
-    )
-
-
 @contextlib.contextmanager
 def _boundary(verb: str, inst: Any) -> Iterator[None]:
     """Every error leaves as a SolException without a chain: Tacker logs chains and sends details to every subscriber."""
     try:
         yield
-    except sol_ex.SolException:
+    except (sol_ex.SolException, sol_ex.DbSyncNoDiff, sol_ex.DbSyncFailed):
         raise
     except DriverError as error:
         text = redact(str(error))
         LOG.error("%s of VNF instance %s failed: %s", verb, inst.id, text)
-        raise sol_ex.SolException(
-            sol_status=error.status, sol_title=error.title, sol_detail=capped(text)
-        ) from None
+        raise sol_ex.SolException(sol_status=error.status, sol_title=error.title, sol_detail=capped(text)) from None
     except Exception as error:
         LOG.error("%s of VNF instance %s failed: %s", verb, inst.id, redact(traceback.format_exc()))
         raise sol_ex.SolException(

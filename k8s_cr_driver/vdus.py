@@ -18,6 +18,9 @@ from k8s_cr_driver.resources.base import CustomResource
 
 VDU = "k8s-cr-driver/vdu"
 
+Assigned = Mapping[str, CustomResource]
+"""VDU id -> its object."""
+
 
 def assign(objects: Iterable[CustomResource], nodes: Mapping[str, Mapping[str, Any]]) -> dict[str, CustomResource]:
     """VDU id -> its object. `nodes` are the VNFD's node templates of type tosca.nodes.nfv.Vdu.Compute."""

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from k8s_cr_driver import order
 from k8s_cr_driver.builtin import is_builtin
-from k8s_cr_driver.connection import Connection
-from k8s_cr_driver.discovery import Resource, Resources
+from k8s_cr_driver.discovery import Resources, read_crd
 from k8s_cr_driver.engine.loop import Loop
 from k8s_cr_driver.engine.nodes import Phase, Wanted, is_older, version
 from k8s_cr_driver.engine.operation import Operation
@@ -37,6 +36,7 @@ class Applying:
         resources: Resources,
         wanted: Sequence[CustomResource],
         late: Callable[[str], NotReady],
+        recreate: Collection[Key] = (),
     ) -> None:
         self._operation, self._loop, self._target, self._late = operation, loop, target, late
         self.nodes = _nodes(resources, wanted)
@@ -51,6 +51,7 @@ class Applying:
             for need in node.needs:
                 self._dependents.setdefault(need, []).append(node)
         self._asked: set[Kind] = set()
+        self._recreate = set(recreate)
         self._streams: Streams
 
     def start(self, streams: Streams) -> None:
@@ -75,6 +76,10 @@ class Applying:
     def _try(self, node: Wanted) -> None:
         """Sends the object if nothing stands in its way."""
         if node.phase is Phase.BLOCKED and not node.needs and not self._loop.refusals and self._streams.knows(node.key.of):
+            if node.key in self._recreate and node.live is not None:
+                self._recreate.discard(node.key)
+                self._replace(node, node.live)
+                return
             node.phase = Phase.SENDING
             request = functools.partial(write, self._target, node.obj, node.resource, node.live)
             self._loop.send(request, functools.partial(self._written, node), functools.partial(self._failed, node))
@@ -101,7 +106,7 @@ class Applying:
         self._try(node)
 
     def _replace(self, node: Wanted, live: Object) -> None:
-        """Deletes an object whose change is immutable; when its stream says that it is gone it is made again."""
+        """Deletes an object; when its stream says that it is gone it is made again."""
         node.phase = Phase.SENT
         self._lost(node)
         request = functools.partial(remove, self._target, node.obj, node.resource, live, None)
@@ -126,7 +131,7 @@ class Applying:
         kind = node.key.of
         if kind not in self._asked and not is_builtin(kind):
             self._asked.add(kind)
-            request = functools.partial(_read_crd, self._target.connection, node.resource)
+            request = functools.partial(read_crd, self._target.connection, node.resource)
             self._loop.send(request, functools.partial(self._answered, kind), lambda error: None)
 
     def _answered(self, kind: Kind, crd: Object) -> None:
@@ -169,10 +174,6 @@ class Applying:
     def _give_up(self, node: Wanted, failed_at: float) -> None:
         if node.failed_at == failed_at:
             raise self._late(f"not ready, and {node.key} has failed")
-
-
-def _read_crd(connection: Connection, resource: Resource) -> Object:
-    return connection.request("GET", f"/apis/{CRD.group}/v1/customresourcedefinitions/{resource.plural}.{resource.of.group}")
 
 
 def served_by(crd: Object) -> Kind:

@@ -8,7 +8,7 @@ instance had and the set has not is deleted when the set is ready. Every LCM ver
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from types import TracebackType
 
 from oslo_log import log as logging
@@ -42,15 +42,17 @@ def converge(
     *,
     prune: bool,
     grace_period: int | None = None,
+    recreate: Collection[Key] = (),
 ) -> dict[Key, Object]:
     """
     Makes `wanted` real and ready; with `prune` deletes what else the instance has. Returns the live objects.
 
-    `grace_period` are seconds for the pods that a prune deletes, None for their own. Errors: Refused (and its
+    `grace_period` are seconds for the pods that a prune deletes, None for their own; objects of `recreate` are deleted and
+    made again. Errors: Refused (and its
     subclasses) for what the cluster will not take; NotReady for what did not come about in time; Superseded when another
     worker took over; ConnectionFailed; Stopped. Whatever was done by then is found again through the inventory.
     """
-    with _Run(operation, target, resources, wanted, prune, grace_period) as run:
+    with _Run(operation, target, resources, wanted, prune, grace_period, recreate) as run:
         return run.run()
 
 
@@ -65,10 +67,11 @@ class _Run:
         wanted: Sequence[CustomResource],
         prune: bool,
         grace_period: int | None,
+        recreate: Collection[Key],
     ) -> None:
         self._operation, self._target, self._prune = operation, target, prune
         self._loop = Loop(operation)
-        self._applying = Applying(operation, self._loop, target, resources, wanted, self._late)
+        self._applying = Applying(operation, self._loop, target, resources, wanted, self._late, recreate)
         self._pruning = Pruning(operation, self._loop, target, resources, grace_period)
         self._is_pruning = False
         self._resources = resources

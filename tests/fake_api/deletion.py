@@ -79,7 +79,18 @@ def _remove(cluster: Cluster, resource: Resource, key: Key) -> Object:
         spec = gone["spec"]
         cluster.serve((spec["group"], spec["names"]["plural"]), [])
     _after_removal(cluster, resource, gone)
+    for owner in _owners(cluster, gone):
+        cluster.written(owner)  # controllers look again at what has lost a child
     return gone
+
+
+def _owners(cluster: Cluster, obj: Object) -> Iterator[Object]:
+    for reference in obj["metadata"].get("ownerReferences") or []:
+        kind = cluster.by_kind(reference["kind"], reference["apiVersion"])
+        namespace = obj["metadata"].get("namespace", "") if kind.namespaced else ""
+        owner = cluster.store.get(kind.resource, (namespace, reference["name"]))
+        if owner is not None and owner["metadata"]["uid"] == reference["uid"]:
+            yield owner
 
 
 def _mark(cluster: Cluster, resource: Resource, obj: Object, policy: str) -> Object:

@@ -1,0 +1,130 @@
+"""An instance as Tacker stores it, in instantiatedVnfInfo: what this driver keeps there and reads again.
+
+Changed in place, for Tacker keeps other things beside (scaleStatus would be lost in a rollback of a change of package).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from oslo_log import log as logging
+from tacker.sol_refactored import objects
+from tacker.sol_refactored.common import exceptions as sol_ex
+from tacker.sol_refactored.common import vnf_instance_utils as inst_utils
+
+from k8s_cr_driver import vnfc
+from k8s_cr_driver.errors import InvalidRequest
+from k8s_cr_driver.options import FILES, Options
+from k8s_cr_driver.resources.base import CustomResource
+from k8s_cr_driver.resources.registry import resource_for
+from k8s_cr_driver.vdus import Assigned
+
+LOG = logging.getLogger(__name__)
+
+OPTIONS = "k8s_cr"
+"""Key of instantiatedVnfInfo.metadata that keeps what instantiate was given."""
+ENDPOINT = "endpoint"
+"""Key beside the options: where the instance is."""
+VDUS = "vdu_reses"
+"""Key of instantiatedVnfInfo.metadata for the VDUs' manifests, as Tacker's own driver has it: their counts are wanted."""
+
+
+def keep(inst: Any, options: Options, assigned: Assigned) -> None:
+    """What later verbs need, beside Tacker's own keys; in place, for Tacker keeps other things there."""
+    vim = inst_utils.select_vim_info(inst.vimConnectionInfo)
+    inst.instantiatedVnfInfo.metadata.update(
+        {
+            "namespace": options.namespace,
+            "tenant": options.namespace,
+            FILES: list(options.files),
+            VDUS: {vdu: obj.manifest for vdu, obj in assigned.items()},
+            OPTIONS: {**options.as_params(), ENDPOINT: vim.interfaceInfo["endpoint"]},
+        }
+    )
+
+
+def tell(info: Any, found: Sequence[vnfc.Vnfc]) -> None:
+    """Sets vnfcResourceInfo (newest first: Tacker scales in from the front) and vnfcInfo."""
+    info.vnfcResourceInfo = [
+        objects.VnfcResourceInfoV2(
+            id=one.id,
+            vduId=one.vdu,
+            computeResource=objects.ResourceHandle(resourceId=one.id, vimLevelResourceType=one.kind),
+            metadata=one.metadata,
+        )
+        for one in found
+    ]
+    info.vnfcInfo = [
+        objects.VnfcInfoV2(id=f"{one.vdu}-{one.id}", vduId=one.vdu, vnfcResourceInfoId=one.id, vnfcState="STARTED")
+        for one in found
+    ]
+
+
+def assigned_vdus(info: Any) -> dict[str, CustomResource]:
+    """The VDUs' objects as they were last written."""
+    return {vdu: resource_for(body) for vdu, body in info.metadata[VDUS].items()}
+
+
+def chosen_vnfcs(info: Any, grant_req: Any) -> dict[str, set[str]]:
+    """VDU id -> ids of the VNFCs that a heal replaces, as the grant names them."""
+    ids = {
+        one.resource.resourceId
+        for one in (grant_req.removeResources if grant_req.obj_attr_is_set("removeResources") else [])
+        if one.type == "COMPUTE"
+    }
+    chosen: dict[str, set[str]] = {}
+    for one in info.vnfcResourceInfo:
+        if one.computeResource.resourceId in ids:
+            chosen.setdefault(one.vduId, set()).add(one.id)
+    return chosen
+
+
+def take_over_levels(info: Any, before: Assigned, now: Assigned, vnfd: Any) -> None:
+    """Scale levels that fit the new counts: a level more for each delta more than before. DbSyncFailed if none fits."""
+    levels = {one.aspectId: one for one in (info.scaleStatus if info.obj_attr_is_set("scaleStatus") else [])}
+    for aspect, status in levels.items():
+        for vdu, delta in vnfd.get_scale_vdu_and_num(info.flavourId, aspect).items():
+            if vdu not in now:
+                continue
+            steps, rest = divmod(vnfc.count(now[vdu]) - vnfc.count(before[vdu]), delta)
+            level = status.scaleLevel + steps
+            if rest or not 0 <= level <= vnfd.get_max_scale_level(info.flavourId, aspect):
+                raise sol_ex.DbSyncFailed(
+                    f"VDU {vdu} has {vnfc.count(now[vdu])} replicas, which no level of the scaling aspect {aspect} means."
+                )
+            status.scaleLevel = level
+
+
+def check_endpoint(inst: Any) -> None:
+    before = inst.instantiatedVnfInfo.metadata[OPTIONS].get(ENDPOINT)
+    now = inst_utils.select_vim_info(inst.vimConnectionInfo).interfaceInfo.get("endpoint")
+    if before and now != before:
+        raise InvalidRequest(
+            f"vimConnectionInfo: the endpoint cannot change with the package: the instance is on {before}, not on {now}"
+        )
+
+
+def check_aspects(inst: Any, vnfd: Any) -> None:
+    """Tacker keeps the scale status that instantiate made, and takes no new aspects into it."""
+    info = inst.instantiatedVnfInfo
+    known = {one.aspectId for one in (info.scaleStatus if info.obj_attr_is_set("scaleStatus") else [])}
+    policies = vnfd.get_policy_values_by_type(info.flavourId, "tosca.policies.nfv.ScalingAspects")
+    added = {aspect for policy in policies for aspect in policy["properties"]["aspects"]} - known
+    if added:
+        LOG.warning(
+            "VNF instance %s: Tacker cannot scale the new aspects %s; they need an instance made of this package",
+            inst.id,
+            ", ".join(sorted(added)),
+        )
+
+
+def stored_options(inst: Any) -> Options:
+    """What instantiate, or a later request, was given."""
+    metadata = inst.instantiatedVnfInfo.metadata
+    if OPTIONS not in metadata:
+        raise InvalidRequest(
+            "This instance was made by Tacker's own Kubernetes driver. Name `kubernetes` in [tacker] infra_driver and "
+            "vnflcm_infra_driver again for it; k8s-cr-driver does not take such instances over yet."
+        )
+    return Options().updated(metadata[OPTIONS])
