@@ -238,7 +238,7 @@ def test_rollback_of_a_change_restores_the_former_set(cluster: FakeApi, tmp_path
     stored = blue.inst.obj_clone()
     broken = crontab_crd(phase={"type": "string"})
     new = _vnfd(tmp_path / "new", [deployment(1), config_map("added"), broken, crontab("never-ready")])
-    with pytest.raises(sol_ex.SolException, match="CronTab.stable.example.com default/never-ready: Waiting"):
+    with pytest.raises(sol_ex.SolException, match=r"CronTab.stable.example.com default/never-ready: Waiting"):
         blue.change(new, **{"wait-timeout": 1})
     blue.inst = stored  # Tacker saves the instance only after success
     blue.roll_back_change()
