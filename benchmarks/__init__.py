@@ -1,0 +1,1 @@
+"""How fast the engine is, beside its peers, on a real API server. `python -m benchmarks`."""
