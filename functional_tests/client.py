@@ -67,6 +67,10 @@ class Client:
             raise_exc=False,
         )
 
+    def read(self, path: str, version: str = "1.0.0") -> Any:
+        """The answer to any GET, at an API version of SOL013."""
+        return self._request("GET", path, headers={"Version": version}).json()
+
     # --- packages ---------------------------------------------------------------------------------------------------
 
     def onboard(self, csar: Path, tries: int = 3, patience: float = ONBOARDING) -> Body:

@@ -17,14 +17,14 @@ ACCOUNT = "tacker"
 TOKEN_SECONDS = 24 * 3600
 
 
-def connection_info(kubeconfig: Path) -> dict[str, Any]:
-    """A VimConnectionInfo with the rights of cluster-admin, for use in requests; its token is valid for a day."""
+def connection_info(kubeconfig: Path, account: str = ACCOUNT, role: str = "cluster-admin") -> dict[str, Any]:
+    """A VimConnectionInfo with the rights of a ClusterRole, for use in requests; its token is valid for a day."""
     with config.new_client_from_config(str(kubeconfig)) as api:
-        _make_account(api)
+        _make_account(api, account, role)
         wanted = client.AuthenticationV1TokenRequest(
             spec=client.V1TokenRequestSpec(audiences=[], expiration_seconds=TOKEN_SECONDS)
         )
-        made = client.CoreV1Api(api).create_namespaced_service_account_token(ACCOUNT, NAMESPACE, wanted)
+        made = client.CoreV1Api(api).create_namespaced_service_account_token(account, NAMESPACE, wanted)
         return {
             "vimType": "ETSINFV.KUBERNETES.V_1",
             "interfaceInfo": {
@@ -35,12 +35,12 @@ def connection_info(kubeconfig: Path) -> dict[str, Any]:
         }
 
 
-def _make_account(api: client.ApiClient) -> None:
-    account = client.V1ServiceAccount(metadata=client.V1ObjectMeta(name=ACCOUNT))
+def _make_account(api: client.ApiClient, name: str, role: str) -> None:
+    account = client.V1ServiceAccount(metadata=client.V1ObjectMeta(name=name))
     binding = client.V1ClusterRoleBinding(
-        metadata=client.V1ObjectMeta(name=ACCOUNT),
-        role_ref=client.V1RoleRef(api_group="rbac.authorization.k8s.io", kind="ClusterRole", name="cluster-admin"),
-        subjects=[client.RbacV1Subject(kind="ServiceAccount", name=ACCOUNT, namespace=NAMESPACE)],
+        metadata=client.V1ObjectMeta(name=name),
+        role_ref=client.V1RoleRef(api_group="rbac.authorization.k8s.io", kind="ClusterRole", name=role),
+        subjects=[client.RbacV1Subject(kind="ServiceAccount", name=name, namespace=NAMESPACE)],
     )
     _unless_there(lambda: client.CoreV1Api(api).create_namespaced_service_account(NAMESPACE, account))
     _unless_there(lambda: client.RbacAuthorizationV1Api(api).create_cluster_role_binding(binding))

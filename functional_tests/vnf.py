@@ -62,6 +62,13 @@ class Vnf:
         problem: Body = self.wait(operation, "FAILED_TEMP")["error"]
         return problem
 
+    def refusal(self, *files: str, vim: Body | None = None, **params: Any) -> Body:
+        """The ProblemDetails of an instantiate that is to fail; it is given up at once, for it must have left nothing."""
+        operation = self.begin_instantiate(*files, vim=vim, **params)
+        problem = self.failure(operation)
+        self._client.fail(operation)
+        return problem
+
     # --- what Tacker tells ------------------------------------------------------------------------------------------
 
     def tell(self) -> Body:
