@@ -1,0 +1,62 @@
+"""`k8s-cr`: the tool of package authors and operators.
+
+One module a command. What they share: errors are one message without a traceback, and the exit code tells scripts which
+of five things has happened.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import click
+
+from k8s_cr_driver.cli.instances import instances
+from k8s_cr_driver.cli.package import package
+from k8s_cr_driver.errors import DriverError, InvalidPackage, InvalidRequest, redact
+
+INTERRUPTED = 130
+
+
+class _ClusterFailure(click.ClickException):
+    exit_code = 3
+
+
+class _Tool(click.Group):
+    """Turns what goes wrong into a message and an exit code."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except (InvalidPackage, InvalidRequest) as error:
+            raise click.ClickException(redact(str(error))) from None
+        except DriverError as error:
+            raise _ClusterFailure(redact(str(error))) from None
+        except (KeyboardInterrupt, click.Abort):
+            click.echo("\nInterrupted", file=sys.stderr)
+            raise click.exceptions.Exit(INTERRUPTED) from None
+
+
+@click.group(
+    cls=_Tool,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="""
+    \b
+    Exit codes:
+      0    fine
+      1    a finding: something is wrong with the package, there are differences, or the answer was no
+      2    the command is wrong
+      3    the cluster cannot be reached, or has refused
+      130  interrupted
+
+    \b
+    Completion for bash (zsh and fish alike), in ~/.bashrc:
+      eval "$(_K8S_CR_COMPLETE=bash_source k8s-cr)"
+    """,
+)
+def main() -> None:
+    """Work with VNF packages, and with VNF instances, whose resources are Kubernetes objects of any kind."""
+
+
+for command in (package, instances):
+    main.add_command(command)

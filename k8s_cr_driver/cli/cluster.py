@@ -1,0 +1,172 @@
+"""A cluster as the commands see it: by kubeconfig, only listed, and with the inventories of its instances.
+
+Lists ask for metadata only, so that no Secret's data is read, and go namespace by namespace where RBAC wants it.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+import yaml
+
+from k8s_cr_driver.connection import Connection, Endpoint
+from k8s_cr_driver.discovery import Resource, Resources, discover
+from k8s_cr_driver.engine.write import SHARED
+from k8s_cr_driver.errors import ApiError
+from k8s_cr_driver.inventory import INSTANCE_LABEL, INVENTORY_LABEL, Record, is_managed, parse, users
+from k8s_cr_driver.keys import Key, Kind, Object, key_of, labels
+
+CONFIG_MAPS = Kind("", "ConfigMap")
+THREADS = 8
+PAGE = 500
+
+_METADATA = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
+_FILES = ("certificate-authority", "client-certificate", "client-key", "tokenFile", "exec", "auth-provider")
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def on_cluster(command: Command) -> Command:
+    """Adds the options that name a cluster; the command gets them as `endpoint`."""
+
+    @click.option("--kubeconfig", metavar="FILE", help="The cluster; else $KUBECONFIG, else ~/.kube/config.")
+    @click.option("--context", metavar="NAME", help="A context of the kubeconfig; else its current one.")
+    @functools.wraps(command)
+    def wrapped(*args: Any, kubeconfig: str | None, context: str | None, **options: Any) -> Any:
+        return command(*args, endpoint=_endpoint(kubeconfig, context), **options)
+
+    return wrapped  # type: ignore[return-value]
+
+
+def _endpoint(given: str | None, context: str | None) -> Endpoint:
+    path = given or os.environ.get("KUBECONFIG", "").partition(os.pathsep)[0] or str(Path.home() / ".kube/config")
+    try:
+        config = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+        names = {entry["name"] for entry in config["contexts"]}
+        chosen = context or config.get("current-context")
+        if chosen not in names:
+            raise click.UsageError(f"{path}: there is no context {chosen!r}; it has {', '.join(sorted(names)) or 'none'}")
+        used = next(entry["context"] for entry in config["contexts"] if entry["name"] == chosen)
+        for section, name in (("cluster", used["cluster"]), ("user", used["user"])):
+            entry = next(entry[section] for entry in config[f"{section}s"] if entry["name"] == name) or {}
+            if outside := [key for key in _FILES if entry.get(key)]:
+                raise click.UsageError(
+                    f"{path}: {section} {name} has {outside[0]}, which is not in the file itself. Use one with data and "
+                    "tokens, such as: kubectl config view --raw --flatten --minify"
+                )
+        return Endpoint.from_kubeconfig(path, chosen)
+    except OSError as error:
+        raise click.UsageError(f"{path}: {error.strerror}; give --kubeconfig FILE") from None
+    except (yaml.YAMLError, ValueError, KeyError, TypeError, AttributeError, StopIteration):
+        raise click.UsageError(f"{path}: is not a whole kubeconfig; compare it with: kubectl config view") from None
+
+
+@dataclass(frozen=True)
+class Instance:
+    """One inventory that was found."""
+
+    id: str
+    namespace: str
+    live: Object
+    record: Record
+
+
+class Cluster:
+    """A context manager; `resources` are the kinds that the cluster serves."""
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self.connection = Connection(endpoint)
+        self.resources: Resources
+
+    def __enter__(self) -> Cluster:
+        self.connection.__enter__()
+        self.resources = discover(self.connection)
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self.connection.__exit__(*error)
+
+    def instances(self, namespace: str = "", id: str = "") -> list[Instance]:
+        """The inventories in `namespace`, or in all; of one instance, or of all."""
+        resource = self.resources.find(CONFIG_MAPS)
+        assert resource is not None, "every cluster has ConfigMaps"
+        selector = f"{INVENTORY_LABEL}={id}" if id else INVENTORY_LABEL
+        try:
+            found = self._pages(resource, namespace, selector, metadata_only=True)
+        except ApiError as error:
+            if error.status == 403 and not namespace:
+                raise click.UsageError(f"{error}. Name one namespace with --inventory-namespace.") from None
+            raise
+        return [
+            Instance(labels(live)[INVENTORY_LABEL], live["metadata"]["namespace"], live, parse(live))
+            for live in sorted(found, key=lambda live: str(live["metadata"].get("creationTimestamp")))
+        ]
+
+    def instance(self, id: str, namespace: str = "") -> Instance:
+        """The inventory of one instance; a usage error if there is none, or more than one."""
+        found = self.instances(namespace, id)
+        if not found:
+            raise click.UsageError(f"VNF instance {id} has no inventory on this cluster; see: k8s-cr instances")
+        if len(found) > 1:
+            places = ", ".join(one.namespace for one in found)
+            raise click.UsageError(f"VNF instance {id} has inventories in {places}; choose one with --inventory-namespace")
+        return found[0]
+
+    def members(self, instances: Iterable[Instance]) -> dict[str, dict[Key, Object]]:
+        """For each instance the metadata of its objects; one LIST for each kind."""
+        several = list(instances)
+        found: dict[str, dict[Key, Object]] = {one.id: {} for one in several}
+        kinds = {kind for one in several for kind in one.record.kinds}
+        namespaces = {name for one in several for name in one.record.namespaces}
+        for live in self.lists(sorted(kinds), namespaces):
+            key = key_of(live)
+            for id in users(live) if key.of in SHARED else {labels(live).get(INSTANCE_LABEL, "")}:
+                if id in found and INVENTORY_LABEL not in labels(live) and is_managed(live, id):
+                    found[id][key] = live
+        return found
+
+    def lists(self, kinds: Iterable[Kind], namespaces: Iterable[str], *, metadata_only: bool = True) -> list[Object]:
+        """The objects of those kinds, with what the server says of each; of namespaced kinds those in `namespaces`.
+
+        Kinds that cannot be listed, or may not be, are left out.
+        """
+        places = sorted(namespaces)
+        asked = [
+            (resource, namespace)
+            for resource in map(self.resources.find, kinds)
+            if resource is not None and "list" in resource.verbs
+            for namespace in (places if resource.namespaced else [""])
+        ]
+
+        def ask(one: tuple[Resource, str]) -> list[Object]:
+            try:
+                return self._pages(*one, "", metadata_only=metadata_only)
+            except ApiError as error:
+                if error.status in (403, 404, 405, 503):
+                    return []
+                raise
+
+        with ThreadPoolExecutor(THREADS) as pool:
+            return [live for answer in pool.map(ask, asked) for live in answer]
+
+    def _pages(self, resource: Resource, namespace: str, selector: str, *, metadata_only: bool) -> list[Object]:
+        query = [("limit", str(PAGE)), *([("labelSelector", selector)] if selector else [])]
+        accept = _METADATA if metadata_only else "application/json"
+        found: list[Object] = []
+        follow: list[tuple[str, str]] = []
+        while True:
+            answer = self.connection.request("GET", resource.path(namespace), query=[*query, *follow], accept=accept)
+            found += answer.get("items") or []
+            token = (answer.get("metadata") or {}).get("continue")
+            if not token:
+                break
+            follow = [("continue", token)]
+        # Entries of lists do not say what they are, and those of metadata say something else.
+        return [{**live, "apiVersion": resource.api_version, "kind": resource.of.kind} for live in found]

@@ -1,0 +1,67 @@
+"""`k8s-cr instances`: the VNF instances of a cluster, as their inventories tell."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from k8s_cr_driver.cli.cluster import Cluster, Instance, on_cluster
+from k8s_cr_driver.cli.output import OUTPUT, age, print_json, print_table
+from k8s_cr_driver.connection import Endpoint
+from k8s_cr_driver.keys import Key, Object
+
+
+@click.command(
+    epilog="""
+    \b
+    Examples:
+      k8s-cr instances
+      k8s-cr instances --kubeconfig edge.conf -o json | jq -r '.[].id'
+    """
+)
+@on_cluster
+@click.option("--inventory-namespace", default="", metavar="NAMESPACE", help="Only inventories in it; else in all.")
+@OUTPUT
+def instances(endpoint: Endpoint, inventory_namespace: str, output: str) -> None:
+    """List the VNF instances of a cluster: age, last operation, objects, namespaces."""
+    with Cluster(endpoint) as cluster:
+        found = cluster.instances(inventory_namespace)
+        members = cluster.members(found)
+    told = [_told(one, members[one.id]) for one in found]
+    if output == "json":
+        print_json(told)
+    elif told:
+        print_table(("instance", "age", "last operation", "objects", "namespaces", "adopted"), [_row(one) for one in told])
+    else:
+        click.echo("There are no instances", err=True)
+
+
+def _told(instance: Instance, members: Mapping[Key, Object]) -> dict[str, Any]:
+    metadata, record = instance.live["metadata"], instance.record
+    times = [str(entry.get("time") or "") for entry in metadata.get("managedFields") or []]
+    return {
+        "id": instance.id,
+        "inventoryNamespace": instance.namespace,
+        "created": metadata.get("creationTimestamp"),
+        "operation": record.operation,
+        "operationTime": max(times, default=""),
+        "objects": dict(sorted(Counter(str(key.of) for key in members).items())),
+        "namespaces": sorted(record.namespaces),
+        "adopted": sorted(map(str, record.adopted)),
+    }
+
+
+def _row(told: Mapping[str, Any]) -> tuple[str, ...]:
+    objects = ", ".join(f"{count} {kind}" for kind, count in told["objects"].items())
+    operation = f"{told['operation']} ({age(told['operationTime'])} ago)" if told["operationTime"] else told["operation"]
+    return (
+        told["id"],
+        age(told["created"]),
+        operation,
+        objects or "none",
+        ", ".join(told["namespaces"]),
+        ", ".join(told["adopted"]),
+    )

@@ -1,0 +1,48 @@
+"""How commands print: tables and colours on a terminal, plain columns into a pipe, JSON for programs."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from datetime import datetime, timezone
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+OUTPUT = click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", help="As which form.")
+
+
+def is_terminal() -> bool:
+    return sys.stdout.isatty()
+
+
+def print_json(value: Any) -> None:
+    click.echo(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """A table that fits the terminal; into a pipe columns with two spaces between them, never cut."""
+    if is_terminal():
+        table = Table(*columns, box=None, header_style="bold", pad_edge=False)
+        for row in rows:
+            table.add_row(*row)
+        Console().print(table, markup=False)
+        return
+    lines = [[column.upper() for column in columns], *rows]
+    widths = [max(len(line[index]) for line in lines) for index in range(len(columns))]
+    for line in lines:
+        click.echo("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
+
+
+def age(since: str | None) -> str:
+    """The time since an RFC 3339 time, as kubectl rounds it: 42s, 17m, 5h, 12d."""
+    if not since:
+        return ""
+    seconds = int((datetime.now(timezone.utc) - datetime.fromisoformat(since.replace("Z", "+00:00"))).total_seconds())
+    for unit, length in (("d", 86400), ("h", 3600), ("m", 60)):
+        if seconds >= 2 * length:
+            return f"{seconds // length}{unit}"
+    return f"{max(0, seconds)}s"

@@ -1,0 +1,103 @@
+"""`k8s-cr instances`, and what all commands have in common."""
+
+import signal
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.cli.tool import Tool, kubeconfig
+from tests.engine.instance import BLUE, GREEN, Instance, config_map, crontab, crontab_crd, obj
+from tests.fake_api import FakeApi, faults
+
+
+def test_instances_tell_of_their_objects_by_kind(api: FakeApi, tool: Tool) -> None:
+    Instance(api.url, BLUE).converge([crontab_crd(), crontab("one"), crontab("two"), config_map("own")])
+    Instance(api.url, GREEN).converge([obj("v1", "Namespace", "green"), config_map("own", "green")])
+    api.put(config_map("somebody-elses"))
+
+    blue, green = tool.json("instances")
+
+    assert blue["id"] == BLUE
+    crds = "CustomResourceDefinition.apiextensions.k8s.io"
+    assert blue["objects"] == {"ConfigMap": 1, "CronTab.stable.example.com": 2, crds: 1}
+    assert blue["operation"] == "test"
+    assert blue["inventoryNamespace"] == "default"
+    assert green["objects"] == {"ConfigMap": 1, "Namespace": 1}
+    assert green["namespaces"] == ["green"]
+
+
+def test_adopted_objects_are_told(api: FakeApi, tool: Tool) -> None:
+    api.put(config_map("theirs", a="1"))
+    Instance(api.url, BLUE, adopt=True).converge([config_map("theirs", b="2")])
+    assert tool.json("instances")[0]["adopted"] == ["ConfigMap default/theirs"]
+
+
+def test_the_plain_table_has_a_line_for_each_instance(api: FakeApi, tool: Tool) -> None:
+    Instance(api.url, BLUE).converge([config_map("own")])
+    head, line = tool.run("instances").stdout.splitlines()
+    assert head.split()[:2] == ["INSTANCE", "AGE"]
+    assert line.startswith(BLUE)
+    assert "1 ConfigMap" in line
+    assert "\x1b" not in line
+
+
+def test_only_one_inventory_namespace_is_read_where_it_is_given(api: FakeApi, tool: Tool) -> None:
+    Instance(api.url, BLUE).converge([config_map("own")])
+    assert tool.json("instances", "--inventory-namespace", "kube-public") == []
+    api.knobs.denied.add(("list", "", "configmaps", "*"))
+    assert "--inventory-namespace" in tool.run("instances", code=2).stderr
+
+
+def test_secret_data_is_not_asked_for(api: FakeApi, tool: Tool) -> None:
+    Instance(api.url, BLUE).converge([obj("v1", "Secret", "own", "default", data={"a": "YQ=="})])
+    api.requests.clear()
+    tool.run("instances")
+    accepted = [one.headers.get("Accept", "") for one in api.requests if one.path.endswith("/secrets")]
+    assert accepted
+    assert all("as=PartialObjectMetadataList" in one for one in accepted)
+
+
+def test_a_cluster_that_refuses_is_one_message_and_code_3(api: FakeApi, tool: Tool) -> None:
+    api.fail(faults.internal("etcd is away"), method="GET", path="/api")
+    (line,) = tool.run("instances", code=3).stderr.splitlines()
+    assert line == "Error: GET /api: 500 InternalError: Internal error occurred: etcd is away"
+
+
+def test_a_cluster_that_is_down_is_one_message_and_code_3(api: FakeApi, tool: Tool) -> None:
+    with api.down():
+        assert "cannot connect" in tool.run("instances", code=3).stderr
+
+
+def test_an_interrupt_ends_with_130(api: FakeApi, tool: Tool) -> None:
+    api.fail(faults.hang(), path="/configmaps")
+    process = tool.start("instances")
+    while not api.requests.select(path="/configmaps"):
+        assert process.poll() is None
+    process.send_signal(signal.SIGINT)
+    assert process.wait(10) == 130
+    assert process.communicate()[1].split() == ["Interrupted"]
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        ("", "not a whole kubeconfig"),
+        ("a: [", "not a whole kubeconfig"),
+        (yaml.safe_dump({**kubeconfig("http://x"), "current-context": "b"}), "no context 'b'"),
+        (yaml.safe_dump(kubeconfig("http://x", exec={"command": "login"})), "user u has exec"),
+    ],
+)
+def test_a_bad_kubeconfig_is_a_usage_error(tool: Tool, tmp_path: Path, content: str, told: str) -> None:
+    path = tmp_path / "bad"
+    path.write_text(content)
+    assert told in tool.run("instances", "--kubeconfig", str(path), code=2).stderr
+
+
+def test_a_missing_kubeconfig_is_a_usage_error(tool: Tool, tmp_path: Path) -> None:
+    assert "give --kubeconfig" in tool.run("instances", "--kubeconfig", str(tmp_path / "none"), code=2).stderr
+
+
+@pytest.mark.parametrize("command", ["package", "instances"])
+def test_every_command_has_help_with_an_example(tool: Tool, command: str) -> None:
+    assert f"k8s-cr {command}" in tool.run(command, "--help").stdout
