@@ -68,7 +68,10 @@ class Endpoint:
         url = str(interface.get("endpoint") or "")
         if urlsplit(url).scheme not in ("http", "https"):
             raise InvalidRequest(f"vimConnectionInfo.interfaceInfo.endpoint: {url!r} is not an http(s) URL")
-        ca = pem(interface.get("ssl_ca_cert") or "")
+        given = str(interface.get("ssl_ca_cert") or "").strip()
+        ca = pem(given)
+        if given not in ("", "None") and not ca:  # Tacker stores a VIM's missing CA as "None"
+            raise InvalidRequest("vimConnectionInfo.interfaceInfo.ssl_ca_cert: is no PEM certificate")
         if not ca and not verify_without_ca:
             LOG.warning("The certificate of %s is not verified ([k8s_cr] verify_tls_without_ca = false)", url)
         return cls(
@@ -110,8 +113,10 @@ def pem(text: str) -> str:
 
 
 def _authorization(access: Mapping[str, str]) -> str:
-    if access.get("bearer_token"):
-        return f"Bearer {access['bearer_token']}"
+    if token := str(access.get("bearer_token") or "").strip():
+        if not (token.isascii() and token.isprintable()):
+            raise InvalidRequest("vimConnectionInfo.accessInfo.bearer_token: holds a character that no token has")
+        return f"Bearer {token}"
     if access.get("username") and access.get("password") is not None:
         pair = f"{access['username']}:{access['password']}"
         return "Basic " + base64.b64encode(pair.encode()).decode()
@@ -251,6 +256,8 @@ def _translate(attempt: str, error: ApiException, endpoint: Endpoint) -> Excepti
     status = int(error.status or 0)
     if status == 0:  # the client wraps TLS errors so: "SSLError", a newline, OpenSSL's words
         told = re.sub(r"\s*\(_ssl\.c:\d+\)", "", str(error.reason).partition("\n")[2])
+        if "EOF" in told:  # what a load balancer does in front of a server that restarts
+            return TransportError(f"{attempt}: {endpoint.url} has closed the connection: {told}")
         return ConnectionFailed(
             f"The certificate of {endpoint.url} was not accepted: {told}. "
             "Give the cluster's CA in vimConnectionInfo.interfaceInfo.ssl_ca_cert."

@@ -162,11 +162,20 @@ class NotReady(DriverError):
 _SECRETS = [
     (re.compile(r"-----BEGIN [A-Z0-9 ]+-----.*?(-----END [A-Z0-9 ]+-----|$)", re.S), "[PEM removed]"),
     (re.compile(r"(?i)\b(bearer|basic)\s+[A-Za-z0-9._~+/=-]{8,}"), r"\1 [removed]"),
+    (
+        re.compile(
+            r"(?i)((?:passw|token|secret|credential|apikey|privatekey)[\w.\[\]-]*: (?:invalid|duplicate|unsupported) value: )"
+            r'("(?:[^"\\]|\\.)*"|\S+)'
+        ),
+        r"\1[removed]",
+    ),
     (re.compile(r"\beyJ[A-Za-z0-9_-]+\.[A-Za-z0-9_.-]+"), "[token removed]"),
     (
         re.compile(
             r"(?i)(\"?\b(?:password|passwd|token|secret|client-key-data|client-certificate-data|"
-            r"certificate-authority-data|bearer_token|client_secret)\b\"?\s*[:=]\s*)(\"[^\"]*\"|[^\s,;}\]]+)"
+            r"certificate-authority-data|bearer_token|client_secret)\b\"?\s*[:=]\s*)"
+            # A field of such a name may be what an error is about: "data.password: is not base64".
+            r"(?!(?:is|its|must|does|cannot)\s)(\"[^\"]*\"|[^\s,;}\]]+)"
         ),
         r"\1[removed]",
     ),

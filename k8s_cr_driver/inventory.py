@@ -134,10 +134,11 @@ class Inventory:
     def adopt(self, key: Key) -> None:
         self.update(kinds=self.record.kinds, namespaces=self.record.namespaces, adopted=self.record.adopted | {key})
 
-    def leave(self, namespace: str) -> None:
-        """Says that nothing of this instance is in a namespace any more; see `used_namespaces`."""
+    def leave(self, *, namespace: str = "", kind: Kind | None = None) -> None:
+        """Says that nothing of this instance is in a namespace, or of a kind, any more; see `others`."""
+        record = self.record
         self.update(
-            kinds=self.record.kinds, namespaces=self.record.namespaces - {namespace}, adopted=self.record.adopted
+            kinds=record.kinds - {kind}, namespaces=record.namespaces - {namespace}, adopted=record.adopted
         )
 
     def check(self, record: Record | None) -> None:
@@ -165,13 +166,12 @@ class Inventory:
             if error.status != 404:
                 raise
 
-    def used_namespaces(self) -> set[str]:
-        """Namespaces in which other instances have objects."""
+    def others(self) -> list[Record]:
+        """What the other instances' inventories say."""
         answer = self._connection.request(
             "GET", _CONFIG_MAPS.path(self.key.namespace), query=[("labelSelector", INVENTORY_LABEL)]
         )
-        others = [item for item in answer.get("items") or [] if labels(item).get(INVENTORY_LABEL) != self.instance]
-        return {namespace for item in others for namespace in parse(item).namespaces}
+        return [parse(item) for item in answer.get("items") or [] if labels(item).get(INVENTORY_LABEL) != self.instance]
 
     def _until_written(self, request: Callable[[], None]) -> None:
         """Repeats it after a write of our own whose answer was lost; Superseded if another worker has written."""

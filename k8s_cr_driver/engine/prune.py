@@ -68,18 +68,33 @@ class Pruning:
             return
         node.phase = Phase.SENDING
         self._operation.progress(node.key, "deleting", "")
-        if self._has_owner(node.live):
+        if self._has_owner(node, node.live):
             self._sent(node, None)
             return
         request = functools.partial(remove, self._target, node.obj, node.resource, node.live, self._grace_period)
         self._loop.send(request, functools.partial(self._sent, node), functools.partial(self._failed, node))
 
-    def _has_owner(self, live: Object) -> bool:
-        """Whether its controlling owner is deleted too and takes it along."""
-        stay = self._target.inventory.record.adopted
-        owners = {node.live["metadata"]["uid"] for key, node in self.nodes.items() if node.live and key not in stay}
+    def _has_owner(self, node: Doomed, live: Object) -> bool:
+        """Whether its controlling owner is deleted too and takes it along, and does not wait for it to be gone."""
         references = live["metadata"].get("ownerReferences") or []
-        return any(reference.get("controller") and reference.get("uid") in owners for reference in references)
+        owners = {reference.get("uid") for reference in references if reference.get("controller")}
+        stay = self._target.inventory.record.adopted
+        return any(
+            other.live is not None
+            and other.live["metadata"]["uid"] in owners
+            and key not in stay
+            and node.key not in self._needs_of(other)
+            for key, other in (self.nodes.items() if owners else ())
+        )
+
+    def _needs_of(self, node: Doomed) -> set[Key]:
+        """All that must be gone before the object may go, also before those."""
+        found: set[Key] = set()
+        new = set(node.needs)
+        while new:
+            found |= new
+            new = {need for key in new if key in self.nodes for need in self.nodes[key].needs} - found
+        return found
 
     def _sent(self, node: Doomed, _: None) -> None:
         node.phase, node.error, node.attempts = Phase.SENT, None, 0

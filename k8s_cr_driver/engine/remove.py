@@ -10,17 +10,18 @@ from __future__ import annotations
 from k8s_cr_driver.discovery import Resource
 from k8s_cr_driver.engine.write import SHARED, Target
 from k8s_cr_driver.errors import ApiError
-from k8s_cr_driver.inventory import MADE_BY_US, users
-from k8s_cr_driver.keys import NAMESPACE, Object, annotations_of
+from k8s_cr_driver.fields import defined_by
+from k8s_cr_driver.inventory import MADE_BY_US, used_by, users
+from k8s_cr_driver.keys import NAMESPACE, Object, annotations_of, labels
 from k8s_cr_driver.resources.base import CustomResource
 
 
 def remove(target: Target, obj: CustomResource, resource: Resource, live: Object, grace_period: int | None) -> None:
-    """Asks for the removal; the stream of its kind tells when it is done. Errors as in `CustomResource.delete`."""
+    """Asks for the removal; the stream of its kind tells when it is done. ApiError 409: it has changed, ask again."""
     target.inventory.confirm()
     try:
         if obj.key in target.inventory.record.adopted:
-            _release(target, obj, resource)
+            _release(target, obj, resource, obj.read(target.connection, resource))
         elif obj.key.of in SHARED:
             _leave(target, obj, resource)
         else:
@@ -31,37 +32,42 @@ def remove(target: Target, obj: CustomResource, resource: Resource, live: Object
 
 
 def _leave(target: Target, obj: CustomResource, resource: Resource) -> None:
-    if obj.key.of == NAMESPACE:
-        with target.lock:
-            target.inventory.leave(obj.key.name)  # before the last user is looked for, or two would take each other for it
-    while True:
-        live = obj.read(target.connection, resource)
-        try:
-            if _is_last(target, obj, live):
-                obj.delete(target.connection, resource, live, unchanged=True)
-            else:
-                _release_at(target, obj, resource, live)
-            return
-        except ApiError as error:
-            if error.status != 409:
-                raise
+    live = obj.read(target.connection, resource)
+    with target.lock:  # before the last user is looked for, or two would take each other for it
+        if obj.key.of == NAMESPACE:
+            target.inventory.leave(namespace=obj.key.name)
+        else:
+            target.inventory.leave(kind=defined_by(live))
+    if _is_last(target, obj, live):
+        obj.delete(target.connection, resource, live, unchanged=True)
+    elif users(live) - {target.instance}:
+        _release(target, obj, resource, live)
+    else:
+        _unmark(target, obj, resource, live)
 
 
 def _is_last(target: Target, obj: CustomResource, live: Object) -> bool:
+    """Whether no other instance uses what is shared, be it with a label on it, be it with objects in or of it."""
     if annotations_of(live).get(MADE_BY_US) != "true" or users(live) - {target.instance}:
         return False
-    return obj.key.of != NAMESPACE or obj.key.name not in target.inventory.used_namespaces()
+    others = target.inventory.others()
+    if obj.key.of == NAMESPACE:
+        return not any(obj.key.name in record.namespaces for record in others)
+    return not any(defined_by(live) in record.kinds for record in others)
 
 
-def _release(target: Target, obj: CustomResource, resource: Resource) -> None:
-    while True:
-        try:
-            _release_at(target, obj, resource, obj.read(target.connection, resource))
-            return
-        except ApiError as error:
-            if error.status != 409:
-                raise
+def _unmark(target: Target, obj: CustomResource, resource: Resource, live: Object) -> None:
+    """Takes only our label off what guests need: nobody else has applied its fields, which would go with a release."""
+    marks = {name: value for name, value in labels(live).items() if name != used_by(target.instance)}
+    metadata = {
+        "name": obj.key.name,
+        "resourceVersion": live["metadata"]["resourceVersion"],
+        "labels": marks,
+        "annotations": annotations_of(live),
+    }
+    left = {"apiVersion": live["apiVersion"], "kind": live["kind"], "metadata": metadata, "spec": live.get("spec") or {}}
+    type(obj)(left).apply(target.connection, resource, target.manager, force=False)
 
 
-def _release_at(target: Target, obj: CustomResource, resource: Resource, live: Object) -> None:
+def _release(target: Target, obj: CustomResource, resource: Resource, live: Object) -> None:
     obj.release(target.connection, resource, target.manager, live["metadata"]["resourceVersion"])

@@ -68,7 +68,11 @@ def write(target: Target, obj: CustomResource, resource: Resource, known: Object
     except ApiError as error:
         if error.status != 409:
             raise _explained(error, obj, target) from None
-    live = obj.read(target.connection, resource)
+        exists = error
+    try:
+        live = obj.read(target.connection, resource)
+    except ApiError as error:
+        raise (exists if error.status == 404 else error) from None  # it has gone meanwhile: 409 passes, 404 does not
     _check_owner(target, obj, live)
     return _apply(target, obj, resource, live)
 
@@ -99,7 +103,8 @@ def _marked(target: Target, obj: CustomResource, *, made: bool) -> CustomResourc
 
 
 def _check_owner(target: Target, obj: CustomResource, live: Object) -> None:
-    if is_managed(live, target.instance) or (obj.key.of in SHARED and users(live)):
+    shared = obj.key.of in SHARED and (users(live) or annotations_of(live).get(MADE_BY_US) == "true")
+    if shared or is_managed(live, target.instance):
         return
     owner = labels(live).get(INSTANCE_LABEL)
     if owner == target.instance or obj.key in target.inventory.record.adopted:

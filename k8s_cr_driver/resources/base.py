@@ -160,7 +160,8 @@ def _propagation(live: Object) -> str:
     kind = kind_of(live)
     workload = kind.group in ("apps", "batch") or kind == Kind("", "ReplicationController")
     may_own = workload or (not is_builtin(kind) and _has_controller(live))
-    return "Foreground" if may_own and not live["metadata"].get("finalizers") else "Background"
+    held = set(live["metadata"].get("finalizers") or []) - {"foregroundDeletion"}  # our own of an earlier request
+    return "Foreground" if may_own and not held else "Background"
 
 
 def _has_controller(live: Object) -> bool:

@@ -1,0 +1,123 @@
+"""What goes wrong between two steps: an answer that races, a second look at what is half done, a guest of what goes."""
+
+from __future__ import annotations
+
+import socket
+import threading
+
+import pytest
+
+from k8s_cr_driver.connection import Connection, Endpoint
+from k8s_cr_driver.errors import InvalidRequest, NotReady, TransportError, redact
+from k8s_cr_driver.keys import Object
+from k8s_cr_driver.order import DEPENDS_ON
+from tests.engine.instance import BLUE, GREEN, Instance, config_map, crontab, crontab_crd, job, obj, state
+from tests.engine.test_ownership import controlled_by
+from tests.fake_api import FakeApi, faults
+
+
+def test_a_crd_whose_objects_another_instance_has_stays(api: FakeApi) -> None:
+    blue, green = Instance(api.url, BLUE), Instance(api.url, GREEN)
+    blue.converge([crontab_crd(), crontab("ours")])
+    green.converge([crontab("guest")])
+    blue.terminate()
+    assert api.names("CronTab") == ["guest"]
+    green.terminate()
+    assert api.names("CronTab") == []
+    blue.converge([crontab_crd()])
+    blue.terminate()
+    assert state(api) == {}
+
+
+def test_a_namespace_that_holds_guests_keeps_its_labels(api: FakeApi) -> None:
+    home = obj("v1", "Namespace", "home")
+    home["metadata"]["labels"] = {"pod-security.kubernetes.io/enforce": "privileged"}
+    blue = Instance(api.url, BLUE)
+    blue.converge([home])
+    Instance(api.url, GREEN).converge([config_map("guest", "home")])
+    blue.terminate()
+    kept = api.get("Namespace", None, "home")["metadata"]["labels"]
+    assert kept == {"pod-security.kubernetes.io/enforce": "privileged"}
+
+
+def test_an_object_that_goes_between_the_conflict_and_the_read_is_made(api: FakeApi) -> None:
+    api.fail(faults.conflict(), method="PATCH", path="configmaps/a")
+    blue = Instance(api.url)
+    blue.converge([config_map("a")])
+    assert api.names("ConfigMap", "default") == ["a", f"k8s-cr-driver-{BLUE}"]
+
+
+@pytest.mark.parametrize("kind", [[obj("v1", "Namespace", "home")], [crontab_crd()]], ids=["Namespace", "CRD"])
+def test_a_removal_that_is_always_in_conflict_ends_at_the_deadline(api: FakeApi, kind: list[Object]) -> None:
+    blue = Instance(api.url)
+    blue.converge(kind)
+    blue.seconds = 1
+    api.fail(faults.conflict(), method="DELETE", times=1000)
+    with pytest.raises(NotReady):
+        blue.terminate()
+    assert len(api.requests.select("DELETE")) < 20
+    api.clear_faults()
+    blue.terminate()
+    assert state(api) == {}
+
+
+def test_a_foreground_deletion_stays_one_when_it_is_asked_for_again(api: FakeApi) -> None:
+    blue = Instance(api.url)
+    blue.start([job("a", "one")])
+    blue.wait_until_told("a", "Waiting")
+    child = config_map("child")
+    owner = controlled_by(api.get("Job", "default", "a"))
+    child["metadata"].update(ownerReferences=[{**owner, "blockOwnerDeletion": True}], finalizers=["example.com/hold"])
+    api.put(child)
+    for _ in range(2):
+        with pytest.raises(NotReady):
+            Instance(api.url, seconds=0.5).terminate()
+    policies = [request.body["propagationPolicy"] for request in api.requests.select("DELETE", "jobs/a")]
+    assert policies == ["Foreground", "Foreground"]
+
+
+def test_an_owner_that_waits_for_what_it_owns_does_not_hold_it(api: FakeApi) -> None:
+    blue = Instance(api.url)
+    child = config_map("child")
+    child["metadata"]["annotations"] = {DEPENDS_ON: "stable.example.com/namespaces/default/CronTab/owner"}
+    blue.converge([crontab_crd(), crontab("owner"), child])
+    owner = api.get("CronTab", "default", "owner")
+    api.edit("ConfigMap", "default", "child", lambda live: live["metadata"].update(ownerReferences=[controlled_by(owner)]))
+    blue.seconds = 3
+    blue.terminate()
+    assert state(api) == {}
+
+
+def test_a_server_that_closes_in_the_handshake_may_be_there_later() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def close_at_once() -> None:
+            server.accept()[0].close()
+
+        threading.Thread(target=close_at_once, daemon=True).start()
+        endpoint = Endpoint(f"https://127.0.0.1:{server.getsockname()[1]}")
+        with Connection(endpoint) as connection, pytest.raises(TransportError):
+            connection.request("GET", "/api")
+
+
+def test_a_ca_that_is_no_pem_is_told_and_not_left_out() -> None:
+    with pytest.raises(InvalidRequest, match="ssl_ca_cert"):
+        Endpoint.from_vim({"endpoint": "https://a", "ssl_ca_cert": "/etc/ca.pem"}, {}, verify_without_ca=False)
+
+
+def test_a_token_may_end_with_a_newline_and_never_gets_into_a_text() -> None:
+    assert Endpoint.from_vim({"endpoint": "https://a"}, {"bearer_token": "abc\n"}).authorization == "Bearer abc"
+    with pytest.raises(InvalidRequest, match="bearer_token") as raised:
+        Endpoint.from_vim({"endpoint": "https://a"}, {"bearer_token": "very\nsecret"})
+    assert "secret" not in str(raised.value)
+
+
+@pytest.mark.parametrize("field", ["spec.password", "spec.auth.clientSecret", "spec.tokens[0]"])
+def test_a_rejected_value_of_a_secret_field_is_not_told(field: str) -> None:
+    text = redact(f'{field}: Invalid value: "hunter2": should match')
+    assert "hunter2" not in text
+    assert field in text
+
+
+def test_a_rejected_value_of_another_field_is_told() -> None:
+    assert "hunter2" in redact('spec.tokenless: Invalid value: "x", spec.cronSpec: Invalid value: "hunter2"')
