@@ -1,0 +1,121 @@
+"""What is written and deleted before what, seen in the requests that reach the server."""
+
+from __future__ import annotations
+
+import pytest
+
+from k8s_cr_driver.keys import Object
+from tests.engine.instance import CONDITIONS, Instance, config_map, crontab, crontab_crd, obj, state, status, wait_for
+from tests.fake_api import FakeApi, controllers
+
+CLUSTER_API = "cluster.x-k8s.io"
+
+
+def order_of(api: FakeApi, method: str, *names: str) -> list[str]:
+    """The names in the order in which requests of that method for them came and succeeded."""
+    done = [request.path.rpartition("/")[2] for request in api.requests.select(method) if request.status < 300]
+    return [name for name in done if name in names]
+
+
+def test_a_crd_is_established_before_its_objects_are_written(api: FakeApi) -> None:
+    api.knobs.establish_crds = False
+    blue = Instance(api.url)
+    run = blue.start([crontab("one"), crontab_crd(), config_map("a")])
+    blue.wait_until_told("crontabs.stable.example.com", "Waiting")
+    blue.wait_until_told("a", "Ready")
+    assert not api.requests.select(path="/crontabs/")
+    api.establish("crontabs.stable.example.com")
+    run.result(10)
+    assert not [request for request in api.requests.select("PATCH") if request.status >= 400]
+
+
+def test_depends_on_waits_until_the_other_is_ready_and_deletes_in_reverse(api: FakeApi) -> None:
+    later = config_map("later")
+    reference = "stable.example.com/namespaces/default/CronTab/first"
+    later["metadata"]["annotations"] = {"config.kubernetes.io/depends-on": reference}
+    blue = Instance(api.url)
+    run = blue.start([later, crontab("first"), crontab_crd(**CONDITIONS)])
+    blue.wait_until_told("first", "Waiting")
+    assert api.find("ConfigMap", "default", "later") is None
+    api.set_status("CronTab", "default", "first", status())
+    run.result(10)
+    blue.terminate()
+    assert order_of(api, "DELETE", "later", "first", "crontabs.stable.example.com") == [
+        "later", "first", "crontabs.stable.example.com",
+    ]
+
+
+def test_what_lives_in_a_namespace_comes_after_and_goes_before_it(api: FakeApi) -> None:
+    blue = Instance(api.url)
+    blue.converge([config_map("a", "home"), obj("v1", "Namespace", "home")])
+    assert order_of(api, "PATCH", "a", "home") == ["home", "a"]
+    blue.terminate()
+    assert order_of(api, "DELETE", "a", "home") == ["a", "home"]
+
+
+def test_objects_of_a_webhook_wait_for_its_backend(api: FakeApi) -> None:
+    api.put(crontab_crd())
+    labels = {"app": "webhook"}
+    template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    backend = obj(
+        "apps/v1", "Deployment", "webhook", "default",
+        spec={"replicas": 1, "selector": {"matchLabels": labels}, "template": template},
+    )
+    service = obj("v1", "Service", "webhook", "default", spec={"selector": labels, "ports": [{"port": 443}]})
+    rule = {"apiGroups": ["stable.example.com"], "apiVersions": ["*"], "operations": ["*"], "resources": ["crontabs"]}
+    webhook = {
+        "name": "check.stable.example.com", "rules": [rule], "sideEffects": "None", "admissionReviewVersions": ["v1"],
+        "clientConfig": {"service": {"name": "webhook", "namespace": "default"}},
+    }
+    configuration = obj("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration", "check", webhooks=[webhook])
+    blue = Instance(api.url)
+    run = blue.start([crontab("one"), configuration, service, backend])
+    blue.wait_until_told("webhook", "Waiting")
+    assert api.find("CronTab", "default", "one") is None
+    controllers.run_workloads(api)
+    api.edit("Deployment", "default", "webhook", lambda live: live["metadata"].setdefault("annotations", {}).update(seen="1"))
+    run.result(10)
+    assert order_of(api, "PATCH", "one", "check")[-1] == "one"
+    blue.terminate()
+    deleted = order_of(api, "DELETE", "one", "webhook", "check")
+    assert deleted.index("one") < deleted.index("check")
+    assert state(api).keys() == {next(key for key in state(api) if key.kind == "CustomResourceDefinition")}
+
+
+@pytest.fixture
+def cluster_api(api: FakeApi) -> FakeApi:
+    for group, kind in ((CLUSTER_API, "Cluster"), ("infrastructure." + CLUSTER_API, "DevMachineTemplate")):
+        crd = crontab_crd()
+        plural = kind.lower() + "s"
+        crd["metadata"]["name"] = f"{plural}.{group}"
+        crd["spec"] |= {"group": group, "names": {"plural": plural, "singular": kind.lower(), "kind": kind}}
+        anything = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+        crd["spec"]["versions"] = [
+            {"name": "v1beta2", "served": True, "storage": True, "schema": {"openAPIV3Schema": anything}}
+        ]
+        api.put(crd)
+    return api
+
+
+def capi(kind: str, name: str, group: str = CLUSTER_API) -> Object:
+    made = obj(f"{group}/v1beta2", kind, name, "default", spec={"clusterName": "workload"})
+    made["metadata"] |= {
+        "labels": {"cluster.x-k8s.io/cluster-name": "workload"}, "annotations": {"k8s-cr-driver/ready-when": "stored"},
+    }
+    return made
+
+
+def test_a_cluster_is_gone_before_its_templates_and_secrets_are_deleted(cluster_api: FakeApi) -> None:
+    api, blue = cluster_api, Instance(cluster_api.url)
+    cluster = capi("Cluster", "workload")
+    cluster["metadata"]["finalizers"] = ["cluster.cluster.x-k8s.io"]
+    secret = obj("v1", "Secret", "credentials", "default", stringData={"a": "b"})
+    template = capi("DevMachineTemplate", "template", "infrastructure." + CLUSTER_API)
+    blue.converge([secret, template, cluster])
+    run = blue.start([])
+    wait_for(api, lambda: "deletionTimestamp" in api.get("Cluster", "default", "workload")["metadata"])
+    before = len(api.requests)
+    api.release("Cluster", "default", "workload")
+    run.result(10)
+    later = [one.path.rpartition("/")[2] for one in api.requests.select("DELETE") if one.index >= before]
+    assert {"template", "credentials"} <= set(later)
