@@ -1,0 +1,73 @@
+"""Which class knows a kind, with one of another project as it would be installed."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from k8s_cr_driver.capi import Cluster
+from k8s_cr_driver.errors import NotReady
+from k8s_cr_driver.keys import Kind
+from k8s_cr_driver.resources import registry, workloads
+from k8s_cr_driver.resources.base import CustomResource
+from tests.engine.instance import Instance, crontab, crontab_crd, obj
+from tests.fake_api import FakeApi
+
+
+@pytest.fixture
+def example(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A project is installed: its module and its entry points are on the path."""
+    monkeypatch.syspath_prepend(str(Path(__file__).parent / "example"))
+
+
+@pytest.fixture(autouse=True)
+def fresh() -> Iterator[None]:
+    """Entry points are read once; each test begins anew."""
+    registry.classes.cache_clear()
+    yield
+    registry.classes.cache_clear()
+
+
+def test_built_in_kinds_have_their_classes_and_any_other_the_common_one() -> None:
+    assert type(registry.resource_for(obj("apps/v1", "Deployment", "a", "b"))) is workloads.Deployment
+    assert type(registry.resource_for(obj("batch/v1", "Job", "a", "b"))) is workloads.Job
+    assert type(registry.resource_for(obj("stable.example.com/v1", "CronTab", "a", "b"))) is CustomResource
+
+
+def test_the_version_of_a_kind_does_not_matter_but_its_group_does() -> None:
+    assert type(registry.resource_for(obj("apps/v1beta1", "Deployment", "a"))) is workloads.Deployment
+    assert type(registry.resource_for(obj("other.example.com/v1", "Deployment", "a"))) is CustomResource
+
+
+def test_cluster_api_comes_by_entry_point() -> None:
+    assert registry.classes()[Kind("cluster.x-k8s.io", "Cluster")] is Cluster
+
+
+def test_a_class_of_another_project_decides_when_its_kind_is_ready(api: FakeApi, example: None) -> None:
+    crd = crontab_crd(runs={"type": "integer"})
+    with pytest.raises(NotReady, match=r"CronTab.stable.example.com default/one: Waiting \(NeverRun\): has not run yet"):
+        Instance(api.url, seconds=0.5).converge([crd, crontab("one")])
+    api.set_status("CronTab", "default", "one", {"runs": 1})
+    Instance(api.url).converge([crd, crontab("one")])
+
+
+def test_an_entry_point_that_cannot_be_loaded_is_logged_and_harms_no_other(
+    example: None, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.ERROR):
+        classes = registry.classes()
+    assert classes[Kind("stable.example.com", "CronTab")].__module__ == "example_kind"
+    assert classes[Kind("apps", "Deployment")] is workloads.Deployment
+    assert "Entry point broken of k8s_cr_driver.resources cannot be loaded" in caplog.text
+
+
+def test_the_count_of_a_custom_resource_is_where_its_crd_says() -> None:
+    crd = crontab_crd()
+    assert CustomResource(crontab("one"), crd).replicas() is None
+    paths = {"specReplicasPath": ".spec.size", "statusReplicasPath": ".status.size"}
+    crd["spec"]["versions"][0]["subresources"] = {"scale": paths}
+    assert CustomResource(crontab("one"), crd).replicas() == ("spec", "size")
+    assert CustomResource({**crontab("one"), "apiVersion": "stable.example.com/v2"}, crd).replicas() is None
