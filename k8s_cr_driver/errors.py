@@ -90,7 +90,8 @@ class ApiError(DriverError):
         causes: Iterable[tuple[str, str, str]] = (),
         retry_after: float | None = None,
     ) -> None:
-        super().__init__(f"{attempt}: {status} {reason}: {redact(message)}")
+        message = redact(message)
+        super().__init__(f"{attempt}: {status} {reason}: {message}")
         self.attempt, self.status, self.reason, self.message = attempt, status, reason, message
         self.causes = tuple(causes)
         self.retry_after = retry_after
@@ -180,6 +181,7 @@ _SECRETS = [
         r"\1[removed]",
     ),
     (re.compile(r"[A-Za-z0-9+/]{120,}={0,2}"), "[long value removed]"),
+    (re.compile(r"(valueUnstructured\{Value:)[^}]*"), r"\1[removed]"),
 ]
 
 

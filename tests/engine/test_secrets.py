@@ -1,0 +1,128 @@
+"""Nothing that is secret is told: not in errors, not in logs of any library, not in what an object prints of itself."""
+
+from __future__ import annotations
+
+import base64
+import logging
+import traceback
+from collections.abc import Iterator
+
+import pytest
+
+from k8s_cr_driver.connection import Connection, Endpoint
+from k8s_cr_driver.engine.write import Target
+from k8s_cr_driver.errors import DriverError
+from k8s_cr_driver.inventory import Inventory
+from k8s_cr_driver.keys import Object
+from k8s_cr_driver.resources.registry import resource_for
+from tests.engine.instance import BLUE, CONDITIONS, Instance, crontab, crontab_crd, obj
+from tests.fake_api import FakeApi, faults
+
+CANARY = "canary-5f1d9c0b7e"
+ENCODED = base64.b64encode(CANARY.encode()).decode()
+TOKEN = f"token-{CANARY}"
+USER = {"username": "operator", "password": f"password-{CANARY}"}
+NUMBER = 736251948
+SECRETS = (str(NUMBER), CANARY, ENCODED, TOKEN, base64.b64encode(f"operator:password-{CANARY}".encode()).decode())
+
+
+@pytest.fixture
+def told(caplog: pytest.LogCaptureFixture) -> Iterator[list[str]]:
+    """What is told in a test, to which all log records are added at its end; none of it may be secret."""
+    caplog.set_level(logging.DEBUG)
+    for name in ("urllib3", "kubernetes", "k8s_cr_driver"):
+        caplog.set_level(logging.DEBUG, logger=name)
+    texts: list[str] = []
+    yield texts
+    texts += [f"{record.getMessage()} {record.args} {record.exc_text}" for record in caplog.records]
+    assert texts
+    for text in texts:
+        for secret in SECRETS:
+            assert secret not in text, text
+
+
+def everything(error: BaseException) -> str:
+    """An error as a careless caller would log it: with its arguments, its chain and its traceback."""
+    return f"{error} {error!r} {error.args} {vars(error)} {''.join(traceback.format_exception(error))}"
+
+
+def secret(**data: str) -> Object:
+    return obj("v1", "Secret", "credentials", "default", data=data or {"password": ENCODED})
+
+
+FAULTS = {
+    "invalid": faults.status(422, "Invalid", "is invalid"),
+    "500": faults.internal(),
+    "conflict": faults.field_conflict(".data.password"),
+    "forbidden": faults.status(403, "Forbidden", "no"),
+    "reset": faults.reset_before(),
+    "truncated": faults.truncated(),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_secret_whose_write_fails(api: FakeApi, told: list[str], fault: str) -> None:
+    api.knobs.tokens = {TOKEN}
+    blue = Instance(api.url, seconds=0.4, authorization=f"Bearer {TOKEN}")
+    api.fail(FAULTS[fault], path="secrets/", times=1000)
+    with pytest.raises(DriverError) as raised:
+        blue.converge([secret()])
+    told.append(everything(raised.value))
+
+
+def test_a_secret_that_is_written_changed_and_deleted(api: FakeApi, told: list[str]) -> None:
+    api.knobs.tokens = {TOKEN}
+    blue = Instance(api.url, authorization=f"Bearer {TOKEN}")
+    blue.converge([secret()])
+    blue.converge([secret(password=ENCODED, more=ENCODED)])
+    blue.terminate()
+    told.append(repr(blue.heard))
+
+
+def test_a_secret_with_a_number_where_a_string_belongs(api: FakeApi, told: list[str]) -> None:
+    """A real server's answer has the value in it."""
+    message = (
+        "failed to create typed patch object (default/credentials; /v1, Kind=Secret): .data.password: expected string, "
+        f"got &value.valueUnstructured{{Value:{NUMBER}}}"
+    )
+    api.fail(faults.status(500, "", message), method="PATCH", path="secrets/")
+    with pytest.raises(DriverError, match=r"Secret default/credentials: .*\.data\.password: expected string") as raised:
+        Instance(api.url).converge([secret()])
+    told.append(everything(raised.value))
+
+
+@pytest.mark.parametrize("access", [{"bearer_token": TOKEN}, USER])
+def test_credentials_that_are_refused(api: FakeApi, told: list[str], access: dict[str, str]) -> None:
+    api.knobs.tokens = {"another"}
+    endpoint = Endpoint.from_vim({"endpoint": api.url}, access)
+    with Connection(endpoint) as connection, pytest.raises(DriverError) as raised:
+        connection.request("GET", "/version")
+    told.append(everything(raised.value))
+    told.append(f"{endpoint} {endpoint!r} {connection!r}")
+
+
+def test_what_objects_print_of_themselves(told: list[str]) -> None:
+    endpoint = Endpoint("http://127.0.0.1:1", ca=CANARY, authorization=TOKEN, client_cert=CANARY, client_key=CANARY)
+    connection = Connection(endpoint)
+    target = Target(connection, Inventory(connection, "default", BLUE))
+    told.append(f"{endpoint!r} {connection!r} {target!r} {resource_for(secret())!r}")
+
+
+def test_certificates_that_cannot_be_read(told: list[str]) -> None:
+    broken = f"-----BEGIN CERTIFICATE-----\n{ENCODED}\n-----END CERTIFICATE-----\n"
+    key = broken.replace("CERTIFICATE", "RSA PRIVATE KEY")
+    for pems in ({"ca": broken}, {"client_cert": broken, "client_key": key}):
+        with pytest.raises(DriverError, match="a certificate or key cannot be read") as raised:
+            Connection(Endpoint("https://127.0.0.1:1", **pems))
+        told.append(everything(raised.value))
+
+
+def test_an_unready_object_whose_events_hold_a_password(api: FakeApi, told: list[str]) -> None:
+    """Events are the cluster's words; what looks like a credential in them is left out."""
+    blue = Instance(api.url, seconds=0.5)
+    run = blue.start([crontab_crd(**CONDITIONS), crontab("one")])
+    blue.wait_until_told("one", "Waiting")
+    api.event(api.get("CronTab", "default", "one"), "Failed", f"login failed: password={CANARY} was refused")
+    error = run.exception(10)
+    assert "login failed" in str(error)
+    told.append(str(error))
