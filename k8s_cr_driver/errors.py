@@ -176,7 +176,7 @@ _SECRETS = [
             r"(?i)(\"?\b(?:password|passwd|token|secret|client-key-data|client-certificate-data|"
             r"certificate-authority-data|bearer_token|client_secret)\b\"?\s*[:=]\s*)"
             # A field of such a name may be what an error is about: "data.password: is not base64".
-            r"(?!(?:is|its|must|does|cannot)\s)(\"[^\"]*\"|[^\s,;}\]]+)"
+            r"(?!(?:is|its|must|does|cannot|expected)\s)(\"[^\"]*\"|[^\s,;}\]]+)"
         ),
         r"\1[removed]",
     ),
