@@ -50,6 +50,10 @@ class Resources:
             self._of.setdefault(resource.of, {}).setdefault(resource.version, resource)
             self._served.add(resource.of)
 
+    def __iter__(self) -> Iterator[Resource]:
+        """Each kind once, in the version that the server prefers."""
+        return (next(iter(versions.values())) for versions in self._of.values())
+
     def is_served(self, of: Kind) -> bool:
         """Whether the cluster served the kind when it was asked, whatever a package is going to bring."""
         return of in self._served

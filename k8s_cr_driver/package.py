@@ -70,6 +70,11 @@ def build(folder: Path, output: Path) -> Path:
     return output
 
 
+def manifests(folder: Path) -> list[str]:
+    """The manifest files of a package, as lcm-kubernetes-def-files names them."""
+    return [name for name in _files(folder) if name.startswith(f"{MANIFESTS}/") and name.endswith((".yaml", ".yml"))]
+
+
 def _files(folder: Path) -> list[str]:
     """The package's files by their names in the package, without hidden ones."""
     names = (path.relative_to(folder) for path in folder.rglob("*") if path.is_file())
@@ -102,15 +107,15 @@ def _artifact_problems(folder: Path, artifact: dict[str, Any], files: list[str])
 
 
 def _definition_problems(folder: Path) -> Iterator[str]:
-    definitions = _definitions(folder)
-    flavours = [file for file, content in definitions.items() if _flavour(content)]
+    contents = definitions(folder)
+    flavours = [file for file, content in contents.items() if flavour(content)]
     if not flavours:
         yield (
             f"{DEFINITIONS}: no file has topology_template.substitution_mappings.properties.flavour_id; "
             "one must, for each flavour"
         )
-    available = {*definitions, *(path.name for path in _missing_types(folder))}
-    for file, content in definitions.items():
+    available = {*contents, *(path.name for path in _missing_types(folder))}
+    for file, content in contents.items():
         for name in content.get("imports") or []:
             if isinstance(name, str) and "://" not in name and Path(name).name not in available:
                 yield f"{DEFINITIONS}/{file}: imports {name}, which is not in the package"
@@ -118,21 +123,21 @@ def _definition_problems(folder: Path) -> Iterator[str]:
 
 def _manifest_problems(folder: Path) -> Iterator[str]:
     """What is wrong whatever a request may give. Files are taken one by one: a request may leave some of them out."""
-    declared = parameters.declared(_definitions(folder))
-    values = {name: _sample(declaration) for name, declaration in declared.items()}
+    declared = parameters.declared(definitions(folder))
+    values = {name: sample(declaration) for name, declaration in declared.items()}
     objects: list[Object] = []
-    for name in _files(folder):
-        if name.startswith(f"{MANIFESTS}/") and name.endswith((".yaml", ".yml")):
-            try:
-                objects += manifest.load(folder, [name], fill=lambda value: parameters.fill(value, declared, values))
-            except InvalidPackage as error:
-                yield str(error)
+    for name in manifests(folder):
+        try:
+            objects += manifest.load(folder, [name], fill=lambda value: parameters.fill(value, declared, values))
+        except InvalidPackage as error:
+            yield str(error)
     if not declared:
         # Sample values need not fit a schema.
         schema.check(objects)
 
 
-def _sample(declaration: parameters.Declaration) -> Any:
+def sample(declaration: parameters.Declaration) -> Any:
+    """A value for a parameter that nobody has given yet: its default, else one of its type."""
     if declaration.secret:
         return {"secretRef": {"name": "sample", "key": "sample"}}
     samples = {"string": "sample", "integer": 1, "float": 1.0, "boolean": True}
@@ -150,8 +155,8 @@ def _meta_blocks(folder: Path) -> list[dict[str, Any]]:
     return blocks
 
 
-def _definitions(folder: Path) -> dict[str, dict[str, Any]]:
-    """The parsed files of the folder Definitions, by file name, as Tacker reads them."""
+def definitions(folder: Path) -> dict[str, dict[str, Any]]:
+    """The parsed files of a package's folder Definitions, by file name, as Tacker reads them. Raises InvalidPackage."""
     found = {}
     for path in sorted((folder / DEFINITIONS).glob("*.y*ml")):
         documents = _documents(path, f"{DEFINITIONS}/{path.name}")
@@ -172,7 +177,8 @@ def _parse(text: str, name: str) -> list[Any]:
         raise InvalidPackage(f"{name} is not YAML: {error}") from None
 
 
-def _flavour(content: dict[str, Any]) -> str | None:
+def flavour(content: dict[str, Any]) -> str | None:
+    """The deployment flavour that a TOSCA file describes, None if it describes none."""
     value: Any = content
     for field in ("topology_template", "substitution_mappings", "properties", "flavour_id"):
         value = (value or {}).get(field)

@@ -28,44 +28,57 @@ THREADS = 8
 PAGE = 500
 
 _METADATA = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
-_FILES = ("certificate-authority", "client-certificate", "client-key", "tokenFile", "exec", "auth-provider")
+_OUTSIDE = ("certificate-authority", "client-certificate", "client-key", "tokenFile", "exec", "auth-provider")
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
+@dataclass(frozen=True)
+class Login:
+    """What the command line says of the cluster; read when it is needed."""
+
+    kubeconfig: str | None
+    context: str | None
+
+    def endpoint(self) -> Endpoint:
+        """Raises UsageError for a kubeconfig that is not there, not whole, or has what is not in the file itself."""
+        path = self.kubeconfig or os.environ.get("KUBECONFIG", "").partition(os.pathsep)[0]
+        path = path or str(Path.home() / ".kube/config")
+        try:
+            config = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+            contexts = {entry["name"]: entry["context"] for entry in config["contexts"]}
+            chosen = self.context or config.get("current-context")
+            if chosen not in contexts:
+                known = ", ".join(sorted(contexts)) or "none"
+                raise click.UsageError(f"{path}: there is no context {chosen!r}; it has {known}")
+            for section in ("cluster", "user"):
+                _check_entry(path, section, contexts[chosen][section], config[f"{section}s"])
+            return Endpoint.from_kubeconfig(path, chosen)
+        except OSError as error:
+            raise click.UsageError(f"{path}: {error.strerror}; give --kubeconfig FILE") from None
+        except (yaml.YAMLError, ValueError, KeyError, TypeError, AttributeError):
+            raise click.UsageError(f"{path}: is not a whole kubeconfig; compare it with: kubectl config view") from None
+
+
+def _check_entry(path: str, section: str, name: str, entries: Iterable[Object]) -> None:
+    for entry in entries:
+        if entry["name"] == name and (outside := [key for key in _OUTSIDE if (entry[section] or {}).get(key)]):
+            raise click.UsageError(
+                f"{path}: {section} {name} has {outside[0]}, which is not in the file itself. Use one with data and "
+                "tokens, such as: kubectl config view --raw --flatten --minify"
+            )
+
+
 def on_cluster(command: Command) -> Command:
-    """Adds the options that name a cluster; the command gets them as `endpoint`."""
+    """Adds the options that name a cluster; the command gets them as `login`."""
 
     @click.option("--kubeconfig", metavar="FILE", help="The cluster; else $KUBECONFIG, else ~/.kube/config.")
     @click.option("--context", metavar="NAME", help="A context of the kubeconfig; else its current one.")
     @functools.wraps(command)
     def wrapped(*args: Any, kubeconfig: str | None, context: str | None, **options: Any) -> Any:
-        return command(*args, endpoint=_endpoint(kubeconfig, context), **options)
+        return command(*args, login=Login(kubeconfig, context), **options)
 
     return wrapped  # type: ignore[return-value]
-
-
-def _endpoint(given: str | None, context: str | None) -> Endpoint:
-    path = given or os.environ.get("KUBECONFIG", "").partition(os.pathsep)[0] or str(Path.home() / ".kube/config")
-    try:
-        config = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
-        names = {entry["name"] for entry in config["contexts"]}
-        chosen = context or config.get("current-context")
-        if chosen not in names:
-            raise click.UsageError(f"{path}: there is no context {chosen!r}; it has {', '.join(sorted(names)) or 'none'}")
-        used = next(entry["context"] for entry in config["contexts"] if entry["name"] == chosen)
-        for section, name in (("cluster", used["cluster"]), ("user", used["user"])):
-            entry = next(entry[section] for entry in config[f"{section}s"] if entry["name"] == name) or {}
-            if outside := [key for key in _FILES if entry.get(key)]:
-                raise click.UsageError(
-                    f"{path}: {section} {name} has {outside[0]}, which is not in the file itself. Use one with data and "
-                    "tokens, such as: kubectl config view --raw --flatten --minify"
-                )
-        return Endpoint.from_kubeconfig(path, chosen)
-    except OSError as error:
-        raise click.UsageError(f"{path}: {error.strerror}; give --kubeconfig FILE") from None
-    except (yaml.YAMLError, ValueError, KeyError, TypeError, AttributeError, StopIteration):
-        raise click.UsageError(f"{path}: is not a whole kubeconfig; compare it with: kubectl config view") from None
 
 
 @dataclass(frozen=True)
@@ -81,8 +94,8 @@ class Instance:
 class Cluster:
     """A context manager; `resources` are the kinds that the cluster serves."""
 
-    def __init__(self, endpoint: Endpoint) -> None:
-        self.connection = Connection(endpoint)
+    def __init__(self, login: Login) -> None:
+        self.connection = Connection(login.endpoint())
         self.resources: Resources
 
     def __enter__(self) -> Cluster:

@@ -8,9 +8,8 @@ from typing import Any
 
 import click
 
-from k8s_cr_driver.cli.cluster import Cluster, Instance, on_cluster
-from k8s_cr_driver.cli.output import OUTPUT, age, print_json, print_table
-from k8s_cr_driver.connection import Endpoint
+from k8s_cr_driver.cli.cluster import Cluster, Instance, Login, on_cluster
+from k8s_cr_driver.cli.output import age, output_option, print_json, print_table
 from k8s_cr_driver.keys import Key, Object
 
 
@@ -24,10 +23,10 @@ from k8s_cr_driver.keys import Key, Object
 )
 @on_cluster
 @click.option("--inventory-namespace", default="", metavar="NAMESPACE", help="Only inventories in it; else in all.")
-@OUTPUT
-def instances(endpoint: Endpoint, inventory_namespace: str, output: str) -> None:
+@output_option()
+def instances(login: Login, inventory_namespace: str, output: str) -> None:
     """List the VNF instances of a cluster: age, last operation, objects, namespaces."""
-    with Cluster(endpoint) as cluster:
+    with Cluster(login) as cluster:
         found = cluster.instances(inventory_namespace)
         members = cluster.members(found)
     told = [_told(one, members[one.id]) for one in found]

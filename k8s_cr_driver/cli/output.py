@@ -4,15 +4,26 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime, timezone
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 from rich.console import Console
 from rich.table import Table
 
-OUTPUT = click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", help="As which form.")
+from k8s_cr_driver.resources.health import State
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+COLOURS = {State.READY: "green", State.SUSPENDED: "cyan", State.WAITING: "yellow", State.FAILED: "red"}
+
+
+def output_option(*others: str) -> Callable[[Command], Command]:
+    """Adds -o, as `output`: text, json or one of `others`."""
+    return click.option(
+        "-o", "--output", type=click.Choice(["text", "json", *others]), default="text", help="The form of the output."
+    )
 
 
 def is_terminal() -> bool:
@@ -35,6 +46,13 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     widths = [max(len(line[index]) for line in lines) for index in range(len(columns))]
     for line in lines:
         click.echo("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
+
+
+def dot(nodes: Sequence[tuple[str, str, str]], edges: Sequence[tuple[str, str]]) -> str:
+    """A directed graph in Graphviz's language; nodes are (id, label, colour)."""
+    lines = [f"  {json.dumps(id)} [label={json.dumps(label)}, color={colour}];" for id, label, colour in nodes]
+    lines += [f"  {json.dumps(tail)} -> {json.dumps(head)};" for tail, head in edges]
+    return "\n".join(["digraph {", "  node [shape=box];", *lines, "}"])
 
 
 def age(since: str | None) -> str:

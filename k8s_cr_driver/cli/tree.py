@@ -1,0 +1,129 @@
+"""`k8s-cr tree`: what an instance is made of, or what a package makes and in which order."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from graphlib import TopologicalSorter
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.live import Live
+from rich.text import Text
+from rich.tree import Tree
+
+from k8s_cr_driver import order
+from k8s_cr_driver.cli import author
+from k8s_cr_driver.cli.cluster import Cluster, Login, on_cluster
+from k8s_cr_driver.cli.descent import Node, descent
+from k8s_cr_driver.cli.output import COLOURS, age, dot, is_terminal, output_option, print_json
+from k8s_cr_driver.keys import Key
+
+LOOK_EVERY = 2.0
+"""Seconds between two looks of --watch."""
+
+
+@click.command(
+    epilog="""
+    \b
+    Examples:
+      k8s-cr tree 8f0e2ef0-5d8a-4a43-a1f0-000000000001 --watch
+      k8s-cr tree 8f0e2ef0-5d8a-4a43-a1f0-000000000001 -o dot | dot -Tsvg > instance.svg
+      k8s-cr tree crontab.csar
+    """
+)
+@click.argument("subject", metavar="INSTANCE|PACKAGE")
+@on_cluster
+@click.option("--inventory-namespace", default="", metavar="NAMESPACE", help="Where the inventory is; else it is looked for.")
+@click.option("--namespace", default="default", help="For objects of a package that name none.", show_default=True)
+@click.option("--watch", is_flag=True, help="Look again every two seconds, until Ctrl-C.")
+@output_option("dot")
+def tree(login: Login, subject: str, inventory_namespace: str, namespace: str, watch: bool, output: str) -> None:
+    """Show the objects of INSTANCE, their children, states, reasons and ages.
+
+    Of PACKAGE, a folder or a CSAR: its objects in the order in which they are made, and what each waits for.
+    """
+    if Path(subject).exists():
+        _show_package(Path(subject), namespace, output)
+        return
+    if watch and (output != "text" or not is_terminal()):
+        raise click.UsageError("--watch is for text on a terminal")
+    with Cluster(login) as cluster:
+        instance = cluster.instance(subject, inventory_namespace)
+        roots = descent(cluster, instance)
+        if watch:
+            _watch(cluster, subject, inventory_namespace, roots)
+        elif output == "json":
+            print_json([node.as_json() for node in roots])
+        elif output == "dot":
+            click.echo(_as_dot(roots))
+        elif is_terminal():
+            Console().print(_as_tree(subject, roots))
+        else:
+            for line in _lines(roots, 0):
+                click.echo(line)
+
+
+def _watch(cluster: Cluster, id: str, namespace: str, roots: Sequence[Node]) -> None:
+    with Live(_as_tree(id, roots), auto_refresh=False, vertical_overflow="crop") as live:
+        while True:
+            time.sleep(LOOK_EVERY)
+            live.update(_as_tree(id, descent(cluster, cluster.instance(id, namespace))), refresh=True)
+
+
+def _lines(nodes: Sequence[Node], depth: int) -> Iterator[str]:
+    for node in nodes:
+        yield "  " * depth + f"{node.key}  {_words(node)}"
+        yield from _lines(node.children, depth + 1)
+
+
+def _words(node: Node) -> str:
+    """State, why if it is not ready, and age."""
+    why = "" if node.health.settled else f" ({node.health.reason}) {node.health.message}".rstrip()
+    return f"{node.health.state.value}{why}  {age(node.created)}" + ("  adopted" if node.adopted else "")
+
+
+def _as_tree(title: str, nodes: Sequence[Node]) -> Tree:
+    branch = Tree(Text(title, "bold"))
+    _grow(branch, nodes)
+    return branch
+
+
+def _grow(branch: Tree, nodes: Sequence[Node]) -> None:
+    for node in nodes:
+        text = Text.assemble(str(node.key), "  ", (_words(node), COLOURS[node.health.state]))
+        _grow(branch.add(text), node.children)
+
+
+def _as_dot(nodes: Sequence[Node]) -> str:
+    every = list(_walked(nodes))
+    return dot(
+        [(str(node.key), f"{node.key}\n{_words(node)}", COLOURS[node.health.state]) for node in every],
+        [(str(node.key), str(child.key)) for node in every for child in node.children],
+    )
+
+
+def _walked(nodes: Sequence[Node]) -> Iterator[Node]:
+    for node in nodes:
+        yield node
+        yield from _walked(node.children)
+
+
+def _show_package(path: Path, namespace: str, output: str) -> None:
+    with author.opened(path) as folder:
+        objects = author.load(folder, None)
+    author.place(objects, namespace)
+    order.check(objects)
+    graph = order.graph(objects)
+    ranked = sorted(graph, key=lambda key: (order.rank(key.of), key))
+    keys: list[Key] = list(TopologicalSorter({key: graph[key] for key in ranked}).static_order())
+    if output == "json":
+        print_json([{"object": str(key), "needs": sorted(map(str, graph[key]))} for key in keys])
+    elif output == "dot":
+        edges = [(str(key), str(need)) for key in keys for need in sorted(graph[key])]
+        click.echo(dot([(str(key), str(key), "black") for key in keys], edges))
+    else:
+        for key in keys:
+            needs = ", ".join(map(str, sorted(graph[key])))
+            click.echo(f"{key}" + (f"  needs {needs}" if needs else ""))

@@ -1,0 +1,55 @@
+"""Packages written into a folder."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from k8s_cr_driver.keys import Object
+
+META = """\
+TOSCA-Meta-File-Version: 1.0
+CSAR-Version: 1.1
+Created-by: somebody
+Entry-Definitions: Definitions/vnfd.yaml
+"""
+
+
+def write_package(
+    root: Path,
+    objects: Sequence[Object],
+    *,
+    vdus: dict[str, str] | None = None,
+    aspects: Sequence[str] = (),
+    parameters: dict[str, Any] | None = None,
+) -> Path:
+    """A package of one flavour; `vdus` are names by VDU ids, `parameters` TOSCA property definitions by names."""
+    template: dict[str, Any] = {
+        "substitution_mappings": {"properties": {"flavour_id": "simple"}},
+        "node_templates": {
+            vdu: {"type": "tosca.nodes.nfv.Vdu.Compute", "properties": {"name": name}} for vdu, name in (vdus or {}).items()
+        },
+    }
+    if aspects:
+        properties = {"aspects": {aspect: {"max_scale_level": 2} for aspect in aspects}}
+        template["policies"] = [{"aspects": {"type": "tosca.policies.nfv.ScalingAspects", "properties": properties}}]
+    vnfd: dict[str, Any] = {"tosca_definitions_version": "tosca_simple_yaml_1_2", "topology_template": template}
+    if parameters:
+        inputs = {"additional_parameters": {"type": "request"}}
+        vnfd["node_types"] = {"vnf": {"interfaces": {"Vnflcm": {"operations": {"instantiate": {"inputs": inputs}}}}}}
+        vnfd["data_types"] = {
+            "request": {"properties": {"parameters": {"type": "values"}}},
+            "values": {"properties": parameters},
+        }
+    for name, text in (
+        ("TOSCA-Metadata/TOSCA.meta", META),
+        ("Definitions/vnfd.yaml", yaml.safe_dump(vnfd)),
+        ("Files/kubernetes/all.yaml", yaml.safe_dump_all(objects)),
+    ):
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return root

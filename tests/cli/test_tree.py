@@ -1,0 +1,102 @@
+"""`k8s-cr tree`: an instance with its descendants, a package with its order."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from k8s_cr_driver import package
+from tests.cli.packages import write_package
+from tests.cli.tool import Tool
+from tests.engine.instance import BLUE, Instance, config_map, crontab, crontab_crd, obj
+from tests.fake_api import FakeApi, controllers
+
+DEPLOYMENT = obj(
+    "apps/v1",
+    "Deployment",
+    "web",
+    "default",
+    spec={
+        "replicas": 2,
+        "selector": {"matchLabels": {"app": "web"}},
+        "template": {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "web", "image": "web:1"}]}},
+    },
+)
+
+
+@pytest.fixture
+def instance(api: FakeApi) -> Instance:
+    controllers.run_workloads(api)
+    made = Instance(api.url)
+    made.converge([DEPLOYMENT, crontab_crd(), crontab("one")])
+    owner = api.get("CronTab", "default", "one")
+    api.put(controllers.owned(owner, "v1", "ConfigMap", "of-a-controller", data={"a": "1"}))
+    api.put(config_map("somebody-elses"))
+    return made
+
+
+def shape(nodes: list[dict[str, Any]]) -> dict[str, Any]:
+    return {node["object"].split("/")[-1]: shape(node["children"]) for node in nodes}
+
+
+def test_children_of_any_kind_are_below_their_owners(instance: Instance, api: FakeApi, tool: Tool) -> None:
+    (replica_set,) = api.names("ReplicaSet")
+    pods = {name: {} for name in api.names("Pod")}
+    assert shape(tool.json("tree", BLUE)) == {
+        "one": {"of-a-controller": {}},
+        "CustomResourceDefinition.apiextensions.k8s.io crontabs.stable.example.com": {},
+        "web": {replica_set: pods},
+    }
+
+
+def test_a_state_comes_with_its_reason(instance: Instance, api: FakeApi, tool: Tool) -> None:
+    pod = api.names("Pod")[0]
+    api.set_status("Pod", "default", pod, {"phase": "Failed", "reason": "Evicted", "message": "no disk"})
+    lines = tool.run("tree", BLUE).stdout.splitlines()
+    (line,) = [line for line in lines if f"/{pod} " in line]
+    assert line.startswith("    Pod default/")
+    assert "Failed (Evicted) no disk" in line
+    assert "Ready" in next(line for line in lines if "Deployment.apps default/web" in line)
+    assert not any("\x1b" in line for line in lines)
+
+
+def test_kinds_that_may_not_be_listed_are_left_out(instance: Instance, api: FakeApi, tool: Tool) -> None:
+    api.knobs.denied.add(("list", "apps", "replicasets", "*"))
+    assert shape(tool.json("tree", BLUE))["web"] == {}
+
+
+def test_dot_has_an_edge_for_each_owner(instance: Instance, tool: Tool, api: FakeApi) -> None:
+    graph = tool.run("tree", BLUE, "-o", "dot").stdout
+    (replica_set,) = api.names("ReplicaSet")
+    assert f'"Deployment.apps default/web" -> "ReplicaSet.apps default/{replica_set}";' in graph
+    assert graph.startswith("digraph {")
+
+
+def test_an_unknown_instance_is_a_usage_error(tool: Tool) -> None:
+    assert "k8s-cr instances" in tool.run("tree", BLUE, code=2).stderr
+
+
+def test_watch_wants_a_terminal(instance: Instance, tool: Tool) -> None:
+    assert "terminal" in tool.run("tree", BLUE, "--watch", code=2).stderr
+
+
+def test_a_package_is_told_in_its_order_and_needs_no_cluster(tool: Tool, tmp_path: Path) -> None:
+    folder = write_package(tmp_path / "p", [crontab("one", "blue"), crontab_crd(), obj("v1", "Namespace", "blue")])
+    tool.kubeconfig.unlink()
+    told = tool.json("tree", str(folder))
+    assert [one["object"] for one in told] == [
+        "Namespace blue",
+        "CustomResourceDefinition.apiextensions.k8s.io crontabs.stable.example.com",
+        "CronTab.stable.example.com blue/one",
+    ]
+    assert told[2]["needs"] == [told[1]["object"], told[0]["object"]]
+    csar = package.build(folder, tmp_path / "p.csar")
+    assert tool.json("tree", str(csar)) == told
+    assert "needs Namespace blue" in tool.run("tree", str(csar)).stdout
+
+
+def test_a_file_that_is_no_package_is_one_error(tool: Tool) -> None:
+    path = tool.kubeconfig
+    assert "neither a folder nor a CSAR" in tool.run("tree", str(path), code=1).stderr
+    assert yaml.safe_load(path.read_text())
