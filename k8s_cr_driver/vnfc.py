@@ -88,5 +88,6 @@ def _is_child(child: Object, children: Children) -> bool:
     return (
         not metadata.get("deletionTimestamp")
         and not ended
+        and children.name in ("", metadata["name"])
         and all(own.get(key) == value for key, value in children.labels.items())
     )

@@ -18,11 +18,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import urllib3
+from oslo_log import log as logging
 
 from k8s_cr_driver.connection import Connection
 from k8s_cr_driver.discovery import Resource
 from k8s_cr_driver.errors import ApiError, DriverError, TransportError
 from k8s_cr_driver.keys import Key, Object, key_of
+
+LOG = logging.getLogger(__name__)
 
 IDLE_LIMIT = 300.0
 """Seconds without a byte after which a stream is opened anew; servers that send bookmarks send one a minute."""
@@ -53,7 +56,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Broken:
-    """The stream has ended for good: the server forbids it."""
+    """The stream has ended for good: the server forbids it, or says what cannot be understood."""
 
     stream: Stream
     error: DriverError
@@ -125,9 +128,11 @@ class Stream:
             except DriverError as error:
                 self._post(Broken(self, error))
                 return
-            except Exception:  # a read that stop() has interrupted fails in many ways
+            except Exception as error:  # a read that stop() has interrupted fails in many ways
                 if not self._stopped.is_set():
-                    raise
+                    LOG.exception("The stream of %s has failed", self.resource.plural)
+                    self._post(Broken(self, DriverError(f"WATCH {self.resource.plural}: {type(error).__name__}")))
+                return
             if time.monotonic() - began > LAST_BACKOFF:
                 backoff = FIRST_BACKOFF
             self._stopped.wait(backoff)

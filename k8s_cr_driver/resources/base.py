@@ -38,12 +38,13 @@ ONLY_NEW = "1"
 
 @dataclass(frozen=True)
 class Children:
-    """Where the VNFCs of an object are: objects of `kind` in `namespace` with all of `labels`."""
+    """Where the VNFCs of an object are: objects of `kind` in `namespace` with all of `labels`, and that `name` if given."""
 
     kind: Kind
     version: str
     namespace: str
     labels: Mapping[str, str]
+    name: str = ""
 
     @property
     def selector(self) -> str:

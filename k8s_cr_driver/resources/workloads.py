@@ -47,9 +47,8 @@ class Pod(CustomResource):
 
     group, kind = "", "Pod"
 
-    def children(self) -> Children | None:
-        own = labels(self.manifest)
-        return Children(PODS, "v1", self.key.namespace, own) if own else None
+    def children(self) -> Children:
+        return Children(PODS, "v1", self.key.namespace, labels(self.manifest), self.key.name)
 
     def child_metadata(self, child: Object) -> dict[str, str]:
         return pod_metadata(child)

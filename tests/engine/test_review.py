@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import queue
 import socket
 import threading
 
 import pytest
 
+from k8s_cr_driver import vnfc, watch
 from k8s_cr_driver.connection import Connection, Endpoint
+from k8s_cr_driver.discovery import Resource, discover
 from k8s_cr_driver.errors import InvalidRequest, NotReady, TransportError, redact
-from k8s_cr_driver.keys import Object
+from k8s_cr_driver.keys import Kind, Object
 from k8s_cr_driver.order import DEPENDS_ON
+from k8s_cr_driver.resources.registry import resource_for
 from tests.engine.instance import BLUE, GREEN, Instance, config_map, crontab, crontab_crd, job, obj, state
 from tests.engine.test_ownership import controlled_by
 from tests.fake_api import FakeApi, faults
@@ -121,3 +125,32 @@ def test_a_rejected_value_of_a_secret_field_is_not_told(field: str) -> None:
 
 def test_a_rejected_value_of_another_field_is_told() -> None:
     assert "hunter2" in redact('spec.tokenless: Invalid value: "x", spec.cronSpec: Invalid value: "hunter2"')
+
+
+def test_bare_pods_with_the_same_labels_are_one_vnfc_each(api: FakeApi) -> None:
+    pods = {name: obj("v1", "Pod", name, "default", spec={"containers": [{"name": "c", "image": "i"}]}) for name in "ab"}
+    for pod in pods.values():
+        pod["metadata"]["labels"] = {"app": "x"}
+        api.put({**pod, "status": {"phase": "Running"}})
+    with Connection(Endpoint(api.url)) as connection:
+        found = vnfc.collect(connection, discover(connection), {name: resource_for(pod) for name, pod in pods.items()})
+    assert sorted((one.vdu, one.id) for one in found) == [("a", "a"), ("b", "b")]
+
+
+def test_a_stream_that_cannot_be_understood_says_so() -> None:
+    body = b'{"type": "ADDED", "object": {"metadata": "nonsense"}}\n'
+    answer = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n" + body
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve() -> None:
+            client = server.accept()[0]
+            client.recv(65536)
+            client.sendall(answer)
+            client.close()
+
+        threading.Thread(target=serve, daemon=True).start()
+        heard: queue.SimpleQueue[watch.Message] = queue.SimpleQueue()
+        with Connection(Endpoint(f"http://127.0.0.1:{server.getsockname()[1]}")) as connection:
+            resource = Resource(Kind("", "ConfigMap"), "v1", "configmaps", True, frozenset({"list", "watch"}))
+            watch.Stream(connection, resource, "", "a=b", heard.put)
+            assert isinstance(heard.get(timeout=10), watch.Broken)
