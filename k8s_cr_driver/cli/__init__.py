@@ -13,6 +13,7 @@ import click
 
 from k8s_cr_driver.cli.instances import instances
 from k8s_cr_driver.cli.package import package
+from k8s_cr_driver.cli.purge import purge
 from k8s_cr_driver.cli.tree import tree
 from k8s_cr_driver.errors import DriverError, InvalidPackage, InvalidRequest, redact
 
@@ -59,5 +60,5 @@ def main() -> None:
     """Work with VNF packages, and with VNF instances, whose resources are Kubernetes objects of any kind."""
 
 
-for command in (package, instances, tree):
+for command in (package, instances, tree, purge):
     main.add_command(command)

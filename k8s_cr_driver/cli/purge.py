@@ -1,0 +1,73 @@
+"""`k8s-cr purge`: the end of an instance that Tacker has forgotten; convergence on nothing, as terminate does it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+from k8s_cr_driver.cli.cluster import Cluster, Instance, Login, on_cluster
+from k8s_cr_driver.engine.converge import converge
+from k8s_cr_driver.engine.operation import Operation
+from k8s_cr_driver.engine.write import SHARED, Target
+from k8s_cr_driver.inventory import MADE_BY_US, Inventory, users
+from k8s_cr_driver.keys import Key, Object, annotations_of
+
+
+@click.command(
+    epilog="""
+    \b
+    Examples:
+      k8s-cr purge 8f0e2ef0-5d8a-4a43-a1f0-000000000001
+      k8s-cr purge 8f0e2ef0-5d8a-4a43-a1f0-000000000001 --yes --timeout 60
+    """
+)
+@click.argument("id", metavar="INSTANCE")
+@on_cluster
+@click.option("--inventory-namespace", default="", metavar="NAMESPACE", help="Where the inventory is; else it is looked for.")
+@click.option("--timeout", type=click.FloatRange(min=1), default=600.0, show_default=True, help="Seconds to wait.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+def purge(login: Login, id: str, inventory_namespace: str, timeout: float, yes: bool) -> None:
+    """Remove INSTANCE from the cluster: all its objects, then its inventory.
+
+    For instances that Tacker does not have any more; terminate the others. If Tacker works on INSTANCE, that stops.
+    """
+    with Cluster(login) as cluster:
+        instance = cluster.instance(id, inventory_namespace)
+        fates = [(_fate(key, live, instance), key) for key, live in sorted(cluster.members([instance])[id].items())]
+        for fate, key in fates:
+            click.echo(f"{fate:<8}{key}")
+        click.echo(f"delete  ConfigMap {instance.namespace}/{instance.live['metadata']['name']} (the inventory)")
+        if not yes and not click.confirm(f"Remove VNF instance {id}?", err=True):
+            click.echo("Nothing was removed", err=True)
+            raise click.exceptions.Exit(1)
+        _remove(cluster, instance, timeout, [key for _, key in fates])
+    removed = Counter(fate for fate, _ in fates)
+    click.echo(f"Removed VNF instance {id}: {removed['delete']} objects deleted, {removed['let go']} let go", err=True)
+
+
+def _fate(key: Key, live: Object, instance: Instance) -> str:
+    """What becomes of an object, as far as can be said before: shared ones stay while others use them."""
+    shared = key.of in SHARED and (annotations_of(live).get(MADE_BY_US) != "true" or users(live) - {instance.id})
+    return "let go" if shared or key in instance.record.adopted else "delete"
+
+
+def _remove(cluster: Cluster, instance: Instance, timeout: float, keys: Collection[Key]) -> None:
+    """Tells of its progress on standard error: a bar on a terminal, else a line for each object that has gone."""
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task("Removing", total=len(keys))
+
+        def heard(key: Key, state: str, message: str) -> None:
+            if state == "gone" and key in keys:
+                bar.advance(task)
+                if bar.disable:
+                    click.echo(f"gone    {key}", err=True)
+
+        operation = Operation.lasting(timeout, id="purge", instance=instance.id, progress=heard)
+        target = Target(cluster.connection, Inventory(cluster.connection, instance.namespace, instance.id))
+        converge(operation, target, cluster.resources, [], prune=True)

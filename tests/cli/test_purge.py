@@ -1,0 +1,80 @@
+"""`k8s-cr purge`: says what goes, asks, removes."""
+
+import signal
+
+from tests.cli.tool import Tool
+from tests.engine.instance import BLUE, GREEN, Instance, config_map, crontab, crontab_crd, obj, state
+from tests.fake_api import FakeApi, faults
+
+
+def test_everything_goes_after_a_yes(api: FakeApi, tool: Tool) -> None:
+    Instance(api.url).converge([crontab_crd(), crontab("one"), config_map("own")])
+    result = tool.run("purge", BLUE, input="y\n")
+    assert state(api) == {}
+    assert result.stdout.splitlines() == [
+        "delete  ConfigMap default/own",
+        "delete  CustomResourceDefinition.apiextensions.k8s.io crontabs.stable.example.com",
+        "delete  CronTab.stable.example.com default/one",
+        f"delete  ConfigMap default/k8s-cr-driver-{BLUE} (the inventory)",
+    ]
+    assert "3 objects deleted, 0 let go" in result.stderr
+
+
+def test_a_no_changes_nothing(api: FakeApi, tool: Tool) -> None:
+    Instance(api.url).converge([config_map("own")])
+    before = state(api)
+    api.requests.clear()
+    assert "Nothing was removed" in tool.run("purge", BLUE, input="n\n", code=1).stderr
+    assert state(api) == before
+    assert api.requests.writes == []
+
+
+def test_no_answer_changes_nothing(api: FakeApi, tool: Tool) -> None:
+    Instance(api.url).converge([config_map("own")])
+    tool.run("purge", BLUE, input="", code=130)
+    assert "own" in api.names("ConfigMap", "default")
+
+
+def test_what_is_shared_or_adopted_is_let_go(api: FakeApi, tool: Tool) -> None:
+    api.put(config_map("theirs", b="1"))
+    namespace = obj("v1", "Namespace", "common")
+    Instance(api.url, BLUE, adopt=True).converge([namespace, config_map("theirs"), config_map("own", "common")])
+    Instance(api.url, GREEN).converge([namespace])
+    lines = tool.run("purge", BLUE, "--yes").stdout.splitlines()
+    assert "let go  Namespace common" in lines
+    assert "let go  ConfigMap default/theirs" in lines
+    assert api.find("Namespace", None, "common")
+    assert api.find("ConfigMap", "default", "theirs")
+    assert not api.find("ConfigMap", "common", "own")
+    assert not api.find("ConfigMap", "default", f"k8s-cr-driver-{BLUE}")
+
+
+def test_an_object_that_stays_is_named_and_a_second_purge_ends_it(api: FakeApi, tool: Tool) -> None:
+    Instance(api.url).converge([config_map("held"), config_map("own")])
+    api.edit("ConfigMap", "default", "held", lambda live: live["metadata"].update(finalizers=["example.com/hold"]))
+    result = tool.run("purge", BLUE, "--yes", "--timeout", "1", code=3)
+    assert "example.com/hold" in result.stderr
+    assert api.find("ConfigMap", "default", f"k8s-cr-driver-{BLUE}")
+    api.release("ConfigMap", "default", "held")
+    tool.run("purge", BLUE, "--yes")
+    assert state(api) == {}
+
+
+def test_an_interrupted_purge_can_be_taken_up_again(api: FakeApi, tool: Tool) -> None:
+    Instance(api.url).converge([config_map("held"), config_map("own")])
+    api.edit("ConfigMap", "default", "held", lambda live: live["metadata"].update(finalizers=["example.com/hold"]))
+    process = tool.start("purge", BLUE, "--yes")
+    while not api.requests.select("DELETE", path="/held"):
+        assert process.poll() is None
+    process.send_signal(signal.SIGINT)
+    assert process.wait(10) == 130
+    assert "Traceback" not in process.communicate()[1]
+    api.release("ConfigMap", "default", "held")
+    tool.run("purge", BLUE, "--yes")
+    assert state(api) == {}
+
+
+def test_a_refusal_is_told(api: FakeApi, tool: Tool) -> None:
+    Instance(api.url).converge([config_map("own")])
+    api.fail(faults.status(403, "Forbidden", "no"), method="DELETE", path="/own", times=5)
+    assert "403" in tool.run("purge", BLUE, "--yes", code=3).stderr
