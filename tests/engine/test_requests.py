@@ -12,7 +12,7 @@ PACKAGE = [
     obj("v1", "Namespace", "blue"),
     *(crontab(f"tab-{number}", "blue") for number in range(30)),
     *(config_map(f"map-{number}", "blue") for number in range(30)),
-    *(obj("v1", "Secret", f"secret-{number}", "default", stringData={"a": "b"}) for number in range(5)),
+    *(obj("v1", "Secret", f"secret-{number}", "default", data={"a": "Yg=="}) for number in range(5)),
 ]
 KINDS = 5
 """Kinds of the package, each with a stream; the inventory has one more."""

@@ -1,0 +1,108 @@
+"""VNFCs: the children of a VDU's object, or one for each replica."""
+
+from __future__ import annotations
+
+import pytest
+
+from k8s_cr_driver import vnfc
+from k8s_cr_driver.connection import Connection, Endpoint
+from k8s_cr_driver.discovery import Resources, discover
+from k8s_cr_driver.errors import Refused
+from k8s_cr_driver.keys import Object
+from k8s_cr_driver.resources.base import CustomResource
+from k8s_cr_driver.resources.registry import resource_for
+from k8s_cr_driver.vnfc import Vnfc
+from tests.engine.instance import crontab, crontab_crd, obj
+from tests.fake_api import FakeApi, controllers, faults
+
+
+def deployment(name: str, replicas: int, namespace: str = "default") -> Object:
+    labels = {"app": name}
+    template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    spec = {"replicas": replicas, "selector": {"matchLabels": labels}, "template": template}
+    return obj("apps/v1", "Deployment", name, namespace, spec=spec)
+
+
+def collect(api: FakeApi, vdus: dict[str, Object]) -> list[Vnfc]:
+    with Connection(Endpoint(api.url)) as connection:
+        resources = discover(connection)
+        api.requests.clear()
+        return vnfc.collect(connection, resources, {vdu: resource_for(manifest) for vdu, manifest in vdus.items()})
+
+
+def test_the_pods_of_several_vdus_in_one_list(api: FakeApi) -> None:
+    controllers.run_workloads(api)
+    vdus = {"VDU1": deployment("web", 2), "VDU2": deployment("db", 1)}
+    for manifest in vdus.values():
+        api.put(manifest)
+    api.put(deployment("stranger", 1))
+    found = collect(api, vdus)
+    assert sorted(one.vdu for one in found) == ["VDU1", "VDU1", "VDU2"]
+    assert {one.id for one in found} == {name for name in api.names("Pod") if not name.startswith("stranger")}
+    assert {one.kind for one in found} == {"Deployment"}
+    assert len(api.requests) == 1
+
+
+def test_namespaces_are_listed_apart(api: FakeApi) -> None:
+    controllers.run_workloads(api)
+    api.put(obj("v1", "Namespace", "blue"))
+    vdus = {"VDU1": deployment("web", 1), "VDU2": deployment("web", 1, "blue")}
+    for manifest in vdus.values():
+        api.put(manifest)
+    assert sorted(one.vdu for one in collect(api, vdus)) == ["VDU1", "VDU2"]
+    assert len(api.requests) == 2
+
+
+def test_pods_that_have_ended_or_are_leaving_are_none(api: FakeApi) -> None:
+    controllers.run_workloads(api)
+    api.put(deployment("web", 3))
+    ended, leaving, stays = sorted(api.names("Pod"))
+    api.set_status("Pod", "default", ended, {"phase": "Failed"})
+    api.edit("Pod", "default", leaving, lambda live: live["metadata"].update(finalizers=["example.com/hold"]))
+    api.delete("Pod", "default", leaving)
+    assert [one.id for one in collect(api, {"VDU1": deployment("web", 3)})] == [stays]
+
+
+def test_the_newest_comes_first(api: FakeApi) -> None:
+    for number, second in ((1, "05"), (2, "09"), (3, "01")):
+        spec = {"containers": [{"name": "c", "image": "i"}], "nodeName": f"n{number}"}
+        pod = obj("v1", "Pod", f"pod-{number}", "default", spec=spec)
+        pod["metadata"]["labels"] = {"app": "web"}
+        api.put(pod)
+        stored = api.get("Pod", "default", f"pod-{number}")
+        stored["metadata"]["creationTimestamp"] = f"2026-01-01T00:00:{second}Z"
+        with api.cluster.writing():
+            api.cluster.store.put(("", "pods"), stored)
+    found = collect(api, {"VDU1": deployment("web", 3)})
+    assert [(one.id, one.metadata["node"]) for one in found] == [("pod-2", "n2"), ("pod-1", "n1"), ("pod-3", "n3")]
+
+
+def test_an_object_without_children_has_one_stable_vnfc_for_each_replica(api: FakeApi) -> None:
+    crd = crontab_crd()
+    paths = {"specReplicasPath": ".spec.size", "statusReplicasPath": ".status.size"}
+    crd["spec"]["versions"][0]["subresources"] = {"scale": paths}
+    sized = crontab("tab")
+    sized["spec"]["size"] = 2
+    vdus = {"VDU1": CustomResource(sized, crd), "VDU2": CustomResource(crontab("one"))}
+    with Connection(Endpoint(api.url)) as connection:
+        found = vnfc.collect(connection, Resources(), vdus)
+    assert [(one.id, one.vdu) for one in found] == [("tab-1", "VDU1"), ("tab-0", "VDU1"), ("one-0", "VDU2")]
+    assert len(api.requests) == 0
+
+
+def test_a_kind_of_children_that_the_cluster_does_not_know_is_refused(api: FakeApi) -> None:
+    cluster = obj("cluster.x-k8s.io/v1beta2", "MachineDeployment", "workers", "default", spec={"replicas": 1})
+    with pytest.raises(Refused, match=r"does not know Machine.cluster.x-k8s.io, whose objects are the VNFCs"):
+        collect(api, {"VDU1": cluster})
+
+
+def test_a_list_that_is_forbidden_is_told(api: FakeApi) -> None:
+    api.fail(faults.status(403, "Forbidden", "no"), path="pods")
+    with pytest.raises(Refused, match=r"The VNFCs cannot be listed: .*pods: 403 Forbidden: no"):
+        collect(api, {"VDU1": deployment("web", 1)})
+
+
+def test_a_count_is_read_from_the_live_object_if_there_is_one() -> None:
+    web = resource_for(deployment("web", 2))
+    assert (vnfc.count(web), vnfc.count(web, deployment("web", 7))) == (2, 7)
+    assert vnfc.count(resource_for(crontab("one"))) == 1
