@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.parse import quote
 
 from kubernetes import client, config
 from kubernetes.client.exceptions import ApiException
 
 from .objects import Object
+from .testbed.processes import until
 
 INSTANCE = "tacker_vnf_instance_id"
 INVENTORY = "k8s-cr-driver/inventory"
 USED_BY = "used-by.k8s-cr-driver/"
 CRDS = "apiextensions.k8s.io/v1"
+
+# Seconds; a Namespace takes some.
+GONE_WITHIN = 30.0
 
 _MERGE = "application/merge-patch+json"
 # KEP-3352: all kinds in one answer.
@@ -63,12 +69,11 @@ class Cluster:
 
     def of(self, instance: str) -> list[str]:
         """What belongs to the VNF instance, but for its inventory."""
-        shared = (live for live in self._shared() if f"{USED_BY}{instance}" in _labels(live))
-        return sorted(map(name_of, [*self._labelled(f"{INSTANCE}={instance}"), *shared]))
+        return sorted(map(name_of, [*self._labelled(f"{INSTANCE}={instance}"), *self._shared([instance])]))
 
-    def leftovers(self) -> list[str]:
-        """What any VNF instance has on the cluster."""
-        return sorted(map(name_of, self._instances()))
+    def leftovers(self, instances: list[str]) -> list[str]:
+        """What VNF instances have on the cluster, their inventories included."""
+        return sorted(map(name_of, self._belongings(instances)))
 
     def contents(self) -> dict[str, str]:
         """What users put on a cluster, with the uid of each."""
@@ -88,18 +93,31 @@ class Cluster:
         return self._call("POST", kind.path(manifest["metadata"].get("namespace")), manifest)
 
     def delete(self, kind: str, name: str, namespace: str | None = None, api_version: str = "v1") -> None:
-        """Also one that is not there."""
-        if self.get(kind, name, namespace, api_version) is not None:
-            self._call("DELETE", self._kind(api_version, kind).path(namespace, name))
+        """Returns when it is gone; also one that was not there."""
+        if self.get(kind, name, namespace, api_version) is None:
+            return
+        self._call("DELETE", self._kind(api_version, kind).path(namespace, name))
+        if not until(lambda: self.get(kind, name, namespace, api_version) is None, GONE_WITHIN):
+            raise TimeoutError(f"{kind} {name} is not gone {GONE_WITHIN:g} s after it was deleted")
+
+    @contextmanager
+    def holding(self, *manifests: Object) -> Iterator[list[Object]]:
+        """Objects of a user, who deletes them at the end, whatever has become of them."""
+        try:
+            yield [self.create(manifest) for manifest in manifests]
+        finally:
+            for manifest in reversed(manifests):
+                metadata = manifest["metadata"]
+                self.delete(manifest["kind"], metadata["name"], metadata.get("namespace"), manifest["apiVersion"])
 
     def set_status(self, kind: str, name: str, namespace: str, api_version: str, **status: Any) -> None:
         """As its controller would."""
         path = self._kind(api_version, kind).path(namespace, name)
         self._call("PATCH", f"{path}/status", {"status": status}, _MERGE)
 
-    def wipe(self) -> None:
-        """Removes what instances have left, whatever holds it."""
-        for live in self._instances():
+    def wipe(self, instances: list[str]) -> None:
+        """Removes what VNF instances have left, whatever holds it."""
+        for live in self._belongings(instances):
             metadata = live["metadata"]
             path = self._kind(live["apiVersion"], live["kind"]).path(metadata.get("namespace"), metadata["name"])
             try:
@@ -112,12 +130,17 @@ class Cluster:
 
     # ------------------------------------------------------------------------------------------------------------------
 
-    def _instances(self) -> list[Object]:
-        return [*self._labelled(INSTANCE), *self._shared(), *self.all("ConfigMap", selector=INVENTORY)]
+    def _belongings(self, instances: list[str]) -> list[Object]:
+        if not instances:
+            return []
+        among = f"in ({','.join(instances)})"
+        inventories = self.all("ConfigMap", selector=f"{INVENTORY} {among}")
+        return [*self._labelled(f"{INSTANCE} {among}"), *self._shared(instances), *inventories]
 
-    def _shared(self) -> list[Object]:
+    def _shared(self, instances: list[str]) -> list[Object]:
+        """Namespaces and CRDs that some of these use."""
         found = self.all("Namespace") + self.all("CustomResourceDefinition", api_version=CRDS)
-        return [live for live in found if any(label.startswith(USED_BY) for label in _labels(live))]
+        return [live for live in found if any(f"{USED_BY}{instance}" in _labels(live) for instance in instances)]
 
     def _labelled(self, selector: str) -> Iterator[Object]:
         self._discover()
@@ -126,7 +149,7 @@ class Cluster:
                 yield from self._listed(kind, selector)
 
     def _listed(self, kind: Kind, selector: str, namespace: str | None = None) -> list[Object]:
-        query = f"?labelSelector={selector}" if selector else ""
+        query = f"?labelSelector={quote(selector)}" if selector else ""
         try:
             items = self._call("GET", kind.path(namespace) + query)["items"]
         except ApiException as error:

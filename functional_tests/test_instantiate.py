@@ -58,16 +58,13 @@ def test_crds_and_their_custom_resources_in_any_order_and_scope(vnf: Vnf, cluste
 
 
 def test_a_namespace_that_is_given_is_for_those_without_one(vnf: Vnf, cluster: Cluster):
-    cluster.create(namespace("given"))
-    try:
+    with cluster.holding(namespace("given")):
         vnf.instantiate("namespaced.yaml", "list.yaml", namespace="given")
         assert cluster.of(vnf.id) == [
             "ConfigMap blue/own", "ConfigMap given/given", "ConfigMap given/one", "ConfigMap given/two", "Namespace blue",
         ]  # fmt: skip
         vnf.terminate()
         assert cluster.get("Namespace", "given") is not None
-    finally:
-        cluster.delete("Namespace", "given")
 
 
 def test_kinds_that_can_only_be_created_and_kinds_of_the_cluster(vnf: Vnf, cluster: Cluster):

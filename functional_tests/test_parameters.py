@@ -49,8 +49,7 @@ def test_values_keep_their_types_and_defaults_fill_the_rest(vnf: Vnf, cluster: C
 
 
 def test_a_secret_is_named_and_never_passed(vnf: Vnf, cluster: Cluster):
-    cluster.create(make("v1", "Secret", "login", "default", stringData={"token": "s3cr3t-value"}))
-    try:
+    with cluster.holding(make("v1", "Secret", "login", "default", stringData={"token": "s3cr3t-value"})):
         reference = {"name": "login", "key": "token"}
         vnf.instantiate("login.yaml", parameters={"NAME": "a", "TOKEN": {"secretRef": reference}})
         live = cluster.get("Deployment", "login", "default", "apps/v1")
@@ -58,8 +57,6 @@ def test_a_secret_is_named_and_never_passed(vnf: Vnf, cluster: Cluster):
         [variable] = live["spec"]["template"]["spec"]["containers"][0]["env"]
         assert variable["valueFrom"]["secretKeyRef"] == reference
         assert vnf.tell()["instantiatedVnfInfo"]["metadata"]["k8s_cr"]["parameters"]["TOKEN"] == {"secretRef": reference}
-    finally:
-        cluster.delete("Secret", "login", "default")
 
 
 @pytest.mark.parametrize(

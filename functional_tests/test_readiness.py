@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from .client import Client
-from .cluster import CRDS, Cluster
+from .cluster import Cluster
 from .objects import GROUP, VERSION, annotated, config_map, crd, custom, deployment, make
 from .packages import Package
 from .testbed import processes
@@ -26,9 +26,8 @@ PACKAGE = Package(
 @pytest.fixture(autouse=True, scope="module")
 def engines(cluster: Cluster) -> Iterator[None]:
     """The operator has installed the CRD, and its controller is slow: it is these tests."""
-    cluster.create(crd("Engine", status=True))
-    yield
-    cluster.delete("CustomResourceDefinition", f"engines.{GROUP}", api_version=CRDS)
+    with cluster.holding(crd("Engine", status=True)):
+        yield
 
 
 def exists(cluster: Cluster, name: str = "main") -> bool:

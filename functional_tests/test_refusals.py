@@ -12,7 +12,7 @@ from .objects import Object, annotated, config_map, crd, custom, deployment, mak
 from .packages import Package
 from .testbed import bed as testbed
 from .testbed.kubernetes import Kubernetes
-from .vim import NAMESPACE, connection_info
+from .vim import connection_info
 from .vnf import Vnf
 
 _BOMB = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "\n".join(
@@ -27,17 +27,12 @@ def _twice_the_same_variable() -> Object:
     return manifest
 
 
-def _typed() -> Object:
-    manifest = crd("Meter", scale=True)
-    return manifest
-
-
 PACKAGE = Package(
     {
         "good.yaml": config_map("good", a="1"),
         "theirs.yaml": config_map("theirs", a="1"),
         "web.yaml": deployment("web"),
-        "meters.yaml": _typed(),
+        "meters.yaml": crd("Meter", scale=True),
         "unknown-kind.yaml": custom("Unknown", "a"),
         "unknown-vdu.yaml": annotated(deployment("web"), vdu="Web"),
     },
@@ -85,8 +80,8 @@ def test_a_bad_package_is_refused(vnf: Vnf, cluster: Cluster, files: list[str], 
 @pytest.fixture
 def theirs(cluster: Cluster) -> Iterator[Object]:
     """An object of a user."""
-    yield cluster.create(config_map("theirs", "default", made_by="a user"))
-    cluster.delete("ConfigMap", "theirs", "default")
+    with cluster.holding(config_map("theirs", "default", made_by="a user")) as [made]:
+        yield made
 
 
 def test_an_object_of_a_user_is_refused_and_stays_as_it_is(vnf: Vnf, cluster: Cluster, theirs: Object):
@@ -111,17 +106,12 @@ def test_an_object_of_another_instance_is_refused_with_its_name(make_vnf: MakeVn
 
 def test_what_rbac_forbids_is_told_by_verb_and_resource(vnf: Vnf, cluster: Cluster, bed: testbed.Environment):
     rules = [{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["*"]}]
-    cluster.create({**make("rbac.authorization.k8s.io/v1", "ClusterRole", "few-rights"), "rules": rules})
-    try:
+    with cluster.holding(make("rbac.authorization.k8s.io/v1", "ClusterRole", "few-rights", rules=rules)):
         vim = connection_info(Path(bed["KUBECONFIG"]), "few-rights", "few-rights")
         before = cluster.contents()
         problem = vnf.refusal("good.yaml", "web.yaml", vim=vim)
         assert "create deployments.apps" in problem["detail"] and "patch deployments.apps" in problem["detail"]
         assert (problem["status"], cluster.contents()) == (403, before)
-    finally:
-        for kind in ("ClusterRole", "ClusterRoleBinding"):
-            cluster.delete(kind, "few-rights", api_version="rbac.authorization.k8s.io/v1")
-        cluster.delete("ServiceAccount", "few-rights", NAMESPACE)
 
 
 def test_a_cluster_that_cannot_be_reached_is_told(vnf: Vnf, vim: Body):

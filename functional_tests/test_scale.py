@@ -25,9 +25,8 @@ def scaled(vnf: Vnf) -> Vnf:
 @pytest.fixture
 def full_namespace(cluster: Cluster, scaled: Vnf) -> Iterator[None]:
     """No more Pods than there are."""
-    cluster.create(make("v1", "ResourceQuota", "full", "default", spec={"hard": {"pods": "1"}}))
-    yield
-    cluster.delete("ResourceQuota", "full", "default")
+    with cluster.holding(make("v1", "ResourceQuota", "full", "default", spec={"hard": {"pods": "1"}})):
+        yield
 
 
 def replicas(cluster: Cluster, kind: str = "Deployment", name: str = "web", api_version: str = "apps/v1") -> int:
@@ -40,18 +39,19 @@ def test_the_vnfcs_of_a_deployment_are_its_pods_newest_first(scaled: Vnf, cluste
     [first] = scaled.vnfcs("Web")
     scaled.scale_out("Web", 2)
     assert replicas(cluster) == 3
-    pods = {pod["metadata"]["name"]: pod for pod in cluster.all("Pod", "default", "app=web")}
+    nodes = {pod["metadata"]["name"]: pod["spec"]["nodeName"] for pod in cluster.all("Pod", "default", "app=web")}
     vnfcs = scaled.vnfcs("Web")
-    assert {vnfc["computeResource"]["resourceId"] for vnfc in vnfcs} == set(pods)
+    assert {vnfc["computeResource"]["resourceId"] for vnfc in vnfcs} == set(nodes)
     assert vnfcs[-1]["id"] == first["id"]
-    assert {vnfc["metadata"]["node"] for vnfc in vnfcs} == {pod["spec"]["nodeName"] for pod in pods.values()}
+    assert {vnfc["metadata"]["node"] for vnfc in vnfcs} == set(nodes.values())
     told = {one["vnfcResourceInfoId"] for one in scaled.tell()["instantiatedVnfInfo"]["vnfcInfo"]}
     assert {vnfc["id"] for vnfc in vnfcs} < told
 
     scaled.scale_in("Web", 2)
     assert replicas(cluster) == 1
+    pods = [pod["metadata"] for pod in cluster.all("Pod", "default", "app=web")]
     assert [vnfc["id"] for vnfc in scaled.vnfcs("Web")] == [
-        pod["metadata"]["name"] for pod in cluster.all("Pod", "default", "app=web") if "deletionTimestamp" not in pod["metadata"]
+        metadata["name"] for metadata in pods if "deletionTimestamp" not in metadata
     ]
 
 

@@ -5,6 +5,7 @@ killed and started again by itself, also by a program that has not started the b
 the state folder.
 """
 
+import fcntl
 import os
 import signal
 import sysconfig
@@ -13,7 +14,6 @@ from configparser import ConfigParser
 from pathlib import Path
 
 import requests
-from fasteners import InterProcessLock
 
 from . import config, keystone, mariadb, processes, rabbitmq
 from .commands import run
@@ -89,11 +89,12 @@ class Conductor:
 
     def works_on(self, instance_id: str) -> bool:
         """Does it hold the lock of the VNF instance, as it does during every operation?"""
-        lock = InterProcessLock(self._home / "locks" / f"tacker-{instance_id}")
-        free = lock.acquire(blocking=False)
-        if free:
-            lock.release()
-        return not free
+        with (self._home / "locks" / f"tacker-{instance_id}").open("ab") as file:
+            try:
+                fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return True
+        return False
 
     @property
     def log(self) -> Path:

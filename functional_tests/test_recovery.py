@@ -1,0 +1,146 @@
+"""Conductors that die or are overtaken, and an API server that goes away: nothing is orphaned and nothing is doubled."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from .client import Client
+from .cluster import Cluster
+from .objects import VERSION, Object, config_map, crd, custom, deployment
+from .packages import Package
+from .testbed.kubernetes import Kubernetes
+from .testbed.processes import until
+from .testbed.tacker import Conductor
+from .vnf import Vnf
+
+BIG = 300
+
+PACKAGE = Package(
+    {
+        "turbine.yaml": [custom("Turbine", "main", power=1), config_map("config", a="1"), deployment("web")],
+        "big.yaml": [config_map(f"big-{number}", a="1") for number in range(BIG)],
+    }
+)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def turbines(cluster: Cluster) -> Iterator[None]:
+    """The operator has installed the CRD, and its controller waits for these tests."""
+    with cluster.holding(crd("Turbine", status=True)):
+        yield
+
+
+def turbine(cluster: Cluster) -> Object | None:
+    return cluster.get("Turbine", "main", "default", VERSION)
+
+
+def make_ready(cluster: Cluster) -> None:
+    ready = {"type": "Ready", "status": "True", "reason": "Runs", "message": ""}
+    ready["lastTransitionTime"] = "2026-01-01T00:00:00Z"
+    cluster.set_status("Turbine", "main", "default", VERSION, observedGeneration=1, conditions=[ready])
+
+
+@pytest.fixture
+def waiting(vnf: Vnf, cluster: Cluster) -> str:
+    """An instantiate that has written everything, and waits."""
+    operation = vnf.begin_instantiate("turbine.yaml")
+    assert until(lambda: turbine(cluster) and cluster.get("ConfigMap", "config", "default"), 20)
+    return operation
+
+
+def worker(conductors: dict[str, Conductor], vnf: Vnf) -> Conductor:
+    """The conductor that works on the instance."""
+    found = until(lambda: [conductor for conductor in conductors.values() if conductor.works_on(vnf.id)], 10)
+    assert found, f"no conductor works on {vnf.id}"
+    return found[0]
+
+
+def other(conductors: dict[str, Conductor], one: Conductor) -> Conductor:
+    return next(conductor for conductor in conductors.values() if conductor.name != one.name)
+
+
+def crash(conductor: Conductor) -> None:
+    """Kill it, and start it again as an operator's service manager would."""
+    conductor.kill()
+    conductor.start()
+
+
+@pytest.mark.parametrize("end", ["retry", "rollback"])
+def test_a_conductor_dies_while_it_waits(
+    vnf: Vnf, waiting: str, cluster: Cluster, conductors: dict[str, Conductor], end: str
+):
+    crash(worker(conductors, vnf))
+    vnf.wait(waiting, "FAILED_TEMP")
+    before, objects = turbine(cluster), cluster.of(vnf.id)
+    assert before and objects == ["ConfigMap default/config", "Deployment default/web", "Turbine default/main"]
+    if end == "rollback":
+        vnf.roll_back(waiting)
+        assert cluster.of(vnf.id) == []
+        assert cluster.all("Pod", "default", "app=web") == []
+        return
+    make_ready(cluster)
+    vnf.retry(waiting)
+    after = turbine(cluster)
+    assert after and after["metadata"]["uid"] == before["metadata"]["uid"]
+    assert cluster.of(vnf.id) == objects
+    assert len(cluster.all("Pod", "default", "app=web")) == 1
+
+
+@pytest.mark.parametrize("end", ["retry", "rollback"])
+def test_a_conductor_dies_while_it_writes(
+    vnf: Vnf, cluster: Cluster, tacker: Client, conductors: dict[str, Conductor], end: str
+):
+    operation = vnf.begin_instantiate("big.yaml")
+    busy = worker(conductors, vnf)
+    assert until(lambda: big(cluster, vnf), 20, pause=0.005)
+    busy.kill()
+    written = big(cluster, vnf)
+    assert 0 < len(written) < BIG
+    busy.start()
+    vnf.wait(operation, "FAILED_TEMP")
+    if end == "retry":
+        vnf.retry(operation)
+        found = big(cluster, vnf)
+        assert len(found) == BIG
+        assert written.items() <= found.items()
+    else:
+        vnf.roll_back(operation)
+        assert big(cluster, vnf) == {}
+
+
+def big(cluster: Cluster, vnf: Vnf) -> dict[str, str]:
+    """The objects that the instance has by now, with their uids."""
+    found = cluster.all("ConfigMap", "default", f"tacker_vnf_instance_id={vnf.id}")
+    return {live["metadata"]["name"]: live["metadata"]["uid"] for live in found}
+
+
+def test_of_two_conductors_at_work_on_one_operation_the_first_stops(
+    vnf: Vnf, waiting: str, cluster: Cluster, tacker: Client, conductors: dict[str, Conductor]
+):
+    before = turbine(cluster)
+    first = worker(conductors, vnf)
+    second = other(conductors, first)
+    # A conductor that starts takes every operation under way for one that has died with it.
+    crash(second)
+    vnf.wait(waiting, "FAILED_TEMP")
+    assert first.works_on(vnf.id)
+
+    tacker.retry(waiting)
+    assert until(lambda: f"Another worker took over VNF instance {vnf.id}" in first.log.read_text(), 30)
+    assert until(lambda: not first.works_on(vnf.id), 10) and second.works_on(vnf.id)
+    make_ready(cluster)
+    assert until(lambda: tacker.operation(waiting)["operationState"] == "COMPLETED", 30)
+    after = turbine(cluster)
+    assert before and after and after["metadata"]["uid"] == before["metadata"]["uid"]
+    assert vnf.tell()["instantiationState"] == "INSTANTIATED"
+    assert cluster.of(vnf.id) == ["ConfigMap default/config", "Deployment default/web", "Turbine default/main"]
+
+
+def test_an_api_server_that_restarts_is_waited_for(vnf: Vnf, waiting: str, cluster: Cluster, kubernetes: Kubernetes):
+    before = turbine(cluster)
+    kubernetes.restart_apiserver()
+    make_ready(cluster)
+    vnf.wait(waiting)
+    after = turbine(cluster)
+    assert before and after and after["metadata"]["uid"] == before["metadata"]["uid"]
+    assert cluster.of(vnf.id) == ["ConfigMap default/config", "Deployment default/web", "Turbine default/main"]
