@@ -45,7 +45,7 @@ class Driver:
             with _session(inst, grant_req, options) as session:
                 resources = session.place(desired)
                 assigned = _with_levels(vdus.assign(resources, vnfd.get_vdu_nodes(req.flavourId)), req, vnfd)
-                session.converge(_merged(resources, assigned), prune=True)
+                session.converge(_merged(resources, assigned), prune=True, undo=True)
                 inst.instantiatedVnfInfo = objects.VnfInstanceV2_InstantiatedVnfInfo(
                     flavourId=req.flavourId, vnfState="STARTED", metadata={}
                 )
@@ -65,17 +65,19 @@ class Driver:
         with _boundary("scale", inst):
             sign = 1 if req.type == "SCALE_OUT" else -1
             deltas = vnfd.get_scale_vdu_and_num(inst.instantiatedVnfInfo.flavourId, req.aspectId)
-            self._scale(req, inst, grant_req, {vdu: sign * req.numberOfSteps * delta for vdu, delta in deltas.items()})
+            changes = {vdu: sign * req.numberOfSteps * delta for vdu, delta in deltas.items()}
+            self._scale(inst, grant_req, _options(inst, req), changes)
 
     def scale_rollback(self, req: Any, inst: Any, grant_req: Any, grant: Any, vnfd: Any) -> None:
+        """Without the request's options, which may be what scale has failed for."""
         with _boundary("rollback of scale", inst):
             deltas = vnfd.get_scale_vdu_and_num(inst.instantiatedVnfInfo.flavourId, req.aspectId)
-            self._scale(req, inst, grant_req, dict.fromkeys(deltas, 0))
+            self._scale(inst, grant_req, record.stored_options(inst), dict.fromkeys(deltas, 0))
 
-    def _scale(self, req: Any, inst: Any, grant_req: Any, changes: Mapping[str, int]) -> None:
+    def _scale(self, inst: Any, grant_req: Any, options: Options, changes: Mapping[str, int]) -> None:
         """Stored count + change; never counted from the grant, which is empty where there are no VNFCs."""
         info = inst.instantiatedVnfInfo
-        with _session(inst, grant_req, _options(inst, req), keep_autoscaled=False) as session:
+        with _session(inst, grant_req, options, keep_autoscaled=False) as session:
             assigned = session.restored(record.assigned_vdus(info))
             scaled = {vdu: _scaled(vdu, assigned, change) for vdu, change in changes.items()}
             session.converge(list(scaled.values()), prune=False)

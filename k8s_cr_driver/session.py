@@ -100,8 +100,9 @@ class Session:
         prune: bool,
         grace_period: int | None = None,
         recreate: Collection[Key] = (),
+        undo: bool = False,
     ) -> None:
-        """`engine.converge`; what a first instantiate made before it was refused is removed again."""
+        """`engine.converge`; with `undo`, what a first run made before it was refused is removed again."""
         try:
             converge(
                 self._operation,
@@ -113,21 +114,23 @@ class Session:
                 recreate=recreate,
             )
         except Refused as error:
-            if wanted and self._target.inventory.is_new:
+            if undo and self._target.inventory.is_new:
                 self._undo(error)
             raise
 
     def _undo(self, refusal: Refused) -> None:
         LOG.info("%s: refused (%s); what was made is removed", self._operation.id, redact(str(refusal)))
         operation = Operation.lasting(UNDO_SECONDS, id=self._operation.id, instance=self._operation.instance)
+        inventory = self._target.inventory
         try:
+            inventory.check(inventory.read())  # what another worker has taken over since is not ours to remove
             converge(operation, self._target, self._resources, [], prune=True)
         except DriverError as error:
             LOG.warning("%s: not everything could be removed; rollback does it: %s", operation.id, redact(str(error)))
 
     def vnfcs(self, assigned: Assigned) -> list[vnfc.Vnfc]:
         """The VNFCs of the VDUs, newest first."""
-        return vnfc.collect(self._connection, self._resources, assigned)
+        return self._operation.persist(lambda: vnfc.collect(self._connection, self._resources, assigned))
 
     def refreshed(self, assigned: Assigned) -> dict[str, CustomResource]:
         """The VDUs' objects with the counts that they have on the cluster now."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from k8s_cr_driver.connection import Connection
 from k8s_cr_driver.discovery import Resource, Resources
-from k8s_cr_driver.errors import ApiError, Refused
+from k8s_cr_driver.errors import ApiError, Refused, passes
 from k8s_cr_driver.keys import Object, labels
 from k8s_cr_driver.resources.base import Children, CustomResource
 
@@ -77,6 +77,8 @@ def _list(connection: Connection, resources: Resources, children: Iterable[Child
     try:
         return connection.request("GET", resource.path(several[0].namespace), query=query).get("items") or []
     except ApiError as error:
+        if passes(error):
+            raise
         raise Refused(f"The VNFCs cannot be listed: {error}") from None
 
 
