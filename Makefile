@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test unit functional lint bench clean
+.PHONY: demo test unit functional lint docs bench clean
 .DELETE_ON_ERROR:
 
 demo: bed-ready ## Three sample packages through a real Tacker on a real Kubernetes
@@ -18,10 +18,15 @@ unit: $(VENV)/complete ## Unit tests, seconds
 functional: bed-ready ## Tests on the test bed, through Tacker's REST API
 	@$(BIN)/python -m pytest functional_tests
 
-lint: $(VENV)/complete ## Style, types and layers
+lint: $(VENV)/complete docs ## Style, types, layers and documents
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
+
+docs: $(VENV)/complete ## The documents in doc/build/html; a warning, or a tutorial whose package is not right, is an error
+	@$(BIN)/reno -q lint
+	@$(BIN)/k8s-cr package doc/source/tutorial/package -o doc/build/tutorial.csar
+	@$(BIN)/sphinx-build -q -W --keep-going -b html doc/source doc/build/html
 
 bench: bed-ready ## Speed, beside the project's peers
 	@$(BIN)/python -m benchmarks

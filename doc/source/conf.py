@@ -1,6 +1,15 @@
-"""Sphinx: `sphinx-build -W -b html doc/source doc/build/html`, which is what `make docs` does."""
+"""Sphinx: `sphinx-build -W -b html doc/source doc/build/html`, which is what `make docs` does.
+
+What the code itself can say, the options and the help of the commands, is taken from it when the documents are built.
+"""
 
 import importlib.metadata
+
+from click.testing import CliRunner
+from docutils import nodes
+from docutils.parsers.rst import Directive
+
+from k8s_cr_driver import cli
 
 project = "k8s-cr-driver"
 copyright = "the authors of k8s-cr-driver, Apache-2.0"
@@ -16,3 +25,22 @@ sample_config_basename = "_static/k8s_cr_driver"
 html_theme = "alabaster"
 html_theme_options = {"description": "Any Kubernetes kind as a VNF resource of OpenStack Tacker", "page_width": "1100px"}
 html_static_path = ["_static"]
+
+
+class CommandHelp(Directive):
+    """What `--help` says of k8s-cr and each of its commands."""
+
+    def run(self):
+        found = []
+        for command in ([], *([name] for name in sorted(cli.main.commands))):
+            answer = CliRunner().invoke(cli.main, [*command, "--help"], prog_name="k8s-cr", terminal_width=100)
+            text = answer.output
+            found += [
+                nodes.rubric(text=" ".join(["k8s-cr", *command])),
+                nodes.literal_block(text, text, language="none"),
+            ]
+        return found
+
+
+def setup(app):
+    app.add_directive("command-help", CommandHelp)
