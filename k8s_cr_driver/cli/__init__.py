@@ -15,6 +15,7 @@ from k8s_cr_driver.cli.instances import instances
 from k8s_cr_driver.cli.package import package
 from k8s_cr_driver.cli.purge import purge
 from k8s_cr_driver.cli.tree import tree
+from k8s_cr_driver.cli.validate import validate
 from k8s_cr_driver.errors import DriverError, InvalidPackage, InvalidRequest, redact
 
 INTERRUPTED = 130
@@ -60,5 +61,5 @@ def main() -> None:
     """Work with VNF packages, and with VNF instances, whose resources are Kubernetes objects of any kind."""
 
 
-for command in (package, instances, tree, purge):
+for command in (package, validate, instances, tree, purge):
     main.add_command(command)

@@ -70,15 +70,30 @@ def opened(path: Path) -> Iterator[Path]:
 
 
 def load(folder: Path, given: Mapping[str, str] | None, files: Sequence[str] = ()) -> list[Object]:
-    """The objects of a package with the parameters `given`; with None a sample stands for each."""
+    """The objects of a package with the parameters `given`; with None a sample stands for each. Raises InvalidPackage."""
     declared = parameters.declared(package.definitions(folder))
     if given is None:
-        values = {name: package.sample(one) for name, one in declared.items()}
+        values = {name: _sample(one) for name, one in declared.items()}
     else:
         typed = {name: _value(text, declared[name]) if name in declared else text for name, text in given.items()}
         values = parameters.resolve(declared, typed)
     names = list(files) or package.manifests(folder)
     return manifest.load(folder, names, fill=lambda value: parameters.fill(value, declared, values)) if names else []
+
+
+def sufficient(folder: Path, given: Mapping[str, str]) -> dict[str, str] | None:
+    """Those of `given` that the package declares; None if others have no default, so that samples must stand for them."""
+    declared = parameters.declared(package.definitions(folder))
+    if any(one.required and one.default is None and name not in given for name, one in declared.items()):
+        return None
+    return {name: text for name, text in given.items() if name in declared}
+
+
+def _sample(declared: parameters.Declaration) -> Any:
+    """Texts differ, so that names made of them do."""
+    value = package.sample(declared)
+    named = isinstance(value, str) and declared.default is None
+    return declared.name.lower().replace("_", "-") if named else value
 
 
 def _value(text: str, declared: parameters.Declaration) -> Any:

@@ -1,0 +1,110 @@
+"""References of built-in kinds to objects that a package does not bring.
+
+They may be on the cluster, or come from a controller, so they are worth a word and no error. Those marked `optional` are
+left out, and what every cluster has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from k8s_cr_driver.builtin import is_builtin
+from k8s_cr_driver.fields import entries, field, mapping, pod_spec
+from k8s_cr_driver.keys import NAMESPACE, Key, Kind, Object, key_of, kind_of, split
+from k8s_cr_driver.serving import role_of
+
+_SECRET, _CONFIG_MAP, _CLAIM = Kind("", "Secret"), Kind("", "ConfigMap"), Kind("", "PersistentVolumeClaim")
+_ACCOUNT, _SERVICE, _INGRESS = Kind("", "ServiceAccount"), Kind("", "Service"), Kind("networking.k8s.io", "Ingress")
+_SCALER = Kind("autoscaling", "HorizontalPodAutoscaler")
+_RBAC = "rbac.authorization.k8s.io"
+_VOLUMES = (
+    (("configMap",), "name", _CONFIG_MAP),
+    (("secret",), "secretName", _SECRET),
+    (("persistentVolumeClaim",), "claimName", _CLAIM),
+)
+_ALWAYS_THERE = {"default", "kube-root-ca.crt", "kube-system", "kube-public", "kube-node-lease"}
+_ROLES = {"cluster-admin", "admin", "edit", "view"}
+
+
+def unknown(objects: Sequence[Object]) -> list[tuple[Key, Key]]:
+    """Pairs (object, what it refers to) where the latter is not among `objects`, each once."""
+    there = {key_of(obj) for obj in objects}
+    promised = {(key_of(obj).namespace, name) for obj in objects if not is_builtin(kind_of(obj)) for name in _secrets(obj)}
+    return [
+        (key_of(obj), wanted)
+        for obj in objects
+        for wanted in dict.fromkeys(_references(obj))
+        if wanted not in there
+        and not _is_always_there(wanted)
+        and not (wanted.of == _SECRET and (wanted.namespace, wanted.name) in promised)
+    ]
+
+
+def _is_always_there(key: Key) -> bool:
+    return key.name in _ALWAYS_THERE or (key.group == _RBAC and (key.name in _ROLES or key.name.startswith("system:")))
+
+
+def _secrets(value: Any) -> Iterator[str]:
+    """Secrets that a custom resource names as `secretName`: its controller may make them."""
+    if isinstance(value, Mapping):
+        for name, child in value.items():
+            if name == "secretName" and isinstance(child, str):
+                yield child
+            yield from _secrets(child)
+    elif isinstance(value, list):
+        for child in value:
+            yield from _secrets(child)
+
+
+def _references(obj: Object) -> Iterator[Key]:
+    key = key_of(obj)
+    if key.namespace:
+        yield Key(*NAMESPACE, "", key.namespace)
+    spec = pod_spec(obj) or pod_spec(dict(mapping(obj, "spec", "jobTemplate")))
+    if spec is not None and is_builtin(key.of):
+        own = {str(field(one, "metadata", "name")) for one in entries(obj, "spec", "volumeClaimTemplates")}
+        for wanted, name in _of_pod(spec):
+            if not (wanted == _CLAIM and name in own):
+                yield Key(*wanted, key.namespace, name)
+    if key.group == _RBAC and key.kind in ("RoleBinding", "ClusterRoleBinding"):
+        yield role_of(obj)
+    elif key.of == _INGRESS:
+        backends = [path.get("backend") for rule in entries(obj, "spec", "rules") for path in entries(rule, "http", "paths")]
+        for backend in (field(obj, "spec", "defaultBackend"), *backends):
+            if name := field(backend, "service", "name"):
+                yield Key(*_SERVICE, key.namespace, str(name))
+    elif key.of == _SCALER:
+        scaled = mapping(obj, "spec", "scaleTargetRef")
+        group = split(str(scaled.get("apiVersion", "")))[0]
+        yield Key(group, str(scaled.get("kind")), key.namespace, str(scaled.get("name")))
+
+
+def _of_pod(spec: Mapping[str, Any]) -> Iterator[tuple[Kind, str]]:
+    if account := spec.get("serviceAccountName"):
+        yield _ACCOUNT, str(account)
+    for one in entries(spec, "imagePullSecrets"):
+        yield _SECRET, str(one.get("name"))
+    for volume in entries(spec, "volumes"):
+        for path, name, kind in _VOLUMES:
+            yield from _named(field(volume, *path), name, kind)
+        for source in entries(volume, "projected", "sources"):
+            yield from _named(source.get("configMap"), "name", _CONFIG_MAP)
+            yield from _named(source.get("secret"), "name", _SECRET)
+    for container in [*entries(spec, "initContainers"), *entries(spec, "containers")]:
+        yield from _of_environment(container)
+
+
+def _of_environment(container: Mapping[str, Any]) -> Iterator[tuple[Kind, str]]:
+    sources: Iterable[Mapping[str, Any]] = entries(container, "envFrom")
+    for source in sources:
+        yield from _named(source.get("configMapRef"), "name", _CONFIG_MAP)
+        yield from _named(source.get("secretRef"), "name", _SECRET)
+    for variable in entries(container, "env"):
+        yield from _named(field(variable, "valueFrom", "configMapKeyRef"), "name", _CONFIG_MAP)
+        yield from _named(field(variable, "valueFrom", "secretKeyRef"), "name", _SECRET)
+
+
+def _named(reference: Any, name: str, kind: Kind) -> Iterator[tuple[Kind, str]]:
+    if isinstance(reference, Mapping) and reference.get(name) and not reference.get("optional"):
+        yield kind, str(reference[name])

@@ -1,0 +1,147 @@
+"""`k8s-cr validate`: all that can be known of a package without a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import click
+
+from k8s_cr_driver import manifest, order, package, schema, vdus
+from k8s_cr_driver.cli import author, references, update
+from k8s_cr_driver.cli.output import output_option, print_json
+from k8s_cr_driver.errors import InvalidPackage, InvalidRequest, redact
+from k8s_cr_driver.fields import entries, mapping
+from k8s_cr_driver.fields import field as value_at
+from k8s_cr_driver.keys import Object, kind_of
+from k8s_cr_driver.resources.registry import resource_for
+
+
+@dataclass
+class _Findings:
+    problems: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+
+@click.command(
+    epilog="""
+    \b
+    Examples:
+      k8s-cr validate sample_packages/crontab
+      k8s-cr validate cluster.csar --param CLUSTER_NAME=blue --param WORKERS=3
+      k8s-cr validate new.csar --update-of old.csar
+    """
+)
+@click.argument("path", metavar="PACKAGE", type=author.PackagePath())
+@click.option("--update-of", type=author.PackagePath(), metavar="OLD", help="Also what a change from OLD cannot take over.")
+@author.with_parameters
+@click.option("--namespace", default="default", help="For objects that name none.", show_default=True)
+@output_option()
+def validate(
+    path: Path, update_of: Path | None, files: Sequence[str], given: Mapping[str, str], namespace: str, output: str
+) -> None:
+    """Check PACKAGE, a folder or a CSAR, without a cluster.
+
+    TOSCA.meta and its hashes, the VNFD, manifests, parameters, custom resources against the package's own CRDs, VDUs, the
+    order of making. Warnings tell what the cluster has to bring. Without --param, samples stand for parameters.
+    """
+    findings = _Findings()
+    with author.opened(path) as folder:
+        findings.problems += package.check(folder)
+        if not findings.problems:
+            values = given or author.sufficient(folder, {})
+            objects = _objects(folder, values, files, namespace, findings)
+            if update_of is not None:
+                with author.opened(update_of) as old:
+                    _compare(old, folder, objects, namespace, values, findings)
+    _tell(path, findings, output)
+    if findings.problems:
+        raise click.exceptions.Exit(1)
+
+
+def _objects(
+    folder: Path, given: Mapping[str, str] | None, files: Sequence[str], namespace: str, findings: _Findings
+) -> list[Object]:
+    """The package's objects; what is wrong with them as a set goes into `findings`."""
+    try:
+        objects = author.load(folder, given, files)
+        unknown = author.place(objects, namespace)
+    except (InvalidPackage, InvalidRequest) as error:
+        findings.problems.append(str(error))
+        return []
+    if given is None:
+        findings.warnings.append("Some parameters have no default; with --param custom resources are checked, too")
+    for check in [order.check] if given is None else [order.check, schema.check]:
+        try:
+            check(objects)
+        except InvalidPackage as error:
+            findings.problems.append(str(error))
+    mapped = findings.warnings if unknown else findings.problems  # a CRD may say that an object has a count
+    mapped += _vdu_problems(folder, objects)
+    findings.warnings += [f"{kind}: the cluster must have its CustomResourceDefinition" for kind in sorted(unknown)]
+    findings.warnings += [
+        f"{obj} refers to {wanted}, which the package does not bring" for obj, wanted in references.unknown(objects)
+    ]
+    return objects
+
+
+def _vdu_problems(folder: Path, objects: Sequence[Object]) -> Iterator[str]:
+    crds = manifest.crds_of(objects)
+    resources = [resource_for(obj, crds.get(kind_of(obj))) for obj in objects]
+    for flavour, template in _flavours(folder).items():
+        try:
+            vdus.assign(resources, _vdus(template))
+        except InvalidPackage as error:
+            yield f"Flavour {flavour}: {error}"
+
+
+def _flavours(folder: Path) -> dict[str, Mapping[str, Any]]:
+    """The topology template of each flavour."""
+    contents = package.definitions(folder).values()
+    return {name: mapping(content, "topology_template") for content in contents if (name := package.flavour(content))}
+
+
+def _vdus(template: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    nodes = mapping(template, "node_templates")
+    return {name: node for name, node in nodes.items() if value_at(node, "type") == "tosca.nodes.nfv.Vdu.Compute"}
+
+
+def _aspects(template: Mapping[str, Any]) -> set[str]:
+    policies = [policy for entry in entries(template, "policies") for policy in entry.values()]
+    return {
+        aspect
+        for policy in policies
+        if value_at(policy, "type") == "tosca.policies.nfv.ScalingAspects"
+        for aspect in mapping(policy, "properties", "aspects")
+    }
+
+
+def _compare(
+    old: Path, new: Path, objects: Sequence[Object], namespace: str, given: Mapping[str, str] | None, findings: _Findings
+) -> None:
+    """Adds what a change from `old` cannot take over."""
+    try:
+        former = author.load(old, None if given is None else author.sufficient(old, given))
+        author.place(former, namespace)
+        before, after = _flavours(old), _flavours(new)
+    except (InvalidPackage, InvalidRequest) as error:
+        findings.problems.append(f"The package to update from: {error}")
+        return
+    findings.problems += update.immutable_changes(former, objects)
+    findings.problems += [f"Flavour {name} vanishes; instances keep theirs" for name in sorted(before.keys() - after.keys())]
+    for name in sorted(before.keys() & after.keys()):
+        findings.warnings += update.lost_vdus(_vdus(before[name]), _vdus(after[name]))
+        findings.warnings += update.new_aspects(_aspects(before[name]), _aspects(after[name]))
+
+
+def _tell(path: Path, findings: _Findings, output: str) -> None:
+    problems, warnings = [list(map(redact, found)) for found in (findings.problems, findings.warnings)]
+    if output == "json":
+        print_json({"problems": problems, "warnings": warnings})
+        return
+    for label, colour, found in (("error", "red", problems), ("warning", "yellow", warnings)):
+        for text in found:
+            click.echo(f"{click.style(label, fg=colour)}: {text}")
+    click.echo(f"{path}: {len(problems)} errors, {len(warnings)} warnings", err=True)

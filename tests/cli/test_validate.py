@@ -1,0 +1,134 @@
+"""`k8s-cr validate`: what is wrong with a package, and what a change to it cannot take over."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from k8s_cr_driver import package
+from k8s_cr_driver.keys import Object
+from tests.cli.packages import META, write_package
+from tests.cli.tool import Tool
+from tests.engine.instance import config_map, crontab, crontab_crd, obj
+
+
+def deployment(name: str = "web", app: str = "web", **pod: Any) -> Object:
+    labels = {"app": app}
+    template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "c", "image": "c:1"}], **pod}}
+    return obj("apps/v1", "Deployment", name, spec={"selector": {"matchLabels": labels}, "template": template})
+
+
+def test_a_good_package_has_no_findings_and_needs_no_cluster(tool: Tool, tmp_path: Path) -> None:
+    tool.kubeconfig.unlink()
+    folder = write_package(tmp_path / "p", [crontab_crd(), crontab("one"), deployment()], vdus={"Web": "web"})
+    assert tool.json("validate", str(folder)) == {"problems": [], "warnings": []}
+    csar = package.build(folder, tmp_path / "p.csar")
+    assert tool.run("validate", str(csar)).stderr == f"{csar}: 0 errors, 0 warnings\n"
+
+
+def test_objects_are_checked_against_the_package_s_crds(tool: Tool, tmp_path: Path) -> None:
+    bad = obj("stable.example.com/v1", "CronTab", "one", spec={"cronSpek": "x"})
+    folder = write_package(tmp_path / "p", [crontab_crd(), bad])
+    (problem,) = tool.json("validate", str(folder), code=1)["problems"]
+    assert "spec.cronSpek: unknown field" in problem
+
+
+def test_a_file_with_another_digest_is_a_problem(tool: Tool, tmp_path: Path) -> None:
+    folder = write_package(tmp_path / "p", [config_map("a")])
+    meta = f"{META}\nName: Files/kubernetes/all.yaml\nAlgorithm: SHA-256\nHash: {'0' * 64}\n"
+    (folder / "TOSCA-Metadata/TOSCA.meta").write_text(meta)
+    assert "Hash is not that of the file" in tool.run("validate", str(folder), code=1).stdout
+
+
+def test_a_vdu_without_object_is_a_problem(tool: Tool, tmp_path: Path) -> None:
+    folder = write_package(tmp_path / "p", [deployment()], vdus={"Db": "db"})
+    (problem,) = tool.json("validate", str(folder), code=1)["problems"]
+    assert problem.startswith("Flavour simple: VDU Db is no object of the manifests")
+
+
+def test_what_only_the_cluster_s_crds_can_tell_is_a_warning(tool: Tool, tmp_path: Path) -> None:
+    folder = write_package(tmp_path / "p", [crontab("db")], vdus={"Db": "db"})
+    found = tool.json("validate", str(folder))
+    assert found["problems"] == []
+    assert "VDU Db is no object" in found["warnings"][0]
+    assert found["warnings"][1] == "CronTab.stable.example.com: the cluster must have its CustomResourceDefinition"
+
+
+def test_parameters_are_checked_and_filled_in(tool: Tool, tmp_path: Path) -> None:
+    crd = crontab_crd()
+    crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]["count"] = {"type": "integer"}
+    counted = obj("stable.example.com/v1", "CronTab", "one", spec={"count": "${COUNT}"})
+    folder = write_package(tmp_path / "p", [crd, counted], parameters={"COUNT": {"type": "string"}})
+    assert "--param" in tool.run("validate", str(folder)).stdout
+    assert "spec.count: is" in tool.run("validate", str(folder), "--param", "COUNT=five", code=1).stdout
+    result = tool.run("validate", str(folder), "--param", "COUNTS=5", code=1)
+    assert "did you mean COUNT?" in result.stdout
+    assert "NAME=VALUE" in tool.run("validate", str(folder), "--param", "COUNT", code=2).stderr
+
+
+def test_typed_and_secret_parameters(tool: Tool, tmp_path: Path) -> None:
+    declared = {"COUNT": {"type": "integer"}, "LOGIN": {"type": "string", "metadata": {"secret": "true"}}}
+    secret = {"name": "LOGIN", "valueFrom": {"secretKeyRef": "${LOGIN}"}}
+    web = deployment(containers=[{"name": "c", "image": "c:${COUNT}", "env": [secret]}])
+    folder = write_package(tmp_path / "p", [web], parameters=declared)
+    warnings = tool.json("validate", str(folder), "--param", "COUNT=5", "--param", "LOGIN=door/key")["warnings"]
+    assert warnings == ["Deployment.apps default/web refers to Secret default/door, which the package does not bring"]
+    wrong = tool.run("validate", str(folder), "--param", "COUNT=5", "--param", "LOGIN=hunter2", code=1)
+    assert "SECRET/KEY" in wrong.stdout
+    assert "hunter2" not in wrong.output
+
+
+@pytest.mark.parametrize(
+    ("objects", "wanted"),
+    [
+        ([deployment(volumes=[{"name": "v", "configMap": {"name": "a"}}])], "ConfigMap default/a"),
+        ([deployment(volumes=[{"name": "v", "persistentVolumeClaim": {"claimName": "a"}}])], "PersistentVolumeClaim default/a"),
+        ([deployment(serviceAccountName="a")], "ServiceAccount default/a"),
+        ([config_map("x", "a")], "Namespace a"),
+        ([obj("rbac.authorization.k8s.io/v1", "RoleBinding", "x", roleRef={"kind": "Role", "name": "a"})], "/a,"),
+    ],
+)
+def test_a_reference_to_what_nobody_brings_is_a_warning(
+    tool: Tool, tmp_path: Path, objects: list[Object], wanted: str
+) -> None:
+    (warning,) = tool.json("validate", str(write_package(tmp_path / "p", objects)))["warnings"]
+    assert wanted in warning
+
+
+@pytest.mark.parametrize(
+    "objects",
+    [
+        [deployment(volumes=[{"name": "v", "configMap": {"name": "a", "optional": True}}])],
+        [deployment(volumes=[{"name": "v", "configMap": {"name": "a"}}]), config_map("a")],
+        [deployment(serviceAccountName="default")],
+        [config_map("x", "kube-system")],
+    ],
+)
+def test_what_is_brought_optional_or_always_there_is_no_warning(tool: Tool, tmp_path: Path, objects: list[Object]) -> None:
+    assert tool.json("validate", str(write_package(tmp_path / "p", objects)))["warnings"] == []
+
+
+def test_what_a_change_of_package_cannot_take_over(tool: Tool, tmp_path: Path) -> None:
+    old = write_package(tmp_path / "old", [deployment(), deployment("db")], vdus={"Web": "web", "Db": "db"}, aspects=["web"])
+    new = write_package(tmp_path / "new", [deployment(app="other")], vdus={"Web": "web"}, aspects=["web", "more"])
+    found = tool.json("validate", str(new), "--update-of", str(old), code=1)
+    (problem,) = found["problems"]
+    assert problem.startswith("Deployment.apps default/web: spec.selector is immutable and changes")
+    assert found["warnings"] == [
+        "VDU Db vanishes, with its VNFCs and their objects",
+        "Scaling aspect more is new: Tacker cannot scale it before an instance is made of this package",
+    ]
+    assert tool.json("validate", str(old), "--update-of", str(old)) == {"problems": [], "warnings": []}
+
+
+def test_an_object_that_may_be_replaced_may_change_at_will(tool: Tool, tmp_path: Path) -> None:
+    changed = deployment(app="other")
+    changed["metadata"]["annotations"] = {"k8s-cr-driver/replace": "true"}
+    old, new = write_package(tmp_path / "old", [deployment()]), write_package(tmp_path / "new", [changed])
+    assert tool.json("validate", str(new), "--update-of", str(old))["problems"] == []
+
+
+def test_parameters_of_the_new_package_alone_do_not_disturb_the_old(tool: Tool, tmp_path: Path) -> None:
+    old = write_package(tmp_path / "old", [config_map("a")])
+    new = write_package(tmp_path / "new", [config_map("a", b="${B}")], parameters={"B": {"type": "string"}})
+    assert tool.json("validate", str(new), "--update-of", str(old), "--param", "B=1") == {"problems": [], "warnings": []}
