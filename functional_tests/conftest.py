@@ -29,7 +29,7 @@ EMPTY_WITHIN = 20.0
 # Seconds for a package of a few kilobytes; see `Client.onboard`.
 ONBOARDED_WITHIN = 8.0
 
-MakeVnf = Callable[[], Vnf]
+MakeVnf = Callable[..., Vnf]
 
 
 @pytest.fixture(scope="session")
@@ -93,19 +93,19 @@ def package(request: pytest.FixtureRequest, tacker: Client, tmp_path_factory: py
 
 
 @pytest.fixture
-def make_vnf(package: str, tacker: Client, vim: Body, cluster: Cluster) -> Iterator[MakeVnf]:
-    """Makes VNF instances of the module's package, which are removed at the end of the test, however it ends.
+def make_vnf(request: pytest.FixtureRequest, tacker: Client, vim: Body, cluster: Cluster) -> Iterator[MakeVnf]:
+    """Makes VNF instances of a VNFD, the module's if none is given; the last is removed first, however the test ends.
 
     A test that has passed must leave nothing on the cluster by then, and one that has failed nothing for the next.
     """
     made: list[Vnf] = []
 
-    def make() -> Vnf:
-        made.append(Vnf(tacker, vim, package))
+    def make(vnfd_id: str = "") -> Vnf:
+        made.append(Vnf(tacker, vim, vnfd_id or request.getfixturevalue("package")))
         return made[-1]
 
     yield make
-    problems = [problem for vnf in made if (problem := _removed(vnf))]
+    problems = [problem for vnf in reversed(made) if (problem := _removed(vnf))]
     ids = [vnf.id for vnf in made]
     if not processes.until(lambda: not cluster.leftovers(ids), EMPTY_WITHIN):
         problems.append(f"left on the cluster: {', '.join(cluster.leftovers(ids))}")

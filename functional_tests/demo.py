@@ -10,27 +10,22 @@ import contextlib
 import os
 import signal
 import sys
-import tempfile
 import time
-import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import yaml
 from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
-from functional_tests import vim
+from functional_tests import samples, vim
 from functional_tests.client import ApiError, Client, OperationError
 from functional_tests.observer import Observer
 from functional_tests.testbed import bed, controllers, paths, preconditions
 from functional_tests.testbed.kubernetes import Kubernetes
 from functional_tests.testbed.ledger import Ledger
 from functional_tests.testbed.progress import step
-from k8s_cr_driver.package import MANIFESTS
-from sample_packages.__main__ import make
 
 CONSOLE = Console(highlight=False)
 PACKAGES = ("crontab", "cluster_api_management", "cluster_api_workload")
@@ -43,7 +38,7 @@ class Demo:
     def __init__(self, client: Client, connection: dict[str, Any], observer: Observer) -> None:
         self._client, self._vim, self._observer = client, connection, observer
         self._seconds: list[tuple[str, float]] = []
-        self._packages: dict[str, tuple[str, list[str]]] = {}
+        self._samples: dict[str, samples.Sample] = {}
         self._ids: dict[str, str] = {}
 
     def run(self) -> None:
@@ -88,24 +83,14 @@ class Demo:
         CONSOLE.print(f"  done in {seconds:.1f} s; on the cluster: {self._observer.summary()}", style="green")
 
     def _onboard(self) -> None:
-        with tempfile.TemporaryDirectory() as work:
-            made = {name: make(name, Path(work)) for name in PACKAGES}
-            self._forget({_vnfd_id(csar) for csar in made.values()})
-            for name, csar in made.items():
-                self._packages[name] = (self._client.onboard(csar)["vnfdId"], _manifests(csar))
-
-    def _forget(self, vnfd_ids: set[str]) -> None:
-        """Removes packages that an earlier run has left; Tacker says so if one is still in use."""
-        for package in self._client.packages():
-            if package.get("vnfdId") in vnfd_ids:
-                self._client.delete_package(package["id"])
+        self._samples = samples.onboard(self._client, PACKAGES)
 
     def _begin(self, name: str, package: str, **parameters: Any) -> str:
-        vnfd, files = self._packages[package]
-        instance = self._client.create(vnfd, name)["id"]
+        sample = self._samples[package]
+        instance = self._client.create(sample.vnfd_id, name)["id"]
         self._ids[name] = instance
         self._observer.names[instance] = name
-        params: dict[str, Any] = {"lcm-kubernetes-def-files": files}
+        params: dict[str, Any] = {"lcm-kubernetes-def-files": sample.files}
         if parameters:
             params["parameters"] = {"CLUSTER_NAME": name, **parameters}
         return self._client.instantiate(instance, self._vim, params)
@@ -134,19 +119,6 @@ class Demo:
             told = vnfc.get("metadata") or {}
             table.add_row(vnfc["vduId"], vnfc["id"], told.get("node", ""), told.get("providerID", ""))
         CONSOLE.print(table)
-
-
-def _vnfd_id(csar: Path) -> str:
-    """The descriptor_id of the package's only flavour."""
-    with zipfile.ZipFile(csar) as archive:
-        name = next(name for name in archive.namelist() if name == f"Definitions/{csar.stem}.yaml")
-        template = yaml.safe_load(archive.read(name))["topology_template"]
-    return str(template["node_templates"]["VNF"]["properties"]["descriptor_id"])
-
-
-def _manifests(csar: Path) -> list[str]:
-    with zipfile.ZipFile(csar) as archive:
-        return [name for name in archive.namelist() if name.startswith(f"{MANIFESTS}/") and not name.endswith("/")]
 
 
 def main() -> None:

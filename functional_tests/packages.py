@@ -136,8 +136,8 @@ class Package:
 
 
 def path(name: str) -> str:
-    """Where a manifest lies in the package; a URL stays one."""
-    return name if "://" in name else f"{package.MANIFESTS}/{name}"
+    """Where a manifest lies in the package; whole paths and URLs stay what they are."""
+    return name if "://" in name or name.startswith(f"{package.MANIFESTS}/") else f"{package.MANIFESTS}/{name}"
 
 
 def paths(names: Sequence[str]) -> list[str]:

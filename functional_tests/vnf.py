@@ -8,7 +8,7 @@ from .client import Body, Client, OperationError
 from .packages import paths
 
 # Seconds; a test that waits for a timeout says its own.
-PATIENCE = 120.0
+PATIENCE = 240.0
 _BUSY = {"STARTING", "PROCESSING", "ROLLING_BACK"}
 
 

@@ -1,0 +1,46 @@
+"""The sample packages as a user of Tacker's API has them: made, onboarded, and what requests must say of them."""
+
+import tempfile
+import zipfile
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+import yaml
+
+from k8s_cr_driver.package import MANIFESTS
+from sample_packages.__main__ import make
+
+from .client import Client
+
+
+class Sample(NamedTuple):
+    """An onboarded package; `files` are its manifests."""
+
+    package_id: str
+    vnfd_id: str
+    files: list[str]
+
+
+def onboard(client: Client, names: Iterable[str]) -> dict[str, Sample]:
+    """By name. A package that an earlier run has left is replaced; Tacker says so if it is still in use."""
+    with tempfile.TemporaryDirectory() as work:
+        made = {name: make(name, Path(work)) for name in names}
+        old = {_vnfd_id(csar) for csar in made.values()}
+        for package in client.packages():
+            if package.get("vnfdId") in old:
+                client.delete_package(package["id"])
+        onboarded = {name: client.onboard(csar) for name, csar in made.items()}
+        return {name: Sample(info["id"], info["vnfdId"], _files(made[name])) for name, info in onboarded.items()}
+
+
+def _vnfd_id(csar: Path) -> str:
+    """The descriptor_id of the package's only flavour."""
+    with zipfile.ZipFile(csar) as archive:
+        template = yaml.safe_load(archive.read(f"Definitions/{csar.stem}.yaml"))["topology_template"]
+    return str(template["node_templates"]["VNF"]["properties"]["descriptor_id"])
+
+
+def _files(csar: Path) -> list[str]:
+    with zipfile.ZipFile(csar) as archive:
+        return [name for name in archive.namelist() if name.startswith(f"{MANIFESTS}/") and not name.endswith("/")]

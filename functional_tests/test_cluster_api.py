@@ -1,0 +1,93 @@
+"""The main job: Cluster API and a cluster that it makes, as two CNFs, with the unmodified controllers in real pods."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from . import samples
+from .client import Client
+from .cluster import Cluster
+from .conftest import MakeVnf
+from .objects import Object
+from .samples import Sample
+from .testbed import controllers
+from .testbed.kubernetes import Kubernetes
+from .testbed.processes import until
+from .vnf import Vnf
+
+CORE = "cluster.x-k8s.io/v1beta2"
+TEMPLATES = "infrastructure.cluster.x-k8s.io/v1beta2"
+MANAGEMENT, WORKLOAD = "cluster_api_management", "cluster_api_workload"
+
+
+@pytest.fixture
+def onboarded(tacker: Client, kubernetes: Kubernetes) -> Iterator[dict[str, Sample]]:
+    controllers.load(kubernetes)
+    found = samples.onboard(tacker, [MANAGEMENT, WORKLOAD])
+    yield found
+    for sample in found.values():
+        tacker.delete_package(sample.package_id)
+
+
+def test_a_workload_cluster_is_made_scaled_and_terminated(
+    onboarded: dict[str, Sample], make_vnf: MakeVnf, cluster: Cluster
+):
+    management = make_vnf(onboarded[MANAGEMENT].vnfd_id)
+    management.instantiate(*onboarded[MANAGEMENT].files, wait_timeout=200)
+    blue = make_vnf(onboarded[WORKLOAD].vnfd_id)
+    blue.instantiate(*onboarded[WORKLOAD].files, wait_timeout=200, parameters={"CLUSTER_NAME": "blue", "WORKERS": 2})
+
+    made = cluster.get("Cluster", "blue", "default", CORE)
+    assert made and {"type": "Available", "status": "True"}.items() <= condition(made, "Available").items()
+    assert len(told_machines(blue, "ControlPlane")) == 1
+    workers = told_machines(blue, "Workers")
+    assert workers == machines(cluster, "blue-workers") and len(workers) == 2
+
+    blue.scale_out("workers")
+    more = told_machines(blue, "Workers")
+    assert more == machines(cluster, "blue-workers") and len(more) == 3 and workers.items() < more.items()
+    blue.scale_in("workers")
+    assert told_machines(blue, "Workers") == machines(cluster, "blue-workers")
+    assert len(told_machines(blue, "Workers")) == 2
+
+    operation = blue.begin_terminate()
+    watch_the_end(cluster)
+    blue.wait(operation)
+    assert cluster.of(blue.id) == []
+    assert cluster.all("Machine", "default", api_version=CORE) == []
+    management.terminate()
+    assert cluster.of(management.id) == []
+
+
+def told_machines(vnf: Vnf, vdu: str) -> dict[str, tuple[str, str]]:
+    """The VNFCs of a VDU: name -> node and provider ID."""
+    return {vnfc["id"]: (vnfc["metadata"]["node"], vnfc["metadata"]["providerID"]) for vnfc in vnf.vnfcs(vdu)}
+
+
+def machines(cluster: Cluster, deployment: str) -> dict[str, tuple[str, str]]:
+    """The same as the cluster has it."""
+    found = cluster.all("Machine", "default", f"cluster.x-k8s.io/deployment-name={deployment}", CORE)
+    return {
+        one["metadata"]["name"]: (one["status"]["nodeRef"]["name"], one["spec"]["providerID"])
+        for one in found
+        if "deletionTimestamp" not in one["metadata"]
+    }
+
+
+def condition(live: Object, type_: str) -> dict[str, Any]:
+    [found] = [one for one in live["status"]["conditions"] if one["type"] == type_]
+    return dict(found)
+
+
+def watch_the_end(cluster: Cluster) -> None:
+    """While the Cluster is there, nobody has asked for the deletion of what its machines are made from."""
+
+    def ended() -> bool:
+        templates = cluster.all("DevMachineTemplate", "default", api_version=TEMPLATES)
+        is_going = cluster.get("Cluster", "blue", "default", CORE) is not None
+        kept = [one for one in templates if "deletionTimestamp" not in one["metadata"]]
+        assert not is_going or len(kept) == 2, "a template went before the Cluster"
+        return not is_going
+
+    assert until(ended, 120), "the Cluster is still there"
