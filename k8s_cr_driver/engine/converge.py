@@ -23,7 +23,7 @@ from k8s_cr_driver.engine.prune import Pruning
 from k8s_cr_driver.engine.report import reports
 from k8s_cr_driver.engine.streams import Streams
 from k8s_cr_driver.engine.write import Target
-from k8s_cr_driver.errors import NotReady
+from k8s_cr_driver.errors import NotReady, redact
 from k8s_cr_driver.inventory import is_managed
 from k8s_cr_driver.keys import Key, Kind, Object
 from k8s_cr_driver.resources.base import CustomResource
@@ -155,5 +155,6 @@ class _Run:
     def _tell(self) -> None:
         nodes = self._open()
         if nodes:
-            LOG.info("%s: %d objects are waited for, one of them: %s", self._operation.id, len(nodes), nodes[0].report())
+            first = redact(str(nodes[0].report()))
+            LOG.info("%s: %d objects are waited for, one of them: %s", self._operation.id, len(nodes), first)
         self._loop.after(TELL_EVERY, self._tell)

@@ -11,11 +11,12 @@ import pytest
 from k8s_cr_driver import vnfc, watch
 from k8s_cr_driver.connection import Connection, Endpoint
 from k8s_cr_driver.discovery import Resource, discover
+from k8s_cr_driver.engine import converge
 from k8s_cr_driver.errors import InvalidRequest, NotReady, TransportError, redact
 from k8s_cr_driver.keys import Kind, Object
 from k8s_cr_driver.order import DEPENDS_ON
 from k8s_cr_driver.resources.registry import resource_for
-from tests.engine.instance import BLUE, GREEN, Instance, config_map, crontab, crontab_crd, job, obj, state
+from tests.engine.instance import BLUE, CONDITIONS, GREEN, Instance, config_map, crontab, crontab_crd, job, obj, state, status
 from tests.engine.test_ownership import controlled_by
 from tests.fake_api import FakeApi, faults
 
@@ -154,3 +155,21 @@ def test_a_stream_that_cannot_be_understood_says_so() -> None:
             resource = Resource(Kind("", "ConfigMap"), "v1", "configmaps", True, frozenset({"list", "watch"}))
             watch.Stream(connection, resource, "", "a=b", heard.put)
             assert isinstance(heard.get(timeout=10), watch.Broken)
+
+
+def test_what_is_logged_of_a_wait_holds_no_credentials(
+    api: FakeApi, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(converge, "TELL_EVERY", 0.05)
+    caplog.set_level("INFO")
+    api.put(crontab_crd(**CONDITIONS))
+    api.react(
+        "CronTab",
+        lambda live: "status" in live
+        or api.set_status("CronTab", "default", "one", status("False", message="login with password: hunter2 refused")),
+        "stable.example.com",
+    )
+    with pytest.raises(NotReady):
+        Instance(api.url, seconds=1).converge([crontab("one")])
+    assert "refused" in caplog.text
+    assert "hunter2" not in caplog.text
