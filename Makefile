@@ -26,7 +26,7 @@ lint: $(VENV)/complete docs ## Style, types, layers and documents
 docs: $(VENV)/complete ## The documents in doc/build/html; a warning, or a tutorial whose package is not right, is an error
 	@$(BIN)/reno -q lint
 	@$(BIN)/k8s-cr package doc/source/tutorial/package -o doc/build/tutorial.csar
-	@$(BIN)/sphinx-build -q -W --keep-going -b html doc/source doc/build/html
+	@$(BIN)/sphinx-build -q -E -W --keep-going -b html doc/source doc/build/html
 
 bench: bed-ready ## Speed, beside the project's peers
 	@$(BIN)/python -m benchmarks
@@ -40,4 +40,4 @@ $(VENV)/complete: requirements/dev.lock setup.cfg functional_tests/bootstrap.py
 
 clean: ## Ends a test bed that is still up, and removes what was built in this folder
 	@if [ -x $(BIN)/python ]; then $(BIN)/python -m functional_tests.testbed down; fi
-	@rm -rf $(VENV) build dist *.egg-info
+	@rm -rf $(VENV) build dist doc/build *.egg-info
