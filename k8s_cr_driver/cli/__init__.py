@@ -11,6 +11,7 @@ from typing import Any
 
 import click
 
+from k8s_cr_driver.cli.diff import diff
 from k8s_cr_driver.cli.instances import instances
 from k8s_cr_driver.cli.package import package
 from k8s_cr_driver.cli.purge import purge
@@ -61,5 +62,5 @@ def main() -> None:
     """Work with VNF packages, and with VNF instances, whose resources are Kubernetes objects of any kind."""
 
 
-for command in (package, validate, instances, tree, purge):
+for command in (package, validate, diff, instances, tree, purge):
     main.add_command(command)

@@ -20,6 +20,7 @@ from kubernetes import client
 from k8s_cr_driver import manifest, package, parameters
 from k8s_cr_driver.builtin import is_builtin
 from k8s_cr_driver.errors import InvalidPackage, InvalidRequest
+from k8s_cr_driver.fields import field, mapping
 from k8s_cr_driver.keys import Kind, Object
 
 SIZE_LIMIT = 1024**3
@@ -87,6 +88,18 @@ def sufficient(folder: Path, given: Mapping[str, str]) -> dict[str, str] | None:
     if any(one.required and one.default is None and name not in given for name, one in declared.items()):
         return None
     return {name: text for name, text in given.items() if name in declared}
+
+
+def flavours(folder: Path) -> dict[str, Mapping[str, Any]]:
+    """The topology template of each flavour."""
+    contents = package.definitions(folder).values()
+    return {name: mapping(content, "topology_template") for content in contents if (name := package.flavour(content))}
+
+
+def vdu_nodes(template: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    """The VDUs of a topology template, by their ids."""
+    nodes = mapping(template, "node_templates")
+    return {name: node for name, node in nodes.items() if field(node, "type") == "tosca.nodes.nfv.Vdu.Compute"}
 
 
 def _sample(declared: parameters.Declaration) -> Any:

@@ -20,8 +20,8 @@ from k8s_cr_driver.connection import Connection, Endpoint
 from k8s_cr_driver.discovery import Resource, Resources, discover
 from k8s_cr_driver.engine.write import SHARED
 from k8s_cr_driver.errors import ApiError
-from k8s_cr_driver.inventory import INSTANCE_LABEL, INVENTORY_LABEL, Record, is_managed, parse, users
-from k8s_cr_driver.keys import Key, Kind, Object, key_of, labels
+from k8s_cr_driver.inventory import INSTANCE_LABEL, INVENTORY_LABEL, MADE_BY_US, Record, is_managed, parse, users
+from k8s_cr_driver.keys import Key, Kind, Object, annotations_of, key_of, labels
 
 CONFIG_MAPS = Kind("", "ConfigMap")
 THREADS = 8
@@ -90,12 +90,17 @@ class Instance:
     live: Object
     record: Record
 
+    def fate(self, key: Key, live: Object) -> str:
+        """What becomes of an object that is not wanted, as far as can be said before: others may use what is shared."""
+        shared = key.of in SHARED and (annotations_of(live).get(MADE_BY_US) != "true" or users(live) - {self.id})
+        return "let go" if shared or key in self.record.adopted else "delete"
+
 
 class Cluster:
     """A context manager; `resources` are the kinds that the cluster serves."""
 
-    def __init__(self, login: Login) -> None:
-        self.connection = Connection(login.endpoint())
+    def __init__(self, login: Login, connect: Callable[[Endpoint], Connection] = Connection) -> None:
+        self.connection = connect(login.endpoint())
         self.resources: Resources
 
     def __enter__(self) -> Cluster:

@@ -12,9 +12,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from k8s_cr_driver.cli.cluster import Cluster, Instance, Login, on_cluster
 from k8s_cr_driver.engine.converge import converge
 from k8s_cr_driver.engine.operation import Operation
-from k8s_cr_driver.engine.write import SHARED, Target
-from k8s_cr_driver.inventory import MADE_BY_US, Inventory, users
-from k8s_cr_driver.keys import Key, Object, annotations_of
+from k8s_cr_driver.engine.write import Target
+from k8s_cr_driver.inventory import Inventory
+from k8s_cr_driver.keys import Key
 
 
 @click.command(
@@ -37,7 +37,7 @@ def purge(login: Login, id: str, inventory_namespace: str, timeout: float, yes: 
     """
     with Cluster(login) as cluster:
         instance = cluster.instance(id, inventory_namespace)
-        fates = [(_fate(key, live, instance), key) for key, live in sorted(cluster.members([instance])[id].items())]
+        fates = [(instance.fate(key, live), key) for key, live in sorted(cluster.members([instance])[id].items())]
         for fate, key in fates:
             click.echo(f"{fate:<8}{key}")
         click.echo(f"delete  ConfigMap {instance.namespace}/{instance.live['metadata']['name']} (the inventory)")
@@ -47,12 +47,6 @@ def purge(login: Login, id: str, inventory_namespace: str, timeout: float, yes: 
         _remove(cluster, instance, timeout, [key for _, key in fates])
     removed = Counter(fate for fate, _ in fates)
     click.echo(f"Removed VNF instance {id}: {removed['delete']} objects deleted, {removed['let go']} let go", err=True)
-
-
-def _fate(key: Key, live: Object, instance: Instance) -> str:
-    """What becomes of an object, as far as can be said before: shared ones stay while others use them."""
-    shared = key.of in SHARED and (annotations_of(live).get(MADE_BY_US) != "true" or users(live) - {instance.id})
-    return "let go" if shared or key in instance.record.adopted else "delete"
 
 
 def _remove(cluster: Cluster, instance: Instance, timeout: float, keys: Collection[Key]) -> None:

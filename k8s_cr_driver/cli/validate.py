@@ -90,22 +90,11 @@ def _objects(
 def _vdu_problems(folder: Path, objects: Sequence[Object]) -> Iterator[str]:
     crds = manifest.crds_of(objects)
     resources = [resource_for(obj, crds.get(kind_of(obj))) for obj in objects]
-    for flavour, template in _flavours(folder).items():
+    for flavour, template in author.flavours(folder).items():
         try:
-            vdus.assign(resources, _vdus(template))
+            vdus.assign(resources, author.vdu_nodes(template))
         except InvalidPackage as error:
             yield f"Flavour {flavour}: {error}"
-
-
-def _flavours(folder: Path) -> dict[str, Mapping[str, Any]]:
-    """The topology template of each flavour."""
-    contents = package.definitions(folder).values()
-    return {name: mapping(content, "topology_template") for content in contents if (name := package.flavour(content))}
-
-
-def _vdus(template: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-    nodes = mapping(template, "node_templates")
-    return {name: node for name, node in nodes.items() if value_at(node, "type") == "tosca.nodes.nfv.Vdu.Compute"}
 
 
 def _aspects(template: Mapping[str, Any]) -> set[str]:
@@ -125,14 +114,14 @@ def _compare(
     try:
         former = author.load(old, None if given is None else author.sufficient(old, given))
         author.place(former, namespace)
-        before, after = _flavours(old), _flavours(new)
+        before, after = author.flavours(old), author.flavours(new)
     except (InvalidPackage, InvalidRequest) as error:
         findings.problems.append(f"The package to update from: {error}")
         return
     findings.problems += update.immutable_changes(former, objects)
     findings.problems += [f"Flavour {name} vanishes; instances keep theirs" for name in sorted(before.keys() - after.keys())]
     for name in sorted(before.keys() & after.keys()):
-        findings.warnings += update.lost_vdus(_vdus(before[name]), _vdus(after[name]))
+        findings.warnings += update.lost_vdus(author.vdu_nodes(before[name]), author.vdu_nodes(after[name]))
         findings.warnings += update.new_aspects(_aspects(before[name]), _aspects(after[name]))
 
 

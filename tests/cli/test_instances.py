@@ -98,6 +98,6 @@ def test_a_missing_kubeconfig_is_a_usage_error(tool: Tool, tmp_path: Path) -> No
     assert "give --kubeconfig" in tool.run("instances", "--kubeconfig", str(tmp_path / "none"), code=2).stderr
 
 
-@pytest.mark.parametrize("command", ["package", "validate", "instances", "tree", "purge"])
+@pytest.mark.parametrize("command", ["package", "validate", "diff", "instances", "tree", "purge"])
 def test_every_command_has_help_with_an_example(tool: Tool, command: str) -> None:
     assert f"k8s-cr {command}" in tool.run(command, "--help").stdout

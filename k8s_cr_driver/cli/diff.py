@@ -1,0 +1,77 @@
+"""`k8s-cr diff`: what an operation would make, change and delete, told and not done."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import click
+
+from k8s_cr_driver.cli import author
+from k8s_cr_driver.cli.cluster import Cluster, Login, on_cluster
+from k8s_cr_driver.cli.output import output_option, print_json
+from k8s_cr_driver.cli.trial import DryRun, Outcome, outcomes_of
+
+_SIGNS = {
+    "made": ("+", "green"),
+    "changed": ("~", "yellow"),
+    "replaced": ("±", "yellow"),
+    "deleted": ("-", "red"),
+    "let go": ("-", "cyan"),
+    "conflict": ("!", "red"),
+    "refused": ("!", "red"),
+}
+
+
+@click.command(
+    epilog="""
+    \b
+    Examples:
+      k8s-cr diff crontab.csar
+      k8s-cr diff new.csar --instance 8f0e2ef0-5d8a-4a43-a1f0-000000000001 --param WORKERS=3
+      k8s-cr diff . --instance $ID > /dev/null && echo "no differences"
+    """
+)
+@click.argument("path", metavar="PACKAGE", type=author.PackagePath())
+@on_cluster
+@click.option("--instance", "id", metavar="ID", help="Its change to PACKAGE, counts kept; else a new instance.")
+@click.option("--inventory-namespace", default="", metavar="NAMESPACE", help="Where the inventory is; else it is looked for.")
+@author.with_parameters
+@click.option("--namespace", default="default", help="For objects that name none.", show_default=True)
+@output_option()
+def diff(
+    login: Login,
+    path: Path,
+    id: str | None,
+    inventory_namespace: str,
+    files: Sequence[str],
+    given: Mapping[str, str],
+    namespace: str,
+    output: str,
+) -> None:
+    """Tell what PACKAGE would make, change, replace and delete, and what stands against it; nothing is written.
+
+    Exits with 1 if there is any difference. Without --instance counts are those of the manifests.
+    """
+    with author.opened(path) as folder, Cluster(login, DryRun) as cluster:
+        instance = cluster.instance(id, inventory_namespace) if id else None
+        outcomes = outcomes_of(cluster, instance, folder, author.load(folder, given, files), namespace)
+    differences = [one for one in outcomes if one.verdict != "unchanged"]
+    if output == "json":
+        print_json([one.as_json() for one in outcomes])
+    else:
+        for one in differences:
+            _print(one)
+    counts = Counter(one.verdict for one in outcomes)
+    click.echo(", ".join(f"{count} {verdict}" for verdict, count in counts.items()) or "nothing", err=True)
+    if differences:
+        raise click.exceptions.Exit(1)
+
+
+def _print(outcome: Outcome) -> None:
+    sign, colour = _SIGNS[outcome.verdict]
+    message = f": {outcome.message}" if outcome.message else ""
+    click.echo(click.style(f"{sign} {outcome.verdict} {outcome.key}{message}", fg=colour))
+    for change in outcome.changes:
+        click.echo(f"    {change}")

@@ -1,0 +1,167 @@
+"""`k8s-cr diff`: what an operation would do, without doing it."""
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from k8s_cr_driver.keys import Object
+from tests.cli.packages import write_package
+from tests.cli.test_validate import deployment
+from tests.cli.tool import Tool
+from tests.engine.instance import BLUE, GREEN, Instance, config_map, crontab, crontab_crd, job, obj, state
+from tests.fake_api import FakeApi, controllers
+
+CRDS = "CustomResourceDefinition.apiextensions.k8s.io crontabs.stable.example.com"
+
+
+class Differ:
+    """Compares packages with a cluster, and makes sure that this changes nothing."""
+
+    def __init__(self, api: FakeApi, tool: Tool, folder: Path) -> None:
+        self._api, self._tool, self._folder = api, tool, folder
+
+    def text(self, objects: list[Object], *arguments: str, code: int = 1, **package: Any) -> str:
+        return self._run(objects, arguments, package, lambda *line: self._tool.run(*line, code=code).output)
+
+    def verdicts(self, objects: list[Object], *arguments: str, code: int = 1, **package: Any) -> dict[str, Any]:
+        told = self._run(objects, arguments, package, lambda *line: self._tool.json(*line, code=code))
+        return {one["object"]: one for one in told}
+
+    def _run(self, objects: list[Object], arguments: tuple[str, ...], package: dict[str, Any], run: Any) -> Any:
+        folder = write_package(self._folder, copy.deepcopy(objects), **package)
+        before = state(self._api)
+        result = run("diff", str(folder), *arguments)
+        assert state(self._api) == before
+        return result
+
+
+@pytest.fixture
+def differ(api: FakeApi, tool: Tool, tmp_path: Path) -> Differ:
+    return Differ(api, tool, tmp_path / "package")
+
+
+def words(told: dict[str, Any]) -> dict[str, str]:
+    return {name: one["verdict"] for name, one in told.items()}
+
+
+def test_a_new_instance_is_made_with_crd_and_namespace_of_its_own(api: FakeApi, differ: Differ) -> None:
+    new = [obj("v1", "Namespace", "blue"), config_map("a", "blue"), crontab("one", "blue"), crontab_crd()]
+    told = differ.verdicts(new)
+    assert set(words(told).values()) == {"made"}
+    assert len(told) == 4
+    assert "CustomResourceDefinition" in told["CronTab.stable.example.com blue/one"]["message"]
+
+
+def test_a_custom_resource_that_its_new_crd_forbids_is_told(differ: Differ) -> None:
+    bad = obj("stable.example.com/v1", "CronTab", "one", spec={"cronSpek": "x"})
+    assert "did you mean cronSpec" in differ.text([crontab_crd(), bad])
+
+
+def test_every_write_is_a_dry_run(api: FakeApi, differ: Differ) -> None:
+    Instance(api.url).converge([config_map("a")])
+    api.requests.clear()
+    differ.verdicts([config_map("a", a="2"), config_map("b")], "--instance", BLUE)
+    assert {one.query.get("dryRun") for one in api.requests.writes} == {"All"}
+
+
+def test_changed_pruned_unchanged(api: FakeApi, differ: Differ) -> None:
+    Instance(api.url).converge([config_map("same"), config_map("changed", a="1", gone="1"), config_map("pruned")])
+    told = differ.verdicts([config_map("same"), config_map("changed", a="2")], "--instance", BLUE)
+    assert words(told) == {
+        "ConfigMap default/same": "unchanged",
+        "ConfigMap default/changed": "changed",
+        "ConfigMap default/pruned": "deleted",
+    }
+    assert told["ConfigMap default/changed"]["changes"] == [
+        {"field": "data.a", "before": "1", "after": "2"},
+        {"field": "data.gone", "before": "1", "after": None},
+    ]
+
+
+def test_no_differences_end_with_0(api: FakeApi, differ: Differ) -> None:
+    Instance(api.url).converge([config_map("a"), crontab_crd(), crontab("one")])
+    assert differ.text([config_map("a"), crontab_crd(), crontab("one")], "--instance", BLUE, code=0) == "3 unchanged\n"
+
+
+def test_a_secret_s_values_are_not_told(api: FakeApi, differ: Differ) -> None:
+    secret = obj("v1", "Secret", "door", "default", data={"key": "Y2FuYXJ5MQ=="})
+    Instance(api.url).converge([secret])
+    text = differ.text([{**secret, "data": {"key": "Y2FuYXJ5Mg==", "new": "Y2FuYXJ5Mw=="}}], "--instance", BLUE)
+    assert 'data.key: "(hidden)" -> "(hidden)"' in text
+    assert 'data.new: (absent) -> "(hidden)"' in text
+    assert "Y2FuYXJ5" not in text
+
+
+def test_a_conflict_names_manager_and_field(api: FakeApi, differ: Differ) -> None:
+    Instance(api.url).converge([config_map("a", a="1")])
+    api.edit("ConfigMap", "default", "a", lambda live: live["data"].update(a="3"), manager="kubectl-edit")
+    (told,) = differ.verdicts([config_map("a", a="2")], "--instance", BLUE).values()
+    assert told["verdict"] == "conflict"
+    assert "kubectl-edit" in told["message"]
+    assert ".data.a" in told["message"]
+
+
+def test_objects_of_others_are_refused(api: FakeApi, differ: Differ) -> None:
+    api.put(config_map("somebodys"))
+    Instance(api.url, GREEN).converge([crontab_crd(), crontab("greens")])
+    told = differ.verdicts([config_map("somebodys"), crontab_crd(), crontab("greens")])
+    assert told["ConfigMap default/somebodys"]["verdict"] == "refused"
+    assert "exists already" in told["ConfigMap default/somebodys"]["message"]
+    assert GREEN in told["CronTab.stable.example.com default/greens"]["message"]
+    assert told[CRDS]["verdict"] == "changed"
+
+
+def test_an_immutable_field_is_refused_or_the_object_replaced(api: FakeApi, differ: Differ) -> None:
+    controllers.run_workloads(api)
+    Instance(api.url).converge([deployment(), job("once", "a:1")])
+    told = differ.verdicts([deployment(app="other"), job("once", "a:2")], "--instance", BLUE)
+    assert "k8s-cr-driver/replace" in told["Deployment.apps default/web"]["message"]
+    replaced = told["Job.batch default/once"]
+    assert replaced["verdict"] == "replaced"
+    assert {"field": "spec.template.spec.containers[c].image", "before": "a:1", "after": "a:2"} in replaced["changes"]
+
+
+def test_the_counts_of_vdus_are_kept(api: FakeApi, differ: Differ) -> None:
+    controllers.run_workloads(api)
+    web, other = deployment(), deployment("other")
+    for one in (web, other):
+        one["spec"]["replicas"] = 3
+    Instance(api.url).converge([web, other])
+    for one in (web, other):
+        one["spec"]["replicas"] = 1
+    told = differ.verdicts([web, other], "--instance", BLUE, vdus={"Web": "web"})
+    assert words(told) == {"Deployment.apps default/web": "unchanged", "Deployment.apps default/other": "changed"}
+
+
+def test_fields_that_the_package_s_crd_adds_are_no_error(api: FakeApi, differ: Differ) -> None:
+    Instance(api.url).converge([crontab_crd(), crontab("one")])
+    crd, one = crontab_crd(), crontab("one")
+    crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]["image"] = {"type": "string"}
+    one["spec"]["image"] = "a:1"
+    told = differ.verdicts([crd, one], "--instance", BLUE)
+    assert words(told) == {CRDS: "changed", "CronTab.stable.example.com default/one": "changed"}
+    assert told["CronTab.stable.example.com default/one"]["changes"] == [
+        {"field": "spec.image", "before": None, "after": "a:1"}
+    ]
+
+
+def test_what_others_use_is_let_go(api: FakeApi, differ: Differ) -> None:
+    api.put(config_map("theirs", b="1"))
+    Instance(api.url, BLUE, adopt=True).converge([obj("v1", "Namespace", "common"), config_map("theirs"), config_map("own")])
+    Instance(api.url, GREEN).converge([obj("v1", "Namespace", "common")])
+    told = differ.verdicts([config_map("own")], "--instance", BLUE)
+    assert words(told)["Namespace common"] == "let go"
+    assert words(told)["ConfigMap default/theirs"] == "let go"
+
+
+def test_a_missing_parameter_and_an_unknown_kind_are_errors(differ: Differ) -> None:
+    assert "parameters.A: is missing" in differ.text([config_map("a", a="${A}")], parameters={"A": {"type": "string"}})
+    assert "unknown kind: stable.example.com/v1 CronTab" in differ.text([crontab("one")])
+
+
+def test_a_namespace_that_nobody_brings_is_refused(differ: Differ) -> None:
+    (told,) = differ.verdicts([config_map("a", "nowhere")]).values()
+    assert told["verdict"] == "refused"
+    assert "Add the namespace" in told["message"]
