@@ -25,7 +25,7 @@ lint: $(VENV)/complete docs ## Style, types, layers and documents
 
 docs: $(VENV)/complete ## The documents in doc/build/html; a warning, or a tutorial whose package is not right, is an error
 	@$(BIN)/reno -q lint
-	@$(BIN)/k8s-cr package doc/source/tutorial/package -o doc/build/tutorial.csar
+	@$(BIN)/k8s-cr validate doc/source/tutorial/package --param NAME=nightly
 	@$(BIN)/sphinx-build -q -E -W --keep-going -b html doc/source doc/build/html
 
 bench: bed-ready ## Speed, beside the project's peers
