@@ -18,6 +18,8 @@ from k8s_cr_driver.keys import Key, Kind, Object, key_of
 from k8s_cr_driver.resources.health import Health
 from k8s_cr_driver.resources.registry import resource_for
 
+_SECRET = Kind("", "Secret")
+"""Has no state that metadata would not tell, and data that nobody needs to read."""
 _NO_OWNERS = frozenset({Kind("", "Event"), Kind("events.k8s.io", "Event")})
 
 
@@ -52,7 +54,7 @@ def descent(cluster: Cluster, instance: Instance) -> list[Node]:
     crds: dict[Kind, Object | None] = {}
     nodes = {}
     for uid, metadata in family.items():
-        live = whole.get(uid)
+        live = metadata if key_of(metadata).of == _SECRET else whole.get(uid)
         if live is not None:
             key = key_of(metadata)
             health = resource_for(live, _crd(cluster, key.of, crds)).assess(live)
@@ -90,10 +92,11 @@ def _family(members: Iterable[Object], everything: Iterable[Object]) -> dict[str
 
 
 def _whole(cluster: Cluster, family: Iterable[Object]) -> list[Object]:
-    """The objects as they are; one LIST for each kind and namespace."""
+    """The objects as they are, but for Secrets; one LIST for each kind and namespace."""
     places: dict[str, set[Kind]] = {}
-    for live in family:
-        places.setdefault(key_of(live).namespace, set()).add(key_of(live).of)
+    for key in map(key_of, family):
+        if key.of != _SECRET:
+            places.setdefault(key.namespace, set()).add(key.of)
     return [
         live
         for namespace, kinds in places.items()

@@ -10,7 +10,10 @@ import click
 
 from k8s_cr_driver.cli.cluster import Cluster, Instance, Login, on_cluster
 from k8s_cr_driver.cli.output import age, output_option, print_json, print_table
-from k8s_cr_driver.keys import Key, Object
+from k8s_cr_driver.keys import Key, Kind, Object
+
+KINDS = 4
+"""Kinds that the table tells of, those with the most objects; JSON has all."""
 
 
 @click.command(
@@ -54,13 +57,15 @@ def _told(instance: Instance, members: Mapping[Key, Object]) -> dict[str, Any]:
 
 
 def _row(told: Mapping[str, Any]) -> tuple[str, ...]:
-    objects = ", ".join(f"{count} {kind}" for kind, count in told["objects"].items())
+    counts = Counter(told["objects"])
+    most = [f"{count} {Kind.parse(kind).kind}" for kind, count in counts.most_common(KINDS)]
+    more = [f"{counts.total() - sum(count for _, count in counts.most_common(KINDS))} more"] if len(counts) > KINDS else []
     operation = f"{told['operation']} ({age(told['operationTime'])} ago)" if told["operationTime"] else told["operation"]
     return (
         told["id"],
         age(told["created"]),
         operation,
-        objects or "none",
+        ", ".join(most + more) or "none",
         ", ".join(told["namespaces"]),
         ", ".join(told["adopted"]),
     )

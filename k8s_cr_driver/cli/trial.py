@@ -21,7 +21,7 @@ from k8s_cr_driver.cli.cluster import THREADS, Cluster, Instance
 from k8s_cr_driver.connection import Connection
 from k8s_cr_driver.discovery import Resource, read_crd
 from k8s_cr_driver.engine.write import Immutable, Target, missing, write
-from k8s_cr_driver.errors import ApiError, Conflict, Refused, redact
+from k8s_cr_driver.errors import ApiError, Conflict, DriverError, Refused, redact
 from k8s_cr_driver.inventory import Inventory
 from k8s_cr_driver.keys import NAMESPACE, Key, Kind, Object, kind_of, split
 from k8s_cr_driver.resources.base import CustomResource
@@ -131,9 +131,9 @@ class _Trial:
         except Immutable as error:
             if obj.replace_strategy() and obj.key not in self._target.inventory.record.adopted:
                 return Outcome(obj.key, "replaced", self._by_manifest(obj, live))
-            return Outcome(obj.key, "refused", message=redact(str(error)))
+            return Outcome(obj.key, "refused", message=_words(obj.key, error))
         except Conflict as error:
-            return Outcome(obj.key, "conflict", message=redact(str(error)))
+            return Outcome(obj.key, "conflict", message=_words(obj.key, error))
         except (Refused, ApiError) as error:
             return self._failed(obj, resource, live, error)
         if live is None:
@@ -159,7 +159,7 @@ class _Trial:
             return Outcome(obj.key, "made")
         if type(error) is Refused and self._is_redefined(obj.key.of, resource):
             return Outcome(obj.key, "changed" if live else "made", self._by_manifest(obj, live), _BY_CRD)
-        return Outcome(obj.key, "refused", message=redact(str(missing(error, obj.key))))
+        return Outcome(obj.key, "refused", message=_words(obj.key, missing(error, obj.key)))
 
     def _is_redefined(self, kind: Kind, resource: Resource) -> bool:
         """Whether the package changes the CRD of a kind."""
@@ -170,6 +170,11 @@ class _Trial:
 
     def _by_manifest(self, obj: CustomResource, live: Object | None) -> list[Change]:
         return changes(live, _overlaid(live, obj.manifest)) if live else []
+
+
+def _words(key: Key, error: DriverError) -> str:
+    """What an error says, but for the object that it begins with."""
+    return redact(str(error)).removeprefix(f"{key}: ")
 
 
 def _overlaid(live: Any, given: Any) -> Any:

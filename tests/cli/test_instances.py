@@ -5,10 +5,12 @@ from pathlib import Path
 
 import pytest
 import yaml
+from click.testing import CliRunner
 
+from k8s_cr_driver.cli import main
 from tests.cli.tool import Tool, kubeconfig
 from tests.engine.instance import BLUE, GREEN, Instance, config_map, crontab, crontab_crd, obj
-from tests.fake_api import FakeApi, faults
+from tests.fake_api import FakeApi, controllers, faults
 
 
 def test_instances_tell_of_their_objects_by_kind(api: FakeApi, tool: Tool) -> None:
@@ -34,11 +36,14 @@ def test_adopted_objects_are_told(api: FakeApi, tool: Tool) -> None:
 
 
 def test_the_plain_table_has_a_line_for_each_instance(api: FakeApi, tool: Tool) -> None:
-    Instance(api.url, BLUE).converge([config_map("own")])
+    kinds = ["Secret", "ConfigMap", "Service", "ServiceAccount", "PersistentVolumeClaim"]
+    controllers.run_workloads(api)
+    Instance(api.url, BLUE).converge([obj("v1", kind, "one") for kind in kinds] + [config_map("two")])
     head, line = tool.run("instances").stdout.splitlines()
     assert head.split()[:2] == ["INSTANCE", "AGE"]
     assert line.startswith(BLUE)
-    assert "1 ConfigMap" in line
+    assert "2 ConfigMap, " in line
+    assert ", 1 more" in line
     assert "\x1b" not in line
 
 
@@ -96,6 +101,19 @@ def test_a_bad_kubeconfig_is_a_usage_error(tool: Tool, tmp_path: Path, content: 
 
 def test_a_missing_kubeconfig_is_a_usage_error(tool: Tool, tmp_path: Path) -> None:
     assert "give --kubeconfig" in tool.run("instances", "--kubeconfig", str(tmp_path / "none"), code=2).stderr
+
+
+def test_a_terminal_gets_a_table_that_fits_it(api: FakeApi, tool: Tool) -> None:
+    Instance(api.url, BLUE).converge([config_map("own")])
+    with tool.on_terminal("instances") as (process, until):
+        assert "\x1b[1m" in until("1 ConfigMap")
+        assert process.wait(10) == 0
+
+
+def test_a_shell_completes_commands(tool: Tool) -> None:
+    environment = {"_K8S_CR_COMPLETE": "bash_complete", "COMP_WORDS": "k8s-cr va", "COMP_CWORD": "1"}
+    result = CliRunner(env=environment).invoke(main, [], prog_name="k8s-cr")
+    assert result.stdout == "plain,validate\n"
 
 
 @pytest.mark.parametrize("command", ["package", "validate", "diff", "instances", "tree", "purge"])

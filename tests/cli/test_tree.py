@@ -1,5 +1,6 @@
 """`k8s-cr tree`: an instance with its descendants, a package with its order."""
 
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -79,6 +80,25 @@ def test_an_unknown_instance_is_a_usage_error(tool: Tool) -> None:
 
 def test_watch_wants_a_terminal(instance: Instance, tool: Tool) -> None:
     assert "terminal" in tool.run("tree", BLUE, "--watch", code=2).stderr
+
+
+def test_on_a_terminal_states_have_colours_and_stay_live(instance: Instance, api: FakeApi, tool: Tool) -> None:
+    with tool.on_terminal("tree", BLUE, "--watch") as (process, until):
+        assert "\x1b[32mReady" in until("web")
+        pod = api.names("Pod")[0]
+        api.set_status("Pod", "default", pod, {"phase": "Failed", "reason": "Evicted", "message": "no disk"})
+        until("\x1b[31mFailed (Evicted) no disk")
+        process.send_signal(signal.SIGINT)
+        assert process.wait(10) == 130
+
+
+def test_secret_data_is_not_read(api: FakeApi, tool: Tool) -> None:
+    Instance(api.url).converge([obj("v1", "Secret", "door", "default", data={"a": "YQ=="})])
+    api.requests.clear()
+    assert tool.run("tree", BLUE).stdout.startswith("Secret default/door  Ready")
+    accepted = [one.headers.get("Accept", "") for one in api.requests if one.path.endswith("/secrets")]
+    assert accepted
+    assert all("as=PartialObjectMetadataList" in one for one in accepted)
 
 
 def test_a_package_is_told_in_its_order_and_needs_no_cluster(tool: Tool, tmp_path: Path) -> None:

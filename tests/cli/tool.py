@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import pty
+import select
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -29,16 +33,38 @@ class Tool:
         assert result.exit_code == code, (result.exit_code, result.output, result.exc_info)
         return result
 
-    def start(self, *arguments: str) -> subprocess.Popen[str]:
+    def start(self, *arguments: str, stdout: int = subprocess.PIPE) -> subprocess.Popen[str]:
         """A command in a process of its own."""
         code = "from k8s_cr_driver.cli import main; main()"
         return subprocess.Popen(
             [sys.executable, "-c", code, *arguments],
-            env={**os.environ, "KUBECONFIG": str(self.kubeconfig)},
-            stdout=subprocess.PIPE,
+            env={**os.environ, "KUBECONFIG": str(self.kubeconfig), "TERM": "xterm", "COLUMNS": "200"},
+            stdout=stdout,
             stderr=subprocess.PIPE,
             text=True,
         )
+
+    @contextmanager
+    def on_terminal(self, *arguments: str) -> Iterator[tuple[subprocess.Popen[str], Callable[[str], str]]]:
+        """(process, what it has shown when it shows a text) of a command whose output is a terminal."""
+        ours, theirs = pty.openpty()
+        process = self.start(*arguments, stdout=theirs)
+        os.close(theirs)
+        shown = ""
+
+        def until(text: str) -> str:
+            nonlocal shown
+            while text not in shown:
+                assert select.select([ours], [], [], 20)[0], shown
+                shown += os.read(ours, 65536).decode()
+            return shown
+
+        try:
+            yield process, until
+        finally:
+            process.kill()
+            process.communicate()
+            os.close(ours)
 
     def json(self, *arguments: str, code: int = 0) -> Any:
         return json.loads(self.run(*arguments, "-o", "json", code=code).stdout)
