@@ -39,7 +39,7 @@ def with_parameters(command: Callable[..., Any]) -> Callable[..., Any]:
     for option in (
         click.option("--file", "files", multiple=True, metavar="FILE", help="A manifest of the package; else all of them."),
         click.option(
-            "--param", "given", multiple=True, callback=_pairs, metavar="NAME=VALUE", help="A parameter; JSON or plain text."
+            "--param", "given", multiple=True, callback=_pairs, metavar="NAME=VALUE", help="A parameter; of a secret one SECRET/KEY."
         ),
     ):
         command = option(command)

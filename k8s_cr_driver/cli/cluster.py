@@ -19,7 +19,7 @@ import yaml
 from k8s_cr_driver.connection import Connection, Endpoint
 from k8s_cr_driver.discovery import Resource, Resources, discover
 from k8s_cr_driver.engine.write import SHARED
-from k8s_cr_driver.errors import ApiError
+from k8s_cr_driver.errors import ApiError, ConnectionFailed, InvalidRequest
 from k8s_cr_driver.inventory import INSTANCE_LABEL, INVENTORY_LABEL, MADE_BY_US, Record, is_managed, parse, users
 from k8s_cr_driver.keys import Key, Kind, Object, annotations_of, key_of, labels
 
@@ -28,6 +28,7 @@ THREADS = 8
 PAGE = 500
 
 _METADATA = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
+_KUBECONFIG = "in a kubeconfig: certificate-authority-data, token, client-certificate-data and client-key-data"
 _OUTSIDE = ("certificate-authority", "client-certificate", "client-key", "tokenFile", "exec", "auth-provider")
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -100,12 +101,18 @@ class Cluster:
     """A context manager; `resources` are the kinds that the cluster serves."""
 
     def __init__(self, login: Login, connect: Callable[[Endpoint], Connection] = Connection) -> None:
-        self.connection = connect(login.endpoint())
+        try:
+            self.connection = connect(login.endpoint())
+        except InvalidRequest as error:
+            raise click.UsageError(f"{error} ({_KUBECONFIG})") from None
         self.resources: Resources
 
     def __enter__(self) -> Cluster:
         self.connection.__enter__()
-        self.resources = discover(self.connection)
+        try:
+            self.resources = discover(self.connection)
+        except ConnectionFailed as error:
+            raise ConnectionFailed(f"{error} ({_KUBECONFIG})") from None
         return self
 
     def __exit__(self, *error: Any) -> None:

@@ -50,9 +50,11 @@ def diff(
     namespace: str,
     output: str,
 ) -> None:
-    """Tell what PACKAGE would make, change, replace and delete, and what stands against it; nothing is written.
+    """Tell what PACKAGE would change on a cluster; nothing is written.
 
-    Exits with 1 if there is any difference. Without --instance counts are those of the manifests.
+    That is what it would make, change, replace and delete, and what stands against it. Give the same parameters,
+    namespace and files as in the request: what an instance was given before only Tacker knows. Without --instance counts
+    are those of the manifests. Exits with 1 if there is any difference.
     """
     with author.opened(path) as folder, Cluster(login, DryRun) as cluster:
         instance = cluster.instance(id, inventory_namespace) if id else None

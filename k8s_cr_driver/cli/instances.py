@@ -28,7 +28,10 @@ KINDS = 4
 @click.option("--inventory-namespace", default="", metavar="NAMESPACE", help="Only inventories in it; else in all.")
 @output_option()
 def instances(login: Login, inventory_namespace: str, output: str) -> None:
-    """List the VNF instances of a cluster: age, last operation, objects, namespaces."""
+    """List the VNF instances of a cluster.
+
+    With their age, last operation, objects by kind, namespaces, and the objects that they have adopted.
+    """
     with Cluster(login) as cluster:
         found = cluster.instances(inventory_namespace)
         members = cluster.members(found)

@@ -31,9 +31,9 @@ from k8s_cr_driver.keys import Key
 @click.option("--timeout", type=click.FloatRange(min=1), default=600.0, show_default=True, help="Seconds to wait.")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 def purge(login: Login, id: str, inventory_namespace: str, timeout: float, yes: bool) -> None:
-    """Remove INSTANCE from the cluster: all its objects, then its inventory.
+    """Remove INSTANCE from the cluster.
 
-    For instances that Tacker does not have any more; terminate the others. If Tacker works on INSTANCE, that stops.
+    All its objects go, then its inventory. For instances that Tacker does not have any more; terminate the others. If Tacker works on INSTANCE, that stops.
     """
     with Cluster(login) as cluster:
         instance = cluster.instance(id, inventory_namespace)

@@ -40,9 +40,10 @@ LOOK_EVERY = 2.0
 @click.option("--watch", is_flag=True, help="Look again every two seconds, until Ctrl-C.")
 @output_option("dot")
 def tree(login: Login, subject: str, inventory_namespace: str, namespace: str, watch: bool, output: str) -> None:
-    """Show the objects of INSTANCE, their children, states, reasons and ages.
+    """Show the objects of an instance or a package.
 
-    Of PACKAGE, a folder or a CSAR: its objects in the order in which they are made, and what each waits for.
+    Of INSTANCE with all that descends from them: states, reasons and ages. Of PACKAGE, a folder or a CSAR, in the order in
+    which they are made, and what each waits for.
     """
     if Path(subject).exists():
         _show_package(Path(subject), namespace, output)

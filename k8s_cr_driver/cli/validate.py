@@ -45,7 +45,8 @@ def validate(
     """Check PACKAGE, a folder or a CSAR, without a cluster.
 
     TOSCA.meta and its hashes, the VNFD, manifests, parameters, custom resources against the package's own CRDs, VDUs, the
-    order of making. Warnings tell what the cluster has to bring. Without --param, samples stand for parameters.
+    order of making. Warnings tell what the cluster has to bring. Where parameters without a default are not given,
+    samples stand for them.
     """
     findings = _Findings()
     with author.opened(path) as folder:

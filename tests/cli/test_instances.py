@@ -74,6 +74,22 @@ def test_a_cluster_that_is_down_is_one_message_and_code_3(api: FakeApi, tool: To
         assert "cannot connect" in tool.run("instances", code=3).stderr
 
 
+def test_credentials_that_are_not_accepted_are_named_as_a_kubeconfig_has_them(api: FakeApi, tool: Tool) -> None:
+    api.knobs.tokens = {"right"}
+    tool.kubeconfig.write_text(yaml.safe_dump(kubeconfig(api.url, token="wrong-canary")))
+    error = tool.run("instances", code=3).stderr
+    assert "(401)" in error
+    assert "in a kubeconfig:" in error
+    assert "canary" not in error
+    tool.kubeconfig.write_text(yaml.safe_dump(kubeconfig(api.url, token="right")))
+    assert tool.json("instances") == []
+
+
+def test_a_certificate_of_an_unknown_authority_is_told(tls_api: FakeApi, tool: Tool) -> None:
+    tool.kubeconfig.write_text(yaml.safe_dump(kubeconfig(tls_api.url)))
+    assert "certificate-authority-data" in tool.run("instances", code=3).stderr
+
+
 def test_an_interrupt_ends_with_130(api: FakeApi, tool: Tool) -> None:
     api.fail(faults.hang(), path="/configmaps")
     process = tool.start("instances")
