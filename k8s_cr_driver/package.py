@@ -20,6 +20,7 @@ import yaml
 
 from k8s_cr_driver import manifest, parameters, schema
 from k8s_cr_driver.errors import InvalidPackage
+from k8s_cr_driver.fields import field, texts
 from k8s_cr_driver.keys import Object
 
 TOSCA_META = "TOSCA-Metadata/TOSCA.meta"
@@ -116,8 +117,8 @@ def _definition_problems(folder: Path) -> Iterator[str]:
         )
     available = {*contents, *(path.name for path in _missing_types(folder))}
     for file, content in contents.items():
-        for name in content.get("imports") or []:
-            if isinstance(name, str) and "://" not in name and Path(name).name not in available:
+        for name in texts(content, "imports"):
+            if "://" not in name and Path(name).name not in available:
                 yield f"{DEFINITIONS}/{file}: imports {name}, which is not in the package"
 
 
@@ -148,7 +149,7 @@ def _meta_blocks(folder: Path) -> list[dict[str, Any]]:
     path = folder / TOSCA_META
     if not path.is_file():
         raise InvalidPackage(f"{TOSCA_META} is missing in {folder}; a package begins with it")
-    texts = [text for text in re.split(r"\n\s*\n", path.read_text()) if text.strip()]
+    texts = [text for text in re.split(r"\n\s*\n", _read(path, TOSCA_META)) if text.strip()]
     blocks = [document for text in texts for document in _parse(text, TOSCA_META)]
     if not blocks or not all(isinstance(block, dict) for block in blocks):
         raise InvalidPackage(f"{TOSCA_META} must be blocks of 'key: value' lines, with an empty line between blocks")
@@ -167,7 +168,14 @@ def definitions(folder: Path) -> dict[str, dict[str, Any]]:
 
 
 def _documents(path: Path, name: str) -> list[Any]:
-    return _parse(path.read_text(), name)
+    return _parse(_read(path, name), name)
+
+
+def _read(path: Path, name: str) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise InvalidPackage(f"{name} is not UTF-8 text") from None
 
 
 def _parse(text: str, name: str) -> list[Any]:
@@ -179,9 +187,7 @@ def _parse(text: str, name: str) -> list[Any]:
 
 def flavour(content: dict[str, Any]) -> str | None:
     """The deployment flavour that a TOSCA file describes, None if it describes none."""
-    value: Any = content
-    for field in ("topology_template", "substitution_mappings", "properties", "flavour_id"):
-        value = (value or {}).get(field)
+    value = field(content, "topology_template", "substitution_mappings", "properties", "flavour_id")
     return value if isinstance(value, str) else None
 
 

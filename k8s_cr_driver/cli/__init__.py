@@ -6,6 +6,7 @@ of five things has happened.
 
 from __future__ import annotations
 
+import errno
 import sys
 from typing import Any
 
@@ -39,6 +40,10 @@ class _Tool(click.Group):
         except (KeyboardInterrupt, click.Abort):
             click.echo("\nInterrupted", file=sys.stderr)
             raise click.exceptions.Exit(INTERRUPTED) from None
+        except OSError as error:
+            if error.errno == errno.EPIPE:
+                raise  # click knows what a closed pipe means
+            raise click.ClickException(f"{error.filename or ctx.command_path}: {error.strerror}") from None
 
 
 @click.group(

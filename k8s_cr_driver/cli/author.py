@@ -23,6 +23,7 @@ from k8s_cr_driver.errors import InvalidPackage, InvalidRequest
 from k8s_cr_driver.fields import field, mapping
 from k8s_cr_driver.keys import Kind, Object
 
+_PARAM = "A parameter, in its type; the value of a secret one is SECRET/KEY."
 SIZE_LIMIT = 1024**3
 """Bytes of an unpacked CSAR."""
 
@@ -38,9 +39,7 @@ def with_parameters(command: Callable[..., Any]) -> Callable[..., Any]:
     """Adds --param and --file, as `given` and `files`."""
     for option in (
         click.option("--file", "files", multiple=True, metavar="FILE", help="A manifest of the package; else all of them."),
-        click.option(
-            "--param", "given", multiple=True, callback=_pairs, metavar="NAME=VALUE", help="A parameter; of a secret one SECRET/KEY."
-        ),
+        click.option("--param", "given", multiple=True, callback=_pairs, metavar="NAME=VALUE", help=_PARAM),
     ):
         command = option(command)
     return command

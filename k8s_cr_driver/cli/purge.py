@@ -33,7 +33,8 @@ from k8s_cr_driver.keys import Key
 def purge(login: Login, id: str, inventory_namespace: str, timeout: float, yes: bool) -> None:
     """Remove INSTANCE from the cluster.
 
-    All its objects go, then its inventory. For instances that Tacker does not have any more; terminate the others. If Tacker works on INSTANCE, that stops.
+    All its objects go, then its inventory. For instances that Tacker does not have any more; terminate the others. If
+    Tacker works on INSTANCE, that stops.
     """
     with Cluster(login) as cluster:
         instance = cluster.instance(id, inventory_namespace)

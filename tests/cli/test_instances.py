@@ -1,6 +1,5 @@
 """`k8s-cr instances`, and what all commands have in common."""
 
-import signal
 from pathlib import Path
 
 import pytest
@@ -95,8 +94,7 @@ def test_an_interrupt_ends_with_130(api: FakeApi, tool: Tool) -> None:
     process = tool.start("instances")
     while not api.requests.select(path="/configmaps"):
         assert process.poll() is None
-    process.send_signal(signal.SIGINT)
-    assert process.wait(10) == 130
+    assert tool.interrupt(process) == 130
     assert process.communicate()[1].split() == ["Interrupted"]
 
 

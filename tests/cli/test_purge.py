@@ -1,7 +1,5 @@
 """`k8s-cr purge`: says what goes, asks, removes."""
 
-import signal
-
 from tests.cli.tool import Tool
 from tests.engine.instance import BLUE, GREEN, Instance, config_map, crontab, crontab_crd, obj, state
 from tests.fake_api import FakeApi, faults
@@ -66,8 +64,7 @@ def test_an_interrupted_purge_can_be_taken_up_again(api: FakeApi, tool: Tool) ->
     process = tool.start("purge", BLUE, "--yes")
     while not api.requests.select("DELETE", path="/held"):
         assert process.poll() is None
-    process.send_signal(signal.SIGINT)
-    assert process.wait(10) == 130
+    assert tool.interrupt(process) == 130
     assert "Traceback" not in process.communicate()[1]
     api.release("ConfigMap", "default", "held")
     tool.run("purge", BLUE, "--yes")

@@ -1,6 +1,5 @@
 """`k8s-cr tree`: an instance with its descendants, a package with its order."""
 
-import signal
 from pathlib import Path
 from typing import Any
 
@@ -88,8 +87,7 @@ def test_on_a_terminal_states_have_colours_and_stay_live(instance: Instance, api
         pod = api.names("Pod")[0]
         api.set_status("Pod", "default", pod, {"phase": "Failed", "reason": "Evicted", "message": "no disk"})
         until("\x1b[31mFailed (Evicted) no disk")
-        process.send_signal(signal.SIGINT)
-        assert process.wait(10) == 130
+        assert tool.interrupt(process) == 130
 
 
 def test_secret_data_is_not_read(api: FakeApi, tool: Tool) -> None:

@@ -132,3 +132,28 @@ def test_parameters_of_the_new_package_alone_do_not_disturb_the_old(tool: Tool, 
     old = write_package(tmp_path / "old", [config_map("a")])
     new = write_package(tmp_path / "new", [config_map("a", b="${B}")], parameters={"B": {"type": "string"}})
     assert tool.json("validate", str(new), "--update-of", str(old), "--param", "B=1") == {"problems": [], "warnings": []}
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "told"),
+    [
+        ("Definitions/vnfd.yaml", b"topology_template: text\nimports: 5\n", "flavour_id"),
+        ("Definitions/vnfd.yaml", b"topology_template: {substitution_mappings: [1]}\n", "flavour_id"),
+        ("Definitions/vnfd.yaml", b"a: \xff\n", "Definitions/vnfd.yaml is not UTF-8"),
+        ("TOSCA-Metadata/TOSCA.meta", b"\xff\n", "TOSCA.meta is not UTF-8"),
+        ("TOSCA-Metadata/TOSCA.meta", b"- a\n", "'key: value'"),
+        ("Files/kubernetes/all.yaml", b"kind: [", "all.yaml"),
+    ],
+)
+def test_bad_files_are_told_without_a_traceback(
+    tool: Tool, tmp_path: Path, file: str, content: bytes, told: str
+) -> None:
+    folder = write_package(tmp_path / "p", [config_map("a")])
+    (folder / file).write_bytes(content)
+    assert told in tool.run("validate", str(folder), code=1).stdout
+
+
+def test_a_file_that_cannot_be_written_is_one_error(tool: Tool, tmp_path: Path) -> None:
+    folder = write_package(tmp_path / "p", [config_map("a")])
+    result = tool.run("package", str(folder), "-o", str(tool.kubeconfig / "a.csar"), code=1)
+    assert result.stderr.splitlines()[-1].startswith(f"Error: {tool.kubeconfig}")

@@ -6,10 +6,11 @@ import json
 import os
 import pty
 import select
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +44,19 @@ class Tool:
             stderr=subprocess.PIPE,
             text=True,
         )
+
+    @staticmethod
+    def interrupt(process: subprocess.Popen[str]) -> int:
+        """Presses Ctrl-C and returns the exit code.
+
+        Once more if nothing happens: Python does not see a signal that comes right before a call that blocks.
+        """
+        for _ in range(4):
+            process.send_signal(signal.SIGINT)
+            with suppress(subprocess.TimeoutExpired):
+                return process.wait(5)
+        process.kill()
+        raise AssertionError(process.communicate())
 
     @contextmanager
     def on_terminal(self, *arguments: str) -> Iterator[tuple[subprocess.Popen[str], Callable[[str], str]]]:
