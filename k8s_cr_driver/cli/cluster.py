@@ -109,14 +109,18 @@ class Cluster:
 
     def __enter__(self) -> Cluster:
         self.connection.__enter__()
-        try:
-            self.resources = discover(self.connection)
-        except ConnectionFailed as error:
-            raise ConnectionFailed(f"{error} ({_KUBECONFIG})") from None
+        self.discover()
         return self
 
     def __exit__(self, *error: Any) -> None:
         self.connection.__exit__(*error)
+
+    def discover(self) -> None:
+        """Asks what kinds there are now."""
+        try:
+            self.resources = discover(self.connection)
+        except ConnectionFailed as error:
+            raise ConnectionFailed(f"{error} ({_KUBECONFIG})") from None
 
     def instances(self, namespace: str = "", id: str = "") -> list[Instance]:
         """The inventories in `namespace`, or in all; of one instance, or of all."""

@@ -67,10 +67,16 @@ def tree(login: Login, subject: str, inventory_namespace: str, namespace: str, w
 
 
 def _watch(cluster: Cluster, id: str, namespace: str, roots: Sequence[Node]) -> None:
+    """Until the instance has gone, or Ctrl-C."""
     with Live(_as_tree(id, roots), auto_refresh=False, vertical_overflow="crop") as live:
         while True:
             time.sleep(LOOK_EVERY)
-            live.update(_as_tree(id, descent(cluster, cluster.instance(id, namespace))), refresh=True)
+            cluster.discover()  # an operation may have brought kinds
+            found = cluster.instances(namespace, id)
+            if not found:
+                break
+            live.update(_as_tree(id, descent(cluster, found[0])), refresh=True)
+    click.echo(f"VNF instance {id} has gone", err=True)
 
 
 def _lines(nodes: Sequence[Node], depth: int) -> Iterator[str]:

@@ -90,6 +90,17 @@ def test_on_a_terminal_states_have_colours_and_stay_live(instance: Instance, api
         assert tool.interrupt(process) == 130
 
 
+def test_a_watch_sees_new_kinds_and_ends_with_the_instance(api: FakeApi, tool: Tool) -> None:
+    instance = Instance(api.url)
+    instance.converge([config_map("own")])
+    with tool.on_terminal("tree", BLUE, "--watch") as (process, until):
+        until("ConfigMap default/own")
+        instance.converge([config_map("own"), crontab_crd(), crontab("one")])
+        until("CronTab.stable.example.com default/one")
+        instance.terminate()
+        assert process.wait(20) == 0
+
+
 def test_secret_data_is_not_read(api: FakeApi, tool: Tool) -> None:
     Instance(api.url).converge([obj("v1", "Secret", "door", "default", data={"a": "YQ=="})])
     api.requests.clear()
