@@ -20,6 +20,7 @@ from tacker.sol_refactored.common import config
 from tacker.sol_refactored.common import exceptions as sol_ex
 from tacker.sol_refactored.common import vnf_instance_utils as inst_utils
 from tacker.sol_refactored.nfvo import nfvo_client
+from tacker.sol_refactored.objects.v2 import fields
 
 from k8s_cr_driver import manifest, parameters, record, vdus, vnfc
 from k8s_cr_driver.connection import Endpoint
@@ -140,6 +141,7 @@ class Driver:
 
     def sync_db(self, context: Any, vnf_instance: Any, vim_info: Any) -> None:
         """Takes over VNFCs, counts and scale levels that have changed on the cluster."""
+        _check_idle(context, vnf_instance)
         self.diff_check_inst(vnf_instance, vim_info)
         info = vnf_instance.instantiatedVnfInfo
         with (
@@ -152,6 +154,14 @@ class Driver:
             record.take_over_levels(info, before, now, vnfd)
             info.metadata[record.VDUS].update({vdu: obj.manifest for vdu, obj in now.items()})
             record.tell(info, session.vnfcs(now))
+
+
+def _check_idle(context: Any, inst: Any) -> None:
+    """OtherOperationInProgress, also for another conductor's: the lock that Tacker holds is by default one of this host."""
+    states = fields.LcmOperationStateType
+    for state in (states.STARTING, states.PROCESSING, states.ROLLING_BACK):
+        if objects.VnfLcmOpOccV2.get_by_filter(context, vnfInstanceId=inst.id, operationState=state):
+            raise sol_ex.OtherOperationInProgress(inst_id=inst.id)
 
 
 def _session(inst: Any, grant_req: Any, options: Options, *, keep_autoscaled: bool = True) -> Session:
