@@ -37,8 +37,8 @@ def bed() -> Iterator[testbed.Environment]:
     """The variables of a bed that is up; one that was not up before is removed at the end, also after Ctrl-C."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     was_up = bool(testbed.environments())
+    testbed.up(list(testbed.PARTS))
     try:
-        testbed.up(list(testbed.PARTS))
         yield {name: value for part in testbed.environments().values() for name, value in part.items()}
     finally:
         if not was_up:

@@ -7,6 +7,7 @@ import pytest
 from .cluster import Cluster
 from .objects import VERSION, crd, custom, deployment, make
 from .packages import Package
+from .testbed.kubernetes import NODE, Kubernetes
 from .vnf import Vnf
 
 PACKAGE = Package(
@@ -79,10 +80,13 @@ def test_a_scale_out_that_fails_is_rolled_back(scaled: Vnf, cluster: Cluster):
     assert after["scaleStatus"] == before["scaleStatus"]
 
 
-def test_a_scale_out_that_failed_is_retried(scaled: Vnf, cluster: Cluster, full_namespace: None):
-    operation = scaled.begin_scale("SCALE_OUT", "Web", **LATE)
-    scaled.failure(operation)
-    cluster.delete("ResourceQuota", "full", "default")
+def test_a_scale_out_that_failed_is_retried(scaled: Vnf, cluster: Cluster, kubernetes: Kubernetes):
+    kubernetes.kubectl("cordon", NODE)
+    try:
+        operation = scaled.begin_scale("SCALE_OUT", "Web", **LATE)
+        assert "1 of 2 replicas are available" in scaled.failure(operation)["detail"]
+    finally:
+        kubernetes.kubectl("uncordon", NODE)
     scaled.retry(operation)
     assert replicas(cluster) == 2
     assert len(scaled.vnfcs("Web")) == 2

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from functional_tests.testbed import bed, network, paths, processes
+from functional_tests.testbed import network, processes
 from functional_tests.testbed.build import build
 from functional_tests.testbed.kubernetes import Kubernetes
 from functional_tests.testbed.ledger import Ledger
@@ -28,12 +28,10 @@ SERVICE = {
 }
 
 
-@pytest.fixture(scope="module")
-def kubernetes() -> Iterator[Kubernetes]:
-    bed.up(["kubernetes"])
-    kubernetes = Kubernetes(Ledger(paths.STATE))
+@pytest.fixture(autouse=True, scope="module")
+def namespace(kubernetes: Kubernetes) -> Iterator[None]:
     kubernetes.kubectl("create", "namespace", NAMESPACE)
-    yield kubernetes
+    yield
     kubernetes.kubectl("delete", "namespace", NAMESPACE)
 
 
@@ -83,15 +81,15 @@ def test_the_api_server_comes_back_with_what_it_held(kubernetes: Kubernetes):
 
 
 @pytest.fixture
-def ledger(tmp_path: Path) -> Iterator[Ledger]:
+def own_ledger(tmp_path: Path) -> Iterator[Ledger]:
     """A record of its own, for what does not stay as long as the bed."""
     ledger = Ledger(tmp_path / "bed")
     yield ledger
     ledger.undo()
 
 
-def test_another_machine_has_a_disk_and_reaches_the_first_until_it_is_shut_down(kubernetes: Kubernetes, ledger: Ledger):
-    machine = Machine.create(ledger, "test", str(network.NETWORK[250]))
+def test_another_machine_has_a_disk_and_reaches_the_first_until_it_is_shut_down(kubernetes: Kubernetes, own_ledger: Ledger):
+    machine = Machine.create(own_ledger, "test", str(network.NETWORK[250]))
     machine.boot(disks={machine.disk(64 << 20): "/dev/vdb"})
     machine.run("mkfs.ext4", "-q", "/dev/vdb")
     assert "ok" in machine.run("curl", "--silent", "--insecure", f"{kubernetes.url}/readyz")
@@ -100,4 +98,4 @@ def test_another_machine_has_a_disk_and_reaches_the_first_until_it_is_shut_down(
     machine.shut_down()
     with pytest.raises(RuntimeError, match="test is not running"):
         machine.run("true")
-    assert ledger.ended() == []
+    assert own_ledger.ended() == []
