@@ -7,6 +7,7 @@ are polled.
 
 import time
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -49,9 +50,15 @@ class OperationError(Exception):
 
 
 class Client:
-    """Tacker as found in the catalog of the Keystone that the OS_* variables in `environment` name."""
+    """Tacker as found in the catalog of the Keystone that the OS_* variables in `environment` name.
 
-    def __init__(self, environment: Mapping[str, str]) -> None:
+    A VNF package is uploaded within `onboarding`, see `testbed.tacker.onboarding`.
+    """
+
+    def __init__(
+        self, environment: Mapping[str, str], onboarding: Callable[[], AbstractContextManager[None]] = nullcontext
+    ) -> None:
+        self._onboarding = onboarding
         auth = v3.Password(
             environment["OS_AUTH_URL"],
             username=environment["OS_USERNAME"],
@@ -73,22 +80,12 @@ class Client:
 
     # --- packages ---------------------------------------------------------------------------------------------------
 
-    def onboard(self, csar: Path, tries: int = 3, patience: float = ONBOARDING) -> Body:
-        """Upload a VNF package, and wait until it can be used; its VnfPkgInfo.
+    def onboard(self, csar: Path) -> Body:
+        """Upload a VNF package, and wait until it can be used; its VnfPkgInfo."""
+        with self._onboarding():
+            return self._upload(csar)
 
-        Each conductor unpacks the package and counts itself in and out in the column `downloading`, from what it read
-        before (Tacker 16, `Conductor.load_csar_data`). Two that meet lose a count, and the package stays PROCESSING for
-        ever; then it is uploaded anew.
-        """
-        while True:
-            tries -= 1
-            try:
-                return self._upload(csar, timeout=patience)
-            except TimeoutError:
-                if not tries:
-                    raise
-
-    def _upload(self, csar: Path, timeout: float) -> Body:
+    def _upload(self, csar: Path) -> Body:
         package = self._call("POST", _PACKAGES, {}).json()
         with csar.open("rb") as content:
             headers = {"Content-Type": "application/zip"}
@@ -96,7 +93,7 @@ class Client:
         package = self._poll(
             lambda: self.package(package["id"]),
             lambda found: found["onboardingState"] not in ("UPLOADING", "PROCESSING"),
-            timeout, f"package {csar.name} to be onboarded",
+            ONBOARDING, f"package {csar.name} to be onboarded",
         )  # fmt: skip
         if package["onboardingState"] != "ONBOARDED":
             raise RuntimeError(f"Tacker could not onboard {csar.name}; the log of its conductors tells why")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -19,15 +20,12 @@ from .testbed import bed as testbed
 from .testbed import paths, processes
 from .testbed.kubernetes import Kubernetes
 from .testbed.ledger import Ledger
-from .testbed.tacker import CONDUCTORS, Conductor
+from .testbed.tacker import CONDUCTORS, Conductor, onboarding
 from .vim import connection_info
 from .vnf import Vnf
 
 # Seconds; what a deletion leaves to the garbage collector goes later.
 EMPTY_WITHIN = 20.0
-
-# Seconds for a package of a few kilobytes; see `Client.onboard`.
-ONBOARDED_WITHIN = 8.0
 
 MakeVnf = Callable[..., Vnf]
 
@@ -62,8 +60,8 @@ def vim(bed: testbed.Environment) -> Body:
 
 
 @pytest.fixture(scope="session")
-def tacker(bed: testbed.Environment) -> Client:
-    return Client({**os.environ, **bed})
+def tacker(bed: testbed.Environment, ledger: Ledger) -> Client:
+    return Client({**os.environ, **bed}, partial(onboarding, ledger))
 
 
 @pytest.fixture(scope="session")
@@ -87,7 +85,7 @@ def package(request: pytest.FixtureRequest, tacker: Client, tmp_path_factory: py
     """The VNFD id of the module's PACKAGE, onboarded."""
     described: Package = request.module.PACKAGE
     csar = described.make(tmp_path_factory.mktemp("package") / f"{request.module.__name__.rpartition('.')[2]}.csar")
-    info = tacker.onboard(csar, tries=6, patience=ONBOARDED_WITHIN)
+    info = tacker.onboard(csar)
     yield info["vnfdId"]
     tacker.delete_package(info["id"])
 

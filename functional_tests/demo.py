@@ -12,6 +12,7 @@ import signal
 import sys
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ from functional_tests.testbed import bed, controllers, paths, preconditions
 from functional_tests.testbed.kubernetes import Kubernetes
 from functional_tests.testbed.ledger import Ledger
 from functional_tests.testbed.progress import step
+from functional_tests.testbed.tacker import onboarding
 
 CONSOLE = Console(highlight=False)
 PACKAGES = ("crontab", "cluster_api_management", "cluster_api_workload")
@@ -128,12 +130,13 @@ def main() -> None:
     try:
         bed.up(list(bed.PARTS))
         environment = {name: value for part in bed.environments().values() for name, value in part.items()}
-        controllers.load(Kubernetes(Ledger(paths.STATE)))
+        ledger = Ledger(paths.STATE)
+        controllers.load(Kubernetes(ledger))
         kubeconfig = Path(environment["KUBECONFIG"])
         with step("Making an account for Tacker on the cluster"):
             connection = vim.connection_info(kubeconfig)
         with Observer(kubeconfig) as observer:
-            demo = Demo(Client({**os.environ, **environment}), connection, observer)
+            demo = Demo(Client({**os.environ, **environment}, partial(onboarding, ledger)), connection, observer)
             demo.run()
         demo.report()
     finally:

@@ -82,7 +82,7 @@ def stop(find: Callable[[], Iterable[Identity]], first: int = signal.SIGTERM, pa
         def none_left(signal_number: int = signal_number, signalled: set[Identity] = signalled) -> bool:
             left = {process for process in find() if is_running(process)}
             for process in left - signalled:
-                _signal(process, signal_number)
+                send(process, signal_number)
             signalled |= left
             return not left
 
@@ -103,7 +103,7 @@ def until(condition: Callable[[], T], seconds: float, pause: float = 0.05) -> T 
         time.sleep(pause)
 
 
-def _signal(process: Identity, number: int) -> None:
+def send(process: Identity, number: int) -> None:
     """Through a pidfd, so that the signal cannot reach another process that gets the pid in between."""
     try:
         descriptor = os.pidfd_open(process.pid)

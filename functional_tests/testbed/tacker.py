@@ -6,11 +6,15 @@ the state folder.
 """
 
 import fcntl
+import itertools
 import os
 import signal
 import sysconfig
+import threading
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from configparser import ConfigParser
+from contextlib import contextmanager
 from pathlib import Path
 
 import requests
@@ -23,6 +27,8 @@ from .progress import step
 OWN_DRIVER = "kubernetes_cr"
 TACKERS_DRIVER = "kubernetes"
 CONDUCTORS = ("conductor-1", "conductor-2")
+# Seconds for which one conductor rests while a package is onboarded; more than a small package takes.
+TURN = 1.5
 
 _SCRIPTS = Path(sysconfig.get_path("scripts"))
 _PASTE = Path(sysconfig.get_path("data"), "etc", "tacker", "api-paste.ini")
@@ -67,7 +73,7 @@ class Conductor:
         """As `start`, without waiting."""
         environment = _environment(self._home) | {
             "OS_DEFAULT__HOST": self.name,
-            "OS_VNF_PACKAGE__VNF_PACKAGE_CSAR_PATH": f"{self._home}/vnf-packages",
+            "OS_VNF_PACKAGE__VNF_PACKAGE_CSAR_PATH": str(self._packages),
             # Its process title would overwrite the environment, by which its worker is found.
             "SPT_NOENV": "1",
         }
@@ -86,6 +92,30 @@ class Conductor:
         processes.stop(lambda: processes.with_token(token), signal.SIGKILL)
         if not processes.until(lambda: not self._listens(), 10):
             raise TimeoutError(f"RabbitMQ still takes {self.name} for alive 10 s after its end")
+
+    def pause(self) -> None:
+        """It stands still until `resume`."""
+        self._send(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        self._send(signal.SIGCONT)
+
+    def _send(self, number: int) -> None:
+        for process in processes.with_token(f"{self._ledger.token}/{self.name}"):
+            processes.send(process, number)
+
+    def packages(self) -> set[str]:
+        """What lies in its folder of VNF packages."""
+        return {path.name for path in self._packages.iterdir()}
+
+    def unpacked(self, packages: set[str]) -> dict[str, int]:
+        """The files of these packages that it has by now, with their sizes."""
+        files = [path for name in packages for path in (self._packages / name, *(self._packages / name).rglob("*"))]
+        return {str(path.relative_to(self._packages)): path.stat().st_size for path in files if path.is_file()}
+
+    @property
+    def _packages(self) -> Path:
+        return self._home / "vnf-packages"
 
     def works_on(self, instance_id: str) -> bool:
         """Does it hold the lock of the VNF instance, as it does during every operation?"""
@@ -114,6 +144,39 @@ class Conductor:
         settings.read(_config_file(self._ledger))
         broker = rabbitmq.Broker(settings["DEFAULT"]["transport_url"])
         return broker.consumers(f"TACKER_CONDUCTOR_V2.{self.name}") > 0
+
+
+@contextmanager
+def onboarding(ledger: Ledger) -> Iterator[None]:
+    """For the time of an upload the conductors work in turn; returns when both have unpacked the package.
+
+    Each counts itself in and out in the column `downloading`, and the last one stores the VNFD (Tacker 16,
+    `Conductor.load_csar_data`). Of two at once both may take themselves for the last, or neither: the package fails and
+    its VNFD id can never be used again, or it stays PROCESSING for ever.
+    """
+    first, second = conductors = [Conductor(ledger, name) for name in CONDUCTORS]
+    before = first.packages() | second.packages()
+    done = threading.Event()
+    turns = threading.Thread(target=_take_turns, args=(conductors, done))
+    turns.start()
+    try:
+        yield
+    finally:
+        done.set()
+        turns.join()
+    new = (first.packages() | second.packages()) - before
+    if not processes.until(lambda: second.unpacked(new) == first.unpacked(new), 60):
+        raise TimeoutError("the conductors have not both unpacked a VNF package within 60 s")
+
+
+def _take_turns(conductors: list[Conductor], done: threading.Event) -> None:
+    for resting in itertools.cycle(reversed(conductors)):
+        resting.pause()
+        try:
+            if done.wait(TURN):
+                return
+        finally:
+            resting.resume()
 
 
 def _config_file(ledger: Ledger) -> Path:
