@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import base64
-import http.server
 import json
 import threading
 from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer  # eventlet leaves its own as attributes of http
 from pathlib import Path
 from typing import Any
 
@@ -210,7 +210,7 @@ def test_large_files_are_refused_alone_and_together(package: Any) -> None:
         package(half, half)
 
 
-class Pages(http.server.BaseHTTPRequestHandler):
+class Pages(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         content = b"#" * (SIZE_LIMIT + 1) if self.path == "/large" else CONFIG.encode()
         self.send_response(404 if self.path == "/missing" else 200)
@@ -229,8 +229,8 @@ class Pages(http.server.BaseHTTPRequestHandler):
 
 
 @pytest.fixture
-def server() -> Iterator[http.server.ThreadingHTTPServer]:
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Pages) as running:
+def server() -> Iterator[ThreadingHTTPServer]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), Pages) as running:
         thread = threading.Thread(target=running.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
         yield running
