@@ -13,7 +13,8 @@ demo: bed-ready ## Three sample packages through a real Tacker on a real Kuberne
 test: bed-ready unit functional ## All tests
 
 unit: $(VENV)/complete ## Unit tests, seconds
-	@$(BIN)/python -m pytest tests
+	@$(BIN)/python -m pytest tests --ignore=tests/tacker
+	@$(BIN)/python -m pytest tests/tacker
 
 functional: bed-ready ## Tests on the test bed, through Tacker's REST API
 	@$(BIN)/python -m pytest functional_tests

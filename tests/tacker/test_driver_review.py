@@ -11,7 +11,7 @@ from tacker.sol_refactored.common import exceptions as sol_ex
 from k8s_cr_driver.driver import Driver
 from tests.engine.instance import BLUE
 from tests.fake_api import FakeApi, faults
-from tests.test_driver import Instance, cluster, deployment
+from tests.tacker.test_driver import Instance, cluster, deployment
 
 __all__ = ["cluster"]
 
