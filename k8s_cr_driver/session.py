@@ -5,6 +5,7 @@ Everything that the verbs share and that needs no word of Tacker's.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Collection, Mapping, Sequence
 from types import TracebackType
 
@@ -29,6 +30,8 @@ from k8s_cr_driver.vdus import Assigned
 LOG = logging.getLogger(__name__)
 
 UNDO_SECONDS = 120.0
+DISCOVERY_SECONDS = 30.0
+"""Seconds for which a server that answers discovery with 429 or 5xx is asked again."""
 LOOK_EVERY = 1.0
 """Seconds between two looks at children whose owner is ready already."""
 
@@ -59,8 +62,24 @@ class Session:
 
     def __enter__(self) -> Session:
         self._connection.__enter__()
-        self._resources = discover(self._connection)
+        try:
+            self._resources = self._discovered()
+        except BaseException:
+            self._connection.__exit__(None, None, None)
+            raise
         return self
+
+    def _discovered(self) -> Resources:
+        """An API server that is starting, or has too much to do, is asked again for a while."""
+        patience = time.monotonic() + DISCOVERY_SECONDS
+        while True:
+            try:
+                return discover(self._connection)
+            except ApiError as error:
+                passing = error.status == 429 or error.status >= 500
+                if not passing or time.monotonic() > patience or self._operation.remaining() == 0:
+                    raise
+                self._operation.stop.wait(error.retry_after or LOOK_EVERY)
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self._connection.__exit__(kind, error, trace)

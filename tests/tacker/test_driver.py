@@ -16,7 +16,7 @@ from tacker.sol_refactored.common.vnfd_utils import Vnfd
 from k8s_cr_driver import conf
 from k8s_cr_driver.driver import Driver
 from tests.engine.instance import BLUE, config_map, crontab, crontab_crd, obj
-from tests.fake_api import FakeApi, controllers
+from tests.fake_api import FakeApi, controllers, faults
 
 objects.register_all()
 conf.register(cfg.CONF)
@@ -271,3 +271,12 @@ def test_an_instance_of_tackers_own_driver_is_not_terminated_in_silence(cluster:
     with pytest.raises(sol_ex.SolException, match="was made by Tacker's own Kubernetes driver"):
         blue.terminate()
     assert cluster.names("Deployment") == ["web"]
+
+
+def test_a_server_that_has_too_much_to_do_is_asked_again(cluster: FakeApi, tmp_path: Path) -> None:
+    cluster.fail(faults.too_many(0), path="^/api$")
+    cluster.fail(faults.unavailable(), path="^/apis$")
+    blue = Instance(cluster, tmp_path, [deployment(1)])
+    blue.instantiate()
+    assert cluster.names("Deployment") == ["web"]
+    assert not cluster.faults_pending
