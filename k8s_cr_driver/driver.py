@@ -50,7 +50,7 @@ class Driver:
                 inst.instantiatedVnfInfo = objects.VnfInstanceV2_InstantiatedVnfInfo(
                     flavourId=req.flavourId, vnfState="STARTED", metadata={}
                 )
-                record.keep(inst, options, assigned)
+                record.keep(inst, options, assigned, session.inventory_namespace)
                 record.tell(inst.instantiatedVnfInfo, session.vnfcs(assigned))
 
     def instantiate_rollback(self, req: Any, inst: Any, grant_req: Any, grant: Any, vnfd: Any) -> None:
@@ -127,7 +127,7 @@ class Driver:
                 for vdu, obj in assigned.items()
             }
             session.converge(_merged(resources, assigned), prune=True)
-            record.keep(inst, options, assigned)
+            record.keep(inst, options, assigned, session.inventory_namespace)
             record.tell(info, session.vnfcs(assigned))
 
     def diff_check_inst(self, inst: Any, vim_info: Any) -> None:
@@ -172,7 +172,7 @@ def _session(inst: Any, grant_req: Any, options: Options, *, keep_autoscaled: bo
         Endpoint.from_vim(vim.interfaceInfo, vim.accessInfo, verify_without_ca=CONF.k8s_cr.verify_tls_without_ca),
         options,
         Operation.lasting(seconds, id=id, instance=inst.id),
-        inventory_namespace=CONF.k8s_cr.inventory_namespace,
+        inventory_namespace=record.inventory_namespace(inst) or CONF.k8s_cr.inventory_namespace,
         keep_autoscaled=keep_autoscaled,
     )
 

@@ -26,11 +26,13 @@ OPTIONS = "k8s_cr"
 """Key of instantiatedVnfInfo.metadata that keeps what instantiate was given."""
 ENDPOINT = "endpoint"
 """Key beside the options: where the instance is."""
+INVENTORY = "inventory-namespace"
+"""Key beside the options: where its inventory is, whatever the option says by now."""
 VDUS = "vdu_reses"
 """Key of instantiatedVnfInfo.metadata for the VDUs' manifests, as Tacker's own driver has it: their counts are wanted."""
 
 
-def keep(inst: Any, options: Options, assigned: Assigned) -> None:
+def keep(inst: Any, options: Options, assigned: Assigned, inventory: str) -> None:
     """What later verbs need, beside Tacker's own keys; in place, for Tacker keeps other things there."""
     vim = inst_utils.select_vim_info(inst.vimConnectionInfo)
     inst.instantiatedVnfInfo.metadata.update(
@@ -39,9 +41,17 @@ def keep(inst: Any, options: Options, assigned: Assigned) -> None:
             "tenant": options.namespace,
             FILES: list(options.files),
             VDUS: {vdu: obj.manifest for vdu, obj in assigned.items()},
-            OPTIONS: {**options.as_params(), ENDPOINT: vim.interfaceInfo["endpoint"]},
+            OPTIONS: {**options.as_params(), ENDPOINT: vim.interfaceInfo["endpoint"], INVENTORY: inventory},
         }
     )
+
+
+def inventory_namespace(inst: Any) -> str | None:
+    """Where the instance's inventory is; None before it is instantiated."""
+    if not inst.obj_attr_is_set("instantiatedVnfInfo") or not inst.instantiatedVnfInfo.obj_attr_is_set("metadata"):
+        return None
+    found: str | None = (inst.instantiatedVnfInfo.metadata.get(OPTIONS) or {}).get(INVENTORY)
+    return found
 
 
 def tell(info: Any, found: Sequence[vnfc.Vnfc]) -> None:

@@ -48,6 +48,7 @@ class Session:
         inventory_namespace: str,
         keep_autoscaled: bool = True,
     ) -> None:
+        self.inventory_namespace = inventory_namespace
         self._connection = Connection(endpoint)
         self._options, self._operation = options, operation
         self._target = Target(

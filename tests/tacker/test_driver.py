@@ -280,3 +280,15 @@ def test_a_server_that_has_too_much_to_do_is_asked_again(cluster: FakeApi, tmp_p
     blue.instantiate()
     assert cluster.names("Deployment") == ["web"]
     assert not cluster.faults_pending
+
+
+def test_an_inventory_is_found_where_it_was_made(cluster: FakeApi, tmp_path: Path) -> None:
+    blue = Instance(cluster, tmp_path, [deployment(1)])
+    blue.instantiate()
+    cfg.CONF.set_override("inventory_namespace", "kube-system", "k8s_cr")
+    try:
+        blue.terminate()
+    finally:
+        cfg.CONF.clear_override("inventory_namespace", "k8s_cr")
+    assert cluster.names("Deployment") == []
+    assert cluster.names("ConfigMap") == []
