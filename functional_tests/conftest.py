@@ -30,6 +30,12 @@ EMPTY_WITHIN = 20.0
 MakeVnf = Callable[..., Vnf]
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Client libraries leave sockets open while the bed's servers are not up yet: told, but no failure of a test."""
+    for warning in ("ResourceWarning", "pytest.PytestUnraisableExceptionWarning"):
+        config.addinivalue_line("filterwarnings", f"default::{warning}")
+
+
 @pytest.fixture(scope="session")
 def bed() -> Iterator[testbed.Environment]:
     """The variables of a bed that is up; one that was not up before is removed at the end, also after Ctrl-C."""
