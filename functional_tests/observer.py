@@ -62,9 +62,8 @@ class Observer:
         with self._lock:
             rows = sorted(self._health.items(), key=lambda item: (item[1][1].state, item[0]))
         table = Table(title=f"Objects of the instances: {self.summary()}", title_justify="left", expand=True)
-        for column, least, most in (("instance", 5, 10), ("kind", 10, 24), ("object", 14, 40), ("state", 7, 9)):
-            table.add_column(column, no_wrap=True, min_width=least, max_width=most)
-        table.add_column("why", no_wrap=True, min_width=12)
+        for column, ratio in (("instance", 2), ("kind", 4), ("object", 7), ("state", 2), ("why", 9)):
+            table.add_column(column, no_wrap=True, ratio=ratio)
         for key, (instances, health) in rows[:room]:
             owners = ", ".join(sorted(self.names.get(one, one[:8]) for one in instances))
             name = f"{key.namespace}/{key.name}" if key.namespace else key.name
