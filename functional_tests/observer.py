@@ -14,8 +14,9 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.table import Table
 from rich.text import Text
 
+from k8s_cr_driver.builtin import is_builtin
 from k8s_cr_driver.connection import Connection, Endpoint
-from k8s_cr_driver.discovery import Resource, Resources, discover
+from k8s_cr_driver.discovery import Resource, Resources, discover, read_crd
 from k8s_cr_driver.errors import ApiError
 from k8s_cr_driver.inventory import INSTANCE_LABEL, INVENTORY_LABEL, parse, users
 from k8s_cr_driver.keys import CRD, NAMESPACE, Key, Kind, Object, key_of, labels
@@ -134,12 +135,11 @@ class Observer:
         self._follow(Kind(crd["spec"]["group"], crd["spec"]["names"]["kind"]))
 
     def _crd(self, resource: Resource) -> Object | None:
-        if "." not in resource.of.group or resource.of.group.endswith(".k8s.io"):
+        if is_builtin(resource.of):
             return None
         if resource.of not in self._crds:
-            path = f"/apis/{CRD.group}/v1/customresourcedefinitions/{resource.plural}.{resource.of.group}"
             try:
-                self._crds[resource.of] = self._connection.request("GET", path)
+                self._crds[resource.of] = read_crd(self._connection, resource)
             except ApiError:
                 return None
         return self._crds[resource.of]

@@ -9,7 +9,9 @@ from k8s_cr_driver.keys import Object
 from k8s_cr_driver.resources.base import Children, CustomResource
 
 
-class _Machines(CustomResource):
+class Machines(CustomResource):
+    """An object whose VNFCs are the Machines that carry its name in the label `name_label`."""
+
     name_label: ClassVar[str]
 
     def children(self) -> Children:
@@ -22,9 +24,9 @@ class _Machines(CustomResource):
         return contract.REPLICAS
 
 
-class MachineDeployment(_Machines):
+class MachineDeployment(Machines):
     group, kind, name_label = contract.GROUP, "MachineDeployment", contract.DEPLOYMENT_NAME_LABEL
 
 
-class MachineSet(_Machines):
+class MachineSet(Machines):
     group, kind, name_label = contract.GROUP, "MachineSet", contract.SET_NAME_LABEL

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+from k8s_cr_driver.builtin import GROUPS
 from k8s_cr_driver.resources.health import Health, State, assess
-from k8s_cr_driver.resources.health.builtin import GROUPS, RULES
+from k8s_cr_driver.resources.health.builtin import RULES
 from tests.resources.health.objects import Json, condition
 
 READY, WAITING, SUSPENDED, FAILED = State.READY, State.WAITING, State.SUSPENDED, State.FAILED
