@@ -35,8 +35,9 @@ class Tool:
         return result
 
     def start(self, *arguments: str, stdout: int = subprocess.PIPE) -> subprocess.Popen[str]:
-        """A command in a process of its own."""
-        code = "from k8s_cr_driver.cli import main; main()"
+        """A command in a process of its own, which heeds SIGINT also where the tests run in the background of a shell."""
+        heed = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+        code = f"{heed}; from k8s_cr_driver.cli import main; main()"
         return subprocess.Popen(
             [sys.executable, "-c", code, *arguments],
             env={**os.environ, "KUBECONFIG": str(self.kubeconfig), "TERM": "xterm", "COLUMNS": "200"},

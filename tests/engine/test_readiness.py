@@ -65,6 +65,7 @@ def test_an_object_that_somebody_deletes_while_others_are_waited_for_is_made_aga
 def test_an_object_that_is_no_longer_ready_is_waited_for_again(api: FakeApi) -> None:
     blue = Instance(api.url)
     run = blue.start([CRD, crontab("one"), crontab("two")])
+    blue.wait_until_told("one", "Waiting")
     blue.wait_until_told("two", "Waiting")
     api.set_status("CronTab", "default", "one", status())
     blue.wait_until_told("one", "Ready")
