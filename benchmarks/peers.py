@@ -14,14 +14,14 @@ import yaml
 
 from benchmarks.package import COLLECTION
 from functional_tests.testbed.build import build
-from k8s_cr_driver.connection import APPLY, Endpoint, _tls
+from k8s_cr_driver.connection import APPLY, Endpoint
 from k8s_cr_driver.keys import Object
 
 
 def bare_http(endpoint: Endpoint, objects: Sequence[Object], threads: int) -> None:
     """One server-side apply for each object; nothing is waited for."""
     headers = {"Content-Type": APPLY, "Accept": "application/json", "Authorization": endpoint.authorization}
-    pool = urllib3.PoolManager(maxsize=threads, ssl_context=_tls(endpoint), headers=headers)
+    pool = urllib3.PoolManager(maxsize=threads, ssl_context=endpoint.tls_context(), headers=headers)
     with pool, ThreadPoolExecutor(threads) as workers:
 
         def apply(obj: Object) -> int:

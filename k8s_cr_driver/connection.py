@@ -1,25 +1,21 @@
 """
-From a VIM to a cluster: TLS, login, and one way to send a request.
+From a VIM to a cluster: where it is, and one way to send a request.
 
 Requests go through the official dynamic client over one urllib3 pool of our own, because the client's own pool reads CA
-files for every connection and sleeps through Retry-After inside a call. Key material stays in memory; what the ssl module
-reads from files only (a client certificate) is in a 0600 file for as long as the reading takes.
+files for every connection and sleeps through Retry-After inside a call.
 """
 
 from __future__ import annotations
 
 import base64
 import json
-import os
-import re
 import socket
 import ssl
-import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 import urllib3
 import yaml
@@ -28,7 +24,8 @@ from kubernetes.client.rest import ApiException
 from kubernetes.dynamic import DynamicClient
 from oslo_log import log as logging
 
-from k8s_cr_driver.errors import ApiError, ConnectionFailed, InvalidRequest, TransportError
+from k8s_cr_driver import login, tls
+from k8s_cr_driver.errors import ApiError, ConnectionFailed, InvalidRequest, TransportError, words
 from k8s_cr_driver.keys import Object
 
 LOG = logging.getLogger(__name__)
@@ -56,7 +53,8 @@ class Endpoint:
     """PEM; "" for the system's CAs."""
     verify: bool = True
     authorization: str = field(default="", repr=False)
-    """The Authorization header."""
+    """The Authorization header; "" with a `provider`, which gives it."""
+    provider: login.Provider | None = None
     client_cert: str = field(default="", repr=False)
     client_key: str = field(default="", repr=False)
 
@@ -65,20 +63,20 @@ class Endpoint:
         cls, interface: Mapping[str, str], access: Mapping[str, str], *, verify_without_ca: bool = True
     ) -> Endpoint:
         """From vimConnectionInfo's interfaceInfo and accessInfo, in the keys that Tacker's own driver reads."""
-        url = str(interface.get("endpoint") or "")
-        if urlsplit(url).scheme not in ("http", "https"):
-            raise InvalidRequest(f"vimConnectionInfo.interfaceInfo.endpoint: {url!r} is not an http(s) URL")
+        url = login.http_url(interface.get("endpoint"), "interfaceInfo.endpoint")
         given = str(interface.get("ssl_ca_cert") or "").strip()
-        ca = pem(given)
+        ca = tls.pem(given)
         if given not in ("", "None") and not ca:  # Tacker stores a VIM's missing CA as "None"
             raise InvalidRequest("vimConnectionInfo.interfaceInfo.ssl_ca_cert: is no PEM certificate")
         if not ca and not verify_without_ca:
             LOG.warning("The certificate of %s is not verified ([k8s_cr] verify_tls_without_ca = false)", url)
+        provider = login.Provider.from_access(access)
         return cls(
             url=url,
             ca=ca,
             verify=bool(ca) or verify_without_ca,
-            authorization=_authorization(access),
+            authorization="" if provider else login.authorization(access),
+            provider=provider,
         )
 
     @classmethod
@@ -102,25 +100,11 @@ class Endpoint:
             client_key=data(user, "client-key-data"),
         )
 
-
-def pem(text: str) -> str:
-    """A PEM whose newlines may have become spaces, as command lines and databases make them."""
-    blocks = re.findall(r"-----BEGIN ([A-Z0-9 ]+)-----(.*?)-----END \1-----", text, re.S)
-    lines = []
-    for label, body in blocks:
-        lines += [f"-----BEGIN {label}-----", *re.split(r"\s+", body.strip()), f"-----END {label}-----"]
-    return "\n".join(lines) + "\n" if lines else ""
-
-
-def _authorization(access: Mapping[str, str]) -> str:
-    if token := str(access.get("bearer_token") or "").strip():
-        if not (token.isascii() and token.isprintable()):
-            raise InvalidRequest("vimConnectionInfo.accessInfo.bearer_token: holds a character that no token has")
-        return f"Bearer {token}"
-    if access.get("username") and access.get("password") is not None:
-        pair = f"{access['username']}:{access['password']}"
-        return "Basic " + base64.b64encode(pair.encode()).decode()
-    return ""
+    def tls_context(self) -> ssl.SSLContext | None:
+        """None for http. InvalidRequest: a certificate or key cannot be read."""
+        return tls.context(
+            self.url, ca=self.ca, verify=self.verify, client_cert=self.client_cert, client_key=self.client_key
+        )
 
 
 class Connection:
@@ -129,7 +113,7 @@ class Connection:
     def __init__(self, endpoint: Endpoint) -> None:
         self.endpoint = endpoint
         self._pool = urllib3.PoolManager(
-            maxsize=POOL_SIZE, retries=False, socket_options=_KEEPALIVE, ssl_context=_tls(endpoint)
+            maxsize=POOL_SIZE, retries=False, socket_options=_KEEPALIVE, ssl_context=endpoint.tls_context()
         )
         configuration = client.Configuration()
         configuration.host = endpoint.url
@@ -137,9 +121,9 @@ class Connection:
         api = client.ApiClient(configuration)
         api.rest_client.pool_manager = self._pool
         api.user_agent = "k8s-cr-driver"
-        if endpoint.authorization:
-            api.set_default_header("authorization", endpoint.authorization)
-        self._api = api
+        self._tokens = (
+            login.Tokens(endpoint.provider, ca=endpoint.ca, verify=endpoint.verify) if endpoint.provider else None
+        )
         self._dynamic = DynamicClient(api, discoverer=_NoDiscovery)
 
     def __enter__(self) -> Connection:
@@ -192,24 +176,30 @@ class Connection:
         attempt = f"{method} {path}"
         if body is not None and content_type == APPLY:
             body = json.dumps(body, ensure_ascii=False)
-        try:
+
+        def sent(authorization: str) -> Any:
             response = self._dynamic.request(
                 method.lower(),
                 quote(path, safe="/:"),
                 body=body,
                 query_params=list(query),
                 content_type=content_type,
-                header_params={"Accept": accept},
+                header_params={"Accept": accept, **({"Authorization": authorization} if authorization else {})},
                 serialize=False,
                 _request_timeout=(CONNECT_TIMEOUT, read_timeout),
             )
             return response if stream else response.data
+
+        try:
+            return sent(self.endpoint.authorization) if self._tokens is None else self._tokens.lend(sent)
         except ApiException as error:
+            if error.status == 401 and self._tokens is not None:
+                raise self._tokens.refusal(attempt, self.endpoint.url) from None
             raise _translate(attempt, error, self.endpoint) from None
         except (urllib3.exceptions.NewConnectionError, urllib3.exceptions.ConnectTimeoutError) as error:
-            raise TransportError(f"{attempt}: cannot connect to {self.endpoint.url}: {_words(error)}") from None
+            raise TransportError(f"{attempt}: cannot connect to {self.endpoint.url}: {words(error)}") from None
         except urllib3.exceptions.HTTPError as error:
-            raise TransportError(f"{attempt}: {_words(error)}") from None
+            raise TransportError(f"{attempt}: {words(error)}") from None
 
 
 class _NoDiscovery:
@@ -219,49 +209,10 @@ class _NoDiscovery:
         del dynamic, cache_file
 
 
-def _tls(endpoint: Endpoint) -> ssl.SSLContext | None:
-    if urlsplit(endpoint.url).scheme != "https":
-        return None
-    try:
-        if not endpoint.verify:
-            context = ssl._create_unverified_context()  # noqa: S323 (an option of the operator, warned about)
-        else:
-            context = ssl.create_default_context(cadata=endpoint.ca or None)
-        # Kubernetes' own CAs lack extensions that the strict mode of Python 3.13 wants.
-        context.verify_flags &= ~ssl.VERIFY_X509_STRICT
-        if endpoint.client_cert:
-            _load_client_certificate(context, endpoint)
-    except ssl.SSLError as error:
-        raise InvalidRequest(f"vimConnectionInfo: a certificate or key cannot be read: {error.reason}") from None
-    return context
-
-
-def _load_client_certificate(context: ssl.SSLContext, endpoint: Endpoint) -> None:
-    handle, path = tempfile.mkstemp()  # 0600
-    try:
-        with os.fdopen(handle, "w") as file:
-            file.write(endpoint.client_cert + "\n" + endpoint.client_key)
-        context.load_cert_chain(path)
-    finally:
-        os.unlink(path)
-
-
-def _words(error: BaseException) -> str:
-    """An exception in a few words, without the addresses of objects that urllib3 prints."""
-    text = re.sub(r"<[^>]*>:?\s*|\w+\(host=[^)]*\):?\s*", "", str(error)).strip(" ()'\"")
-    return text or type(error).__name__
-
-
 def _translate(attempt: str, error: ApiException, endpoint: Endpoint) -> Exception:
     status = int(error.status or 0)
     if status == 0:  # the client wraps TLS errors so: "SSLError", a newline, OpenSSL's words
-        told = re.sub(r"\s*\(_ssl\.c:\d+\)", "", str(error.reason).partition("\n")[2])
-        if "EOF" in told:  # what a load balancer does in front of a server that restarts
-            return TransportError(f"{attempt}: {endpoint.url} has closed the connection: {told}")
-        return ConnectionFailed(
-            f"The certificate of {endpoint.url} was not accepted: {told}. "
-            "Give the cluster's CA in vimConnectionInfo.interfaceInfo.ssl_ca_cert."
-        )
+        return tls.failure(endpoint.url, str(error.reason).partition("\n")[2])
     if status == 401:
         return ConnectionFailed(
             f"{endpoint.url} does not accept the credentials (401). Check bearer_token, or username and password, in "

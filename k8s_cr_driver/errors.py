@@ -192,6 +192,12 @@ def redact(text: str) -> str:
     return text
 
 
+def words(error: BaseException) -> str:
+    """An exception in a few words, without the addresses of objects that urllib3 prints."""
+    text = re.sub(r"<[^>]*>:?\s*|\w+\(host=[^)]*\):?\s*", "", str(error)).strip(" ()'\"")
+    return text or type(error).__name__
+
+
 def capped(text: str, limit: int = DETAIL_LIMIT) -> str:
     """`text` in at most `limit` bytes of UTF-8, with a word at the end about what was cut."""
     data = text.encode()

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from k8s_cr_driver.connection import Connection, Endpoint, pem
+from k8s_cr_driver.connection import Connection, Endpoint
 from k8s_cr_driver.errors import ApiError, ConnectionFailed, DriverError, InvalidRequest, TransportError
+from k8s_cr_driver.tls import pem
 from tests.engine.instance import config_map
 from tests.fake_api import FakeApi, faults
 

@@ -6,6 +6,7 @@ import base64
 import logging
 import traceback
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -17,6 +18,7 @@ from k8s_cr_driver.keys import Object
 from k8s_cr_driver.resources.registry import resource_for
 from tests.engine.instance import BLUE, CONDITIONS, Instance, crontab, crontab_crd, obj
 from tests.fake_api import FakeApi, faults
+from tests.oidc_provider import OidcProvider
 
 CANARY = "canary-5f1d9c0b7e"
 ENCODED = base64.b64encode(CANARY.encode()).decode()
@@ -99,6 +101,22 @@ def test_credentials_that_are_refused(api: FakeApi, told: list[str], access: dic
         connection.request("GET", "/version")
     told.append(everything(raised.value))
     told.append(f"{endpoint} {endpoint!r} {connection!r}")
+
+
+@pytest.mark.parametrize("answer", [
+    (400, {"error": CANARY, "error_description": CANARY}), (400, {"error": "invalid_grant", "error_description": CANARY}),
+    (500, CANARY.encode()), (200, CANARY.encode()), (200, {"access_token": CANARY}), (200, {"id_token": TOKEN}),
+])  # fmt: skip
+def test_a_login_that_is_refused_by_a_provider_which_repeats_what_it_was_sent(
+    api: FakeApi, told: list[str], answer: tuple[int, Any]
+) -> None:
+    with OidcProvider(api) as provider:
+        provider.answers = [answer, answer]
+        endpoint = Endpoint.from_vim({"endpoint": api.url}, provider.access(client_secret=CANARY, **USER))
+        with Connection(endpoint) as connection, pytest.raises(DriverError) as raised:
+            connection.request("GET", "/version")
+        told.append(everything(raised.value))
+        told.append(f"{endpoint} {endpoint!r} {connection!r} {connection._tokens!r}")
 
 
 def test_what_objects_print_of_themselves(told: list[str]) -> None:
