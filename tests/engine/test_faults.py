@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -14,14 +15,9 @@ from tests.engine.instance import Instance, config_map, crontab, crontab_crd, ob
 from tests.fake_api import FakeApi, faults
 from tests.fake_api.recording import Request
 
-PACKAGE = [
-    *(crontab(name, "blue") for name in ("one", "two", "three")),
-    config_map("a", "blue"),
-    config_map("b", "blue"),
-    obj("v1", "Namespace", "blue"),
-    crontab_crd(),
-]
-NEXT = [*(crontab(name, "blue", "0 * * * *") for name in ("two", "four")), config_map("b", "blue", b="2"), *PACKAGE[-2:]]
+BRINGS = [obj("v1", "Namespace", "blue"), crontab_crd()]
+PACKAGE = [crontab("one", "blue"), crontab("two", "blue"), config_map("a", "blue"), *BRINGS]
+NEXT = [crontab("two", "blue", "0 * * * *"), crontab("three", "blue"), *BRINGS]
 
 LIFE = {"instantiate": ([], PACKAGE), "change": (PACKAGE, NEXT), "terminate": (PACKAGE, [])}
 """What there is before -> what there shall be."""
@@ -51,15 +47,20 @@ STREAM = {
 
 @contextlib.contextmanager
 def cluster(before: Sequence[Object]) -> Iterator[tuple[FakeApi, Instance]]:
-    with FakeApi() as api:
-        one = Instance(api.url)
-        if before:
-            one.converge(before)
-        api.requests.clear()
-        yield api, one
+    with FakeApi(like=_with(bool(before))) as api:
+        yield api, Instance(api.url)
         assert not api.crashes, "\n".join(api.crashes)
 
 
+@functools.cache
+def _with(package: bool) -> FakeApi:
+    with FakeApi() as api:
+        if package:
+            Instance(api.url).converge(PACKAGE)
+        return api
+
+
+@functools.cache
 def faultless(verb: str) -> tuple[list[Request], dict[Key, Object]]:
     """The requests of a run without faults, and what is there after it."""
     before, wanted = LIFE[verb]

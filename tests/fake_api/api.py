@@ -20,10 +20,11 @@ class FakeApi:
 
     `url`, `ca_cert` (PEM, None without TLS), `requests` (what came), `knobs` (see `Knobs`), `crashes` (faults of the
     fake itself, which a fixture asserts to be none). Objects go in and out as plain dicts; what comes out is a copy.
+    It begins with the default namespaces or, with `like`, with what another one has.
     """
 
-    def __init__(self, tls: bool = False) -> None:
-        self.cluster = Cluster()
+    def __init__(self, tls: bool = False, like: "FakeApi | None" = None) -> None:
+        self.cluster = like.cluster.copy() if like else Cluster()
         self.ca_cert: str | None = None
         self.requests = Requests()
         self.crashes: list[str] = []
@@ -33,7 +34,7 @@ class FakeApi:
             self._tls, self.ca_cert = certificates.server_context()
         self._server = self._listen()
         self.url = f"{'https' if tls else 'http'}://127.0.0.1:{self._server.server_address[1]}"
-        for name in DEFAULT_NAMESPACES:
+        for name in () if like else DEFAULT_NAMESPACES:
             self.put({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
         self._server.start()
 

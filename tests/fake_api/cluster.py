@@ -43,6 +43,14 @@ class Cluster:
         for kind in kinds.built_in():
             self._kinds.setdefault(kind.resource, {})[kind.version] = kind
 
+    def copy(self) -> "Cluster":
+        """A cluster of its own with the same objects and kinds; knobs and reactions are as on a new one."""
+        twin = Cluster()
+        with self.store.lock:
+            twin.store = self.store.copy()
+            twin._kinds = {resource: dict(versions) for resource, versions in self._kinds.items()}
+        return twin
+
     def serve(self, resource: Resource, served: list[Kind]) -> None:
         """Replace the served versions of a resource; none at all withdraws it. Its streams end."""
         with self.store.lock:

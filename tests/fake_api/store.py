@@ -38,6 +38,19 @@ class Store:
         self._uids: dict[str, tuple[Resource, Key]] = {}
         self._dependents: dict[str, dict[tuple[Resource, Key], None]] = defaultdict(dict)
 
+    def copy(self) -> "Store":
+        """A store of its own with the same past and present."""
+        twin = Store()
+        with self.lock:
+            twin.revision, twin.oldest = self.revision, self.oldest
+            for resource, objects in self._objects.items():
+                twin._objects[resource] = dict(objects)
+                for key, obj in objects.items():
+                    twin._index(resource, key, None, obj)
+            for resource, changes in self._log.items():
+                twin._log[resource] = list(changes)
+        return twin
+
     def get(self, resource: Resource, key: Key) -> Object | None:
         return self._objects[resource].get(key)
 
