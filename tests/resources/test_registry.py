@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from k8s_cr_driver.capi import Cluster
-from k8s_cr_driver.errors import NotReady
 from k8s_cr_driver.keys import Kind
 from k8s_cr_driver.resources import registry, workloads
 from k8s_cr_driver.resources.base import CustomResource
@@ -48,10 +47,12 @@ def test_cluster_api_comes_by_entry_point() -> None:
 
 def test_a_class_of_another_project_decides_when_its_kind_is_ready(api: FakeApi, example: None) -> None:
     crd = crontab_crd(runs={"type": "integer"})
-    with pytest.raises(NotReady, match=r"CronTab.stable.example.com default/one: Waiting \(NeverRun\): has not run yet"):
-        Instance(api.url, seconds=0.5).converge([crd, crontab("one")])
+    blue = Instance(api.url)
+    run = blue.start([crd, crontab("one")])
+    blue.wait_until_told("one", "Waiting")
+    assert [message for key, _, message in blue.heard if key.name == "one"][-1] == "has not run yet"
     api.set_status("CronTab", "default", "one", {"runs": 1})
-    Instance(api.url).converge([crd, crontab("one")])
+    run.result(10)
 
 
 def test_an_entry_point_that_cannot_be_loaded_is_logged_and_harms_no_other(
