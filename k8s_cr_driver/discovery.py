@@ -2,6 +2,7 @@
 
 Two requests by aggregated discovery (KEP-3352, Kubernetes 1.27; older servers are asked group by group). A package's own
 CRDs say the same of their CRs with no request, also before they are on the cluster. There is no list of known kinds.
+An aggregated API whose backend is down makes its kinds unknown, which is not the same as gone.
 """
 
 from __future__ import annotations
@@ -43,12 +44,12 @@ class Resource:
 class Resources:
     """The kinds of one cluster; later `add`s win, so that a package's CRD is believed over its older self."""
 
-    def __init__(self, resources: Iterable[Resource] = ()) -> None:
+    def __init__(self, resources: Iterable[Resource] = (), down: Iterable[tuple[str, str]] = ()) -> None:
         self._of: dict[Kind, dict[str, Resource]] = {}
         self._served: set[Kind] = set()
-        for resource in resources:
-            self._of.setdefault(resource.of, {}).setdefault(resource.version, resource)
-            self._served.add(resource.of)
+        self.down = frozenset(down)
+        """(group, version) of the aggregated APIs that cannot be asked for their kinds now."""
+        self._take(resources)
 
     def __iter__(self) -> Iterator[Resource]:
         """Each kind once, in the version that the server prefers."""
@@ -62,6 +63,21 @@ class Resources:
         """The kind in that version; without one in the version that the server prefers."""
         versions = self._of.get(of, {})
         return versions.get(version) if version else next(iter(versions.values()), None)
+
+    def unknown_in(self, of: Kind, version: str = "") -> tuple[str, str] | None:
+        """The (group, version) that is down and may have the kind, if the kind is not known from elsewhere."""
+        asked = (api for api in sorted(self.down) if api[0] == of.group and version in ("", api[1]))
+        return next(asked, None) if self.find(of, version) is None else None
+
+    def refresh(self, newer: Resources) -> None:
+        """Takes in what a later look has found more."""
+        self._take(resource for versions in newer._of.values() for resource in versions.values())
+        self.down = newer.down
+
+    def _take(self, resources: Iterable[Resource]) -> None:
+        for resource in resources:
+            self._of.setdefault(resource.of, {}).setdefault(resource.version, resource)
+            self._served.add(resource.of)
 
     def scope_of(self, of: Kind, version: str) -> bool | None:
         """Whether the kind lives in namespaces; None if the cluster does not serve it in that version."""
@@ -81,13 +97,14 @@ class Resources:
 def discover(connection: Connection) -> Resources:
     """All kinds of a cluster, in the server's order of preference."""
     found: list[Resource] = []
+    down: set[tuple[str, str]] = set()
     for root in ("/api", "/apis"):
         answer = connection.request("GET", root, accept=_ACCEPT)
         if answer.get("kind") == "APIGroupDiscoveryList":
-            found += _aggregated(answer)
+            found += _aggregated(answer, down)
         else:
-            found += _group_by_group(connection, root, answer)
-    return Resources(found)
+            found += _group_by_group(connection, root, answer, down)
+    return Resources(found, down)
 
 
 def read_crd(connection: Connection, resource: Resource) -> Object:
@@ -96,10 +113,12 @@ def read_crd(connection: Connection, resource: Resource) -> Object:
     return connection.request("GET", f"/apis/{CRD.group}/v1/customresourcedefinitions/{name}")
 
 
-def _aggregated(answer: Object) -> Iterator[Resource]:
+def _aggregated(answer: Object, down: set[tuple[str, str]]) -> Iterator[Resource]:
     for group in answer.get("items") or []:
         name = (group.get("metadata") or {}).get("name") or ""
         for version in group.get("versions") or []:
+            if version.get("freshness") == "Stale":  # with the kinds of before, or after a restart with none
+                down.add((name, version["version"]))
             for entry in version.get("resources") or []:
                 kind = (entry.get("responseKind") or {}).get("kind")
                 if kind:
@@ -113,7 +132,9 @@ def _aggregated(answer: Object) -> Iterator[Resource]:
                     )
 
 
-def _group_by_group(connection: Connection, root: str, answer: Object) -> Iterator[Resource]:
+def _group_by_group(
+    connection: Connection, root: str, answer: Object, down: set[tuple[str, str]]
+) -> Iterator[Resource]:
     if root == "/api":
         paths = [("", version, f"/api/{version}") for version in answer.get("versions") or []]
     else:
@@ -128,7 +149,8 @@ def _group_by_group(connection: Connection, root: str, answer: Object) -> Iterat
         except ApiError as error:
             if error.status < 500:
                 raise
-            continue  # an aggregated API whose backend is down: its kinds are unknown, the others are not
+            down.add((group, version))
+            continue
         subresources: dict[str, set[str]] = {}
         for entry in entries:
             plural, _, sub = entry["name"].partition("/")

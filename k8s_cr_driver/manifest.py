@@ -121,6 +121,13 @@ def crds_of(objects: Iterable[Object]) -> dict[Kind, Object]:
     return {defined_by(obj): obj for obj in objects if kind_of(obj) == CRD}
 
 
+def foreign_kinds(objects: Iterable[Object]) -> set[tuple[Kind, str]]:
+    """(kind, version) of the objects of kinds that they do not define themselves: what the cluster has to serve."""
+    objects = list(objects)
+    crds = crds_of(objects)
+    return {(kind_of(obj), split(obj["apiVersion"])[1]) for obj in objects if kind_of(obj) not in crds}
+
+
 def _near(kind: Kind, crds: Iterable[Kind]) -> str:
     near = difflib.get_close_matches(str(kind), map(str, crds), n=1, cutoff=0.8)
     return f", did you mean {near[0]}?" if near else ""

@@ -18,6 +18,7 @@ from k8s_cr_driver.discovery import Resources, discover, read_crd
 from k8s_cr_driver.engine.converge import converge
 from k8s_cr_driver.engine.operation import Operation
 from k8s_cr_driver.engine.renew import remove_children
+from k8s_cr_driver.engine.unavailable import await_kinds
 from k8s_cr_driver.engine.write import Target
 from k8s_cr_driver.errors import ApiError, DriverError, NotReady, Refused, Report, redact
 from k8s_cr_driver.inventory import Inventory
@@ -87,6 +88,7 @@ class Session:
 
     def place(self, desired: list[Object]) -> list[CustomResource]:
         """The objects where they will be, checked against the package's own CRDs."""
+        await_kinds(self._operation, self._connection, self._resources, manifest.foreign_kinds(desired))
         manifest.place(desired, self._resources.scope_of, self._options.namespace)
         crds = manifest.crds_of(desired)
         schema.check(desired)

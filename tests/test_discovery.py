@@ -62,12 +62,30 @@ def test_the_preferred_version_is_the_one_without_a_wish(api: FakeApi) -> None:
     assert resources.scope_of(scaler, "v9") is None
 
 
-def test_a_group_whose_backend_is_down_hides_no_other(api: FakeApi) -> None:
-    api.knobs.aggregated_discovery = False
-    api.fail(faults.unavailable(), path="/apis/policy/v1$")
+@pytest.mark.parametrize("aggregated", [True, False])
+def test_an_api_whose_server_is_down_has_unknown_kinds_and_hides_no_other(api: FakeApi, aggregated: bool) -> None:
+    api.knobs.aggregated_discovery = aggregated
+    api.knobs.down.update({("policy", "v1"), ("autoscaling", "v1")})
     resources = ask(api)
-    assert resources.find(Kind("policy", "PodDisruptionBudget")) is None
+    budget, scaler = Kind("policy", "PodDisruptionBudget"), Kind("autoscaling", "HorizontalPodAutoscaler")
+    assert resources.find(budget) is None
+    assert resources.unknown_in(budget) == resources.unknown_in(budget, "v1") == ("policy", "v1")
+    assert resources.unknown_in(budget, "v2") is None
+    assert resources.unknown_in(scaler) is None  # its other version tells
+    assert resources.unknown_in(scaler, "v1") == ("autoscaling", "v1")
     assert resources.find(Kind("apps", "Deployment"))
+
+
+def test_a_later_look_tells_what_an_earlier_one_could_not(api: FakeApi) -> None:
+    api.knobs.down.add(("policy", "v1"))
+    resources = ask(api)
+    resources.add_crd(crontab_crd())
+    api.knobs.down.clear()
+    resources.refresh(ask(api))
+    assert resources.find(Kind("policy", "PodDisruptionBudget"))
+    assert not resources.down
+    assert resources.find(CRON_TAB)
+    assert not resources.is_served(CRON_TAB)
 
 
 def test_a_refusal_is_told(api: FakeApi) -> None:

@@ -18,8 +18,9 @@ import yaml
 
 from k8s_cr_driver.connection import Connection, Endpoint
 from k8s_cr_driver.discovery import Resource, Resources, discover
+from k8s_cr_driver.engine import unavailable
 from k8s_cr_driver.engine.write import SHARED
-from k8s_cr_driver.errors import ApiError, ConnectionFailed, InvalidRequest
+from k8s_cr_driver.errors import ApiError, ConnectionFailed, InvalidRequest, Report
 from k8s_cr_driver.inventory import INSTANCE_LABEL, INVENTORY_LABEL, MADE_BY_US, Record, is_managed, parse, users
 from k8s_cr_driver.keys import Key, Kind, Object, annotations_of, key_of, labels
 
@@ -106,6 +107,7 @@ class Cluster:
         except InvalidRequest as error:
             raise click.UsageError(f"{error} ({_KUBECONFIG})") from None
         self.resources: Resources
+        self._told: set[Report] = set()
 
     def __enter__(self) -> Cluster:
         self.connection.__enter__()
@@ -149,11 +151,15 @@ class Cluster:
         return found[0]
 
     def members(self, instances: Iterable[Instance]) -> dict[str, dict[Key, Object]]:
-        """For each instance the metadata of its objects; one LIST for each kind."""
+        """For each instance the metadata of its objects; one LIST for each kind, a warning of kinds that cannot be."""
         several = list(instances)
         found: dict[str, dict[Key, Object]] = {one.id: {} for one in several}
         kinds = {kind for one in several for kind in one.record.kinds}
         namespaces = {name for one in several for name in one.record.namespaces}
+        for report in unavailable.reports(self.resources, ((kind, "") for kind in kinds)):
+            if report not in self._told:
+                self._told.add(report)
+                click.echo(f"Incomplete: {report}", err=True)
         for live in self.lists(sorted(kinds), namespaces):
             key = key_of(live)
             for id in users(live) if key.of in SHARED else {labels(live).get(INSTANCE_LABEL, "")}:

@@ -20,8 +20,9 @@ from k8s_cr_driver.cli.changes import Change, changes
 from k8s_cr_driver.cli.cluster import THREADS, Cluster, Instance
 from k8s_cr_driver.connection import Connection
 from k8s_cr_driver.discovery import Resource, read_crd
+from k8s_cr_driver.engine import unavailable
 from k8s_cr_driver.engine.write import Immutable, Target, missing, write
-from k8s_cr_driver.errors import ApiError, Conflict, DriverError, Refused, redact
+from k8s_cr_driver.errors import ApiError, Conflict, DriverError, NotReady, Refused, redact
 from k8s_cr_driver.inventory import Inventory
 from k8s_cr_driver.keys import NAMESPACE, Key, Kind, Object, kind_of, split
 from k8s_cr_driver.resources.base import CustomResource
@@ -59,7 +60,12 @@ class DryRun(Connection):
 def outcomes_of(
     cluster: Cluster, instance: Instance | None, folder: Path, desired: Sequence[Object], namespace: str
 ) -> list[Outcome]:
-    """Of a new instance, or of the change of `instance` to `desired`; `cluster` is on a DryRun. Raises InvalidPackage."""
+    """Of a new instance, or of the change of `instance` to `desired`; `cluster` is on a DryRun.
+
+    Raises InvalidPackage, and NotReady where the server of an API that is needed is down.
+    """
+    if down := unavailable.reports(cluster.resources, manifest.foreign_kinds(desired)):
+        raise NotReady("The cluster cannot tell of kinds that are needed:", down)
     manifest.place(desired, cluster.resources.scope_of, namespace)
     schema.check(desired)
     order.check(desired)

@@ -22,10 +22,11 @@ from k8s_cr_driver.engine.operation import Operation
 from k8s_cr_driver.engine.prune import Pruning
 from k8s_cr_driver.engine.report import reports
 from k8s_cr_driver.engine.streams import Streams
+from k8s_cr_driver.engine.unavailable import await_kinds
 from k8s_cr_driver.engine.write import Target
 from k8s_cr_driver.errors import NotReady, redact
 from k8s_cr_driver.inventory import is_managed
-from k8s_cr_driver.keys import Key, Kind, Object
+from k8s_cr_driver.keys import Key, Kind, Object, split
 from k8s_cr_driver.resources.base import CustomResource
 
 LOG = logging.getLogger(__name__)
@@ -52,6 +53,8 @@ def converge(
     subclasses) for what the cluster will not take; NotReady for what did not come about in time; Superseded when another
     worker took over; ConnectionFailed; Stopped. Whatever was done by then is found again through the inventory.
     """
+    kinds = [(obj.key.of, split(obj.manifest["apiVersion"])[1]) for obj in wanted]
+    await_kinds(operation, target.connection, resources, kinds)
     with _Run(operation, target, resources, wanted, prune, grace_period, recreate) as run:
         return run.run()
 
@@ -116,7 +119,10 @@ class _Run:
 
     def _remove_the_rest(self) -> None:
         streams, pruning, inventory = self._streams, self._pruning, self._target.inventory
-        self._loop.run(streams.all_known, lambda seconds: self._late(f"not listed after {seconds:.0f} s"))
+        self._loop.run(
+            streams.all_known,
+            lambda seconds: NotReady(f"After {seconds:.0f} s not all that the instance has is listed:", streams.unlisted()),
+        )
         self._is_pruning = True
         pruning.start([live for key, live in streams.everything() if self._is_doomed(key, live)])
         self._loop.run(lambda: not pruning.nodes, lambda seconds: self._late(f"not gone after {seconds:.0f} s"))
@@ -153,8 +159,8 @@ class _Run:
         return NotReady(f"{len(nodes)} of {total} objects {headline}:", reports(self._target.connection, nodes))
 
     def _tell(self) -> None:
-        nodes = self._open()
-        if nodes:
-            first = redact(str(nodes[0].report()))
-            LOG.info("%s: %d objects are waited for, one of them: %s", self._operation.id, len(nodes), first)
+        reports = [node.report() for node in self._open()] or self._streams.unlisted()
+        if reports:
+            first = redact(str(reports[0]))
+            LOG.info("%s: %d objects are waited for, one of them: %s", self._operation.id, len(reports), first)
         self._loop.after(TELL_EVERY, self._tell)

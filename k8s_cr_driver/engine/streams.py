@@ -11,12 +11,14 @@ import functools
 from collections.abc import Callable, Iterable, Iterator
 
 from k8s_cr_driver import watch
-from k8s_cr_driver.discovery import Resource, Resources
+from k8s_cr_driver.discovery import Resource, Resources, discover
+from k8s_cr_driver.engine import unavailable
 from k8s_cr_driver.engine.loop import Loop
 from k8s_cr_driver.engine.write import SHARED, Target
-from k8s_cr_driver.errors import ApiError, DriverError, Forbidden
+from k8s_cr_driver.errors import ApiError, DriverError, Forbidden, Report, passes
 from k8s_cr_driver.inventory import INSTANCE_LABEL, parse, used_by
 from k8s_cr_driver.keys import Key, Kind, Object, key_of
+from k8s_cr_driver.resources.health import State
 
 Heard = Callable[[Key, Object | None], None]
 """Called with the live object, or None when it is gone."""
@@ -38,6 +40,7 @@ class Streams:
         self._initial_events = watch.InitialEvents()
         self._streams: list[watch.Stream] = []
         self._awaited: dict[Kind, int] = {}
+        self._unknown: set[Kind] = set()
         self._said: set[watch.Stream] = set()
         self.objects: dict[Kind, dict[Key, Object]] = {}
 
@@ -49,9 +52,14 @@ class Streams:
         )
 
     def open(self, kinds: Iterable[Kind]) -> None:
-        """Opens the streams of those kinds that the cluster serves and that are not open yet."""
+        """Opens the streams of those kinds that the cluster serves and that are not open yet.
+
+        Kinds of which it cannot tell now follow when it can.
+        """
         for kind in sorted(kinds):
             resource = self._resources.find(kind)
+            if self._resources.unknown_in(kind):
+                self._await(kind)
             if resource is None or kind in self.objects:
                 continue
             self.objects[kind] = {}
@@ -66,7 +74,21 @@ class Streams:
         return kind in self.objects and not self._awaited.get(kind)
 
     def all_known(self) -> bool:
-        return not any(self._awaited.values())
+        return not self._unknown and not any(self._awaited.values())
+
+    def unlisted(self) -> list[Report]:
+        """Why not `all_known`."""
+        awaited = [self._resources.find(kind) for kind, count in sorted(self._awaited.items()) if count]
+        return unavailable.reports(self._resources, ((kind, "") for kind in self._unknown)) + [
+            Report(
+                Key(*resource.of, "", "*"),
+                State.WAITING.value,
+                "NotListed",
+                f"the server of {resource.api_version} has not listed {resource.plural} yet",
+            )
+            for resource in awaited
+            if resource is not None
+        ]
 
     def everything(self) -> Iterator[tuple[Key, Object]]:
         """The last word on every object that the streams select."""
@@ -76,6 +98,26 @@ class Streams:
     def stop(self) -> None:
         for stream in self._streams:
             stream.stop()
+
+    def _await(self, kind: Kind) -> None:
+        if not self._unknown:
+            self._loop.after(unavailable.ASK_EVERY, self._ask_again)
+        self._unknown.add(kind)
+
+    def _ask_again(self) -> None:
+        connection = self._target.connection
+        self._loop.send(lambda: discover(connection), self._discovered, self._undiscovered)
+
+    def _discovered(self, newer: Resources) -> None:
+        self._resources.refresh(newer)
+        asked, self._unknown = self._unknown, set()
+        self.open(asked)
+
+    def _undiscovered(self, error: DriverError) -> None:
+        if passes(error):
+            self._loop.after(unavailable.ASK_EVERY, self._ask_again)
+        else:
+            self._loop.refuse(error)
 
     def _start(
         self,

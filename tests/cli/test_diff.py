@@ -161,6 +161,12 @@ def test_a_missing_parameter_and_an_unknown_kind_are_errors(differ: Differ) -> N
     assert "unknown kind: stable.example.com/v1 CronTab" in differ.text([crontab("one")])
 
 
+def test_a_kind_whose_api_server_is_down_is_not_called_unknown(api: FakeApi, differ: Differ) -> None:
+    api.knobs.down.add(("policy", "v1"))
+    told = differ.text([obj("policy/v1", "PodDisruptionBudget", "a", spec={})], code=3)
+    assert "the server of policy/v1 does not answer" in told
+
+
 def test_a_namespace_that_nobody_brings_is_refused(differ: Differ) -> None:
     (told,) = differ.verdicts([config_map("a", "nowhere")]).values()
     assert told["verdict"] == "refused"

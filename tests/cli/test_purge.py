@@ -58,6 +58,17 @@ def test_an_object_that_stays_is_named_and_a_second_purge_ends_it(api: FakeApi, 
     assert state(api) == {}
 
 
+def test_kinds_that_cannot_be_listed_now_are_told_of_and_keep_the_inventory(api: FakeApi, tool: Tool) -> None:
+    Instance(api.url).converge([obj("networking.k8s.io/v1", "NetworkPolicy", "a", spec={}), config_map("own")])
+    api.knobs.down.add(("networking.k8s.io", "v1"))
+    result = tool.run("purge", BLUE, "--yes", "--timeout", "1", code=3)
+    assert "Incomplete: APIService.apiregistration.k8s.io v1.networking.k8s.io" in result.stderr
+    assert api.find("ConfigMap", "default", f"k8s-cr-driver-{BLUE}")
+    api.knobs.down.clear()
+    tool.run("purge", BLUE, "--yes")
+    assert state(api) == {}
+
+
 def test_an_interrupted_purge_can_be_taken_up_again(api: FakeApi, tool: Tool) -> None:
     Instance(api.url).converge([config_map("held"), config_map("own")])
     api.edit("ConfigMap", "default", "held", lambda live: live["metadata"].update(finalizers=["example.com/hold"]))

@@ -20,12 +20,18 @@ DEFAULT_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system"
 
 @dataclass
 class Knobs:
-    """What a test switches; `denied` entries are (verb, group, plural, namespace or "*"), `*` matches all."""
+    """What a test switches; `denied` entries are (verb, group, plural, namespace or "*"), `*` matches all.
+
+    `down` are (group, version) of aggregated APIs whose servers do not answer; an API server that was restarted since
+    `forgets_down` what kinds they had.
+    """
 
     establish_crds: bool = True
     refuse_crd_names: set[str] = field(default_factory=set)
     send_initial_events: bool = True
     aggregated_discovery: bool = True
+    down: set[tuple[str, str]] = field(default_factory=set)
+    forgets_down: bool = True
     hold_namespaces: set[str] = field(default_factory=set)
     tokens: set[str] | None = None
     user: str = "system:serviceaccount:default:tester"

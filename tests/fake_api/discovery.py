@@ -3,7 +3,7 @@
 import hashlib
 import json
 
-from tests.fake_api.cluster import Cluster
+from tests.fake_api.cluster import Cluster, Knobs
 from tests.fake_api.errors import PageNotFound
 from tests.fake_api.kinds import Kind
 from tests.fake_api.objects import Object
@@ -18,7 +18,7 @@ def respond(cluster: Cluster, path: str, accept: str) -> tuple[Object, dict[str,
     parts = path.strip("/").split("/")
     if parts in (["api"], ["apis"]):
         if _wants_aggregated(accept) and cluster.knobs.aggregated_discovery:
-            body = _aggregated([kind for kind in kinds if bool(kind.group) == (parts == ["apis"])])
+            body = _aggregated([kind for kind in kinds if bool(kind.group) == (parts == ["apis"])], cluster.knobs)
             etag = hashlib.sha512(json.dumps(body).encode()).hexdigest().upper()
             return body, {"ETag": f'"{etag}"', "Content-Type": AGGREGATED, "Vary": "Accept",
                           "Cache-Control": "public"}
@@ -53,13 +53,18 @@ def _versions(kinds: list[Kind]) -> dict[str, dict[str, list[Kind]]]:
     return groups
 
 
-def _aggregated(kinds: list[Kind]) -> Object:
+def _aggregated(kinds: list[Kind], knobs: Knobs) -> Object:
+    def told(group: str, version: str, found: list[Kind]) -> Object:
+        down = (group, version) in knobs.down
+        kept = [] if down and knobs.forgets_down else found
+        return {"version": version, "freshness": "Stale" if down else "Current",
+                "resources": [_described(kind) for kind in kept]}
+
     items = []
     for group, versions in _versions(kinds).items():
         items.append({
             "metadata": {"name": group} if group else {},
-            "versions": [{"version": name, "freshness": "Current", "resources": [_described(kind) for kind in found]}
-                         for name, found in versions.items()]})
+            "versions": [told(group, name, found) for name, found in versions.items()]})
     return {"kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2", "metadata": {}, "items": items}
 
 

@@ -146,6 +146,8 @@ class Handler(BaseHTTPRequestHandler):
             self._write(request, 200, b"ok", {"Content-Type": "text/plain; charset=utf-8"})
         elif request.path in ("/version", "/version/"):
             self._send(request, 200, discovery.version(cluster), {})
+        elif tuple(request.path.split("/")[2:4]) in cluster.knobs.down:
+            self._write(request, 503, b"service unavailable\n", {"Content-Type": "text/plain; charset=utf-8"})
         elif found := discovery.respond(cluster, request.path, self.headers.get("Accept") or ""):
             self._discover(request, *found)
         elif request.watch and request.method == "GET":
