@@ -109,7 +109,7 @@ class Session:
             return obj
         if obj.key.of not in self._crds:
             try:
-                self._crds[obj.key.of] = read_crd(self._connection, resource)
+                self._crds[obj.key.of] = self._operation.persist(lambda: read_crd(self._connection, resource))
             except ApiError as error:
                 LOG.warning("The CRD of %s cannot be read, so it cannot be scaled: %s", obj.key.of, error)
                 return obj

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from k8s_cr_driver.discovery import Resource
 from k8s_cr_driver.errors import Report
-from k8s_cr_driver.keys import Key, Object
+from k8s_cr_driver.keys import NAMESPACE, Key, Object
 from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.resources.health import Health, State
 
@@ -97,7 +97,13 @@ class Doomed(Node):
             return Report(self.key, State.WAITING.value, "Blocked", f"not deleted yet, waits until these are gone: {waits}")
         held = ", ".join(set(metadata.get("finalizers") or []) - {"foregroundDeletion"})
         message = f"held by finalizers {held}: their controller must remove them" if held else "its dependents are not gone yet"
-        return Report(self.key, State.WAITING.value, "Terminating", message, since)
+        return Report(self.key, State.WAITING.value, "Terminating", self._content_left() or message, since)
+
+    def _content_left(self) -> str:
+        """What a Namespace still holds, and which finalizers hold that: its conditions are True where something is left."""
+        conditions = ((self.live or {}).get("status") or {}).get("conditions") or []
+        left = [str(one.get("message")) for one in conditions if one.get("status") == "True"]
+        return "; ".join(left) if self.key.of == NAMESPACE else ""
 
 
 def version(live: Object) -> str:

@@ -161,14 +161,17 @@ def _explained(error: ApiError, obj: CustomResource, target: Target, live: Objec
         )
     if error.status == 403 and not _passes(error.message):
         return Forbidden(f"{obj.key}: {error.message}")
-    if error.status in (400, 415, 422) or _is_malformed(error):
+    if error.status in (400, 413, 415, 422) or _is_wrong(error):
         return Refused(f"{obj.key}: {error.message or error.reason}")
     return error
 
 
-def _is_malformed(error: ApiError) -> bool:
-    """A manifest that cannot be merged is answered with 500 (structured-merge-diff's typed errors)."""
-    return error.status == 500 and bool(re.search(r"typed patch object|duplicate entries", error.message))
+def _is_wrong(error: ApiError) -> bool:
+    """500s that no retry mends: a manifest that cannot be merged (structured-merge-diff's typed errors), or is more than
+    etcd takes in one request (kubernetes/kubernetes#112152).
+    """
+    wrong = r"typed patch object|duplicate entries|request is too large|message larger than max"
+    return error.status == 500 and bool(re.search(wrong, error.message))
 
 
 def _passes(message: str) -> bool:

@@ -9,7 +9,7 @@ from k8s_cr_driver import watch
 from k8s_cr_driver.errors import Conflict, NotReady, Refused
 from k8s_cr_driver.keys import Object
 from tests.engine.instance import Instance, config_map, crontab, crontab_crd, job, obj, state
-from tests.fake_api import FakeApi, controllers
+from tests.fake_api import FakeApi, controllers, faults
 from tests.fake_api.kinds import Kind
 
 
@@ -156,6 +156,20 @@ def test_a_manifest_that_the_server_finds_wrong_is_refused_in_its_words(api: Fak
         Instance(api.url).converge([crontab_crd(), wrong])
 
 
+@pytest.mark.parametrize(
+    "answer",
+    [
+        faults.status(413, "RequestEntityTooLarge", "Request entity too large: limit is 3145728"),
+        faults.status(500, "", "etcdserver: request is too large"),
+        faults.status(500, "", "trying to send message larger than max (2097279 vs. 2097152)"),
+    ],
+)
+def test_an_object_that_is_too_large_is_refused_at_once(api: FakeApi, answer: faults.Answer) -> None:
+    api.fail(answer, method="PATCH", path="/configmaps/a$")
+    with pytest.raises(Refused, match=r"ConfigMap default/a: .*large"):
+        Instance(api.url).converge([config_map("a")])
+
+
 def test_what_is_held_by_a_finalizer_is_told_and_not_forced(api: FakeApi) -> None:
     blue = Instance(api.url, seconds=1)
     held = config_map("a")
@@ -168,3 +182,17 @@ def test_what_is_held_by_a_finalizer_is_told_and_not_forced(api: FakeApi) -> Non
     api.release("ConfigMap", "default", "a")
     blue.terminate()
     assert state(api) == {}
+
+
+def test_a_namespace_that_stays_tells_what_it_still_holds(api: FakeApi) -> None:
+    blue = Instance(api.url, seconds=1)
+    blue.converge([obj("v1", "Namespace", "stuck")])
+    left = "Some content in the namespace has finalizers remaining: example.com/hold in 1 resource instances"
+    conditions = [
+        controllers.condition("NamespaceFinalizersRemaining", message=left),
+        controllers.condition("NamespaceDeletionContentFailure", "False", message="All content successfully deleted"),
+    ]
+    api.knobs.hold_namespaces.add("stuck")
+    api.set_status("Namespace", None, "stuck", {"phase": "Terminating", "conditions": conditions})
+    with pytest.raises(NotReady, match=rf"Namespace stuck: Waiting \(Terminating\): {left}"):
+        blue.terminate()
