@@ -8,7 +8,10 @@ files for every connection and sleeps through Retry-After inside a call.
 from __future__ import annotations
 
 import base64
+import datetime
+import email.utils
 import json
+import math
 import socket
 import ssl
 from collections.abc import Iterable, Mapping
@@ -25,13 +28,15 @@ from kubernetes.dynamic import DynamicClient
 from oslo_log import log as logging
 
 from k8s_cr_driver import login, tls
-from k8s_cr_driver.errors import ApiError, ConnectionFailed, InvalidRequest, TransportError, words
+from k8s_cr_driver.errors import ApiError, DriverError, InvalidRequest, TransportError, words
 from k8s_cr_driver.keys import Object
 
 LOG = logging.getLogger(__name__)
 
 CONNECT_TIMEOUT = 10.0
 READ_TIMEOUT = 60.0
+LONGEST_RETRY_AFTER = 60.0
+"""Seconds that a server is believed to want; more is a mistake, or a date by another clock."""
 POOL_SIZE = 16
 APPLY = "application/apply-patch+yaml"
 
@@ -124,6 +129,7 @@ class Connection:
         self._tokens = (
             login.Tokens(endpoint.provider, ca=endpoint.ca, verify=endpoint.verify) if endpoint.provider else None
         )
+        self._acceptance = login.Acceptance()
         self._dynamic = DynamicClient(api, discoverer=_NoDiscovery)
 
     def __enter__(self) -> Connection:
@@ -155,11 +161,15 @@ class Connection:
             raise TransportError(f"{method} {path}: the answer is not an object")
         return answer
 
-    def stream(self, path: str, query: Iterable[tuple[str, str]], read_timeout: float) -> urllib3.BaseHTTPResponse:
-        """An open answer to a GET, for watching; the caller closes it."""
-        response: urllib3.BaseHTTPResponse = self._send(
-            "GET", path, query, None, "application/json", "application/json", read_timeout, stream=True
+    def stream(self, path: str, query: Iterable[tuple[str, str]], idle_limit: float) -> urllib3.BaseHTTPResponse:
+        """An open answer to a GET, for watching, in which silence may last for `idle_limit`; the caller closes it."""
+        response: urllib3.HTTPResponse = self._send(
+            "GET", path, query, None, "application/json", "application/json", READ_TIMEOUT, stream=True
         )
+        # urllib3 has one limit for the head of an answer, which a server sends at once, and for the pauses in its body.
+        opened = response.connection
+        if opened is not None and opened.sock is not None:
+            opened.sock.settimeout(idle_limit)
         return response
 
     def _send(
@@ -191,15 +201,26 @@ class Connection:
             return response if stream else response.data
 
         try:
-            return sent(self.endpoint.authorization) if self._tokens is None else self._tokens.lend(sent)
+            answer = sent(self.endpoint.authorization) if self._tokens is None else self._tokens.lend(sent)
         except ApiException as error:
-            if error.status == 401 and self._tokens is not None:
-                raise self._tokens.refusal(attempt, self.endpoint.url) from None
+            if error.status == 401:
+                raise self._refused(attempt) from None
             raise _translate(attempt, error, self.endpoint) from None
         except (urllib3.exceptions.NewConnectionError, urllib3.exceptions.ConnectTimeoutError) as error:
             raise TransportError(f"{attempt}: cannot connect to {self.endpoint.url}: {words(error)}") from None
         except urllib3.exceptions.HTTPError as error:
             raise TransportError(f"{attempt}: {words(error)}") from None
+        self._acceptance.accepted()
+        return answer
+
+    def _refused(self, attempt: str) -> DriverError:
+        if self._tokens is not None:
+            return self._acceptance.refused(attempt, *self._tokens.refusal(self.endpoint.url))
+        return self._acceptance.refused(
+            attempt,
+            f"{self.endpoint.url} does not accept the credentials (401)",
+            "Check bearer_token, or username and password, in vimConnectionInfo.accessInfo.",
+        )
 
 
 class _NoDiscovery:
@@ -213,11 +234,6 @@ def _translate(attempt: str, error: ApiException, endpoint: Endpoint) -> Excepti
     status = int(error.status or 0)
     if status == 0:  # the client wraps TLS errors so: "SSLError", a newline, OpenSSL's words
         return tls.failure(endpoint.url, str(error.reason).partition("\n")[2])
-    if status == 401:
-        return ConnectionFailed(
-            f"{endpoint.url} does not accept the credentials (401). Check bearer_token, or username and password, in "
-            "vimConnectionInfo.accessInfo."
-        )
     try:
         told = json.loads(error.body or b"{}")
         details = told.get("details") or {}
@@ -232,7 +248,18 @@ def _translate(attempt: str, error: ApiException, endpoint: Endpoint) -> Excepti
 
 
 def _retry_after(headers: Mapping[str, str] | None) -> float | None:
+    """Seconds from now, of a number of them or a date (RFC 9110, 10.2.3), within bounds; None for what is neither."""
+    told = (headers or {}).get("Retry-After") or ""
     try:
-        return float((headers or {})["Retry-After"])
-    except (KeyError, ValueError, TypeError):
-        return None
+        seconds = float(told)
+    except ValueError:
+        seconds = _seconds_until(told)
+    return None if math.isnan(seconds) else min(max(seconds, 0.0), LONGEST_RETRY_AFTER)
+
+
+def _seconds_until(date: str) -> float:
+    try:
+        then = email.utils.parsedate_to_datetime(date)
+        return (then - datetime.datetime.now(then.tzinfo)).total_seconds()
+    except (ValueError, OverflowError):
+        return math.nan

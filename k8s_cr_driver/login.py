@@ -32,8 +32,8 @@ REFRESH_BEFORE = 10.0
 """Seconds before its expiry at which a token is not used any more; half its lifetime, if that is less."""
 
 REFUSED_GRACE = 30.0
-"""Seconds for which an API server that has accepted a login may refuse one: one that starts has not asked the provider
-for its keys yet (kubernetes/kubernetes#65785)."""
+"""Seconds for which an API server that has accepted a login may refuse it: one that starts is not ready to check all of
+them, nor has it asked a provider for its keys (kubernetes/kubernetes#65785)."""
 
 _REMEDIES = {
     "invalid_client": "check client_id and client_secret",
@@ -94,6 +94,24 @@ class Provider:
         )
 
 
+class Acceptance:
+    """Whether a login was accepted before it is refused (401); for many threads."""
+
+    def __init__(self) -> None:
+        self._accepted, self._refused_since = False, math.inf
+
+    def accepted(self) -> None:
+        self._accepted, self._refused_since = True, math.inf
+
+    def refused(self, attempt: str, told: str, remedy: str) -> DriverError:
+        """TransportError while the refusal may pass, else ConnectionFailed."""
+        now = time.monotonic()
+        self._refused_since = min(self._refused_since, now)
+        if self._accepted and now - self._refused_since < REFUSED_GRACE:
+            return TransportError(f"{attempt}: {told}")
+        return ConnectionFailed(f"{told}. {remedy}")
+
+
 class Tokens:
     """The ID tokens of one login, for many threads: one of them asks the provider, the others share what came of it."""
 
@@ -103,30 +121,22 @@ class Tokens:
         self._lock = threading.Lock()
         self._token, self._until = "", -math.inf
         self._failed, self._failure = -math.inf, DriverError("")
-        self._was_accepted, self._refused_since = False, math.inf
 
     def lend(self, send: Callable[[str], Answer]) -> Answer:
         """`send(Authorization header)`, once more with a new token if the API server does not take the first (401)."""
         token = self._current()
         try:
-            answer = send(f"Bearer {token}")
+            return send(f"Bearer {token}")
         except ApiException as error:
             if error.status != 401:
                 raise
-            answer = send(f"Bearer {self._current(refused=token)}")
-        self._was_accepted, self._refused_since = True, math.inf
-        return answer
+            return send(f"Bearer {self._current(refused=token)}")
 
-    def refusal(self, attempt: str, url: str) -> DriverError:
-        """What it means that the API server at `url` does not take a new token either."""
-        now = time.monotonic()
-        self._refused_since = min(self._refused_since, now)
-        told = f"{url} does not accept the ID token of {self._provider.token_url} (401)"
-        if self._was_accepted and now - self._refused_since < REFUSED_GRACE:
-            return TransportError(f"{attempt}: {told}")
-        return ConnectionFailed(
-            f"{told}. The API server must trust that provider and this client_id (its options --oidc-issuer-url and "
-            "--oidc-client-id)."
+    def refusal(self, url: str) -> tuple[str, str]:
+        """What it means that the API server at `url` does not take a new token either, and what to do about it."""
+        return (
+            f"{url} does not accept the ID token of {self._provider.token_url} (401)",
+            "The API server must trust that provider and this client_id (its options --oidc-issuer-url and --oidc-client-id).",
         )
 
     def _current(self, refused: str = "") -> str:

@@ -239,6 +239,7 @@ class Stream:
             raise TransportError(f"WATCH {self.resource.plural}: {type(error).__name__}") from None
         finally:
             self._response = None
+            self._answered = time.monotonic()
             response.close()
 
 

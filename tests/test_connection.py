@@ -10,11 +10,12 @@ from pathlib import Path
 import pytest
 import yaml
 
+from k8s_cr_driver import login
 from k8s_cr_driver.connection import Connection, Endpoint
 from k8s_cr_driver.errors import ApiError, ConnectionFailed, DriverError, InvalidRequest, TransportError
 from k8s_cr_driver.tls import pem
 from tests.engine.instance import config_map
-from tests.fake_api import FakeApi, faults
+from tests.fake_api import FakeApi, errors, faults
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 
@@ -75,6 +76,37 @@ def test_after_429_nothing_sleeps_inside_of_a_request(api: FakeApi, connection: 
     with pytest.raises(ApiError):
         connection.request("GET", MAPS)
     assert len(api.requests) == 1
+
+
+@pytest.mark.parametrize(
+    "told, seconds",
+    [
+        *(("7", 7.0), ("0.5", 0.5), ("-3", 0.0), ("1e999", 60.0), ("99999999999", 60.0), ("nan", None), ("soon", None)),
+        *(("Wed, 21 Oct 2015 07:28:00 GMT", 0.0), ("Fri, 31 Dec 9999 23:59:59 GMT", 60.0), ("Wed, 99 Oct 2015", None)),
+    ],
+)
+def test_a_wish_to_be_asked_later_is_believed_within_bounds(
+    api: FakeApi, connection: Connection, told: str, seconds: float | None
+) -> None:
+    api.fail(faults.Answer(errors.ApiError(429, "TooManyRequests", "later", headers={"Retry-After": told})))
+    with pytest.raises(ApiError) as raised:
+        connection.request("GET", MAPS)
+    assert raised.value.retry_after == seconds
+
+
+def test_credentials_that_were_accepted_may_be_refused_for_a_while(
+    api: FakeApi, connection: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    api.fail(faults.status(401, "Unauthorized"))
+    with pytest.raises(ConnectionFailed, match=r"does not accept the credentials \(401\)"):
+        connection.request("GET", MAPS)
+    connection.request("GET", MAPS)
+    api.fail(faults.status(401, "Unauthorized"), times=2)
+    with pytest.raises(TransportError, match=r"does not accept the credentials \(401\)"):
+        connection.request("GET", MAPS)
+    monkeypatch.setattr(login, "REFUSED_GRACE", 0)
+    with pytest.raises(ConnectionFailed):
+        connection.request("GET", MAPS)
 
 
 def test_connections_are_used_again_also_after_errors(api: FakeApi, connection: Connection) -> None:

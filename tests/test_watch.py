@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from k8s_cr_driver import watch
+from k8s_cr_driver import connection, watch
 from k8s_cr_driver.connection import Connection, Endpoint
 from k8s_cr_driver.discovery import Resource
 from k8s_cr_driver.errors import ApiError
@@ -169,6 +169,39 @@ def test_a_half_open_stream_is_given_up_after_its_idle_limit(
     listener.open()
     assert listener.next() == "all: "
     api.break_streams(faults.half_open())
+    api.put(config_map("a"))
+    assert listener.next() == "now: a"
+
+
+def test_a_server_that_does_not_even_begin_to_answer_is_asked_again(
+    api: FakeApi, listener: Listener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection, "READ_TIMEOUT", 0.2)
+    api.fail(faults.hang())
+    listener.open()
+    assert listener.next() == "all: "
+
+
+class Clock:
+    """Time for `watch`, by a hand."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+
+def test_what_was_allowed_until_the_stream_broke_may_be_forbidden_for_a_moment(
+    api: FakeApi, listener: Listener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = Clock()
+    monkeypatch.setattr(watch, "time", clock)
+    listener.open()
+    assert listener.next() == "all: "
+    clock.now += 3600
+    api.fail(faults.status(403, "Forbidden"))
+    api.break_streams(faults.stream_end())
     api.put(config_map("a"))
     assert listener.next() == "now: a"
 

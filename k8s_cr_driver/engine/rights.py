@@ -2,7 +2,7 @@
 May we? Asked before the first write, so that a right that lacks costs nothing but a message.
 
 One SelfSubjectRulesReview a namespace tells what RBAC allows. Authorizers that cannot list their rules say so
-(`incomplete`); then the writes themselves will tell.
+(`incomplete`), and there are accounts that may not ask; then the writes themselves will tell.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from k8s_cr_driver.connection import Connection
 from k8s_cr_driver.discovery import Resource
-from k8s_cr_driver.errors import Forbidden
+from k8s_cr_driver.errors import ApiError, Forbidden
 from k8s_cr_driver.keys import Key, Object
 
 NEEDED = ("create", "patch", "get", "list", "watch", "delete")
@@ -48,7 +48,12 @@ def _rules(connection: Connection, namespace: str) -> list[Object] | None:
         "kind": "SelfSubjectRulesReview",
         "spec": {"namespace": namespace},
     }
-    status = connection.request("POST", _PATH, body=body).get("status") or {}
+    try:
+        status = connection.request("POST", _PATH, body=body).get("status") or {}
+    except ApiError as error:
+        if error.status in (403, 404):
+            return None
+        raise
     return None if status.get("incomplete") else status.get("resourceRules") or []
 
 

@@ -39,9 +39,9 @@ class Streams:
         self._heard, self._learnt = heard, learnt
         self._initial_events = watch.InitialEvents()
         self._streams: list[watch.Stream] = []
-        self._awaited: dict[Kind, int] = {}
+        self._awaited: dict[Kind, set[watch.Stream]] = {}
+        """Of each kind the streams that have not told what there is."""
         self._unknown: set[Kind] = set()
-        self._said: set[watch.Stream] = set()
         self.objects: dict[Kind, dict[Key, Object]] = {}
 
     def fence(self) -> None:
@@ -64,8 +64,7 @@ class Streams:
                 continue
             self.objects[kind] = {}
             if "list" in resource.verbs:
-                self._awaited[kind] = 1
-                self._start(resource, "", self._selector(kind), self._message)
+                self._awaited[kind] = {self._start(resource, "", self._selector(kind), self._message)}
             else:
                 self._learnt(kind)
 
@@ -78,7 +77,7 @@ class Streams:
 
     def unlisted(self) -> list[Report]:
         """Why not `all_known`."""
-        awaited = [self._resources.find(kind) for kind, count in sorted(self._awaited.items()) if count]
+        awaited = [self._resources.find(kind) for kind, streams in sorted(self._awaited.items()) if streams]
         return unavailable.reports(self._resources, ((kind, "") for kind in self._unknown)) + [
             Report(
                 Key(*resource.of, "", "*"),
@@ -126,13 +125,14 @@ class Streams:
         selector: str,
         handle: Callable[[watch.Message], None],
         resume: str = "",
-    ) -> None:
+    ) -> watch.Stream:
         def post(message: watch.Message) -> None:
             self._loop.post(functools.partial(handle, message))
 
         connection, known = self._target.connection, self._initial_events
         stream = watch.Stream(connection, resource, namespace, selector, post, resume=resume, initial_events=known)
         self._streams.append(stream)
+        return stream
 
     def _selector(self, kind: Kind) -> str:
         instance = self._target.instance
@@ -161,19 +161,19 @@ class Streams:
                 self._change(kind, key, None)
         for key, live in snapshot.objects.items():
             self._change(kind, key, live)
-        if snapshot.stream not in self._said:
-            self._said.add(snapshot.stream)
-            self._awaited[kind] -= 1
-            if not self._awaited[kind]:
+        awaited = self._awaited[kind]
+        if snapshot.stream in awaited:
+            awaited.remove(snapshot.stream)
+            if not awaited:
                 self._learnt(kind)
 
     def _broken(self, message: watch.Broken) -> None:
         stream, error = message.stream, message.error
         namespaces = sorted(self._target.inventory.record.namespaces)
         if _is_forbidden(error) and stream.resource.namespaced and not stream.namespace and namespaces:
-            self._awaited[stream.resource.of] += len(namespaces) - 1
-            for namespace in namespaces:
-                self._start(stream.resource, namespace, stream.selector, self._message)
+            awaited = self._awaited[stream.resource.of]
+            awaited.discard(stream)
+            awaited |= {self._start(stream.resource, one, stream.selector, self._message) for one in namespaces}
         else:
             self._loop.refuse(_explained(stream, error))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from k8s_cr_driver import watch
 from k8s_cr_driver.connection import Connection, Endpoint
 from k8s_cr_driver.errors import ConnectionFailed, Forbidden, TransportError
 from tests.engine.instance import Instance, config_map, crontab, crontab_crd, obj, state
@@ -29,6 +30,32 @@ def test_where_a_watch_of_all_namespaces_is_forbidden_there_is_one_for_each(api:
     assert api.names("ConfigMap", "blue") == ["a"]
     blue.terminate()
     assert state(api) == {}
+
+
+def test_a_watch_of_all_namespaces_that_is_forbidden_during_the_run_is_replaced_too(
+    api: FakeApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watch, "FORBIDDEN_GRACE", 0)
+    blue = Instance(api.url)
+    namespace, kept, dropped = obj("v1", "Namespace", "blue"), config_map("a", "blue"), config_map("b", "default")
+    blue.converge([namespace, kept, dropped])
+    crd = crontab_crd(conditions={"type": "array", "items": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}})
+    run = blue.start([namespace, kept, crd, crontab("one")])
+    blue.wait_until_told("one", "Waiting")
+    api.knobs.denied |= {(verb, "", "configmaps", EVERYWHERE) for verb in ("list", "watch")}
+    api.break_streams(faults.stream_end(), "ConfigMap")
+    api.set_status("CronTab", "default", "one", {"conditions": [{"type": "Ready", "status": "True"}]})
+    run.result(10)
+    assert not api.find("ConfigMap", "default", "b")
+
+
+@pytest.mark.parametrize("status, reason", [(403, "Forbidden"), (404, "NotFound")])
+def test_an_account_that_may_not_ask_for_its_rights_learns_them_from_its_writes(
+    api: FakeApi, status: int, reason: str
+) -> None:
+    api.fail(faults.status(status, reason), path="selfsubjectrulesreviews", times=9)
+    Instance(api.url).converge([config_map("a")])
+    assert api.find("ConfigMap", "default", "a")
 
 
 @pytest.mark.parametrize("verb", ["create", "patch", "get", "list", "watch", "delete"])
@@ -105,6 +132,23 @@ def test_a_token_that_expires_during_the_wait_ends_the_run(api: FakeApi) -> None
     api.break_streams(faults.stream_end(), "CronTab")
     with pytest.raises(ConnectionFailed, match="401"):
         run.result(10)
+
+
+@pytest.mark.parametrize("path", ["crontabs", "configmaps/b"])
+def test_a_server_that_starts_and_cannot_check_credentials_yet_is_asked_again(api: FakeApi, path: str) -> None:
+    blue = Instance(api.url)
+    crd = crontab_crd(conditions={"type": "array", "items": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}})
+    late = config_map("b")
+    late["metadata"]["annotations"] = {
+        "config.kubernetes.io/depends-on": "stable.example.com/namespaces/default/CronTab/one"
+    }
+    run = blue.start([crd, crontab("one"), late])
+    blue.wait_until_told("one", "Waiting")
+    api.fail(faults.status(401, "Unauthorized"), path=path, times=2)
+    api.break_streams(faults.stream_end(), "CronTab")
+    api.set_status("CronTab", "default", "one", {"conditions": [{"type": "Ready", "status": "True"}]})
+    run.result(10)
+    assert api.faults_pending == 0
 
 
 def test_a_server_that_forbids_for_a_moment_what_it_has_allowed_is_asked_again(api: FakeApi) -> None:
