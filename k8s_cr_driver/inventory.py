@@ -32,8 +32,8 @@ USED_BY = "used-by.k8s-cr-driver"
 MADE_BY_US = "k8s-cr-driver/made"
 """Annotation of a shared object that one of our instances has made, so that the last user deletes it."""
 
-CONFIRM_EVERY = 1.0
-"""Seconds for which a confirmed token is believed."""
+WRITE_WITHIN, DELETE_WITHIN = 5.0, 1.0
+"""Seconds since the last word on the token for which it is believed when an object is written, or deleted."""
 
 _ID_LABEL = "applyset.kubernetes.io/id"
 _TOOLING = "applyset.kubernetes.io/tooling"
@@ -71,7 +71,7 @@ class Inventory:
         self.is_new = False
         """Whether this run has made it."""
         self._lock = threading.Lock()
-        self._confirmed = 0.0
+        self._heard = 0.0
 
     @property
     def resource(self) -> Resource:
@@ -145,13 +145,21 @@ class Inventory:
         """Superseded unless `record`, just read or heard of, has this run's token."""
         if record is None or record.token != self.record.token:
             raise self._superseded()
+        self._heard = time.monotonic()
 
-    def confirm(self) -> None:
-        """Asks the cluster, at most once a second, whether the instance is still this run's; Superseded if not."""
+    def before_write(self) -> None:
+        """Superseded if the instance is no longer this run's."""
+        self._confirm(WRITE_WITHIN)
+
+    def before_delete(self) -> None:
+        """Superseded if the instance is no longer this run's."""
+        self._confirm(DELETE_WITHIN)
+
+    def _confirm(self, seconds: float) -> None:
+        """Asks a cluster that has said nothing of the token for so long: the stream of it may be half-open."""
         with self._lock:
-            if time.monotonic() - self._confirmed > CONFIRM_EVERY:
+            if time.monotonic() - self._heard > seconds:
                 self.check(self.read())
-                self._confirmed = time.monotonic()
 
     def delete(self) -> None:
         """Deletes it, if it is still this run's."""
@@ -216,6 +224,7 @@ class Inventory:
         query = [("fieldManager", _MANAGER), ("force", "true")]
         answer = self._connection.request("PATCH", self._path(), query=query, body=body, content_type=APPLY)
         self.record = replace(wanted, version=answer["metadata"]["resourceVersion"])
+        self._heard = time.monotonic()
 
 
 def parse(live: Object) -> Record:

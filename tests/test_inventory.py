@@ -28,6 +28,13 @@ def connection(api: FakeApi) -> Iterator[Connection]:
         yield one
 
 
+@pytest.fixture
+def distrust(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No word on the token is believed for any time."""
+    monkeypatch.setattr(inventory, "WRITE_WITHIN", -1)
+    monkeypatch.setattr(inventory, "DELETE_WITHIN", -1)
+
+
 def claimed(connection: Connection, instance: str = BLUE) -> Inventory:
     one = Inventory(connection, "default", instance)
     assert one.claim("operation-1", [MAPS], ["blue"], create=True)
@@ -66,20 +73,24 @@ def test_without_one_there_is_nothing_to_claim_unless_it_is_to_be_made(api: Fake
     assert api.names("ConfigMap") == []
 
 
-def test_a_run_that_was_superseded_can_change_and_delete_nothing(api: FakeApi, connection: Connection) -> None:
+def test_a_run_that_was_superseded_can_change_and_delete_nothing(
+    api: FakeApi, connection: Connection, distrust: None
+) -> None:
     first = claimed(connection)
     second = claimed(connection)
     before = api.get("ConfigMap", "default", NAME)
-    for attempt in (lambda: first.adopt(ADOPTED), first.delete, first.confirm, lambda: first.check(second.record)):
+    changes = (lambda: first.adopt(ADOPTED), first.delete, first.before_write, first.before_delete)
+    for attempt in (*changes, lambda: first.check(second.record)):
         with pytest.raises(Superseded, match=f"Another worker took over VNF instance {BLUE}"):
             attempt()
     assert api.get("ConfigMap", "default", NAME) == before
-    second.confirm()
+    second.before_write()
+    second.before_delete()
     second.delete()
     assert api.names("ConfigMap") == []
 
 
-def test_of_two_claims_at_once_the_last_wins(api: FakeApi, connection: Connection) -> None:
+def test_of_two_claims_at_once_the_last_wins(api: FakeApi, connection: Connection, distrust: None) -> None:
     other = config_map(NAME)
     other["metadata"]["annotations"] = {"applyset.kubernetes.io/contains-group-kinds": "Job.batch"}
 
@@ -92,7 +103,7 @@ def test_of_two_claims_at_once_the_last_wins(api: FakeApi, connection: Connectio
     one = claimed(connection)
     assert one.record.kinds == {MAPS, JOBS}
     assert [request.status for request in api.requests.select("PATCH")] == [409, 200]
-    one.confirm()
+    one.before_write()
 
 
 @pytest.mark.parametrize("fault", [faults.reset_after(), faults.truncated()])
@@ -119,14 +130,19 @@ def test_what_has_not_changed_is_not_written(api: FakeApi, connection: Connectio
     assert len(api.requests) == 0
 
 
-def test_it_is_confirmed_at_most_once_in_a_while(
+def test_a_word_on_the_token_is_believed_for_a_while(
     api: FakeApi, connection: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(inventory, "CONFIRM_EVERY", 60)
+    monkeypatch.setattr(inventory, "WRITE_WITHIN", 60)
     one = claimed(connection)
     api.requests.clear()
-    for _ in range(5):
-        one.confirm()
+    one.before_write()
+    assert len(api.requests) == 0
+    monkeypatch.setattr(inventory, "WRITE_WITHIN", -1)
+    one.before_write()
+    one.check(one.record)
+    monkeypatch.setattr(inventory, "WRITE_WITHIN", 60)
+    one.before_write()
     assert len(api.requests) == 1
 
 

@@ -18,7 +18,7 @@ from k8s_cr_driver.resources.base import CustomResource
 
 def remove(target: Target, obj: CustomResource, resource: Resource, live: Object, grace_period: int | None) -> None:
     """Asks for the removal; the stream of its kind tells when it is done. ApiError 409: it has changed, ask again."""
-    target.inventory.confirm()
+    target.inventory.before_delete()
     try:
         if obj.key in target.inventory.record.adopted:
             _release(target, obj, resource, obj.read(target.connection, resource))

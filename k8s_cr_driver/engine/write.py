@@ -61,6 +61,7 @@ class Immutable(Refused):
 
 def write(target: Target, obj: CustomResource, resource: Resource, known: Object | None) -> Object:
     """Makes `obj` real and returns what the server has now. `known`: the live object if a stream says it is ours."""
+    target.inventory.before_write()
     if known is not None and is_managed(known, target.instance):
         return _apply(target, obj, resource, known)
     try:

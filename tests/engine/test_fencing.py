@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from k8s_cr_driver import inventory
 from k8s_cr_driver.errors import Superseded
 from tests.engine.instance import CONDITIONS, Instance, config_map, crontab, crontab_crd, state, status
 from tests.fake_api import FakeApi, faults
 from tests.fake_api.recording import Request
 
 CRD = crontab_crd(**CONDITIONS)
+DEPENDS_ON, CRONTAB = "config.kubernetes.io/depends-on", "stable.example.com/namespaces/default/CronTab/one"
 
 
 def test_the_second_worker_stops_the_first_while_that_waits(api: FakeApi) -> None:
@@ -35,27 +37,53 @@ def test_a_worker_whose_instance_was_terminated_meanwhile_stops(api: FakeApi) ->
     assert state(api) == {}
 
 
+@pytest.fixture
+def half_open(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The streams of the inventory say nothing, and have said nothing for long: only a look at it can tell."""
+    api.fail(faults.half_open(), when=is_fence, times=100)
+    monkeypatch.setattr(inventory, "WRITE_WITHIN", -1)
+    monkeypatch.setattr(inventory, "DELETE_WITHIN", -1)
+
+
+def is_fence(request: Request) -> bool:
+    return "inventory" in request.query.get("labelSelector", "")
+
+
+@pytest.mark.usefixtures("half_open")
+def test_a_worker_that_was_superseded_unnoticed_writes_nothing(api: FakeApi) -> None:
+    first, second = Instance(api.url), Instance(api.url)
+    made = crontab("one")
+    late = {**config_map("late"), "metadata": {**config_map("late")["metadata"], "annotations": {DEPENDS_ON: CRONTAB}}}
+    old = first.start([CRD, made, late])
+    first.wait_until_told("one", "Waiting")
+    new = second.start([CRD, made])
+    second.wait_until_told("one", "Waiting")
+    api.requests.clear()
+    api.set_status("CronTab", "default", "one", status())
+    with pytest.raises(Superseded):
+        old.result(10)
+    new.result(10)
+    assert not api.find("ConfigMap", "default", "late")
+    assert not api.requests.select("PATCH", "configmaps/late")
+
+
+@pytest.mark.usefixtures("half_open")
 def test_a_worker_that_was_superseded_unnoticed_deletes_nothing(api: FakeApi) -> None:
-    """Its stream of the inventory is half-open, so that only the look before a delete can tell."""
     blue = Instance(api.url)
     blue.converge([config_map("a"), config_map("b")])
-    inventory = api.get("ConfigMap", "default", f"k8s-cr-driver-{blue.id}")
-
-    def is_fence(request: Request) -> bool:
-        return "inventory" in request.query.get("labelSelector", "")
+    parent = api.get("ConfigMap", "default", f"k8s-cr-driver-{blue.id}")
 
     def take_over(request: Request) -> bool:
         """Between the last answer that the stale worker waits for and its first delete."""
         return request.watch and not is_fence(request) and bool(changed.append(request) or edit())
 
     def edit() -> bool:
-        inventory["metadata"]["annotations"]["k8s-cr-driver/token"] = "another"
-        inventory["metadata"].pop("resourceVersion", None)
-        api.put(inventory)
+        parent["metadata"]["annotations"]["k8s-cr-driver/token"] = "another"
+        parent["metadata"].pop("resourceVersion", None)
+        api.put(parent)
         return False
 
     changed: list[Request] = []
-    api.fail(faults.half_open(), when=is_fence, times=100)
     api.fail(faults.internal(), when=take_over, times=100)
     with pytest.raises(Superseded):
         blue.converge([config_map("a")])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from k8s_cr_driver import inventory, watch
 from tests.engine.instance import CONDITIONS, Instance, config_map, crontab, crontab_crd, obj, status
 from tests.fake_api import FakeApi
 
@@ -16,6 +17,14 @@ PACKAGE = [
 ]
 KINDS = 5
 """Kinds of the package, each with a stream; the inventory has one more."""
+
+
+@pytest.fixture(autouse=True)
+def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is requested only because time has passed does not count: a run here lasts as long as the machine is busy."""
+    monkeypatch.setattr(watch, "IDLE_LIMIT", 300)
+    monkeypatch.setattr(inventory, "WRITE_WITHIN", 300)
+    monkeypatch.setattr(inventory, "DELETE_WITHIN", 300)
 
 
 @pytest.mark.parametrize("initial_events, per_stream", [(True, 1), (False, 2)])
