@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from k8s_cr_driver.answers import checked, understood
 from k8s_cr_driver.connection import Connection
 from k8s_cr_driver.errors import ApiError
 from k8s_cr_driver.keys import CRD, Kind, Object
@@ -100,17 +101,22 @@ def discover(connection: Connection) -> Resources:
     down: set[tuple[str, str]] = set()
     for root in ("/api", "/apis"):
         answer = connection.request("GET", root, accept=_ACCEPT)
-        if answer.get("kind") == "APIGroupDiscoveryList":
-            found += _aggregated(answer, down)
-        else:
-            found += _group_by_group(connection, root, answer, down)
-    return Resources(found, down)
+        with understood(f"GET {root}"):
+            if answer.get("kind") == "APIGroupDiscoveryList":
+                found += _aggregated(answer, down)
+            else:
+                found += _group_by_group(connection, root, answer, down)
+    with understood("discovery"):
+        for resource in found:
+            "".join((*resource.of, resource.version, resource.plural, *resource.verbs))  # all of them are text
+        return Resources(found, down)
 
 
 def read_crd(connection: Connection, resource: Resource) -> Object:
     """The CRD of a kind, from the cluster; ApiError 404 for a kind that has none."""
     name = f"{resource.plural}.{resource.of.group}"
-    return connection.request("GET", f"/apis/{CRD.group}/v1/customresourcedefinitions/{name}")
+    path = f"/apis/{CRD.group}/v1/customresourcedefinitions/{name}"
+    return checked(connection.request("GET", path), CRD, f"GET {path}")
 
 
 def _aggregated(answer: Object, down: set[tuple[str, str]]) -> Iterator[Resource]:

@@ -18,6 +18,7 @@ import uuid
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
+from k8s_cr_driver.answers import checked, entries, understood
 from k8s_cr_driver.connection import APPLY, Connection
 from k8s_cr_driver.discovery import Resource
 from k8s_cr_driver.errors import ApiError, Forbidden, Superseded
@@ -176,10 +177,10 @@ class Inventory:
 
     def others(self) -> list[Record]:
         """What the other instances' inventories say."""
-        answer = self._connection.request(
-            "GET", _CONFIG_MAPS.path(self.key.namespace), query=[("labelSelector", INVENTORY_LABEL)]
-        )
-        return [parse(item) for item in answer.get("items") or [] if labels(item).get(INVENTORY_LABEL) != self.instance]
+        path = _CONFIG_MAPS.path(self.key.namespace)
+        answer = self._connection.request("GET", path, query=[("labelSelector", INVENTORY_LABEL)])
+        found = entries(answer, _CONFIG_MAPS.api_version, _CONFIG_MAPS.of, f"LIST {path}")
+        return [parse(live) for live in found if labels(live).get(INVENTORY_LABEL) != self.instance]
 
     def _until_written(self, request: Callable[[], None]) -> None:
         """Repeats it after a write of our own whose answer was lost; Superseded if another worker has written."""
@@ -223,21 +224,23 @@ class Inventory:
         }
         query = [("fieldManager", _MANAGER), ("force", "true")]
         answer = self._connection.request("PATCH", self._path(), query=query, body=body, content_type=APPLY)
+        checked(answer, _CONFIG_MAPS.of, f"PATCH {self._path()}")
         self.record = replace(wanted, version=answer["metadata"]["resourceVersion"])
         self._heard = time.monotonic()
 
 
 def parse(live: Object) -> Record:
-    """The record of an inventory's ConfigMap."""
-    marks = annotations_of(live)
-    return Record(
-        kinds=frozenset(map(Kind.parse, filter(None, marks.get(_KINDS, "").split(",")))),
-        namespaces=frozenset(filter(None, marks.get(_NAMESPACES, "").split(","))),
-        adopted=frozenset(Key(*entry) for entry in json.loads(marks.get(_ADOPTED) or "[]")),
-        token=marks.get(_TOKEN, ""),
-        operation=marks.get(_OPERATION, ""),
-        version=(live.get("metadata") or {}).get("resourceVersion", ""),
-    )
+    """The record of an inventory's ConfigMap; TransportError if it is none."""
+    with understood("the inventory"):
+        marks = annotations_of(checked(live, _CONFIG_MAPS.of, "the inventory"))
+        return Record(
+            kinds=frozenset(map(Kind.parse, filter(None, marks.get(_KINDS, "").split(",")))),
+            namespaces=frozenset(filter(None, marks.get(_NAMESPACES, "").split(","))),
+            adopted=frozenset(Key(*entry) for entry in json.loads(marks.get(_ADOPTED) or "[]")),
+            token=marks.get(_TOKEN, ""),
+            operation=marks.get(_OPERATION, ""),
+            version=live["metadata"]["resourceVersion"],
+        )
 
 
 def manager(instance: str) -> str:

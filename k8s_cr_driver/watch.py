@@ -20,6 +20,7 @@ from typing import Any
 import urllib3
 from oslo_log import log as logging
 
+from k8s_cr_driver.answers import checked, entries, understood
 from k8s_cr_driver.connection import Connection
 from k8s_cr_driver.discovery import Resource
 from k8s_cr_driver.errors import ApiError, DriverError, TransportError
@@ -139,7 +140,7 @@ class Stream:
             backoff = min(backoff * 2, LAST_BACKOFF)
 
     def _gives_up(self, error: ApiError) -> bool:
-        if error.status == 410:
+        if error.status == 410 or (error.status == 400 and self._version):
             self._version = ""
         elif error.status == 404:
             self._version = ""
@@ -158,11 +159,7 @@ class Stream:
         response = self._with_initial_events() if not self._version else None
         initial: dict[Key, Object] | None = None if response is None else {}
         for event in self._events(response or self._from_version()):
-            live = event["object"]
-            kind = event.get("type")
-            if kind == "ERROR":
-                code, reason = int(live.get("code") or 500), str(live.get("reason"))
-                raise ApiError(f"WATCH {self.resource.plural}", code, reason, str(live.get("message") or ""))
+            kind, live = event.get("type"), self._meant(event)
             version = (live.get("metadata") or {}).get("resourceVersion") or ""
             if kind == "BOOKMARK":
                 if initial is not None and _ends_initial_events(live):
@@ -174,6 +171,20 @@ class Stream:
                 self._post(Change(self, kind == "DELETED", live))
             if initial is None:
                 self._version = version or self._version
+
+    def _meant(self, event: dict[str, Any]) -> Object:
+        """The object of an event; ApiError for one that tells of an error."""
+        live: Object = event["object"]
+        attempt = f"WATCH {self.resource.plural}"
+        if event.get("type") == "ERROR":
+            with understood(attempt):
+                code, reason = int(live.get("code") or 500), str(live.get("reason"))
+            raise ApiError(attempt, code, reason, str(live.get("message") or ""))
+        if event.get("type") == "BOOKMARK":
+            with understood(attempt):
+                dict(live["metadata"].get("annotations") or {})
+            return live
+        return checked(live, self.resource.of, attempt)
 
     def _with_initial_events(self) -> urllib3.BaseHTTPResponse | None:
         """An open watch; None if the server lacks initial events, after a list instead."""
@@ -212,11 +223,10 @@ class Stream:
             page = self._connection.request(
                 "GET", self.resource.path(self.namespace), query=[*query, *([("continue", token)] if token else [])]
             )
-            for item in page.get("items") or []:
-                item.setdefault("apiVersion", self.resource.api_version)
-                item.setdefault("kind", self.resource.of.kind)
-                _collect(found, item)
-            metadata = page.get("metadata") or {}
+            attempt = f"LIST {self.resource.plural}"
+            found |= {key_of(live): live for live in entries(page, self.resource.api_version, self.resource.of, attempt)}
+            with understood(attempt):
+                metadata = dict(page.get("metadata") or {})
             token = metadata.get("continue") or ""
             if not token:
                 break

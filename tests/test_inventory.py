@@ -173,4 +173,6 @@ def test_a_copied_label_makes_nothing_ours_but_an_apply_does() -> None:
 
 
 def test_a_record_without_our_annotations_is_empty() -> None:
-    assert inventory.parse(config_map("a")) == Record()
+    live = config_map("a")
+    live["metadata"] |= {"uid": "u", "resourceVersion": "5"}
+    assert inventory.parse(live) == Record(version="5")

@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 import click
 import yaml
 
+from k8s_cr_driver.answers import entries
 from k8s_cr_driver.connection import Connection, Endpoint
 from k8s_cr_driver.discovery import Resource, Resources, discover
 from k8s_cr_driver.engine import unavailable
@@ -198,10 +199,9 @@ class Cluster:
         follow: list[tuple[str, str]] = []
         while True:
             answer = self.connection.request("GET", resource.path(namespace), query=[*query, *follow], accept=accept)
-            found += answer.get("items") or []
+            found += entries(answer, resource.api_version, resource.of, f"LIST {resource.plural}")
             token = (answer.get("metadata") or {}).get("continue")
             if not token:
                 break
             follow = [("continue", token)]
-        # Entries of lists do not say what they are, and those of metadata say something else.
-        return [{**live, "apiVersion": resource.api_version, "kind": resource.of.kind} for live in found]
+        return found

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from k8s_cr_driver.answers import understood
 from k8s_cr_driver.connection import Connection
 from k8s_cr_driver.discovery import Resource
 from k8s_cr_driver.errors import ApiError, Forbidden
@@ -18,6 +19,7 @@ NEEDED = ("create", "patch", "get", "list", "watch", "delete")
 NAMESPACES = 2
 """Namespaces that are asked about; in practice one role serves all of a package's."""
 
+_FIELDS = ("verbs", "apiGroups", "resources")
 _PATH = "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews"
 
 
@@ -49,12 +51,14 @@ def _rules(connection: Connection, namespace: str) -> list[Object] | None:
         "spec": {"namespace": namespace},
     }
     try:
-        status = connection.request("POST", _PATH, body=body).get("status") or {}
+        with understood(f"POST {_PATH}"):
+            status = connection.request("POST", _PATH, body=body).get("status") or {}
+            rules = [{field: list(rule.get(field) or []) for field in _FIELDS} for rule in status.get("resourceRules") or []]
     except ApiError as error:
         if error.status in (403, 404):
             return None
         raise
-    return None if status.get("incomplete") else status.get("resourceRules") or []
+    return None if status.get("incomplete") else rules
 
 
 def _lacking(rules: Iterable[Object], resource: Resource) -> list[str]:
@@ -69,8 +73,7 @@ def _allows(rule: Object, verb: str, resource: Resource) -> bool:
     """Rules for named objects count as allowing: which names they mean, the writes will tell."""
 
     def has(field: str, value: str) -> bool:
-        values = rule.get(field) or []
-        return value in values or "*" in values
+        return value in rule[field] or "*" in rule[field]
 
     return has("verbs", verb) and has("apiGroups", resource.of.group) and has("resources", resource.plural)
 

@@ -22,6 +22,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from k8s_cr_driver.answers import checked
 from k8s_cr_driver.builtin import is_builtin
 from k8s_cr_driver.connection import APPLY, Connection
 from k8s_cr_driver.discovery import Resource
@@ -108,7 +109,8 @@ class CustomResource:
 
     def read(self, connection: Connection, resource: Resource) -> Object:
         """The object as it is; ApiError 404 if there is none."""
-        return connection.request("GET", resource.path(self.key.namespace, self.key.name))
+        path = resource.path(self.key.namespace, self.key.name)
+        return checked(connection.request("GET", path), resource.of, f"GET {path}")
 
     def delete(
         self,
@@ -140,7 +142,8 @@ class CustomResource:
     ) -> Object:
         query = [("fieldManager", manager), ("force", json.dumps(force)), ("fieldValidation", "Strict")]
         path = resource.path(self.key.namespace, self.key.name)
-        return connection.request("PATCH", path, query=query, body=body, content_type=APPLY)
+        answer = connection.request("PATCH", path, query=query, body=body, content_type=APPLY)
+        return checked(answer, resource.of, f"PATCH {path}", stored=False)
 
     def _post(self, connection: Connection, resource: Resource, manager: str) -> Object:
         query = [("fieldManager", manager), ("fieldValidation", "Strict")]

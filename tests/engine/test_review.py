@@ -138,23 +138,29 @@ def test_bare_pods_with_the_same_labels_are_one_vnfc_each(api: FakeApi) -> None:
     assert sorted((one.vdu, one.id) for one in found) == [("a", "a"), ("b", "b")]
 
 
-def test_a_stream_that_cannot_be_understood_says_so() -> None:
-    body = b'{"type": "ADDED", "object": {"metadata": "nonsense"}}\n'
-    answer = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n" + body
+def test_a_stream_that_cannot_be_understood_is_opened_again() -> None:
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n"
+    metadata = b'{"resourceVersion": "5", "annotations": {"k8s.io/initial-events-end": "true"}}'
+    bodies = [
+        b'{"type": "ADDED", "object": {"metadata": "nonsense"}}\n',
+        b'{"type": "BOOKMARK", "object": {"metadata": %b}}\n' % metadata,
+    ]
     with socket.create_server(("127.0.0.1", 0)) as server:
 
         def serve() -> None:
-            client = server.accept()[0]
-            client.recv(65536)
-            client.sendall(answer)
-            client.close()
+            for body in bodies:
+                client = server.accept()[0]
+                client.recv(65536)
+                client.sendall(head + body)
+                client.close()
 
         threading.Thread(target=serve, daemon=True).start()
         heard: queue.SimpleQueue[watch.Message] = queue.SimpleQueue()
         with Connection(Endpoint(f"http://127.0.0.1:{server.getsockname()[1]}")) as connection:
             resource = Resource(Kind("", "ConfigMap"), "v1", "configmaps", True, frozenset({"list", "watch"}))
-            watch.Stream(connection, resource, "", "a=b", heard.put)
-            assert isinstance(heard.get(timeout=10), watch.Broken)
+            stream = watch.Stream(connection, resource, "", "a=b", heard.put)
+            assert heard.get(timeout=10) == watch.Snapshot(stream, {})
+            stream.stop()
 
 
 def test_what_is_logged_of_a_wait_holds_no_credentials(

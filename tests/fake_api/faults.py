@@ -1,6 +1,6 @@
 """Fault injection: what a test wants to go wrong, with which request, how many times.
 
-A fault is an action and a match. Actions of `Answer` replace the answer and nothing is written; the others are cut
+A fault is an action and a match. Actions of `Answer` and `Lie` replace the answer and nothing is written; the others are cut
 into the connection or the watch stream at the moment that they name.
 """
 
@@ -26,6 +26,13 @@ class Answer:
 
 
 @dataclass(frozen=True)
+class Lie:
+    """Answer with 200 and these bytes, whatever they are; nothing is written."""
+
+    body: bytes
+
+
+@dataclass(frozen=True)
 class Cut:
     """Break the connection: `before` the request is executed, `after` it, or in the middle of the `body`."""
 
@@ -46,7 +53,7 @@ class StreamFault:
     status: Object = field(default_factory=dict)
 
 
-Action = Answer | Cut | Hang | StreamFault
+Action = Answer | Lie | Cut | Hang | StreamFault
 
 
 def status(code: int, reason: str = "", message: str = "fault injected by the test", *, retry_after: int | None = None,
@@ -97,6 +104,10 @@ def unavailable() -> Answer:
 
 def not_found() -> Answer:
     return Answer(errors.no_such_path())
+
+
+def lie(body: bytes) -> Lie:
+    return Lie(body)
 
 
 def reset_before() -> Cut:

@@ -18,7 +18,7 @@ import yaml
 from tests.fake_api import access, discovery, errors, routes, verbs
 from tests.fake_api.cluster import Cluster
 from tests.fake_api.errors import ApiError, PageNotFound
-from tests.fake_api.faults import Action, Answer, Cut, Faults, Hang, StreamFault
+from tests.fake_api.faults import Action, Answer, Cut, Faults, Hang, Lie, StreamFault
 from tests.fake_api.objects import Object
 from tests.fake_api.recording import Request, Requests
 from tests.fake_api.watch import Broken, Stream
@@ -121,7 +121,9 @@ class Handler(BaseHTTPRequestHandler):
         try:
             if isinstance(fault, Answer):
                 raise fault.error
-            if isinstance(fault, Hang):
+            if isinstance(fault, Lie):
+                self._write(request, 200, fault.body, {"Content-Type": "application/json"})
+            elif isinstance(fault, Hang):
                 self._hang()
             elif isinstance(fault, Cut) and fault.when == "before":
                 self._cut(reset=True)

@@ -1,0 +1,90 @@
+"""A cluster may lie: whatever it answers to any one request, a run ends in time and in order, and the next one is right."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import json
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from k8s_cr_driver.errors import DriverError
+from k8s_cr_driver.keys import Key, Object
+from tests.engine.instance import BLUE, Instance, config_map, crontab, crontab_crd, obj, state
+from tests.fake_api import FakeApi, faults
+from tests.fake_api.recording import Request
+
+BRINGS = [obj("v1", "Namespace", "blue"), crontab_crd()]
+BEFORE = [crontab("one", "blue"), config_map("a", "blue"), *BRINGS]
+AFTER = [crontab("one", "blue", "0 * * * *"), crontab("two", "blue"), *BRINGS]
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5), lambda some: st.lists(some, max_size=2), max_leaves=3
+)
+
+UNKNOWABLE = ("/api", "/apis", f"/k8s-cr-driver-{BLUE}")
+"""Who is told that a kind is not served, or of another inventory, cannot know better."""
+
+
+@functools.cache
+def before() -> FakeApi:
+    with FakeApi() as api:
+        Instance(api.url).converge(BEFORE)
+        return api
+
+
+@functools.cache
+def truth() -> tuple[list[Request], dict[Key, Object]]:
+    """The requests of a run without lies, and what is there after it."""
+    with FakeApi(like=before()) as api:
+        Instance(api.url).converge(AFTER)
+        return list(api.requests), state(api)
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """The paths of all that an answer holds."""
+    if isinstance(value, dict):
+        inner = [place for key, part in value.items() for place in places(part, (*path, key))]
+    elif isinstance(value, list):
+        inner = [place for index, part in enumerate(value) for place in places(part, (*path, index))]
+    else:
+        inner = []
+    return [path, *inner]
+
+
+def put(value: Any, path: tuple[Any, ...], other: Any) -> Any:
+    if not path:
+        return other
+    parts = dict(value) if isinstance(value, dict) else list(value)
+    parts[path[0]] = put(parts[path[0]], path[1:], other)
+    return parts
+
+
+@st.composite
+def lies(draw: st.DrawFn) -> tuple[int, bytes]:
+    """(request's index, an answer that is true but for one place of it, or has nothing to do with the question)."""
+    requests, _ = truth()
+    index = draw(st.integers(0, len(requests) - 1))
+    true = requests[index].response
+    if requests[index].watch:
+        true = {"type": draw(st.sampled_from(["ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"])), "object": BEFORE[0]}
+    if true is None or draw(st.integers(0, 9)) == 0:
+        return index, draw(st.binary(max_size=20) | JSON.map(lambda value: json.dumps(value).encode()))
+    return index, json.dumps(put(true, draw(st.sampled_from(places(true))), draw(JSON))).encode() + b"\n"
+
+
+@settings(max_examples=100, deadline=None)
+@given(lies())
+def test_whatever_is_answered_to_any_one_request(lie: tuple[int, bytes]) -> None:
+    index, body = lie
+    with FakeApi(like=before()) as api:
+        api.fail(faults.lie(body), index=index)
+        with contextlib.suppress(DriverError):
+            Instance(api.url, seconds=1).converge(AFTER)
+        api.clear_faults()
+        Instance(api.url).converge(AFTER)
+        if not truth()[0][index].path.endswith(UNKNOWABLE):
+            assert state(api) == truth()[1]
+        assert not api.crashes, "\n".join(api.crashes)
