@@ -25,9 +25,9 @@ from tacker.sol_refactored.objects.v2 import fields
 from k8s_cr_driver import manifest, parameters, record, vdus, vnfc
 from k8s_cr_driver.connection import Endpoint
 from k8s_cr_driver.engine.operation import Operation
-from k8s_cr_driver.errors import DriverError, InvalidRequest, capped, redact
+from k8s_cr_driver.errors import DriverError, InvalidRequest, Stopped, Superseded, capped, redact
 from k8s_cr_driver.keys import Object
-from k8s_cr_driver.options import Options
+from k8s_cr_driver.options import Options, flag
 from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.session import Session
 from k8s_cr_driver.vdus import Assigned
@@ -59,8 +59,12 @@ class Driver:
             session.converge([], prune=True)
 
     def terminate(self, req: Any, inst: Any, grant_req: Any, grant: Any, vnfd: Any) -> None:
-        with _boundary("terminate", inst), _session(inst, grant_req, _options(inst, req)) as session:
-            session.converge([], prune=True, grace_period=_grace_period(req))
+        """With `abandon`, what cannot be deleted until the deadline is left where it is, and logged."""
+        with _boundary("terminate", inst):
+            options, abandon = _options(inst, req), _is_set(req, "abandon")
+            guard = _abandoning(inst) if abandon else contextlib.nullcontext()
+            with guard, _session(inst, grant_req, options, abandon=abandon) as session:
+                session.converge([], prune=True, grace_period=_grace_period(req))
 
     def scale(self, req: Any, inst: Any, grant_req: Any, grant: Any, vnfd: Any) -> None:
         with _boundary("scale", inst):
@@ -88,7 +92,7 @@ class Driver:
     def heal(self, req: Any, inst: Any, grant_req: Any, grant: Any, vnfd: Any) -> None:
         """Chosen VNFCs, or all: Pods and Machines are replaced, the objects of the others applied again."""
         with _boundary("heal", inst):
-            info, options = inst.instantiatedVnfInfo, _options(inst, req)
+            info, options, recreate = inst.instantiatedVnfInfo, _options(inst, req), _is_set(req, "recreate")
             chosen = record.chosen_vnfcs(info, grant_req)
             desired = [] if req.obj_attr_is_set("vnfcInstanceId") else _load(vnfd, options)[0]
             with _session(inst, grant_req, options) as session:
@@ -97,7 +101,7 @@ class Driver:
                 session.remove_vnfcs(touched, chosen)
                 rest = _merged(session.place(desired), assigned) if desired else list(touched.values())
                 single = [obj.key for obj in touched.values() if obj.children() is None]
-                session.converge(rest, prune=False, recreate=single if _params(req).get("recreate") is True else ())
+                session.converge(rest, prune=False, recreate=single if recreate else ())
                 record.tell(info, session.whole_vnfcs(assigned))
 
     def change_vnfpkg(self, req: Any, inst: Any, grant_req: Any, grant: Any, vnfd: Any) -> None:
@@ -164,14 +168,34 @@ def _check_idle(context: Any, inst: Any) -> None:
             raise sol_ex.OtherOperationInProgress(inst_id=inst.id)
 
 
-def _session(inst: Any, grant_req: Any, options: Options, *, keep_autoscaled: bool = True) -> Session:
+@contextlib.contextmanager
+def _abandoning(inst: Any) -> Iterator[None]:
+    """Any failure to delete is logged with what is left, but not that another worker is at it."""
+    try:
+        yield
+    except (InvalidRequest, Superseded, Stopped):
+        raise
+    except DriverError as error:
+        LOG.warning(
+            "VNF instance %s is abandoned: %s\nLeft on %s: %s. If that can be reached again, `k8s-cr purge %s` removes it.",
+            inst.id,
+            redact(str(error)),
+            inst_utils.select_vim_info(inst.vimConnectionInfo).interfaceInfo["endpoint"],
+            record.told(inst, record.inventory_namespace(inst) or CONF.k8s_cr.inventory_namespace),
+            inst.id,
+        )
+
+
+def _session(
+    inst: Any, grant_req: Any, options: Options, *, keep_autoscaled: bool = True, abandon: bool = False
+) -> Session:
     vim = inst_utils.select_vim_info(inst.vimConnectionInfo)
     seconds = options.wait_timeout or CONF.v2_vnfm.kubernetes_vim_rsc_wait_timeout
     id = str(grant_req.vnfLcmOpOccId) if grant_req else "database synchronization"
     return Session(
         Endpoint.from_vim(vim.interfaceInfo, vim.accessInfo, verify_without_ca=CONF.k8s_cr.verify_tls_without_ca),
         options,
-        Operation.lasting(seconds, id=id, instance=inst.id),
+        Operation.lasting(seconds, id=id, instance=inst.id, abandon=abandon),
         inventory_namespace=record.inventory_namespace(inst) or CONF.k8s_cr.inventory_namespace,
         keep_autoscaled=keep_autoscaled,
     )
@@ -224,6 +248,11 @@ def _counts(assigned: Assigned) -> dict[str, int]:
 
 def _params(req: Any) -> dict[str, Any]:
     return dict(req.additionalParams) if req.obj_attr_is_set("additionalParams") and req.additionalParams else {}
+
+
+def _is_set(req: Any, key: str) -> bool:
+    """A flag of this request alone."""
+    return flag(key, _params(req).get(key, False))
 
 
 def _options(inst: Any, req: Any) -> Options:

@@ -76,7 +76,8 @@ def _seconds(key: str, value: Any) -> float:
     return seconds
 
 
-def _flag(key: str, value: Any) -> bool:
+def flag(key: str, value: Any) -> bool:
+    """Of additionalParams; InvalidRequest unless it is true or false, maybe in quotes."""
     if isinstance(value, str) and value.lower() in ("true", "false"):
         return value.lower() == "true"
     if not isinstance(value, bool):
@@ -89,6 +90,6 @@ _CHECKS = {
     "namespace": _text,
     "parameters": _mapping,
     "wait_timeout": _seconds,
-    "force_conflicts": _flag,
-    "adopt_existing": _flag,
+    "force_conflicts": flag,
+    "adopt_existing": flag,
 }

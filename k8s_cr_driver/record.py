@@ -15,6 +15,7 @@ from tacker.sol_refactored.common import vnf_instance_utils as inst_utils
 
 from k8s_cr_driver import vnfc
 from k8s_cr_driver.errors import InvalidRequest
+from k8s_cr_driver.keys import key_of
 from k8s_cr_driver.options import FILES, Options
 from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.resources.registry import resource_for
@@ -88,6 +89,17 @@ def chosen_vnfcs(info: Any, grant_req: Any) -> dict[str, set[str]]:
         if one.computeResource.resourceId in ids:
             chosen.setdefault(one.vduId, set()).add(one.id)
     return chosen
+
+
+def told(inst: Any, inventory: str) -> str:
+    """What the instance has on its cluster as far as Tacker knows, for an operator who looks for it there."""
+    metadata = inst.instantiatedVnfInfo.metadata
+    vdus = {vdu: key_of(body) for vdu, body in metadata[VDUS].items()}
+    namespaces = {metadata["namespace"], *(key.namespace for key in vdus.values())} - {""}
+    return (
+        f"VDUs {', '.join(f'{vdu} ({key})' for vdu, key in sorted(vdus.items())) or 'none'}; "
+        f"namespaces {', '.join(sorted(namespaces))}; the inventory ConfigMap {inventory}/k8s-cr-driver-{inst.id}"
+    )
 
 
 def take_over_levels(info: Any, before: Assigned, now: Assigned, vnfd: Any) -> None:

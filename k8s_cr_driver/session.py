@@ -72,7 +72,9 @@ class Session:
         return self
 
     def _discovered(self) -> Resources:
-        """An API server that is starting, or has too much to do, is asked again for a while."""
+        """An API server that is starting, or has too much to do, is asked again for a while; one to abandon until the end."""
+        if self._operation.abandon:
+            return self._operation.persist(lambda: discover(self._connection))
         patience = time.monotonic() + DISCOVERY_SECONDS
         while True:
             try:

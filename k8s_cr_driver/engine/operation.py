@@ -24,17 +24,23 @@ def _unheard(key: Key, state: str, message: str) -> None:
 
 @dataclass(frozen=True)
 class Operation:
-    """`deadline` is a time of time.monotonic(); `stop` ends the run at the next message."""
+    """
+    `deadline` is a time of time.monotonic(); `stop` ends the run at the next message. With `abandon` the caller completes
+    whatever is left at the deadline: until then all is tried, and a refused deletion does not keep others from theirs.
+    """
 
     id: str
     instance: str
     deadline: float
     stop: threading.Event = field(default_factory=threading.Event)
     progress: Progress = _unheard
+    abandon: bool = False
 
     @classmethod
-    def lasting(cls, seconds: float, *, id: str, instance: str, progress: Progress = _unheard) -> Operation:
-        return cls(id, instance, time.monotonic() + seconds, progress=progress)
+    def lasting(
+        cls, seconds: float, *, id: str, instance: str, progress: Progress = _unheard, abandon: bool = False
+    ) -> Operation:
+        return cls(id, instance, time.monotonic() + seconds, progress=progress, abandon=abandon)
 
     def persist(self, request: Callable[[], Answer]) -> Answer:
         """The answer to a request, repeated while it fails for a reason that passes and there is time."""

@@ -105,6 +105,8 @@ class Pruning:
         elif passes(error) or (isinstance(error, ApiError) and error.status == 409):
             node.phase, node.error = Phase.BACKOFF, error
             self._loop.after(node.backoff(), functools.partial(self._again, node))
+        elif self._operation.abandon:
+            node.phase, node.error = Phase.SENT, error
         else:
             self._loop.refuse(error)
 

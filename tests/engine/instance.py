@@ -32,7 +32,7 @@ class Instance:
         self, url: str, id: str = BLUE, seconds: float = 10, authorization: str = "", **target: Any
     ) -> None:
         self.endpoint, self.id, self.seconds, self.target = Endpoint(url, authorization=authorization), id, seconds, target
-        self.stop = threading.Event()
+        self.stop, self.abandon = threading.Event(), False
         self.heard: list[tuple[Key, str, str]] = []
         self._told = threading.Condition()
 
@@ -44,7 +44,9 @@ class Instance:
             crds = manifest.crds_of(objects)
             for crd in crds.values():
                 resources.add_crd(crd)
-            operation = Operation("test", self.id, time.monotonic() + self.seconds, self.stop, self._hear)
+            operation = Operation(
+                "test", self.id, time.monotonic() + self.seconds, self.stop, self._hear, abandon=self.abandon
+            )
             target = Target(connection, Inventory(connection, "default", self.id), **self.target)
             wanted = [resource_for(obj, crds.get(kind_of(obj))) for obj in objects]
             return converge(operation, target, resources, wanted, prune=prune)

@@ -6,7 +6,7 @@ import pytest
 
 from k8s_cr_driver import watch
 from k8s_cr_driver.connection import Connection, Endpoint
-from k8s_cr_driver.errors import ConnectionFailed, Forbidden, TransportError
+from k8s_cr_driver.errors import ConnectionFailed, Forbidden, NotReady, TransportError
 from tests.engine.instance import Instance, config_map, crontab, crontab_crd, obj, state
 from tests.fake_api import FakeApi, faults
 from tests.fake_api.recording import Request
@@ -105,6 +105,18 @@ def test_after_the_first_refusal_nothing_more_is_sent(api: FakeApi) -> None:
     with pytest.raises(Forbidden):
         Instance(api.url).converge([config_map(f"map-{number}") for number in range(200)])
     assert len(api.requests.select("PATCH", "configmaps/map-")) < 50
+
+
+def test_a_refused_deletion_keeps_no_other_from_its_own_if_the_rest_is_abandoned(api: FakeApi) -> None:
+    blue = Instance(api.url)
+    blue.converge([config_map(name) for name in ("a", "b", "c")])
+    blue.abandon, blue.seconds = True, 1
+    api.fail(faults.status(403, "Forbidden", "no"), method="DELETE", path="configmaps/a$", times=1000)
+    api.fail(faults.unavailable(), method="DELETE", path="configmaps/[bc]$", times=2)
+    with pytest.raises(NotReady) as left:
+        blue.terminate()
+    assert [report.key.name for report in left.value.reports] == ["a"]
+    assert "403 Forbidden: no" in left.value.reports[0].message
 
 
 def test_a_run_that_is_stopped_sends_nothing_more(api: FakeApi) -> None:

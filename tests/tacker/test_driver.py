@@ -75,8 +75,8 @@ class Instance:
         req = objects.ChangeCurrentVnfPkgRequest.from_dict({"vnfdId": "new", "additionalParams": {}})
         Driver().change_vnfpkg_rollback(req, self.inst, self.grant_req, None, self.vnfd)
 
-    def terminate(self, type_: str = "FORCEFUL") -> None:
-        req = objects.TerminateVnfRequest.from_dict({"terminationType": type_})
+    def terminate(self, type_: str = "FORCEFUL", **params: Any) -> None:
+        req = objects.TerminateVnfRequest.from_dict({"terminationType": type_, "additionalParams": params})
         Driver().terminate(req, self.inst, self.grant_req, None, self.vnfd)
 
 
