@@ -15,18 +15,13 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
-
-import urllib3
 
 from k8s_cr_driver.builtin import repeated_merge_keys
 from k8s_cr_driver.documents import DocumentError, documents
 from k8s_cr_driver.errors import InvalidPackage, InvalidRequest
 from k8s_cr_driver.fields import defined_by, type_name
+from k8s_cr_driver.files import SIZE_LIMIT, read, shown
 from k8s_cr_driver.keys import CRD, Key, Kind, Object, key_of, kind_of, split
-
-SIZE_LIMIT = 32 * 1024 * 1024
-"""Bytes of all manifest files of a package together."""
 
 Scope = Callable[[Kind, str], bool | None]
 """(kind, version) -> whether its objects live in namespaces; None: the cluster does not know it."""
@@ -61,7 +56,7 @@ def load(
 
     `files` are paths below `root`, the unpacked CSAR, or with `allow_remote` also http and https URLs. `fill` is given
     each object as it was parsed and returns it with the parameters filled in (`parameters.fill`).
-    Raises InvalidPackage. Follow with `place` and `schema.check`.
+    Raises InvalidPackage, and InvalidRequest for a URL with credentials. Follow with `place` and `schema.check`.
     """
     if not files:
         raise InvalidPackage("lcm-kubernetes-def-files names no file; name at least one manifest of the package")
@@ -69,11 +64,11 @@ def load(
     sources: dict[Key, str] = {}
     size = 0
     for name in files:
-        content = _fetched(name) if _is_url(name, allow_remote) else _read(root, name)
+        content = read(root, name, allow_remote=allow_remote)
         size += len(content)
         if size > SIZE_LIMIT:
-            raise InvalidPackage(f"{_shown(name)}: the manifests are larger than {SIZE_LIMIT // 1024**2} MiB together")
-        for source, raw in _objects(_shown(name), content):
+            raise InvalidPackage(f"{shown(name)}: the manifests are larger than {SIZE_LIMIT // 1024**2} MiB together")
+        for source, raw in _objects(shown(name), content):
             obj = _prepared(raw, source, fill)
             key = key_of(obj)
             if key in objects:
@@ -131,68 +126,6 @@ def foreign_kinds(objects: Iterable[Object]) -> set[tuple[Kind, str]]:
 def _near(kind: Kind, crds: Iterable[Kind]) -> str:
     near = difflib.get_close_matches(str(kind), map(str, crds), n=1, cutoff=0.8)
     return f", did you mean {near[0]}?" if near else ""
-
-
-# Files
-
-
-def _is_url(name: str, allow_remote: bool) -> bool:
-    scheme = urlsplit(name).scheme if "://" in name else ""
-    if scheme.lower() in ("http", "https"):
-        if not allow_remote:
-            raise InvalidPackage(
-                f"{_shown(name)}: manifests at a URL are not allowed; put the file into the package, or let the "
-                "operator set [k8s_cr] allow_remote_manifests"
-            )
-        return True
-    if scheme or name.lower().startswith("file:"):
-        raise InvalidPackage(f"{_shown(name)}: only paths inside the package are allowed")
-    return False
-
-
-def _shown(name: str) -> str:
-    """`name` without the credentials and the query that a URL may hold."""
-    if "://" not in name:
-        return name
-    url = urlsplit(name)
-    return f"{url.scheme}://{url.netloc.rpartition('@')[2]}{url.path}"
-
-
-def _read(root: Path, name: str) -> bytes:
-    base = root.resolve()
-    try:
-        path = (base / name).resolve()
-        if not path.is_relative_to(base):
-            raise InvalidPackage(f"{name}: leads out of the package; name a path below the package's root")
-        if not path.is_file():
-            raise InvalidPackage(f"{name}: no such file in the package; check lcm-kubernetes-def-files")
-        if path.stat().st_size > SIZE_LIMIT:
-            raise InvalidPackage(f"{name}: is larger than {SIZE_LIMIT // 1024**2} MiB")
-        return path.read_bytes()
-    except (OSError, ValueError, RuntimeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "is not a path"
-        raise InvalidPackage(f"{name!r}: cannot be read: {reason}") from None
-
-
-def _fetched(url: str) -> bytes:
-    """The body of `url`; TLS is verified with the system's CAs."""
-    timeout = urllib3.Timeout(connect=10, read=30)
-    retries = urllib3.Retry(total=3, redirect=3, backoff_factor=0.1)
-    try:
-        with urllib3.PoolManager(timeout=timeout, retries=retries) as http:
-            response = http.request("GET", url, preload_content=False)
-            content = response.read(SIZE_LIMIT + 1)
-            response.close()
-    except (urllib3.exceptions.HTTPError, ValueError) as error:
-        # Only these texts are sure not to hold the credentials of a URL.
-        reason = error.reason if isinstance(error, urllib3.exceptions.MaxRetryError) else type(error).__name__
-        raise InvalidPackage(f"{_shown(url)}: cannot be read: {reason}") from None
-    if response.status != 200:
-        raise InvalidPackage(f"{_shown(url)}: the server answered {response.status}; expected 200")
-    return content
-
-
-# Documents
 
 
 def _objects(name: str, content: bytes) -> Iterator[tuple[str, Object]]:

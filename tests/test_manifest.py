@@ -15,8 +15,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from k8s_cr_driver.errors import InvalidPackage, InvalidRequest
+from k8s_cr_driver.files import SIZE_LIMIT
 from k8s_cr_driver.keys import Kind
-from k8s_cr_driver.manifest import SIZE_LIMIT, crds_of, load, place
+from k8s_cr_driver.manifest import crds_of, load, place
 from tests.fake_api.tls import server_context
 
 CONFIG = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: one}\n"
@@ -247,6 +248,20 @@ def test_urls_are_read_where_the_operator_allows_them(tmp_path: Path, server: An
         load(tmp_path, [f"{base}/large"], allow_remote=True)
     with pytest.raises(InvalidPackage, match=r"^http://localhost:1/unused: cannot be read"):
         load(tmp_path, ["http://localhost:1/unused"], allow_remote=True)
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("https://user:hunter2@host/x?token=hunter3", r"^https://host/x: credentials in a URL of lcm-kubernetes-def-files"),
+        ("http://hunter2@host/x", "^http://host/x: credentials"),
+        ("http://[hunter2/x", "lcm-kubernetes-def-files: an entry with :// is no URL"),
+    ],
+)
+def test_urls_with_credentials_are_refused_for_they_are_stored(tmp_path: Path, name: str, words: str) -> None:
+    with pytest.raises(InvalidRequest, match=words) as caught:
+        load(tmp_path, [name], allow_remote=True)
+    assert "hunter" not in str(caught.value)
 
 
 def test_a_certificate_of_no_known_authority_is_refused(tmp_path: Path, server: Any) -> None:
