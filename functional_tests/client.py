@@ -151,8 +151,10 @@ class Client:
         chosen = {"vnfcInstanceId": vnfcs} if vnfcs else {}
         return self._start(instance_id, "heal", **chosen, additionalParams=additional_params or {})
 
-    def change_package(self, instance_id: str, vnfd_id: str, additional_params: Body) -> str:
-        return self._start(instance_id, "change_vnfpkg", vnfdId=vnfd_id, additionalParams=additional_params)
+    def change_package(self, instance_id: str, vnfd_id: str, additional_params: Body, vim: Body | None = None) -> str:
+        """`vim` takes the place of the VimConnectionInfo of instantiate."""
+        moved = {"vimConnectionInfo": {"vim1": vim}} if vim else {}
+        return self._start(instance_id, "change_vnfpkg", vnfdId=vnfd_id, additionalParams=additional_params, **moved)
 
     def terminate(self, instance_id: str, *, graceful_timeout: int | None = None, additional_params: Body | None = None) -> str:
         """GRACEFUL when `graceful_timeout`, in seconds, is given; else FORCEFUL."""

@@ -115,6 +115,16 @@ class Cluster:
         path = self._kind(api_version, kind).path(namespace, name)
         self._call("PATCH", f"{path}/status", {"status": status}, _MERGE)
 
+    def change(self, kind: str, name: str, namespace: str | None = None, api_version: str = "v1", /, **fields: Any) -> None:
+        """As a user would who edits these fields of it."""
+        path = self._kind(api_version, kind).path(namespace, name)
+        self._call("PATCH", f"{path}?fieldManager=a-user", fields, _MERGE)
+
+    def scale(self, kind: str, name: str, namespace: str, api_version: str, count: int) -> None:
+        """Through the subresource, as `kubectl scale` does."""
+        path = self._kind(api_version, kind).path(namespace, name)
+        self._call("PATCH", f"{path}/scale", {"spec": {"replicas": count}}, _MERGE)
+
     def wipe(self, instances: list[str]) -> None:
         """Removes what VNF instances have left, whatever holds it."""
         for live in self._belongings(instances):

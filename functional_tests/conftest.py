@@ -28,6 +28,7 @@ from .vnf import Vnf
 EMPTY_WITHIN = 20.0
 
 MakeVnf = Callable[..., Vnf]
+Onboard = Callable[[Package], str]
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -87,13 +88,24 @@ def conductors(ledger: Ledger) -> Iterator[dict[str, Conductor]]:
 
 
 @pytest.fixture(scope="module")
-def package(request: pytest.FixtureRequest, tacker: Client, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def onboard(tacker: Client, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Onboard]:
+    """Onboards packages for the module's tests; the VNFD id of each."""
+    made: list[str] = []
+
+    def onboard(described: Package) -> str:
+        info = tacker.onboard(described.make(tmp_path_factory.mktemp("package") / "package.csar"))
+        made.append(info["id"])
+        return str(info["vnfdId"])
+
+    yield onboard
+    for package_id in made:
+        tacker.delete_package(package_id)
+
+
+@pytest.fixture(scope="module")
+def package(request: pytest.FixtureRequest, onboard: Onboard) -> str:
     """The VNFD id of the module's PACKAGE, onboarded."""
-    described: Package = request.module.PACKAGE
-    csar = described.make(tmp_path_factory.mktemp("package") / f"{request.module.__name__.rpartition('.')[2]}.csar")
-    info = tacker.onboard(csar)
-    yield info["vnfdId"]
-    tacker.delete_package(info["id"])
+    return onboard(request.module.PACKAGE)
 
 
 @pytest.fixture

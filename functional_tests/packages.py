@@ -106,6 +106,16 @@ class Package:
             }
             for vdu in self.vdus
         ]
+        initial = [
+            {
+                f"{vdu}_initial": {
+                    "type": "tosca.policies.nfv.VduInitialDelta",
+                    "properties": {"initial_delta": {"number_of_instances": 1}},
+                    "targets": [vdu],
+                }
+            }
+            for vdu in self.vdus
+        ]
         return [
             {"aspects": {"type": "tosca.policies.nfv.ScalingAspects", "properties": {"aspects": aspects}}},
             {
@@ -114,6 +124,7 @@ class Package:
                     "properties": {"levels": levels, "default_level": "default"},
                 }
             },
+            *initial,
             *deltas,
         ]
 

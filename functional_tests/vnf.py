@@ -38,6 +38,24 @@ class Vnf:
     def begin_scale(self, direction: str, vdu: str, steps: int = 1, **params: Any) -> str:
         return self._client.scale(self.id, direction, vdu, steps, _hyphened(params))
 
+    def heal(self, *vnfcs: str, **params: Any) -> Body:
+        """`vnfcs` are ids of vnfcResourceInfo; without any the whole instance is healed."""
+        return self.wait(self.begin_heal(*vnfcs, **params))
+
+    def begin_heal(self, *vnfcs: str, **params: Any) -> str:
+        told = self.tell()["instantiatedVnfInfo"].get("vnfcInfo", [])
+        chosen = [one["id"] for one in told if one["vnfcResourceInfoId"] in vnfcs]
+        return self._client.heal(self.id, chosen, _hyphened(params))
+
+    def change(self, vnfd_id: str, *files: str, **params: Any) -> Body:
+        return self.wait(self.begin_change(vnfd_id, *files, **params))
+
+    def begin_change(self, vnfd_id: str, *files: str, vim: Body | None = None, **params: Any) -> str:
+        """To another package, with files of that; what Tacker wants beside is added."""
+        wanted = {"upgrade_type": "RollingUpdate", "vdu_params": []}
+        given = {**wanted, **_hyphened(params), "lcm-kubernetes-def-files": paths(files)}
+        return self._client.change_package(self.id, vnfd_id, given, vim)
+
     def terminate(self, graceful_timeout: int | None = None) -> Body:
         return self.wait(self.begin_terminate(graceful_timeout))
 
@@ -53,6 +71,10 @@ class Vnf:
     def retry(self, operation: str) -> Body:
         self._client.retry(operation)
         return self.wait(operation)
+
+    def give_up(self, operation: str) -> None:
+        """Of one that is FAILED_TEMP."""
+        self._client.fail(operation)
 
     def wait(self, operation: str, state: str = "COMPLETED") -> Body:
         return self._client.wait(operation, state, PATIENCE)
@@ -79,6 +101,11 @@ class Vnf:
         """The vnfcResourceInfo of one VDU, in Tacker's order."""
         told = self.tell()["instantiatedVnfInfo"].get("vnfcResourceInfo", [])
         return [vnfc for vnfc in told if vnfc["vduId"] == vdu]
+
+    def level(self, aspect: str) -> int | None:
+        """The scale level; None if Tacker does not know of the aspect."""
+        levels = {one["aspectId"]: one["scaleLevel"] for one in self.tell()["instantiatedVnfInfo"].get("scaleStatus", [])}
+        return levels.get(aspect)
 
     # --- the end ----------------------------------------------------------------------------------------------------
 

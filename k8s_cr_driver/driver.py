@@ -45,7 +45,9 @@ class Driver:
             desired, options = _load(vnfd, options)
             with _session(inst, grant_req, options) as session:
                 resources = session.place(desired)
-                assigned = _with_levels(vdus.assign(resources, vnfd.get_vdu_nodes(req.flavourId)), req, vnfd)
+                level = req.instantiationLevelId if req.obj_attr_is_set("instantiationLevelId") else None
+                assigned = vdus.assign(resources, vnfd.get_vdu_nodes(req.flavourId))
+                assigned = _with_levels(assigned, vnfd, req.flavourId, level)
                 session.converge(_merged(resources, assigned), prune=True, undo=True)
                 inst.instantiatedVnfInfo = objects.VnfInstanceV2_InstantiatedVnfInfo(
                     flavourId=req.flavourId, vnfState="STARTED", metadata={}
@@ -93,43 +95,48 @@ class Driver:
         """Chosen VNFCs, or all: Pods and Machines are replaced, the objects of the others applied again."""
         with _boundary("heal", inst):
             info, options, recreate = inst.instantiatedVnfInfo, _options(inst, req), _is_set(req, "recreate")
+            everything = not req.obj_attr_is_set("vnfcInstanceId")
+            desired = _load(vnfd, options)[0] if everything else []
             chosen = record.chosen_vnfcs(info, grant_req)
-            desired = [] if req.obj_attr_is_set("vnfcInstanceId") else _load(vnfd, options)[0]
             with _session(inst, grant_req, options) as session:
                 assigned = session.restored(record.assigned_vdus(info))
-                touched = {vdu: assigned[vdu] for vdu in chosen}
-                session.remove_vnfcs(touched, chosen)
-                rest = _merged(session.place(desired), assigned) if desired else list(touched.values())
-                single = [obj.key for obj in touched.values() if obj.children() is None]
-                session.converge(rest, prune=False, recreate=single if recreate else ())
-                record.tell(info, session.whole_vnfcs(assigned))
+                wanted = _merged(session.place(desired), assigned) if everything else [assigned[vdu] for vdu in chosen]
+                renewal = session.renewal(assigned, chosen, everything=everything, recreate=recreate)
+                session.converge(wanted, prune=False, renewal=renewal)
+                record.tell(info, session.vnfcs(assigned))
 
     def change_vnfpkg(self, req: Any, inst: Any, grant_req: Any, grant: Any, vnfd: Any) -> None:
         """`vnfd` is the new package. Counts and parameters stay unless the request gives new ones."""
         with _boundary("change of the current VNF package", inst):
+            given = _params(req).get("parameters") or {}
             options = _options(inst, req)
             record.check_endpoint(inst)
-            desired, options = _load(vnfd, options, _params(req).get("parameters") or {})
-            self._change(inst, grant_req, options, desired, vnfd)
-            record.check_aspects(inst, vnfd)
+            record.check_flavour(inst, vnfd)
+            desired, options = _load(vnfd, options, given)
+            former = _with_parameters_of(inst, vnfd, options) if given else None
+            self._change(inst, grant_req, options, desired, vnfd, former or desired)
+            record.note_aspects(inst, vnfd)
             inst.vnfdId = req.vnfdId
 
     def change_vnfpkg_rollback(self, req: Any, inst: Any, grant_req: Any, grant: Any, vnfd: Any) -> None:
         """`vnfd` is the old package; the instance is as it was before the change."""
         with _boundary("rollback of change of the current VNF package", inst):
             desired, options = _load(vnfd, record.stored_options(inst))
-            self._change(inst, grant_req, options, desired, vnfd)
+            self._change(inst, grant_req, options, desired, vnfd, desired)
 
-    def _change(self, inst: Any, grant_req: Any, options: Options, desired: list[Object], vnfd: Any) -> None:
+    def _change(
+        self, inst: Any, grant_req: Any, options: Options, desired: list[Object], vnfd: Any, former: list[Object]
+    ) -> None:
+        """`former`: the same objects as `desired` with the parameters of before; a count that differs is a new one."""
         info = inst.instantiatedVnfInfo
         with _session(inst, grant_req, options) as session:
             resources = session.place(desired)
-            assigned = vdus.assign(resources, vnfd.get_vdu_nodes(info.flavourId))
+            given = {obj.key for obj, was in zip(resources, former, strict=True) if vnfc.count(obj) != vnfc.count(obj, was)}
+            assigned = _with_levels(vdus.assign(resources, vnfd.get_vdu_nodes(info.flavourId)), vnfd, info.flavourId)
             before = session.restored(record.assigned_vdus(info))
-            assigned = {
-                vdu: vdus.with_replicas(obj, vnfc.count(before[vdu])) if vdu in before and before[vdu].replicas() else obj
-                for vdu, obj in assigned.items()
-            }
+            merged = {obj.key: obj for obj in resources}
+            kept = _with_counts_of(before, assigned)
+            assigned = {vdu: merged[obj.key] if obj.key in given else kept[vdu] for vdu, obj in assigned.items()}
             session.converge(_merged(resources, assigned), prune=True)
             record.keep(inst, options, assigned, session.inventory_namespace)
             record.tell(info, session.vnfcs(assigned))
@@ -137,27 +144,30 @@ class Driver:
     def diff_check_inst(self, inst: Any, vim_info: Any) -> None:
         """Tacker's periodic look at an instance, without a lock: DbSyncNoDiff if there is nothing to take over."""
         with _boundary("look at the VNFCs", inst), _session(inst, None, record.stored_options(inst)) as session:
-            assigned = session.restored(record.assigned_vdus(inst.instantiatedVnfInfo))
-            now = session.refreshed(assigned)
-            stored = {one.id for one in inst.instantiatedVnfInfo.vnfcResourceInfo}
-            if stored == {one.id for one in session.vnfcs(now)} and _counts(now) == _counts(assigned):
-                raise sol_ex.DbSyncNoDiff("There are no differences in Vnfc resources.")
+            _differences(session, inst.instantiatedVnfInfo)
 
     def sync_db(self, context: Any, vnf_instance: Any, vim_info: Any) -> None:
-        """Takes over VNFCs, counts and scale levels that have changed on the cluster."""
+        """Takes over VNFCs, counts, scale levels and aspects that have changed; DbSyncNoDiff if none has."""
         _check_idle(context, vnf_instance)
-        self.diff_check_inst(vnf_instance, vim_info)
-        info = vnf_instance.instantiatedVnfInfo
-        with (
-            _boundary("database synchronization", vnf_instance),
-            _session(vnf_instance, None, record.stored_options(vnf_instance)) as session,
-        ):
-            before = session.restored(record.assigned_vdus(info))
-            now = session.refreshed(before)
+        info, options = vnf_instance.instantiatedVnfInfo, record.stored_options(vnf_instance)
+        with _boundary("database synchronization", vnf_instance), _session(vnf_instance, None, options) as session:
+            before, now, found = _differences(session, info)
             vnfd = nfvo_client.NfvoClient().get_vnfd(context, vnf_instance.vnfdId)
             record.take_over_levels(info, before, now, vnfd)
+            record.take_over_aspects(info, now, vnfd)
             info.metadata[record.VDUS].update({vdu: obj.manifest for vdu, obj in now.items()})
-            record.tell(info, session.vnfcs(now))
+            record.tell(info, found)
+
+
+def _differences(session: Session, info: Any) -> tuple[Assigned, Assigned, list[vnfc.Vnfc]]:
+    """The VDUs' objects as stored and with the counts of the cluster, and the VNFCs there; DbSyncNoDiff if all agree."""
+    before = session.restored(record.assigned_vdus(info))
+    now = session.refreshed(before)
+    found = session.vnfcs(now)
+    stored = {one.id for one in info.vnfcResourceInfo}
+    if stored == {one.id for one in found} and _counts(now) == _counts(before) and not record.new_aspects(info):
+        raise sol_ex.DbSyncNoDiff("There are no differences in Vnfc resources.")
+    return before, now, found
 
 
 def _check_idle(context: Any, inst: Any) -> None:
@@ -220,12 +230,29 @@ def _load(vnfd: Any, options: Options, given: Mapping[str, Any] | None = None) -
     return desired, options
 
 
-def _with_levels(assigned: Assigned, req: Any, vnfd: Any) -> dict[str, CustomResource]:
-    """With the counts of the VNFD's instantiation level; a VDU without one there keeps its manifest's."""
-    level = req.instantiationLevelId if req.obj_attr_is_set("instantiationLevelId") else None
-    level = level or vnfd.get_default_instantiation_level(req.flavourId)
-    counts = {vdu: vnfd.get_vdu_num(req.flavourId, vdu, level) for vdu in assigned}
+def _with_parameters_of(inst: Any, vnfd: Any, options: Options) -> list[Object] | None:
+    """The package's objects with the parameters that the instance has had; None if the package does not take them."""
+    stored = record.stored_options(inst).parameters
+    kept = {name: stored.get(name, value) for name, value in options.parameters.items()}
+    with contextlib.suppress(InvalidRequest):
+        return _load(vnfd, replace(options, parameters=kept))[0]
+    return None
+
+
+def _with_levels(assigned: Assigned, vnfd: Any, flavour: str, level: str | None = None) -> dict[str, CustomResource]:
+    """With the counts of an instantiation level, else the default one; a VDU without one there keeps its manifest's."""
+    level = level or vnfd.get_default_instantiation_level(flavour)
+    counts = {vdu: vnfd.get_vdu_num(flavour, vdu, level) for vdu in assigned}
     return {vdu: vdus.with_replicas(obj, counts[vdu]) if counts[vdu] else obj for vdu, obj in assigned.items()}
+
+
+def _with_counts_of(before: Assigned, assigned: Assigned) -> dict[str, CustomResource]:
+    """With the counts that the instance has: of the same object, whatever its VDU is called by now, or of the same VDU."""
+    counted = {vdu: obj for vdu, obj in before.items() if obj.replicas()}
+    of_object = {obj.key: vnfc.count(obj) for obj in counted.values()}
+    of_vdu = _counts(counted)
+    kept = {vdu: of_object.get(obj.key, of_vdu.get(vdu)) for vdu, obj in assigned.items()}
+    return {vdu: obj if (count := kept[vdu]) is None else vdus.with_replicas(obj, count) for vdu, obj in assigned.items()}
 
 
 def _merged(resources: Sequence[CustomResource], assigned: Assigned) -> list[CustomResource]:

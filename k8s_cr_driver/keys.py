@@ -74,3 +74,14 @@ def labels(obj: Mapping[str, Any]) -> dict[str, str]:
 def annotations_of(obj: Mapping[str, Any]) -> dict[str, str]:
     """The annotations of an object, never None."""
     return (obj.get("metadata") or {}).get("annotations") or {}
+
+
+def as_selector(wanted: Mapping[str, str]) -> str:
+    """The label selector for objects with all these labels."""
+    return ",".join(f"{key}={value}" for key, value in sorted(wanted.items()))
+
+
+def controller_of(obj: Mapping[str, Any]) -> str:
+    """The uid of the object that controls this one, "" if none does."""
+    references = (obj.get("metadata") or {}).get("ownerReferences") or []
+    return next((str(reference.get("uid")) for reference in references if reference.get("controller")), "")

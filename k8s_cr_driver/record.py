@@ -5,7 +5,7 @@ Changed in place, for Tacker keeps other things beside (scaleStatus would be los
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from oslo_log import log as logging
@@ -29,6 +29,8 @@ ENDPOINT = "endpoint"
 """Key beside the options: where the instance is."""
 INVENTORY = "inventory-namespace"
 """Key beside the options: where its inventory is, whatever the option says by now."""
+NEW_ASPECTS = "new-scaling-aspects"
+"""Key beside the options: aspects that the package has and Tacker's scale status does not have yet."""
 VDUS = "vdu_reses"
 """Key of instantiatedVnfInfo.metadata for the VDUs' manifests, as Tacker's own driver has it: their counts are wanted."""
 
@@ -79,14 +81,14 @@ def assigned_vdus(info: Any) -> dict[str, CustomResource]:
 
 def chosen_vnfcs(info: Any, grant_req: Any) -> dict[str, set[str]]:
     """VDU id -> ids of the VNFCs that a heal replaces, as the grant names them."""
-    ids = {
-        one.resource.resourceId
+    named = {
+        (one.resourceTemplateId, one.resource.resourceId)
         for one in (grant_req.removeResources if grant_req.obj_attr_is_set("removeResources") else [])
         if one.type == "COMPUTE"
     }
     chosen: dict[str, set[str]] = {}
     for one in info.vnfcResourceInfo:
-        if one.computeResource.resourceId in ids:
+        if (one.vduId, one.computeResource.resourceId) in named:
             chosen.setdefault(one.vduId, set()).add(one.id)
     return chosen
 
@@ -104,18 +106,81 @@ def told(inst: Any, inventory: str) -> str:
 
 def take_over_levels(info: Any, before: Assigned, now: Assigned, vnfd: Any) -> None:
     """Scale levels that fit the new counts: a level more for each delta more than before. DbSyncFailed if none fits."""
-    levels = {one.aspectId: one for one in (info.scaleStatus if info.obj_attr_is_set("scaleStatus") else [])}
-    for aspect, status in levels.items():
-        for vdu, delta in vnfd.get_scale_vdu_and_num(info.flavourId, aspect).items():
-            if vdu not in now:
-                continue
-            steps, rest = divmod(vnfc.count(now[vdu]) - vnfc.count(before[vdu]), delta)
-            level = status.scaleLevel + steps
-            if rest or not 0 <= level <= vnfd.get_max_scale_level(info.flavourId, aspect):
-                raise sol_ex.DbSyncFailed(
-                    f"VDU {vdu} has {vnfc.count(now[vdu])} replicas, which no level of the scaling aspect {aspect} means."
-                )
-            status.scaleLevel = level
+    seen: set[str] = set()
+    for status in _scale_status(info):
+        deltas = vnfd.get_scale_vdu_and_num(info.flavourId, status.aspectId)
+        deltas = {vdu: delta for vdu, delta in deltas.items() if vdu in now and vdu not in seen}
+        seen |= set(deltas)
+        steps = {divmod(vnfc.count(now[vdu]) - vnfc.count(before[vdu]), delta) for vdu, delta in deltas.items()}
+        if not steps - {(0, 0)}:
+            continue
+        more, rest = min(steps)
+        level = status.scaleLevel + more
+        if len(steps) > 1 or rest or not 0 <= level <= vnfd.get_max_scale_level(info.flavourId, status.aspectId):
+            counts = ", ".join(f"VDU {vdu} has {vnfc.count(now[vdu])} replicas" for vdu in sorted(deltas))
+            raise sol_ex.DbSyncFailed(f"{counts}, which no level of the scaling aspect {status.aspectId} means.")
+        status.scaleLevel = level
+
+
+def note_aspects(inst: Any, vnfd: Any) -> None:
+    """
+    Keeps which scaling aspects only the new package has, for `take_over_aspects`.
+
+    They cannot be taken over at once: after a change of package Tacker restores the scale status of before (Tacker 16,
+    `VnfLcmDriverV2._make_inst_info_common`).
+    """
+    info = inst.instantiatedVnfInfo
+    policies = vnfd.get_policy_values_by_type(info.flavourId, "tosca.policies.nfv.ScalingAspects")
+    aspects = {aspect for policy in policies for aspect in policy["properties"]["aspects"]}
+    added = sorted(aspects - {one.aspectId for one in _scale_status(info)})
+    if added:
+        info.metadata[OPTIONS][NEW_ASPECTS] = added
+        LOG.warning(
+            "VNF instance %s: the scaling aspects %s are new; Tacker takes them over with its next database "
+            "synchronization, and cannot scale them before",
+            inst.id,
+            ", ".join(added),
+        )
+
+
+def new_aspects(info: Any) -> list[str]:
+    """Scaling aspects of the package that Tacker does not know of yet."""
+    found: list[str] = info.metadata[OPTIONS].get(NEW_ASPECTS) or []
+    return found
+
+
+def take_over_aspects(info: Any, now: Assigned, vnfd: Any) -> None:
+    """Has Tacker know of the new aspects, at the levels that fit the counts."""
+    added = new_aspects(info)
+    info.metadata[OPTIONS].pop(NEW_ASPECTS, None)
+    highest = {aspect: vnfd.get_max_scale_level(info.flavourId, aspect) for aspect in added}
+    levels = {aspect: _level(info.flavourId, aspect, now, vnfd) for aspect in added}
+    info.scaleStatus = [*_scale_status(info), *_scale_infos(levels)]
+    known = info.maxScaleLevels if info.obj_attr_is_set("maxScaleLevels") else []
+    info.maxScaleLevels = [*known, *_scale_infos(highest)]
+
+
+def _level(flavour: str, aspect: str, now: Assigned, vnfd: Any) -> int:
+    """What the count of a VDU means above its initial delta, else the aspect's level in the default instantiation level."""
+    policies = vnfd.get_policy_values_by_type(flavour, "tosca.policies.nfv.VduInitialDelta")
+    initial = {
+        vdu: policy["properties"]["initial_delta"]["number_of_instances"] for policy in policies for vdu in policy["targets"]
+    }
+    for vdu, delta in vnfd.get_scale_vdu_and_num(flavour, aspect).items():
+        if vdu in now and vdu in initial:
+            level, rest = divmod(vnfc.count(now[vdu]) - initial[vdu], delta)
+            if not rest and 0 <= level <= vnfd.get_max_scale_level(flavour, aspect):
+                return int(level)
+    default = vnfd.get_scale_info_from_inst_level(flavour, vnfd.get_default_instantiation_level(flavour))
+    return int(default.get(aspect, {}).get("scale_level", 0))
+
+
+def _scale_status(info: Any) -> list[Any]:
+    return list(info.scaleStatus) if info.obj_attr_is_set("scaleStatus") else []
+
+
+def _scale_infos(levels: Mapping[str, int]) -> list[Any]:
+    return [objects.ScaleInfoV2(aspectId=aspect, scaleLevel=level) for aspect, level in levels.items()]
 
 
 def check_endpoint(inst: Any) -> None:
@@ -127,18 +192,10 @@ def check_endpoint(inst: Any) -> None:
         )
 
 
-def check_aspects(inst: Any, vnfd: Any) -> None:
-    """Tacker keeps the scale status that instantiate made, and takes no new aspects into it."""
-    info = inst.instantiatedVnfInfo
-    known = {one.aspectId for one in (info.scaleStatus if info.obj_attr_is_set("scaleStatus") else [])}
-    policies = vnfd.get_policy_values_by_type(info.flavourId, "tosca.policies.nfv.ScalingAspects")
-    added = {aspect for policy in policies for aspect in policy["properties"]["aspects"]} - known
-    if added:
-        LOG.warning(
-            "VNF instance %s: Tacker cannot scale the new aspects %s; they need an instance made of this package",
-            inst.id,
-            ", ".join(sorted(added)),
-        )
+def check_flavour(inst: Any, vnfd: Any) -> None:
+    flavour = inst.instantiatedVnfInfo.flavourId
+    if vnfd.get_vnfd_flavour(flavour) is None:
+        raise InvalidRequest(f"vnfdId: the package has no flavour {flavour!r}, which is this instance's; add it")
 
 
 def stored_options(inst: Any) -> Options:

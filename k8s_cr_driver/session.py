@@ -5,8 +5,9 @@ Everything that the verbs share and that needs no word of Tacker's.
 
 from __future__ import annotations
 
+import functools
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from types import TracebackType
 
 from oslo_log import log as logging
@@ -17,14 +18,15 @@ from k8s_cr_driver.connection import Connection, Endpoint
 from k8s_cr_driver.discovery import Resources, discover, read_crd
 from k8s_cr_driver.engine.converge import converge
 from k8s_cr_driver.engine.operation import Operation
-from k8s_cr_driver.engine.renew import remove_children
+from k8s_cr_driver.engine.renew import NO_RENEWAL, Renewal
 from k8s_cr_driver.engine.unavailable import await_kinds
 from k8s_cr_driver.engine.write import Target
-from k8s_cr_driver.errors import ApiError, DriverError, NotReady, Refused, Report, redact
+from k8s_cr_driver.errors import ApiError, DriverError, Refused, redact
+from k8s_cr_driver.healing import Healing
 from k8s_cr_driver.inventory import Inventory
 from k8s_cr_driver.keys import Key, Kind, Object, kind_of
 from k8s_cr_driver.options import Options
-from k8s_cr_driver.resources.base import Children, CustomResource
+from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.resources.registry import resource_for
 from k8s_cr_driver.vdus import Assigned
 
@@ -33,8 +35,8 @@ LOG = logging.getLogger(__name__)
 UNDO_SECONDS = 120.0
 DISCOVERY_SECONDS = 30.0
 """Seconds for which a server that answers discovery with 429 or 5xx is asked again."""
-LOOK_EVERY = 1.0
-"""Seconds between two looks at children whose owner is ready already."""
+ASK_EVERY = 1.0
+"""Seconds between two such questions."""
 
 
 class Session:
@@ -83,7 +85,7 @@ class Session:
                 passing = error.status == 429 or error.status >= 500
                 if not passing or time.monotonic() > patience or self._operation.remaining() == 0:
                     raise
-                self._operation.stop.wait(error.retry_after or LOOK_EVERY)
+                self._operation.stop.wait(error.retry_after or ASK_EVERY)
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self._connection.__exit__(kind, error, trace)
@@ -123,20 +125,13 @@ class Session:
         *,
         prune: bool,
         grace_period: int | None = None,
-        recreate: Collection[Key] = (),
+        renewal: Renewal = NO_RENEWAL,
         undo: bool = False,
     ) -> None:
         """`engine.converge`; with `undo`, what a first run made before it was refused is removed again."""
+        run = functools.partial(converge, self._operation, self._target, self._resources)
         try:
-            converge(
-                self._operation,
-                self._target,
-                self._resources,
-                wanted,
-                prune=prune,
-                grace_period=grace_period,
-                recreate=recreate,
-            )
+            run(wanted, prune=prune, grace_period=grace_period, renewal=renewal)
         except Refused as error:
             if undo and self._target.inventory.is_new:
                 self._undo(error)
@@ -154,47 +149,22 @@ class Session:
 
     def vnfcs(self, assigned: Assigned) -> list[vnfc.Vnfc]:
         """The VNFCs of the VDUs, newest first."""
-        return self._operation.persist(lambda: vnfc.collect(self._connection, self._resources, assigned))
+        instance = self._operation.instance
+        return self._operation.persist(lambda: vnfc.collect(self._connection, self._resources, instance, assigned))
 
     def refreshed(self, assigned: Assigned) -> dict[str, CustomResource]:
         """The VDUs' objects with the counts that they have on the cluster now."""
-        found = {}
-        for vdu, obj in assigned.items():
-            resource = self._resources.find(obj.key.of)
-            try:
-                live = obj.read(self._connection, resource) if resource and obj.replicas() else None
-            except ApiError as error:
-                if error.status != 404:
-                    raise
-                live = None
-            found[vdu] = vdus.with_replicas(obj, vnfc.count(obj, live)) if live else obj
-        return found
+        lives = self._operation.persist(lambda: self._owners(assigned))
+        return {
+            vdu: vdus.with_replicas(obj, vnfc.count(obj, lives[obj.key])) if obj.key in lives else obj
+            for vdu, obj in assigned.items()
+        }
 
-    def remove_vnfcs(self, assigned: Assigned, chosen: Mapping[str, set[str]]) -> None:
-        """Deletes the Pods or Machines that are VNFCs (VDU id -> ids) and waits until they are gone."""
-        doomed: list[tuple[Children, set[str]]] = []
-        for vdu, ids in chosen.items():
-            children = assigned[vdu].children()
-            if children is not None:
-                doomed.append((children, ids))
-        remove_children(self._operation, self._target, self._resources, doomed)
+    def renewal(self, assigned: Assigned, chosen: Mapping[str, set[str]], *, everything: bool, recreate: bool) -> Renewal:
+        """What replaces the VNFCs in `chosen` (VDU id -> ids); see `Healing.renewal`."""
+        touched = {vdu: assigned[vdu] for vdu in chosen}
+        healing = Healing(self._connection, self._resources, self._operation.instance, touched)
+        return self._operation.persist(lambda: healing.renewal(chosen, everything=everything, recreate=recreate))
 
-    def whole_vnfcs(self, assigned: Assigned) -> list[vnfc.Vnfc]:
-        """The VNFCs once each VDU has as many as its object says: an owner may be ready before it has noticed a loss."""
-        while True:
-            found = self.vnfcs(assigned)
-            lacking = [report for vdu, obj in assigned.items() if (report := _lacking(vdu, obj, found))]
-            if not lacking:
-                return found
-            if self._operation.remaining() == 0:
-                raise NotReady("VNFCs are missing:", lacking)
-            self._operation.stop.wait(min(LOOK_EVERY, self._operation.remaining()))
-
-
-def _lacking(vdu: str, obj: CustomResource, found: Sequence[vnfc.Vnfc]) -> Report | None:
-    if obj.children() is None or not obj.replicas():
-        return None
-    there, wanted = sum(one.vdu == vdu for one in found), vnfc.count(obj)
-    if there == wanted:
-        return None
-    return Report(obj.key, "Waiting", "Replicas", f"VDU {vdu} has {there} of {wanted} VNFCs")
+    def _owners(self, assigned: Assigned) -> dict[Key, Object]:
+        return vnfc.owners(self._connection, self._resources, self._operation.instance, assigned)

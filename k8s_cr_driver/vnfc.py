@@ -1,19 +1,27 @@
 """Objects and their children -> VNFCs, as plain dicts.
 
-A VDU's object has children (Pods of a Deployment, Machines of a MachineDeployment): each is one VNFC. An object without
-such children has one VNFC for each replica, under names that stay the same from one look to the next.
+A VDU's object has children (Pods of a Deployment, Machines of a MachineDeployment): each that it controls, directly or
+through objects between, is one VNFC. An object without such children has one VNFC for each replica, under names that stay
+the same from one look to the next.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from k8s_cr_driver.connection import Connection
-from k8s_cr_driver.discovery import Resource, Resources
+from k8s_cr_driver.discovery import Resources
 from k8s_cr_driver.errors import ApiError, Refused, passes
-from k8s_cr_driver.keys import Object, labels
+from k8s_cr_driver.inventory import INSTANCE_LABEL
+from k8s_cr_driver.keys import Key, Kind, Object, controller_of, key_of, split
 from k8s_cr_driver.resources.base import Children, CustomResource
+
+Vdus = Mapping[str, CustomResource]
+"""VDU id -> its object."""
+
+_Place = tuple[Kind, str, str]
+"""Kind, version (or "") and namespace: what one LIST is about."""
 
 
 @dataclass(frozen=True)
@@ -36,60 +44,94 @@ def count(obj: CustomResource, live: Object | None = None) -> int:
     return value if isinstance(value, int) else 1
 
 
-def collect(connection: Connection, resources: Resources, vdus: Mapping[str, CustomResource]) -> list[Vnfc]:
-    """The VNFCs of all VDUs (VDU id -> its object), newest first; one LIST for each kind and namespace of children."""
-    wanted = {vdu: obj.children() for vdu, obj in vdus.items()}
-    lists = {
-        place: _list(connection, resources, [child for child in wanted.values() if child and _place(child) == place])
-        for place in {_place(child) for child in wanted.values() if child}
-    }
+def collect(connection: Connection, resources: Resources, instance: str, vdus: Vdus) -> list[Vnfc]:
+    """The VNFCs of all VDUs of an instance, newest first."""
+    lives = owners(connection, resources, instance, vdus)
     found: list[Vnfc] = []
+    for vdu, members in children(connection, resources, lives, vdus).items():
+        obj = vdus[vdu]
+        found += [
+            Vnfc(
+                child["metadata"]["name"],
+                vdu,
+                obj.key.kind,
+                child["metadata"].get("creationTimestamp", ""),
+                obj.child_metadata(child),
+            )
+            for child in members
+        ]
     for vdu, obj in vdus.items():
-        children = wanted[vdu]
-        if children is None:
+        if obj.children() is None and obj.key in lives:
             found += [Vnfc(f"{obj.key.name}-{index}", vdu, obj.key.kind) for index in range(count(obj))]
-        else:
-            found += [
-                Vnfc(
-                    child["metadata"]["name"],
-                    vdu,
-                    obj.key.kind,
-                    child["metadata"].get("creationTimestamp", ""),
-                    obj.child_metadata(child),
-                )
-                for child in lists[_place(children)]
-                if _is_child(child, children)
-            ]
     return sorted(found, key=lambda vnfc: (vnfc.created, vnfc.id), reverse=True)
 
 
-def _place(children: Children) -> tuple[str, str, str]:
-    return (*children.kind, children.namespace)
+def owners(connection: Connection, resources: Resources, instance: str, vdus: Vdus) -> dict[Key, Object]:
+    """The VDUs' objects as they are on the cluster, of those that are there; one LIST for each kind and namespace."""
+    wanted = {obj.key for obj in vdus.values()}
+    places = {(obj.key.of, split(obj.manifest["apiVersion"])[1], obj.key.namespace) for obj in vdus.values()}
+    return {
+        key_of(live): live
+        for place in sorted(places)
+        if resources.find(*place[:2]) or resources.unknown_in(*place[:2])
+        for live in _list(connection, resources, place, f"{INSTANCE_LABEL}={instance}")
+        if key_of(live) in wanted
+    }
 
 
-def _list(connection: Connection, resources: Resources, children: Iterable[Children]) -> list[Object]:
-    several = list(children)
-    resource: Resource | None = resources.find(several[0].kind, several[0].version)
+def children(
+    connection: Connection, resources: Resources, lives: Mapping[Key, Object], vdus: Vdus
+) -> dict[str, list[Object]]:
+    """
+    VDU id -> the live objects that are its VNFCs, for the VDUs whose kind has such; one LIST for each kind and namespace.
+
+    `lives` are the VDUs' objects, as `owners` finds them. Found by label and chosen by controller: labels can be anybody's.
+    """
+    wanted = {vdu: places for vdu, obj in vdus.items() if (places := obj.children())}
+    selectors: dict[_Place, set[str]] = {}
+    for one in wanted.values():
+        for place in _places(one):
+            selectors.setdefault(place, set()).add(one.selector)
+    lists = {
+        place: _list(connection, resources, place, texts.pop() if len(texts) == 1 else "")
+        for place, texts in sorted(selectors.items())
+    }
+    return {vdu: _descendants(lives.get(vdus[vdu].key), one, lists) for vdu, one in wanted.items()}
+
+
+def _places(one: Children) -> list[_Place]:
+    """From the top."""
+    return [*((kind, "", one.namespace) for kind in one.through), (one.kind, one.version, one.namespace)]
+
+
+def _descendants(root: Object | None, one: Children, lists: Mapping[_Place, list[Object]]) -> list[Object]:
+    family = {root["metadata"]["uid"]} if root else set()
+    *between, last = _places(one)
+    for place in between:
+        family |= {live["metadata"]["uid"] for live in lists[place] if controller_of(live) in family}
+    return [
+        live
+        for live in lists[last]
+        if _lives(live) and (live["metadata"]["uid"] in family or controller_of(live) in family)
+    ]
+
+
+def _list(connection: Connection, resources: Resources, place: _Place, selector: str) -> list[Object]:
+    kind, version, namespace = place
+    resource = resources.find(kind, version)
     if resource is None:
-        raise Refused(f"The cluster does not know {several[0].kind}, whose objects are the VNFCs of a VDU.")
-    selectors = {child.selector for child in several}
-    query = [("labelSelector", selectors.pop())] if len(selectors) == 1 else []
+        raise Refused(f"The cluster does not know {kind}, whose objects are the VNFCs of a VDU.")
+    query = [("labelSelector", selector)] if selector else []
     try:
-        return connection.request("GET", resource.path(several[0].namespace), query=query).get("items") or []
+        items = connection.request("GET", resource.path(namespace), query=query).get("items") or []
     except ApiError as error:
         if passes(error):
             raise
         raise Refused(f"The VNFCs cannot be listed: {error}") from None
+    return [{"apiVersion": resource.api_version, "kind": kind.kind, **item} for item in items]
 
 
-def _is_child(child: Object, children: Children) -> bool:
+def _lives(child: Object) -> bool:
     """Pods that have ended or are on their way out are no VNFCs any more."""
-    metadata = child["metadata"]
     ended = (child.get("status") or {}).get("phase") in ("Succeeded", "Failed")
-    own = labels(child)
-    return (
-        not metadata.get("deletionTimestamp")
-        and not ended
-        and children.name in ("", metadata["name"])
-        and all(own.get(key) == value for key, value in children.labels.items())
-    )
+    return not child["metadata"].get("deletionTimestamp") and not ended

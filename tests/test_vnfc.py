@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import copy
+
 import pytest
 
 from k8s_cr_driver import vnfc
 from k8s_cr_driver.connection import Connection, Endpoint
-from k8s_cr_driver.discovery import Resources, discover
+from k8s_cr_driver.discovery import discover
 from k8s_cr_driver.errors import Refused
-from k8s_cr_driver.keys import Object
+from k8s_cr_driver.inventory import INSTANCE_LABEL
+from k8s_cr_driver.keys import Object, labels
 from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.resources.registry import resource_for
 from k8s_cr_driver.vnfc import Vnfc
-from tests.engine.instance import crontab, crontab_crd, obj
+from tests.engine.instance import BLUE, crontab, crontab_crd, obj
 from tests.fake_api import FakeApi, controllers, faults
 
 
@@ -20,17 +23,22 @@ def deployment(name: str, replicas: int, namespace: str = "default") -> Object:
     labels = {"app": name}
     template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
     spec = {"replicas": replicas, "selector": {"matchLabels": labels}, "template": template}
-    return obj("apps/v1", "Deployment", name, namespace, spec=spec)
+    return ours(obj("apps/v1", "Deployment", name, namespace, spec=spec))
+
+
+def ours(manifest: Object) -> Object:
+    manifest["metadata"]["labels"] = {**labels(manifest), INSTANCE_LABEL: BLUE}
+    return manifest
 
 
 def collect(api: FakeApi, vdus: dict[str, Object]) -> list[Vnfc]:
     with Connection(Endpoint(api.url)) as connection:
         resources = discover(connection)
         api.requests.clear()
-        return vnfc.collect(connection, resources, {vdu: resource_for(manifest) for vdu, manifest in vdus.items()})
+        return vnfc.collect(connection, resources, BLUE, {vdu: resource_for(manifest) for vdu, manifest in vdus.items()})
 
 
-def test_the_pods_of_several_vdus_in_one_list(api: FakeApi) -> None:
+def test_the_pods_of_several_vdus_in_one_list_a_kind(api: FakeApi) -> None:
     controllers.run_workloads(api)
     vdus = {"VDU1": deployment("web", 2), "VDU2": deployment("db", 1)}
     for manifest in vdus.values():
@@ -40,7 +48,44 @@ def test_the_pods_of_several_vdus_in_one_list(api: FakeApi) -> None:
     assert sorted(one.vdu for one in found) == ["VDU1", "VDU1", "VDU2"]
     assert {one.id for one in found} == {name for name in api.names("Pod") if not name.startswith("stranger")}
     assert {one.kind for one in found} == {"Deployment"}
-    assert len(api.requests) == 1
+    assert len(api.requests) == 3
+
+
+def test_pods_with_the_labels_of_a_vdu_that_somebody_else_controls_are_none(api: FakeApi) -> None:
+    controllers.run_workloads(api)
+    web, twin = deployment("web", 1), deployment("twin", 2)
+    twin["metadata"]["labels"] = {}
+    for part in ("selector", "template"):
+        twin["spec"][part] = copy.deepcopy(web["spec"][part])
+    stray = obj("v1", "Pod", "stray", "default", spec={"containers": [{"name": "c", "image": "i"}]})
+    stray["metadata"]["labels"] = {"app": "web"}
+    for manifest in (web, twin, stray):
+        api.put(manifest)
+    assert len(api.names("Pod")) == 4
+    [one] = collect(api, {"VDU1": web})
+    assert one.id.startswith("web-")
+
+
+def test_pods_are_found_by_match_expressions(api: FakeApi) -> None:
+    controllers.run_workloads(api)
+    web = deployment("web", 1)
+    web["spec"]["selector"] = {"matchExpressions": [{"key": "app", "operator": "In", "values": ["web", "site"]}]}
+    api.put(web)
+    assert len(collect(api, {"VDU1": web})) == 1
+    assert api.requests.select("GET", "pods")[0].query["labelSelector"] == "app in (web,site)"
+
+
+def test_a_bare_pod_is_its_own_vnfc(api: FakeApi) -> None:
+    controllers.run_workloads(api)
+    pod = ours(obj("v1", "Pod", "alone", "default", spec={"containers": [{"name": "c", "image": "i"}]}))
+    api.put(pod)
+    assert [one.id for one in collect(api, {"VDU1": pod})] == ["alone"]
+
+
+def test_an_object_that_is_gone_has_no_vnfcs(api: FakeApi) -> None:
+    controllers.run_workloads(api)
+    api.put(crontab_crd())
+    assert collect(api, {"VDU1": deployment("web", 2), "VDU2": crontab("tab")}) == []
 
 
 def test_namespaces_are_listed_apart(api: FakeApi) -> None:
@@ -50,7 +95,7 @@ def test_namespaces_are_listed_apart(api: FakeApi) -> None:
     for manifest in vdus.values():
         api.put(manifest)
     assert sorted(one.vdu for one in collect(api, vdus)) == ["VDU1", "VDU2"]
-    assert len(api.requests) == 2
+    assert len(api.requests) == 6
 
 
 def test_pods_that_have_ended_or_are_leaving_are_none(api: FakeApi) -> None:
@@ -64,16 +109,16 @@ def test_pods_that_have_ended_or_are_leaving_are_none(api: FakeApi) -> None:
 
 
 def test_the_newest_comes_first(api: FakeApi) -> None:
+    replica_set = {**deployment("web", 3), "kind": "ReplicaSet"}
+    owner = api.put(replica_set)
     for number, second in ((1, "05"), (2, "09"), (3, "01")):
         spec = {"containers": [{"name": "c", "image": "i"}], "nodeName": f"n{number}"}
-        pod = obj("v1", "Pod", f"pod-{number}", "default", spec=spec)
-        pod["metadata"]["labels"] = {"app": "web"}
-        api.put(pod)
+        api.put(controllers.owned(owner, "v1", "Pod", f"pod-{number}", spec=spec, labels={"app": "web"}))
         stored = api.get("Pod", "default", f"pod-{number}")
         stored["metadata"]["creationTimestamp"] = f"2026-01-01T00:00:{second}Z"
         with api.cluster.writing():
             api.cluster.store.put(("", "pods"), stored)
-    found = collect(api, {"VDU1": deployment("web", 3)})
+    found = collect(api, {"VDU1": replica_set})
     assert [(one.id, one.metadata["node"]) for one in found] == [("pod-2", "n2"), ("pod-1", "n1"), ("pod-3", "n3")]
 
 
@@ -81,13 +126,17 @@ def test_an_object_without_children_has_one_stable_vnfc_for_each_replica(api: Fa
     crd = crontab_crd()
     paths = {"specReplicasPath": ".spec.size", "statusReplicasPath": ".status.size"}
     crd["spec"]["versions"][0]["subresources"] = {"scale": paths}
-    sized = crontab("tab")
+    sized, one = ours(crontab("tab")), ours(crontab("one"))
     sized["spec"]["size"] = 2
-    vdus = {"VDU1": CustomResource(sized, crd), "VDU2": CustomResource(crontab("one"))}
+    for manifest in (crd, sized, one):
+        api.put(manifest)
+    vdus = {"VDU1": CustomResource(sized, crd), "VDU2": CustomResource(one)}
     with Connection(Endpoint(api.url)) as connection:
-        found = vnfc.collect(connection, Resources(), vdus)
+        resources = discover(connection)
+        api.requests.clear()
+        found = vnfc.collect(connection, resources, BLUE, vdus)
     assert [(one.id, one.vdu) for one in found] == [("tab-1", "VDU1"), ("tab-0", "VDU1"), ("one-0", "VDU2")]
-    assert len(api.requests) == 0
+    assert len(api.requests) == 1
 
 
 def test_a_kind_of_children_that_the_cluster_does_not_know_is_refused(api: FakeApi) -> None:

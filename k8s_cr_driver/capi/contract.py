@@ -10,6 +10,7 @@ from k8s_cr_driver.keys import Kind, Object
 GROUP = "cluster.x-k8s.io"
 CONTROL_PLANE_GROUP = "controlplane.cluster.x-k8s.io"
 MACHINES = Kind(GROUP, "Machine")
+MACHINE_SETS = Kind(GROUP, "MachineSet")
 
 CLUSTER_NAME_LABEL = "cluster.x-k8s.io/cluster-name"
 DEPLOYMENT_NAME_LABEL = "cluster.x-k8s.io/deployment-name"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from k8s_cr_driver.capi import contract
-from k8s_cr_driver.keys import Object
+from k8s_cr_driver.keys import Kind, Object, as_selector
 from k8s_cr_driver.resources.base import Children, CustomResource
 
 
@@ -13,9 +13,11 @@ class Machines(CustomResource):
     """An object whose VNFCs are the Machines that carry its name in the label `name_label`."""
 
     name_label: ClassVar[str]
+    through: ClassVar[tuple[Kind, ...]] = ()
 
     def children(self) -> Children:
-        return Children(contract.MACHINES, "", self.key.namespace, {self.name_label: self.key.name})
+        selector = as_selector({self.name_label: self.key.name})
+        return Children(contract.MACHINES, "", self.key.namespace, selector, self.through)
 
     def child_metadata(self, child: Object) -> dict[str, str]:
         return contract.machine_metadata(child)
@@ -26,6 +28,7 @@ class Machines(CustomResource):
 
 class MachineDeployment(Machines):
     group, kind, name_label = contract.GROUP, "MachineDeployment", contract.DEPLOYMENT_NAME_LABEL
+    through = (contract.MACHINE_SETS,)
 
 
 class MachineSet(Machines):

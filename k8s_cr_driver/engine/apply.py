@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 
 from k8s_cr_driver import order
 from k8s_cr_driver.builtin import is_builtin
@@ -18,6 +18,7 @@ from k8s_cr_driver.errors import DriverError, NotReady, Refused
 from k8s_cr_driver.keys import CRD, NAMESPACE, Key, Kind, Object, split
 from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.resources.health.model import NO_STATUS, READINESS_UNKNOWN, STATUS_OLDER_THAN_SPEC
+from k8s_cr_driver.resources.registry import resource_for
 
 FAILURE_GRACE = 30.0
 """Seconds for which an object must stay failed before the run gives up: many failures pass."""
@@ -36,7 +37,6 @@ class Applying:
         resources: Resources,
         wanted: Sequence[CustomResource],
         late: Callable[[str], NotReady],
-        recreate: Collection[Key] = (),
     ) -> None:
         self._operation, self._loop, self._target, self._late = operation, loop, target, late
         self.nodes = _nodes(resources, wanted)
@@ -51,7 +51,6 @@ class Applying:
             for need in node.needs:
                 self._dependents.setdefault(need, []).append(node)
         self._asked: set[Kind] = set()
-        self._recreate = set(recreate)
         self._streams: Streams
 
     def start(self, streams: Streams) -> None:
@@ -76,10 +75,6 @@ class Applying:
     def _try(self, node: Wanted) -> None:
         """Sends the object if nothing stands in its way."""
         if node.phase is Phase.BLOCKED and not node.needs and not self._loop.refusals and self._streams.knows(node.key.of):
-            if node.key in self._recreate and node.live is not None:
-                self._recreate.discard(node.key)
-                self._replace(node, node.live)
-                return
             node.phase = Phase.SENDING
             request = functools.partial(write, self._target, node.obj, node.resource, node.live)
             self._loop.send(request, functools.partial(self._written, node), functools.partial(self._failed, node))
@@ -92,14 +87,18 @@ class Applying:
         self._judge(node, newest)
 
     def _failed(self, node: Wanted, error: DriverError) -> None:
-        adopted = node.key in self._target.inventory.record.adopted
-        if isinstance(error, Immutable) and node.obj.replace_strategy() and node.live is not None and not adopted:
+        if isinstance(error, Immutable) and node.live is not None and self._may_replace(node, node.live):
             self._replace(node, node.live)
         elif is_transient(error, node.obj, self.brought, self._own_namespaces):
             node.phase, node.error = Phase.BACKOFF, error
             self._loop.after(node.backoff(), functools.partial(self._again, node))
         else:
             self._loop.refuse(missing(error, node.key))
+
+    def _may_replace(self, node: Wanted, live: Object) -> bool:
+        """As the manifest says, or the one before it: the rollback of a change has no other way back."""
+        adopted = node.key in self._target.inventory.record.adopted
+        return not adopted and (node.obj.replace_strategy() or resource_for(live).replace_strategy())
 
     def _again(self, node: Wanted) -> None:
         node.phase = Phase.BLOCKED

@@ -8,7 +8,7 @@ instance had and the set has not is deleted when the set is ready. Every LCM ver
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from types import TracebackType
 
 from oslo_log import log as logging
@@ -20,6 +20,7 @@ from k8s_cr_driver.engine.loop import Loop
 from k8s_cr_driver.engine.nodes import Doomed, Wanted
 from k8s_cr_driver.engine.operation import Operation
 from k8s_cr_driver.engine.prune import Pruning
+from k8s_cr_driver.engine.renew import NO_RENEWAL, Renewal, Renewing
 from k8s_cr_driver.engine.report import reports
 from k8s_cr_driver.engine.streams import Streams
 from k8s_cr_driver.engine.unavailable import await_kinds
@@ -43,19 +44,19 @@ def converge(
     *,
     prune: bool,
     grace_period: int | None = None,
-    recreate: Collection[Key] = (),
+    renewal: Renewal = NO_RENEWAL,
 ) -> dict[Key, Object]:
     """
     Makes `wanted` real and ready; with `prune` deletes what else the instance has. Returns the live objects.
 
-    `grace_period` are seconds for the pods that a prune deletes, None for their own; objects of `recreate` are deleted and
-    made again. Errors: Refused (and its
-    subclasses) for what the cluster will not take; NotReady for what did not come about in time; Superseded when another
-    worker took over; ConnectionFailed; Stopped. Whatever was done by then is found again through the inventory.
+    `grace_period` are seconds for the pods that a prune deletes, None for their own. The objects of `renewal` are deleted
+    first, and made anew at the end. Errors: Refused (and its subclasses) for what the cluster will not take; NotReady for
+    what did not come about in time; Superseded when another worker took over; ConnectionFailed; Stopped. Whatever was
+    done by then is found again through the inventory.
     """
     kinds = [(obj.key.of, split(obj.manifest["apiVersion"])[1]) for obj in wanted]
     await_kinds(operation, target.connection, resources, kinds)
-    with _Run(operation, target, resources, wanted, prune, grace_period, recreate) as run:
+    with _Run(operation, target, resources, wanted, prune, grace_period, renewal) as run:
         return run.run()
 
 
@@ -70,15 +71,16 @@ class _Run:
         wanted: Sequence[CustomResource],
         prune: bool,
         grace_period: int | None,
-        recreate: Collection[Key],
+        renewal: Renewal,
     ) -> None:
         self._operation, self._target, self._prune = operation, target, prune
         self._loop = Loop(operation)
-        self._applying = Applying(operation, self._loop, target, resources, wanted, self._late, recreate)
+        self._applying = Applying(operation, self._loop, target, resources, wanted, self._late)
         self._pruning = Pruning(operation, self._loop, target, resources, grace_period)
         self._is_pruning = False
         self._resources = resources
         self._streams = Streams(self._loop, target, resources, self._heard, self._applying.learnt)
+        self._renewing = Renewing(operation, self._loop, target, resources, self._streams, renewal)
 
     def __enter__(self) -> _Run:
         return self
@@ -90,16 +92,20 @@ class _Run:
         self._loop.finish()
 
     def run(self) -> dict[Key, Object]:
-        applying = self._applying
+        applying, renewing = self._applying, self._renewing
         self._operation.persist(self._check_rights)
         if not self._operation.persist(self._claim):
             return {}
         self._streams.fence()
         self._loop.after(TELL_EVERY, self._tell)
+        renewing.start()
+        self._loop.run(lambda: not renewing.nodes, lambda seconds: self._late(f"not gone after {seconds:.0f} s"))
         applying.start(self._streams)
         had = self._target.inventory.record.kinds if self._prune else frozenset[Kind]()
         self._streams.open(kind for kind in applying.kinds | had if self._is_served(kind))
         self._loop.run(lambda: not applying.unready, lambda seconds: self._late(f"not ready after {seconds:.0f} s"))
+        renewing.look()
+        self._loop.run(lambda: renewing.is_whole and not applying.unready, self._unwhole)
         if self._prune:
             self._remove_the_rest()
         return {key: node.live for key, node in applying.nodes.items() if node.live is not None}
@@ -150,6 +156,8 @@ class _Run:
 
     def _open(self) -> list[Wanted] | list[Doomed]:
         """The objects that are waited for."""
+        if self._renewing.nodes:
+            return list(self._renewing.nodes.values())
         unready = [self._applying.nodes[key] for key in self._applying.unready]
         return unready or list(self._pruning.nodes.values())
 
@@ -157,6 +165,11 @@ class _Run:
         nodes = self._open()
         total = max(len(self._applying.nodes), len(nodes))
         return NotReady(f"{len(nodes)} of {total} objects {headline}:", reports(self._target.connection, nodes))
+
+    def _unwhole(self, seconds: float) -> NotReady:
+        if self._applying.unready:
+            return self._late(f"not ready after {seconds:.0f} s")
+        return NotReady(f"not made anew after {seconds:.0f} s:", self._renewing.lacking)
 
     def _tell(self) -> None:
         reports = [node.report() for node in self._open()] or self._streams.unlisted()

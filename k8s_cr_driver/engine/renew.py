@@ -1,83 +1,96 @@
-"""Children that shall be replaced: deleted by name, and gone before their owner is asked whether it is whole again."""
+"""
+Objects that shall be replaced: deleted and gone before the set is applied, and made anew before the run ends.
+
+Deleting is the business of `prune`, with its fence, its uid preconditions and its error. But those who make such objects
+anew, a set's controllers, may be called ready before they have noticed a loss: so what lacks is asked for at the end.
+"""
 
 from __future__ import annotations
 
-import queue
-from collections.abc import Iterable
+import functools
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
 
 from k8s_cr_driver.discovery import Resources
+from k8s_cr_driver.engine.loop import Loop
 from k8s_cr_driver.engine.operation import Operation
+from k8s_cr_driver.engine.prune import Pruning
+from k8s_cr_driver.engine.streams import Streams
 from k8s_cr_driver.engine.write import Target
-from k8s_cr_driver.errors import ApiError, NotReady, Refused, Report, Stopped, TransportError
-from k8s_cr_driver.keys import Key, Object
-from k8s_cr_driver.resources.base import Children
-from k8s_cr_driver.resources.registry import resource_for
-from k8s_cr_driver.watch import Broken, Message, Snapshot, Stream
+from k8s_cr_driver.errors import DriverError, Refused, Report, passes
+from k8s_cr_driver.keys import Key, Object, key_of
+from k8s_cr_driver.watch import Change, Message, Snapshot
+
+LOOK_EVERY = 1.0
+"""Seconds between two looks at what is made anew."""
 
 
-def remove_children(
-    operation: Operation, target: Target, resources: Resources, doomed: Iterable[tuple[Children, set[str]]]
-) -> None:
-    """Deletes the children of the given names and waits; names that are gone already are well. NotReady when late."""
-    for children, names in doomed:
-        _remove(operation, target, resources, children, names)
+@dataclass(frozen=True)
+class Renewal:
+    """
+    `doomed`: (label selector, live objects that it finds, all of one kind and namespace).
+
+    `lacking` reads the cluster and tells what is not made anew yet; asked once all objects of the set are ready.
+    """
+
+    doomed: Sequence[tuple[str, Sequence[Object]]] = ()
+    lacking: Callable[[], list[Report]] = list
 
 
-def _remove(operation: Operation, target: Target, resources: Resources, children: Children, names: set[str]) -> None:
-    resource = resources.find(children.kind, children.version)
-    if resource is None:
-        raise Refused(f"The cluster does not know {children.kind}, whose objects are the VNFCs of a VDU.")
-    inbox: queue.SimpleQueue[Message] = queue.SimpleQueue()
-    stream = Stream(target.connection, resource, children.namespace, children.selector, inbox.put)
-    waiting: dict[Key, Object] | None = None
-    asked: set[Key] = set()
-    try:
-        while waiting is None or waiting:
-            asked |= {key for key, live in (waiting or {}).items() if key not in asked and _deleted(target, resources, live)}
-            message = _next(operation, inbox, waiting)
-            if isinstance(message, Broken):
-                raise message.error
-            if isinstance(message, Snapshot):
-                found = {key: live for key, live in message.objects.items() if key.name in names}
-                if waiting is None:
-                    waiting = found
-                else:
-                    waiting = {key: live for key, live in waiting.items() if _same(found.get(key), live)}
-            elif message is not None and message.deleted and waiting is not None:
-                gone = message.live["metadata"]["uid"]
-                waiting = {key: live for key, live in waiting.items() if live["metadata"]["uid"] != gone}
-    finally:
-        stream.stop()
+NO_RENEWAL = Renewal()
 
 
-def _next(operation: Operation, inbox: queue.SimpleQueue[Message], waiting: dict[Key, Object] | None) -> Message | None:
-    if operation.stop.is_set():
-        raise Stopped("The operation was stopped; retry takes it up again.")
-    if operation.remaining() == 0:
-        reports = [Report(key, "Waiting", "Terminating", "a VNFC that is replaced is not gone yet") for key in waiting or ()]
-        raise NotReady(f"{len(reports)} VNFCs are not gone:", reports)
-    try:
-        return inbox.get(timeout=min(1.0, operation.remaining()))
-    except queue.Empty:
-        return None
+class Renewing:
+    """The first and the last phase of a run that replaces objects. `nodes`: those that are not gone yet."""
 
+    def __init__(
+        self, operation: Operation, loop: Loop, target: Target, resources: Resources, streams: Streams, renewal: Renewal
+    ) -> None:
+        self._loop, self._target, self._streams = loop, target, streams
+        self._renewal = renewal
+        self._pruning = Pruning(operation, loop, target, resources, None)
+        self.nodes = self._pruning.nodes
+        self.is_whole = False
+        self.lacking: list[Report] = []
 
-def _deleted(target: Target, resources: Resources, live: Object) -> bool:
-    """Asks for the deletion; False if it has to be asked again."""
-    obj = resource_for(live)
-    resource = resources.find(obj.key.of)
-    assert resource is not None, "its stream tells of it"
-    try:
-        obj.delete(target.connection, resource, live)
-    except TransportError:
-        return False
-    except ApiError as error:
-        if error.status == 429 or error.status >= 500:
-            return False
-        if error.status not in (404, 409):
-            raise
-    return True
+    def start(self) -> None:
+        """Begins to delete. Refused for what was there before the instance, and is not ours to delete."""
+        lives = [live for _, several in self._renewal.doomed for live in several]
+        kept = sorted(str(key) for key in map(key_of, lives) if key in self._target.inventory.record.adopted)
+        if kept:
+            raise Refused(f"{', '.join(kept)}: adopted, so it is never deleted; choose others, or delete it yourself.")
+        self._pruning.start(lives)
+        for selector, several in self._renewal.doomed:
+            keys = [key_of(live) for live in several]
+            first = self.nodes[keys[0]]
+            message = functools.partial(self._message, keys)
+            self._streams.follow(first.resource, first.key.namespace, selector, message)
 
+    def look(self) -> None:
+        """Asks what lacks, until nothing does: `is_whole`."""
+        self._loop.send(self._renewal.lacking, self._looked, self._failed)
 
-def _same(now: Object | None, before: Object) -> bool:
-    return now is not None and bool(now["metadata"]["uid"] == before["metadata"]["uid"])
+    def _looked(self, lacking: list[Report]) -> None:
+        self.lacking, self.is_whole = lacking, not lacking
+        if lacking:
+            self._loop.after(LOOK_EVERY, self.look)
+
+    def _failed(self, error: DriverError) -> None:
+        if passes(error):
+            self._loop.after(LOOK_EVERY, self.look)
+        else:
+            self._loop.refuse(error)
+
+    def _message(self, keys: Collection[Key], message: Message) -> None:
+        if isinstance(message, Snapshot):
+            for key in keys:
+                self._seen(key, message.objects.get(key))
+        elif isinstance(message, Change) and key_of(message.live) in keys:
+            self._seen(key_of(message.live), None if message.deleted else message.live)
+
+    def _seen(self, key: Key, live: Object | None) -> None:
+        """One of the same name that is another object, as a StatefulSet makes it, tells that the first is gone."""
+        node = self.nodes.get(key)
+        if node is not None and node.live is not None:
+            same = live is not None and live["metadata"]["uid"] == node.live["metadata"]["uid"]
+            self._pruning.heard(key, live if same else None)

@@ -68,6 +68,19 @@ class Streams:
             else:
                 self._learnt(kind)
 
+    def follow(
+        self, resource: Resource, namespace: str, selector: str, handle: Callable[[watch.Message], None]
+    ) -> None:
+        """Opens a stream of other objects than the set's; `handle` is called with what it tells."""
+
+        def hear(message: watch.Message) -> None:
+            if isinstance(message, watch.Broken):
+                self._loop.refuse(_explained(message.stream, message.error))
+            else:
+                handle(message)
+
+        self._start(resource, namespace, selector, hear)
+
     def knows(self, kind: Kind) -> bool:
         """Whether it is known which objects of the kind are ours."""
         return kind in self.objects and not self._awaited.get(kind)

@@ -18,7 +18,7 @@ The verbs of an object (`create`, `apply`, `read`, `delete`) are one request eac
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -39,17 +39,17 @@ ONLY_NEW = "1"
 
 @dataclass(frozen=True)
 class Children:
-    """Where the VNFCs of an object are: objects of `kind` in `namespace` with all of `labels`, and that `name` if given."""
+    """Where the VNFCs of an object are: objects of `kind` in `namespace` that it controls (ownerReferences), or itself.
+
+    `selector` is a label selector that finds them all, and may find others. `through` are the kinds between, from the top:
+    a Deployment controls ReplicaSets, and these the Pods; the selector finds them, too. `version` may be "": any.
+    """
 
     kind: Kind
     version: str
     namespace: str
-    labels: Mapping[str, str]
-    name: str = ""
-
-    @property
-    def selector(self) -> str:
-        return ",".join(f"{key}={value}" for key, value in sorted(self.labels.items()))
+    selector: str
+    through: tuple[Kind, ...] = ()
 
 
 class CustomResource:
@@ -83,6 +83,10 @@ class CustomResource:
                 scale = (version.get("subresources") or {}).get("scale")
                 return tuple(str(scale["specReplicasPath"]).lstrip(".").split(".")) if scale else None
         return None
+
+    def expendable(self, count: int) -> int:
+        """How many of `count` children may be deleted at the same time."""
+        return count
 
     def delete_before(self, others: Iterable[Object]) -> list[Key]:
         """Those of `others` that may be deleted only when this object is gone."""

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-from k8s_cr_driver.keys import Kind, Object, labels
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from k8s_cr_driver.keys import Kind, Object, as_selector, labels
 from k8s_cr_driver.resources.base import Children, CustomResource
 
 PODS = Kind("", "Pod")
+REPLICA_SETS = Kind("apps", "ReplicaSet")
+
+_OPERATORS = {"In": "{key} in ({values})", "NotIn": "{key} notin ({values})", "Exists": "{key}", "DoesNotExist": "!{key}"}
 
 
 class Workload(CustomResource):
     """Pods by a selector, with a count."""
 
-    def children(self) -> Children | None:
+    through: ClassVar[tuple[Kind, ...]] = ()
+
+    def children(self) -> Children:
         selector = (self.manifest.get("spec") or {}).get("selector") or {}
-        wanted = selector.get("matchLabels") or {}
-        return Children(PODS, "v1", self.key.namespace, wanted) if wanted else None
+        return Children(PODS, "v1", self.key.namespace, _text(selector), self.through)
 
     def child_metadata(self, child: Object) -> dict[str, str]:
         return pod_metadata(child)
@@ -24,7 +31,7 @@ class Workload(CustomResource):
 
 
 class Deployment(Workload):
-    group, kind = "apps", "Deployment"
+    group, kind, through = "apps", "Deployment", (REPLICA_SETS,)
 
 
 class StatefulSet(Workload):
@@ -48,7 +55,7 @@ class Pod(CustomResource):
     group, kind = "", "Pod"
 
     def children(self) -> Children:
-        return Children(PODS, "v1", self.key.namespace, labels(self.manifest), self.key.name)
+        return Children(PODS, "v1", self.key.namespace, as_selector(labels(self.manifest)))
 
     def child_metadata(self, child: Object) -> dict[str, str]:
         return pod_metadata(child)
@@ -67,3 +74,13 @@ class Job(CustomResource):
 def pod_metadata(pod: Object) -> dict[str, str]:
     node = (pod.get("spec") or {}).get("nodeName")
     return {"node": node} if node else {}
+
+
+def _text(selector: Mapping[str, Any]) -> str:
+    """A LabelSelector as a query has it."""
+    expressions = [
+        _OPERATORS[one["operator"]].format(key=one["key"], values=",".join(one.get("values") or []))
+        for one in selector.get("matchExpressions") or []
+        if one.get("operator") in _OPERATORS
+    ]
+    return ",".join(filter(None, [as_selector(selector.get("matchLabels") or {}), *expressions]))

@@ -3,7 +3,7 @@
 import pytest
 
 from k8s_cr_driver import login, watch
-from k8s_cr_driver.engine import apply, nodes
+from k8s_cr_driver.engine import apply, nodes, renew
 
 
 @pytest.fixture(autouse=True)
@@ -14,3 +14,4 @@ def impatience(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(login, "REFUSED_GRACE", 0.2)
     monkeypatch.setattr(apply, "FAILURE_GRACE", 0.2)
     monkeypatch.setattr(apply, "SILENCE", 0.2)
+    monkeypatch.setattr(renew, "LOOK_EVERY", 0.05)

@@ -14,6 +14,7 @@ from k8s_cr_driver.connection import Connection, Endpoint
 from k8s_cr_driver.discovery import discover
 from k8s_cr_driver.engine.converge import converge
 from k8s_cr_driver.engine.operation import Operation
+from k8s_cr_driver.engine.renew import NO_RENEWAL, Renewal
 from k8s_cr_driver.engine.write import Target
 from k8s_cr_driver.inventory import Inventory
 from k8s_cr_driver.keys import Key, Object, key_of, kind_of
@@ -36,7 +37,9 @@ class Instance:
         self.heard: list[tuple[Key, str, str]] = []
         self._told = threading.Condition()
 
-    def converge(self, objects: Sequence[Object], *, prune: bool = True) -> dict[Key, Object]:
+    def converge(
+        self, objects: Sequence[Object], *, prune: bool = True, renewal: Renewal = NO_RENEWAL
+    ) -> dict[Key, Object]:
         objects = copy.deepcopy(list(objects))
         with Connection(self.endpoint) as connection:
             resources = discover(connection)
@@ -49,7 +52,7 @@ class Instance:
             )
             target = Target(connection, Inventory(connection, "default", self.id), **self.target)
             wanted = [resource_for(obj, crds.get(kind_of(obj))) for obj in objects]
-            return converge(operation, target, resources, wanted, prune=prune)
+            return converge(operation, target, resources, wanted, prune=prune, renewal=renewal)
 
     def terminate(self) -> None:
         self.converge([])

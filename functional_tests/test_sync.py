@@ -1,0 +1,48 @@
+"""Tacker's periodic database synchronization: it follows what users and controllers do to the cluster."""
+
+import pytest
+
+from .cluster import Cluster
+from .objects import VERSION, crd, custom, deployment
+from .packages import Package
+from .testbed.processes import until
+from .vnf import Vnf
+
+PACKAGE = Package(
+    {"all.yaml": [deployment("web", 2), custom("Shard", "db", replicas=2), crd("Shard", scale=True)]},
+    vdus={"Web": "web", "Db": "db"},
+)
+
+# Seconds: Tacker's first synchronization comes 60 s after a conductor's start, and the bed's every 10 s.
+SYNCHRONIZED = 90
+
+
+@pytest.fixture
+def synced(vnf: Vnf) -> Vnf:
+    vnf.instantiate("all.yaml")
+    return vnf
+
+
+def names(vnf: Vnf, vdu: str) -> set[str]:
+    return {vnfc["id"] for vnfc in vnf.vnfcs(vdu)}
+
+
+def pods(cluster: Cluster) -> set[str]:
+    found = [pod["metadata"] for pod in cluster.all("Pod", "default", "app=web")]
+    return {pod["name"] for pod in found if "deletionTimestamp" not in pod}
+
+
+def test_a_pod_that_was_replaced_is_followed(synced: Vnf, cluster: Cluster):
+    gone = min(names(synced, "Web"))
+    cluster.delete("Pod", gone, "default")
+    assert until(lambda: names(synced, "Web") == pods(cluster), SYNCHRONIZED)
+    assert len(names(synced, "Web")) == 2 and gone not in names(synced, "Web")
+    assert (synced.level("Web"), synced.level("Db")) == (0, 0)
+
+
+def test_a_count_set_by_hand_is_taken_over_with_its_level(synced: Vnf, cluster: Cluster):
+    cluster.scale("Shard", "db", "default", VERSION, 4)
+    cluster.scale("Deployment", "web", "default", "apps/v1", 3)
+    assert until(lambda: (synced.level("Db"), synced.level("Web")) == (2, 1), SYNCHRONIZED)
+    assert names(synced, "Db") == {"db-0", "db-1", "db-2", "db-3"}
+    assert names(synced, "Web") == pods(cluster) and len(pods(cluster)) == 3

@@ -1,0 +1,90 @@
+"""What a heal deletes, and how it is known that it has been made anew.
+
+Of a VDU whose VNFCs are Pods or Machines these are deleted, for their owner makes others. An object without such is
+applied again, which also undoes what others have changed of it, or on request deleted and made again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import NamedTuple
+
+from oslo_log import log as logging
+
+from k8s_cr_driver import vnfc
+from k8s_cr_driver.connection import Connection
+from k8s_cr_driver.discovery import Resources
+from k8s_cr_driver.engine.renew import Renewal
+from k8s_cr_driver.errors import InvalidRequest, Report
+from k8s_cr_driver.inventory import INSTANCE_LABEL
+from k8s_cr_driver.keys import Key, Object
+from k8s_cr_driver.resources.base import CustomResource
+from k8s_cr_driver.resources.registry import resource_for
+from k8s_cr_driver.vdus import Assigned
+
+LOG = logging.getLogger(__name__)
+
+
+class Members(NamedTuple):
+    """What VDUs are on the cluster: the live objects, and by VDU id the live VNFCs of those that have Pods or Machines."""
+
+    owners: dict[Key, Object]
+    children: dict[str, list[Object]]
+
+
+class Healing:
+    """The heal of some VDUs (`touched`: VDU id -> its object) of an instance."""
+
+    def __init__(self, connection: Connection, resources: Resources, instance: str, touched: Assigned) -> None:
+        self._connection, self._resources, self._instance = connection, resources, instance
+        self._touched = touched
+
+    def renewal(self, chosen: Mapping[str, set[str]], *, everything: bool, recreate: bool) -> Renewal:
+        """
+        For the VNFCs in `chosen` (VDU id -> ids).
+
+        InvalidRequest if more of a VDU are chosen than may be deleted at the same time; of `everything` these stay.
+        """
+        members = self._members()
+        doomed = []
+        for vdu, several in members.children.items():
+            obj, children = self._touched[vdu], self._touched[vdu].children()
+            unwanted = [one for one in several if one["metadata"]["name"] in chosen[vdu]]
+            if children and unwanted and self._may_go(vdu, obj, len(unwanted), len(several), lenient=everything):
+                doomed.append((children.selector, unwanted))
+        if recreate:
+            own = f"{INSTANCE_LABEL}={self._instance}"
+            single = [obj.key for vdu, obj in self._touched.items() if vdu not in members.children]
+            doomed += [(own, [members.owners[key]]) for key in single if key in members.owners]
+        gone = {live["metadata"]["uid"] for _, several in doomed for live in several}
+        before = {vdu: len(several) for vdu, several in members.children.items()}
+        return Renewal(doomed, lambda: self._lacking(before, gone))
+
+    def _may_go(self, vdu: str, obj: CustomResource, wanted: int, among: int, *, lenient: bool) -> bool:
+        most = obj.expendable(among)
+        if wanted <= most:
+            return True
+        if not lenient:
+            raise InvalidRequest(
+                f"vnfcInstanceId: VDU {vdu} is {obj.key}, of whose {among} VNFCs at most {most} can be replaced at the same "
+                f"time, not {wanted}; choose fewer"
+            )
+        LOG.info("VNF instance %s: the VNFCs of VDU %s stay, %s is only applied again", self._instance, vdu, obj.key)
+        return False
+
+    def _lacking(self, before: Mapping[str, int], gone: Collection[str]) -> list[Report]:
+        """An owner may be ready still, for it has not noticed the loss: its children are counted, and judged themselves."""
+        owners, children = self._members()
+        reports = []
+        for vdu, several in children.items():
+            obj = self._touched[vdu]
+            wanted = vnfc.count(obj, owners.get(obj.key)) if obj.replicas() else before[vdu]
+            fresh = [one for one in several if one["metadata"]["uid"] not in gone]
+            ready = sum(resource_for(one).assess(one).settled for one in fresh)
+            if ready != wanted:
+                reports.append(Report(obj.key, "Waiting", "Replicas", f"VDU {vdu} has {ready} of {wanted} VNFCs"))
+        return reports
+
+    def _members(self) -> Members:
+        owners = vnfc.owners(self._connection, self._resources, self._instance, self._touched)
+        return Members(owners, vnfc.children(self._connection, self._resources, owners, self._touched))
