@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from k8s_cr_driver.answers import entries
 from k8s_cr_driver.connection import Connection
 from k8s_cr_driver.discovery import Resources
 from k8s_cr_driver.errors import ApiError, Refused, passes
@@ -121,14 +122,13 @@ def _list(connection: Connection, resources: Resources, place: _Place, selector:
     resource = resources.find(kind, version)
     if resource is None:
         raise Refused(f"The cluster does not know {kind}, whose objects are the VNFCs of a VDU.")
-    query = [("labelSelector", selector)] if selector else []
+    path, query = resource.path(namespace), [("labelSelector", selector)] if selector else []
     try:
-        items = connection.request("GET", resource.path(namespace), query=query).get("items") or []
+        return entries(connection.request("GET", path, query=query), resource.api_version, kind, f"LIST {path}")
     except ApiError as error:
         if passes(error):
             raise
         raise Refused(f"The VNFCs cannot be listed: {error}") from None
-    return [{"apiVersion": resource.api_version, "kind": kind.kind, **item} for item in items]
 
 
 def _lives(child: Object) -> bool:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from k8s_cr_driver import inventory
+from k8s_cr_driver.engine.renew import Renewal
 from k8s_cr_driver.errors import Superseded
+from k8s_cr_driver.keys import Object, annotations_of
 from tests.engine.instance import CONDITIONS, Instance, config_map, crontab, crontab_crd, state, status
 from tests.fake_api import FakeApi, faults
 from tests.fake_api.recording import Request
@@ -89,6 +91,22 @@ def test_a_worker_that_was_superseded_unnoticed_deletes_nothing(api: FakeApi) ->
         blue.converge([config_map("a")])
     assert changed
     assert api.find("ConfigMap", "default", "b")
+    assert not api.requests.select("DELETE")
+
+
+@pytest.mark.usefixtures("half_open")
+def test_a_worker_that_was_superseded_unnoticed_replaces_no_children(api: FakeApi) -> None:
+    def take_over(live: Object) -> None:
+        if annotations_of(live).get("k8s-cr-driver/token", "another") != "another":
+            api.edit("ConfigMap", "default", live["metadata"]["name"], mark)
+
+    def mark(live: Object) -> None:
+        live["metadata"]["annotations"]["k8s-cr-driver/token"] = "another"
+
+    child = api.put(config_map("child"))
+    api.react("ConfigMap", take_over)
+    with pytest.raises(Superseded):
+        Instance(api.url).converge([config_map("a")], renewal=Renewal([("", [child])]))
     assert not api.requests.select("DELETE")
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from k8s_cr_driver.engine.renew import Renewal
-from k8s_cr_driver.errors import NotReady, Refused, Report, Superseded
+from k8s_cr_driver.errors import NotReady, Refused, Report
 from k8s_cr_driver.keys import Object, key_of
 from tests.engine.instance import Instance, config_map, obj, wait_for
-from tests.fake_api import FakeApi, faults
+from tests.fake_api import FakeApi
 
 HOLD = "example.com/hold"
 
@@ -63,23 +63,6 @@ def test_one_that_stays_is_told_with_what_holds_it(api: FakeApi) -> None:
     held = pod(api, "held", finalizers=[HOLD])
     with pytest.raises(NotReady, match=r"not gone after \d s:\nPod default/held: .*held by finalizers example.com/hold"):
         Instance(api.url, seconds=1).converge([config_map("a")], renewal=Renewal([("app=web", [held])]))
-
-
-def test_a_worker_that_was_superseded_unnoticed_deletes_none(api: FakeApi) -> None:
-    """Its stream of the inventory is half-open, so that only the look before a delete can tell."""
-
-    def take_over(live: Object) -> None:
-        if live["metadata"]["annotations"]["k8s-cr-driver/token"] != "another":
-            api.edit("ConfigMap", "default", live["metadata"]["name"], _another)
-
-    def _another(live: Object) -> None:
-        live["metadata"]["annotations"]["k8s-cr-driver/token"] = "another"
-
-    api.fail(faults.half_open(), when=lambda request: "inventory" in request.query.get("labelSelector", ""), times=100)
-    api.react("ConfigMap", take_over)
-    with pytest.raises(Superseded):
-        Instance(api.url).converge([config_map("a")], renewal=Renewal([("app=web", [pod(api, "kept")])]))
-    assert not api.requests.select("DELETE")
 
 
 def test_what_is_adopted_is_not_deleted(api: FakeApi) -> None:
