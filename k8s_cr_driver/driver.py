@@ -22,7 +22,7 @@ from tacker.sol_refactored.common import vnf_instance_utils as inst_utils
 from tacker.sol_refactored.nfvo import nfvo_client
 from tacker.sol_refactored.objects.v2 import fields
 
-from k8s_cr_driver import manifest, parameters, record, vdus, vnfc
+from k8s_cr_driver import counts, manifest, parameters, record, vdus, vnfc
 from k8s_cr_driver.connection import Endpoint
 from k8s_cr_driver.engine.operation import Operation
 from k8s_cr_driver.errors import DriverError, InvalidRequest, Stopped, Superseded, capped, redact
@@ -47,7 +47,7 @@ class Driver:
                 resources = session.place(desired)
                 level = req.instantiationLevelId if req.obj_attr_is_set("instantiationLevelId") else None
                 assigned = vdus.assign(resources, vnfd.get_vdu_nodes(req.flavourId))
-                assigned = _with_levels(assigned, vnfd, req.flavourId, level)
+                assigned = counts.at_level(assigned, vnfd, req.flavourId, level)
                 session.converge(_merged(resources, assigned), prune=True, undo=True)
                 inst.instantiatedVnfInfo = objects.VnfInstanceV2_InstantiatedVnfInfo(
                     flavourId=req.flavourId, vnfState="STARTED", metadata={}
@@ -86,7 +86,7 @@ class Driver:
         info = inst.instantiatedVnfInfo
         with _session(inst, grant_req, options, keep_autoscaled=False) as session:
             assigned = session.restored(record.assigned_vdus(info))
-            scaled = {vdu: _scaled(vdu, assigned, change) for vdu, change in changes.items()}
+            scaled = {vdu: counts.changed(vdu, assigned, change) for vdu, change in changes.items()}
             session.converge(list(scaled.values()), prune=False)
             info.metadata[record.VDUS].update({vdu: obj.manifest for vdu, obj in scaled.items()})
             record.tell(info, session.vnfcs({**assigned, **scaled}))
@@ -132,10 +132,10 @@ class Driver:
         with _session(inst, grant_req, options) as session:
             resources = session.place(desired)
             given = {obj.key for obj, was in zip(resources, former, strict=True) if vnfc.count(obj) != vnfc.count(obj, was)}
-            assigned = _with_levels(vdus.assign(resources, vnfd.get_vdu_nodes(info.flavourId)), vnfd, info.flavourId)
+            assigned = counts.at_level(vdus.assign(resources, vnfd.get_vdu_nodes(info.flavourId)), vnfd, info.flavourId)
             before = session.restored(record.assigned_vdus(info))
             merged = {obj.key: obj for obj in resources}
-            kept = _with_counts_of(before, assigned)
+            kept = counts.carried_over(before, assigned)
             assigned = {vdu: merged[obj.key] if obj.key in given else kept[vdu] for vdu, obj in assigned.items()}
             session.converge(_merged(resources, assigned), prune=True)
             record.keep(inst, options, assigned, session.inventory_namespace)
@@ -165,7 +165,7 @@ def _differences(session: Session, info: Any) -> tuple[Assigned, Assigned, list[
     now = session.refreshed(before)
     found = session.vnfcs(now)
     stored = {one.id for one in info.vnfcResourceInfo}
-    if stored == {one.id for one in found} and _counts(now) == _counts(before) and not record.new_aspects(info):
+    if stored == {one.id for one in found} and counts.of(now) == counts.of(before) and not record.new_aspects(info):
         raise sol_ex.DbSyncNoDiff("There are no differences in Vnfc resources.")
     return before, now, found
 
@@ -239,38 +239,9 @@ def _with_parameters_of(inst: Any, vnfd: Any, options: Options) -> list[Object] 
     return None
 
 
-def _with_levels(assigned: Assigned, vnfd: Any, flavour: str, level: str | None = None) -> dict[str, CustomResource]:
-    """With the counts of an instantiation level, else the default one; a VDU without one there keeps its manifest's."""
-    level = level or vnfd.get_default_instantiation_level(flavour)
-    counts = {vdu: vnfd.get_vdu_num(flavour, vdu, level) for vdu in assigned}
-    return {vdu: vdus.with_replicas(obj, counts[vdu]) if counts[vdu] else obj for vdu, obj in assigned.items()}
-
-
-def _with_counts_of(before: Assigned, assigned: Assigned) -> dict[str, CustomResource]:
-    """With the counts that the instance has: of the same object, whatever its VDU is called by now, or of the same VDU."""
-    counted = {vdu: obj for vdu, obj in before.items() if obj.replicas()}
-    of_object = {obj.key: vnfc.count(obj) for obj in counted.values()}
-    of_vdu = _counts(counted)
-    kept = {vdu: of_object.get(obj.key, of_vdu.get(vdu)) for vdu, obj in assigned.items()}
-    return {vdu: obj if (count := kept[vdu]) is None else vdus.with_replicas(obj, count) for vdu, obj in assigned.items()}
-
-
 def _merged(resources: Sequence[CustomResource], assigned: Assigned) -> list[CustomResource]:
     changed = {obj.key: obj for obj in assigned.values()}
     return [changed.get(obj.key, obj) for obj in resources]
-
-
-def _scaled(vdu: str, assigned: Assigned, change: int) -> CustomResource:
-    if vdu not in assigned:
-        raise InvalidRequest(f"VDU {vdu} is not part of this instance; its VDUs: {', '.join(sorted(assigned))}")
-    obj = assigned[vdu]
-    if not obj.replicas():
-        raise InvalidRequest(f"VDU {vdu} is {obj.key}, whose kind has no count to scale")
-    return vdus.with_replicas(obj, vnfc.count(obj) + change)
-
-
-def _counts(assigned: Assigned) -> dict[str, int]:
-    return {vdu: vnfc.count(obj) for vdu, obj in assigned.items()}
 
 
 def _params(req: Any) -> dict[str, Any]:
