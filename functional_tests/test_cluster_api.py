@@ -30,7 +30,7 @@ def onboarded(tacker: Client, kubernetes: Kubernetes) -> Iterator[dict[str, Samp
         tacker.delete_package(sample.package_id)
 
 
-def test_a_workload_cluster_is_made_scaled_and_terminated(
+def test_a_workload_cluster_is_made_scaled_healed_upgraded_and_terminated(
     onboarded: dict[str, Sample], make_vnf: MakeVnf, cluster: Cluster
 ):
     management = make_vnf(onboarded[MANAGEMENT].vnfd_id)
@@ -49,7 +49,25 @@ def test_a_workload_cluster_is_made_scaled_and_terminated(
     assert more == machines(cluster, "blue-workers") and len(more) == 3 and workers.items() < more.items()
     blue.scale_in("workers")
     assert told_machines(blue, "Workers") == machines(cluster, "blue-workers")
-    assert len(told_machines(blue, "Workers")) == 2
+    workers = told_machines(blue, "Workers")
+    assert len(workers) == 2
+
+    chosen = min(workers)
+    blue.heal(chosen)
+    healed = told_machines(blue, "Workers")
+    assert healed == machines(cluster, "blue-workers") and len(healed) == 2
+    assert chosen not in healed and len(healed.keys() & workers.keys()) == 1
+
+    control_plane = blue.vnfcs("ControlPlane")[0]["id"]
+    operation = blue.begin_heal(control_plane)
+    assert "at most 0 can be replaced" in blue.failure(operation)["detail"]
+    blue.give_up(operation)
+
+    blue.change(onboarded[WORKLOAD].vnfd_id, *onboarded[WORKLOAD].files, parameters={"KUBERNETES_VERSION": "v1.36.4"})
+    upgraded = cluster.all("Machine", "default", api_version=CORE)
+    assert {one["spec"]["version"] for one in upgraded} == {"v1.36.4"} and len(upgraded) == 3
+    assert told_machines(blue, "Workers") == machines(cluster, "blue-workers")
+    assert not told_machines(blue, "ControlPlane").keys() & {control_plane}
 
     operation = blue.begin_terminate()
     watch_the_end(cluster)

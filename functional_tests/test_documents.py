@@ -51,5 +51,11 @@ def test_the_tutorial_needs_no_more_rights_than_the_operator_guide_gives(
     assert live is not None
     assert (live["spec"]["cronSpec"], live["spec"]["replicas"]) == ("0 3 * * *", 3)
     assert [vnfc["id"] for vnfc in vnf.vnfcs("Jobs")] == ["nightly-2", "nightly-1", "nightly-0"]
+    cluster.delete("CronTab", "nightly", "default", VERSION)
+    vnf.heal()
+    vnf.change(tutorial, "definition.yaml", "crontab.yaml", parameters={"SCHEDULE": "0 4 * * *"})
+    live = cluster.get("CronTab", "nightly", "default", VERSION)
+    assert live is not None
+    assert (live["spec"]["cronSpec"], live["spec"]["replicas"]) == ("0 4 * * *", 3)
     vnf.terminate()
     assert cluster.of(vnf.id) == []
