@@ -21,8 +21,8 @@ from dataclasses import dataclass, replace
 from k8s_cr_driver.answers import checked, entries, understood
 from k8s_cr_driver.connection import APPLY, Connection
 from k8s_cr_driver.discovery import Resource
-from k8s_cr_driver.errors import ApiError, Forbidden, Superseded
-from k8s_cr_driver.keys import Key, Kind, Object, annotations_of, labels
+from k8s_cr_driver.errors import ApiError, Forbidden, InvalidPackage, Superseded
+from k8s_cr_driver.keys import NAMESPACE, Key, Kind, Object, annotations_of, labels
 
 INSTANCE_LABEL = "tacker_vnf_instance_id"
 """Tacker's own driver sets the same label."""
@@ -89,6 +89,15 @@ class Inventory:
         digest = base64.urlsafe_b64encode(hashlib.sha256(name.encode()).digest()).decode().rstrip("=")
         return f"applyset-{digest}-v1"
 
+    def check_apart(self, keys: Iterable[Key]) -> None:
+        """InvalidPackage if one is the Namespace in which the inventory is: it would go with what it has to outlive."""
+        home = Key(*NAMESPACE, "", self.key.namespace)
+        if home in keys:
+            raise InvalidPackage(
+                f"{home} holds the driver's inventory ([k8s_cr] inventory_namespace), so no package may bring it. Take it "
+                "out of the package, or name another namespace there."
+            )
+
     def read(self) -> Record | None:
         """What the cluster has, or None; does not take the instance over."""
         try:
@@ -134,6 +143,10 @@ class Inventory:
 
     def adopt(self, key: Key) -> None:
         self.update(kinds=self.record.kinds, namespaces=self.record.namespaces, adopted=self.record.adopted | {key})
+
+    def own(self, key: Key) -> None:
+        """Says that an object, if it was adopted, has gone and is made anew by this instance."""
+        self.update(kinds=self.record.kinds, namespaces=self.record.namespaces, adopted=self.record.adopted - {key})
 
     def leave(self, *, namespace: str = "", kind: Kind | None = None) -> None:
         """Says that nothing of this instance is in a namespace, or of a kind, any more; see `others`."""

@@ -58,10 +58,10 @@ def _remove(cluster: Cluster, instance: Instance, timeout: float, keys: Collecti
         task = bar.add_task("Removing", total=len(keys))
 
         def heard(key: Key, state: str, message: str) -> None:
-            if state == "gone" and key in keys:
+            if state in ("gone", "left") and key in keys:
                 bar.advance(task)
                 if bar.disable:
-                    click.echo(f"gone    {key}", err=True)
+                    click.echo(f"{state:<8}{key}" + (f" ({message})" if message else ""), err=True)
 
         operation = Operation.lasting(timeout, id="purge", instance=instance.id, progress=heard)
         target = Target(cluster.connection, Inventory(cluster.connection, instance.namespace, instance.id))

@@ -21,7 +21,7 @@ from k8s_cr_driver.cli.cluster import THREADS, Cluster, Instance
 from k8s_cr_driver.connection import Connection
 from k8s_cr_driver.discovery import Resource, read_crd
 from k8s_cr_driver.engine import unavailable
-from k8s_cr_driver.engine.write import Immutable, Target, missing, write
+from k8s_cr_driver.engine.write import NOT_RESTORED, Immutable, Target, missing, write
 from k8s_cr_driver.errors import ApiError, Conflict, DriverError, NotReady, Refused, redact
 from k8s_cr_driver.inventory import Inventory
 from k8s_cr_driver.keys import NAMESPACE, Key, Kind, Object, kind_of, split
@@ -101,7 +101,8 @@ def _counted(folder: Path, wanted: Sequence[CustomResource]) -> frozenset[Key]:
 def _unwanted(cluster: Cluster, instance: Instance, wanted: Collection[Key]) -> Iterator[Outcome]:
     for key, live in sorted(cluster.members([instance])[instance.id].items()):
         if key not in wanted:
-            yield Outcome(key, "deleted" if instance.fate(key, live) == "delete" else "let go")
+            verdict = "deleted" if instance.fate(key, live) == "delete" else "let go"
+            yield Outcome(key, verdict, message=NOT_RESTORED if key in instance.record.adopted else "")
 
 
 class _Trial:
@@ -122,6 +123,7 @@ class _Trial:
         )
         if instance:
             inventory.record = instance.record
+        inventory.check_apart(keys)
         self._target = Target(cluster.connection, inventory)
 
     def outcome(self, obj: CustomResource) -> Outcome:

@@ -54,6 +54,7 @@ def converge(
     what did not come about in time; Superseded when another worker took over; ConnectionFailed; Stopped. Whatever was
     done by then is found again through the inventory.
     """
+    target.inventory.check_apart([obj.key for obj in wanted])
     kinds = [(obj.key.of, split(obj.manifest["apiVersion"])[1]) for obj in wanted]
     await_kinds(operation, target.connection, resources, kinds)
     with _Run(operation, target, resources, wanted, prune, grace_period, renewal) as run:
@@ -151,8 +152,8 @@ class _Run:
         node = self._applying.nodes.get(key)
         if node is not None:
             self._applying.heard(node, live)
-        elif self._is_pruning and (live is None or self._is_doomed(key, live)):
-            self._pruning.heard(key, live)
+        elif self._is_pruning:
+            self._pruning.heard(key, live if live is not None and self._is_doomed(key, live) else None)
 
     def _open(self) -> list[Wanted] | list[Doomed]:
         """The objects that are waited for."""

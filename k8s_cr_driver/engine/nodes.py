@@ -87,6 +87,13 @@ class Wanted(Node):
 class Doomed(Node):
     """An object that shall be gone."""
 
+    is_gone: bool = False
+    """Its stream has said so while our request was under way."""
+    is_unheard: bool = False
+    """It has lost the label by which its stream selects: only reading it tells whether it is gone."""
+    left: str = ""
+    """Why it stays on the cluster though this instance has done with it."""
+
     def report(self) -> Report:
         metadata = (self.live or {}).get("metadata") or {}
         since = metadata.get("deletionTimestamp") or ""
@@ -103,7 +110,9 @@ class Doomed(Node):
         """What a Namespace still holds, and which finalizers hold that: its conditions are True where something is left."""
         conditions = ((self.live or {}).get("status") or {}).get("conditions") or []
         left = [str(one.get("message")) for one in conditions if one.get("status") == "True"]
-        return "; ".join(left) if self.key.of == NAMESPACE else ""
+        if self.key.of != NAMESPACE or not left:
+            return ""
+        return f"{'; '.join(left)}; the controllers of these objects must let them go: kubectl get KIND -n {self.key.name}"
 
 
 def version(live: Object) -> str:

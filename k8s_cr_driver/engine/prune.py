@@ -5,16 +5,25 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 
+from oslo_log import log as logging
+
 from k8s_cr_driver import order
 from k8s_cr_driver.discovery import Resources
 from k8s_cr_driver.engine.loop import Loop
 from k8s_cr_driver.engine.nodes import Doomed, Phase
 from k8s_cr_driver.engine.operation import Operation
 from k8s_cr_driver.engine.remove import remove
-from k8s_cr_driver.engine.write import Target
+from k8s_cr_driver.engine.write import NOT_RESTORED, Target
 from k8s_cr_driver.errors import ApiError, DriverError, passes
+from k8s_cr_driver.fields import field
+from k8s_cr_driver.inventory import is_managed
 from k8s_cr_driver.keys import Key, Object, split
 from k8s_cr_driver.resources.registry import resource_for
+
+LOG = logging.getLogger(__name__)
+
+LOOK_EVERY = 2.0
+"""Seconds between two looks at an object that its stream does not select any more."""
 
 
 class Pruning:
@@ -33,6 +42,8 @@ class Pruning:
         needs = order.deletion(lives, pairs=[(one.key, later) for one in objects for later in one.delete_before(lives)])
         for live in lives:
             self.add(live, needs)
+        for key in sorted(self.nodes.keys() & self._target.inventory.record.adopted):
+            LOG.warning("%s is let go, not deleted. %s", key, NOT_RESTORED)
         for node in list(self.nodes.values()):
             self._try(node)
 
@@ -45,34 +56,71 @@ class Pruning:
         return node
 
     def heard(self, key: Key, live: Object | None) -> None:
-        """A stream tells of an object that is not wanted."""
+        """A stream tells of an object that is not wanted; None: it is selected no more, or we have no part in it any more."""
+        node = self.nodes.get(key)
         if live is not None:
-            if key in self.nodes:
-                self._seen(self.nodes[key], live)
-            else:
+            if node is None:
                 self._try(self.add(live, {}))
-        elif self.nodes.pop(key, None) is not None:
-            self._operation.progress(key, "gone", "")
-            for other in list(self.nodes.values()):
-                other.needs.discard(key)
-                self._try(other)
+            else:
+                self._seen(node, live)
+        elif node is None:
+            return
+        elif node.phase is Phase.SENDING:
+            node.is_gone = True
+        elif node.phase is Phase.SENT or field(node.live, "metadata", "deletionTimestamp"):
+            self._gone(node)
+        else:
+            self._look(node)  # nobody has deleted it that we know of: somebody may have taken our label off
+
+    def _gone(self, node: Doomed) -> None:
+        if self.nodes.pop(node.key, None) is None:
+            return
+        self._operation.progress(node.key, "left" if node.left else "gone", node.left)
+        for other in list(self.nodes.values()):
+            other.needs.discard(node.key)
+            self._try(other)
+
+    def _look(self, node: Doomed) -> None:
+        """Reads an object that its stream tells nothing of."""
+        request = functools.partial(node.obj.read, self._target.connection, node.resource)
+        self._loop.send(request, functools.partial(self._found, node), functools.partial(self._not_found, node))
+
+    def _found(self, node: Doomed, live: Object) -> None:
+        if _uid(live) != _uid(node.live) or not is_managed(live, self._target.instance):
+            self._gone(node)
+            return
+        node.live, node.is_gone, node.is_unheard = live, False, True
+        if node.phase is Phase.SENT:
+            self._loop.after(LOOK_EVERY, functools.partial(self._look, node))
+
+    def _not_found(self, node: Doomed, error: DriverError) -> None:
+        if isinstance(error, ApiError) and error.status == 404:
+            self._gone(node)
+        elif passes(error):
+            node.error = error
+            self._loop.after(node.backoff(), functools.partial(self._look, node))
+        else:
+            self._loop.refuse(error)
 
     def _seen(self, node: Doomed, live: Object) -> None:
         """An object of the same name that is another one has to be deleted in its turn."""
-        before, node.live = node.live or {}, live
-        if before["metadata"]["uid"] != live["metadata"]["uid"] and node.phase is Phase.SENT:
+        before, node.live, node.is_gone = node.live, live, False
+        if _uid(before) != _uid(live) and node.phase is Phase.SENT:
             self._again(node)
 
     def _try(self, node: Doomed) -> None:
         if node.phase is not Phase.BLOCKED or node.needs or self._loop.refusals or node.live is None:
             return
+        if self.nodes.get(node.key) is not node:
+            return  # it has gone while it waited for its next try
         node.phase = Phase.SENDING
         self._operation.progress(node.key, "deleting", "")
         if self._has_owner(node, node.live):
-            self._sent(node, None)
+            self._sent(node, node.live, "")
             return
         request = functools.partial(remove, self._target, node.obj, node.resource, node.live, self._grace_period)
-        self._loop.send(request, functools.partial(self._sent, node), functools.partial(self._failed, node))
+        sent = functools.partial(self._sent, node, node.live)
+        self._loop.send(request, sent, functools.partial(self._failed, node))
 
     def _has_owner(self, node: Doomed, live: Object) -> bool:
         """Whether its controlling owner is deleted too and takes it along, and does not wait for it to be gone."""
@@ -96,15 +144,21 @@ class Pruning:
             new = {need for key in new if key in self.nodes for need in self.nodes[key].needs} - found
         return found
 
-    def _sent(self, node: Doomed, _: None) -> None:
-        node.phase, node.error, node.attempts = Phase.SENT, None, 0
+    def _sent(self, node: Doomed, asked: Object, left: str) -> None:
+        node.phase, node.error, node.attempts, node.left = Phase.SENT, None, 0, left
+        if _uid(node.live) != _uid(asked):
+            self._again(node)
+        elif node.is_gone:
+            self._gone(node)
+        elif node.is_unheard:
+            self._look(node)
 
     def _failed(self, node: Doomed, error: DriverError) -> None:
-        if isinstance(error, ApiError) and error.status == 404:
-            self.heard(node.key, None)
-        elif passes(error) or (isinstance(error, ApiError) and error.status == 409):
+        if passes(error) or (isinstance(error, ApiError) and error.status == 409):
             node.phase, node.error = Phase.BACKOFF, error
             self._loop.after(node.backoff(), functools.partial(self._again, node))
+            if node.is_gone:
+                self._look(node)
         elif self._operation.abandon:
             node.phase, node.error = Phase.SENT, error
         else:
@@ -113,3 +167,7 @@ class Pruning:
     def _again(self, node: Doomed) -> None:
         node.phase = Phase.BLOCKED
         self._try(node)
+
+
+def _uid(live: Object | None) -> str:
+    return str(field(live, "metadata", "uid"))

@@ -14,6 +14,8 @@ import threading
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
+from oslo_log import log as logging
+
 from k8s_cr_driver.connection import Connection
 from k8s_cr_driver.discovery import Resource
 from k8s_cr_driver.errors import ApiError, Conflict, DriverError, Forbidden, NotOurs, Refused, passes
@@ -32,6 +34,9 @@ from k8s_cr_driver.resources.base import CustomResource
 
 SHARED = frozenset({NAMESPACE, CRD})
 """Kinds that several instances may bring; see `inventory.USED_BY`."""
+NOT_RESTORED = "Values of others that were taken over by force are restored by neither rollback nor terminate."
+
+LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -65,11 +70,15 @@ def write(target: Target, obj: CustomResource, resource: Resource, known: Object
     if known is not None and is_managed(known, target.instance):
         return _apply(target, obj, resource, known)
     try:
-        return _marked(target, obj, made=True).create(target.connection, resource, target.manager)
+        made = _marked(target, obj, made=True).create(target.connection, resource, target.manager)
     except ApiError as error:
         if error.status != 409:
             raise _explained(error, obj, target) from None
         exists = error
+    else:
+        with target.lock:
+            target.inventory.own(obj.key)
+        return made
     try:
         live = obj.read(target.connection, resource)
     except ApiError as error:
@@ -83,11 +92,18 @@ def _apply(target: Target, obj: CustomResource, resource: Resource, live: Object
     if "patch" not in resource.verbs:
         return live
     try:
-        return marked.apply(target.connection, resource, target.manager, force=target.force)
+        return marked.apply(target.connection, resource, target.manager, force=False)
     except ApiError as error:
-        if target.keep_autoscaled and _is_autoscaled(error, obj):
-            return _without_replicas(marked).apply(target.connection, resource, target.manager, force=False)
-        raise _explained(error, obj, target, live) from None
+        refusal = error
+    if target.force and refusal.status == 409 and refusal.causes:
+        LOG.warning("%s takes over what others manage: %s. %s", obj.key, _told(refusal), NOT_RESTORED)
+        try:
+            return marked.apply(target.connection, resource, target.manager, force=True)
+        except ApiError as error:
+            refusal = error
+    elif target.keep_autoscaled and _is_autoscaled(refusal, obj):
+        return _without_replicas(marked).apply(target.connection, resource, target.manager, force=False)
+    raise _explained(refusal, obj, target, live)
 
 
 def _marked(target: Target, obj: CustomResource, *, made: bool) -> CustomResource:
@@ -148,12 +164,11 @@ def _without_replicas(obj: CustomResource) -> CustomResource:
 def _explained(error: ApiError, obj: CustomResource, target: Target, live: Object | None = None) -> ApiError | Refused:
     """The error as a user should read it; ApiError itself where `is_transient` has yet to decide."""
     if error.status == 409 and error.causes:
-        told = "; ".join(f"{where} ({message})" for _, where, message in error.causes)
         others = sorted(users(live or {}) - {target.instance})
         whose = f" It is shared with VNF instance {', '.join(others)}." if others else ""
         return Conflict(
-            f"{obj.key}: others manage fields that the manifest sets: {told}.{whose} Remove them from the manifest, or "
-            "set additionalParams force-conflicts: true to take them over.",
+            f"{obj.key}: others manage fields that the manifest sets: {_told(error)}.{whose} Remove them from the "
+            f"manifest, or set additionalParams force-conflicts: true to take them over. {NOT_RESTORED}",
             [where for _, where, _ in error.causes],
         )
     if error.status == 422 and re.search(r"immutable|may not change|forbidden: updates to", error.message):
@@ -165,6 +180,11 @@ def _explained(error: ApiError, obj: CustomResource, target: Target, live: Objec
     if error.status in (400, 413, 415, 422) or _is_wrong(error):
         return Refused(f"{obj.key}: {error.message or error.reason}")
     return error
+
+
+def _told(conflict: ApiError) -> str:
+    """The fields of a conflict, with their managers and without their values."""
+    return "; ".join(f"{where} ({message})" for _, where, message in conflict.causes)
 
 
 def _is_wrong(error: ApiError) -> bool:

@@ -38,9 +38,13 @@ def test_what_is_shared_or_adopted_is_let_go(api: FakeApi, tool: Tool) -> None:
     namespace = obj("v1", "Namespace", "common")
     Instance(api.url, BLUE, adopt=True).converge([namespace, config_map("theirs"), config_map("own", "common")])
     Instance(api.url, GREEN).converge([namespace])
-    lines = tool.run("purge", BLUE, "--yes").stdout.splitlines()
+    result = tool.run("purge", BLUE, "--yes")
+    lines, progress = result.stdout.splitlines(), result.stderr.splitlines()
     assert "let go  Namespace common" in lines
     assert "let go  ConfigMap default/theirs" in lines
+    assert f"left    Namespace common (used by VNF instance {GREEN})" in progress
+    assert "left    ConfigMap default/theirs (it was there before)" in progress
+    assert "gone    ConfigMap common/own" in progress
     assert api.find("Namespace", None, "common")
     assert api.find("ConfigMap", "default", "theirs")
     assert not api.find("ConfigMap", "common", "own")

@@ -194,5 +194,16 @@ def test_a_namespace_that_stays_tells_what_it_still_holds(api: FakeApi) -> None:
     ]
     api.knobs.hold_namespaces.add("stuck")
     api.set_status("Namespace", None, "stuck", {"phase": "Terminating", "conditions": conditions})
-    with pytest.raises(NotReady, match=rf"Namespace stuck: Waiting \(Terminating\): {left}"):
+    with pytest.raises(NotReady, match=rf"Namespace stuck: Waiting \(Terminating\): {left}; .*kubectl get KIND -n stuck"):
         blue.terminate()
+
+
+def test_a_namespace_in_the_set_waits_for_the_object_that_a_finalizer_holds(api: FakeApi) -> None:
+    held = config_map("a", "blue")
+    held["metadata"]["finalizers"] = ["example.com/hold"]
+    Instance(api.url).converge([obj("v1", "Namespace", "blue"), held])
+    with pytest.raises(NotReady) as raised:
+        Instance(api.url, seconds=1).terminate()
+    first, second = map(str, raised.value.reports)
+    assert first.startswith("ConfigMap blue/a: Waiting (Terminating): held by finalizers example.com/hold: their controller")
+    assert second.startswith("Namespace blue: Waiting (Blocked): not deleted yet, waits until these are gone: ConfigMap blue/a")

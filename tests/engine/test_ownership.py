@@ -2,11 +2,28 @@
 
 from __future__ import annotations
 
-import pytest
+import json
 
+import pytest
+import urllib3
+
+from k8s_cr_driver.engine import prune
 from k8s_cr_driver.errors import Conflict, NotOurs, Refused
 from k8s_cr_driver.keys import Object
-from tests.engine.instance import BLUE, GREEN, Instance, config_map, crontab, crontab_crd, job, obj, state
+from tests.engine.instance import (
+    BLUE,
+    CONDITIONS,
+    GREEN,
+    Instance,
+    config_map,
+    crontab,
+    crontab_crd,
+    job,
+    obj,
+    state,
+    status,
+    wait_for,
+)
 from tests.fake_api import FakeApi, controllers
 
 SHARED = [crontab_crd(), obj("v1", "Namespace", "both")]
@@ -80,6 +97,114 @@ def test_an_adopted_object_that_leaves_the_set_is_released(api: FakeApi) -> None
     assert api.get("ConfigMap", "default", "a")["data"] == {"theirs": "1"}
     inventory = api.get("ConfigMap", "default", f"k8s-cr-driver-{BLUE}")
     assert inventory["metadata"]["annotations"]["k8s-cr-driver/adopted"] == "[]"
+
+
+def test_an_adopted_object_that_was_deleted_and_made_again_is_ours(api: FakeApi) -> None:
+    api.put(config_map("a", theirs="1"))
+    blue = Instance(api.url, adopt=True)
+    blue.converge([config_map("a", ours="2")])
+    api.delete("ConfigMap", "default", "a")
+    blue.converge([config_map("a", ours="2")])
+    blue.terminate()
+    assert state(api) == {}
+
+
+def test_what_is_taken_by_force_or_let_go_is_told_of_before(api: FakeApi, caplog: pytest.LogCaptureFixture) -> None:
+    api.put(config_map("a", x="theirs", y="1"), manager="kubectl")
+    blue = Instance(api.url, adopt=True, force=True)
+    blue.converge([config_map("a", x="ours")])
+    told = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert len(told) == 1
+    assert 'ConfigMap default/a takes over what others manage: .data.x (conflict with "kubectl"' in told[0]
+    assert "restored by neither rollback nor terminate" in told[0]
+    assert "theirs" not in told[0]
+    caplog.clear()
+    blue.terminate()
+    assert "ConfigMap default/a is let go, not deleted. Values of others" in caplog.text
+    assert api.get("ConfigMap", "default", "a")["data"] == {"y": "1"}
+
+
+def co_own(api: FakeApi, path: str, live: Object) -> None:
+    """Has another manager apply the labels of an object just as they are."""
+    metadata = {"name": live["metadata"]["name"], "labels": live["metadata"]["labels"]}
+    body = json.dumps({"apiVersion": live["apiVersion"], "kind": live["kind"], "metadata": metadata})
+    headers = {"Content-Type": "application/apply-patch+yaml"}
+    with urllib3.PoolManager() as pool:
+        answer = pool.request("PATCH", f"{api.url}{path}?fieldManager=gitops", body=body, headers=headers)
+        assert answer.status == 200, answer.data
+
+
+def test_a_released_object_whose_labels_another_manager_keeps_is_done_with(api: FakeApi) -> None:
+    api.put(config_map("a", theirs="1"))
+    blue = Instance(api.url, adopt=True)
+    blue.converge([config_map("a", ours="2")])
+    co_own(api, "/api/v1/namespaces/default/configmaps/a", api.get("ConfigMap", "default", "a"))
+    blue.terminate()
+    live = api.get("ConfigMap", "default", "a")
+    assert live["data"] == {"theirs": "1"}
+    assert live["metadata"]["labels"]["tacker_vnf_instance_id"] == BLUE
+    assert api.names("ConfigMap") == ["a"]
+
+
+def test_an_object_that_has_lost_our_label_while_it_waits_is_deleted_all_the_same(
+    api: FakeApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(prune, "LOOK_EVERY", 0.02)
+    last, first = config_map("last"), config_map("first")
+    first["metadata"]["finalizers"] = ["example.com/hold"]
+    first["metadata"]["annotations"] = {"config.kubernetes.io/depends-on": "/namespaces/default/ConfigMap/last"}
+    blue = Instance(api.url)
+    blue.converge([last, first])
+    run = blue.start([])
+    blue.wait_until_told("first", "deleting")
+    api.edit("ConfigMap", "default", "last", lambda live: live["metadata"].update(labels={}, finalizers=["example.com/too"]))
+    wait_for(api, lambda: len(api.requests.select("GET", "/configmaps/last")) > 0)
+    api.release("ConfigMap", "default", "first")
+    blue.wait_until_told("last", "deleting")
+    api.release("ConfigMap", "default", "last")
+    run.result(10)
+    assert state(api) == {}
+
+
+def test_an_object_that_somebody_else_deletes_while_it_waits_is_gone(api: FakeApi) -> None:
+    last, first = config_map("last"), config_map("first")
+    first["metadata"]["finalizers"] = ["example.com/hold"]
+    first["metadata"]["annotations"] = {"config.kubernetes.io/depends-on": "/namespaces/default/ConfigMap/last"}
+    blue = Instance(api.url)
+    blue.converge([last, first])
+    run = blue.start([])
+    blue.wait_until_told("first", "deleting")
+    api.delete("ConfigMap", "default", "last")
+    blue.wait_until_told("last", "gone")
+    api.release("ConfigMap", "default", "first")
+    run.result(10)
+    assert not api.requests.select("DELETE", "/configmaps/last")
+
+
+def test_an_object_that_has_lost_our_label_is_applied_again(api: FakeApi) -> None:
+    crd = crontab_crd(**CONDITIONS)
+    blue = Instance(api.url)
+    run = blue.start([crd, crontab("one"), config_map("a")])
+    blue.wait_until_told("a", "Ready")
+    blue.wait_until_told("one", "Waiting")
+    api.edit("ConfigMap", "default", "a", lambda live: live["metadata"].update(labels={}))
+    wait_for(api, lambda: "tacker_vnf_instance_id" in api.get("ConfigMap", "default", "a")["metadata"].get("labels", {}))
+    api.set_status("CronTab", "default", "one", status())
+    run.result(10)
+
+
+def test_a_crd_that_is_left_to_guests_hinders_no_later_instance(api: FakeApi) -> None:
+    blue, green = Instance(api.url, BLUE), Instance(api.url, GREEN)
+    blue.converge([crontab_crd()])
+    green.converge([crontab("guest")])
+    blue.terminate()
+    left = api.get("CustomResourceDefinition", None, "crontabs.stable.example.com")
+    (entry,) = [one for one in left["metadata"]["managedFields"] if one["manager"] == f"k8s-cr-driver-{BLUE}"]
+    assert "f:labels" not in entry["fieldsV1"]["f:metadata"]
+    labelled = crontab_crd()
+    labelled["metadata"]["labels"] = {"app": "crontab"}
+    green.converge([labelled, crontab("guest")])
+    assert api.get("CustomResourceDefinition", None, "crontabs.stable.example.com")["metadata"]["labels"]["app"] == "crontab"
 
 
 @pytest.mark.parametrize("attempt", range(5))
