@@ -63,10 +63,10 @@ class Driver:
     def terminate(self, req: Any, inst: Any, grant_req: Any, grant: Any, vnfd: Any) -> None:
         """With `abandon`, what cannot be deleted until the deadline is left where it is, and logged."""
         with _boundary("terminate", inst):
-            options, abandon = _options(inst, req), _is_set(req, "abandon")
+            options, abandon, grace_period = _options(inst, req), _is_set(req, "abandon"), _grace_period(req)
             guard = _abandoning(inst) if abandon else contextlib.nullcontext()
-            with guard, _session(inst, grant_req, options, abandon=abandon) as session:
-                session.converge([], prune=True, grace_period=_grace_period(req))
+            with guard, _session(inst, grant_req, options, extra=grace_period, abandon=abandon) as session:
+                session.converge([], prune=True, grace_period=grace_period)
 
     def scale(self, req: Any, inst: Any, grant_req: Any, grant: Any, vnfd: Any) -> None:
         with _boundary("scale", inst):
@@ -197,10 +197,11 @@ def _abandoning(inst: Any) -> Iterator[None]:
 
 
 def _session(
-    inst: Any, grant_req: Any, options: Options, *, keep_autoscaled: bool = True, abandon: bool = False
+    inst: Any, grant_req: Any, options: Options, *, keep_autoscaled: bool = True, extra: int = 0, abandon: bool = False
 ) -> Session:
+    """`extra` are seconds beyond the time limit: what pods are given to end is no time in which anybody is late."""
     vim = inst_utils.select_vim_info(inst.vimConnectionInfo)
-    seconds = options.wait_timeout or CONF.v2_vnfm.kubernetes_vim_rsc_wait_timeout
+    seconds = (options.wait_timeout or CONF.v2_vnfm.kubernetes_vim_rsc_wait_timeout) + extra
     id = str(grant_req.vnfLcmOpOccId) if grant_req else "database synchronization"
     return Session(
         Endpoint.from_vim(vim.interfaceInfo, vim.accessInfo, verify_without_ca=CONF.k8s_cr.verify_tls_without_ca),
@@ -261,6 +262,7 @@ def _options(inst: Any, req: Any) -> Options:
 
 
 def _grace_period(req: Any) -> int:
+    """Seconds to take the VNF out of service, before its time to go begins (SOL003 clause 5.5.2.8)."""
     if req.terminationType != "GRACEFUL":
         return 0
     if req.obj_attr_is_set("gracefulTerminationTimeout"):

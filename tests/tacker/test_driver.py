@@ -81,8 +81,9 @@ class Instance:
         req = objects.ChangeCurrentVnfPkgRequest.from_dict({"vnfdId": "new", "additionalParams": {}})
         Driver().change_vnfpkg_rollback(req, self.inst, self.grant_req, None, self.vnfd)
 
-    def terminate(self, type_: str = "FORCEFUL", **params: Any) -> None:
-        req = objects.TerminateVnfRequest.from_dict({"terminationType": type_, "additionalParams": params})
+    def terminate(self, type_: str = "FORCEFUL", grace_period: int = 1, **params: Any) -> None:
+        body = {"terminationType": type_, "gracefulTerminationTimeout": grace_period, "additionalParams": params}
+        req = objects.TerminateVnfRequest.from_dict(body)
         Driver().terminate(req, self.inst, self.grant_req, None, self.vnfd)
 
 
@@ -207,6 +208,23 @@ def test_nothing_is_left_at_the_end(cluster: FakeApi, tmp_path: Path, end: str) 
     assert cluster.names("Deployment") == []
     assert cluster.names("ConfigMap") == []
     assert "blue" not in cluster.names("Namespace")
+
+
+def test_a_graceful_terminate_has_the_time_of_the_pods_as_well(cluster: FakeApi, tmp_path: Path) -> None:
+    held = config_map("held")
+    held["metadata"]["finalizers"] = ["example.com/hold"]
+    blue = Instance(cluster, tmp_path, [deployment(1), held])
+    blue.instantiate()
+    with pytest.raises(sol_ex.SolException, match=r"not gone after 2 s.*\n.*held by finalizers example.com/hold"):
+        blue.terminate("GRACEFUL", grace_period=1, **{"wait-timeout": 1})
+
+
+def test_the_namespace_of_the_inventory_is_not_brought_by_a_package(cluster: FakeApi, tmp_path: Path) -> None:
+    blue = Instance(cluster, tmp_path, [deployment(1), obj("v1", "Namespace", "default")])
+    with pytest.raises(sol_ex.SolException, match=r"Namespace default holds .*\[k8s_cr\] inventory_namespace") as refused:
+        blue.instantiate(**{"adopt-existing": True})
+    assert refused.value.status == 400
+    assert cluster.requests.writes == []
 
 
 def test_a_refused_package_leaves_nothing(cluster: FakeApi, tmp_path: Path) -> None:

@@ -36,9 +36,14 @@ class Synced(Instance):
             return False
         return True
 
-    def sync(self) -> None:
+    def sync(self, running: str = "") -> None:
+        """`running` is the state of an operation that the database has besides."""
+
+        def operations(context: Any, vnfInstanceId: str, operationState: str) -> list[str]:  # noqa: N803 - Tacker's names
+            return ["operation"] if operationState == running else []
+
         with pytest.MonkeyPatch.context() as tacker:
-            tacker.setattr(objects.VnfLcmOpOccV2, "get_by_filter", lambda *_, **__: [])
+            tacker.setattr(objects.VnfLcmOpOccV2, "get_by_filter", operations)
             tacker.setattr(nfvo_client.NfvoClient, "__init__", lambda _: None)
             tacker.setattr(nfvo_client.NfvoClient, "get_vnfd", lambda *_: self.vnfd)
             Driver().sync_db(None, self.inst, self.inst.vimConnectionInfo["vim1"])
@@ -140,3 +145,13 @@ def test_new_scaling_aspects_are_taken_over(cluster: FakeApi, tmp_path: Path, in
     assert blue.levels() == {"web": 1, "more": level}
     assert {one.aspectId: one.scaleLevel for one in blue.info.maxScaleLevels} == {"web": 5, "more": 5}
     assert not blue.differs()
+
+
+@pytest.mark.parametrize("running", ["STARTING", "PROCESSING", "ROLLING_BACK"])
+def test_the_cluster_is_not_even_looked_at_while_an_operation_runs(cluster: FakeApi, tmp_path: Path, running: str) -> None:
+    blue = Synced(cluster, tmp_path, [deployment(1)])
+    set_count(cluster, 3)
+    cluster.requests.clear()
+    with pytest.raises(sol_ex.OtherOperationInProgress):
+        blue.sync(running)
+    assert len(cluster.requests) == 0
