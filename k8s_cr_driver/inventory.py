@@ -170,9 +170,12 @@ class Inventory:
         self._confirm(DELETE_WITHIN)
 
     def _confirm(self, seconds: float) -> None:
-        """Asks a cluster that has said nothing of the token for so long: the stream of it may be half-open."""
+        """Asks a cluster that has said nothing of the token for so long: the stream of it may be half-open.
+
+        Who has claimed nothing, as a dry run, has nothing to lose.
+        """
         with self._lock:
-            if time.monotonic() - self._heard > seconds:
+            if self.record.token and time.monotonic() - self._heard > seconds:
                 self.check(self.read())
 
     def delete(self) -> None:
