@@ -18,6 +18,8 @@ from .vnf import Vnf
 
 CORE = "cluster.x-k8s.io/v1beta2"
 TEMPLATES = "infrastructure.cluster.x-k8s.io/v1beta2"
+# Seconds, for a Machine to be replaced and Tacker's next look, which the bed has it take every 10 s.
+SYNCHRONIZED = 120
 MANAGEMENT, WORKLOAD = "cluster_api_management", "cluster_api_workload"
 
 
@@ -58,6 +60,10 @@ def test_a_workload_cluster_is_made_scaled_healed_upgraded_and_terminated(
     assert healed == machines(cluster, "blue-workers") and len(healed) == 2
     assert chosen not in healed and len(healed.keys() & workers.keys()) == 1
 
+    gone = min(healed)
+    cluster.delete("Machine", gone, "default", CORE)
+    assert until(lambda: has_all(blue, cluster, without=gone), SYNCHRONIZED), "Tacker does not know of the new Machine"
+
     control_plane = blue.vnfcs("ControlPlane")[0]["id"]
     operation = blue.begin_heal(control_plane)
     assert "at most 0 can be replaced" in blue.failure(operation)["detail"]
@@ -81,6 +87,13 @@ def test_a_workload_cluster_is_made_scaled_healed_upgraded_and_terminated(
 def told_machines(vnf: Vnf, vdu: str) -> dict[str, tuple[str, str]]:
     """The VNFCs of a VDU: name -> node and provider ID."""
     return {vnfc["id"]: (vnfc["metadata"]["node"], vnfc["metadata"]["providerID"]) for vnfc in vnf.vnfcs(vdu)}
+
+
+def has_all(vnf: Vnf, cluster: Cluster, without: str) -> bool:
+    """Does Tacker tell two workers with their Nodes, both there, and not the one that is gone?"""
+    there = {one["metadata"]["name"] for one in cluster.all("Machine", "default", api_version=CORE)}
+    told = {vnfc["id"]: "node" in (vnfc.get("metadata") or {}) for vnfc in vnf.vnfcs("Workers")}
+    return len(told) == 2 and all(told.values()) and told.keys() <= there - {without}
 
 
 def machines(cluster: Cluster, deployment: str) -> dict[str, tuple[str, str]]:

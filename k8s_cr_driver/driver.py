@@ -164,8 +164,8 @@ def _differences(session: Session, info: Any) -> tuple[Assigned, Assigned, list[
     before = session.restored(record.assigned_vdus(info))
     now = session.refreshed(before)
     found = session.vnfcs(now)
-    stored = {one.id for one in info.vnfcResourceInfo}
-    if stored == {one.id for one in found} and counts.of(now) == counts.of(before) and not record.new_aspects(info):
+    agree = record.known_vnfcs(info) == {one.id: one.metadata for one in found}
+    if agree and counts.of(now) == counts.of(before) and not record.new_aspects(info):
         raise sol_ex.DbSyncNoDiff("There are no differences in Vnfc resources.")
     return before, now, found
 

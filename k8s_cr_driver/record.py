@@ -74,6 +74,11 @@ def tell(info: Any, found: Sequence[vnfc.Vnfc]) -> None:
     ]
 
 
+def known_vnfcs(info: Any) -> dict[str, dict[str, str]]:
+    """VNFC id -> its metadata: a Pod or Machine has a Node some time after it was made."""
+    return {one.id: dict(one.metadata) if one.obj_attr_is_set("metadata") else {} for one in info.vnfcResourceInfo}
+
+
 def assigned_vdus(info: Any) -> dict[str, CustomResource]:
     """The VDUs' objects as they were last written."""
     return {vdu: resource_for(body) for vdu, body in info.metadata[VDUS].items()}

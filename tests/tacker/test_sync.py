@@ -88,6 +88,18 @@ def test_pods_that_were_replaced_are_taken_over(cluster: FakeApi, tmp_path: Path
     assert not blue.differs()
 
 
+def test_the_node_of_a_pod_is_taken_over_when_it_has_one(cluster: FakeApi, tmp_path: Path) -> None:
+    blue = Synced(cluster, tmp_path, [deployment(1)])
+    [pod] = cluster.names("Pod", "default")
+    bound = {**cluster.get("Pod", "default", pod), "spec": {"nodeName": "n1"}}  # what only a scheduler may write
+    with cluster.cluster.writing():
+        cluster.cluster.store.put(("", "pods"), bound)
+    assert blue.differs()
+    blue.sync()
+    assert [vnfc.metadata for vnfc in blue.info.vnfcResourceInfo] == [{"node": "n1"}]
+    assert not blue.differs()
+
+
 def test_a_count_set_by_hand_is_taken_over_with_the_level_that_it_means(cluster: FakeApi, tmp_path: Path) -> None:
     blue = Synced(cluster, tmp_path, [deployment(1)])
     set_count(cluster, 5)
