@@ -48,7 +48,8 @@ class Healing:
         members = self._members()
         doomed = []
         for vdu, several in members.children.items():
-            obj, children = self._touched[vdu], self._touched[vdu].children()
+            obj = self._touched[vdu]
+            children = obj.children(members.owners.get(obj.key))
             unwanted = [one for one in several if one["metadata"]["name"] in chosen[vdu]]
             if children and unwanted and self._may_go(vdu, obj, len(unwanted), len(several), lenient=everything):
                 doomed.append((children.selector, unwanted))
@@ -74,11 +75,12 @@ class Healing:
 
     def _lacking(self, before: Mapping[str, int], gone: Collection[str]) -> list[Report]:
         """An owner may be ready still, for it has not noticed the loss: its children are counted, and judged themselves."""
-        owners, children = self._members()
+        members = self._members()
         reports = []
-        for vdu, several in children.items():
+        for vdu, several in members.children.items():
             obj = self._touched[vdu]
-            wanted = vnfc.count(obj, owners.get(obj.key)) if obj.replicas() else before[vdu]
+            owner = members.owners.get(obj.key)
+            wanted = vnfc.count(obj, owner) if _has_one_a_replica(obj) else before[vdu]
             fresh = [one for one in several if one["metadata"]["uid"] not in gone]
             ready = sum(resource_for(one).assess(one).settled for one in fresh)
             if ready != wanted:
@@ -88,3 +90,9 @@ class Healing:
     def _members(self) -> Members:
         owners = vnfc.owners(self._connection, self._resources, self._instance, self._touched)
         return Members(owners, vnfc.children(self._connection, self._resources, owners, self._touched))
+
+
+def _has_one_a_replica(obj: CustomResource) -> bool:
+    """A replica of a custom resource may be several Pods: each shard of a database has a primary and its copies."""
+    children = obj.children()
+    return bool(obj.replicas()) and not (children and children.by_selector)

@@ -1,8 +1,8 @@
 """Objects and their children -> VNFCs, as plain dicts.
 
 A VDU's object has children (Pods of a Deployment, Machines of a MachineDeployment): each that it controls, directly or
-through objects between, is one VNFC. An object without such children has one VNFC for each replica, under names that stay
-the same from one look to the next.
+through objects between, is one VNFC; or each that it selects, where its status has the selector. An object without such
+children has one VNFC for each replica, under names that stay the same from one look to the next.
 """
 
 from __future__ import annotations
@@ -84,20 +84,29 @@ def children(
     connection: Connection, resources: Resources, lives: Mapping[Key, Object], vdus: Vdus
 ) -> dict[str, list[Object]]:
     """
-    VDU id -> the live objects that are its VNFCs, for the VDUs whose kind has such; one LIST for each kind and namespace.
+    VDU id -> the live objects that are its VNFCs, for the VDUs whose kind has such.
 
-    `lives` are the VDUs' objects, as `owners` finds them. Found by label and chosen by controller: labels can be anybody's.
+    `lives` are the VDUs' objects, as `owners` finds them. Found by label and chosen by controller, for labels can be
+    anybody's, with one LIST for each kind and namespace; by the selector in the VDU's status with one for each VDU.
     """
-    wanted = {vdu: places for vdu, obj in vdus.items() if (places := obj.children())}
+    wanted = {vdu: places for vdu, obj in vdus.items() if (places := obj.children(lives.get(obj.key)))}
+    selected = {vdu: _selected(connection, resources, one) for vdu, one in wanted.items() if one.by_selector}
+    controlled = {vdu: one for vdu, one in wanted.items() if vdu not in selected}
     selectors: dict[_Place, set[str]] = {}
-    for one in wanted.values():
+    for one in controlled.values():
         for place in _places(one):
             selectors.setdefault(place, set()).add(one.selector)
     lists = {
         place: _list(connection, resources, place, texts.pop() if len(texts) == 1 else "")
         for place, texts in sorted(selectors.items())
     }
-    return {vdu: _descendants(lives.get(vdus[vdu].key), one, lists) for vdu, one in wanted.items()}
+    return selected | {vdu: _descendants(lives.get(vdus[vdu].key), one, lists) for vdu, one in controlled.items()}
+
+
+def _selected(connection: Connection, resources: Resources, one: Children) -> list[Object]:
+    place = (one.kind, one.version, one.namespace)
+    found = _list(connection, resources, place, one.selector) if one.selector else []
+    return [live for live in found if _lives(live)]
 
 
 def _places(one: Children) -> list[_Place]:

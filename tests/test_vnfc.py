@@ -122,10 +122,29 @@ def test_the_newest_comes_first(api: FakeApi) -> None:
     assert [(one.id, one.metadata["node"]) for one in found] == [("pod-2", "n2"), ("pod-1", "n1"), ("pod-3", "n3")]
 
 
+def scalable(**paths: str) -> Object:
+    """The CRD of CronTab with the subresource scale."""
+    crd = crontab_crd(selector={"type": "string"})
+    paths = {"specReplicasPath": ".spec.size", "statusReplicasPath": ".status.size", **paths}
+    crd["spec"]["versions"][0]["subresources"] = {"status": {}, "scale": paths}
+    return crd
+
+
+def test_the_pods_that_the_status_of_a_custom_resource_selects_are_its_vnfcs(api: FakeApi) -> None:
+    controllers.run_workloads(api)
+    crd, tab, new = scalable(labelSelectorPath=".status.selector"), ours(crontab("tab")), ours(crontab("new"))
+    for manifest in (crd, tab, new, deployment("web", 2), deployment("db", 1)):
+        api.put(manifest)
+    api.set_status("CronTab", "default", "tab", {"selector": "app in (web),!retired"})
+    vdus = {"VDU1": CustomResource(tab, crd), "VDU2": CustomResource(new, crd)}
+    with Connection(Endpoint(api.url)) as connection:
+        found = vnfc.collect(connection, discover(connection), BLUE, vdus)
+    assert {one.vdu for one in found} == {"VDU1"}
+    assert {one.id for one in found} == {name for name in api.names("Pod") if name.startswith("web")}
+
+
 def test_an_object_without_children_has_one_stable_vnfc_for_each_replica(api: FakeApi) -> None:
-    crd = crontab_crd()
-    paths = {"specReplicasPath": ".spec.size", "statusReplicasPath": ".status.size"}
-    crd["spec"]["versions"][0]["subresources"] = {"scale": paths}
+    crd = scalable()
     sized, one = ours(crontab("tab")), ours(crontab("one"))
     sized["spec"]["size"] = 2
     for manifest in (crd, sized, one):

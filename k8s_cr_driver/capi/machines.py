@@ -15,7 +15,8 @@ class Machines(CustomResource):
     name_label: ClassVar[str]
     through: ClassVar[tuple[Kind, ...]] = ()
 
-    def children(self) -> Children:
+    def children(self, live: Object | None = None) -> Children:
+        del live
         selector = as_selector({self.name_label: self.key.name})
         return Children(contract.MACHINES, "", self.key.namespace, selector, self.through)
 

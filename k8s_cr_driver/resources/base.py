@@ -26,9 +26,12 @@ from k8s_cr_driver.answers import checked
 from k8s_cr_driver.builtin import is_builtin
 from k8s_cr_driver.connection import APPLY, Connection
 from k8s_cr_driver.discovery import Resource
+from k8s_cr_driver.fields import entries, field
 from k8s_cr_driver.inventory import manager as manager_of
 from k8s_cr_driver.keys import Key, Kind, Object, annotations_of, key_of, kind_of, split
 from k8s_cr_driver.resources.health import Health, assess
+
+PODS = Kind("", "Pod")
 
 REPLACE = "k8s-cr-driver/replace"
 """Annotation `k8s-cr-driver/replace: "true"`: delete the object and make it again when a change of it is immutable."""
@@ -43,6 +46,7 @@ class Children:
 
     `selector` is a label selector that finds them all, and may find others. `through` are the kinds between, from the top:
     a Deployment controls ReplicaSets, and these the Pods; the selector finds them, too. `version` may be "": any.
+    With `by_selector` they are what the selector finds, whoever controls them; one that is "" finds none.
     """
 
     kind: Kind
@@ -50,6 +54,7 @@ class Children:
     namespace: str
     selector: str
     through: tuple[Kind, ...] = ()
+    by_selector: bool = False
 
 
 class CustomResource:
@@ -67,21 +72,35 @@ class CustomResource:
         """Is this object, as it is now, ready? Pure: `live` and the CRD are all there is to know."""
         return assess(live, self.crd)
 
-    def children(self) -> Children | None:
-        """The objects that are this object's VNFCs, or None: then it has one VNFC for each replica."""
-        return None
+    def children(self, live: Object | None = None) -> Children | None:
+        """
+        The objects that are this object's VNFCs, or None: then it has one VNFC for each replica.
+
+        `live` is the object as it was read, None if it is not there, or only the kind of its VNFCs matters. Of a custom
+        resource they are what autoscalers take for its Pods: those of the label selector that the CRD's subresource
+        `scale` names, in the status.
+        """
+        path = self._scale("labelSelectorPath")
+        if not path:
+            return None
+        selector = field(live, *path)
+        return Children(PODS, "v1", self.key.namespace, selector if isinstance(selector, str) else "", by_selector=True)
 
     def child_metadata(self, child: Object) -> dict[str, str]:
-        """What a user of Tacker's API should know of one VNFC: the metadata of its vnfcResourceInfo."""
-        del child
-        return {}
+        """What a user of Tacker's API should know of one VNFC, the metadata of its vnfcResourceInfo: the node of a Pod."""
+        node = field(child, "spec", "nodeName")
+        return {"node": node} if node else {}
 
     def replicas(self) -> tuple[str, ...] | None:
         """The path of the wanted count, None if the kind cannot be scaled."""
-        for version in ((self.crd or {}).get("spec") or {}).get("versions") or []:
+        return self._scale("specReplicasPath")
+
+    def _scale(self, name: str) -> tuple[str, ...] | None:
+        """A path that the CRD's subresource `scale` gives for this version."""
+        for version in entries(self.crd, "spec", "versions"):
             if version.get("name") == split(self.manifest["apiVersion"])[1]:
-                scale = (version.get("subresources") or {}).get("scale")
-                return tuple(str(scale["specReplicasPath"]).lstrip(".").split(".")) if scale else None
+                path = field(version, "subresources", "scale", name)
+                return tuple(path.lstrip(".").split(".")) if path else None
         return None
 
     def expendable(self, count: int) -> int:

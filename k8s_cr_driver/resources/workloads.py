@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from k8s_cr_driver.keys import Kind, Object, as_selector, labels
-from k8s_cr_driver.resources.base import Children, CustomResource
+from k8s_cr_driver.resources.base import PODS, Children, CustomResource
 
-PODS = Kind("", "Pod")
 REPLICA_SETS = Kind("apps", "ReplicaSet")
 
 _OPERATORS = {"In": "{key} in ({values})", "NotIn": "{key} notin ({values})", "Exists": "{key}", "DoesNotExist": "!{key}"}
@@ -19,12 +18,10 @@ class Workload(CustomResource):
 
     through: ClassVar[tuple[Kind, ...]] = ()
 
-    def children(self) -> Children:
+    def children(self, live: Object | None = None) -> Children:
+        del live
         selector = (self.manifest.get("spec") or {}).get("selector") or {}
         return Children(PODS, "v1", self.key.namespace, _text(selector), self.through)
-
-    def child_metadata(self, child: Object) -> dict[str, str]:
-        return pod_metadata(child)
 
     def replicas(self) -> tuple[str, ...] | None:
         return ("spec", "replicas")
@@ -54,11 +51,9 @@ class Pod(CustomResource):
 
     group, kind = "", "Pod"
 
-    def children(self) -> Children:
+    def children(self, live: Object | None = None) -> Children:
+        del live
         return Children(PODS, "v1", self.key.namespace, as_selector(labels(self.manifest)))
-
-    def child_metadata(self, child: Object) -> dict[str, str]:
-        return pod_metadata(child)
 
     def replace_strategy(self) -> bool:
         return True
@@ -69,11 +64,6 @@ class Job(CustomResource):
 
     def replace_strategy(self) -> bool:
         return True
-
-
-def pod_metadata(pod: Object) -> dict[str, str]:
-    node = (pod.get("spec") or {}).get("nodeName")
-    return {"node": node} if node else {}
 
 
 def _text(selector: Mapping[str, Any]) -> str:
