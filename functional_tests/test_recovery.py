@@ -128,12 +128,32 @@ def test_of_two_conductors_at_work_on_one_operation_the_first_stops(
     tacker.retry(waiting)
     assert until(lambda: f"Another worker took over VNF instance {vnf.id}" in first.log.read_text(), 30)
     assert until(lambda: not first.works_on(vnf.id), 10) and second.works_on(vnf.id)
+    assert tacker.operation(waiting)["operationState"] == "PROCESSING"
     make_ready(cluster)
-    assert until(lambda: tacker.operation(waiting)["operationState"] == "COMPLETED", 30)
+    vnf.wait(waiting)
     after = turbine(cluster)
     assert before and after and after["metadata"]["uid"] == before["metadata"]["uid"]
     assert vnf.tell()["instantiationState"] == "INSTANTIATED"
     assert cluster.of(vnf.id) == ["ConfigMap default/config", "Deployment default/web", "Turbine default/main"]
+
+
+def test_a_worker_that_ends_after_the_one_that_took_over_leaves_the_operation_completed(
+    vnf: Vnf, waiting: str, cluster: Cluster, tacker: Client, conductors: dict[str, Conductor]
+):
+    first = worker(conductors, vnf)
+    crash(other(conductors, first))
+    vnf.wait(waiting, "FAILED_TEMP")
+    first.pause()
+    try:
+        tacker.retry(waiting)
+        make_ready(cluster)
+        vnf.wait(waiting)
+    finally:
+        first.resume()
+    assert until(lambda: not first.works_on(vnf.id), 60)
+    assert f"operation {waiting} was taken up elsewhere, and is COMPLETED" in first.log.read_text()
+    assert tacker.operation(waiting)["operationState"] == "COMPLETED"
+    assert vnf.tell()["instantiationState"] == "INSTANTIATED"
 
 
 def test_an_api_server_that_restarts_is_waited_for(vnf: Vnf, waiting: str, cluster: Cluster, kubernetes: Kubernetes):

@@ -1,14 +1,12 @@
 """The LCM verbs of Tacker's v2 API for vimType ETSINFV.KUBERNETES.V_1.
 
-Each verb works out a set of objects and has the cluster converge on it; nothing else differs between them. This is also
-the one boundary towards Tacker: what leaves it is a SolException with a detail that may be read by every user of the API.
+Each verb works out a set of objects and has the cluster converge on it; nothing else differs between them. What leaves
+a verb is the matter of `boundary`.
 """
 
 from __future__ import annotations
 
 import contextlib
-import time
-import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -23,9 +21,10 @@ from tacker.sol_refactored.nfvo import nfvo_client
 from tacker.sol_refactored.objects.v2 import fields
 
 from k8s_cr_driver import counts, manifest, parameters, record, vdus, vnfc
+from k8s_cr_driver.boundary import boundary
 from k8s_cr_driver.connection import Endpoint
 from k8s_cr_driver.engine.operation import Operation
-from k8s_cr_driver.errors import DriverError, InvalidRequest, Stopped, Superseded, capped, redact
+from k8s_cr_driver.errors import DriverError, InvalidRequest, Stopped, Superseded, redact
 from k8s_cr_driver.keys import Object
 from k8s_cr_driver.options import Options, flag
 from k8s_cr_driver.resources.base import CustomResource
@@ -40,7 +39,7 @@ class Driver:
     """Stands where Tacker's own `Kubernetes` driver stands; made anew for each call, without state."""
 
     def instantiate(self, req: Any, inst: Any, grant_req: Any, grant: Any, vnfd: Any) -> None:
-        with _boundary("instantiate", inst):
+        with boundary("instantiate", inst, grant_req):
             options = Options().updated(_params(req))
             desired, options = _load(vnfd, options)
             with _session(inst, grant_req, options) as session:
@@ -57,19 +56,19 @@ class Driver:
 
     def instantiate_rollback(self, req: Any, inst: Any, grant_req: Any, grant: Any, vnfd: Any) -> None:
         """Without the request's options, which may be what instantiate has failed for."""
-        with _boundary("rollback of instantiate", inst), _session(inst, grant_req, Options()) as session:
+        with boundary("rollback of instantiate", inst, grant_req), _session(inst, grant_req, Options()) as session:
             session.converge([], prune=True)
 
     def terminate(self, req: Any, inst: Any, grant_req: Any, grant: Any, vnfd: Any) -> None:
         """With `abandon`, what cannot be deleted until the deadline is left where it is, and logged."""
-        with _boundary("terminate", inst):
+        with boundary("terminate", inst, grant_req):
             options, abandon, grace_period = _options(inst, req), _is_set(req, "abandon"), _grace_period(req)
             guard = _abandoning(inst) if abandon else contextlib.nullcontext()
             with guard, _session(inst, grant_req, options, extra=grace_period, abandon=abandon) as session:
                 session.converge([], prune=True, grace_period=grace_period)
 
     def scale(self, req: Any, inst: Any, grant_req: Any, grant: Any, vnfd: Any) -> None:
-        with _boundary("scale", inst):
+        with boundary("scale", inst, grant_req):
             sign = 1 if req.type == "SCALE_OUT" else -1
             deltas = vnfd.get_scale_vdu_and_num(inst.instantiatedVnfInfo.flavourId, req.aspectId)
             changes = {vdu: sign * req.numberOfSteps * delta for vdu, delta in deltas.items()}
@@ -77,7 +76,7 @@ class Driver:
 
     def scale_rollback(self, req: Any, inst: Any, grant_req: Any, grant: Any, vnfd: Any) -> None:
         """Without the request's options, which may be what scale has failed for."""
-        with _boundary("rollback of scale", inst):
+        with boundary("rollback of scale", inst, grant_req):
             deltas = vnfd.get_scale_vdu_and_num(inst.instantiatedVnfInfo.flavourId, req.aspectId)
             self._scale(inst, grant_req, record.stored_options(inst), dict.fromkeys(deltas, 0))
 
@@ -93,7 +92,7 @@ class Driver:
 
     def heal(self, req: Any, inst: Any, grant_req: Any, grant: Any, vnfd: Any) -> None:
         """Chosen VNFCs, or all: Pods and Machines are replaced, the objects of the others applied again."""
-        with _boundary("heal", inst):
+        with boundary("heal", inst, grant_req):
             info, options, recreate = inst.instantiatedVnfInfo, _options(inst, req), _is_set(req, "recreate")
             everything = not req.obj_attr_is_set("vnfcInstanceId")
             desired = _load(vnfd, options)[0] if everything else []
@@ -107,7 +106,7 @@ class Driver:
 
     def change_vnfpkg(self, req: Any, inst: Any, grant_req: Any, grant: Any, vnfd: Any) -> None:
         """`vnfd` is the new package. Counts and parameters stay unless the request gives new ones."""
-        with _boundary("change of the current VNF package", inst):
+        with boundary("change of the current VNF package", inst, grant_req):
             given = _params(req).get("parameters") or {}
             options = _options(inst, req)
             record.check_endpoint(inst)
@@ -120,7 +119,7 @@ class Driver:
 
     def change_vnfpkg_rollback(self, req: Any, inst: Any, grant_req: Any, grant: Any, vnfd: Any) -> None:
         """`vnfd` is the old package; the instance is as it was before the change."""
-        with _boundary("rollback of change of the current VNF package", inst):
+        with boundary("rollback of change of the current VNF package", inst, grant_req):
             desired, options = _load(vnfd, record.stored_options(inst))
             self._change(inst, grant_req, options, desired, vnfd, desired)
 
@@ -143,14 +142,14 @@ class Driver:
 
     def diff_check_inst(self, inst: Any, vim_info: Any) -> None:
         """Tacker's periodic look at an instance, without a lock: DbSyncNoDiff if there is nothing to take over."""
-        with _boundary("look at the VNFCs", inst), _session(inst, None, record.stored_options(inst)) as session:
+        with boundary("look at the VNFCs", inst), _session(inst, None, record.stored_options(inst)) as session:
             _differences(session, inst.instantiatedVnfInfo)
 
     def sync_db(self, context: Any, vnf_instance: Any, vim_info: Any) -> None:
         """Takes over VNFCs, counts, scale levels and aspects that have changed; DbSyncNoDiff if none has."""
         _check_idle(context, vnf_instance)
         info, options = vnf_instance.instantiatedVnfInfo, record.stored_options(vnf_instance)
-        with _boundary("database synchronization", vnf_instance), _session(vnf_instance, None, options) as session:
+        with boundary("database synchronization", vnf_instance), _session(vnf_instance, None, options) as session:
             before, now, found = _differences(session, info)
             vnfd = nfvo_client.NfvoClient().get_vnfd(context, vnf_instance.vnfdId)
             record.take_over_levels(info, before, now, vnfd)
@@ -268,23 +267,3 @@ def _grace_period(req: Any) -> int:
     if req.obj_attr_is_set("gracefulTerminationTimeout"):
         return int(req.gracefulTerminationTimeout)
     return int(CONF.v2_vnfm.default_graceful_termination_timeout)
-
-
-@contextlib.contextmanager
-def _boundary(verb: str, inst: Any) -> Iterator[None]:
-    """Every error leaves as a SolException without a chain: Tacker logs chains and sends details to every subscriber."""
-    begun = time.monotonic()
-    try:
-        yield
-        LOG.info("%s of VNF instance %s was done in %.1f s", verb, inst.id, time.monotonic() - begun)
-    except (sol_ex.SolException, sol_ex.DbSyncNoDiff, sol_ex.DbSyncFailed):
-        raise
-    except DriverError as error:
-        text = redact(str(error))
-        LOG.error("%s of VNF instance %s failed: %s", verb, inst.id, text)
-        raise sol_ex.SolException(sol_status=error.status, sol_title=error.title, sol_detail=capped(text)) from None
-    except Exception as error:
-        LOG.error("%s of VNF instance %s failed: %s", verb, inst.id, redact(traceback.format_exc()))
-        raise sol_ex.SolException(
-            sol_detail=f"{verb} failed in the driver itself ({type(error).__name__}); see the conductor's log"
-        ) from None
