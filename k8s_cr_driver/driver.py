@@ -51,12 +51,13 @@ class Driver:
                 inst.instantiatedVnfInfo = objects.VnfInstanceV2_InstantiatedVnfInfo(
                     flavourId=req.flavourId, vnfState="STARTED", metadata={}
                 )
-                record.keep(inst, options, assigned, session.inventory_namespace)
+                record.keep(inst, options, assigned, session.inventory)
                 record.tell(inst.instantiatedVnfInfo, session.vnfcs(assigned))
 
     def instantiate_rollback(self, req: Any, inst: Any, grant_req: Any, grant: Any, vnfd: Any) -> None:
         """Without the request's options, which may be what instantiate has failed for."""
         with boundary("rollback of instantiate", inst, grant_req), _session(inst, grant_req, Options()) as session:
+            session.recall(_written(vnfd, req))
             session.converge([], prune=True)
 
     def terminate(self, req: Any, inst: Any, grant_req: Any, grant: Any, vnfd: Any) -> None:
@@ -88,6 +89,7 @@ class Driver:
             scaled = {vdu: counts.changed(vdu, assigned, change) for vdu, change in changes.items()}
             session.converge(list(scaled.values()), prune=False)
             info.metadata[record.VDUS].update({vdu: obj.manifest for vdu, obj in scaled.items()})
+            record.remember(info, session.inventory)
             record.tell(info, session.vnfcs({**assigned, **scaled}))
 
     def heal(self, req: Any, inst: Any, grant_req: Any, grant: Any, vnfd: Any) -> None:
@@ -102,6 +104,7 @@ class Driver:
                 wanted = _merged(session.place(desired), assigned) if everything else [assigned[vdu] for vdu in chosen]
                 renewal = session.renewal(assigned, chosen, everything=everything, recreate=recreate)
                 session.converge(wanted, prune=False, renewal=renewal)
+                record.remember(info, session.inventory)
                 record.tell(info, session.vnfcs(assigned))
 
     def change_vnfpkg(self, req: Any, inst: Any, grant_req: Any, grant: Any, vnfd: Any) -> None:
@@ -137,7 +140,7 @@ class Driver:
             kept = counts.carried_over(before, assigned)
             assigned = {vdu: merged[obj.key] if obj.key in given else kept[vdu] for vdu, obj in assigned.items()}
             session.converge(_merged(resources, assigned), prune=True)
-            record.keep(inst, options, assigned, session.inventory_namespace)
+            record.keep(inst, options, assigned, session.inventory)
             record.tell(info, session.vnfcs(assigned))
 
     def diff_check_inst(self, inst: Any, vim_info: Any) -> None:
@@ -190,7 +193,7 @@ def _abandoning(inst: Any) -> Iterator[None]:
             inst.id,
             redact(str(error)),
             inst_utils.select_vim_info(inst.vimConnectionInfo).interfaceInfo["endpoint"],
-            record.told(inst, record.inventory_namespace(inst) or CONF.k8s_cr.inventory_namespace),
+            record.told(inst, record.remembered(inst)[0] or CONF.k8s_cr.inventory_namespace),
             inst.id,
         )
 
@@ -202,11 +205,13 @@ def _session(
     vim = inst_utils.select_vim_info(inst.vimConnectionInfo)
     seconds = (options.wait_timeout or CONF.v2_vnfm.kubernetes_vim_rsc_wait_timeout) + extra
     id = str(grant_req.vnfLcmOpOccId) if grant_req else "database synchronization"
+    namespace, remembered = record.remembered(inst)
     return Session(
         Endpoint.from_vim(vim.interfaceInfo, vim.accessInfo, verify_without_ca=CONF.k8s_cr.verify_tls_without_ca),
         options,
         Operation.lasting(seconds, id=id, instance=inst.id, abandon=abandon),
-        inventory_namespace=record.inventory_namespace(inst) or CONF.k8s_cr.inventory_namespace,
+        inventory_namespace=namespace or CONF.k8s_cr.inventory_namespace,
+        remembered=remembered,
         keep_autoscaled=keep_autoscaled,
     )
 
@@ -228,6 +233,19 @@ def _load(vnfd: Any, options: Options, given: Mapping[str, Any] | None = None) -
         allow_remote=CONF.k8s_cr.allow_remote_manifests,
     )
     return desired, options
+
+
+def _written(vnfd: Any, req: Any) -> list[Object]:
+    """
+    What an instantiate may have written of its package: nothing, if that cannot be loaded.
+
+    Nor is anything looked for that may be somebody else's: what was adopted, only the inventory knew.
+    """
+    try:
+        options = Options().updated(_params(req))
+        return [] if options.adopt_existing else _load(vnfd, options)[0]
+    except DriverError:
+        return []
 
 
 def _with_parameters_of(inst: Any, vnfd: Any, options: Options) -> list[Object] | None:

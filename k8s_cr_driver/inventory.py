@@ -61,14 +61,22 @@ class Record:
     """resourceVersion."""
 
 
-class Inventory:
-    """The inventory of one instance on one cluster, held by one run of one operation."""
+NOTHING = Record()
 
-    def __init__(self, connection: Connection, namespace: str, instance: str) -> None:
+
+class Inventory:
+    """
+    The inventory of one instance on one cluster, held by one run of one operation.
+
+    `remembered`: what it last said, as told elsewhere; it is made anew from that if somebody has deleted it.
+    """
+
+    def __init__(self, connection: Connection, namespace: str, instance: str, remembered: Record = NOTHING) -> None:
         self._connection = connection
         self.key = Key("", "ConfigMap", namespace, f"k8s-cr-driver-{instance}")
         self.instance = instance
         self.record = Record()
+        self.remembered = remembered
         self.is_new = False
         """Whether this run has made it."""
         self._lock = threading.Lock()
@@ -116,9 +124,9 @@ class Inventory:
         token = uuid.uuid4().hex
         while True:
             found = self.read()
-            if found is None and not create:
+            if found is None and not create and not self.remembered.kinds:
                 return False
-            base = found or Record(version="1")  # a resourceVersion that only a new object takes
+            base = found or replace(self.remembered, version="1")  # a resourceVersion that only a new object takes
             wanted = replace(
                 base,
                 kinds=base.kinds | frozenset(kinds),
@@ -157,8 +165,16 @@ class Inventory:
 
     def check(self, record: Record | None) -> None:
         """Superseded unless `record`, just read or heard of, has this run's token."""
-        if record is None or record.token != self.record.token:
-            raise self._superseded()
+        if record is None:
+            raise Superseded(
+                f"{self.key}, the inventory of VNF instance {self.instance}, was deleted while this worker was busy, which has "
+                "stopped. If nobody has terminated the instance, retry: the inventory is made anew."
+            )
+        if record.token != self.record.token:
+            raise Superseded(
+                f"Another worker took over VNF instance {self.instance}; this one has stopped. "
+                "See the operation that is running now."
+            )
         self._heard = time.monotonic()
 
     def before_write(self) -> None:
@@ -209,12 +225,6 @@ class Inventory:
             found = self.read()
             self.check(found)
             self.record = replace(self.record, version=found.version if found else "")
-
-    def _superseded(self) -> Superseded:
-        return Superseded(
-            f"Another worker took over VNF instance {self.instance}; this one has stopped. "
-            "See the operation that is running now."
-        )
 
     def _path(self) -> str:
         return _CONFIG_MAPS.path(self.key.namespace, self.key.name)

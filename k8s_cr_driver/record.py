@@ -15,7 +15,8 @@ from tacker.sol_refactored.common import vnf_instance_utils as inst_utils
 
 from k8s_cr_driver import vnfc
 from k8s_cr_driver.errors import InvalidRequest
-from k8s_cr_driver.keys import key_of
+from k8s_cr_driver.inventory import NOTHING, Inventory, Record
+from k8s_cr_driver.keys import Key, Kind, key_of
 from k8s_cr_driver.options import FILES, Options
 from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.resources.registry import resource_for
@@ -27,15 +28,15 @@ OPTIONS = "k8s_cr"
 """Key of instantiatedVnfInfo.metadata that keeps what instantiate was given."""
 ENDPOINT = "endpoint"
 """Key beside the options: where the instance is."""
-INVENTORY = "inventory-namespace"
-"""Key beside the options: where its inventory is, whatever the option says by now."""
+INVENTORY = "inventory"
+"""Key beside the options: where its inventory is, whatever the option says by now, and what that said last."""
 NEW_ASPECTS = "new-scaling-aspects"
 """Key beside the options: aspects that the package has and Tacker's scale status does not have yet."""
 VDUS = "vdu_reses"
 """Key of instantiatedVnfInfo.metadata for the VDUs' manifests, as Tacker's own driver has it: their counts are wanted."""
 
 
-def keep(inst: Any, options: Options, assigned: Assigned, inventory: str) -> None:
+def keep(inst: Any, options: Options, assigned: Assigned, inventory: Inventory) -> None:
     """What later verbs need, beside Tacker's own keys; in place, for Tacker keeps other things there."""
     vim = inst_utils.select_vim_info(inst.vimConnectionInfo)
     inst.instantiatedVnfInfo.metadata.update(
@@ -44,17 +45,34 @@ def keep(inst: Any, options: Options, assigned: Assigned, inventory: str) -> Non
             "tenant": options.namespace,
             FILES: list(options.files),
             VDUS: {vdu: obj.manifest for vdu, obj in assigned.items()},
-            OPTIONS: {**options.as_params(), ENDPOINT: vim.interfaceInfo["endpoint"], INVENTORY: inventory},
+            OPTIONS: {**options.as_params(), ENDPOINT: vim.interfaceInfo["endpoint"]},
         }
     )
+    remember(inst.instantiatedVnfInfo, inventory)
 
 
-def inventory_namespace(inst: Any) -> str | None:
-    """Where the instance's inventory is; None before it is instantiated."""
+def remember(info: Any, inventory: Inventory) -> None:
+    """Keeps what the inventory says, should somebody delete it."""
+    info.metadata[OPTIONS][INVENTORY] = {
+        "namespace": inventory.key.namespace,
+        "kinds": sorted(map(str, inventory.record.kinds)),
+        "namespaces": sorted(inventory.record.namespaces),
+        "adopted": sorted(map(list, inventory.record.adopted)),
+    }
+
+
+def remembered(inst: Any) -> tuple[str | None, Record]:
+    """The namespace of the instance's inventory and what that said last; None and nothing before it is instantiated."""
     if not inst.obj_attr_is_set("instantiatedVnfInfo") or not inst.instantiatedVnfInfo.obj_attr_is_set("metadata"):
-        return None
-    found: str | None = (inst.instantiatedVnfInfo.metadata.get(OPTIONS) or {}).get(INVENTORY)
-    return found
+        return None, NOTHING
+    kept = (inst.instantiatedVnfInfo.metadata.get(OPTIONS) or {}).get(INVENTORY)
+    if kept is None:
+        return None, NOTHING
+    return kept["namespace"], Record(
+        frozenset(map(Kind.parse, kept["kinds"])),
+        frozenset(kept["namespaces"]),
+        frozenset(Key(*one) for one in kept["adopted"]),
+    )
 
 
 def tell(info: Any, found: Sequence[vnfc.Vnfc]) -> None:

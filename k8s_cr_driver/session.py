@@ -20,10 +20,10 @@ from k8s_cr_driver.engine.converge import converge
 from k8s_cr_driver.engine.operation import Operation
 from k8s_cr_driver.engine.renew import NO_RENEWAL, Renewal
 from k8s_cr_driver.engine.unavailable import await_kinds
-from k8s_cr_driver.engine.write import Target
+from k8s_cr_driver.engine.write import Target, selector
 from k8s_cr_driver.errors import ApiError, DriverError, Refused, redact
 from k8s_cr_driver.healing import Healing
-from k8s_cr_driver.inventory import Inventory
+from k8s_cr_driver.inventory import NOTHING, Inventory, Record
 from k8s_cr_driver.keys import Key, Kind, Object, kind_of
 from k8s_cr_driver.options import Options
 from k8s_cr_driver.resources.base import CustomResource
@@ -49,14 +49,14 @@ class Session:
         operation: Operation,
         *,
         inventory_namespace: str,
+        remembered: Record = NOTHING,
         keep_autoscaled: bool = True,
     ) -> None:
-        self.inventory_namespace = inventory_namespace
         self._connection = Connection(endpoint)
         self._options, self._operation = options, operation
         self._target = Target(
             self._connection,
-            Inventory(self._connection, inventory_namespace, operation.instance),
+            Inventory(self._connection, inventory_namespace, operation.instance, remembered),
             force=options.force_conflicts,
             adopt=options.adopt_existing,
             keep_autoscaled=keep_autoscaled,
@@ -89,6 +89,33 @@ class Session:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self._connection.__exit__(kind, error, trace)
+
+    @property
+    def inventory(self) -> Inventory:
+        return self._target.inventory
+
+    def recall(self, desired: Sequence[Object]) -> None:
+        """
+        If there is no inventory, has it made anew for those kinds of `desired` of which the instance has objects.
+
+        For an instance of which nobody remembers more than its package; a kind that may not be listed was never written.
+        """
+        if self._operation.persist(self.inventory.read) is None:
+            kinds = {kind_of(obj) for obj in desired}
+            self.inventory.remembered = Record(frozenset(kind for kind in kinds if self._has(kind)))
+
+    def _has(self, kind: Kind) -> bool:
+        resource = self._resources.find(kind)
+        if resource is None or "list" not in resource.verbs:
+            return False
+        query = [("labelSelector", selector(self._target.instance, kind)), ("limit", "1")]
+        try:
+            found = self._operation.persist(lambda: self._connection.request("GET", resource.path(), query=query))
+        except ApiError as error:
+            if error.status not in (403, 404):
+                raise
+            return False
+        return bool(found.get("items"))
 
     def place(self, desired: list[Object]) -> list[CustomResource]:
         """The objects where they will be, checked against the package's own CRDs."""

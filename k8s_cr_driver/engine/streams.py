@@ -14,9 +14,9 @@ from k8s_cr_driver import watch
 from k8s_cr_driver.discovery import Resource, Resources, discover
 from k8s_cr_driver.engine import unavailable
 from k8s_cr_driver.engine.loop import Loop
-from k8s_cr_driver.engine.write import SHARED, Target
+from k8s_cr_driver.engine.write import Target, selector
 from k8s_cr_driver.errors import ApiError, DriverError, Forbidden, Report, passes
-from k8s_cr_driver.inventory import INSTANCE_LABEL, parse, used_by
+from k8s_cr_driver.inventory import parse
 from k8s_cr_driver.keys import Key, Kind, Object, key_of
 from k8s_cr_driver.resources.health import State
 
@@ -64,7 +64,7 @@ class Streams:
                 continue
             self.objects[kind] = {}
             if "list" in resource.verbs:
-                self._awaited[kind] = {self._start(resource, "", self._selector(kind), self._message)}
+                self._awaited[kind] = {self._start(resource, "", selector(self._target.instance, kind), self._message)}
             else:
                 self._learnt(kind)
 
@@ -146,10 +146,6 @@ class Streams:
         stream = watch.Stream(connection, resource, namespace, selector, post, resume=resume, initial_events=known)
         self._streams.append(stream)
         return stream
-
-    def _selector(self, kind: Kind) -> str:
-        instance = self._target.instance
-        return used_by(instance) if kind in SHARED else f"{INSTANCE_LABEL}={instance}"
 
     def _message(self, message: watch.Message) -> None:
         kind = message.stream.resource.of

@@ -60,6 +60,11 @@ class Target:
         return manager(self.inventory.instance)
 
 
+def selector(instance: str, kind: Kind) -> str:
+    """Of the labels by which an instance's objects of a kind are found."""
+    return used_by(instance) if kind in SHARED else f"{INSTANCE_LABEL}={instance}"
+
+
 class Immutable(Refused):
     """The change touches a field that cannot change; the object's kind or annotation may allow to replace it."""
 

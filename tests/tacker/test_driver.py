@@ -47,12 +47,13 @@ class Instance:
 
     def instantiate(self, **params: Any) -> None:
         params = {"lcm-kubernetes-def-files": ["Files/kubernetes/all.yaml"], "wait-timeout": 60, **params}
-        req = objects.InstantiateVnfRequest.from_dict({"flavourId": "simple", "additionalParams": params})
+        self._req = req = objects.InstantiateVnfRequest.from_dict({"flavourId": "simple", "additionalParams": params})
         Driver().instantiate(req, self.inst, self.grant_req, None, self.vnfd)
 
     def roll_back_instantiate(self) -> None:
-        req = objects.InstantiateVnfRequest.from_dict({"flavourId": "simple", "additionalParams": {}})
-        Driver().instantiate_rollback(req, self.inst, self.grant_req, None, self.vnfd)
+        """As Tacker stores it after a failed instantiate: as it was before."""
+        self.inst = objects.VnfInstanceV2(id=BLUE, vimConnectionInfo=self.inst.vimConnectionInfo)
+        Driver().instantiate_rollback(self._req, self.inst, self.grant_req, None, self.vnfd)
 
     def scale(self, type_: str, steps: int = 1) -> None:
         req = objects.ScaleVnfRequest.from_dict({"type": type_, "aspectId": "web", "numberOfSteps": steps})
