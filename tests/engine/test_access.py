@@ -44,6 +44,7 @@ def test_a_watch_of_all_namespaces_that_is_forbidden_during_the_run_is_replaced_
     blue.wait_until_told("one", "Waiting")
     api.knobs.denied |= {(verb, "", "configmaps", EVERYWHERE) for verb in ("list", "watch")}
     api.break_streams(faults.stream_end(), "ConfigMap")
+    assert api.wait_for_streams(6)  # the inventory's, those of three kinds, and one of ConfigMaps in each of two namespaces
     api.set_status("CronTab", "default", "one", {"conditions": [{"type": "Ready", "status": "True"}]})
     run.result(10)
     assert not api.find("ConfigMap", "default", "b")
