@@ -20,6 +20,7 @@ from k8s_cr_driver.engine.loop import Loop
 from k8s_cr_driver.engine.nodes import Doomed, Wanted
 from k8s_cr_driver.engine.operation import Operation
 from k8s_cr_driver.engine.prune import Pruning
+from k8s_cr_driver.engine.remains import take_over
 from k8s_cr_driver.engine.renew import NO_RENEWAL, Renewal, Renewing
 from k8s_cr_driver.engine.report import reports
 from k8s_cr_driver.engine.streams import Streams
@@ -27,7 +28,7 @@ from k8s_cr_driver.engine.unavailable import await_kinds
 from k8s_cr_driver.engine.write import Target
 from k8s_cr_driver.errors import NotReady, redact
 from k8s_cr_driver.inventory import is_managed
-from k8s_cr_driver.keys import Key, Kind, Object, split
+from k8s_cr_driver.keys import Key, Kind, Object, key_of, kind_of, split
 from k8s_cr_driver.resources.base import CustomResource
 
 LOG = logging.getLogger(__name__)
@@ -126,15 +127,28 @@ class _Run:
 
     def _remove_the_rest(self) -> None:
         streams, pruning, inventory = self._streams, self._pruning, self._target.inventory
+        self._wait_until_known()
+        taken = [] if self._applying.nodes else self._operation.persist(self._take_over)
+        streams.open({kind_of(live) for live in taken})
+        self._wait_until_known()
+        self._is_pruning = True
+        pruning.start(list({**{key_of(live): live for live in taken}, **self._doomed()}.values()))
+        self._loop.run(lambda: not pruning.nodes, lambda seconds: self._late(f"not gone after {seconds:.0f} s"))
+        streams.stop()
+        self._operation.persist(self._shrink if self._applying.nodes else inventory.delete)
+
+    def _wait_until_known(self) -> None:
+        streams = self._streams
         self._loop.run(
             streams.all_known,
             lambda seconds: NotReady(f"After {seconds:.0f} s not all that the instance has is listed:", streams.unlisted()),
         )
-        self._is_pruning = True
-        pruning.start([live for key, live in streams.everything() if self._is_doomed(key, live)])
-        self._loop.run(lambda: not pruning.nodes, lambda seconds: self._late(f"not gone after {seconds:.0f} s"))
-        streams.stop()
-        self._operation.persist(self._shrink if self._applying.nodes else inventory.delete)
+
+    def _take_over(self) -> list[Object]:
+        return take_over(self._target, self._resources, self._doomed().values())
+
+    def _doomed(self) -> dict[Key, Object]:
+        return {key: live for key, live in self._streams.everything() if self._is_doomed(key, live)}
 
     def _shrink(self) -> None:
         applying, inventory = self._applying, self._target.inventory

@@ -1,6 +1,6 @@
 """What the engine asks of a kind.
 
-`CustomResource` works for any kind; a kind with rules of its own is a subclass that overrides some of five hooks and is
+`CustomResource` works for any kind; a kind with rules of its own is a subclass that overrides some hooks and is
 registered by entry point (see `registry`):
 
     class Elasticsearch(CustomResource):
@@ -18,6 +18,7 @@ The verbs of an object (`create`, `apply`, `read`, `delete`) are one request eac
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -55,6 +56,16 @@ class Children:
     selector: str
     through: tuple[Kind, ...] = ()
     by_selector: bool = False
+
+
+@dataclass(frozen=True)
+class Remains:
+    """What the controller of an object leaves when it is deleted: objects of `kind` in `namespace` with such `names`."""
+
+    kind: Kind
+    version: str
+    namespace: str
+    names: re.Pattern[str]
 
 
 class CustomResource:
@@ -101,6 +112,10 @@ class CustomResource:
             if version.get("name") == split(self.manifest["apiVersion"])[1]:
                 path = field(version, "subresources", "scale", name)
                 return tuple(path.lstrip(".").split(".")) if path else None
+        return None
+
+    def remains(self) -> Remains | None:
+        """What is to go with the object, of which the manifest is the live one, when the whole instance goes."""
         return None
 
     def expendable(self, count: int) -> int:

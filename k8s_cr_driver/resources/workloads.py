@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from k8s_cr_driver.keys import Kind, Object, as_selector, labels
-from k8s_cr_driver.resources.base import PODS, Children, CustomResource
+from k8s_cr_driver.resources.base import PODS, Children, CustomResource, Remains
 
+CLAIMS = Kind("", "PersistentVolumeClaim")
 REPLICA_SETS = Kind("apps", "ReplicaSet")
 
 _OPERATORS = {"In": "{key} in ({values})", "NotIn": "{key} notin ({values})", "Exists": "{key}", "DoesNotExist": "!{key}"}
@@ -33,6 +35,25 @@ class Deployment(Workload):
 
 class StatefulSet(Workload):
     group, kind = "apps", "StatefulSet"
+
+    def remains(self) -> Remains | None:
+        """The claims of its pods, by the names that its controller gives them, unless the package says to keep them."""
+        spec = self.manifest["spec"]
+        templates = [template["metadata"]["name"] for template in spec.get("volumeClaimTemplates") or []]
+        if not templates or self._keeps_claims():
+            return None
+        names = f"({'|'.join(map(re.escape, templates))})-{re.escape(self.key.name)}-[0-9]+"
+        return Remains(CLAIMS, "v1", self.key.namespace, re.compile(names))
+
+    def _keeps_claims(self) -> bool:
+        """The API server writes whenDeleted: Retain into all; what was applied is told by who owns the field."""
+        policy = "persistentVolumeClaimRetentionPolicy"
+        applied = any(
+            f"f:{policy}" in entry.get("fieldsV1", {}).get("f:spec", {})
+            for entry in self.manifest["metadata"].get("managedFields") or []
+            if entry.get("operation") == "Apply"
+        )
+        return applied and self.manifest["spec"][policy].get("whenDeleted") == "Retain"
 
 
 class ReplicaSet(Workload):

@@ -1,0 +1,62 @@
+"""
+What controllers make for an object and leave when it is deleted: the volume claims of a StatefulSet.
+
+When the whole instance goes they go too, as with Tacker's own driver: a volume of the package would else be held by
+its claim for ever. They are marked as members first, so that they are waited for, told of, and found by a retry like
+everything else. A change of package leaves them alone, and the data in them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from k8s_cr_driver.answers import entries
+from k8s_cr_driver.connection import APPLY
+from k8s_cr_driver.discovery import Resource, Resources
+from k8s_cr_driver.engine.write import Target
+from k8s_cr_driver.errors import ApiError
+from k8s_cr_driver.inventory import INSTANCE_LABEL
+from k8s_cr_driver.keys import Object, key_of
+from k8s_cr_driver.resources.base import Remains
+from k8s_cr_driver.resources.registry import resource_for
+
+
+def take_over(target: Target, resources: Resources, lives: Iterable[Object]) -> list[Object]:
+    """Makes what `lives` would leave members of the instance; what they are then."""
+    adopted = target.inventory.record.adopted
+    taken: list[Object] = []
+    for live in lives:
+        remains = resource_for(live).remains() if key_of(live) not in adopted else None
+        resource = resources.find(remains.kind, remains.version) if remains else None
+        if remains and resource:
+            taken += _taken(target, resource, remains)
+    return taken
+
+
+def _taken(target: Target, resource: Resource, remains: Remains) -> list[Object]:
+    path = resource.path(remains.namespace)
+    listed = entries(target.connection.request("GET", path), resource.api_version, remains.kind, f"LIST {path}")
+    found = [one for one in listed if remains.names.fullmatch(one["metadata"]["name"])]
+    if found:
+        record = target.inventory.record
+        kinds, namespaces = record.kinds | {remains.kind}, record.namespaces | {remains.namespace}
+        target.inventory.update(kinds=kinds, namespaces=namespaces, adopted=record.adopted)
+    marked = (_marked(target, resource, one) for one in found)
+    return [one for one in marked if one is not None]
+
+
+def _marked(target: Target, resource: Resource, live: Object) -> Object | None:
+    """The object with the instance's label, applied by its manager; None if it has gone meanwhile."""
+    target.inventory.before_write()
+    name, namespace, uid = (live["metadata"][field] for field in ("name", "namespace", "uid"))
+    metadata = {"name": name, "namespace": namespace, "uid": uid, "labels": {INSTANCE_LABEL: target.instance}}
+    body = {"apiVersion": resource.api_version, "kind": resource.of.kind, "metadata": metadata}
+    query = [("fieldManager", target.manager), ("force", "true")]
+    try:
+        return target.connection.request(
+            "PATCH", resource.path(namespace, name), query=query, body=body, content_type=APPLY
+        )
+    except ApiError as error:
+        if error.status != 409:  # another uid
+            raise
+        return None
