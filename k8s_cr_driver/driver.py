@@ -20,7 +20,7 @@ from tacker.sol_refactored.common import vnf_instance_utils as inst_utils
 from tacker.sol_refactored.nfvo import nfvo_client
 from tacker.sol_refactored.objects.v2 import fields
 
-from k8s_cr_driver import counts, manifest, parameters, record, vdus, vnfc
+from k8s_cr_driver import counts, manifest, package, parameters, record, vdus, vnfc
 from k8s_cr_driver.boundary import boundary
 from k8s_cr_driver.connection import Endpoint
 from k8s_cr_driver.engine.operation import Operation
@@ -45,7 +45,7 @@ class Driver:
             with _session(inst, grant_req, options) as session:
                 resources = session.place(desired)
                 level = req.instantiationLevelId if req.obj_attr_is_set("instantiationLevelId") else None
-                assigned = vdus.assign(resources, vnfd.get_vdu_nodes(req.flavourId))
+                assigned = _assigned(resources, vnfd, req.flavourId, options)
                 assigned = counts.at_level(assigned, vnfd, req.flavourId, level)
                 session.converge(_merged(resources, assigned), prune=True, undo=True)
                 inst.instantiatedVnfInfo = objects.VnfInstanceV2_InstantiatedVnfInfo(
@@ -88,7 +88,7 @@ class Driver:
             assigned = session.restored(record.assigned_vdus(info))
             scaled = {vdu: counts.changed(vdu, assigned, change) for vdu, change in changes.items()}
             session.converge(list(scaled.values()), prune=False)
-            info.metadata[record.VDUS].update({vdu: obj.manifest for vdu, obj in scaled.items()})
+            record.update_vdus(inst, scaled)
             record.remember(info, session.inventory)
             record.tell(info, session.vnfcs({**assigned, **scaled}))
 
@@ -134,7 +134,7 @@ class Driver:
         with _session(inst, grant_req, options) as session:
             resources = session.place(desired)
             given = {obj.key for obj, was in zip(resources, former, strict=True) if vnfc.count(obj) != vnfc.count(obj, was)}
-            assigned = counts.at_level(vdus.assign(resources, vnfd.get_vdu_nodes(info.flavourId)), vnfd, info.flavourId)
+            assigned = counts.at_level(_assigned(resources, vnfd, info.flavourId, options), vnfd, info.flavourId)
             before = session.restored(record.assigned_vdus(info))
             merged = {obj.key: obj for obj in resources}
             kept = counts.carried_over(before, assigned)
@@ -157,7 +157,7 @@ class Driver:
             vnfd = nfvo_client.NfvoClient().get_vnfd(context, vnf_instance.vnfdId)
             record.take_over_levels(info, before, now, vnfd)
             record.take_over_aspects(info, now, vnfd)
-            info.metadata[record.VDUS].update({vdu: obj.manifest for vdu, obj in now.items()})
+            record.update_vdus(vnf_instance, now)
             record.tell(info, found)
 
 
@@ -255,6 +255,11 @@ def _with_parameters_of(inst: Any, vnfd: Any, options: Options) -> list[Object] 
     with contextlib.suppress(InvalidRequest):
         return _load(vnfd, replace(options, parameters=kept))[0]
     return None
+
+
+def _assigned(resources: list[CustomResource], vnfd: Any, flavour: str, options: Options) -> dict[str, CustomResource]:
+    partial = package.leaves_out(Path(vnfd.csar_dir), options.files)
+    return vdus.assign(resources, vnfd.get_vdu_nodes(flavour), partial=partial)
 
 
 def _merged(resources: Sequence[CustomResource], assigned: Assigned) -> list[CustomResource]:

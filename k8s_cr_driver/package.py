@@ -12,7 +12,7 @@ import importlib.util
 import os
 import re
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -74,6 +74,11 @@ def build(folder: Path, output: Path) -> Path:
 def manifests(folder: Path) -> list[str]:
     """The manifest files of a package, as lcm-kubernetes-def-files names them."""
     return [name for name in _files(folder) if name.startswith(f"{MANIFESTS}/") and name.endswith((".yaml", ".yml"))]
+
+
+def leaves_out(folder: Path, files: Collection[str]) -> bool:
+    """Whether `files`, as a request names them, are not all the manifests of the package."""
+    return not set(manifests(folder)) <= set(files)
 
 
 def _files(folder: Path) -> list[str]:

@@ -15,8 +15,8 @@ from tacker.sol_refactored.common import vnf_instance_utils as inst_utils
 
 from k8s_cr_driver import vnfc
 from k8s_cr_driver.errors import InvalidRequest
-from k8s_cr_driver.inventory import NOTHING, Inventory, Record
-from k8s_cr_driver.keys import Key, Kind, key_of
+from k8s_cr_driver.inventory import INSTANCE_LABEL, NOTHING, Inventory, Record
+from k8s_cr_driver.keys import Key, Kind, Object, key_of, labels
 from k8s_cr_driver.options import FILES, Options
 from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.resources.registry import resource_for
@@ -44,11 +44,25 @@ def keep(inst: Any, options: Options, assigned: Assigned, inventory: Inventory) 
             "namespace": options.namespace,
             "tenant": options.namespace,
             FILES: list(options.files),
-            VDUS: {vdu: obj.manifest for vdu, obj in assigned.items()},
+            VDUS: _labelled(inst, assigned),
             OPTIONS: {**options.as_params(), ENDPOINT: vim.interfaceInfo["endpoint"]},
         }
     )
     remember(inst.instantiatedVnfInfo, inventory)
+
+
+def update_vdus(inst: Any, assigned: Assigned) -> None:
+    """Some of the VDUs' objects as they have now been written."""
+    inst.instantiatedVnfInfo.metadata[VDUS].update(_labelled(inst, assigned))
+
+
+def _labelled(inst: Any, assigned: Assigned) -> dict[str, Object]:
+    """With the label by which Tacker's own driver knows its objects, should an operator go back to it."""
+    label = {INSTANCE_LABEL: inst.id}
+    return {
+        vdu: {**obj.manifest, "metadata": {**obj.manifest["metadata"], "labels": labels(obj.manifest) | label}}
+        for vdu, obj in assigned.items()
+    }
 
 
 def remember(info: Any, inventory: Inventory) -> None:
@@ -229,4 +243,5 @@ def stored_options(inst: Any) -> Options:
             "This instance was made by Tacker's own Kubernetes driver. Name `kubernetes` in [tacker] infra_driver and "
             "vnflcm_infra_driver again for it; k8s-cr-driver does not take such instances over yet."
         )
-    return Options().updated(metadata[OPTIONS])
+    # Tacker's management driver for a MODIFY of the package, container_update_mgmt_v2, writes other files there.
+    return Options().updated({**metadata[OPTIONS], FILES: metadata[FILES]})

@@ -3,7 +3,8 @@ Which object each VDU of a VNFD is.
 
 The annotation `k8s-cr-driver/vdu: <VDU id>` wins; else it is the one object with the name that the VDU's node has in its
 property `name`, among those that have VNFCs or a count. None or two of them are an error: scaling the wrong one, or
-nothing at all, would be found out much later.
+nothing at all, would be found out much later. A request may name a part of a package's manifests; a VDU that is in none
+of them is then not part of the instance, as with Tacker's own driver.
 """
 
 from __future__ import annotations
@@ -22,8 +23,14 @@ Assigned = Mapping[str, CustomResource]
 """VDU id -> its object."""
 
 
-def assign(objects: Iterable[CustomResource], nodes: Mapping[str, Mapping[str, Any]]) -> dict[str, CustomResource]:
-    """VDU id -> its object. `nodes` are the VNFD's node templates of type tosca.nodes.nfv.Vdu.Compute."""
+def assign(
+    objects: Iterable[CustomResource], nodes: Mapping[str, Mapping[str, Any]], *, partial: bool = False
+) -> dict[str, CustomResource]:
+    """
+    VDU id -> its object. `nodes` are the VNFD's node templates of type tosca.nodes.nfv.Vdu.Compute.
+
+    With `partial` the objects are not all of the package's, and VDUs that are none of them are left out.
+    """
     objects = list(objects)
     for obj in objects:
         named = annotations_of(obj.manifest).get(VDU)
@@ -32,16 +39,21 @@ def assign(objects: Iterable[CustomResource], nodes: Mapping[str, Mapping[str, A
                 f"{obj.key}: annotation {VDU} names {named!r}, which the VNFD does not have. "
                 f"Its VDUs: {', '.join(sorted(nodes)) or 'none'}."
             )
-    return {vdu: _only(vdu, str((node.get("properties") or {}).get("name")), objects) for vdu, node in nodes.items()}
+    names = {vdu: str((node.get("properties") or {}).get("name")) for vdu, node in nodes.items()}
+    found = {vdu: _candidates(vdu, name, objects) for vdu, name in names.items()}
+    return {vdu: _only(vdu, names[vdu], several) for vdu, several in found.items() if several or not partial}
 
 
-def _only(vdu: str, name: str, objects: list[CustomResource]) -> CustomResource:
+def _candidates(vdu: str, name: str, objects: list[CustomResource]) -> list[CustomResource]:
     annotated = [obj for obj in objects if annotations_of(obj.manifest).get(VDU) == vdu]
-    found = annotated or [
+    return annotated or [
         obj
         for obj in objects
         if obj.key.name == name and VDU not in annotations_of(obj.manifest) and (obj.children() or obj.replicas())
     ]
+
+
+def _only(vdu: str, name: str, found: list[CustomResource]) -> CustomResource:
     if len(found) == 1:
         return found[0]
     remedy = f"Annotate exactly one object with {VDU}: {vdu}."

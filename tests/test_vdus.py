@@ -49,6 +49,13 @@ def test_a_vdu_that_names_nothing_is_an_error_with_the_remedy(names: list[str]) 
         assign([resource_for(config_map("web")), *map(deployment, names)], {"VDU1": node("web")})
 
 
+def test_of_a_part_of_a_package_only_the_vdus_that_are_there_are_assigned() -> None:
+    nodes = {"VDU1": node("web"), "VDU2": node("db")}
+    assert assign([deployment("web")], nodes, partial=True).keys() == {"VDU1"}
+    with pytest.raises(InvalidPackage, match=r"VDU VDU1 is several objects"):
+        assign([deployment("web"), deployment("web", kind="StatefulSet")], nodes, partial=True)
+
+
 def test_a_vdu_that_names_two_things_is_an_error_that_lists_them() -> None:
     objects = [deployment("web"), deployment("web", kind="StatefulSet")]
     with pytest.raises(InvalidPackage, match=r"several objects: Deployment.apps default/web, StatefulSet.apps default/web\."):

@@ -92,7 +92,7 @@ def _counted(folder: Path, wanted: Sequence[CustomResource]) -> frozenset[Key]:
     found: set[Key] = set()
     for template in author.flavours(folder).values():
         try:
-            found |= {obj.key for obj in vdus.assign(wanted, author.vdu_nodes(template)).values()}
+            found |= {obj.key for obj in vdus.assign(wanted, author.vdu_nodes(template), partial=True).values()}
         except Refused:
             continue
     return frozenset(found)

@@ -80,7 +80,7 @@ def _objects(
         except InvalidPackage as error:
             findings.problems.append(str(error))
     mapped = findings.warnings if unknown else findings.problems  # a CRD may say that an object has a count
-    mapped += _vdu_problems(folder, objects)
+    mapped += _vdu_problems(folder, objects, partial=bool(files) and package.leaves_out(folder, files))
     findings.warnings += [f"{kind}: the cluster must have its CustomResourceDefinition" for kind in sorted(unknown)]
     findings.warnings += [
         f"{obj} refers to {wanted}, which the package does not bring" for obj, wanted in references.unknown(objects)
@@ -88,12 +88,12 @@ def _objects(
     return objects
 
 
-def _vdu_problems(folder: Path, objects: Sequence[Object]) -> Iterator[str]:
+def _vdu_problems(folder: Path, objects: Sequence[Object], *, partial: bool) -> Iterator[str]:
     crds = manifest.crds_of(objects)
     resources = [resource_for(obj, crds.get(kind_of(obj))) for obj in objects]
     for flavour, template in author.flavours(folder).items():
         try:
-            vdus.assign(resources, author.vdu_nodes(template))
+            vdus.assign(resources, author.vdu_nodes(template), partial=partial)
         except InvalidPackage as error:
             yield f"Flavour {flavour}: {error}"
 
