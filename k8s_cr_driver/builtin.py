@@ -41,6 +41,9 @@ GROUPS = frozenset(
     }
 )
 
+REVIEWS = frozenset({"authentication.k8s.io", "authorization.k8s.io"})
+"""Groups whose kinds are answered and never stored."""
+
 MergeKeys = Mapping[str, tuple[str, ...]]
 
 _POD: MergeKeys = {

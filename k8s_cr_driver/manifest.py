@@ -11,12 +11,13 @@ from __future__ import annotations
 import base64
 import binascii
 import difflib
+import hashlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from k8s_cr_driver.builtin import repeated_merge_keys
+from k8s_cr_driver.builtin import REVIEWS, repeated_merge_keys
 from k8s_cr_driver.documents import DocumentError, documents
 from k8s_cr_driver.errors import InvalidPackage, InvalidRequest
 from k8s_cr_driver.fields import defined_by, type_name
@@ -160,6 +161,7 @@ def _flattened(value: Any, source: str) -> Iterator[tuple[str, Object]]:
 def _prepared(raw: Object, source: str, fill: Callable[[Any], Any]) -> Object:
     try:
         obj: Object = fill(raw)
+        _name_review(obj)
         _check_identity(obj)
         source = f"{source}, {obj['kind']} {'/'.join(filter(None, key_of(obj)[2:]))}"
         _drop_server_fields(obj)
@@ -171,6 +173,16 @@ def _prepared(raw: Object, source: str, fill: Callable[[Any], Any]) -> Object:
     except InvalidPackage as error:
         raise InvalidPackage(f"{source}: {error}") from None
     return obj
+
+
+def _name_review(obj: Object) -> None:
+    """A review is told from another by what it asks, for it need not have a name, nor metadata at all."""
+    if str(obj.get("apiVersion")).partition("/")[0] not in REVIEWS:
+        return
+    metadata = obj.setdefault("metadata", {})
+    if isinstance(metadata, dict) and isinstance(obj.get("kind"), str):
+        asked = hashlib.sha256(repr(obj.get("spec")).encode()).hexdigest()
+        metadata.setdefault("name", f"{obj['kind'].lower()}-{asked[:10]}")
 
 
 def _check_identity(obj: Object) -> None:

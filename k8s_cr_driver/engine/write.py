@@ -201,8 +201,12 @@ def _is_wrong(error: ApiError) -> bool:
 
 
 def _passes(message: str) -> bool:
-    """403s that are about order, not about rights: a namespace on its way out, an account or class not there yet."""
-    return "being terminated" in message or "not found" in message
+    """403s that are about order, not about rights.
+
+    A namespace on its way out, an account or class not there yet, a quota that nobody has counted yet, or one for what a
+    LimitRange not there yet sets.
+    """
+    return bool(re.search("being terminated|not found|status unknown for quota|failed quota", message))
 
 
 def is_transient(error: Exception, obj: CustomResource, kinds: Collection[Kind], namespaces: Collection[str]) -> bool:

@@ -93,7 +93,15 @@ def test_rights_that_are_told_of_only_when_they_are_used_end_the_run(api: FakeAp
     assert state(api) == {}
 
 
-@pytest.mark.parametrize("message", ["because it is being terminated", 'error looking up service account a/b: "b" not found'])
+@pytest.mark.parametrize(
+    "message",
+    [
+        "because it is being terminated",
+        'error looking up service account a/b: "b" not found',
+        "status unknown for quota: memory, resources: memory",
+        "failed quota: cpus: must specify cpu for: web-server",
+    ],
+)
 def test_a_403_that_is_about_order_passes(api: FakeApi, message: str) -> None:
     api.fail(faults.status(403, "Forbidden", f'configmaps "a" is forbidden: {message}'), method="PATCH", path="maps/a$")
     Instance(api.url).converge([config_map("a")])

@@ -1,7 +1,8 @@
 """Health rules of the kinds that are built into Kubernetes, by (group, kind).
 
 Kinds of these groups without a rule (ConfigMap, Role, Ingress, ...) are ready once stored: they have no status, or one
-that nobody has to write (an Ingress gets an address only from some controllers).
+that nobody has to write (an Ingress gets an address only from some controllers), or that tells of others (a
+HorizontalPodAutoscaler of its target and of the cluster's metrics, and in autoscaling/v1 not even that).
 """
 
 from __future__ import annotations
@@ -101,13 +102,6 @@ def node(live: dict[str, Any]) -> Health:
     return requires(live, "Ready")
 
 
-def autoscaler(live: dict[str, Any]) -> Health:
-    """A HorizontalPodAutoscaler is ready when it can scale; a target with no replicas switches it off on purpose."""
-    if dig(condition(live, "ScalingActive"), "reason") == "ScalingDisabled":
-        return suspended(*explain([condition(live, "ScalingActive")]))
-    return unobserved(live) or requires(live, "AbleToScale", "ScalingActive")
-
-
 def disruption_budget(live: dict[str, Any]) -> Health:
     """A PodDisruptionBudget is ready when its controller could count; whether it allows a disruption is no matter."""
     allowed = condition(live, "DisruptionAllowed")
@@ -144,7 +138,6 @@ RULES: Mapping[tuple[str, str], Rule] = {
     ("apps", "Deployment"): workloads.deployment,
     ("apps", "ReplicaSet"): workloads.replica_set,
     ("apps", "StatefulSet"): workloads.stateful_set,
-    ("autoscaling", "HorizontalPodAutoscaler"): autoscaler,
     ("batch", "CronJob"): workloads.cron_job,
     ("batch", "Job"): workloads.job,
     ("certificates.k8s.io", "CertificateSigningRequest"): certificate_request,

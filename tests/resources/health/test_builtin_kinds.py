@@ -244,18 +244,7 @@ def test_definition_is_ready_when_its_kinds_are_served(status: list[Json], state
         ("Node", {"conditions": [condition("Ready", "Unknown", "NodeStatusUnknown")]}, WAITING),
         ("APIService", {"conditions": [condition("Available")]}, READY),
         ("APIService", {"conditions": [condition("Available", "False", "MissingEndpoints")]}, WAITING),
-        ("HorizontalPodAutoscaler", {}, WAITING),
-        ("HorizontalPodAutoscaler", {"conditions": [condition("AbleToScale"), condition("ScalingActive")]}, READY),
-        (
-            "HorizontalPodAutoscaler",
-            {"conditions": [condition("AbleToScale"), condition("ScalingActive", "False", "FailedGetResourceMetric")]},
-            WAITING,
-        ),
-        (
-            "HorizontalPodAutoscaler",
-            {"conditions": [condition("AbleToScale"), condition("ScalingActive", "False", "ScalingDisabled")]},
-            SUSPENDED,
-        ),
+        ("HorizontalPodAutoscaler", {"conditions": [condition("AbleToScale", "False", "FailedGetScale")]}, READY),
         ("PodDisruptionBudget", None, WAITING),
         ("PodDisruptionBudget", {"observedGeneration": 1}, WAITING),
         (
