@@ -27,6 +27,7 @@ ONBOARDING = 40.0
 RESUME_PATIENCE = 15
 SETTLED = {"COMPLETED", "FAILED_TEMP", "FAILED", "ROLLED_BACK"}
 
+_VIMS = "/v1.0/vims"
 _PACKAGES = "/vnfpkgm/v1/vnf_packages"
 _INSTANCES = "/vnflcm/v2/vnf_instances"
 _OPERATIONS = "/vnflcm/v2/vnf_lcm_op_occs"
@@ -111,6 +112,19 @@ class Client:
         if self.package(package_id)["operationalState"] == "ENABLED":
             self._call("PATCH", f"{_PACKAGES}/{package_id}", {"operationalState": "DISABLED"})
         self._call("DELETE", f"{_PACKAGES}/{package_id}")
+
+    # --- VIMs -------------------------------------------------------------------------------------------------------
+
+    def register_vim(self, name: str, vim: Body) -> str:
+        """Under a name, with what a VimConnectionInfo says of it; its id."""
+        interface = vim["interfaceInfo"]
+        credentials = {**vim["accessInfo"], "ssl_ca_cert": interface["ssl_ca_cert"]}
+        body = {"name": name, "type": "kubernetes", "auth_url": interface["endpoint"], "auth_cred": credentials}
+        made: str = self._call("POST", _VIMS, {"vim": {**body, "vim_project": {"name": "default"}}}).json()["vim"]["id"]
+        return made
+
+    def delete_vim(self, vim_id: str) -> None:
+        self._call("DELETE", f"{_VIMS}/{vim_id}")
 
     # --- instances --------------------------------------------------------------------------------------------------
 

@@ -117,7 +117,7 @@ def make_vnf(request: pytest.FixtureRequest, tacker: Client, vim: Body, cluster:
     made: list[Vnf] = []
 
     def make(vnfd_id: str = "") -> Vnf:
-        made.append(Vnf(tacker, vim, vnfd_id or request.getfixturevalue("package")))
+        made.append(Vnf.create(tacker, vim, vnfd_id or request.getfixturevalue("package")))
         return made[-1]
 
     yield make

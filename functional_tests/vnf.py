@@ -15,9 +15,12 @@ _BUSY = {"STARTING", "PROCESSING", "ROLLING_BACK"}
 class Vnf:
     """Verbs named `begin...` return the id of an operation that has just begun, the others that of one that is COMPLETED."""
 
-    def __init__(self, client: Client, vim: Body, vnfd_id: str) -> None:
-        self._client, self._vim = client, vim
-        self.id: str = client.create(vnfd_id)["id"]
+    def __init__(self, client: Client, vim: Body, id: str) -> None:
+        self._client, self._vim, self.id = client, vim, id
+
+    @classmethod
+    def create(cls, client: Client, vim: Body, vnfd_id: str) -> Vnf:
+        return cls(client, vim, client.create(vnfd_id)["id"])
 
     # --- what a test asks for ---------------------------------------------------------------------------------------
 

@@ -17,7 +17,10 @@ from .processes import until
 from .progress import step
 
 # Of Debian, on the host; the programs of the node itself are built.
-PACKAGES = ("mmdebstrap", "debian-archive-keyring", "systemd-container", "iproute2", "util-linux", "mount")
+PACKAGES = (
+    *("mmdebstrap", "debian-archive-keyring", "systemd-container", "iproute2", "util-linux", "mount"),
+    "busybox-static",
+)
 
 VERSION = "v1.36.3"
 NODE = "node1"
@@ -25,7 +28,8 @@ ADDRESS = str(network.NETWORK[10])
 PODS, SERVICES = "10.244.0.0/24", "10.96.0.0/16"
 # What a node runs, as families of Go programs.
 FAMILIES = ("kubernetes", "containers", "etcd", "coredns", "stand-ins")
-# What stays up and answers HTTP, under the names that tests and samples use.
+# What stays up and answers HTTP, under the names that tests and samples use, with a shell for their Jobs.
+SHELL = Path("/bin/busybox")
 STAND_INS = ("bed.test/web:1", "nginx", "nginx:alpine", "tomcat", "cirros", "k8s.gcr.io/nginx-slim:0.8")
 
 
@@ -75,7 +79,7 @@ def up(ledger: Ledger) -> Kubernetes:
         build(family)
     rootfs.root_folder()
     released = _released_images()
-    stand_ins = images.archive(STAND_INS, "/web", {"/web": build("stand-ins") / "web"})
+    stand_ins = images.archive(STAND_INS, "/web", {"/web": build("stand-ins") / "web", "/bin/sh": SHELL})
     kubernetes = Kubernetes(ledger)
     with step("Booting a machine"):
         network.bridge(ledger)

@@ -4,6 +4,7 @@ import hashlib
 import os
 from pathlib import Path
 
+PROJECT = Path(__file__).resolve().parents[2]
 STATE = Path("/var/lib/k8s-cr-driver")
 GO_MODULES = Path(__file__).parent / "go"
 

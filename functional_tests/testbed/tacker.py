@@ -11,15 +11,16 @@ import os
 import signal
 import sysconfig
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from configparser import ConfigParser
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 
 import requests
 
-from . import config, keystone, mariadb, processes, rabbitmq
+from . import config, keystone, mariadb, paths, processes, rabbitmq
 from .commands import run
 from .ledger import Ledger, Process
 from .progress import step
@@ -64,12 +65,15 @@ class Conductor:
         self.name = name
         self._ledger = ledger
 
-    def start(self, driver: str | None = None) -> None:
-        """Start it, with another driver than the bed's if one is named, and wait until it takes operations."""
-        self.launch(driver)
+    def start(self, driver: str | None = None, options: Mapping[str, str] = MappingProxyType({})) -> None:
+        """Start it, with another driver than the bed's if one is named, and wait until it takes operations.
+
+        `options` go before tacker.conf: variables as oslo.config reads them, OS_<GROUP>__<OPTION>.
+        """
+        self.launch(driver, options)
         self.wait()
 
-    def launch(self, driver: str | None = None) -> None:
+    def launch(self, driver: str | None = None, options: Mapping[str, str] = MappingProxyType({})) -> None:
         """As `start`, without waiting."""
         environment = _environment(self._home) | {
             "OS_DEFAULT__HOST": self.name,
@@ -79,8 +83,8 @@ class Conductor:
         }
         if driver:
             environment |= {"OS_TACKER__INFRA_DRIVER": driver, "OS_TACKER__VNFLCM_INFRA_DRIVER": driver}
-        argv: list[str | Path] = [_SCRIPTS / "tacker-conductor", "--config-file", _config_file(self._ledger)]
-        self._ledger.spawn(self.name, argv, env=environment)
+        argv: list[str | Path] = [_SCRIPTS / "tacker-conductor", "--config-file", config_file(self._ledger)]
+        self._ledger.spawn(self.name, argv, env=environment | options)
 
     def wait(self) -> None:
         """Until it listens for LCM operations of API v2, the last thing that it does when it starts."""
@@ -137,11 +141,11 @@ class Conductor:
 
     @property
     def _home(self) -> Path:
-        return _config_file(self._ledger).parent / self.name
+        return config_file(self._ledger).parent / self.name
 
     def _listens(self) -> bool:
         settings = ConfigParser(interpolation=None)
-        settings.read(_config_file(self._ledger))
+        settings.read(config_file(self._ledger))
         broker = rabbitmq.Broker(settings["DEFAULT"]["transport_url"])
         return broker.consumers(f"TACKER_CONDUCTOR_V2.{self.name}") > 0
 
@@ -179,13 +183,18 @@ def _take_turns(conductors: list[Conductor], done: threading.Event) -> None:
             resting.resume()
 
 
-def _config_file(ledger: Ledger) -> Path:
+def config_file(ledger: Ledger) -> Path:
+    """tacker.conf of the running bed."""
     return ledger.home / "tacker" / "tacker.conf"
 
 
 def _environment(home: Path) -> dict[str, str]:
     """Of a process that is as on a host of its own. Tacker leaves unpacked packages in the folder of temporary files."""
-    return os.environ | {"TMPDIR": f"{home}/tmp", "OS_COORDINATION__BACKEND_URL": f"file://{home}/locks"}
+    return os.environ | {
+        "TMPDIR": f"{home}/tmp",
+        "OS_COORDINATION__BACKEND_URL": f"file://{home}/locks",
+        "PYTHONPATH": str(paths.PROJECT),  # of the key manager
+    }
 
 
 def _start_broker(ledger: Ledger) -> rabbitmq.Broker:
@@ -204,6 +213,7 @@ def _make_schema(database: mariadb.Server) -> str:
 def _configure(ledger: Ledger, driver: str, broker: rabbitmq.Broker, database: str, identity: keystone.Identity) -> str:
     """Write tacker.conf, and enter Tacker into the catalog; the URL of Tacker's API."""
     folder = ledger.folder(ledger.home / "tacker", 0o700)
+    (folder / "vim-keys").mkdir(0o700)
     (folder / "tacker-server" / "tmp").mkdir(parents=True)
     for name in CONDUCTORS:
         (folder / name / "tmp").mkdir(parents=True)
@@ -216,7 +226,7 @@ def _configure(ledger: Ledger, driver: str, broker: rabbitmq.Broker, database: s
         conductor=CONDUCTORS[0], broker=broker.url, database=database, keystone=identity.url,
         username=service.username, password=service.password, project=service.project,
     )  # fmt: skip
-    ledger.file(_config_file(ledger), text)
+    ledger.file(config_file(ledger), text)
     return endpoint
 
 
@@ -227,7 +237,7 @@ def _start_server(ledger: Ledger, endpoint: str) -> None:
         except requests.RequestException:
             return False
 
-    settings = _config_file(ledger)
+    settings = config_file(ledger)
     environment = _environment(settings.parent / "tacker-server")
     argv: list[str | Path] = [_SCRIPTS / "tacker-server", "--config-file", settings]
     process = ledger.spawn("tacker-server", argv, env=environment)
