@@ -57,4 +57,4 @@ def lost_vdus(old: Collection[str], new: Collection[str]) -> Iterator[str]:
 
 def new_aspects(old: Collection[str], new: Collection[str]) -> Iterator[str]:
     for aspect in sorted(set(new) - set(old)):
-        yield f"Scaling aspect {aspect} is new: Tacker cannot scale it before an instance is made of this package"
+        yield f"Scaling aspect {aspect} is new: Tacker can scale it after its next database synchronization, not before"

@@ -116,7 +116,7 @@ def test_what_a_change_of_package_cannot_take_over(tool: Tool, tmp_path: Path) -
     assert problem.startswith("Deployment.apps default/web: spec.selector is immutable and changes")
     assert found["warnings"] == [
         "VDU Db vanishes, with its VNFCs and their objects",
-        "Scaling aspect more is new: Tacker cannot scale it before an instance is made of this package",
+        "Scaling aspect more is new: Tacker can scale it after its next database synchronization, not before",
     ]
     assert tool.json("validate", str(old), "--update-of", str(old)) == {"problems": [], "warnings": []}
 
