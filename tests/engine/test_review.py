@@ -13,6 +13,7 @@ from k8s_cr_driver.connection import Connection, Endpoint
 from k8s_cr_driver.discovery import Resource, discover
 from k8s_cr_driver.engine import converge
 from k8s_cr_driver.errors import InvalidRequest, NotReady, TransportError, redact
+from k8s_cr_driver.inventory import INSTANCE_LABEL
 from k8s_cr_driver.keys import Kind, Object
 from k8s_cr_driver.order import DEPENDS_ON
 from k8s_cr_driver.resources.registry import resource_for
@@ -131,10 +132,11 @@ def test_a_rejected_value_of_another_field_is_told() -> None:
 def test_bare_pods_with_the_same_labels_are_one_vnfc_each(api: FakeApi) -> None:
     pods = {name: obj("v1", "Pod", name, "default", spec={"containers": [{"name": "c", "image": "i"}]}) for name in "ab"}
     for pod in pods.values():
-        pod["metadata"]["labels"] = {"app": "x"}
+        pod["metadata"]["labels"] = {"app": "x", INSTANCE_LABEL: BLUE}
         api.put({**pod, "status": {"phase": "Running"}})
     with Connection(Endpoint(api.url)) as connection:
-        found = vnfc.collect(connection, discover(connection), {name: resource_for(pod) for name, pod in pods.items()})
+        vdus = {name: resource_for(pod) for name, pod in pods.items()}
+        found = vnfc.collect(connection, discover(connection), BLUE, vdus)
     assert sorted((one.vdu, one.id) for one in found) == [("a", "a"), ("b", "b")]
 
 
