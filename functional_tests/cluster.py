@@ -92,6 +92,12 @@ class Cluster:
         kind = self._kind(manifest["apiVersion"], manifest["kind"])
         return self._call("POST", kind.path(manifest["metadata"].get("namespace")), manifest)
 
+    def apply(self, manifest: Object, manager: str) -> Object:
+        """Server-side apply by force, as that field manager."""
+        metadata = manifest["metadata"]
+        path = self._kind(manifest["apiVersion"], manifest["kind"]).path(metadata.get("namespace"), metadata["name"])
+        return self._call("PATCH", f"{path}?fieldManager={manager}&force=true", manifest, "application/apply-patch+yaml")
+
     def delete(self, kind: str, name: str, namespace: str | None = None, api_version: str = "v1") -> None:
         """Returns when it is gone; also one that was not there."""
         if self.get(kind, name, namespace, api_version) is None:

@@ -37,6 +37,11 @@ def pytest_configure(config: pytest.Config) -> None:
         config.addinivalue_line("filterwarnings", f"default::{warning}")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What looks for secrets comes last, for it looks at what all the others have left in logs and data base."""
+    items.sort(key=lambda item: item.path.name == "test_canaries.py")
+
+
 @pytest.fixture(scope="session")
 def bed() -> Iterator[testbed.Environment]:
     """The variables of a bed that is up; one that was not up before is removed at the end, also after Ctrl-C."""

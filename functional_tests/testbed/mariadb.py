@@ -3,6 +3,7 @@
 It has no TCP port and no password: the socket lies in a folder that only root can enter.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,6 +25,14 @@ class Server:
         with self._connect() as connection, connection.cursor() as cursor:
             cursor.execute(f"CREATE DATABASE `{name}` CHARACTER SET utf8mb3")
         return f"mysql+pymysql://root@localhost/{name}?charset=utf8&unix_socket={self.socket}"
+
+    def rows(self, name: str) -> Iterator[str]:
+        """All that a data base holds, a row each: its table and what is in it."""
+        with self._connect() as connection, connection.cursor() as cursor:
+            cursor.execute(f"SHOW TABLES IN `{name}`")
+            for (table,) in cursor.fetchall():
+                cursor.execute(f"SELECT * FROM `{name}`.`{table}`")
+                yield from (f"{table}: {row}" for row in cursor.fetchall())
 
     def answers(self) -> bool:
         try:
