@@ -38,7 +38,8 @@ READ_TIMEOUT = 60.0
 LONGEST_RETRY_AFTER = 60.0
 """Seconds that a server is believed to want; more is a mistake, or a date by another clock."""
 POOL_SIZE = 16
-APPLY = "application/apply-patch+yaml"
+APPLY = "application/apply-patch+yaml; charset=utf-8"
+"""Without the charset, which servers ignore, the client before version 37 would serialize our text a second time."""
 
 _KEEPALIVE = [
     (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
