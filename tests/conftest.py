@@ -3,8 +3,12 @@
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import settings
 
 from tests.fake_api import FakeApi
+
+settings.register_profile("any machine", deadline=None)  # a busy one takes longer over an example than hypothesis allows
+settings.load_profile("any machine")
 
 
 @pytest.fixture
