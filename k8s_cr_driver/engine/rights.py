@@ -20,7 +20,8 @@ NAMESPACES = 2
 """Namespaces that are asked about; in practice one role serves all of a package's."""
 
 _FIELDS = ("verbs", "apiGroups", "resources")
-_PATH = "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews"
+_RULES = "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews"
+_ACCESS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 
 
 def check(connection: Connection, objects: Iterable[tuple[Key, Resource]]) -> None:
@@ -44,6 +45,18 @@ def check(connection: Connection, objects: Iterable[tuple[Key, Resource]]) -> No
         )
 
 
+def may(connection: Connection, verb: str, resource: Resource, namespace: str) -> bool:
+    """Whether one request would be allowed; `namespace` is "" for all of them and for what is in none."""
+    asked = {"verb": verb, "group": resource.of.group, "resource": resource.plural, "namespace": namespace}
+    body = {
+        "apiVersion": "authorization.k8s.io/v1",
+        "kind": "SelfSubjectAccessReview",
+        "spec": {"resourceAttributes": asked},
+    }
+    with understood(f"POST {_ACCESS}"):
+        return (connection.request("POST", _ACCESS, body=body).get("status") or {}).get("allowed") is True
+
+
 def _rules(connection: Connection, namespace: str) -> list[Object] | None:
     body = {
         "apiVersion": "authorization.k8s.io/v1",
@@ -51,8 +64,8 @@ def _rules(connection: Connection, namespace: str) -> list[Object] | None:
         "spec": {"namespace": namespace},
     }
     try:
-        with understood(f"POST {_PATH}"):
-            status = connection.request("POST", _PATH, body=body).get("status") or {}
+        with understood(f"POST {_RULES}"):
+            status = connection.request("POST", _RULES, body=body).get("status") or {}
             rules = [{field: list(rule.get(field) or []) for field in _FIELDS} for rule in status.get("resourceRules") or []]
     except ApiError as error:
         if error.status in (403, 404):

@@ -75,7 +75,7 @@ def write(target: Target, obj: CustomResource, resource: Resource, known: Object
     if known is not None and is_managed(known, target.instance):
         return _apply(target, obj, resource, known)
     try:
-        made = _marked(target, obj, made=True).create(target.connection, resource, target.manager)
+        made = with_marks(target, obj, made=True).create(target.connection, resource, target.manager)
     except ApiError as error:
         if error.status != 409:
             raise _explained(error, obj, target) from None
@@ -93,7 +93,7 @@ def write(target: Target, obj: CustomResource, resource: Resource, known: Object
 
 
 def _apply(target: Target, obj: CustomResource, resource: Resource, live: Object) -> Object:
-    marked = _marked(target, obj, made=annotations_of(live).get(MADE_BY_US) == "true")
+    marked = with_marks(target, obj, made=annotations_of(live).get(MADE_BY_US) == "true")
     if "patch" not in resource.verbs:
         return live
     try:
@@ -111,7 +111,7 @@ def _apply(target: Target, obj: CustomResource, resource: Resource, live: Object
     raise _explained(refusal, obj, target, live)
 
 
-def _marked(target: Target, obj: CustomResource, *, made: bool) -> CustomResource:
+def with_marks(target: Target, obj: CustomResource, *, made: bool) -> CustomResource:
     """The object with the labels that tell whose it is."""
     metadata = dict(obj.manifest["metadata"])
     if obj.key.of in SHARED:

@@ -21,6 +21,10 @@ from tests.fake_api.shapes import Shape, of_kind
 APPLY, MERGE, JSON, STRATEGIC = (f"application/{name}" for name in (
     "apply-patch+yaml", "merge-patch+json", "json-patch+json", "strategic-merge-patch+json"))
 
+_RETURNED = frozenset({"PersistentVolume", "PersistentVolumeClaim", "Pod", "PodTemplate", "ResourceQuota", "Service",
+                       "ServiceAccount"})
+"""Core kinds of which a deletion is answered with the object, others with a Status, when the object is gone at once."""
+
 
 @dataclass
 class Call:
@@ -177,7 +181,8 @@ def delete(call: Call) -> tuple[int, Object]:
     deletion.check_preconditions(call.kind, obj, options)
     if not call.dry_run:
         obj = deletion.delete(call.cluster, call.kind.resource, call.key, deletion.policy_of(options, call.query))
-    if call.cluster.store.get(call.kind.resource, call.key) is not None and not call.dry_run:
+    stays = call.cluster.store.get(call.kind.resource, call.key) is not None and not call.dry_run
+    if stays or (call.kind.group == "" and call.kind.kind in _RETURNED):
         return 200, shown(call.kind, obj)
     details = {"name": call.name, "group": call.kind.group, "kind": call.kind.plural, "uid": obj["metadata"]["uid"]}
     return 200, {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success",
@@ -197,7 +202,12 @@ def delete_collection(call: Call) -> tuple[int, Object]:
 
 
 def _identified(call: Call, obj: Any) -> Object:
-    """The body with the names of the path, or ApiError 400 where they contradict."""
+    """The body with the names of the path, or ApiError 400 where they contradict.
+
+    Built-in kinds need not say what they are, except in an apply.
+    """
+    if isinstance(obj, dict) and not call.kind.custom and call.content_type != APPLY:
+        obj = {"apiVersion": call.kind.api_version, "kind": call.kind.kind, **obj}
     if not isinstance(obj, dict) or not obj.get("kind") or not obj.get("apiVersion"):
         raise errors.bad_request("Object 'Kind' is missing in " + errors.quoted(json.dumps(obj)))
     if (obj["apiVersion"], obj["kind"]) != (call.kind.api_version, call.kind.kind):
