@@ -54,14 +54,13 @@ def take_over(operation: Operation, target: Target, resources: Resources, predec
         if "list" in resource.verbs
         for key in operation.persist(functools.partial(_made, target, resource, predecessor))
     ]
-    if not found:
-        return
     kinds = {key.of for _, key in found}
     namespaces = {key.name if key.of == NAMESPACE else key.namespace for _, key in found} - {""}
-    operation.persist(lambda: target.inventory.claim(operation.id, kinds, namespaces, create=True))
+    operation.persist(lambda: target.inventory.claim(operation.id, kinds, namespaces, create=bool(found)))
     for resource, key in found:
         operation.persist(functools.partial(_hand_over, target, resource, key, predecessor))
-    LOG.info("%s: %d objects of %s were taken over", operation.id, len(found), predecessor.name)
+    if found:
+        LOG.info("%s: %d objects of %s were taken over", operation.id, len(found), predecessor.name)
 
 
 def _made(target: Target, resource: Resource, predecessor: Predecessor) -> list[Key]:
