@@ -20,7 +20,7 @@ from tacker.sol_refactored.common import vnf_instance_utils as inst_utils
 from tacker.sol_refactored.nfvo import nfvo_client
 from tacker.sol_refactored.objects.v2 import fields
 
-from k8s_cr_driver import counts, manifest, package, parameters, record, vdus, vnfc
+from k8s_cr_driver import counts, legacy, manifest, package, parameters, record, vdus, vnfc
 from k8s_cr_driver.boundary import boundary
 from k8s_cr_driver.connection import Endpoint
 from k8s_cr_driver.engine.operation import Operation
@@ -41,7 +41,7 @@ class Driver:
     def instantiate(self, req: Any, inst: Any, grant_req: Any, grant: Any, vnfd: Any) -> None:
         with boundary("instantiate", inst, grant_req):
             options = Options().updated(_params(req))
-            desired, options = _load(vnfd, options)
+            desired, options = _load(inst, vnfd, options)
             with _session(inst, grant_req, options) as session:
                 resources = session.place(desired)
                 level = req.instantiationLevelId if req.obj_attr_is_set("instantiationLevelId") else None
@@ -55,9 +55,11 @@ class Driver:
                 record.tell(inst.instantiatedVnfInfo, session.vnfcs(assigned))
 
     def instantiate_rollback(self, req: Any, inst: Any, grant_req: Any, grant: Any, vnfd: Any) -> None:
-        """Without the request's options, which may be what instantiate has failed for."""
+        """Without the request's options, which may be what instantiate has failed for; be it that of Tacker's own driver."""
         with boundary("rollback of instantiate", inst, grant_req), _session(inst, grant_req, Options()) as session:
-            session.recall(_written(vnfd, req))
+            session.recall(_written(inst, vnfd, req))
+            if recalled := session.inventory.remembered.kinds:
+                session.take_over(legacy.predecessor(str(_params(req).get("namespace") or "default"), recalled))
             session.converge([], prune=True)
 
     def terminate(self, req: Any, inst: Any, grant_req: Any, grant: Any, vnfd: Any) -> None:
@@ -97,7 +99,7 @@ class Driver:
         with boundary("heal", inst, grant_req):
             info, options, recreate = inst.instantiatedVnfInfo, _options(inst, req), _is_set(req, "recreate")
             everything = not req.obj_attr_is_set("vnfcInstanceId")
-            desired = _load(vnfd, options)[0] if everything else []
+            desired = _load(inst, vnfd, options)[0] if everything else []
             chosen = record.chosen_vnfcs(info, grant_req)
             with _session(inst, grant_req, options) as session:
                 assigned = session.restored(record.assigned_vdus(info))
@@ -114,7 +116,7 @@ class Driver:
             options = _options(inst, req)
             record.check_endpoint(inst)
             record.check_flavour(inst, vnfd)
-            desired, options = _load(vnfd, options, given)
+            desired, options = _load(inst, vnfd, options, given)
             former = _with_parameters_of(inst, vnfd, options) if given else None
             self._change(inst, grant_req, options, desired, vnfd, former or desired)
             record.note_aspects(inst, vnfd)
@@ -123,7 +125,7 @@ class Driver:
     def change_vnfpkg_rollback(self, req: Any, inst: Any, grant_req: Any, grant: Any, vnfd: Any) -> None:
         """`vnfd` is the old package; the instance is as it was before the change."""
         with boundary("rollback of change of the current VNF package", inst, grant_req):
-            desired, options = _load(vnfd, record.stored_options(inst))
+            desired, options = _load(inst, vnfd, record.stored_options(inst))
             self._change(inst, grant_req, options, desired, vnfd, desired)
 
     def _change(
@@ -198,25 +200,34 @@ def _abandoning(inst: Any) -> Iterator[None]:
         )
 
 
+@contextlib.contextmanager
 def _session(
     inst: Any, grant_req: Any, options: Options, *, keep_autoscaled: bool = True, extra: int = 0, abandon: bool = False
-) -> Session:
-    """`extra` are seconds beyond the time limit: what pods are given to end is no time in which anybody is late."""
+) -> Iterator[Session]:
+    """For one verb; those that write, which a grant tells, first take over what Tacker's own driver has made.
+
+    `extra` are seconds beyond the time limit: what pods are given to end is no time in which anybody is late.
+    """
     vim = inst_utils.select_vim_info(inst.vimConnectionInfo)
     seconds = (options.wait_timeout or CONF.v2_vnfm.kubernetes_vim_rsc_wait_timeout) + extra
     id = str(grant_req.vnfLcmOpOccId) if grant_req else "database synchronization"
     namespace, remembered = record.remembered(inst)
-    return Session(
+    with Session(
         Endpoint.from_vim(vim.interfaceInfo, vim.accessInfo, verify_without_ca=CONF.k8s_cr.verify_tls_without_ca),
         options,
         Operation.lasting(seconds, id=id, instance=inst.id, abandon=abandon),
         inventory_namespace=namespace or CONF.k8s_cr.inventory_namespace,
         remembered=remembered,
         keep_autoscaled=keep_autoscaled,
-    )
+    ) as session:
+        if grant_req and legacy.is_pending(inst):
+            legacy.take_over(inst, session)
+        yield session
 
 
-def _load(vnfd: Any, options: Options, given: Mapping[str, Any] | None = None) -> tuple[list[Object], Options]:
+def _load(
+    inst: Any, vnfd: Any, options: Options, given: Mapping[str, Any] | None = None
+) -> tuple[list[Object], Options]:
     """The package's objects with parameters filled in, and the options with only the parameters that it declares.
 
     `given`: those of this request, which the package must declare; of stored ones another package may know fewer.
@@ -232,10 +243,10 @@ def _load(vnfd: Any, options: Options, given: Mapping[str, Any] | None = None) -
         fill=lambda value: parameters.fill(value, declared, values),
         allow_remote=CONF.k8s_cr.allow_remote_manifests,
     )
-    return desired, options
+    return legacy.placed(inst, desired, options.namespace), options
 
 
-def _written(vnfd: Any, req: Any) -> list[Object]:
+def _written(inst: Any, vnfd: Any, req: Any) -> list[Object]:
     """
     What an instantiate may have written of its package: nothing, if that cannot be loaded.
 
@@ -243,7 +254,7 @@ def _written(vnfd: Any, req: Any) -> list[Object]:
     """
     try:
         options = Options().updated(_params(req))
-        return [] if options.adopt_existing else _load(vnfd, options)[0]
+        return [] if options.adopt_existing else _load(inst, vnfd, options)[0]
     except DriverError:
         return []
 
@@ -253,7 +264,7 @@ def _with_parameters_of(inst: Any, vnfd: Any, options: Options) -> list[Object] 
     stored = record.stored_options(inst).parameters
     kept = {name: stored.get(name, value) for name, value in options.parameters.items()}
     with contextlib.suppress(InvalidRequest):
-        return _load(vnfd, replace(options, parameters=kept))[0]
+        return _load(inst, vnfd, replace(options, parameters=kept))[0]
     return None
 
 

@@ -30,6 +30,8 @@ ENDPOINT = "endpoint"
 """Key beside the options: where the instance is."""
 INVENTORY = "inventory"
 """Key beside the options: where its inventory is, whatever the option says by now, and what that said last."""
+BY_TACKER = "made-by-tacker"
+"""Key beside the options: whether Tacker's own driver has instantiated it."""
 NEW_ASPECTS = "new-scaling-aspects"
 """Key beside the options: aspects that the package has and Tacker's scale status does not have yet."""
 VDUS = "vdu_reses"
@@ -37,18 +39,36 @@ VDUS = "vdu_reses"
 
 
 def keep(inst: Any, options: Options, assigned: Assigned, inventory: Inventory) -> None:
-    """What later verbs need, beside Tacker's own keys; in place, for Tacker keeps other things there."""
-    vim = inst_utils.select_vim_info(inst.vimConnectionInfo)
+    """What later verbs need, and in Tacker's own keys what its own driver needs to go on with the instance."""
+    by_tacker = is_by_tacker(inst)
+    namespaces = {obj.key.namespace for obj in assigned.values()}
+    namespace = namespaces.pop() if len(namespaces) == 1 else options.namespace
     inst.instantiatedVnfInfo.metadata.update(
         {
-            "namespace": options.namespace,
-            "tenant": options.namespace,
+            "namespace": namespace,
+            "tenant": namespace,
             FILES: list(options.files),
             VDUS: _labelled(inst, assigned),
-            OPTIONS: {**options.as_params(), ENDPOINT: vim.interfaceInfo["endpoint"]},
         }
     )
+    keep_options(inst, options, inventory, by_tacker=by_tacker)
+
+
+def keep_options(inst: Any, options: Options, inventory: Inventory, *, by_tacker: bool) -> None:
+    """What later verbs need beside Tacker's own keys."""
+    vim = inst_utils.select_vim_info(inst.vimConnectionInfo)
+    inst.instantiatedVnfInfo.metadata[OPTIONS] = {
+        **options.as_params(),
+        ENDPOINT: vim.interfaceInfo["endpoint"],
+        BY_TACKER: by_tacker,
+    }
     remember(inst.instantiatedVnfInfo, inventory)
+
+
+def is_by_tacker(inst: Any) -> bool:
+    """Whether Tacker's own driver has instantiated it."""
+    metadata = metadata_of(inst)
+    return bool(metadata) and (OPTIONS not in metadata or metadata[OPTIONS].get(BY_TACKER) is True)
 
 
 def update_vdus(inst: Any, assigned: Assigned) -> None:
@@ -77,9 +97,7 @@ def remember(info: Any, inventory: Inventory) -> None:
 
 def remembered(inst: Any) -> tuple[str | None, Record]:
     """The namespace of the instance's inventory and what that said last; None and nothing before it is instantiated."""
-    if not inst.obj_attr_is_set("instantiatedVnfInfo") or not inst.instantiatedVnfInfo.obj_attr_is_set("metadata"):
-        return None, NOTHING
-    kept = (inst.instantiatedVnfInfo.metadata.get(OPTIONS) or {}).get(INVENTORY)
+    kept = metadata_of(inst).get(OPTIONS, {}).get(INVENTORY)
     if kept is None:
         return None, NOTHING
     return kept["namespace"], Record(
@@ -87,6 +105,18 @@ def remembered(inst: Any) -> tuple[str | None, Record]:
         frozenset(kept["namespaces"]),
         frozenset(Key(*one) for one in kept["adopted"]),
     )
+
+
+def kept(inst: Any) -> dict[str, Any]:
+    """What this driver has stored; empty before instantiate, and for an instance that Tacker's own driver has made."""
+    return metadata_of(inst).get(OPTIONS) or {}
+
+
+def metadata_of(inst: Any) -> dict[str, Any]:
+    """instantiatedVnfInfo.metadata; empty before instantiate."""
+    if not inst.obj_attr_is_set("instantiatedVnfInfo") or not inst.instantiatedVnfInfo.obj_attr_is_set("metadata"):
+        return {}
+    return inst.instantiatedVnfInfo.metadata or {}
 
 
 def tell(info: Any, found: Sequence[vnfc.Vnfc]) -> None:
@@ -182,14 +212,16 @@ def note_aspects(inst: Any, vnfd: Any) -> None:
 
 def new_aspects(info: Any) -> list[str]:
     """Scaling aspects of the package that Tacker does not know of yet."""
-    found: list[str] = info.metadata[OPTIONS].get(NEW_ASPECTS) or []
+    found: list[str] = (info.metadata.get(OPTIONS) or {}).get(NEW_ASPECTS) or []
     return found
 
 
 def take_over_aspects(info: Any, now: Assigned, vnfd: Any) -> None:
     """Has Tacker know of the new aspects, at the levels that fit the counts."""
     added = new_aspects(info)
-    info.metadata[OPTIONS].pop(NEW_ASPECTS, None)
+    if not added:
+        return
+    info.metadata[OPTIONS].pop(NEW_ASPECTS)
     highest = {aspect: vnfd.get_max_scale_level(info.flavourId, aspect) for aspect in added}
     levels = {aspect: _level(info.flavourId, aspect, now, vnfd) for aspect in added}
     info.scaleStatus = [*_scale_status(info), *_scale_infos(levels)]
@@ -221,7 +253,7 @@ def _scale_infos(levels: Mapping[str, int]) -> list[Any]:
 
 
 def check_endpoint(inst: Any) -> None:
-    before = inst.instantiatedVnfInfo.metadata[OPTIONS].get(ENDPOINT)
+    before = kept(inst).get(ENDPOINT)
     now = inst_utils.select_vim_info(inst.vimConnectionInfo).interfaceInfo.get("endpoint")
     if before and now != before:
         raise InvalidRequest(
@@ -236,12 +268,7 @@ def check_flavour(inst: Any, vnfd: Any) -> None:
 
 
 def stored_options(inst: Any) -> Options:
-    """What instantiate, or a later request, was given."""
+    """What instantiate, or a later request, was given; Tacker's own driver keeps two of the keys, under the same names."""
     metadata = inst.instantiatedVnfInfo.metadata
-    if OPTIONS not in metadata:
-        raise InvalidRequest(
-            "This instance was made by Tacker's own Kubernetes driver. Name `kubernetes` in [tacker] infra_driver and "
-            "vnflcm_infra_driver again for it; k8s-cr-driver does not take such instances over yet."
-        )
     # Tacker's management driver for a MODIFY of the package, container_update_mgmt_v2, writes other files there.
-    return Options().updated({**metadata[OPTIONS], FILES: metadata[FILES]})
+    return Options().updated({**(metadata.get(OPTIONS) or metadata), FILES: metadata[FILES]})

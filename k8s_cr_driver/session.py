@@ -19,6 +19,7 @@ from k8s_cr_driver.discovery import Resources, discover, read_crd
 from k8s_cr_driver.engine.converge import converge
 from k8s_cr_driver.engine.operation import Operation
 from k8s_cr_driver.engine.renew import NO_RENEWAL, Renewal
+from k8s_cr_driver.engine.succession import Predecessor, take_over
 from k8s_cr_driver.engine.unavailable import await_kinds
 from k8s_cr_driver.engine.write import Target, selector
 from k8s_cr_driver.errors import ApiError, DriverError, Refused, redact
@@ -116,6 +117,10 @@ class Session:
                 raise
             return False
         return bool(found.get("items"))
+
+    def take_over(self, predecessor: Predecessor) -> None:
+        """Makes what a predecessor has made of this instance ours; see `engine.succession`."""
+        take_over(self._operation, self._target, self._resources, predecessor)
 
     def place(self, desired: list[Object]) -> list[CustomResource]:
         """The objects where they will be, checked against the package's own CRDs."""
