@@ -12,6 +12,7 @@ import datetime
 import email.utils
 import json
 import math
+import re
 import socket
 import ssl
 from collections.abc import Iterable, Mapping
@@ -186,7 +187,7 @@ class Connection:
     ) -> Any:
         attempt = f"{method} {path}"
         if body is not None and content_type == APPLY:
-            body = json.dumps(body, ensure_ascii=False)
+            body = _yaml(body)
 
         def sent(authorization: str) -> Any:
             response = self._dynamic.request(
@@ -222,6 +223,12 @@ class Connection:
             f"{self.endpoint.url} does not accept the credentials (401)",
             "Check bearer_token, or username and password, in vimConnectionInfo.accessInfo.",
         )
+
+
+def _yaml(body: Object) -> str:
+    """JSON that servers read as YAML, which knows no surrogate pairs, folds some characters and refuses others raw."""
+    text = json.dumps(body, ensure_ascii=False)
+    return re.sub("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]", lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 class _NoDiscovery:
