@@ -26,13 +26,15 @@ class Server:
             cursor.execute(f"CREATE DATABASE `{name}` CHARACTER SET utf8mb3")
         return f"mysql+pymysql://root@localhost/{name}?charset=utf8&unix_socket={self.socket}"
 
-    def rows(self, name: str) -> Iterator[str]:
-        """All that a data base holds, a row each: its table and what is in it."""
+    def values(self, name: str) -> Iterator[tuple[str, str]]:
+        """(TABLE.COLUMN, value) of all that a data base holds."""
         with self._connect() as connection, connection.cursor() as cursor:
             cursor.execute(f"SHOW TABLES IN `{name}`")
             for (table,) in cursor.fetchall():
                 cursor.execute(f"SELECT * FROM `{name}`.`{table}`")
-                yield from (f"{table}: {row}" for row in cursor.fetchall())
+                columns = [f"{table}.{column[0]}" for column in cursor.description]
+                for row in cursor.fetchall():
+                    yield from zip(columns, map(str, row), strict=True)
 
     def answers(self) -> bool:
         try:
