@@ -116,6 +116,11 @@ class Cluster:
                 metadata = manifest["metadata"]
                 self.delete(manifest["kind"], metadata["name"], metadata.get("namespace"), manifest["apiVersion"])
 
+    def release(self, kind: str, name: str, namespace: str | None = None, api_version: str = "v1") -> None:
+        """Removes its finalizers, as their controllers would; it may be gone at once."""
+        path = self._kind(api_version, kind).path(namespace, name)
+        self._call("PATCH", path, {"metadata": {"finalizers": None}}, _MERGE)
+
     def set_status(self, kind: str, name: str, namespace: str, api_version: str, **status: Any) -> None:
         """As its controller would."""
         path = self._kind(api_version, kind).path(namespace, name)

@@ -13,8 +13,11 @@ from pathlib import Path
 
 import pytest
 
+from k8s_cr_driver.connection import Endpoint
+
 from .client import ApiError, Body, Client
 from .cluster import Cluster
+from .engine import Engine
 from .packages import Package
 from .testbed import bed as testbed
 from .testbed import paths, processes
@@ -29,6 +32,11 @@ EMPTY_WITHIN = 20.0
 
 MakeVnf = Callable[..., Vnf]
 Onboard = Callable[[Package], str]
+MakeEngine = Callable[[Endpoint], Engine]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--every-fault", action="store_true", help="test_faults: every fault at every request")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -69,6 +77,12 @@ def kubernetes(ledger: Ledger) -> Kubernetes:
 def vim(bed: testbed.Environment) -> Body:
     """A VimConnectionInfo with all rights."""
     return connection_info(Path(bed["KUBECONFIG"]))
+
+
+@pytest.fixture(scope="session")
+def endpoint(vim: Body) -> Endpoint:
+    """The same as the driver has it."""
+    return Endpoint.from_vim(vim["interfaceInfo"], vim["accessInfo"])
 
 
 @pytest.fixture(scope="session")
@@ -148,3 +162,27 @@ def _removed(vnf: Vnf) -> str:
 @pytest.fixture
 def vnf(make_vnf: MakeVnf) -> Vnf:
     return make_vnf()
+
+
+@pytest.fixture
+def make_engine(endpoint: Endpoint, cluster: Cluster) -> Iterator[MakeEngine]:
+    """Makes VNF instances without Tacker, that log in as they are told; removed in the end by one that has all rights."""
+    made: list[Engine] = []
+
+    def make(login: Endpoint) -> Engine:
+        made.append(Engine(login))
+        return made[-1]
+
+    yield make
+    for engine in made:
+        engine.endpoint = endpoint
+        engine.terminate()
+    ids = [engine.id for engine in made]
+    left = cluster.leftovers(ids)
+    cluster.wipe(ids)
+    assert left == []
+
+
+@pytest.fixture
+def engine(make_engine: MakeEngine, endpoint: Endpoint) -> Engine:
+    return make_engine(endpoint)

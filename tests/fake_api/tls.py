@@ -1,4 +1,4 @@
-"""A certificate authority and a server certificate for 127.0.0.1, made in memory in a few milliseconds."""
+"""A certificate authority and a server certificate for one address, made in memory in a few milliseconds."""
 
 import ipaddress
 import os
@@ -12,11 +12,11 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 
-def server_context() -> tuple[ssl.SSLContext, str]:
+def server_context(address: str = "127.0.0.1") -> tuple[ssl.SSLContext, str]:
     """(context for the server, PEM of the CA that clients need)."""
     ca_key, server_key = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
-    ca = _certificate("fake-ca", ca_key.public_key(), "fake-ca", ca_key, authority=True)
-    leaf = _certificate("kube-apiserver", server_key.public_key(), "fake-ca", ca_key, authority=False)
+    ca = _certificate("fake-ca", ca_key.public_key(), "fake-ca", ca_key)
+    leaf = _certificate("kube-apiserver", server_key.public_key(), "fake-ca", ca_key, address)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     private = server_key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8,
                                        serialization.NoEncryption())
@@ -31,7 +31,9 @@ def server_context() -> tuple[ssl.SSLContext, str]:
 
 
 def _certificate(subject: str, key: ec.EllipticCurvePublicKey, issuer: str, signer: ec.EllipticCurvePrivateKey,
-                 authority: bool) -> x509.Certificate:
+                 address: str = "") -> x509.Certificate:
+    """Of a server at `address`, or of an authority."""
+    authority = not address
     start = datetime.now(timezone.utc) - timedelta(hours=1)
     usage = x509.KeyUsage(digital_signature=True, key_cert_sign=authority, crl_sign=authority,
                           content_commitment=False, key_encipherment=False, data_encipherment=False,
@@ -44,7 +46,7 @@ def _certificate(subject: str, key: ec.EllipticCurvePublicKey, issuer: str, sign
                .add_extension(x509.SubjectKeyIdentifier.from_public_key(key), critical=False)
                .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(signer.public_key()), critical=False))
     if not authority:
-        names = [x509.IPAddress(ipaddress.ip_address("127.0.0.1")), x509.DNSName("localhost")]
+        names = [x509.IPAddress(ipaddress.ip_address(address)), x509.DNSName("localhost")]
         builder = builder.add_extension(x509.SubjectAlternativeName(names), critical=False)
     return builder.sign(signer, hashes.SHA256())
 

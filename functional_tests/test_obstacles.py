@@ -1,0 +1,178 @@
+"""What a cluster puts in an operation's way: things that do not go, quotas, autoscalers, names and sizes at their limits."""
+
+import re
+
+import pytest
+
+from k8s_cr_driver.errors import Conflict, Forbidden, NotReady, Refused
+
+from .cluster import Cluster
+from .engine import Engine
+from .objects import GROUP, VERSION, Object, config_map, crd, custom, deployment, make, namespace
+from .testbed.processes import until
+
+HOLD = "test.example.com/hold"
+# Seconds of an operation that is to end by its deadline.
+SHORT = 6.0
+MIB = 2**20
+LONGEST = "n" * 253
+
+
+def held(name: str, where: str) -> Object:
+    """A ConfigMap that somebody must let go."""
+    made = config_map(name, where, a="1")
+    made["metadata"]["finalizers"] = [HOLD]
+    return made
+
+
+def delay(engine: Engine, objects: list[Object]) -> str:
+    """Why the objects are not what they should be after a short time."""
+    with pytest.raises(NotReady) as raised:
+        engine.converge(objects, seconds=SHORT)
+    return str(raised.value)
+
+
+def test_a_namespace_stuck_in_deletion_is_told_and_waited_for(engine: Engine, cluster: Cluster):
+    package = [namespace("stuck"), config_map("ours", "stuck", a="1")]
+    engine.converge(package)
+    before = cluster.get("Namespace", "stuck")
+    cluster.create(held("theirs", "stuck"))
+    # The Namespace's controller says after some seconds what is in its way.
+    assert until(lambda: re.search(f"Namespace stuck: .*{HOLD}", delay(engine, [])), 60)
+    assert "Namespace stuck: Waiting (Terminating): is being deleted" in delay(engine, package)
+    run = engine.start(package)
+    cluster.release("ConfigMap", "theirs", "stuck")
+    run.result(60)
+    after = cluster.get("Namespace", "stuck")
+    assert before and after and before["metadata"]["uid"] != after["metadata"]["uid"]
+    assert cluster.of(engine.id) == ["ConfigMap stuck/ours", "Namespace stuck"]
+
+
+def test_a_finalizer_that_nobody_removes_is_told_and_left_alone(engine: Engine, cluster: Cluster):
+    engine.converge([held("ours", "default"), config_map("other", "default", a="1")])
+    assert re.search(f"ConfigMap default/ours: .*held by finalizers {HOLD}", delay(engine, []))
+    live = cluster.get("ConfigMap", "ours", "default")
+    assert live is not None and live["metadata"]["finalizers"] == [HOLD]
+    cluster.release("ConfigMap", "ours", "default")
+    engine.terminate()
+    assert cluster.leftovers([engine.id]) == []
+
+
+def test_a_quota_is_told_and_what_was_made_is_removed(engine: Engine, cluster: Cluster):
+    package = [config_map(f"file-{number}", "small", a="1") for number in range(4)]
+    quota = make("v1", "ResourceQuota", "files", "small", spec={"hard": {"count/configmaps": "3"}})
+    with cluster.holding(namespace("small")):
+        with cluster.holding(quota):
+            assert until(lambda: (cluster.get("ResourceQuota", "files", "small") or {}).get("status", {}).get("used"), 20)
+            with pytest.raises(Forbidden, match=r"ConfigMap small/file-.*exceeded quota: files"):
+                engine.converge(package)
+            assert cluster.leftovers([engine.id]) == []
+        engine.converge(package)
+        assert len(cluster.of(engine.id)) == len(package)
+        engine.terminate()
+
+
+def test_a_quota_on_pods_is_told_with_the_deployment_that_lacks_them(engine: Engine, cluster: Cluster):
+    package = [deployment("web", 2, namespace="small")]
+    quota = make("v1", "ResourceQuota", "pods", "small", spec={"hard": {"pods": "1"}})
+    with cluster.holding(namespace("small")):
+        with cluster.holding(quota):
+            assert until(lambda: (cluster.get("ResourceQuota", "pods", "small") or {}).get("status", {}).get("used"), 20)
+            assert re.search(r"Deployment.apps small/web: .*exceeded quota: pods", delay(engine, package))
+        engine.converge(package)
+        engine.terminate()
+
+
+def test_an_autoscaler_keeps_its_count_except_from_a_scale(engine: Engine, cluster: Cluster):
+    web = deployment("web", 1, namespace="default")
+    target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
+    autoscaler = make(
+        "autoscaling/v2", "HorizontalPodAutoscaler", "web", "default",
+        spec={"minReplicas": 2, "maxReplicas": 4, "scaleTargetRef": target},
+    )  # fmt: skip
+    engine.converge([web])
+    with cluster.holding(autoscaler):
+        assert until(lambda: replicas(cluster) == 2, 60)
+        engine.converge([web, config_map("added", "default", a="1")])
+        assert replicas(cluster) == 2
+        with pytest.raises(Conflict, match=r"Deployment.apps default/web: .*\.spec\.replicas .*kube-controller-manager"):
+            engine.converge([deployment("web", 3, namespace="default")], keep_autoscaled=False)
+        assert replicas(cluster) == 2
+
+
+def replicas(cluster: Cluster) -> object:
+    live = cluster.get("Deployment", "web", "default", "apps/v1")
+    return live and live["spec"]["replicas"]
+
+
+def test_a_kind_in_two_groups_is_two_kinds(engine: Engine, cluster: Cluster):
+    """And one that has the name of a kind of Kubernetes' own, as Knative's Service."""
+    other = f"other.{GROUP}"
+    theirs = {
+        kind: {
+            **manifest,
+            "metadata": {"name": manifest["metadata"]["name"].replace(GROUP, other)},
+            "spec": {**manifest["spec"], "group": other},
+        }
+        for kind, manifest in {kind: crd(kind) for kind in ("Widget", "Service")}.items()
+    }
+    package = [
+        *theirs.values(),
+        crd("Widget"),
+        custom("Widget", "one", "default", ours=True),
+        make(f"{other}/v1", "Widget", "one", "default", spec={"ours": False}),
+        make(f"{other}/v1", "Service", "one", "default", spec={"ours": False}),
+        make("v1", "Service", "one", "default", spec={"selector": {"app": "one"}, "ports": [{"port": 80}]}),
+    ]
+    engine.converge(package)
+    for api_version, ours in ((VERSION, True), (f"{other}/v1", False)):
+        live = cluster.get("Widget", "one", "default", api_version)
+        assert live is not None and live["spec"] == {"ours": ours}
+    engine.converge([one for one in package if one["apiVersion"] != VERSION])
+    assert cluster.get("Widget", "one", "default", VERSION) is None
+    assert cluster.get("Widget", "one", "default", f"{other}/v1") is not None
+    assert cluster.get("Service", "one", "default") is not None
+    engine.terminate()
+    assert cluster.get("Service", "one", "default") is None
+
+
+def test_names_as_long_as_they_may_be(engine: Engine, cluster: Cluster):
+    space = "s" * 63
+    package = [
+        namespace(space),
+        crd("Widget"),
+        custom("Widget", LONGEST, space, a=1),
+        config_map(LONGEST, space, a="1"),
+        make("v1", "Secret", LONGEST, space, stringData={"a": "1"}),
+    ]
+    engine.converge(package)
+    named = {f"{kind} {space}/{LONGEST}" for kind in ("ConfigMap", "Secret", "Widget")}
+    assert named < set(cluster.of(engine.id))
+    with pytest.raises(Refused, match="must be no more than 253"):
+        engine.converge([*package, config_map(f"{LONGEST}n", space)])
+    engine.terminate()
+    assert cluster.leftovers([engine.id]) == []
+
+
+def test_objects_as_large_as_they_may_be(engine: Engine, cluster: Cluster):
+    for letter in "xy":
+        large = letter * MIB
+        engine.converge([crd("Widget"), custom("Widget", "large", "default", a=large), config_map("large", "default", a=large)])
+    live = cluster.get("ConfigMap", "large", "default")
+    assert live is not None and live["data"] == {"a": "y" * MIB}
+    engine.terminate()
+
+
+@pytest.mark.parametrize(
+    ("manifest", "told"),
+    [
+        (config_map("large", "default", a="x" * (MIB + 1)), "ConfigMap default/large: .*may not be more than 1048576 bytes"),
+        (custom("Widget", "large", "default", a="x" * (MIB * 3 // 2)), "Widget.* default/large: .*too large"),
+        (custom("Widget", "large", "default", a="x" * 4 * MIB), "Widget.* default/large: .*too large"),
+    ],
+    ids=["ConfigMap", "more than etcd takes", "more than the API server takes"],
+)
+def test_an_object_that_is_too_large_is_refused_at_once(engine: Engine, cluster: Cluster, manifest: Object, told: str):
+    with pytest.raises(Refused, match=told):
+        engine.converge([crd("Widget"), manifest])
+    assert cluster.leftovers([engine.id]) == []
