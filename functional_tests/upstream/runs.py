@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 from ..client import Body, Client
@@ -29,9 +29,13 @@ def run(environment: Environment, driver: str, modules: Sequence[str]) -> Iterat
     """The result of each test, with `driver` in the place of the bed's. `environment` is that of all its parts."""
     ledger = Ledger(paths.STATE)
     vim = connection_info(Path(environment["KUBECONFIG"]))
-    client, cluster = Client({**os.environ, **environment}), Cluster(Path(environment["KUBECONFIG"]))
+    client = Client({**os.environ, **environment})
     tests = Tests(ledger.home / "upstream", config_file(ledger), environment, vim)
-    with _one_conductor(ledger, driver), _registered(client, vim):
+    with (
+        closing(Cluster(Path(environment["KUBECONFIG"]))) as cluster,
+        _one_conductor(ledger, driver),
+        _registered(client, vim),
+    ):
         for module in modules:
             with step(f"{module} with {driver}"), _swept(client, cluster, vim):
                 results = tests.run(module)
