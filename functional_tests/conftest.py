@@ -15,10 +15,12 @@ import pytest
 
 from k8s_cr_driver.connection import Endpoint
 
+from . import samples
 from .client import ApiError, Body, Client
 from .cluster import Cluster
 from .engine import Engine
 from .packages import Package
+from .samples import Sample
 from .testbed import bed as testbed
 from .testbed import paths, processes
 from .testbed.kubernetes import Kubernetes
@@ -33,6 +35,7 @@ EMPTY_WITHIN = 20.0
 MakeVnf = Callable[..., Vnf]
 Onboard = Callable[[Package], str]
 MakeEngine = Callable[[Endpoint], Engine]
+OnboardSamples = Callable[..., list[Sample]]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -125,6 +128,22 @@ def onboard(tacker: Client, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 def package(request: pytest.FixtureRequest, onboard: Onboard) -> str:
     """The VNFD id of the module's PACKAGE, onboarded."""
     return onboard(request.module.PACKAGE)
+
+
+@pytest.fixture(scope="module")
+def onboard_samples(tacker: Client, kubernetes: Kubernetes) -> Iterator[OnboardSamples]:
+    """Makes and onboards sample packages by their names, and loads the images that they want."""
+    onboarded: list[Sample] = []
+
+    def make(*names: str) -> list[Sample]:
+        samples.load(kubernetes, names)
+        found = samples.onboard(tacker, names)
+        onboarded.extend(found.values())
+        return [found[name] for name in names]
+
+    yield make
+    for sample in onboarded:
+        tacker.delete_package(sample.package_id)
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ from rich.table import Table
 from functional_tests import samples, vim
 from functional_tests.client import ApiError, Client, OperationError
 from functional_tests.observer import Observer
-from functional_tests.testbed import bed, controllers, paths, preconditions
+from functional_tests.testbed import bed, paths, preconditions
 from functional_tests.testbed.kubernetes import Kubernetes
 from functional_tests.testbed.ledger import Ledger
 from functional_tests.testbed.progress import step
@@ -131,7 +131,7 @@ def main() -> None:
         bed.up(list(bed.PARTS))
         environment = {name: value for part in bed.environments().values() for name, value in part.items()}
         ledger = Ledger(paths.STATE)
-        controllers.load(Kubernetes(ledger))
+        samples.load(Kubernetes(ledger), PACKAGES)
         kubeconfig = Path(environment["KUBECONFIG"])
         with step("Making an account for Tacker on the cluster"):
             connection = vim.connection_info(kubeconfig)

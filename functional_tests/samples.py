@@ -9,9 +9,12 @@ from typing import NamedTuple
 import yaml
 
 from k8s_cr_driver.package import MANIFESTS
+from sample_packages import upstream
 from sample_packages.__main__ import make
 
 from .client import Client
+from .testbed import controllers
+from .testbed.kubernetes import Kubernetes
 
 
 class Sample(NamedTuple):
@@ -32,6 +35,12 @@ def onboard(client: Client, names: Iterable[str]) -> dict[str, Sample]:
                 client.delete_package(package["id"])
         onboarded = {name: client.onboard(csar) for name, csar in made.items()}
         return {name: Sample(info["id"], info["vnfdId"], _files(made[name])) for name, info in onboarded.items()}
+
+
+def load(kubernetes: Kubernetes, names: Iterable[str]) -> None:
+    """Give the node the images of the controllers that the samples install."""
+    projects = [project for name in names for project in upstream.PROJECTS.get(name, ())]
+    controllers.load(kubernetes, {family for project in projects for family in project.FAMILIES})
 
 
 def _vnfd_id(csar: Path) -> str:

@@ -1,18 +1,10 @@
 """The main job: Cluster API and a cluster that it makes, as two CNFs, with the unmodified controllers in real pods."""
 
-from collections.abc import Iterator
 from typing import Any
 
-import pytest
-
-from . import samples
-from .client import Client
 from .cluster import Cluster
-from .conftest import MakeVnf
+from .conftest import MakeVnf, OnboardSamples
 from .objects import Object
-from .samples import Sample
-from .testbed import controllers
-from .testbed.kubernetes import Kubernetes
 from .testbed.processes import until
 from .vnf import Vnf
 
@@ -20,25 +12,16 @@ CORE = "cluster.x-k8s.io/v1beta2"
 TEMPLATES = "infrastructure.cluster.x-k8s.io/v1beta2"
 # Seconds, for a Machine to be replaced and Tacker's next look, which the bed has it take every 10 s.
 SYNCHRONIZED = 120
-MANAGEMENT, WORKLOAD = "cluster_api_management", "cluster_api_workload"
-
-
-@pytest.fixture
-def onboarded(tacker: Client, kubernetes: Kubernetes) -> Iterator[dict[str, Sample]]:
-    controllers.load(kubernetes)
-    found = samples.onboard(tacker, [MANAGEMENT, WORKLOAD])
-    yield found
-    for sample in found.values():
-        tacker.delete_package(sample.package_id)
 
 
 def test_a_workload_cluster_is_made_scaled_healed_upgraded_and_terminated(
-    onboarded: dict[str, Sample], make_vnf: MakeVnf, cluster: Cluster
+    onboard_samples: OnboardSamples, make_vnf: MakeVnf, cluster: Cluster
 ):
-    management = make_vnf(onboarded[MANAGEMENT].vnfd_id)
-    management.instantiate(*onboarded[MANAGEMENT].files, wait_timeout=200)
-    blue = make_vnf(onboarded[WORKLOAD].vnfd_id)
-    blue.instantiate(*onboarded[WORKLOAD].files, wait_timeout=200, parameters={"CLUSTER_NAME": "blue", "WORKERS": 2})
+    controllers, workload = onboard_samples("cluster_api_management", "cluster_api_workload")
+    management = make_vnf(controllers.vnfd_id)
+    management.instantiate(*controllers.files, wait_timeout=200)
+    blue = make_vnf(workload.vnfd_id)
+    blue.instantiate(*workload.files, wait_timeout=200, parameters={"CLUSTER_NAME": "blue", "WORKERS": 2})
 
     made = cluster.get("Cluster", "blue", "default", CORE)
     assert made and {"type": "Available", "status": "True"}.items() <= condition(made, "Available").items()
@@ -69,7 +52,7 @@ def test_a_workload_cluster_is_made_scaled_healed_upgraded_and_terminated(
     assert "at most 0 can be replaced" in blue.failure(operation)["detail"]
     blue.give_up(operation)
 
-    blue.change(onboarded[WORKLOAD].vnfd_id, *onboarded[WORKLOAD].files, parameters={"KUBERNETES_VERSION": "v1.36.4"})
+    blue.change(workload.vnfd_id, *workload.files, parameters={"KUBERNETES_VERSION": "v1.36.4"})
     upgraded = cluster.all("Machine", "default", api_version=CORE)
     assert {one["spec"]["version"] for one in upgraded} == {"v1.36.4"} and len(upgraded) == 3
     assert told_machines(blue, "Workers") == machines(cluster, "blue-workers")

@@ -62,7 +62,7 @@ def ask(kubernetes: Kubernetes, url: str) -> str | None:
 
 
 def test_a_loaded_image_runs_and_an_unknown_one_does_not(kubernetes: Kubernetes):
-    kubernetes.load_image("example.org/manager:main", build("stand-ins") / "web", "/manager", user="65532")
+    kubernetes.load_image("example.org/manager:main", "/manager", {"/manager": build("stand-ins") / "web"}, user="65532")
     pod = {"apiVersion": "v1", "kind": "Pod"}
     container = {"name": "manager", "imagePullPolicy": "Always", "securityContext": {"runAsNonRoot": True}}
     for name, image in (("known", "example.org/manager:main"), ("unknown", "example.org/unknown:main")):

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import click
 
-from functional_tests.testbed import build, paths
 from k8s_cr_driver import package
-from sample_packages import management_manifests
+from sample_packages import upstream
 
 FOLDERS = {path.name: path for path in sorted(Path(__file__).parent.iterdir()) if (path / package.TOSCA_META).is_file()}
 
@@ -29,22 +28,8 @@ def make(name: str, output: Path) -> Path:
     with tempfile.TemporaryDirectory() as work:
         folder = Path(work, name)
         shutil.copytree(FOLDERS[name], folder)
-        if name == "cluster_api_management":
-            shutil.copytree(_management_manifests(), folder / package.MANIFESTS)
+        upstream.add(name, folder / package.MANIFESTS)
         return package.build(folder, output / f"{name}.csar")
-
-
-def _management_manifests() -> Path:
-    """The rendered manifests, from the cache if nothing that decides them has changed."""
-    keys = (build.key(family) for family in management_manifests.FAMILIES)
-    source = Path(management_manifests.__file__).read_bytes()
-    folder = paths.cache() / "manifests" / paths.digest(source, *(key.encode() for key in keys))
-    if not folder.is_dir():
-        folder.parent.mkdir(exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=folder.parent) as work:
-            management_manifests.render(Path(work, "manifests"))
-            Path(work, "manifests").rename(folder)
-    return folder
 
 
 if __name__ == "__main__":

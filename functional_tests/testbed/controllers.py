@@ -1,5 +1,6 @@
-"""The controllers of the sample management cluster: which program is which image in the released manifests."""
+"""The controllers of the sample packages: which program is which image in the released manifests."""
 
+from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -11,6 +12,7 @@ from .progress import step
 
 CERT_MANAGER = "github.com/cert-manager/cert-manager"
 CLUSTER_API = "sigs.k8s.io/cluster-api"
+PROMETHEUS_OPERATOR = "github.com/prometheus-operator/prometheus-operator"
 
 USER = "65532"
 """The user of the released images; manifests refuse root with `runAsNonRoot`."""
@@ -25,6 +27,8 @@ class Controller:
     binary: str
     repository: str
     entrypoint: str = "/manager"
+    assets: Callable[[Path], dict[str, Path]] = lambda source: {}
+    """The module's folder -> what else the image holds: path in the image -> file of the host."""
 
     def source(self) -> Path:
         return build.module_dir(self.family, self.module)
@@ -35,8 +39,9 @@ class Controller:
     def image(self) -> str:
         return f"{self.repository}:{self.version()}"
 
-    def program(self) -> Path:
-        return build.build(self.family) / self.binary
+    def files(self) -> dict[str, Path]:
+        """What the image holds: path in the image -> file of the host."""
+        return {self.entrypoint: build.build(self.family) / self.binary, **self.assets(self.source())}
 
 
 def _cert_manager(name: str) -> Controller:
@@ -46,6 +51,19 @@ def _cert_manager(name: str) -> Controller:
 
 def _cluster_api(binary: str) -> Controller:
     return Controller("cluster-api", CLUSTER_API, binary, f"registry.k8s.io/cluster-api/{binary}")
+
+
+def _prometheus(name: str, entrypoint: str) -> Controller:
+    return Controller(
+        "prometheus-operator", PROMETHEUS_OPERATOR, name, f"quay.io/prometheus-operator/{name}", f"/bin/{entrypoint}"
+    )
+
+
+def _gpu_operator_assets(source: Path) -> dict[str, Path]:
+    """What it applies; not its RuntimeClass of node.k8s.io/v1beta1, which Kubernetes has not had since 1.25."""
+    folder = source / "assets"
+    files = (path for path in folder.rglob("*") if path.is_file() and path.name != "0200_runtime_class.yaml")
+    return {f"/opt/gpu-operator/{path.relative_to(folder)}": path for path in sorted(files)}
 
 
 CONTROLLERS = {
@@ -58,17 +76,28 @@ CONTROLLERS = {
         _cluster_api("kubeadm-bootstrap-controller"),
         _cluster_api("kubeadm-control-plane-controller"),
         Controller("cluster-api", f"{CLUSTER_API}/test", "capd-manager", "gcr.io/k8s-staging-cluster-api/capd-manager"),
+        _prometheus("prometheus-operator", "operator"),
+        _prometheus("prometheus-config-reloader", "prometheus-config-reloader"),
+        Controller(
+            "gpu-operator",
+            "github.com/NVIDIA/gpu-operator",
+            "gpu-operator",
+            "nvcr.io/nvidia/gpu-operator",
+            "/usr/bin/gpu-operator",
+            assets=_gpu_operator_assets,
+        ),
     )
 }
 
 
-def load(kubernetes: Kubernetes) -> None:
-    """Give the node the images of all controllers, built first if need be."""
-    for family in dict.fromkeys(controller.family for controller in CONTROLLERS.values()):
+def load(kubernetes: Kubernetes, families: Collection[str]) -> None:
+    """Give the node the images of the controllers of Go module families, built first if need be."""
+    wanted = [controller for controller in CONTROLLERS.values() if controller.family in families]
+    for family in dict.fromkeys(controller.family for controller in wanted):
         build.build(family)
     with step("Loading the images of the controllers"), ThreadPoolExecutor() as pool:
-        list(pool.map(partial(_load, kubernetes), CONTROLLERS.values()))
+        list(pool.map(partial(_load, kubernetes), wanted))
 
 
 def _load(kubernetes: Kubernetes, controller: Controller) -> None:
-    kubernetes.load_image(controller.image(), controller.program(), controller.entrypoint, USER)
+    kubernetes.load_image(controller.image(), controller.entrypoint, controller.files(), USER)

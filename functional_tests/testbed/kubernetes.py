@@ -5,7 +5,7 @@
 
 import ssl
 import urllib.request
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -30,7 +30,15 @@ PODS, SERVICES = "10.244.0.0/24", "10.96.0.0/16"
 FAMILIES = ("kubernetes", "containers", "etcd", "coredns", "stand-ins")
 # What stays up and answers HTTP, under the names that tests and samples use, with a shell for their Jobs.
 SHELL = Path("/bin/busybox")
-STAND_INS = ("bed.test/web:1", "nginx", "nginx:alpine", "tomcat", "cirros", "k8s.gcr.io/nginx-slim:0.8")
+STAND_INS = (
+    "bed.test/web:1",
+    "nginx",
+    "nginx:alpine",
+    "tomcat",
+    "cirros",
+    "k8s.gcr.io/nginx-slim:0.8",
+    "quay.io/prometheus/prometheus:v3.5.0",
+)
 
 
 class Kubernetes:
@@ -45,9 +53,9 @@ class Kubernetes:
         """The stdout of kubectl."""
         return commands.run([build("kubernetes") / "kubectl", f"--kubeconfig={self.kubeconfig}", *arguments])
 
-    def load_image(self, name: str, program: Path, entrypoint: str, user: str = "") -> None:
-        """Give the node an image that holds a static program at the path `entrypoint`, its entry point."""
-        self._load([images.archive([name], entrypoint, {entrypoint: program}, user)])
+    def load_image(self, name: str, entrypoint: str, files: Mapping[str, Path], user: str = "") -> None:
+        """Give the node an image; all as `images.archive` has it."""
+        self._load([images.archive([name], entrypoint, files, user)])
 
     def is_ready(self) -> bool:
         """Does the API server say that it is ready?"""

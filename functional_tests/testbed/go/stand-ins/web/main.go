@@ -1,6 +1,6 @@
 // Web stands in for the images of web servers and of whatever else a test wants to stay up. Whatever its arguments are,
-// it answers every HTTP request on port 80 with the name of its pod and ends when it is told to; as `web get URL` it
-// prints what the URL answers, for tests of the network between pods.
+// it answers every HTTP request on port 80, and on 9090 as Prometheus, with the name of its pod and ends when it is told
+// to; as `web get URL` it prints what the URL answers, for tests of the network between pods.
 package main
 
 import (
@@ -21,7 +21,8 @@ func main() {
 		}
 		return
 	}
-	go serve()
+	go serve(":80")
+	go serve(":9090")
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
 	<-signals
@@ -39,9 +40,9 @@ func get(url string) error {
 }
 
 // A second container of a pod cannot listen on the same port; it stays up all the same.
-func serve() {
+func serve(address string) {
 	name, _ := os.Hostname()
-	err := http.ListenAndServe(":80", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	err := http.ListenAndServe(address, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprintln(w, name)
 	}))
 	fmt.Fprintln(os.Stderr, err)
