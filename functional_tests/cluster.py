@@ -69,7 +69,7 @@ class Cluster:
 
     def of(self, instance: str) -> list[str]:
         """What belongs to the VNF instance, but for its inventory."""
-        return sorted(map(name_of, [*self._labelled(f"{INSTANCE}={instance}"), *self._shared([instance])]))
+        return sorted({name_of(live) for live in (*self._labelled(f"{INSTANCE}={instance}"), *self._shared([instance]))})
 
     def leftovers(self, instances: list[str]) -> list[str]:
         """What VNF instances have on the cluster, their inventories included."""

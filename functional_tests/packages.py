@@ -28,11 +28,13 @@ _FLAVOUR = "simple"
 @dataclass(frozen=True)
 class Package:
     """`files` are manifests by their names; `vdus` name the object of each VDU, each of which has a scaling aspect of its
-    id with steps of one; `parameters` are TOSCA property definitions; `unchecked` is not looked at when it is made.
+    id with steps of one; `counts` are those of VDUs that the instantiation level names, without which Tacker's own driver
+    makes no VNFCs; `parameters` are TOSCA property definitions; `unchecked` is not looked at when it is made.
     """
 
     files: Mapping[str, Documents]
     vdus: Mapping[str, str] = field(default_factory=dict)
+    counts: Mapping[str, int] = field(default_factory=dict)
     parameters: Mapping[str, Any] = field(default_factory=dict)
     unchecked: Mapping[str, Documents] = field(default_factory=dict)
 
@@ -116,6 +118,16 @@ class Package:
             }
             for vdu in self.vdus
         ]
+        counts = [
+            {
+                f"{vdu}_counts": {
+                    "type": "tosca.policies.nfv.VduInstantiationLevels",
+                    "properties": {"levels": {"default": {"number_of_instances": count}}},
+                    "targets": [vdu],
+                }
+            }
+            for vdu, count in self.counts.items()
+        ]
         return [
             {"aspects": {"type": "tosca.policies.nfv.ScalingAspects", "properties": {"aspects": aspects}}},
             {
@@ -124,6 +136,7 @@ class Package:
                     "properties": {"levels": levels, "default_level": "default"},
                 }
             },
+            *counts,
             *initial,
             *deltas,
         ]

@@ -23,10 +23,12 @@ PACKAGE = Package(
     {"all.yaml": [namespace("tackers"), ROLE, config_map("kept", "elsewhere", x="1", y="1"), config_map("old"),
                   deployment("web"), POD]},
     vdus={"Web": "web", "Single": "single"},
+    counts={"Web": 1, "Single": 1},
 )  # fmt: skip
 NEW = Package(
     {"all.yaml": [config_map("kept", x="2"), config_map("new"), deployment("web"), POD]},
     vdus={"Web": "web", "Single": "single"},
+    counts={"Web": 1, "Single": 1},
 )
 MANAGER = "OpenAPI-Generator"
 
@@ -40,7 +42,9 @@ def use(conductors: dict[str, Conductor]) -> Iterator[Use]:
     def restart(driver: str) -> None:
         for conductor in conductors.values():
             conductor.kill()
-            conductor.start(driver)
+            conductor.launch(driver)
+        for conductor in conductors.values():
+            conductor.wait()
 
     yield restart
     restart(OWN_DRIVER)
@@ -55,7 +59,7 @@ def new_package(tacker: Client, tmp_path: Path) -> Iterator[str]:
 
 
 def test_ours_takes_over_what_tackers_driver_has_made(
-    use: Use, vnf: Vnf, tacker: Client, cluster: Cluster, new_package: str
+    use: Use, new_package: str, vnf: Vnf, tacker: Client, cluster: Cluster
 ):
     use(TACKERS_DRIVER)
     vnf.instantiate("all.yaml", namespace="default")
@@ -100,7 +104,7 @@ def test_ours_terminates_what_tackers_driver_has_made(use: Use, vnf: Vnf, cluste
 
 
 def test_tackers_driver_goes_on_with_what_ours_has_made(
-    use: Use, make_vnf: Callable[[str], Vnf], tacker: Client, cluster: Cluster, new_package: str, bed: testbed.Environment
+    use: Use, new_package: str, make_vnf: Callable[[str], Vnf], tacker: Client, cluster: Cluster, bed: testbed.Environment
 ):
     vnf = make_vnf(new_package)
     vnf.instantiate("all.yaml")
