@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from k8s_cr_driver.answers import entries
-from k8s_cr_driver.connection import APPLY
 from k8s_cr_driver.discovery import Resource, Resources
 from k8s_cr_driver.engine.write import Target
 from k8s_cr_driver.errors import ApiError
@@ -50,12 +49,9 @@ def _marked(target: Target, resource: Resource, live: Object) -> Object | None:
     target.inventory.before_write()
     name, namespace, uid = (live["metadata"][field] for field in ("name", "namespace", "uid"))
     metadata = {"name": name, "namespace": namespace, "uid": uid, "labels": {INSTANCE_LABEL: target.instance}}
-    body = {"apiVersion": resource.api_version, "kind": resource.of.kind, "metadata": metadata}
-    query = [("fieldManager", target.manager), ("force", "true")]
+    member = resource_for({"apiVersion": resource.api_version, "kind": resource.of.kind, "metadata": metadata})
     try:
-        return target.connection.request(
-            "PATCH", resource.path(namespace, name), query=query, body=body, content_type=APPLY
-        )
+        return member.apply(target.connection, resource, target.manager, force=True)
     except ApiError as error:
         if error.status != 409:  # another uid
             raise

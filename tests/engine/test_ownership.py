@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import Future
 
 import pytest
 import urllib3
 
 from k8s_cr_driver.engine import prune
 from k8s_cr_driver.errors import Conflict, NotOurs, Refused
-from k8s_cr_driver.keys import Object
+from k8s_cr_driver.keys import Key, Object
 from tests.engine.instance import (
     BLUE,
     CONDITIONS,
@@ -146,10 +147,8 @@ def test_a_released_object_whose_labels_another_manager_keeps_is_done_with(api: 
     assert api.names("ConfigMap") == ["a"]
 
 
-def test_an_object_that_has_lost_our_label_while_it_waits_is_deleted_all_the_same(
-    api: FakeApi, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(prune, "LOOK_EVERY", 0.02)
+def last_waits_for_first(api: FakeApi) -> tuple[Instance, Future[dict[Key, Object]]]:
+    """A terminate in which one object cannot be deleted before another, which a finalizer holds."""
     last, first = config_map("last"), config_map("first")
     first["metadata"]["finalizers"] = ["example.com/hold"]
     first["metadata"]["annotations"] = {"config.kubernetes.io/depends-on": "/namespaces/default/ConfigMap/last"}
@@ -157,6 +156,14 @@ def test_an_object_that_has_lost_our_label_while_it_waits_is_deleted_all_the_sam
     blue.converge([last, first])
     run = blue.start([])
     blue.wait_until_told("first", "deleting")
+    return blue, run
+
+
+def test_an_object_that_has_lost_our_label_while_it_waits_is_deleted_all_the_same(
+    api: FakeApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(prune, "LOOK_EVERY", 0.02)
+    blue, run = last_waits_for_first(api)
     api.edit("ConfigMap", "default", "last", lambda live: live["metadata"].update(labels={}, finalizers=["example.com/too"]))
     wait_for(api, lambda: len(api.requests.select("GET", "/configmaps/last")) > 0)
     api.release("ConfigMap", "default", "first")
@@ -167,13 +174,7 @@ def test_an_object_that_has_lost_our_label_while_it_waits_is_deleted_all_the_sam
 
 
 def test_an_object_that_somebody_else_deletes_while_it_waits_is_gone(api: FakeApi) -> None:
-    last, first = config_map("last"), config_map("first")
-    first["metadata"]["finalizers"] = ["example.com/hold"]
-    first["metadata"]["annotations"] = {"config.kubernetes.io/depends-on": "/namespaces/default/ConfigMap/last"}
-    blue = Instance(api.url)
-    blue.converge([last, first])
-    run = blue.start([])
-    blue.wait_until_told("first", "deleting")
+    blue, run = last_waits_for_first(api)
     api.delete("ConfigMap", "default", "last")
     blue.wait_until_told("last", "gone")
     api.release("ConfigMap", "default", "first")
