@@ -83,5 +83,10 @@ def as_selector(wanted: Mapping[str, str]) -> str:
 
 def controller_of(obj: Mapping[str, Any]) -> str:
     """The uid of the object that controls this one, "" if none does."""
+    return str((controlled_by(obj) or {}).get("uid") or "")
+
+
+def controlled_by(obj: Mapping[str, Any]) -> Object | None:
+    """The ownerReference to the object that controls this one."""
     references = (obj.get("metadata") or {}).get("ownerReferences") or []
-    return next((str(reference.get("uid")) for reference in references if reference.get("controller")), "")
+    return next((reference for reference in references if reference.get("controller")), None)

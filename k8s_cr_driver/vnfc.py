@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from k8s_cr_driver.answers import entries
+from k8s_cr_driver.answers import checked, entries, understood
 from k8s_cr_driver.connection import Connection
 from k8s_cr_driver.discovery import Resources
 from k8s_cr_driver.errors import ApiError, Refused, passes
 from k8s_cr_driver.inventory import INSTANCE_LABEL
-from k8s_cr_driver.keys import Key, Kind, Object, controller_of, key_of, split
+from k8s_cr_driver.keys import Key, Kind, Object, controlled_by, controller_of, key_of, kind_of, split
 from k8s_cr_driver.resources.base import Children, CustomResource
 
 Vdus = Mapping[str, CustomResource]
@@ -105,8 +105,33 @@ def children(
 
 def _selected(connection: Connection, resources: Resources, one: Children) -> list[Object]:
     place = (one.kind, one.version, one.namespace)
-    found = _list(connection, resources, place, one.selector) if one.selector else []
-    return [live for live in found if _lives(live)]
+    if not one.selector:
+        return []
+    found = [live for live in _list(connection, resources, place, one.selector) if _lives(live)]
+    references = {controller_of(live): controlled_by(live) for live in found}
+    stay = {
+        uid
+        for uid, reference in references.items()
+        if not reference or _stays(connection, resources, reference, one.namespace)
+    }
+    return [live for live in found if controller_of(live) in stay]
+
+
+def _stays(connection: Connection, resources: Resources, reference: Object, namespace: str) -> bool:
+    """False if what controls a child is gone or going: the garbage collector is about to delete the child, too."""
+    with understood("ownerReferences"):
+        resource = resources.find(kind_of(reference), split(reference["apiVersion"])[1])
+        name, uid = reference["name"], reference["uid"]
+    if resource is None:
+        return True
+    path = resource.path(namespace, name)
+    try:
+        live = checked(connection.request("GET", path), resource.of, f"GET {path}")
+    except ApiError as error:
+        if passes(error):
+            raise
+        return error.status != 404
+    return bool(live["metadata"]["uid"] == uid and not live["metadata"].get("deletionTimestamp"))
 
 
 def _places(one: Children) -> list[_Place]:

@@ -143,6 +143,26 @@ def test_the_pods_that_the_status_of_a_custom_resource_selects_are_its_vnfcs(api
     assert {one.id for one in found} == {name for name in api.names("Pod") if name.startswith("web")}
 
 
+def test_selected_pods_whose_controller_is_gone_or_going_are_none(api: FakeApi) -> None:
+    """Pods of a shard that is scaled in stay a while after the operator has deleted what controls them."""
+    for manifest in (crd := scalable(labelSelectorPath=".status.selector"), tab := ours(crontab("tab"))):
+        api.put(manifest)
+    api.set_status("CronTab", "default", "tab", {"selector": "app=web"})
+    for name in ("stays", "going", "gone"):
+        owner = api.put({**deployment(name, 0), "kind": "ReplicaSet"})
+        if name == "going":
+            api.edit("ReplicaSet", "default", name, lambda live: live["metadata"].update(finalizers=["example.com/hold"]))
+        if name == "gone":
+            owner["metadata"]["uid"] = "that of its predecessor"
+        spec = {"containers": [{"name": "c", "image": "i"}]}
+        api.put(controllers.owned(owner, "v1", "Pod", f"{name}-0", spec=spec, labels={"app": "web"}))
+    api.delete("ReplicaSet", "default", "going")
+    with Connection(Endpoint(api.url)) as connection:
+        found = vnfc.collect(connection, discover(connection), BLUE, {"VDU1": CustomResource(tab, crd)})
+    assert [one.id for one in found] == ["stays-0"]
+    assert len(api.names("Pod")) == 3
+
+
 def test_an_object_without_children_has_one_stable_vnfc_for_each_replica(api: FakeApi) -> None:
     crd = scalable()
     sized, one = ours(crontab("tab")), ours(crontab("one"))
