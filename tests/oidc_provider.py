@@ -1,4 +1,4 @@
-"""A small OpenID Connect provider: the token endpoint, whose ID tokens a fake API server accepts."""
+"""A small OpenID Connect provider: the token endpoint, and the ID tokens that it has given."""
 
 from __future__ import annotations
 
@@ -9,17 +9,16 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qsl
 
-from tests.fake_api import FakeApi
 from tests.fake_api import tls as certificates
 
 
 class OidcProvider:
     """
-    `asked` are the forms that came. `answers` come first, as (status, body), then tokens that live for `lifetime`
+    `accepted` are the tokens that an API server accepts of it; `asked` the forms that came. `answers` come first, as (status, body), then tokens that live for `lifetime`
     seconds (None: they do not tell) since `issued`, a Unix time. While `held` is set, nothing is answered.
     """
 
-    def __init__(self, api: FakeApi, tls: bool = False) -> None:
+    def __init__(self, accepted: set[str], *, tls: bool = False) -> None:
         self.asked: list[dict[str, str]] = []
         self.answers: list[tuple[int, Any]] = []
         self.lifetime: int | None = 3600
@@ -27,7 +26,7 @@ class OidcProvider:
         self.free = threading.Event()
         self.free.set()
         self.ca_cert = ""
-        self._tokens = api.knobs.tokens = set()
+        self._accepted = accepted
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self._server.daemon_threads = True
         self._server.handle_error = lambda request, client_address: None  # type: ignore[method-assign] # a failed handshake
@@ -51,7 +50,7 @@ class OidcProvider:
 
     def revoke(self) -> None:
         """The API server accepts none of the tokens that were given so far."""
-        self._tokens.clear()
+        self._accepted.clear()
 
     def answer(self) -> tuple[int, Any]:
         if self.answers:
@@ -60,7 +59,7 @@ class OidcProvider:
         if self.lifetime is not None:
             claims |= {"iat": self.issued, "exp": self.issued + self.lifetime}
         token = ".".join(_encoded(part) for part in ({"alg": "none"}, claims, {}))
-        self._tokens.add(token)
+        self._accepted.add(token)
         return 200, {"id_token": token, "access_token": "another", "expires_in": 1}
 
     def _handler(self) -> type[BaseHTTPRequestHandler]:

@@ -22,7 +22,8 @@ MAPS = "/api/v1/namespaces/default/configmaps"
 
 @pytest.fixture
 def provider(api: FakeApi) -> Iterator[OidcProvider]:
-    with OidcProvider(api) as one:
+    api.knobs.tokens = set()
+    with OidcProvider(api.knobs.tokens) as one:
         yield one
 
 
@@ -199,7 +200,8 @@ def test_the_provider_is_verified_as_the_api_server_is(tls_api: FakeApi) -> None
         with Connection(Endpoint.from_vim(vim, provider.access(), verify_without_ca=verify)) as connection:
             connection.request("GET", "/version")
 
-    with OidcProvider(tls_api, tls=True) as provider:
+    tls_api.knobs.tokens = set()
+    with OidcProvider(tls_api.knobs.tokens, tls=True) as provider:
         with pytest.raises(ConnectionFailed, match=f"The certificate of {provider.url} was not accepted"):
             ask(tls_api.ca_cert or "")
         assert provider.asked == []

@@ -110,7 +110,8 @@ def test_credentials_that_are_refused(api: FakeApi, told: list[str], access: dic
 def test_a_login_that_is_refused_by_a_provider_which_repeats_what_it_was_sent(
     api: FakeApi, told: list[str], answer: tuple[int, Any]
 ) -> None:
-    with OidcProvider(api) as provider:
+    api.knobs.tokens = set()
+    with OidcProvider(api.knobs.tokens) as provider:
         provider.answers = [answer, answer]
         endpoint = Endpoint.from_vim({"endpoint": api.url}, provider.access(client_secret=CANARY, **USER))
         with Connection(endpoint) as connection, pytest.raises(DriverError) as raised:
