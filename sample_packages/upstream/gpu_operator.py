@@ -5,6 +5,8 @@ Its dependency, Node Feature Discovery, is left out: a cluster may have it alrea
 
 from pathlib import Path
 
+import yaml
+
 from functional_tests.testbed import controllers
 
 from . import tools
@@ -12,9 +14,15 @@ from . import tools
 FAMILIES = ("gpu-operator", tools.FAMILY)
 
 NAMESPACE = "gpu-operator"
+# Of the chart's objects, which name no namespace: `helm install` has one for them.
+NAMESPACED = ("ServiceAccount", "Deployment")
 
 
 def render(folder: Path) -> None:
     """One file."""
     chart = controllers.CONTROLLERS["gpu-operator"].source() / "deployments" / "gpu-operator"
-    (folder / "gpu-operator.yaml").write_text(tools.helm_template(chart, NAMESPACE, "nfd.enabled=false"))
+    objects = list(filter(None, yaml.safe_load_all(tools.helm_template(chart, NAMESPACE, "nfd.enabled=false"))))
+    for one in objects:
+        if one["kind"] in NAMESPACED:
+            one["metadata"]["namespace"] = NAMESPACE
+    (folder / "gpu-operator.yaml").write_text(yaml.safe_dump_all(objects))
