@@ -8,6 +8,7 @@ instance had and the set has not is deleted when the set is ready. Every LCM ver
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from types import TracebackType
 
@@ -26,9 +27,9 @@ from k8s_cr_driver.engine.report import reports
 from k8s_cr_driver.engine.streams import Streams
 from k8s_cr_driver.engine.unavailable import await_kinds
 from k8s_cr_driver.engine.write import Target
-from k8s_cr_driver.errors import NotReady, redact
+from k8s_cr_driver.errors import ApiError, NotReady, TransportError, redact
 from k8s_cr_driver.inventory import is_managed
-from k8s_cr_driver.keys import Key, Kind, Object, key_of, kind_of, split
+from k8s_cr_driver.keys import Key, Kind, Object, key_of, split
 from k8s_cr_driver.resources.base import CustomResource
 
 LOG = logging.getLogger(__name__)
@@ -80,8 +81,9 @@ class _Run:
         self._applying = Applying(operation, self._loop, target, resources, wanted, self._late)
         self._pruning = Pruning(operation, self._loop, target, resources, grace_period)
         self._is_pruning = False
+        self._is_patient = True
         self._resources = resources
-        self._streams = Streams(self._loop, target, resources, self._heard, self._applying.learnt)
+        self._streams = Streams(operation, self._loop, target, resources, self._heard, self._applying.learnt)
         self._renewing = Renewing(operation, self._loop, target, resources, self._streams, renewal)
 
     def __enter__(self) -> _Run:
@@ -127,25 +129,34 @@ class _Run:
 
     def _remove_the_rest(self) -> None:
         streams, pruning, inventory = self._streams, self._pruning, self._target.inventory
+        if self._operation.abandon:
+            self._loop.after(self._operation.remaining() / 2, self._lose_patience)
         self._wait_until_known()
-        taken = [] if self._applying.nodes else self._operation.persist(self._take_over)
-        streams.open({kind_of(live) for live in taken})
+        taken = [] if self._applying.nodes else self._taken_over()
+        streams.open(inventory.record.kinds)
         self._wait_until_known()
         self._is_pruning = True
         pruning.start(list({**{key_of(live): live for live in taken}, **self._doomed()}.values()))
-        self._loop.run(lambda: not pruning.nodes, lambda seconds: self._late(f"not gone after {seconds:.0f} s"))
+        self._loop.run(lambda: not pruning.nodes and streams.all_known(), self._left)
         streams.stop()
         self._operation.persist(self._shrink if self._applying.nodes else inventory.delete)
 
     def _wait_until_known(self) -> None:
-        streams = self._streams
-        self._loop.run(
-            streams.all_known,
-            lambda seconds: NotReady(f"After {seconds:.0f} s not all that the instance has is listed:", streams.unlisted()),
-        )
+        self._loop.run(lambda: self._streams.all_known() or not self._is_patient, self._left)
 
-    def _take_over(self) -> list[Object]:
-        return take_over(self._target, self._resources, self._doomed().values())
+    def _lose_patience(self) -> None:
+        """What is abandoned is deleted as far as it is known; what becomes known later follows."""
+        self._is_patient = False
+
+    def _taken_over(self) -> list[Object]:
+        take = functools.partial(take_over, self._target, self._resources, self._doomed().values())
+        if not self._operation.abandon:
+            return self._operation.persist(take)
+        try:
+            return self._operation.persist(take, self._operation.remaining() / 2)
+        except (ApiError, TransportError) as error:
+            LOG.warning("%s: what controllers leave behind is abandoned: %s", self._operation.id, redact(str(error)))
+            return []
 
     def _doomed(self) -> dict[Key, Object]:
         return {key: live for key, live in self._streams.everything() if self._is_doomed(key, live)}
@@ -180,6 +191,13 @@ class _Run:
         nodes = self._open()
         total = max(len(self._applying.nodes), len(nodes))
         return NotReady(f"{len(nodes)} of {total} objects {headline}:", reports(self._target.connection, nodes))
+
+    def _left(self, seconds: float) -> NotReady:
+        """What is not gone, and the kinds of which it is not known what there is."""
+        late = NotReady(f"After {seconds:.0f} s not all that the instance has is listed:", ())
+        if self._pruning.nodes:
+            late = self._late(f"not gone after {seconds:.0f} s")
+        return NotReady(late.headline, [*late.reports, *self._streams.unlisted()])
 
     def _unwhole(self, seconds: float) -> NotReady:
         if self._applying.unready:

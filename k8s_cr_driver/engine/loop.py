@@ -89,9 +89,10 @@ class Loop:
         self._workers.finish()
 
     def _step(self) -> None:
-        now = time.monotonic()
-        while self._timers and self._timers[0][0] <= now:
+        """One action, for after each all may be done."""
+        if self._timers and self._timers[0][0] <= time.monotonic():
             heapq.heappop(self._timers)[2]()
+            return
         wait = min(WAKE_UP, self._operation.remaining())
         if self._timers:
             wait = min(wait, max(0.0, self._timers[0][0] - time.monotonic()))

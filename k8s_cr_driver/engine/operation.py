@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import threading
 import time
 from collections.abc import Callable
@@ -26,7 +27,8 @@ def _unheard(key: Key, state: str, message: str) -> None:
 class Operation:
     """
     `deadline` is a time of time.monotonic(); `stop` ends the run at the next message. With `abandon` the caller completes
-    whatever is left at the deadline: until then all is tried, and a refused deletion does not keep others from theirs.
+    whatever is left at the deadline: until then all is tried, and nothing that cannot be listed or deleted keeps anything
+    else from its deletion.
     """
 
     id: str
@@ -42,14 +44,15 @@ class Operation:
     ) -> Operation:
         return cls(id, instance, time.monotonic() + seconds, progress=progress, abandon=abandon)
 
-    def persist(self, request: Callable[[], Answer]) -> Answer:
-        """The answer to a request, repeated while it fails for a reason that passes and there is time."""
+    def persist(self, request: Callable[[], Answer], patience: float = math.inf) -> Answer:
+        """The answer to a request, repeated while it fails for a reason that passes and there is time: `patience` seconds."""
+        until = min(self.deadline, time.monotonic() + patience)
         for backoff in itertools.chain((0.1, 0.2, 0.5, 1.0, 2.0), itertools.repeat(5.0)):
             try:
                 return request()
             except DriverError as error:
                 wait = getattr(error, "retry_after", None) or backoff
-                if not passes(error) or wait >= self.remaining() or self.stop.wait(wait):
+                if not passes(error) or time.monotonic() + wait >= until or self.stop.wait(wait):
                     raise
         raise AssertionError("an endless loop has ended")
 

@@ -14,7 +14,7 @@ from k8s_cr_driver.engine.nodes import Doomed, Phase
 from k8s_cr_driver.engine.operation import Operation
 from k8s_cr_driver.engine.remove import remove
 from k8s_cr_driver.engine.write import NOT_RESTORED, Target
-from k8s_cr_driver.errors import ApiError, DriverError, passes
+from k8s_cr_driver.errors import ApiError, DriverError, Superseded, passes
 from k8s_cr_driver.fields import field
 from k8s_cr_driver.inventory import is_managed
 from k8s_cr_driver.keys import Key, Object, split
@@ -100,7 +100,7 @@ class Pruning:
             node.error = error
             self._loop.after(node.backoff(), functools.partial(self._look, node))
         else:
-            self._loop.refuse(error)
+            self._refused(node, error)
 
     def _seen(self, node: Doomed, live: Object) -> None:
         """An object of the same name that is another one has to be deleted in its turn."""
@@ -159,7 +159,12 @@ class Pruning:
             self._loop.after(node.backoff(), functools.partial(self._again, node))
             if node.is_gone:
                 self._look(node)
-        elif self._operation.abandon:
+        else:
+            self._refused(node, error)
+
+    def _refused(self, node: Doomed, error: DriverError) -> None:
+        """It stays; so does all the rest, unless that is abandoned."""
+        if self._operation.abandon and not isinstance(error, Superseded):
             node.phase, node.error = Phase.SENT, error
         else:
             self._loop.refuse(error)

@@ -14,6 +14,7 @@ from k8s_cr_driver import watch
 from k8s_cr_driver.discovery import Resource, Resources, discover
 from k8s_cr_driver.engine import unavailable
 from k8s_cr_driver.engine.loop import Loop
+from k8s_cr_driver.engine.operation import Operation
 from k8s_cr_driver.engine.write import Target, selector
 from k8s_cr_driver.errors import ApiError, DriverError, Forbidden, Report, passes
 from k8s_cr_driver.inventory import parse
@@ -29,18 +30,21 @@ class Streams:
 
     def __init__(
         self,
+        operation: Operation,
         loop: Loop,
         target: Target,
         resources: Resources,
         heard: Heard,
         learnt: Callable[[Kind], None],
     ) -> None:
-        self._loop, self._target, self._resources = loop, target, resources
+        self._operation, self._loop, self._target, self._resources = operation, loop, target, resources
         self._heard, self._learnt = heard, learnt
         self._initial_events = watch.InitialEvents()
         self._streams: list[watch.Stream] = []
         self._awaited: dict[Kind, set[watch.Stream]] = {}
         """Of each kind the streams that have not told what there is."""
+        self._refused: dict[Kind, DriverError] = {}
+        """Why some of these never will."""
         self._unknown: set[Kind] = set()
         self.objects: dict[Kind, dict[Key, Object]] = {}
 
@@ -96,7 +100,8 @@ class Streams:
                 Key(*resource.of, "", "*"),
                 State.WAITING.value,
                 "NotListed",
-                f"the server of {resource.api_version} has not listed {resource.plural} yet",
+                str(self._refused.get(resource.of, ""))
+                or f"the server of {resource.api_version} has not listed {resource.plural} yet",
             )
             for resource in awaited
             if resource is not None
@@ -178,11 +183,14 @@ class Streams:
 
     def _broken(self, message: watch.Broken) -> None:
         stream, error = message.stream, message.error
+        awaited = self._awaited[stream.resource.of]
         namespaces = sorted(self._target.inventory.record.namespaces)
         if _is_forbidden(error) and stream.resource.namespaced and not stream.namespace and namespaces:
-            awaited = self._awaited[stream.resource.of]
             awaited.discard(stream)
             awaited |= {self._start(stream.resource, one, stream.selector, self._message) for one in namespaces}
+        elif self._operation.abandon:
+            awaited.add(stream)
+            self._refused[stream.resource.of] = _explained(stream, error)
         else:
             self._loop.refuse(_explained(stream, error))
 

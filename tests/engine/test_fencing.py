@@ -70,9 +70,11 @@ def test_a_worker_that_was_superseded_unnoticed_writes_nothing(api: FakeApi) -> 
 
 
 @pytest.mark.usefixtures("half_open")
-def test_a_worker_that_was_superseded_unnoticed_deletes_nothing(api: FakeApi) -> None:
-    blue = Instance(api.url)
+@pytest.mark.parametrize("abandon", [False, True])
+def test_a_worker_that_was_superseded_unnoticed_deletes_nothing(api: FakeApi, abandon: bool) -> None:
+    blue = Instance(api.url, seconds=5)
     blue.converge([config_map("a"), config_map("b")])
+    blue.abandon = abandon
     parent = api.get("ConfigMap", "default", f"k8s-cr-driver-{blue.id}")
 
     def take_over(request: Request) -> bool:
@@ -88,7 +90,7 @@ def test_a_worker_that_was_superseded_unnoticed_deletes_nothing(api: FakeApi) ->
     changed: list[Request] = []
     api.fail(faults.internal(), when=take_over, times=100)
     with pytest.raises(Superseded):
-        blue.converge([config_map("a")])
+        blue.terminate()
     assert changed
     assert api.find("ConfigMap", "default", "b")
     assert not api.requests.select("DELETE")

@@ -1,0 +1,112 @@
+"""A cluster that is left for good: what can be deleted is deleted, whatever cannot be listed, read or marked is told."""
+
+from __future__ import annotations
+
+import pytest
+
+from k8s_cr_driver.engine import unavailable
+from k8s_cr_driver.errors import NotReady
+from k8s_cr_driver.inventory import INSTANCE_LABEL
+from k8s_cr_driver.keys import Object
+from tests.engine.instance import BLUE, Instance, config_map, crontab, crontab_crd, obj, state, wait_for
+from tests.engine.test_remains import claim, stateful_set
+from tests.fake_api import FakeApi, controllers, faults
+from tests.fake_api.kinds import Kind
+
+API = ("remote.example.com", "v1")
+INVENTORY = f"k8s-cr-driver-{BLUE}"
+
+
+def remote(name: str) -> Object:
+    made = obj("remote.example.com/v1", "Remote", name, "default", spec={})
+    made["metadata"]["annotations"] = {"k8s-cr-driver/ready-when": "stored"}
+    return made
+
+
+@pytest.fixture
+def blue(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> Instance:
+    monkeypatch.setattr(unavailable, "ASK_EVERY", 0.02)
+    kind = Kind(*API, "Remote", "remotes", generation=True, custom=True)
+    api.cluster.serve(kind.resource, [kind])
+    return Instance(api.url)
+
+
+def abandoned(blue: Instance, seconds: float = 1) -> str:
+    """What the error of a terminate with `abandon` tells."""
+    blue.abandon, blue.seconds = True, seconds
+    with pytest.raises(NotReady) as left:
+        blue.terminate()
+    blue.abandon, blue.seconds = False, 10
+    return str(left.value)
+
+
+@pytest.mark.parametrize("forgets", [True, False])
+def test_an_api_that_is_down_keeps_no_other_object(api: FakeApi, blue: Instance, forgets: bool) -> None:
+    blue.converge([remote("a"), config_map("b")])
+    api.knobs.forgets_down = forgets
+    api.knobs.down.add(API)
+    told = abandoned(blue)
+    assert (api.names("Remote"), api.names("ConfigMap", "default")) == (["a"], [INVENTORY])
+    assert ("nothing can be said of Remote" if forgets else "has not listed remotes yet") in told
+    assert "ConfigMap" not in told
+    api.knobs.down.clear()
+    blue.terminate()
+    assert state(api) == {}
+
+
+def test_an_api_that_comes_back_late_loses_its_objects_too(api: FakeApi, blue: Instance) -> None:
+    blue.converge([remote("a"), config_map("b")])
+    api.knobs.down.add(API)
+    api.react("ConfigMap", lambda live: api.knobs.down.clear() if "deletionTimestamp" in live["metadata"] else None)
+    api.edit("ConfigMap", "default", "b", lambda live: live["metadata"].update(finalizers=["example.com/hold"]))
+    blue.abandon, blue.seconds = True, 2
+    run = blue.start([])
+    wait_for(api, lambda: api.names("Remote") == [])
+    api.release("ConfigMap", "default", "b")
+    run.result(10)
+    assert state(api) == {}
+
+
+def test_a_kind_that_may_not_be_listed_keeps_no_other_object(api: FakeApi, blue: Instance) -> None:
+    blue.converge([remote("a"), config_map("b")])
+    api.knobs.denied.update({("list", "remote.example.com", "remotes", "*"), ("watch", "remote.example.com", "remotes", "*")})
+    told = abandoned(blue)
+    assert (api.names("Remote"), api.names("ConfigMap", "default")) == (["a"], [INVENTORY])
+    assert "Remote.remote.example.com *: Waiting (NotListed): The driver must be allowed to list and watch remotes" in told
+
+
+def test_a_kind_whose_lists_fail_goes_with_its_crd(api: FakeApi, blue: Instance) -> None:
+    blue.converge([crontab_crd(), crontab("a")])
+    api.fail(faults.internal("conversion webhook failed"), path="/crontabs$", times=10**6)
+    blue.abandon, blue.seconds = True, 2
+    api.react("CustomResourceDefinition", lambda live: api.clear_faults() if "deletionTimestamp" in live["metadata"] else None)
+    blue.terminate()
+    assert state(api) == {}
+
+
+@pytest.mark.parametrize("fault", [faults.status(403, "Forbidden", "no"), faults.internal("a webhook is down")])
+def test_volume_claims_that_cannot_be_marked_keep_no_other_object(
+    api: FakeApi, blue: Instance, fault: faults.Answer, caplog: pytest.LogCaptureFixture
+) -> None:
+    controllers.run_workloads(api)
+    blue.converge([stateful_set("db"), config_map("a")])
+    for name in ("data-db-0", "data-db-1"):
+        api.put(claim(name))
+    api.fail(fault, method="PATCH", path="persistentvolumeclaims/data-db-1", times=10**6)
+    blue.abandon, blue.seconds = True, 2
+    blue.terminate()
+    assert (api.names("StatefulSet"), api.names("ConfigMap", "default")) == ([], [])
+    assert api.names("PersistentVolumeClaim", "default") == ["data-db-1"]
+    assert "data-db-1" in caplog.text
+
+
+def test_an_object_that_may_not_be_read_any_more_keeps_no_other(api: FakeApi, blue: Instance) -> None:
+    blue.converge([config_map("a"), config_map("b")])
+    api.fail(faults.status(403, "Forbidden", "no"), method="GET", path="configmaps/a$", times=10**6)
+    api.fail(faults.too_many(retry_after=1), method="DELETE", path="configmaps/[ab]$", times=2)
+    blue.abandon, blue.seconds = True, 4
+    run = blue.start([])
+    blue.wait_until_told("b", "deleting")
+    api.edit("ConfigMap", "default", "a", lambda live: live["metadata"]["labels"].pop(INSTANCE_LABEL))
+    run.result(10)
+    assert state(api) == {}
