@@ -14,8 +14,9 @@ from tests.fake_api import tls as certificates
 
 class OidcProvider:
     """
-    `accepted` are the tokens that an API server accepts of it; `asked` the forms that came. `answers` come first, as (status, body), then tokens that live for `lifetime`
-    seconds (None: they do not tell) since `issued`, a Unix time. While `held` is set, nothing is answered.
+    `accepted` are the tokens that an API server accepts of it; `asked` the forms that came. `answers` come first, as
+    (status, body), then tokens that live for `lifetime` seconds (None: they do not tell) since `issued`, a Unix time.
+    While `held` is set, nothing is answered.
     """
 
     def __init__(self, accepted: set[str], *, tls: bool = False) -> None:
