@@ -29,7 +29,7 @@ from kubernetes.dynamic import DynamicClient
 from oslo_log import log as logging
 
 from k8s_cr_driver import login, tls
-from k8s_cr_driver.errors import ApiError, DriverError, InvalidRequest, TransportError, words
+from k8s_cr_driver.errors import ApiError, DriverError, InvalidRequest, NotConnected, TransportError, words
 from k8s_cr_driver.keys import Object
 
 LOG = logging.getLogger(__name__)
@@ -209,7 +209,7 @@ class Connection:
                 raise self._refused(attempt) from None
             raise _translate(attempt, error, self.endpoint) from None
         except (urllib3.exceptions.NewConnectionError, urllib3.exceptions.ConnectTimeoutError) as error:
-            raise TransportError(f"{attempt}: cannot connect to {self.endpoint.url}: {words(error)}") from None
+            raise NotConnected(f"{attempt}: cannot connect to {self.endpoint.url}: {words(error)}") from None
         except urllib3.exceptions.HTTPError as error:
             raise TransportError(f"{attempt}: {words(error)}") from None
         self._acceptance.accepted()

@@ -153,9 +153,10 @@ def _group_by_group(
         try:
             entries = connection.request("GET", path).get("resources") or []
         except ApiError as error:
-            if error.status < 500:
+            if error.status >= 500:
+                down.add((group, version))
+            elif error.status != 404:  # a group version may go between the two requests
                 raise
-            down.add((group, version))
             continue
         subresources: dict[str, set[str]] = {}
         for entry in entries:

@@ -104,6 +104,10 @@ class TransportError(DriverError):
     title = "Cluster cannot be reached"
 
 
+class NotConnected(TransportError):
+    """No connection could be made: nothing was sent."""
+
+
 def passes(error: BaseException) -> bool:
     """Whether the same request may succeed later, whatever it is: no answer, too many requests, a server's own trouble."""
     return isinstance(error, TransportError) or (

@@ -6,7 +6,7 @@ Everything that the verbs share and that needs no word of Tacker's.
 from __future__ import annotations
 
 import functools
-import time
+import math
 from collections.abc import Mapping, Sequence
 from types import TracebackType
 
@@ -22,7 +22,7 @@ from k8s_cr_driver.engine.renew import NO_RENEWAL, Renewal
 from k8s_cr_driver.engine.succession import Predecessor, take_over
 from k8s_cr_driver.engine.unavailable import await_kinds
 from k8s_cr_driver.engine.write import Target, selector
-from k8s_cr_driver.errors import ApiError, DriverError, Refused, redact
+from k8s_cr_driver.errors import ApiError, ConnectionFailed, DriverError, NotConnected, Refused, redact
 from k8s_cr_driver.healing import Healing
 from k8s_cr_driver.inventory import NOTHING, Inventory, Record
 from k8s_cr_driver.keys import Key, Kind, Object, kind_of
@@ -35,9 +35,7 @@ LOG = logging.getLogger(__name__)
 
 UNDO_SECONDS = 120.0
 DISCOVERY_SECONDS = 30.0
-"""Seconds for which a server that answers discovery with 429 or 5xx is asked again."""
-ASK_EVERY = 1.0
-"""Seconds between two such questions."""
+"""Seconds for which a server is asked again that does not answer discovery, or with 429 or 5xx."""
 
 
 class Session:
@@ -75,18 +73,16 @@ class Session:
         return self
 
     def _discovered(self) -> Resources:
-        """An API server that is starting, or has too much to do, is asked again for a while; one to abandon until the end."""
-        if self._operation.abandon:
-            return self._operation.persist(lambda: discover(self._connection))
-        patience = time.monotonic() + DISCOVERY_SECONDS
-        while True:
-            try:
-                return discover(self._connection)
-            except ApiError as error:
-                passing = error.status == 429 or error.status >= 500
-                if not passing or time.monotonic() > patience or self._operation.remaining() == 0:
-                    raise
-                self._operation.stop.wait(error.retry_after or ASK_EVERY)
+        """A cluster is asked again for a while, for nothing is written yet; one to abandon until the end."""
+        return self._operation.persist(self._discover, math.inf if self._operation.abandon else DISCOVERY_SECONDS)
+
+    def _discover(self) -> Resources:
+        try:
+            return discover(self._connection)
+        except NotConnected as error:
+            if self._operation.abandon:
+                raise
+            raise ConnectionFailed(str(error)) from None  # the endpoint may be a wrong one, which is told at once
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self._connection.__exit__(kind, error, trace)

@@ -88,6 +88,16 @@ def test_a_later_look_tells_what_an_earlier_one_could_not(api: FakeApi) -> None:
     assert not resources.is_served(CRON_TAB)
 
 
+def test_a_group_version_that_goes_while_it_is_asked_for_is_as_if_it_were_not_there(api: FakeApi) -> None:
+    api.knobs.aggregated_discovery = False
+    api.put(crontab_crd())
+    api.fail(faults.not_found(), path="/apis/stable.example.com/v1$")
+    resources = ask(api)
+    assert (resources.find(CRON_TAB), resources.unknown_in(CRON_TAB)) == (None, None)
+    assert resources.find(Kind("apps", "Deployment"))
+    assert api.faults_pending == 0
+
+
 def test_a_refusal_is_told(api: FakeApi) -> None:
     api.fail(faults.status(403, "Forbidden", "no"), path="/apis$")
     with pytest.raises(ApiError, match="GET /apis: 403 Forbidden: no"):

@@ -151,7 +151,7 @@ class Handler(BaseHTTPRequestHandler):
         elif tuple(request.path.split("/")[2:4]) in cluster.knobs.down:
             self._write(request, 503, b"service unavailable\n", {"Content-Type": "text/plain; charset=utf-8"})
         elif found := discovery.respond(cluster, request.path, self.headers.get("Accept") or ""):
-            self._discover(request, *found)
+            self._discover(request, *found, half=isinstance(fault, Cut))
         elif request.watch and request.method == "GET":
             self._stream(request, Stream(self._call(request)), fault)
         else:
@@ -162,11 +162,11 @@ class Handler(BaseHTTPRequestHandler):
             else:
                 self._send(request, code, body, {}, half=isinstance(fault, Cut))
 
-    def _discover(self, request: Request, body: Object, headers: dict[str, str]) -> None:
+    def _discover(self, request: Request, body: Object, headers: dict[str, str], half: bool) -> None:
         if headers.get("ETag") and self.headers.get("If-None-Match") == headers["ETag"]:
             self._write(request, 304, b"", headers)
         else:
-            self._send(request, 200, body, headers)
+            self._send(request, 200, body, headers, half)
 
     def _call(self, request: Request) -> verbs.Call:
         cluster = self.server.cluster
