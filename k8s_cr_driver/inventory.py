@@ -22,7 +22,7 @@ from k8s_cr_driver.answers import checked, entries, understood
 from k8s_cr_driver.connection import APPLY, Connection
 from k8s_cr_driver.discovery import Resource
 from k8s_cr_driver.errors import ApiError, Forbidden, InvalidPackage, Superseded
-from k8s_cr_driver.keys import NAMESPACE, Key, Kind, Object, annotations_of, labels
+from k8s_cr_driver.keys import NAMESPACE, Key, Kind, Object, annotations_of, key_of, labels
 
 INSTANCE_LABEL = "tacker_vnf_instance_id"
 """Tacker's own driver sets the same label."""
@@ -31,7 +31,8 @@ INVENTORY_LABEL = "k8s-cr-driver/inventory"
 USED_BY = "used-by.k8s-cr-driver"
 """Prefix of the labels that shared objects carry, one for each instance that uses them."""
 MADE_BY_US = "k8s-cr-driver/made"
-"""Annotation of a shared object that one of our instances has made, so that the last user deletes it."""
+"""Annotation of an object that one of our instances has made, where that must be told from one that was there: of a
+shared one, which the last user deletes, and of one that was adopted and has gone."""
 
 WRITE_WITHIN, DELETE_WITHIN = 5.0, 1.0
 """Seconds since the last word on the token for which it is believed when an object is written, or deleted."""
@@ -59,6 +60,10 @@ class Record:
     operation: str = ""
     version: str = ""
     """resourceVersion."""
+
+    def keeps(self, live: Object) -> bool:
+        """Whether the object was somebody else's before, and has not gone and been made anew by this instance since."""
+        return key_of(live) in self.adopted and not is_made(live)
 
 
 NOTHING = Record()
@@ -282,6 +287,11 @@ def used_by(instance: str) -> str:
 def users(live: Object) -> set[str]:
     """The instances that use a shared object."""
     return {label.partition("/")[2] for label in labels(live) if label.startswith(f"{USED_BY}/")}
+
+
+def is_made(live: Object) -> bool:
+    """Whether an object says that one of our instances has made it; see MADE_BY_US."""
+    return annotations_of(live).get(MADE_BY_US) == "true"
 
 
 def is_managed(live: Object, instance: str) -> bool:

@@ -22,8 +22,8 @@ from k8s_cr_driver.discovery import Resource, Resources, discover
 from k8s_cr_driver.engine import unavailable
 from k8s_cr_driver.engine.write import SHARED
 from k8s_cr_driver.errors import ApiError, ConnectionFailed, InvalidRequest, Report
-from k8s_cr_driver.inventory import INSTANCE_LABEL, INVENTORY_LABEL, MADE_BY_US, Record, is_managed, parse, users
-from k8s_cr_driver.keys import Key, Kind, Object, annotations_of, key_of, labels
+from k8s_cr_driver.inventory import INSTANCE_LABEL, INVENTORY_LABEL, Record, is_made, is_managed, parse, users
+from k8s_cr_driver.keys import Key, Kind, Object, key_of, labels
 
 CONFIG_MAPS = Kind("", "ConfigMap")
 THREADS = 8
@@ -95,8 +95,8 @@ class Instance:
 
     def fate(self, key: Key, live: Object) -> str:
         """What becomes of an object that is not wanted, as far as can be said before: others may use what is shared."""
-        shared = key.of in SHARED and (annotations_of(live).get(MADE_BY_US) != "true" or users(live) - {self.id})
-        return "let go" if shared or key in self.record.adopted else "delete"
+        shared = key.of in SHARED and (not is_made(live) or users(live) - {self.id})
+        return "let go" if shared or self.record.keeps(live) else "delete"
 
 
 class Cluster:

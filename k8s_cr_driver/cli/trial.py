@@ -102,7 +102,7 @@ def _unwanted(cluster: Cluster, instance: Instance, wanted: Collection[Key]) -> 
     for key, live in sorted(cluster.members([instance])[instance.id].items()):
         if key not in wanted:
             verdict = "deleted" if instance.fate(key, live) == "delete" else "let go"
-            yield Outcome(key, verdict, message=NOT_RESTORED if key in instance.record.adopted else "")
+            yield Outcome(key, verdict, message=NOT_RESTORED if instance.record.keeps(live) else "")
 
 
 class _Trial:

@@ -97,8 +97,8 @@ class Applying:
 
     def _may_replace(self, node: Wanted, live: Object) -> bool:
         """As the manifest says, or the one before it: the rollback of a change has no other way back."""
-        adopted = node.key in self._target.inventory.record.adopted
-        return not adopted and (node.obj.replace_strategy() or resource_for(live).replace_strategy())
+        kept = self._target.inventory.record.keeps(live)
+        return not kept and (node.obj.replace_strategy() or resource_for(live).replace_strategy())
 
     def _again(self, node: Wanted) -> None:
         node.phase = Phase.BLOCKED

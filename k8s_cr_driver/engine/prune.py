@@ -17,7 +17,7 @@ from k8s_cr_driver.engine.write import NOT_RESTORED, Target
 from k8s_cr_driver.errors import ApiError, DriverError, Superseded, passes
 from k8s_cr_driver.fields import field
 from k8s_cr_driver.inventory import is_managed
-from k8s_cr_driver.keys import Key, Object, split
+from k8s_cr_driver.keys import Key, Object, key_of, split
 from k8s_cr_driver.resources.registry import resource_for
 
 LOG = logging.getLogger(__name__)
@@ -42,8 +42,8 @@ class Pruning:
         needs = order.deletion(lives, pairs=[(one.key, later) for one in objects for later in one.delete_before(lives)])
         for live in lives:
             self.add(live, needs)
-        for key in sorted(self.nodes.keys() & self._target.inventory.record.adopted):
-            LOG.warning("%s is let go, not deleted. %s", key, NOT_RESTORED)
+        for live in filter(self._target.inventory.record.keeps, lives):
+            LOG.warning("%s is let go, not deleted. %s", key_of(live), NOT_RESTORED)
         for node in list(self.nodes.values()):
             self._try(node)
 
@@ -126,13 +126,13 @@ class Pruning:
         """Whether its controlling owner is deleted too and takes it along, and does not wait for it to be gone."""
         references = live["metadata"].get("ownerReferences") or []
         owners = {reference.get("uid") for reference in references if reference.get("controller")}
-        stay = self._target.inventory.record.adopted
+        record = self._target.inventory.record
         return any(
             other.live is not None
             and other.live["metadata"]["uid"] in owners
-            and key not in stay
+            and not record.keeps(other.live)
             and node.key not in self._needs_of(other)
-            for key, other in (self.nodes.items() if owners else ())
+            for other in (self.nodes.values() if owners else ())
         )
 
     def _needs_of(self, node: Doomed) -> set[Key]:

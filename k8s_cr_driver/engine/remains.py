@@ -15,17 +15,17 @@ from k8s_cr_driver.discovery import Resource, Resources
 from k8s_cr_driver.engine.write import Target
 from k8s_cr_driver.errors import ApiError
 from k8s_cr_driver.inventory import INSTANCE_LABEL
-from k8s_cr_driver.keys import Object, key_of
+from k8s_cr_driver.keys import Object
 from k8s_cr_driver.resources.base import Remains
 from k8s_cr_driver.resources.registry import resource_for
 
 
 def take_over(target: Target, resources: Resources, lives: Iterable[Object]) -> list[Object]:
     """Makes what `lives` would leave members of the instance; what they are then."""
-    adopted = target.inventory.record.adopted
+    record = target.inventory.record
     taken: list[Object] = []
     for live in lives:
-        remains = resource_for(live).remains() if key_of(live) not in adopted else None
+        remains = resource_for(live).remains() if not record.keeps(live) else None
         resource = resources.find(remains.kind, remains.version) if remains else None
         if remains and resource:
             taken += _taken(target, resource, remains)

@@ -11,7 +11,7 @@ from k8s_cr_driver.discovery import Resource
 from k8s_cr_driver.engine.write import SHARED, Target
 from k8s_cr_driver.errors import ApiError
 from k8s_cr_driver.fields import defined_by
-from k8s_cr_driver.inventory import MADE_BY_US, used_by, users
+from k8s_cr_driver.inventory import is_made, used_by, users
 from k8s_cr_driver.keys import NAMESPACE, Object, annotations_of, labels
 from k8s_cr_driver.resources.base import CustomResource
 
@@ -23,7 +23,7 @@ def remove(target: Target, obj: CustomResource, resource: Resource, live: Object
     """
     target.inventory.before_delete()
     try:
-        if obj.key in target.inventory.record.adopted:
+        if target.inventory.record.keeps(live):
             _release(target, obj, resource, obj.read(target.connection, resource))
             return "it was there before"
         if obj.key.of in SHARED:
@@ -45,7 +45,7 @@ def _leave(target: Target, obj: CustomResource, resource: Resource) -> str:
     if others := users(live) - {target.instance}:
         _release(target, obj, resource, live)
         return f"used by VNF instance {', '.join(sorted(others))}"
-    if annotations_of(live).get(MADE_BY_US) != "true" or _has_guests(target, obj, live):
+    if not is_made(live) or _has_guests(target, obj, live):
         _unmark(target, obj, resource, live)
         return "others use it"
     obj.delete(target.connection, resource, live, unchanged=True)

@@ -56,7 +56,7 @@ class Renewing:
     def start(self) -> None:
         """Begins to delete. Refused for what was there before the instance, and is not ours to delete."""
         lives = [live for _, several in self._renewal.doomed for live in several]
-        kept = sorted(str(key) for key in map(key_of, lives) if key in self._target.inventory.record.adopted)
+        kept = sorted(str(key_of(live)) for live in lives if self._target.inventory.record.keeps(live))
         if kept:
             raise Refused(f"{', '.join(kept)}: adopted, so it is never deleted; choose others, or delete it yourself.")
         self._pruning.start(lives)

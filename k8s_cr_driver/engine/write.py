@@ -24,6 +24,7 @@ from k8s_cr_driver.inventory import (
     MADE_BY_US,
     PART_OF_LABEL,
     Inventory,
+    is_made,
     is_managed,
     manager,
     used_by,
@@ -74,8 +75,9 @@ def write(target: Target, obj: CustomResource, resource: Resource, known: Object
     target.inventory.before_write()
     if known is not None and is_managed(known, target.instance):
         return _apply(target, obj, resource, known)
+    is_told = obj.key.of in SHARED or obj.key in target.inventory.record.adopted
     try:
-        made = with_marks(target, obj, made=True).create(target.connection, resource, target.manager)
+        made = with_marks(target, obj, made=is_told).create(target.connection, resource, target.manager)
     except ApiError as error:
         if error.status != 409:
             raise _explained(error, obj, target) from None
@@ -93,7 +95,10 @@ def write(target: Target, obj: CustomResource, resource: Resource, known: Object
 
 
 def _apply(target: Target, obj: CustomResource, resource: Resource, live: Object) -> Object:
-    marked = with_marks(target, obj, made=annotations_of(live).get(MADE_BY_US) == "true")
+    marked = with_marks(target, obj, made=is_made(live))
+    if is_made(live):  # the answer to its making may have been lost
+        with target.lock:
+            target.inventory.own(obj.key)
     if "patch" not in resource.verbs:
         return live
     try:
@@ -112,20 +117,20 @@ def _apply(target: Target, obj: CustomResource, resource: Resource, live: Object
 
 
 def with_marks(target: Target, obj: CustomResource, *, made: bool) -> CustomResource:
-    """The object with the labels that tell whose it is."""
+    """The object with the labels that tell whose it is; `made` is that it shall say who has made it."""
     metadata = dict(obj.manifest["metadata"])
     if obj.key.of in SHARED:
         marks = {used_by(target.instance): ""}
-        if made:
-            metadata["annotations"] = {**annotations_of(obj.manifest), MADE_BY_US: "true"}
     else:
         marks = {INSTANCE_LABEL: target.instance, PART_OF_LABEL: target.inventory.applyset}
+    if made:
+        metadata["annotations"] = {**annotations_of(obj.manifest), MADE_BY_US: "true"}
     metadata["labels"] = {**labels(obj.manifest), **marks}
     return type(obj)({**obj.manifest, "metadata": metadata}, obj.crd)
 
 
 def _check_owner(target: Target, obj: CustomResource, live: Object) -> None:
-    shared = obj.key.of in SHARED and (users(live) or annotations_of(live).get(MADE_BY_US) == "true")
+    shared = obj.key.of in SHARED and (users(live) or is_made(live))
     if shared or is_managed(live, target.instance):
         return
     owner = labels(live).get(INSTANCE_LABEL)

@@ -9,7 +9,7 @@ import pytest
 import urllib3
 
 from k8s_cr_driver.engine import prune
-from k8s_cr_driver.errors import Conflict, NotOurs, Refused
+from k8s_cr_driver.errors import Conflict, NotOurs, NotReady, Refused
 from k8s_cr_driver.keys import Key, Object
 from tests.engine.instance import (
     BLUE,
@@ -25,7 +25,7 @@ from tests.engine.instance import (
     status,
     wait_for,
 )
-from tests.fake_api import FakeApi, controllers
+from tests.fake_api import FakeApi, controllers, faults
 
 SHARED = [crontab_crd(), obj("v1", "Namespace", "both")]
 
@@ -107,6 +107,26 @@ def test_an_adopted_object_that_was_deleted_and_made_again_is_ours(api: FakeApi)
     api.delete("ConfigMap", "default", "a")
     blue.converge([config_map("a", ours="2")])
     blue.terminate()
+    assert state(api) == {}
+
+
+@pytest.mark.parametrize("next_run", ["retry", "terminate"])
+def test_one_whose_making_was_not_answered_is_ours_as_well(api: FakeApi, next_run: str) -> None:
+    api.put(config_map("a", theirs="1"))
+    blue = Instance(api.url, adopt=True)
+    blue.converge([config_map("a", ours="2")])
+    api.delete("ConfigMap", "default", "a")
+    api.fail(faults.reset_after(), method="PATCH", path="configmaps/a$")
+    if next_run == "terminate":  # by another worker, for this one dies at once
+        api.fail(faults.reset_before(), method="PATCH", path="configmaps/a$", times=1000)
+        blue.seconds = 0.5
+        with pytest.raises(NotReady):
+            blue.converge([config_map("a", ours="2")])
+        api.clear_faults()
+    else:
+        blue.converge([config_map("a", ours="2")])
+    assert api.find("ConfigMap", "default", "a")
+    Instance(api.url).terminate()
     assert state(api) == {}
 
 
