@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from k8s_cr_driver import fields
 from k8s_cr_driver.answers import checked, understood
 from k8s_cr_driver.connection import Connection
 from k8s_cr_driver.errors import ApiError
@@ -176,15 +177,13 @@ def _group_by_group(
 
 
 def _of_crd(crd: Object) -> Iterator[Resource]:
-    spec = crd.get("spec") or {}
-    names = spec.get("names") or {}
-    for version in spec.get("versions") or []:
+    for version in fields.entries(crd, "spec", "versions"):
         if version.get("served"):
             yield Resource(
-                Kind(spec.get("group") or "", names.get("kind") or ""),
-                version["name"],
-                names.get("plural") or "",
-                spec.get("scope") == "Namespaced",
+                fields.defined_by(crd),
+                str(version.get("name")),
+                str(fields.field(crd, "spec", "names", "plural") or ""),
+                fields.field(crd, "spec", "scope") == "Namespaced",
                 _ALL_VERBS,
-                frozenset(version.get("subresources") or ()),
+                frozenset(fields.mapping(version, "subresources")),
             )

@@ -83,6 +83,7 @@ def _json(text: str) -> Any:
         level = [item for outer in level for item in _items(outer)]
     if level:
         raise ValueError("it is nested too deeply")
+    json.dumps(value, ensure_ascii=False).encode()  # UnicodeEncodeError for half a surrogate pair
     return value
 
 

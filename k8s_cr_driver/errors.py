@@ -169,7 +169,8 @@ _SECRETS = [
     (re.compile(r"(?i)\b(bearer|basic)\s+[A-Za-z0-9._~+/=-]{8,}"), r"\1 [removed]"),
     (
         re.compile(
-            r"(?i)((?:passw|token|secret|credential|apikey|privatekey)[\w.\[\]-]*: (?:invalid|duplicate|unsupported) value: )"
+            r"(?i)((?:passw|token|secret|credential|apikey|privatekey)[\w.\[\]-]*: "
+            r"(?:(?:invalid|duplicate|unsupported) value|not found): )"
             r'("(?:[^"\\]|\\.)*"|\S+)'
         ),
         r"\1[removed]",
@@ -179,8 +180,11 @@ _SECRETS = [
         re.compile(
             r"(?i)(\"?\b(?:password|passwd|token|secret|client-key-data|client-certificate-data|"
             r"certificate-authority-data|bearer_token|client_secret)\b\"?\s*[:=]\s*)"
-            # A field of such a name may be what an error is about: "data.password: is not base64".
-            r"(?!(?:is|its|must|does|cannot|expected)\s)(\"[^\"]*\"|[^\s,;}\]]+)"
+            # A field of such a name may be what an error is about, ours or the API server's (field.ErrorType), which has lost
+            # its value by now: "data.password: is not base64", "spec.token: Required value".
+            r"(?!(?:is|its|must|does|cannot|expected|holds|leads|has|fits|unknown field,|another entry|only paths|the package|"
+            r"(?:invalid|required|unsupported|duplicate) value|not found|forbidden|too long|too many)(?:[\s:]|$))"
+            r"(\"[^\"]*\"|[^\s,;}\]]+)"
         ),
         r"\1[removed]",
     ),
@@ -198,8 +202,8 @@ def redact(text: str) -> str:
 
 def words(error: BaseException) -> str:
     """An exception in a few words, without the addresses of objects that urllib3 prints."""
-    text = re.sub(r"<[^>]*>:?\s*|\w+\(host=[^)]*\):?\s*", "", str(error)).strip(" ()'\"")
-    return text or type(error).__name__
+    text = re.sub(r"<[^>]*>:?\s*|\w+\(host=[^)]*\):?\s*", "", str(error))
+    return re.sub(r"^\((.*)\)$", r"\1", text).strip(" '\"") or type(error).__name__
 
 
 def capped(text: str, limit: int = DETAIL_LIMIT) -> str:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import base64
 import json
 import math
-import re
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -50,8 +49,12 @@ def http_url(value: Any, where: str) -> str:
     text = str(value or "")
     if "@" in text:
         raise InvalidRequest(f"vimConnectionInfo.{where}: holds credentials, or an @; give them as keys of accessInfo")
-    if not re.match("https?://[^/]", text, re.I):
-        raise InvalidRequest(f"vimConnectionInfo.{where}: {text!r} is not an http(s) URL")
+    try:
+        url = urllib3.util.parse_url(text)
+    except urllib3.exceptions.LocationParseError:
+        url = urllib3.util.Url()
+    if url.scheme not in ("http", "https") or not url.host:
+        raise InvalidRequest(f"vimConnectionInfo.{where}: {text!r} is not an http(s) URL, such as https://10.0.0.1:6443")
     return text
 
 

@@ -22,7 +22,7 @@ from k8s_cr_driver.documents import DocumentError, documents
 from k8s_cr_driver.errors import InvalidPackage, InvalidRequest
 from k8s_cr_driver.fields import defined_by, type_name
 from k8s_cr_driver.files import SIZE_LIMIT, read, shown
-from k8s_cr_driver.keys import CRD, Key, Kind, Object, key_of, kind_of, split
+from k8s_cr_driver.keys import CRD, Key, Kind, Object, annotations_of, key_of, kind_of, split
 
 Scope = Callable[[Kind, str], bool | None]
 """(kind, version) -> whether its objects live in namespaces; None: the cluster does not know it."""
@@ -42,6 +42,8 @@ _SERVER_METADATA = (
     "deletionGracePeriodSeconds",
 )
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+_ANNOTATIONS = {"k8s-cr-driver/ready-when": ("stored",), "k8s-cr-driver/replace": ("true", "false")}
+"""The values of the driver's own annotations: another one would have no effect, and nobody would know why."""
 _SECRET, _CONFIG_MAP = Kind("", "Secret"), Kind("", "ConfigMap")
 
 
@@ -149,6 +151,8 @@ def _flattened(value: Any, source: str) -> Iterator[tuple[str, Object]]:
         what = "a list; write each object as a document of its own" if isinstance(value, list) else "no object"
         raise InvalidPackage(f"{source}: is {what}; a manifest is a mapping with apiVersion, kind and metadata")
     kind, items = value.get("kind"), value.get("items")
+    if kind == "List" and not isinstance(items, list):
+        raise InvalidPackage(f"{source}: items: is {type_name(items)}, must be a list of objects")
     if not (isinstance(kind, str) and kind.endswith("List") and isinstance(items, list)):
         yield source, value
         return
@@ -235,6 +239,9 @@ def _check_texts(obj: Object) -> None:
         for name, text in value.items():
             if not isinstance(text, str):
                 raise InvalidPackage(f"{field}.{name}: is {type_name(text)}, must be text; write the value in quotes")
+    for name, values in _ANNOTATIONS.items():
+        if annotations_of(obj).get(name, values[0]) not in values:
+            raise InvalidPackage(f"metadata.annotations.{name}: must be {' or '.join(values)}")
 
 
 def _encode_string_data(obj: Object) -> None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from k8s_cr_driver.errors import InvalidRequest
+from k8s_cr_driver.files import shown
 
 FILES = "lcm-kubernetes-def-files"
 
@@ -49,8 +50,10 @@ def _key(name: str) -> str:
 
 
 def _files(key: str, value: Any) -> tuple[str, ...]:
-    if not isinstance(value, list) or not value or not all(isinstance(entry, str) for entry in value):
+    if not isinstance(value, list) or not value or not all(isinstance(entry, str) and entry for entry in value):
         raise InvalidRequest(f"additionalParams {key}: give a list of paths in the package, such as Files/kubernetes/a.yaml")
+    if twice := [entry for entry in value if value.count(entry) > 1]:
+        raise InvalidRequest(f"additionalParams {key}: give {shown(twice[0])} once, not twice")
     return tuple(value)
 
 
@@ -69,9 +72,9 @@ def _mapping(key: str, value: Any) -> dict[str, Any]:
 def _seconds(key: str, value: Any) -> float:
     try:
         seconds = float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         seconds = 0.0
-    if isinstance(value, bool) or not 0 < seconds < 7 * 86400:
+    if isinstance(value, bool) or not 0 < seconds <= 7 * 86400:
         raise InvalidRequest(f"additionalParams {key}: give seconds, more than 0 and at most a week")
     return seconds
 

@@ -172,6 +172,10 @@ def _wrong(declared: Declaration, value: Any) -> str:
     """Why `value` is none of `declared`; empty if it is one."""
     if not isinstance(value, TYPES[declared.type]) or (isinstance(value, bool) and declared.type != "boolean"):
         return f"is {type_name(value)} and must be of type {declared.type}"
+    try:
+        json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
+    except ValueError:
+        return "holds what JSON cannot say: infinity, no number, or half a surrogate pair"
     for name, bound in declared.constraints:
         try:
             met = _CONSTRAINTS[name](value, bound)

@@ -114,7 +114,7 @@ class _Backends:
                 self._services[key_of(obj)] = obj
             elif pod_spec(obj) is not None:
                 pod = obj if kind_of(obj).kind == "Pod" else field(obj, "spec", "template")
-                self._workloads[key_of(obj).namespace].append((key_of(obj), labels(pod)))
+                self._workloads[key_of(obj).namespace].append((key_of(obj), mapping(pod, "metadata", "labels")))
 
     def called_by(self, caller: Object) -> set[Key]:
         """What a webhook configuration, a CustomResourceDefinition or an API service has requests sent to."""

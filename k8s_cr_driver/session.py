@@ -82,7 +82,8 @@ class Session:
         except NotConnected as error:
             if self._operation.abandon:
                 raise
-            raise ConnectionFailed(str(error)) from None  # the endpoint may be a wrong one, which is told at once
+            # A wrong one is told at once.
+            raise ConnectionFailed(f"{error}. Check vimConnectionInfo.interfaceInfo.endpoint, and the way there.") from None
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self._connection.__exit__(kind, error, trace)

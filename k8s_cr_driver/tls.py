@@ -32,13 +32,16 @@ def context(
         if client_cert:
             _load_client_certificate(made, client_cert, client_key)
     except ssl.SSLError as error:
-        raise InvalidRequest(f"vimConnectionInfo: a certificate or key cannot be read: {error.reason}") from None
+        what = "ssl_ca_cert, or a client's certificate or key,"
+        raise InvalidRequest(f"vimConnectionInfo: {what} cannot be read: {error.reason or 'it is damaged'}") from None
     return made
 
 
 def failure(url: str, words: str) -> DriverError:
     """What OpenSSL's words about a connection to `url` mean."""
     told = re.sub(r"\s*\(_ssl\.c:\d+\)", "", words)
+    if "WRONG_VERSION_NUMBER" in told or "HTTP_REQUEST" in told:
+        return ConnectionFailed(f"{url} does not speak TLS: check whether it is http or https, and its port.")
     if "EOF" in told:  # what a load balancer does in front of a server that restarts
         return TransportError(f"{url} has closed the connection: {told}")
     return ConnectionFailed(

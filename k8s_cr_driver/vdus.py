@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from k8s_cr_driver.errors import InvalidPackage
+from k8s_cr_driver.fields import type_name
 from k8s_cr_driver.keys import Object, annotations_of
 from k8s_cr_driver.resources.base import CustomResource
 
@@ -70,6 +71,11 @@ def with_replicas(obj: CustomResource, count: int) -> CustomResource:
     manifest: Object = copy.deepcopy(obj.manifest)
     parent = manifest
     for step in path[:-1]:
-        parent = parent.setdefault(step, {})
+        if parent.get(step) is None:
+            parent[step] = {}
+        parent = parent[step]
+        if not isinstance(parent, dict):
+            where = ".".join(path)
+            raise InvalidPackage(f"{obj.key}: {step}: is {type_name(parent)}, must be a mapping with the count at {where}")
     parent[path[-1]] = count
     return type(obj)(manifest, obj.crd)

@@ -145,7 +145,10 @@ def test_the_token_and_the_password_reach_the_server(api: FakeApi) -> None:
         assert headers.get("authorization", headers.get("Authorization")) == expected
 
 
-@pytest.mark.parametrize("url", ["", "127.0.0.1:6443", "ftp://a", "file:///etc/passwd"])
+@pytest.mark.parametrize(
+    "url",
+    ["", "127.0.0.1:6443", "ftp://a", "file:///etc/passwd", "https://[::1", "https://a:99999", "https://a b", "https://:6443"],
+)
 def test_an_endpoint_that_is_no_url_is_refused(url: str) -> None:
     with pytest.raises(InvalidRequest, match=r"interfaceInfo\.endpoint: .* is not an http\(s\) URL"):
         Endpoint.from_vim({"endpoint": url}, {})
@@ -162,6 +165,15 @@ def test_a_ca_that_is_none_is_refused() -> None:
     with pytest.raises(InvalidRequest, match="ssl_ca_cert: is no PEM"):
         Endpoint.from_vim({"endpoint": "https://127.0.0.1:1", "ssl_ca_cert": "/etc/ssl/ca.crt"}, {})
     assert pem("nothing") == ""
+    damaged = "-----BEGIN CERTIFICATE-----\nabcd\n-----END CERTIFICATE-----"
+    with pytest.raises(InvalidRequest, match=r"ssl_ca_cert, .* cannot be read"):
+        Connection(Endpoint.from_vim({"endpoint": "https://127.0.0.1:1", "ssl_ca_cert": damaged}, {}))
+
+
+def test_a_server_without_tls_is_told_from_one_with_a_wrong_certificate(api: FakeApi) -> None:
+    endpoint = Endpoint.from_vim({"endpoint": api.url.replace("http:", "https:")}, {})
+    with Connection(endpoint) as connection, pytest.raises(ConnectionFailed, match="does not speak TLS: check"):
+        connection.request("GET", "/version")
 
 
 @pytest.mark.filterwarnings("ignore::urllib3.exceptions.InsecureRequestWarning")

@@ -92,6 +92,7 @@ def bomb() -> str:
         ("a: &a [*a]", "alias of itself", 1, 1),
         ("a: *nobody", "undefined alias", 1, 1),
         ("{<<: 1}", "wants a mapping", 1, 1),
+        ('{"a": "\\ud800"}', "invalid Unicode", 1, 1),
         ("a: \x01", "character that YAML does not allow", 1, 0),
         ("- " * 100_000, "deeper than 200", 1, 0),
         ("[" * 100_000, "deeper than 200|depth", 1, None),

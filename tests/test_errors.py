@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from k8s_cr_driver.errors import DETAIL_LIMIT, ApiError, NotReady, Report, TransportError, capped, passes, redact
+from k8s_cr_driver.errors import DETAIL_LIMIT, ApiError, NotReady, Report, TransportError, capped, passes, redact, words
 from k8s_cr_driver.keys import Key
 
 PEM = "-----BEGIN CERTIFICATE-----\nMIIBcanary\n-----END CERTIFICATE-----"
@@ -23,6 +23,9 @@ PEM = "-----BEGIN CERTIFICATE-----\nMIIBcanary\n-----END CERTIFICATE-----"
         "client_secret: canary",
         f"unexpected data canary{'A' * 140}",
         ".spec.size: expected string, got &value.valueUnstructured{Value:canary}",
+        'spec.token: Invalid value: "canary": must be short',
+        'data.password: Not found: "canary"',
+        "password: is-canary",
     ],
 )
 def test_what_looks_like_a_credential_is_left_out(text: str) -> None:
@@ -36,6 +39,13 @@ def test_what_looks_like_a_credential_is_left_out(text: str) -> None:
         'configmaps "tokens" is forbidden: User "system:serviceaccount:a:b" cannot patch resource "configmaps"',
         "spec.template.spec.containers[0].image: Required value",
         "field is immutable",
+        "../etc/passwd: leads out of the package; name a path below the package's root",
+        "file:///etc/passwd: only paths inside the package are allowed",
+        "vimConnectionInfo.accessInfo.bearer_token: holds a character that no token has",
+        "additionalParams.parameters.TOKEN: the package declares no such parameter",
+        "CronTab default/a: spec.password: unknown field, which the API server would drop",
+        "spec.token: Required value",
+        "spec.password: Too long: may not be more than 8 bytes",
     ],
 )
 def test_what_helps_stays(text: str) -> None:
@@ -58,6 +68,21 @@ def test_which_errors_pass_by_themselves(status: int, expected: bool) -> None:
 def test_no_answer_passes_and_a_bug_does_not() -> None:
     assert passes(TransportError("reset"))
     assert not passes(ValueError("bug"))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("('Connection aborted.', ResetError(104, 'reset'))", "Connection aborted.', ResetError(104, 'reset')"),
+        (
+            "HTTPSConnection(host='a', port=1): Failed to resolve 'a' ([Errno -2] No such name)",
+            "Failed to resolve 'a' ([Errno -2] No such name)",
+        ),
+        ("", "ValueError"),
+    ],
+)
+def test_an_exception_in_a_few_words(text: str, expected: str) -> None:
+    assert words(ValueError(text)) == expected
 
 
 def test_a_report_reads_like_a_sentence() -> None:

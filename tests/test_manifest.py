@@ -90,6 +90,15 @@ def test_reviews_need_no_name_and_are_told_apart_by_what_they_ask(package: Calla
         (CONFIG.replace("one", "one, labels: {on: x, a: yes}"), "'on' is not text"),
         (CONFIG.replace("one", "one, labels: {a: yes}"), "metadata.labels.a: is a boolean, must be text"),
         (CONFIG.replace("one", "one, annotations: [a]"), "metadata.annotations: must be a mapping"),
+        (
+            CONFIG.replace("one", "one, annotations: {k8s-cr-driver/ready-when: Stored}"),
+            "ConfigMap one: metadata.annotations.k8s-cr-driver/ready-when: must be stored",
+        ),
+        (
+            CONFIG.replace("one", 'one, annotations: {k8s-cr-driver/replace: "yes"}'),
+            "k8s-cr-driver/replace: must be true or false",
+        ),
+        ("apiVersion: v1\nkind: List", "document 1: items: is null, must be a list of objects"),
         (pod("{containers: [{name: a}, {name: a}]}"), "Deployment blue/web: .*containers.1.: .* has name a, too"),
         (
             pod("{containers: [{name: a, env: [{name: X}, {name: Y}, {name: X}]}]}"),

@@ -43,13 +43,17 @@ def test_a_later_request_overrides_only_what_it_gives() -> None:
     assert (later.force_conflicts, later.namespace, later.adopt_existing) == (False, "blue", True)
 
 
+def test_a_week_is_not_too_long() -> None:
+    assert Options().updated({"wait-timeout": 7 * 86400}).wait_timeout == 7 * 86400
+
+
 @pytest.mark.parametrize(
     "key, value",
     [
-        *((FILES, value) for value in ("a.yaml", [], [1], {})),
+        *((FILES, value) for value in ("a.yaml", [], [1], {}, [""], ["a.yaml", "b.yaml", "a.yaml"])),
         *(("namespace", value) for value in ("", 7, ["a"])),
         *(("parameters", value) for value in ("a=b", ["a"])),
-        *(("wait-timeout", value) for value in ("soon", 0, -1, True, 8 * 86400, float("nan"), [])),
+        *(("wait-timeout", value) for value in ("soon", 0, -1, True, 8 * 86400, 10**400, float("nan"), [])),
         *((key, value) for key in ("force-conflicts", "adopt-existing") for value in ("yes", 1, [])),
     ],
 )

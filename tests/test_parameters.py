@@ -111,6 +111,8 @@ def test_every_declared_parameter_gets_a_value_or_none() -> None:
         ({"NAME": "web", "RATIO": -0.5}, "RATIO: does not meet the constraint in_range"),
         ({"NAME": "Web"}, "NAME: does not meet the constraint pattern"),
         ({"NAME": "abcde"}, "NAME: does not meet the constraint max_length: 4"),
+        ({"NAME": "\ud800"}, "NAME: holds what JSON cannot say"),
+        ({"NAME": "web", "RATIO": float("inf")}, "RATIO: holds what JSON cannot say"),
         ({"NAME": "web", "DEBUG": "true"}, "DEBUG: is text and must be of type boolean"),
         ({"NAME": "web", "TOKEN": "hunter2"}, "TOKEN: is secret and takes no value of its own; .*secretRef"),
         ({"NAME": "web", "TOKEN": {"secretRef": {"name": "a", "key": "b", "namespace": "c"}}}, "exactly name and key"),

@@ -75,6 +75,14 @@ def test_a_count_is_put_where_the_kind_has_it_and_the_original_stays() -> None:
     assert with_replicas(resource_for(bare), 2).manifest["spec"] == {"replicas": 2}
 
 
+def test_a_spec_without_room_for_a_count_is_an_error_that_names_it() -> None:
+    spoiled = resource_for(obj("apps/v1", "Deployment", "web", "default", spec="text"))
+    with pytest.raises(InvalidPackage, match=r"Deployment.apps default/web: spec: is text, must be a mapping"):
+        with_replicas(spoiled, 2)
+    empty = resource_for(obj("apps/v1", "Deployment", "web", "default", spec=None))
+    assert with_replicas(empty, 2).manifest["spec"] == {"replicas": 2}
+
+
 def test_a_kind_without_a_count_is_left_as_it_is() -> None:
     daemon = deployment("every-node", kind="DaemonSet")
     assert with_replicas(daemon, 5) is daemon

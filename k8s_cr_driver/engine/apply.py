@@ -15,6 +15,7 @@ from k8s_cr_driver.engine.remove import remove
 from k8s_cr_driver.engine.streams import Streams
 from k8s_cr_driver.engine.write import Immutable, Target, is_transient, missing, write
 from k8s_cr_driver.errors import DriverError, NotReady, Refused
+from k8s_cr_driver.fields import defined_by
 from k8s_cr_driver.keys import CRD, NAMESPACE, Key, Kind, Object, split
 from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.resources.health.model import NO_STATUS, READINESS_UNKNOWN, STATUS_OLDER_THAN_SPEC
@@ -42,7 +43,7 @@ class Applying:
         self.nodes = _nodes(resources, wanted)
         self.unready = dict.fromkeys(self.nodes)
         self.kinds = frozenset(key.of for key in self.nodes)
-        self.brought = frozenset(served_by(obj.manifest) for obj in wanted if obj.key.of == CRD)
+        self.brought = frozenset(defined_by(obj.manifest) for obj in wanted if obj.key.of == CRD)
         own = {key.name for key in self.nodes if key.of == NAMESPACE}
         self.namespaces = frozenset(own | {key.namespace for key in self.nodes} - {""})
         self._own_namespaces = frozenset(own)
@@ -157,7 +158,7 @@ class Applying:
             return
         del self.unready[node.key]
         if node.key.of == CRD:
-            self._streams.open(self.kinds & {served_by(node.obj.manifest)})
+            self._streams.open(self.kinds & {defined_by(node.obj.manifest)})
         for dependent in self._dependents.pop(node.key, ()):
             dependent.needs.discard(node.key)
             self._try(dependent)
@@ -173,12 +174,6 @@ class Applying:
     def _give_up(self, node: Wanted, failed_at: float) -> None:
         if node.failed_at == failed_at:
             raise self._late(f"not ready, and {node.key} has failed")
-
-
-def served_by(crd: Object) -> Kind:
-    """The kind that a CRD brings."""
-    spec = crd.get("spec") or {}
-    return Kind(spec.get("group") or "", (spec.get("names") or {}).get("kind") or "")
 
 
 def _nodes(resources: Resources, wanted: Sequence[CustomResource]) -> dict[Key, Wanted]:

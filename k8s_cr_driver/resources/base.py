@@ -111,7 +111,7 @@ class CustomResource:
         for version in entries(self.crd, "spec", "versions"):
             if version.get("name") == split(self.manifest["apiVersion"])[1]:
                 path = field(version, "subresources", "scale", name)
-                return tuple(path.lstrip(".").split(".")) if path else None
+                return tuple(path.lstrip(".").split(".")) if path and isinstance(path, str) else None
         return None
 
     def remains(self) -> Remains | None:

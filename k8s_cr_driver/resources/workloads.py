@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
+from k8s_cr_driver.fields import entries, mapping, texts
 from k8s_cr_driver.keys import Kind, Object, as_selector, labels
 from k8s_cr_driver.resources.base import PODS, Children, CustomResource, Remains
 
@@ -22,8 +23,7 @@ class Workload(CustomResource):
 
     def children(self, live: Object | None = None) -> Children:
         del live
-        selector = (self.manifest.get("spec") or {}).get("selector") or {}
-        return Children(PODS, "v1", self.key.namespace, _text(selector), self.through)
+        return Children(PODS, "v1", self.key.namespace, _text(mapping(self.manifest, "spec", "selector")), self.through)
 
     def replicas(self) -> tuple[str, ...] | None:
         return ("spec", "replicas")
@@ -90,8 +90,8 @@ class Job(CustomResource):
 def _text(selector: Mapping[str, Any]) -> str:
     """A LabelSelector as a query has it."""
     expressions = [
-        _OPERATORS[one["operator"]].format(key=one["key"], values=",".join(one.get("values") or []))
-        for one in selector.get("matchExpressions") or []
-        if one.get("operator") in _OPERATORS
+        form.format(key=one.get("key"), values=",".join(texts(one, "values")))
+        for one in entries(selector, "matchExpressions")
+        if (form := _OPERATORS.get(str(one.get("operator"))))
     ]
-    return ",".join(filter(None, [as_selector(selector.get("matchLabels") or {}), *expressions]))
+    return ",".join(filter(None, [as_selector(mapping(selector, "matchLabels")), *expressions]))

@@ -131,7 +131,7 @@ def test_certificates_that_cannot_be_read(told: list[str]) -> None:
     broken = f"-----BEGIN CERTIFICATE-----\n{ENCODED}\n-----END CERTIFICATE-----\n"
     key = broken.replace("CERTIFICATE", "RSA PRIVATE KEY")
     for pems in ({"ca": broken}, {"client_cert": broken, "client_key": key}):
-        with pytest.raises(DriverError, match="a certificate or key cannot be read") as raised:
+        with pytest.raises(DriverError, match="certificate or key, cannot be read") as raised:
             Connection(Endpoint("https://127.0.0.1:1", **pems))
         told.append(everything(raised.value))
 
