@@ -18,12 +18,16 @@ from typing import Any
 from oslo_log import log as logging
 from tacker import context
 from tacker.sol_refactored import objects
+from tacker.sol_refactored.common import config
 from tacker.sol_refactored.common import exceptions as sol_ex
+from tacker.sol_refactored.common import vnf_instance_utils as inst_utils
 from tacker.sol_refactored.objects.v2 import fields
 
-from k8s_cr_driver.errors import DriverError, Superseded, capped, redact
+from k8s_cr_driver import record
+from k8s_cr_driver.errors import DriverError, InvalidRequest, Stopped, Superseded, capped, redact
 
 LOG = logging.getLogger(__name__)
+CONF = config.CONF
 
 _FAILED_TEMP = fields.LcmOperationStateType.FAILED_TEMP
 
@@ -59,6 +63,24 @@ def boundary(verb: str, inst: Any, grant_req: Any = None) -> Iterator[None]:
     if answer is not None:
         raise answer from None
     LOG.info("%s of VNF instance %s was done in %.1f s", verb, inst.id, time.monotonic() - begun)
+
+
+@contextlib.contextmanager
+def abandoning(inst: Any) -> Iterator[None]:
+    """Any failure to delete is logged with what is left, but not that another worker is at it."""
+    try:
+        yield
+    except (InvalidRequest, Superseded, Stopped):
+        raise
+    except DriverError as error:
+        LOG.warning(
+            "VNF instance %s is abandoned: %s\nLeft on %s: %s. If that can be reached again, `k8s-cr purge %s` removes it.",
+            inst.id,
+            redact(str(error)),
+            inst_utils.select_vim_info(inst.vimConnectionInfo).interfaceInfo["endpoint"],
+            record.told(inst, record.remembered(inst)[0] or CONF.k8s_cr.inventory_namespace),
+            inst.id,
+        )
 
 
 def _answer(verb: str, inst: Any, error: Exception) -> Any:

@@ -12,7 +12,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from oslo_log import log as logging
 from tacker.sol_refactored import objects
 from tacker.sol_refactored.common import config
 from tacker.sol_refactored.common import exceptions as sol_ex
@@ -21,17 +20,16 @@ from tacker.sol_refactored.nfvo import nfvo_client
 from tacker.sol_refactored.objects.v2 import fields
 
 from k8s_cr_driver import counts, legacy, manifest, package, parameters, record, vdus, vnfc
-from k8s_cr_driver.boundary import boundary
+from k8s_cr_driver.boundary import abandoning, boundary
 from k8s_cr_driver.connection import Endpoint
 from k8s_cr_driver.engine.operation import Operation
-from k8s_cr_driver.errors import DriverError, InvalidRequest, Stopped, Superseded, redact
+from k8s_cr_driver.errors import DriverError, InvalidRequest
 from k8s_cr_driver.keys import Object
 from k8s_cr_driver.options import Options, flag
 from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.session import Session
 from k8s_cr_driver.vdus import Assigned
 
-LOG = logging.getLogger(__name__)
 CONF = config.CONF
 
 
@@ -66,7 +64,7 @@ class Driver:
         """With `abandon`, what cannot be deleted until the deadline is left where it is, and logged."""
         with boundary("terminate", inst, grant_req):
             options, abandon, grace_period = _options(inst, req), _is_set(req, "abandon"), _grace_period(req)
-            guard = _abandoning(inst) if abandon else contextlib.nullcontext()
+            guard = abandoning(inst) if abandon else contextlib.nullcontext()
             with guard, _session(inst, grant_req, options, extra=grace_period, abandon=abandon) as session:
                 session.converge([], prune=True, grace_period=grace_period)
 
@@ -180,24 +178,6 @@ def _check_idle(context: Any, inst: Any) -> None:
     for state in (states.STARTING, states.PROCESSING, states.ROLLING_BACK):
         if objects.VnfLcmOpOccV2.get_by_filter(context, vnfInstanceId=inst.id, operationState=state):
             raise sol_ex.OtherOperationInProgress(inst_id=inst.id)
-
-
-@contextlib.contextmanager
-def _abandoning(inst: Any) -> Iterator[None]:
-    """Any failure to delete is logged with what is left, but not that another worker is at it."""
-    try:
-        yield
-    except (InvalidRequest, Superseded, Stopped):
-        raise
-    except DriverError as error:
-        LOG.warning(
-            "VNF instance %s is abandoned: %s\nLeft on %s: %s. If that can be reached again, `k8s-cr purge %s` removes it.",
-            inst.id,
-            redact(str(error)),
-            inst_utils.select_vim_info(inst.vimConnectionInfo).interfaceInfo["endpoint"],
-            record.told(inst, record.remembered(inst)[0] or CONF.k8s_cr.inventory_namespace),
-            inst.id,
-        )
 
 
 @contextlib.contextmanager

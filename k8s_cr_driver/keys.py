@@ -66,6 +66,12 @@ def key_of(obj: Mapping[str, Any]) -> Key:
     return Key(*kind_of(obj), metadata.get("namespace") or "", metadata.get("name") or "")
 
 
+def bare(key: Key, api_version: str, **metadata: Any) -> Object:
+    """A manifest that names an object and, but for more `metadata`, says nothing of it."""
+    named = {"name": key.name, **({"namespace": key.namespace} if key.namespace else {})}
+    return {"apiVersion": api_version, "kind": key.kind, "metadata": {**named, **metadata}}
+
+
 def labels(obj: Mapping[str, Any]) -> dict[str, str]:
     """The labels of an object, never None."""
     return (obj.get("metadata") or {}).get("labels") or {}

@@ -15,7 +15,7 @@ from k8s_cr_driver.discovery import Resource, Resources
 from k8s_cr_driver.engine.write import Target
 from k8s_cr_driver.errors import ApiError
 from k8s_cr_driver.inventory import INSTANCE_LABEL
-from k8s_cr_driver.keys import Object
+from k8s_cr_driver.keys import Object, bare, key_of
 from k8s_cr_driver.resources.base import Remains
 from k8s_cr_driver.resources.registry import resource_for
 
@@ -47,9 +47,8 @@ def _taken(target: Target, resource: Resource, remains: Remains) -> list[Object]
 def _marked(target: Target, resource: Resource, live: Object) -> Object | None:
     """The object with the instance's label, applied by its manager; None if it has gone meanwhile."""
     target.inventory.before_write()
-    name, namespace, uid = (live["metadata"][field] for field in ("name", "namespace", "uid"))
-    metadata = {"name": name, "namespace": namespace, "uid": uid, "labels": {INSTANCE_LABEL: target.instance}}
-    member = resource_for({"apiVersion": resource.api_version, "kind": resource.of.kind, "metadata": metadata})
+    uid, marks = live["metadata"]["uid"], {INSTANCE_LABEL: target.instance}
+    member = resource_for(bare(key_of(live), resource.api_version, uid=uid, labels=marks))
     try:
         return member.apply(target.connection, resource, target.manager, force=True)
     except ApiError as error:

@@ -22,8 +22,7 @@ from k8s_cr_driver.engine.write import SHARED, Target, with_marks
 from k8s_cr_driver.errors import ApiError, Forbidden
 from k8s_cr_driver.field_managers import succeeded
 from k8s_cr_driver.inventory import INSTANCE_LABEL, used_by
-from k8s_cr_driver.keys import NAMESPACE, Key, Kind, Object, key_of, labels
-from k8s_cr_driver.resources.base import CustomResource
+from k8s_cr_driver.keys import NAMESPACE, Key, Kind, Object, bare, key_of, labels
 from k8s_cr_driver.resources.registry import resource_for
 
 LOG = logging.getLogger(__name__)
@@ -92,7 +91,7 @@ def _labelled(target: Target, resource: Resource, predecessor: Predecessor) -> l
 
 def _hand_over(target: Target, resource: Resource, key: Key, predecessor: Predecessor) -> None:
     """What changes in between is read again; what has gone meanwhile is well."""
-    obj = _bare(resource, key)
+    obj = resource_for(bare(key, resource.api_version))
     while True:
         try:
             live = obj.read(target.connection, resource)
@@ -115,7 +114,8 @@ def _successor_fields(target: Target, live: Object, predecessor: Predecessor) ->
 
 def _mark(target: Target, resource: Resource, key: Key, live: Object) -> Object:
     """Before it is handed over, for these marks are all that this apply names."""
-    marks = with_marks(target, _bare(resource, key, resourceVersion=live["metadata"]["resourceVersion"]), made=True)
+    named = resource_for(bare(key, resource.api_version, resourceVersion=live["metadata"]["resourceVersion"]))
+    marks = with_marks(target, named, made=True)
     return marks.apply(target.connection, resource, target.manager, force=False)
 
 
@@ -128,9 +128,3 @@ def _patch(target: Target, resource: Resource, key: Key, live: Object, fields: l
         body={"metadata": metadata},
         content_type=MERGE,
     )
-
-
-def _bare(resource: Resource, key: Key, **metadata: str) -> CustomResource:
-    """The object by its name, without content."""
-    named = {"name": key.name, **({"namespace": key.namespace} if key.namespace else {})}
-    return resource_for({"apiVersion": resource.api_version, "kind": key.kind, "metadata": {**named, **metadata}})

@@ -29,7 +29,7 @@ from k8s_cr_driver.connection import APPLY, Connection
 from k8s_cr_driver.discovery import Resource
 from k8s_cr_driver.fields import entries, field
 from k8s_cr_driver.inventory import manager as manager_of
-from k8s_cr_driver.keys import Key, Kind, Object, annotations_of, key_of, kind_of, split
+from k8s_cr_driver.keys import Key, Kind, Object, annotations_of, bare, key_of, kind_of, split
 from k8s_cr_driver.resources.health import Health, assess
 
 PODS = Kind("", "Pod")
@@ -169,10 +169,7 @@ class CustomResource:
 
     def release(self, connection: Connection, resource: Resource, manager: str, resource_version: str) -> Object:
         """Gives up all fields that only `manager` owns; the object stays. ApiError 409 if it has changed since."""
-        metadata = {"name": self.key.name, "resourceVersion": resource_version}
-        if self.key.namespace:
-            metadata["namespace"] = self.key.namespace
-        body = {"apiVersion": resource.api_version, "kind": self.key.kind, "metadata": metadata}
+        body = bare(self.key, resource.api_version, resourceVersion=resource_version)
         return self._apply(connection, resource, manager, body, force=False)
 
     def _apply(
