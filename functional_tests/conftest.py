@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 
@@ -49,18 +50,27 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What looks for secrets comes last, for it looks at what all the others have left in logs and data base."""
-    items.sort(key=lambda item: item.path.name == "test_canaries.py")
+    """What needs programs that take minutes to build comes late, and what looks for secrets in all logs comes last."""
+    items.sort(key=lambda item: (item.path.name == "test_canaries.py", _needs_samples(item)))
+
+
+def _needs_samples(item: pytest.Item) -> bool:
+    return isinstance(item, pytest.Function) and "onboard_samples" in item.fixturenames
 
 
 @pytest.fixture(scope="session")
-def bed() -> Iterator[testbed.Environment]:
-    """The variables of a bed that is up; one that was not up before is removed at the end, also after Ctrl-C."""
+def bed(request: pytest.FixtureRequest) -> Iterator[testbed.Environment]:
+    """The variables of a bed that is up; one that was not up before is removed at the end, also after Ctrl-C.
+
+    What is to be built of the samples is built during the tests before them, which wait more than they work.
+    """
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     was_up = bool(testbed.environments())
     testbed.up(list(testbed.PARTS))
+    building = samples.building() if any(map(_needs_samples, request.session.items)) else nullcontext()
     try:
-        yield {name: value for part in testbed.environments().values() for name, value in part.items()}
+        with building:
+            yield {name: value for part in testbed.environments().values() for name, value in part.items()}
     finally:
         if not was_up:
             testbed.down()

@@ -13,6 +13,7 @@ from .cluster import INVENTORY, Cluster
 from .objects import Object, config_map, deployment, make, namespace
 from .packages import Package, paths
 from .testbed import bed as testbed
+from .testbed.processes import until
 from .testbed.tacker import OWN_DRIVER, TACKERS_DRIVER, Conductor
 from .vnf import Vnf
 
@@ -31,6 +32,9 @@ NEW = Package(
     counts={"Web": 1, "Single": 1},
 )
 MANAGER = "OpenAPI-Generator"
+
+# Seconds: the first synchronization comes 60 s after a conductor's start.
+SYNCHRONIZED = 90
 
 Use = Callable[[str], None]
 
@@ -58,9 +62,7 @@ def new_package(tacker: Client, tmp_path: Path) -> Iterator[str]:
     tacker.delete_package(info["id"])
 
 
-def test_ours_takes_over_what_tackers_driver_has_made(
-    use: Use, new_package: str, vnf: Vnf, tacker: Client, cluster: Cluster
-):
+def test_ours_takes_over_what_tackers_driver_has_made(use: Use, new_package: str, vnf: Vnf, tacker: Client, cluster: Cluster):
     use(TACKERS_DRIVER)
     vnf.instantiate("all.yaml", namespace="default")
     vnf.scale_out("Web")
@@ -94,10 +96,12 @@ def test_ours_takes_over_what_tackers_driver_has_made(
     assert cluster.leftovers([vnf.id]) == []
 
 
-def test_ours_terminates_what_tackers_driver_has_made(use: Use, vnf: Vnf, cluster: Cluster):
+def test_ours_synchronizes_and_terminates_what_tackers_driver_has_made(use: Use, vnf: Vnf, cluster: Cluster):
     use(TACKERS_DRIVER)
     vnf.instantiate("all.yaml", namespace="default")
     use(OWN_DRIVER)
+    cluster.scale("Deployment", "web", "default", "apps/v1", 2)
+    assert until(lambda: (len(vnf.vnfcs("Web")), vnf.level("Web")) == (2, 1), SYNCHRONIZED)
     vnf.terminate()
     assert cluster.leftovers([vnf.id]) == []
     assert cluster.get("Namespace", "tackers") is None

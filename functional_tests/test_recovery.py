@@ -10,7 +10,7 @@ from .objects import VERSION, Object, config_map, crd, custom, deployment
 from .packages import Package
 from .testbed.kubernetes import Kubernetes
 from .testbed.processes import until
-from .testbed.tacker import Conductor
+from .testbed.tacker import Conductor, worker
 from .vnf import Vnf
 
 BIG = 300
@@ -48,13 +48,6 @@ def waiting(vnf: Vnf, cluster: Cluster) -> str:
     return operation
 
 
-def worker(conductors: dict[str, Conductor], vnf: Vnf) -> Conductor:
-    """The conductor that works on the instance."""
-    found = until(lambda: [conductor for conductor in conductors.values() if conductor.works_on(vnf.id)], 10)
-    assert found, f"no conductor works on {vnf.id}"
-    return found[0]
-
-
 def other(conductors: dict[str, Conductor], one: Conductor) -> Conductor:
     return next(conductor for conductor in conductors.values() if conductor.name != one.name)
 
@@ -69,7 +62,7 @@ def crash(conductor: Conductor) -> None:
 def test_a_conductor_dies_while_it_waits(
     vnf: Vnf, waiting: str, cluster: Cluster, conductors: dict[str, Conductor], end: str
 ):
-    crash(worker(conductors, vnf))
+    crash(worker(conductors, vnf.id))
     vnf.wait(waiting, "FAILED_TEMP")
     before, objects = turbine(cluster), cluster.of(vnf.id)
     assert before and objects == ["ConfigMap default/config", "Deployment default/web", "Turbine default/main"]
@@ -91,7 +84,7 @@ def test_a_conductor_dies_while_it_writes(
     vnf: Vnf, cluster: Cluster, tacker: Client, conductors: dict[str, Conductor], end: str
 ):
     operation = vnf.begin_instantiate("big.yaml")
-    busy = worker(conductors, vnf)
+    busy = worker(conductors, vnf.id)
     assert until(lambda: big(cluster, vnf), 20, pause=0.005)
     busy.kill()
     written = big(cluster, vnf)
@@ -118,7 +111,7 @@ def test_of_two_conductors_at_work_on_one_operation_the_first_stops(
     vnf: Vnf, waiting: str, cluster: Cluster, tacker: Client, conductors: dict[str, Conductor]
 ):
     before = turbine(cluster)
-    first = worker(conductors, vnf)
+    first = worker(conductors, vnf.id)
     second = other(conductors, first)
     # A conductor that starts takes every operation under way for one that has died with it.
     crash(second)
@@ -140,7 +133,7 @@ def test_of_two_conductors_at_work_on_one_operation_the_first_stops(
 def test_a_worker_that_ends_after_the_one_that_took_over_leaves_the_operation_completed(
     vnf: Vnf, waiting: str, cluster: Cluster, tacker: Client, conductors: dict[str, Conductor]
 ):
-    first = worker(conductors, vnf)
+    first = worker(conductors, vnf.id)
     crash(other(conductors, first))
     vnf.wait(waiting, "FAILED_TEMP")
     first.pause()
@@ -156,9 +149,17 @@ def test_a_worker_that_ends_after_the_one_that_took_over_leaves_the_operation_co
     assert vnf.tell()["instantiationState"] == "INSTANTIATED"
 
 
-def test_an_api_server_that_restarts_is_waited_for(vnf: Vnf, waiting: str, cluster: Cluster, kubernetes: Kubernetes):
+@pytest.mark.parametrize("incident", ["API server killed", "etcd killed", "certificate renewed"])
+def test_a_control_plane_that_restarts_is_waited_for(
+    vnf: Vnf, waiting: str, cluster: Cluster, kubernetes: Kubernetes, incident: str
+):
     before = turbine(cluster)
-    kubernetes.restart_apiserver()
+    if incident == "certificate renewed":
+        old = kubernetes.certificate()
+        kubernetes.renew_certificate()
+        assert kubernetes.certificate() != old
+    else:
+        kubernetes.restart("etcd" if "etcd" in incident else "kube-apiserver")
     make_ready(cluster)
     vnf.wait(waiting)
     after = turbine(cluster)

@@ -5,7 +5,9 @@ import pytest
 from .cluster import Cluster
 from .objects import VERSION, crd, custom, deployment
 from .packages import Package
+from .testbed.kubernetes import NODE
 from .testbed.processes import until
+from .testbed.tacker import Conductor
 from .vnf import Vnf
 
 PACKAGE = Package(
@@ -46,3 +48,20 @@ def test_a_count_set_by_hand_is_taken_over_with_its_level(synced: Vnf, cluster: 
     assert until(lambda: (synced.level("Db"), synced.level("Web")) == (2, 1), SYNCHRONIZED)
     assert names(synced, "Db") == {"db-0", "db-1", "db-2", "db-3"}
     assert names(synced, "Web") == pods(cluster) and len(pods(cluster)) == 3
+
+
+def test_what_changes_during_an_operation_is_seen_and_taken_over_after_it(
+    synced: Vnf, cluster: Cluster, conductors: dict[str, Conductor]
+):
+    cluster.change("Node", NODE, spec={"unschedulable": True})
+    try:
+        operation = synced.begin_scale("SCALE_OUT", "Web", wait_timeout=SYNCHRONIZED + 60)
+        cluster.scale("Shard", "db", "default", VERSION, 4)
+        told = f"operation in progress, so skip this DB synchronization. vnf: {synced.id}"
+        assert until(lambda: any(told in one.log.read_text() for one in conductors.values()), SYNCHRONIZED)
+        assert (synced.level("Db"), synced.level("Web")) == (0, 0)
+    finally:
+        cluster.change("Node", NODE, spec={"unschedulable": None})
+    synced.wait(operation)
+    assert until(lambda: (synced.level("Db"), synced.level("Web")) == (2, 1), SYNCHRONIZED)
+    assert names(synced, "Db") == {"db-0", "db-1", "db-2", "db-3"}

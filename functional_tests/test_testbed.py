@@ -75,7 +75,7 @@ def test_a_loaded_image_runs_and_an_unknown_one_does_not(kubernetes: Kubernetes)
 
 def test_the_api_server_comes_back_with_what_it_held(kubernetes: Kubernetes):
     before = json.loads(kubernetes.kubectl("get", "namespace", NAMESPACE, "--output=json"))
-    kubernetes.restart_apiserver()
+    kubernetes.restart("kube-apiserver")
     after = json.loads(kubernetes.kubectl("get", "namespace", NAMESPACE, "--output=json"))
     assert after["metadata"]["uid"] == before["metadata"]["uid"]
 

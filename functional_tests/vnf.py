@@ -59,12 +59,12 @@ class Vnf:
         given = {**wanted, **_hyphened(params), "lcm-kubernetes-def-files": paths(files)}
         return self._client.change_package(self.id, vnfd_id, given, vim)
 
-    def terminate(self, graceful_timeout: int | None = None) -> Body:
-        return self.wait(self.begin_terminate(graceful_timeout))
+    def terminate(self, graceful_timeout: int | None = None, **params: Any) -> Body:
+        return self.wait(self.begin_terminate(graceful_timeout, **params))
 
-    def begin_terminate(self, graceful_timeout: int | None = None) -> str:
+    def begin_terminate(self, graceful_timeout: int | None = None, **params: Any) -> str:
         """FORCEFUL, or GRACEFUL with a timeout in seconds."""
-        return self._client.terminate(self.id, graceful_timeout=graceful_timeout)
+        return self._client.terminate(self.id, graceful_timeout=graceful_timeout, additional_params=_hyphened(params))
 
     def roll_back(self, operation: str) -> Body:
         """The operation once it is ROLLED_BACK."""

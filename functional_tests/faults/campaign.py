@@ -19,7 +19,7 @@ from k8s_cr_driver.errors import DriverError
 from ..testbed.processes import until
 from .injections import Injection, killing
 from .life import VERBS, Instance, Step, lead, remove
-from .proxy import Proxy, Upstream, is_watch
+from .proxy import Among, Proxy, Upstream
 from .state import Observer, State
 
 # At once; most of a life is waiting.
@@ -89,9 +89,9 @@ class Reference:
     states: dict[str, State]
     requests: dict[str, list[str]]
 
-    def indexes(self, *, watches: bool) -> int:
+    def indexes(self, among: Among) -> int:
         """How many indexes there are in the verb with most of them."""
-        return MORE + max(sum(not watches or is_watch(line) for line in lines) for lines in self.requests.values())
+        return MORE + max(sum(map(among, lines)) for lines in self.requests.values())
 
 
 def reference(cluster: Cluster, pods: int) -> Reference:
@@ -114,7 +114,7 @@ def campaign(cluster: Cluster, expected: Reference, injections: Sequence[Injecti
 
     tally = Tally()
     with ThreadPoolExecutor(LIVES) as pool:
-        for one in pool.map(life, range(expected.indexes(watches=injections[0].watches))):
+        for one in pool.map(life, range(expected.indexes(injections[0].among))):
             tally += one
     return tally
 
@@ -166,7 +166,7 @@ class _Trial:
         injection = self.injection
         with Proxy(self.cluster.upstream) as proxy:
             run = _Run(self.cluster, self.instance, step, proxy, DEADLINE if injection.silent else PATIENCE)
-            proxy.strike(injection.fault or killing(run.kill), self.index, watches=injection.watches)
+            proxy.strike(injection.fault or killing(run.kill), self.index, injection.among)
             error = run.end()
         if error and not proxy.has_struck:
             self.tally.different.append(f"{self._where} failed before it: {error}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from .proxy import Exchange, Fault
+from .proxy import Among, Exchange, Fault, any_request, is_watch
 
 
 def reset_before(exchange: Exchange) -> None:
@@ -58,17 +58,17 @@ def killing(kill: Callable[[], None]) -> Fault:
 class Injection:
     """A fault under the `name` by which it is counted; None kills the process that has sent the request.
 
-    `watches`: it befalls watches only. `silent`: the client learns nothing of it but by its own deadline.
+    `among`: which requests it may befall. `silent`: the client learns nothing of it but by its own deadline.
     """
 
     name: str
     fault: Fault | None
-    watches: bool = False
+    among: Among = any_request
     silent: bool = False
 
 
 SIGKILL = Injection("SIGKILL", None)
-HALF_OPEN = Injection("half-open stream", half_open, watches=True, silent=True)
+HALF_OPEN = Injection("half-open stream", half_open, among=is_watch, silent=True)
 
 OF_REQUESTS = (
     Injection("reset before", reset_before),

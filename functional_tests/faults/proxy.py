@@ -38,7 +38,14 @@ class Upstream:
         )
 
 
+def any_request(line: str) -> bool:
+    del line
+    return True
+
+
 Fault = Callable[["Exchange"], None]
+Among = Callable[[str], bool]
+"""Of which requests, told by their lines, one is to meet a fault."""
 
 
 class Proxy(ThreadingHTTPServer):
@@ -56,7 +63,7 @@ class Proxy(ThreadingHTTPServer):
         self.requests: list[str] = []
         self.has_struck = False
         self._fault: Fault | None = None
-        self._index, self._watches = 0, False
+        self._index, self._among = 0, any_request
         self._lock = threading.Lock()
         self._connections: set[socket.socket] = set()
         self._thread = threading.Thread(target=self.serve_forever, kwargs={"poll_interval": 0.02})
@@ -82,17 +89,17 @@ class Proxy(ThreadingHTTPServer):
                 with contextlib.suppress(OSError):
                     connection.shutdown(socket.SHUT_RDWR)
 
-    def strike(self, fault: Fault, index: int, *, watches: bool = False) -> None:
-        """Lets the fault befall the request of that index, counted from now on; of `watches` only, if so said."""
+    def strike(self, fault: Fault, index: int, among: Among = any_request) -> None:
+        """Lets the fault befall the request of that index, counted from now on, `among` those that it may befall."""
         with self._lock:
             self.requests, self.has_struck = [], False
-            self._fault, self._index, self._watches = fault, index, watches
+            self._fault, self._index, self._among = fault, index, among
 
     def fault_of(self, exchange: Exchange) -> Fault | None:
         """Counts a request; the fault if it is the one that shall meet it."""
         with self._lock:
             self.requests.append(exchange.requestline)
-            if self._watches and not exchange.is_watch:
+            if not self._among(exchange.requestline):
                 return None
             self._index -= 1
             if self._fault is None or self._index != -1:
@@ -234,8 +241,12 @@ class Exchange(BaseHTTPRequestHandler):
         self.rfile.close()
 
 
-def is_watch(request_line: str) -> bool:
-    return "watch=true" in request_line
+def is_watch(line: str) -> bool:
+    return "watch=true" in line
+
+
+def is_write(line: str) -> bool:
+    return not line.startswith("GET ")
 
 
 def _kept(headers: Mapping[str, str]) -> dict[str, str]:

@@ -78,7 +78,7 @@ def _recipe(family: str) -> dict[str, Any]:
 
 
 def _packages(family: str) -> list[str]:
-    return [tool["Path"] for tool in json.loads(_go(family, "mod", "edit", "-json"))["Tool"]]
+    return [tool["Path"] for tool in json.loads(_go(family, "mod", "edit", "-json")).get("Tool", ())]
 
 
 def _go(family: str, *arguments: str) -> str:

@@ -66,11 +66,20 @@ class Kubernetes:
         except OSError:
             return False
 
-    def restart_apiserver(self) -> None:
-        """Kill the API server, as a crash would, and wait until a new one is ready. Raises TimeoutError after 60 s."""
-        self.machine.run("pkill", "-KILL", "-x", "kube-apiserver")
+    def restart(self, program: str) -> None:
+        """Kill the API server, or etcd, as a crash would, and wait until all is ready again. TimeoutError after 60 s."""
+        self.machine.run("pkill", "-KILL", "-x", program)
         if not until(lambda: not self.is_ready(), 10) or not until(self.is_ready, 60, pause=0.2):
-            raise TimeoutError("the API server has not come back 60 s after it was killed")
+            raise TimeoutError(f"the API server is not ready 60 s after {program} was killed")
+
+    def renew_certificate(self) -> None:
+        """Has the API server serve with a new certificate of the same authority, as operators do once a year."""
+        self.machine.run("kubeadm", "certs", "renew", "apiserver")
+        self.restart("kube-apiserver")
+
+    def certificate(self) -> str:
+        """What the API server serves with, as PEM."""
+        return ssl.get_server_certificate((ADDRESS, 6443))
 
     def _load(self, archives: Iterable[Path]) -> None:
         """Give the node the images of `images.archive`."""

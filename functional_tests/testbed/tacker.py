@@ -150,6 +150,14 @@ class Conductor:
         return broker.consumers(f"TACKER_CONDUCTOR_V2.{self.name}") > 0
 
 
+def worker(conductors: Mapping[str, Conductor], instance_id: str) -> Conductor:
+    """The conductor that works on a VNF instance; TimeoutError if none does within 10 s."""
+    found = processes.until(lambda: [one for one in conductors.values() if one.works_on(instance_id)], 10)
+    if not found:
+        raise TimeoutError(f"no conductor works on VNF instance {instance_id}")
+    return found[0]
+
+
 @contextmanager
 def onboarding(ledger: Ledger) -> Iterator[None]:
     """For the time of an upload the conductors work in turn; returns when both have unpacked the package.
