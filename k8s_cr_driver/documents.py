@@ -119,19 +119,14 @@ def _problem(message: str, node: yaml.Node) -> yaml.MarkedYAMLError:
     return yaml.MarkedYAMLError(problem=message, problem_mark=node.start_mark)
 
 
-class _Nodes(getattr(yaml, "CBaseLoader", yaml.BaseLoader)):  # type: ignore[misc]
+class Shallow:
     """
-    Text -> nodes. Untagged plain scalars are left undecided, and nesting is limited.
+    For loaders of PyYAML: nesting is limited.
 
     libyaml's composer is recursive and ends the process with a segmentation fault on deep nesting (yaml/pyyaml#296).
     """
 
     depth = 0
-
-    def resolve(self, kind: type[yaml.Node], value: Any, implicit: tuple[bool, bool]) -> str:
-        if kind is yaml.ScalarNode:
-            return (_MERGE if value == "<<" else _PLAIN) if implicit[0] else _STR
-        return _MAP if kind is yaml.MappingNode else _SEQ
 
     def descend_resolver(self, parent: Any, index: Any) -> None:
         self.depth += 1
@@ -140,6 +135,15 @@ class _Nodes(getattr(yaml, "CBaseLoader", yaml.BaseLoader)):  # type: ignore[mis
 
     def ascend_resolver(self) -> None:
         self.depth -= 1
+
+
+class _Nodes(Shallow, getattr(yaml, "CBaseLoader", yaml.BaseLoader)):  # type: ignore[misc]
+    """Text -> nodes. Untagged plain scalars are left undecided."""
+
+    def resolve(self, kind: type[yaml.Node], value: Any, implicit: tuple[bool, bool]) -> str:
+        if kind is yaml.ScalarNode:
+            return (_MERGE if value == "<<" else _PLAIN) if implicit[0] else _STR
+        return _MAP if kind is yaml.MappingNode else _SEQ
 
 
 class _Builder:

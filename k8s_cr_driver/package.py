@@ -19,6 +19,7 @@ from typing import Any
 import yaml
 
 from k8s_cr_driver import manifest, parameters, schema
+from k8s_cr_driver.documents import Shallow
 from k8s_cr_driver.errors import InvalidPackage
 from k8s_cr_driver.fields import field, texts
 from k8s_cr_driver.keys import Object
@@ -38,6 +39,10 @@ _EPOCH = (1980, 1, 1, 0, 0, 0)
 """The earliest time that a zip file can hold."""
 
 
+class _Loader(Shallow, getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
+    """Reads TOSCA as Tacker does."""
+
+
 def check(folder: Path) -> list[str]:
     """What is wrong with a package's folder, a sentence each; empty if nothing is."""
     problems: list[str] = []
@@ -46,14 +51,14 @@ def check(folder: Path) -> list[str]:
             problems += inspect(folder)
         except InvalidPackage as error:
             problems.append(str(error))
-    return problems
+    return list(dict.fromkeys(problems))
 
 
 def build(folder: Path, output: Path) -> Path:
     """Write the CSAR file and return its path. Raises InvalidPackage with every problem, one a line."""
     if problems := check(folder):
         raise InvalidPackage("\n".join(problems))
-    content = {name: (folder / name).read_bytes() for name in _files(folder)}
+    content = {name: (folder / name).read_bytes() for name in _files(folder) if (folder / name).resolve() != output.resolve()}
     content |= {f"{DEFINITIONS}/{path.name}": path.read_bytes() for path in _missing_types(folder)}
     content[TOSCA_META] = _complete_meta(folder, content).encode()
     output.parent.mkdir(parents=True, exist_ok=True)
@@ -185,7 +190,7 @@ def _read(path: Path, name: str) -> str:
 
 def _parse(text: str, name: str) -> list[Any]:
     try:
-        return list(yaml.load_all(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)))
+        return list(yaml.load_all(text, Loader=_Loader))
     except yaml.YAMLError as error:
         raise InvalidPackage(f"{name} is not YAML: {error}") from None
 

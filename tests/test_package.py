@@ -95,6 +95,9 @@ def test_the_same_folder_gives_the_same_bytes(folder: Path, tmp_path: Path) -> N
         path.touch()
     second = package.build(folder, tmp_path / "second.csar")
     assert first.read_bytes() == second.read_bytes()
+    for _ in range(2):  # the second time it is there already
+        inside = package.build(folder, folder / "inside.csar")
+        assert first.read_bytes() == inside.read_bytes()
 
 
 def test_hidden_files_stay_out(folder: Path, tmp_path: Path) -> None:

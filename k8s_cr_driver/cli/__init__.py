@@ -7,6 +7,7 @@ of five things has happened.
 from __future__ import annotations
 
 import errno
+import os
 import sys
 from typing import Any
 
@@ -31,6 +32,8 @@ class _Tool(click.Group):
     """Turns what goes wrong into a message and an exit code."""
 
     def invoke(self, ctx: click.Context) -> Any:
+        if os.environ.get("NO_COLOR"):  # no-color.org; rich heeds it by itself
+            ctx.color = False
         try:
             return super().invoke(ctx)
         except (InvalidPackage, InvalidRequest) as error:
@@ -59,8 +62,10 @@ class _Tool(click.Group):
       130  interrupted
 
     \b
-    Completion for bash (zsh and fish alike), in ~/.bashrc:
+    Completion, in ~/.bashrc, ~/.zshrc or ~/.config/fish/config.fish:
       eval "$(_K8S_CR_COMPLETE=bash_source k8s-cr)"
+      eval "$(_K8S_CR_COMPLETE=zsh_source k8s-cr)"
+      _K8S_CR_COMPLETE=fish_source k8s-cr | source
     """,
 )
 def main() -> None:

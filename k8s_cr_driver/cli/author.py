@@ -47,8 +47,10 @@ def with_parameters(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def _pairs(context: click.Context, parameter: click.Parameter, values: Sequence[str]) -> dict[str, str]:
     pairs = dict(value.partition("=")[::2] for value in values)
-    if bad := [value for value in values if "=" not in value]:
+    if bad := [value for value in values if not value.partition("=")[0] or "=" not in value]:
         raise click.BadParameter(f"{bad[0]!r} is not NAME=VALUE", context, parameter)
+    if len(pairs) < len(values):
+        raise click.BadParameter("a NAME is given twice", context, parameter)
     return pairs
 
 

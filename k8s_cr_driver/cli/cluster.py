@@ -72,6 +72,13 @@ def _check_entry(path: str, section: str, name: str, entries: Iterable[Object]) 
             )
 
 
+def named(context: click.Context, parameter: click.Parameter, id: str | None) -> str | None:
+    """A callback: an empty id, as of a shell's variable that is not set, would mean something else."""
+    if id is not None and not id.strip():
+        raise click.BadParameter("is empty; see: k8s-cr instances", context, parameter)
+    return id
+
+
 def on_cluster(command: Command) -> Command:
     """Adds the options that name a cluster; the command gets them as `login`."""
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from k8s_cr_driver.cli import author
-from k8s_cr_driver.cli.cluster import Cluster, Login, on_cluster
+from k8s_cr_driver.cli.cluster import Cluster, Login, named, on_cluster
 from k8s_cr_driver.cli.output import output_option, print_json
 from k8s_cr_driver.cli.trial import DryRun, Outcome, outcomes_of
 
@@ -35,7 +35,9 @@ _SIGNS = {
 )
 @click.argument("path", metavar="PACKAGE", type=author.PackagePath())
 @on_cluster
-@click.option("--instance", "id", metavar="ID", help="Its change to PACKAGE, counts kept; else a new instance.")
+@click.option(
+    "--instance", "id", metavar="ID", callback=named, help="Its change to PACKAGE, counts kept; else a new instance."
+)
 @click.option("--inventory-namespace", default="", metavar="NAMESPACE", help="Where the inventory is; else it is looked for.")
 @author.with_parameters
 @click.option("--namespace", default="default", help="For objects that name none.", show_default=True)

@@ -27,7 +27,7 @@ def output_option(*others: str) -> Callable[[Command], Command]:
 
 
 def is_terminal() -> bool:
-    return sys.stdout.isatty()
+    return sys.stdout is not None and sys.stdout.isatty()
 
 
 def print_json(value: Any) -> None:
@@ -50,9 +50,14 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 
 def dot(nodes: Sequence[tuple[str, str, str]], edges: Sequence[tuple[str, str]]) -> str:
     """A directed graph in Graphviz's language; nodes are (id, label, colour)."""
-    lines = [f"  {json.dumps(id)} [label={json.dumps(label)}, color={colour}];" for id, label, colour in nodes]
-    lines += [f"  {json.dumps(tail)} -> {json.dumps(head)};" for tail, head in edges]
+    lines = [f"  {_quoted(id)} [label={_quoted(label)}, color={colour}];" for id, label, colour in nodes]
+    lines += [f"  {_quoted(tail)} -> {_quoted(head)};" for tail, head in edges]
     return "\n".join(["digraph {", "  node [shape=box];", *lines, "}"])
+
+
+def _quoted(text: str) -> str:
+    """As Graphviz has it, which knows no escapes for characters by number."""
+    return json.dumps(text, ensure_ascii=False)
 
 
 def age(since: str | None) -> str:

@@ -9,7 +9,7 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-from k8s_cr_driver.cli.cluster import Cluster, Instance, Login, on_cluster
+from k8s_cr_driver.cli.cluster import Cluster, Instance, Login, named, on_cluster
 from k8s_cr_driver.engine.converge import converge
 from k8s_cr_driver.engine.operation import Operation
 from k8s_cr_driver.engine.write import Target
@@ -25,7 +25,7 @@ from k8s_cr_driver.keys import Key
       k8s-cr purge 8f0e2ef0-5d8a-4a43-a1f0-000000000001 --yes --timeout 60
     """
 )
-@click.argument("id", metavar="INSTANCE")
+@click.argument("id", metavar="INSTANCE", callback=named)
 @on_cluster
 @click.option("--inventory-namespace", default="", metavar="NAMESPACE", help="Where the inventory is; else it is looked for.")
 @click.option("--timeout", type=click.FloatRange(min=1), default=600.0, show_default=True, help="Seconds to wait.")
@@ -42,12 +42,23 @@ def purge(login: Login, id: str, inventory_namespace: str, timeout: float, yes: 
         for fate, key in fates:
             click.echo(f"{fate:<8}{key}")
         click.echo(f"delete  ConfigMap {instance.namespace}/{instance.live['metadata']['name']} (the inventory)")
-        if not yes and not click.confirm(f"Remove VNF instance {id}?", err=True):
+        if not yes and not _confirmed(f"Remove VNF instance {id}?"):
             click.echo("Nothing was removed", err=True)
             raise click.exceptions.Exit(1)
         _remove(cluster, instance, timeout, [key for _, key in fates])
     removed = Counter(fate for fate, _ in fates)
     click.echo(f"Removed VNF instance {id}: {removed['delete']} objects deleted, {removed['let go']} let go", err=True)
+
+
+def _confirmed(question: str) -> bool:
+    """No answer, as without a terminal, is a no; Ctrl-C is not."""
+    try:
+        return click.confirm(question, err=True)
+    except click.Abort as abort:
+        if not isinstance(abort.__context__, EOFError):
+            raise
+        click.echo("\nThere is nobody to ask; --yes does without", err=True)
+        return False
 
 
 def _remove(cluster: Cluster, instance: Instance, timeout: float, keys: Collection[Key]) -> None:

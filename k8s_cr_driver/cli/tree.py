@@ -15,7 +15,7 @@ from rich.tree import Tree
 
 from k8s_cr_driver import order
 from k8s_cr_driver.cli import author
-from k8s_cr_driver.cli.cluster import Cluster, Login, on_cluster
+from k8s_cr_driver.cli.cluster import Cluster, Login, named, on_cluster
 from k8s_cr_driver.cli.descent import Node, descent
 from k8s_cr_driver.cli.output import COLOURS, age, dot, is_terminal, output_option, print_json
 from k8s_cr_driver.keys import Key
@@ -33,7 +33,7 @@ LOOK_EVERY = 2.0
       k8s-cr tree crontab.csar
     """
 )
-@click.argument("subject", metavar="INSTANCE|PACKAGE")
+@click.argument("subject", metavar="INSTANCE|PACKAGE", callback=named)
 @on_cluster
 @click.option("--inventory-namespace", default="", metavar="NAMESPACE", help="Where the inventory is; else it is looked for.")
 @click.option("--namespace", default="default", help="For objects of a package that name none.", show_default=True)

@@ -182,7 +182,7 @@ class _Trial:
 
 def _words(key: Key, error: DriverError) -> str:
     """What an error says, but for the object that it begins with."""
-    return redact(str(error)).removeprefix(f"{key}: ")
+    return redact(str(error)).removeprefix(str(key)).removeprefix(":").lstrip()
 
 
 def _overlaid(live: Any, given: Any) -> Any:

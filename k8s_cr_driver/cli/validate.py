@@ -49,14 +49,17 @@ def validate(
     samples stand for them.
     """
     findings = _Findings()
-    with author.opened(path) as folder:
-        findings.problems += package.check(folder)
-        if not findings.problems:
-            values = given or author.sufficient(folder, {})
-            objects = _objects(folder, values, files, namespace, findings)
-            if update_of is not None:
-                with author.opened(update_of) as old:
-                    _compare(old, folder, objects, namespace, values, findings)
+    try:
+        with author.opened(path) as folder:
+            findings.problems += package.check(folder)
+            if not findings.problems:
+                values = given or author.sufficient(folder, {})
+                objects = _objects(folder, values, files, namespace, findings)
+                if update_of is not None:
+                    with author.opened(update_of) as old:
+                        _compare(old, folder, objects, namespace, values, findings)
+    except InvalidPackage as error:  # it cannot even be opened
+        findings.problems.append(str(error))
     _tell(path, findings, output)
     if findings.problems:
         raise click.exceptions.Exit(1)

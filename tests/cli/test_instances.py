@@ -1,5 +1,7 @@
 """`k8s-cr instances`, and what all commands have in common."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -126,10 +128,26 @@ def test_a_terminal_gets_a_table_that_fits_it(api: FakeApi, tool: Tool) -> None:
         assert process.wait(10) == 0
 
 
-def test_a_shell_completes_commands(tool: Tool) -> None:
-    environment = {"_K8S_CR_COMPLETE": "bash_complete", "COMP_WORDS": "k8s-cr va", "COMP_CWORD": "1"}
+@pytest.mark.parametrize("command", [["instances"], ["tree", BLUE]])
+def test_a_closed_output_is_no_failure(api: FakeApi, tool: Tool, command: list[str]) -> None:
+    Instance(api.url, BLUE).converge([config_map("own")])
+    program = [sys.executable, "-c", "from k8s_cr_driver.cli import main; main()"]
+    process = subprocess.run(
+        ["sh", "-c", 'exec "$@" >&-', "sh", *program, *command, "--kubeconfig", str(tool.kubeconfig)],
+        stderr=subprocess.PIPE,
+        check=False,
+    )
+    assert (process.returncode, process.stderr) == (0, b"")
+
+
+@pytest.mark.parametrize(
+    ("shell", "at", "told"),
+    [("bash", "1", "plain,validate\n"), ("zsh", "1", "plain\nvalidate\nCheck"), ("fish", "va", "plain,validate\tCheck")],
+)
+def test_a_shell_completes_commands(tool: Tool, shell: str, at: str, told: str) -> None:
+    environment = {"_K8S_CR_COMPLETE": f"{shell}_complete", "COMP_WORDS": "k8s-cr va", "COMP_CWORD": at}
     result = CliRunner(env=environment).invoke(main, [], prog_name="k8s-cr")
-    assert result.stdout == "plain,validate\n"
+    assert result.stdout.startswith(told)
 
 
 @pytest.mark.parametrize("command", ["package", "validate", "diff", "instances", "tree", "purge"])

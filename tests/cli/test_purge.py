@@ -1,5 +1,7 @@
 """`k8s-cr purge`: says what goes, asks, removes."""
 
+import pytest
+
 from tests.cli.tool import Tool
 from tests.engine.instance import BLUE, GREEN, Instance, config_map, crontab, crontab_crd, obj, state
 from tests.fake_api import FakeApi, faults
@@ -29,7 +31,14 @@ def test_a_no_changes_nothing(api: FakeApi, tool: Tool) -> None:
 
 def test_no_answer_changes_nothing(api: FakeApi, tool: Tool) -> None:
     Instance(api.url).converge([config_map("own")])
-    tool.run("purge", BLUE, input="", code=130)
+    assert "--yes does without" in tool.run("purge", BLUE, input="", code=1).stderr
+    assert "own" in api.names("ConfigMap", "default")
+
+
+@pytest.mark.parametrize("arguments", [["purge", "", "--yes"], ["tree", " "], ["diff", ".", "--instance", ""]])
+def test_an_empty_id_is_a_usage_error_and_never_the_only_instance(api: FakeApi, tool: Tool, arguments: list[str]) -> None:
+    Instance(api.url).converge([config_map("own")])
+    assert "is empty" in tool.run(*arguments, code=2).stderr
     assert "own" in api.names("ConfigMap", "default")
 
 

@@ -125,6 +125,13 @@ def test_a_package_is_told_in_its_order_and_needs_no_cluster(tool: Tool, tmp_pat
     assert "needs Namespace blue" in tool.run("tree", str(csar)).stdout
 
 
+def test_a_graph_has_its_letters_as_they_are(tool: Tool, tmp_path: Path) -> None:
+    folder = write_package(tmp_path / "p", [config_map("größe")])
+    assert '"ConfigMap default/größe" [label="ConfigMap default/größe", color=black];' in tool.run(
+        "tree", str(folder), "-o", "dot"
+    ).stdout
+
+
 def test_a_file_that_is_no_package_is_one_error(tool: Tool) -> None:
     path = tool.kubeconfig
     assert "neither a folder nor a CSAR" in tool.run("tree", str(path), code=1).stderr

@@ -26,6 +26,20 @@ def test_a_good_package_has_no_findings_and_needs_no_cluster(tool: Tool, tmp_pat
     assert tool.run("validate", str(csar)).stderr == f"{csar}: 0 errors, 0 warnings\n"
 
 
+def test_what_is_no_package_is_a_problem_in_json_too(tool: Tool) -> None:
+    (problem,) = tool.json("validate", str(tool.kubeconfig), code=1)["problems"]
+    assert "is neither a folder nor a CSAR file" in problem
+
+
+@pytest.mark.parametrize(("wish", "coloured"), [("", True), ("1", False)])
+def test_colours_are_for_terminals_of_those_who_want_them(
+    tool: Tool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wish: str, coloured: bool
+) -> None:
+    monkeypatch.setenv("NO_COLOR", wish)
+    with tool.on_terminal("validate", str(tmp_path)) as (_, until):
+        assert ("\x1b[31m" in until("error")) is coloured
+
+
 def test_objects_are_checked_against_the_package_s_crds(tool: Tool, tmp_path: Path) -> None:
     bad = obj("stable.example.com/v1", "CronTab", "one", spec={"cronSpek": "x"})
     folder = write_package(tmp_path / "p", [crontab_crd(), bad])
@@ -64,6 +78,7 @@ def test_parameters_are_checked_and_filled_in(tool: Tool, tmp_path: Path) -> Non
     result = tool.run("validate", str(folder), "--param", "COUNTS=5", code=1)
     assert "did you mean COUNT?" in result.stdout
     assert "NAME=VALUE" in tool.run("validate", str(folder), "--param", "COUNT", code=2).stderr
+    assert "given twice" in tool.run("validate", str(folder), "--param", "COUNT=5", "--param", "COUNT=6", code=2).stderr
 
 
 def test_typed_and_secret_parameters(tool: Tool, tmp_path: Path) -> None:
@@ -140,6 +155,7 @@ def test_parameters_of_the_new_package_alone_do_not_disturb_the_old(tool: Tool, 
         ("Definitions/vnfd.yaml", b"topology_template: text\nimports: 5\n", "flavour_id"),
         ("Definitions/vnfd.yaml", b"topology_template: {substitution_mappings: [1]}\n", "flavour_id"),
         ("Definitions/vnfd.yaml", b"a: \xff\n", "Definitions/vnfd.yaml is not UTF-8"),
+        ("Definitions/vnfd.yaml", b"[" * 200_000, "Definitions/vnfd.yaml is not YAML: is nested deeper than 200 levels"),
         ("TOSCA-Metadata/TOSCA.meta", b"\xff\n", "TOSCA.meta is not UTF-8"),
         ("TOSCA-Metadata/TOSCA.meta", b"- a\n", "'key: value'"),
         ("Files/kubernetes/all.yaml", b"kind: [", "all.yaml"),
