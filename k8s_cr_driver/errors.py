@@ -108,9 +108,16 @@ class NotConnected(TransportError):
     """No connection could be made: nothing was sent."""
 
 
+class Contended(DriverError):
+    """Somebody else has written between a read and the write that builds on it; both have to be done again."""
+
+    status = 409
+    title = "Object is written by others"
+
+
 def passes(error: BaseException) -> bool:
-    """Whether the same request may succeed later, whatever it is: no answer, too many requests, a server's own trouble."""
-    return isinstance(error, TransportError) or (
+    """Whether the same request may succeed later: no answer, too many requests, a server's own trouble, others' writes."""
+    return isinstance(error, (TransportError, Contended)) or (
         isinstance(error, ApiError) and (error.status == 429 or error.status >= 500)
     )
 

@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 from k8s_cr_driver.answers import checked, entries, understood
 from k8s_cr_driver.connection import APPLY, Connection
 from k8s_cr_driver.discovery import Resource
-from k8s_cr_driver.errors import ApiError, Forbidden, InvalidPackage, Superseded
+from k8s_cr_driver.errors import ApiError, Contended, Forbidden, InvalidPackage, Superseded
 from k8s_cr_driver.keys import NAMESPACE, Key, Kind, Object, annotations_of, key_of, labels
 
 INSTANCE_LABEL = "tacker_vnf_instance_id"
@@ -124,28 +124,25 @@ class Inventory:
         """
         Takes the instance over for this run and widens the inventory; False if there is none and none is to be made.
 
-        From now on any earlier run of any worker stops with Superseded.
+        From now on any earlier run of any worker stops with Superseded. Contended: another one has claimed it meanwhile.
         """
-        token = uuid.uuid4().hex
-        while True:
-            found = self.read()
-            if found is None and not create and not self.remembered.kinds:
-                return False
-            base = found or replace(self.remembered, version="1")  # a resourceVersion that only a new object takes
-            wanted = replace(
-                base,
-                kinds=base.kinds | frozenset(kinds),
-                namespaces=base.namespaces | frozenset(namespaces),
-                token=token,
-                operation=operation,
-            )
-            try:
-                self._write(wanted)
-                self.is_new = self.is_new or found is None
-                return True
-            except ApiError as error:
-                if error.status != 409:
-                    raise _explained(error, self.key) from None
+        found = self.read()
+        if found is None and not create and not self.remembered.kinds:
+            return False
+        base = found or replace(self.remembered, version="1")  # a resourceVersion that only a new object takes
+        wanted = replace(
+            base,
+            kinds=base.kinds | frozenset(kinds),
+            namespaces=base.namespaces | frozenset(namespaces),
+            token=uuid.uuid4().hex,
+            operation=operation,
+        )
+        try:
+            self._write(wanted)
+        except ApiError as error:
+            raise _explained(error, self.key) from None
+        self.is_new = self.is_new or found is None
+        return True
 
     def update(self, *, kinds: frozenset[Kind], namespaces: frozenset[str], adopted: frozenset[Key]) -> None:
         """Writes what has changed, if anything has; Superseded if the inventory is no longer ours."""
@@ -220,16 +217,19 @@ class Inventory:
         return [parse(live) for live in found if labels(live).get(INVENTORY_LABEL) != self.instance]
 
     def _until_written(self, request: Callable[[], None]) -> None:
-        """Repeats it after a write of our own whose answer was lost; Superseded if another worker has written."""
-        while True:
-            try:
-                return request()
-            except ApiError as error:
-                if error.status != 409:
-                    raise
-            found = self.read()
-            self.check(found)
-            self.record = replace(self.record, version=found.version if found else "")
+        """Once more after a write of our own whose answer was lost; Superseded if another worker has written."""
+        try:
+            return request()
+        except ApiError as error:
+            if error.status != 409:
+                raise
+        found = self.read()
+        self.check(found)
+        self.record = replace(self.record, version=found.version if found else "")
+        try:
+            return request()
+        except ApiError as error:
+            raise (_explained(error, self.key) if error.status == 409 else error) from None
 
     def _path(self) -> str:
         return _CONFIG_MAPS.path(self.key.namespace, self.key.name)
@@ -305,4 +305,6 @@ def _explained(error: ApiError, key: Key) -> Exception:
         return Forbidden(f"{error}. The driver keeps its inventory in {key}: allow it, or set [k8s_cr] inventory_namespace.")
     if error.status == 404:
         return Forbidden(f"{error}. Namespace {key.namespace} does not exist: make it, or set [k8s_cr] inventory_namespace.")
+    if error.status == 409:
+        return Contended(f"{key}, the inventory, is changed by others all the time: {error}")
     return error

@@ -10,7 +10,7 @@ import pytest
 
 from k8s_cr_driver import inventory
 from k8s_cr_driver.connection import Connection, Endpoint
-from k8s_cr_driver.errors import Forbidden, Superseded
+from k8s_cr_driver.errors import Contended, Forbidden, Superseded
 from k8s_cr_driver.inventory import Inventory, Record, is_managed, manager, used_by, users
 from k8s_cr_driver.keys import Key, Kind
 from tests.engine.instance import BLUE, GREEN, config_map
@@ -100,6 +100,8 @@ def test_of_two_claims_at_once_the_last_wins(api: FakeApi, connection: Connectio
         return False
 
     api.fail(faults.conflict(), method="PATCH", when=overtakes)
+    with pytest.raises(Contended):
+        claimed(connection)
     one = claimed(connection)
     assert one.record.kinds == {MAPS, JOBS}
     assert [request.status for request in api.requests.select("PATCH")] == [409, 200]

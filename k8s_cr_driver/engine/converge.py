@@ -27,7 +27,7 @@ from k8s_cr_driver.engine.report import reports
 from k8s_cr_driver.engine.streams import Streams
 from k8s_cr_driver.engine.unavailable import await_kinds
 from k8s_cr_driver.engine.write import Target
-from k8s_cr_driver.errors import ApiError, NotReady, TransportError, redact
+from k8s_cr_driver.errors import DriverError, NotReady, Superseded, redact
 from k8s_cr_driver.inventory import is_managed
 from k8s_cr_driver.keys import Key, Kind, Object, key_of, split
 from k8s_cr_driver.resources.base import CustomResource
@@ -154,7 +154,9 @@ class _Run:
             return self._operation.persist(take)
         try:
             return self._operation.persist(take, self._operation.remaining() / 2)
-        except (ApiError, TransportError) as error:
+        except Superseded:
+            raise
+        except DriverError as error:
             LOG.warning("%s: what controllers leave behind is abandoned: %s", self._operation.id, redact(str(error)))
             return []
 

@@ -68,7 +68,10 @@ class Loop:
         self._workers.submit(job)
 
     def refuse(self, error: DriverError) -> None:
-        """Ends the run with `error` as soon as the requests that are under way have ended; none begins any more."""
+        """Ends the run with `error` as soon as the requests that are under way have ended, at the deadline in any case.
+
+        None begins any more.
+        """
         self.refusals.append(error)
         self._sending -= self._workers.drop()
 
@@ -76,7 +79,7 @@ class Loop:
         """Until `done`; `late(seconds)` makes the error of a deadline that has passed."""
         started = time.monotonic()
         while self.refusals or not done():
-            if self.refusals and not self._sending:
+            if self.refusals and not (self._sending and self._operation.remaining()):
                 raise self.refusals[0]
             if self._operation.stop.is_set():
                 raise Stopped("The operation was stopped; retry or rollback takes it up again.")

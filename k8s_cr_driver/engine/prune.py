@@ -100,6 +100,7 @@ class Pruning:
             node.error = error
             self._loop.after(node.backoff(), functools.partial(self._look, node))
         else:
+            node.is_unheard = True
             self._refused(node, error)
 
     def _seen(self, node: Doomed, live: Object) -> None:
@@ -160,12 +161,13 @@ class Pruning:
             if node.is_gone:
                 self._look(node)
         else:
+            node.phase = Phase.SENT
             self._refused(node, error)
 
     def _refused(self, node: Doomed, error: DriverError) -> None:
-        """It stays; so does all the rest, unless that is abandoned."""
+        """Ends the run, unless what is left is abandoned."""
         if self._operation.abandon and not isinstance(error, Superseded):
-            node.phase, node.error = Phase.SENT, error
+            node.error = error
         else:
             self._loop.refuse(error)
 

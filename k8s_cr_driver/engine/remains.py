@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from k8s_cr_driver.answers import entries
 from k8s_cr_driver.discovery import Resource, Resources
 from k8s_cr_driver.engine.write import Target
-from k8s_cr_driver.errors import ApiError
+from k8s_cr_driver.errors import ApiError, Contended
 from k8s_cr_driver.inventory import INSTANCE_LABEL
 from k8s_cr_driver.keys import Object, bare, key_of
 from k8s_cr_driver.resources.base import Remains
@@ -45,13 +45,21 @@ def _taken(target: Target, resource: Resource, remains: Remains) -> list[Object]
 
 
 def _marked(target: Target, resource: Resource, live: Object) -> Object | None:
-    """The object with the instance's label, applied by its manager; None if it has gone meanwhile."""
+    """The object with the instance's label, applied by its manager; None if it, of that uid, has gone meanwhile."""
     target.inventory.before_write()
     uid, marks = live["metadata"]["uid"], {INSTANCE_LABEL: target.instance}
     member = resource_for(bare(key_of(live), resource.api_version, uid=uid, labels=marks))
     try:
         return member.apply(target.connection, resource, target.manager, force=True)
     except ApiError as error:
-        if error.status != 409:  # another uid
+        if error.status != 409:
+            raise
+    try:
+        stored = member.read(target.connection, resource)
+    except ApiError as error:
+        if error.status != 404:
             raise
         return None
+    if stored["metadata"]["uid"] == uid:
+        raise Contended(f"{member.key} is changed by others all the time")
+    return None

@@ -19,7 +19,7 @@ from k8s_cr_driver.discovery import Resource, Resources
 from k8s_cr_driver.engine import rights
 from k8s_cr_driver.engine.operation import Operation
 from k8s_cr_driver.engine.write import SHARED, Target, with_marks
-from k8s_cr_driver.errors import ApiError, Forbidden
+from k8s_cr_driver.errors import ApiError, Contended, Forbidden
 from k8s_cr_driver.field_managers import succeeded
 from k8s_cr_driver.inventory import INSTANCE_LABEL, used_by
 from k8s_cr_driver.keys import NAMESPACE, Key, Kind, Object, bare, key_of, labels
@@ -90,21 +90,19 @@ def _labelled(target: Target, resource: Resource, predecessor: Predecessor) -> l
 
 
 def _hand_over(target: Target, resource: Resource, key: Key, predecessor: Predecessor) -> None:
-    """What changes in between is read again; what has gone meanwhile is well."""
+    """What has gone meanwhile is well; Contended: what has changed is to be read again."""
     obj = resource_for(bare(key, resource.api_version))
-    while True:
-        try:
-            live = obj.read(target.connection, resource)
-            if key.of in SHARED and used_by(target.instance) not in labels(live):
-                live = _mark(target, resource, key, live)
-            if fields := _successor_fields(target, live, predecessor):
-                _patch(target, resource, key, live, fields)
-            return
-        except ApiError as error:
-            if error.status == 404:
-                return
-            if error.status != 409:
-                raise
+    try:
+        live = obj.read(target.connection, resource)
+        if key.of in SHARED and used_by(target.instance) not in labels(live):
+            live = _mark(target, resource, key, live)
+        if fields := _successor_fields(target, live, predecessor):
+            _patch(target, resource, key, live, fields)
+    except ApiError as error:
+        if error.status == 409:
+            raise Contended(str(error)) from None
+        if error.status != 404:
+            raise
 
 
 def _successor_fields(target: Target, live: Object, predecessor: Predecessor) -> list[Object] | None:

@@ -8,10 +8,12 @@ from k8s_cr_driver.engine import unavailable
 from k8s_cr_driver.errors import NotReady
 from k8s_cr_driver.inventory import INSTANCE_LABEL
 from k8s_cr_driver.keys import Object
+from k8s_cr_driver.order import DEPENDS_ON
 from tests.engine.instance import BLUE, Instance, config_map, crontab, crontab_crd, obj, state, wait_for
 from tests.engine.test_remains import claim, stateful_set
 from tests.fake_api import FakeApi, controllers, faults
 from tests.fake_api.kinds import Kind
+from tests.fake_api.recording import Request
 
 API = ("remote.example.com", "v1")
 INVENTORY = f"k8s-cr-driver-{BLUE}"
@@ -100,13 +102,28 @@ def test_volume_claims_that_cannot_be_marked_keep_no_other_object(
     assert "data-db-1" in caplog.text
 
 
-def test_an_object_that_may_not_be_read_any_more_keeps_no_other(api: FakeApi, blue: Instance) -> None:
-    blue.converge([config_map("a"), config_map("b")])
-    api.fail(faults.status(403, "Forbidden", "no"), method="GET", path="configmaps/a$", times=10**6)
-    api.fail(faults.too_many(retry_after=1), method="DELETE", path="configmaps/[ab]$", times=2)
-    blue.abandon, blue.seconds = True, 4
-    run = blue.start([])
-    blue.wait_until_told("b", "deleting")
-    api.edit("ConfigMap", "default", "a", lambda live: live["metadata"]["labels"].pop(INSTANCE_LABEL))
-    run.result(10)
-    assert state(api) == {}
+def test_an_object_that_may_not_be_read_any_more_is_deleted_in_its_turn(api: FakeApi, blue: Instance) -> None:
+    last, first = config_map("last"), config_map("first")
+    first["metadata"]["finalizers"] = ["example.com/hold"]
+    first["metadata"]["annotations"] = {DEPENDS_ON: "/namespaces/default/ConfigMap/last"}
+    blue.converge([last, first])
+    looks: list[Request] = []
+
+    def looked(request: Request) -> bool:
+        looks.append(request)
+        if len(looks) == 1:
+            api.release("ConfigMap", "default", "first")
+        return True
+
+    api.fail(faults.status(403, "Forbidden", "no"), method="GET", path="configmaps/last$", when=looked, times=10**6)
+    api.react("ConfigMap", lambda live: unlabel(api) if "deletionTimestamp" in live["metadata"] else None)
+    blue.abandon, blue.seconds = True, 2
+    with pytest.raises(NotReady, match=r"ConfigMap default/last: .*403 Forbidden: no"):
+        blue.terminate()
+    assert looks
+    assert api.names("ConfigMap", "default") == [INVENTORY]
+
+
+def unlabel(api: FakeApi) -> None:
+    if api.find("ConfigMap", "default", "last"):
+        api.edit("ConfigMap", "default", "last", lambda live: live["metadata"]["labels"].pop(INSTANCE_LABEL, None))

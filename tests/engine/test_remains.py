@@ -55,6 +55,15 @@ def test_they_stay_when_the_package_says_so(api: FakeApi) -> None:
     assert api.names("PersistentVolumeClaim", "default") == ["data-db-0"]
 
 
+def test_one_that_is_written_by_others_meanwhile_goes_as_well(api: FakeApi) -> None:
+    instance = Instance(api.url)
+    instance.converge([stateful_set("db")])
+    api.put(claim("data-db-0"))
+    api.fail(faults.conflict(), method="PATCH", path="persistentvolumeclaims/data-db-0")
+    instance.terminate()
+    assert state(api) == {}
+
+
 def test_a_retry_finds_them_when_the_stateful_set_is_gone(api: FakeApi) -> None:
     instance = Instance(api.url)
     instance.converge([stateful_set("db")])

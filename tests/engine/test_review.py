@@ -12,7 +12,9 @@ from k8s_cr_driver import vnfc, watch
 from k8s_cr_driver.connection import Connection, Endpoint
 from k8s_cr_driver.discovery import Resource, discover
 from k8s_cr_driver.engine import converge
-from k8s_cr_driver.errors import InvalidRequest, NotReady, TransportError, redact
+from k8s_cr_driver.engine.loop import Loop
+from k8s_cr_driver.engine.operation import Operation
+from k8s_cr_driver.errors import Contended, Forbidden, InvalidRequest, NotReady, TransportError, redact
 from k8s_cr_driver.inventory import INSTANCE_LABEL
 from k8s_cr_driver.keys import Kind, Object
 from k8s_cr_driver.order import DEPENDS_ON
@@ -92,6 +94,29 @@ def test_an_owner_that_waits_for_what_it_owns_does_not_hold_it(api: FakeApi) -> 
     blue.seconds = 3
     blue.terminate()
     assert state(api) == {}
+
+
+@pytest.mark.parametrize("verb", ["instantiate", "terminate"])
+def test_an_inventory_that_is_always_in_conflict_ends_at_the_deadline(api: FakeApi, verb: str) -> None:
+    blue = Instance(api.url)
+    if verb == "terminate":
+        blue.converge([config_map("a")])
+    blue.seconds = 1
+    api.requests.clear()
+    api.fail(faults.conflict(), method="PATCH", path=f"/k8s-cr-driver-{BLUE}$", times=10**6)
+    with pytest.raises(Contended, match="the inventory, is changed by others all the time"):
+        blue.start([config_map("a")] if verb == "instantiate" else []).result(20)
+    assert len(api.requests.select("PATCH")) < 20
+
+
+def test_a_refusal_is_told_also_where_another_request_never_ends() -> None:
+    loop, over = Loop(Operation.lasting(0.2, id="test", instance=BLUE)), threading.Event()
+    loop.send(lambda: over.wait(20), lambda _: None, lambda _: None)
+    loop.refuse(Forbidden("no"))
+    with pytest.raises(Forbidden):
+        loop.run(lambda: False, lambda seconds: NotReady("late", []))
+    over.set()
+    loop.finish()
 
 
 def test_a_server_that_closes_in_the_handshake_may_be_there_later() -> None:

@@ -263,6 +263,13 @@ def test_what_changes_while_it_is_handed_over_is_read_again(cluster: FakeApi, tm
     assert managers(cluster, "ConfigMap", "a") == {(OURS, "Apply")}
 
 
+def test_one_that_changes_all_the_time_ends_the_operation_at_the_deadline(cluster: FakeApi, tmp_path: Path) -> None:
+    blue = legacy_instance(cluster, tmp_path, config_map("a"))
+    cluster.fail(faults.conflict(), method="PATCH", path="configmaps/a", times=10**6)
+    with pytest.raises(sol_ex.SolException, match=r"configmaps/a.*: 409 Conflict"):
+        blue.terminate(**{"wait-timeout": 1})
+
+
 def test_an_account_that_could_have_made_what_it_cannot_list_is_told(cluster: FakeApi, tmp_path: Path) -> None:
     blue = legacy_instance(cluster, tmp_path, config_map("a"))
     cluster.knobs.denied.add(("list", "", "configmaps", "*"))
