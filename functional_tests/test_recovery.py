@@ -44,7 +44,12 @@ def make_ready(cluster: Cluster) -> None:
 def waiting(vnf: Vnf, cluster: Cluster) -> str:
     """An instantiate that has written everything, and waits."""
     operation = vnf.begin_instantiate("turbine.yaml")
-    assert until(lambda: turbine(cluster) and cluster.get("ConfigMap", "config", "default"), 20)
+
+    def is_written() -> bool:
+        others = (cluster.get("ConfigMap", "config", "default"), cluster.get("Deployment", "web", "default", "apps/v1"))
+        return bool(turbine(cluster) and all(others))
+
+    assert until(is_written, 20)
     return operation
 
 
