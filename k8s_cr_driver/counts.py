@@ -36,4 +36,7 @@ def changed(vdu: str, assigned: Assigned, change: int) -> CustomResource:
     obj = assigned[vdu]
     if not obj.replicas():
         raise InvalidRequest(f"VDU {vdu} is {obj.key}, whose kind has no count to scale")
-    return vdus.with_replicas(obj, vnfc.count(obj) + change)
+    count = vnfc.count(obj)
+    if count + change < 0:
+        raise InvalidRequest(f"numberOfSteps: VDU {vdu} has {count} replicas and cannot lose {-change}; take fewer steps")
+    return vdus.with_replicas(obj, count + change)

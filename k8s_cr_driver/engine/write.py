@@ -145,6 +145,7 @@ def _check_owner(target: Target, obj: CustomResource, live: Object) -> None:
             f"{obj.key} exists already and was not made by this instance. Give it another name, delete it, or set "
             "additionalParams adopt-existing: true to take it over (it will not be deleted at terminate)."
         )
+    LOG.warning("%s was there before and is adopted: it will be let go, not deleted", obj.key)
     with target.lock:
         target.inventory.adopt(obj.key)
 

@@ -135,10 +135,11 @@ def test_what_is_taken_by_force_or_let_go_is_told_of_before(api: FakeApi, caplog
     blue = Instance(api.url, adopt=True, force=True)
     blue.converge([config_map("a", x="ours")])
     told = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
-    assert len(told) == 1
-    assert 'ConfigMap default/a takes over what others manage: .data.x (conflict with "kubectl"' in told[0]
-    assert "restored by neither rollback nor terminate" in told[0]
-    assert "theirs" not in told[0]
+    assert len(told) == 2
+    assert told[0] == "ConfigMap default/a was there before and is adopted: it will be let go, not deleted"
+    assert 'ConfigMap default/a takes over what others manage: .data.x (conflict with "kubectl"' in told[1]
+    assert "restored by neither rollback nor terminate" in told[1]
+    assert "theirs" not in told[1]
     caplog.clear()
     blue.terminate()
     assert "ConfigMap default/a is let go, not deleted. Values of others" in caplog.text

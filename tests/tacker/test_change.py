@@ -9,7 +9,8 @@ import pytest
 from tacker.sol_refactored import objects
 from tacker.sol_refactored.common import exceptions as sol_ex
 
-from tests.engine.instance import BLUE, config_map, crontab, crontab_crd
+from k8s_cr_driver.keys import Key, Object
+from tests.engine.instance import BLUE, config_map, crontab, crontab_crd, obj, state
 from tests.fake_api import FakeApi
 from tests.tacker.test_driver import Instance, cluster, deployment, make_vnfd
 
@@ -97,6 +98,47 @@ def test_rollback_restores_the_former_set(cluster: FakeApi, web: Instance, tmp_p
     assert cluster.names("CustomResourceDefinition") == []
 
 
+def test_rollback_restores_every_field_with_the_counts_and_parameters_of_before(
+    cluster: FakeApi, sized: Instance, tmp_path: Path
+) -> None:
+    sized.scale("SCALE_OUT")
+    before, stored = without_pods(cluster), sized.inst.obj_clone()
+    manifests = [
+        deployment("${COUNT}"),
+        config_map("settings", mode="new", more="${NAME}"),
+        obj("v1", "Namespace", "blue"),
+        config_map("added", "blue"),
+        obj("v1", "Secret", "login", "default", stringData={"a": "b"}),
+        crontab_crd(phase={"type": "string"}),
+        crontab("never-ready"),
+    ]
+    with pytest.raises(sol_ex.SolException, match="not ready"):
+        sized.change(make_vnfd(tmp_path / "new", manifests, parameters=COUNT), parameters={"COUNT": 3}, **{"wait-timeout": 1})
+    assert replicas(cluster) == 3
+    sized.inst = stored
+    sized.roll_back_change()
+    assert without_pods(cluster) == before
+    assert sized.inst.instantiatedVnfInfo.metadata["k8s_cr"]["parameters"] == {"COUNT": 2, "NAME": "b"}
+
+
+def test_options_stay_and_a_later_request_overrides_them(cluster: FakeApi, tmp_path: Path) -> None:
+    def drift() -> None:
+        cluster.edit("ConfigMap", "default", "a", lambda live: live["data"].update(a="drifted"), manager="kubectl-edit")
+
+    web = Instance(cluster, tmp_path, [deployment(1), config_map("a")])
+    web.instantiate(**{"force-conflicts": True, "wait-timeout": 50})
+    drift()
+    web.heal()
+    assert cluster.get("ConfigMap", "default", "a")["data"] == {"a": "1"}
+    drift()
+    with pytest.raises(sol_ex.SolException, match="kubectl-edit"):
+        web.heal(**{"force-conflicts": False})
+    assert kept(web, "force-conflicts") is True
+    web.change(web.vnfd, **{"force-conflicts": "true", "wait-timeout": 40, "adopt-existing": True})
+    web.change(web.vnfd, **{"force-conflicts": False, "wait-timeout": None})
+    assert [kept(web, key) for key in ("force-conflicts", "wait-timeout", "adopt-existing")] == [False, 40, True]
+
+
 def test_rollback_makes_again_what_only_the_new_package_allows_to_replace(
     cluster: FakeApi, web: Instance, tmp_path: Path
 ) -> None:
@@ -133,5 +175,14 @@ def test_new_scaling_aspects_are_kept_until_tacker_can_be_told(web: Instance, tm
     assert kept_aspects(web) is None
 
 
+def without_pods(api: FakeApi) -> dict[Key, Object]:
+    """All that is there, but for what has other names each time."""
+    return {key: live for key, live in state(api).items() if key.kind != "Pod"}
+
+
 def kept_aspects(instance: Instance) -> Any:
-    return instance.inst.instantiatedVnfInfo.metadata["k8s_cr"].get("new-scaling-aspects")
+    return kept(instance, "new-scaling-aspects")
+
+
+def kept(instance: Instance, key: str) -> Any:
+    return instance.inst.instantiatedVnfInfo.metadata["k8s_cr"].get(key)

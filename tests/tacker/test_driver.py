@@ -207,6 +207,16 @@ def test_scale_counts_from_what_is_stored(cluster: FakeApi, tmp_path: Path) -> N
     assert blue.inst.instantiatedVnfInfo.metadata["vdu_reses"]["Web"]["spec"]["replicas"] == 3
 
 
+def test_more_replicas_than_there_are_cannot_go(cluster: FakeApi, tmp_path: Path) -> None:
+    """A change of package may have set a count that is below the one of the scale level."""
+    blue = Instance(cluster, tmp_path, [deployment(1)])
+    blue.instantiate()
+    with pytest.raises(sol_ex.SolException, match="numberOfSteps: VDU Web has 1 replicas and cannot lose 2") as refused:
+        blue.scale("SCALE_IN")
+    assert refused.value.status == 400
+    assert cluster.get("Deployment", "default", "web")["spec"]["replicas"] == 1
+
+
 @pytest.mark.parametrize("end", ["terminate", "roll_back_instantiate"])
 def test_nothing_is_left_at_the_end(cluster: FakeApi, tmp_path: Path, end: str) -> None:
     blue = Instance(cluster, tmp_path, [deployment(1), config_map("a"), obj("v1", "Namespace", "blue")])
