@@ -82,7 +82,7 @@ class Healing:
             owner = members.owners.get(obj.key)
             wanted = vnfc.count(obj, owner) if _has_one_a_replica(obj) else before[vdu]
             fresh = [one for one in several if one["metadata"]["uid"] not in gone]
-            ready = sum(resource_for(one).assess(one).settled for one in fresh)
+            ready = sum(resource_for(one).health(one).settled for one in fresh)
             if ready != wanted:
                 reports.append(Report(obj.key, "Waiting", "Replicas", f"VDU {vdu} has {ready} of {wanted} VNFCs"))
         return reports

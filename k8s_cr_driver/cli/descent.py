@@ -57,7 +57,7 @@ def descent(cluster: Cluster, instance: Instance) -> list[Node]:
         live = metadata if key_of(metadata).of == _SECRET else whole.get(uid)
         if live is not None:
             key = key_of(metadata)
-            health = resource_for(live, _crd(cluster, key.of, crds)).assess(live)
+            health = resource_for(live, _crd(cluster, key.of, crds)).health(live)
             nodes[uid] = Node(key, metadata["metadata"]["creationTimestamp"], health, key in instance.record.adopted)
     return _linked(nodes, family)
 

@@ -142,7 +142,7 @@ class Applying:
                     self._assess(node, node.live)
 
     def _assess(self, node: Wanted, live: Object) -> None:
-        node.judge(node.obj.assess(live))
+        node.judge(node.obj.health(live))
         self._operation.progress(node.key, node.health.state.value, node.health.message)
         if node.health.settled:
             self._ready(node)

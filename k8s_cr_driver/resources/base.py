@@ -31,6 +31,7 @@ from k8s_cr_driver.fields import entries, field
 from k8s_cr_driver.inventory import manager as manager_of
 from k8s_cr_driver.keys import Key, Kind, Object, annotations_of, bare, key_of, kind_of, split
 from k8s_cr_driver.resources.health import Health, assess
+from k8s_cr_driver.resources.health.generic import terminating
 
 PODS = Kind("", "Pod")
 
@@ -78,6 +79,10 @@ class CustomResource:
         self.manifest = manifest
         self.crd = crd
         self.key: Key = key_of(manifest)
+
+    def health(self, live: Object) -> Health:
+        """What the engine asks: an object that is being deleted is not ready, whatever `assess` says of its status."""
+        return terminating(live) or self.assess(live)
 
     def assess(self, live: Object) -> Health:
         """Is this object, as it is now, ready? Pure: `live` and the CRD are all there is to know."""

@@ -130,6 +130,15 @@ def test_one_whose_making_was_not_answered_is_ours_as_well(api: FakeApi, next_ru
     assert state(api) == {}
 
 
+def test_an_object_whose_label_somebody_took_off_is_found_again_after_the_next_apply(api: FakeApi) -> None:
+    blue = Instance(api.url)
+    blue.converge([config_map("a")])
+    api.edit("ConfigMap", "default", "a", lambda live: live["metadata"]["labels"].pop("tacker_vnf_instance_id"))
+    blue.converge([config_map("a")], prune=False)
+    blue.terminate()
+    assert state(api) == {}
+
+
 def test_what_is_taken_by_force_or_let_go_is_told_of_before(api: FakeApi, caplog: pytest.LogCaptureFixture) -> None:
     api.put(config_map("a", x="theirs", y="1"), manager="kubectl")
     blue = Instance(api.url, adopt=True, force=True)

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from k8s_cr_driver.capi import Cluster
+from k8s_cr_driver.errors import NotReady
 from k8s_cr_driver.keys import Kind
 from k8s_cr_driver.resources import registry, workloads
 from k8s_cr_driver.resources.base import CustomResource
@@ -72,3 +73,15 @@ def test_the_count_of_a_custom_resource_is_where_its_crd_says() -> None:
     crd["spec"]["versions"][0]["subresources"] = {"scale": paths}
     assert CustomResource(crontab("one"), crd).replicas() == ("spec", "size")
     assert CustomResource({**crontab("one"), "apiVersion": "stable.example.com/v2"}, crd).replicas() is None
+
+
+@pytest.mark.usefixtures("example")
+def test_an_object_that_is_being_deleted_is_not_ready_whatever_its_class_says(api: FakeApi) -> None:
+    api.put(crontab_crd(runs={"type": "integer"}))
+    api.react("CronTab", lambda live: "status" in live or api.set_status("CronTab", "default", "a", {"runs": 1}))
+    held = crontab("a")
+    held["metadata"]["finalizers"] = ["example.com/hold"]
+    Instance(api.url).converge([held])
+    api.delete("CronTab", "default", "a")
+    with pytest.raises(NotReady, match=r"CronTab.stable.example.com default/a: Waiting \(Terminating\)"):
+        Instance(api.url, seconds=1).converge([held])
