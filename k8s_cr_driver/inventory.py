@@ -22,6 +22,7 @@ from k8s_cr_driver.answers import checked, entries, understood
 from k8s_cr_driver.connection import APPLY, Connection
 from k8s_cr_driver.discovery import Resource
 from k8s_cr_driver.errors import ApiError, Contended, Forbidden, InvalidPackage, Superseded
+from k8s_cr_driver.fields import field
 from k8s_cr_driver.keys import NAMESPACE, Key, Kind, Object, annotations_of, key_of, labels
 
 INSTANCE_LABEL = "tacker_vnf_instance_id"
@@ -262,8 +263,9 @@ class Inventory:
 
 def parse(live: Object) -> Record:
     """The record of an inventory's ConfigMap; TransportError if it is none."""
-    with understood("the inventory"):
-        marks = annotations_of(checked(live, _CONFIG_MAPS.of, "the inventory"))
+    where = f"the inventory {field(live, 'metadata', 'namespace')}/{field(live, 'metadata', 'name')}"
+    with understood(where):
+        marks = annotations_of(checked(live, _CONFIG_MAPS.of, where))
         return Record(
             kinds=frozenset(map(Kind.parse, filter(None, marks.get(_KINDS, "").split(",")))),
             namespaces=frozenset(filter(None, marks.get(_NAMESPACES, "").split(","))),

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from k8s_cr_driver.errors import InvalidPackage, InvalidRequest
-from k8s_cr_driver.fields import type_name
+from k8s_cr_driver.fields import mapping, type_name
 
 _NAME = r"[A-Za-z_][A-Za-z0-9_]*"
 _REFERENCE = re.compile(rf"\$\$\{{|\$\{{(?P<name>{_NAME})(?P<inline>:=(?P<default>[^}}]*))?\}}")
@@ -85,7 +85,7 @@ def declared(definitions: Mapping[str, Mapping[str, Any]]) -> dict[str, Declarat
         operation = _at(interface, "operations", "instantiate") or _at(interface, "instantiate")
         request = _at(operation, "inputs", "additional_parameters", "type")
         holder = _at(_properties(types, request), "parameters", "type")
-        if holder is not None and holder not in types:
+        if holder is not None and not (isinstance(holder, str) and holder in types):
             raise InvalidPackage(f"node type {name}: its parameters have the type {holder}, which no file defines")
         for parameter, definition in _properties(types, holder).items():
             found[parameter] = _declaration(parameter, definition, f"parameter {parameter} in the VNFD's {holder}")
@@ -109,14 +109,16 @@ def _properties(types: Mapping[str, Any], name: Any) -> dict[str, Any]:
     while isinstance(name, str) and name in types and name not in chain:
         chain.append(name)
         name = _at(types[name], "derived_from")
-    return {key: value for step in reversed(chain) for key, value in (_at(types[step], "properties") or {}).items()}
+    return {key: value for step in reversed(chain) for key, value in mapping(types[step], "properties").items()}
 
 
 def _declaration(name: Any, definition: Any, where: str) -> Declaration:
     if not (isinstance(name, str) and re.fullmatch(_NAME, name)):
         raise InvalidPackage(f"{where}: a name is letters, digits and underscores, and begins with no digit")
-    if not isinstance(definition, dict) or definition.get("type") not in TYPES:
+    if not isinstance(definition, dict) or definition.get("type") not in list(TYPES):
         raise InvalidPackage(f"{where}: its type must be one of {', '.join(TYPES)}")
+    if not isinstance(definition.get("constraints") or [], list):
+        raise InvalidPackage(f"{where}: its constraints must be a list")
     declaration = Declaration(
         name,
         type=definition["type"],

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from k8s_cr_driver.errors import InvalidPackage
-from k8s_cr_driver.fields import type_name
+from k8s_cr_driver.fields import field, type_name
 from k8s_cr_driver.keys import Object, annotations_of
 from k8s_cr_driver.resources.base import CustomResource
 
@@ -40,7 +40,7 @@ def assign(
                 f"{obj.key}: annotation {VDU} names {named!r}, which the VNFD does not have. "
                 f"Its VDUs: {', '.join(sorted(nodes)) or 'none'}."
             )
-    names = {vdu: str((node.get("properties") or {}).get("name")) for vdu, node in nodes.items()}
+    names = {vdu: str(field(node, "properties", "name")) for vdu, node in nodes.items()}
     found = {vdu: _candidates(vdu, name, objects) for vdu, name in names.items()}
     return {vdu: _only(vdu, names[vdu], several) for vdu, several in found.items() if several or not partial}
 

@@ -95,7 +95,7 @@ def replaced(objects: list[Object], path: Path, value: Any) -> list[Object]:
     return list(result)
 
 
-def packages() -> st.SearchStrategy[list[Object]]:
-    """`GOOD` with one value, however deep, that is another one."""
+def versions(good: list[Object]) -> st.SearchStrategy[list[Object]]:
+    """Of `good`, with one value, however deep, that is another one."""
     odd = st.sampled_from([None, True, -1, 1.5, 10**30, "", "x", "\N{SNOWMAN}", [], [None], ["x"], [[]], [{}], {}, {"x": None}])
-    return st.builds(replaced, st.just(GOOD), st.sampled_from(list(paths(GOOD))), odd)
+    return st.builds(replaced, st.just(good), st.sampled_from(list(paths(good))), odd)

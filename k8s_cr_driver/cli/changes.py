@@ -30,7 +30,7 @@ def changes(before: Object, after: Object) -> list[Change]:
     found = _differences("", _wanted(before), _wanted(after))
     if kind_of(after) == _SECRET:
         return [Change(path, _hidden(was), _hidden(now)) for path, was, now in found]
-    return [Change(path, _redacted(was), _redacted(now)) for path, was, now in found]
+    return [Change(path, _redacted(path, was), _redacted(path, now)) for path, was, now in found]
 
 
 def _wanted(obj: Object) -> Object:
@@ -63,9 +63,10 @@ def _hidden(value: Any) -> Any:
     return None if value is None else HIDDEN
 
 
-def _redacted(value: Any) -> Any:
-    """A value without what looks like a credential."""
-    return value if value is None else json.loads(text) if (text := json.dumps(value)) == redact(text) else HIDDEN
+def _redacted(path: str, value: Any) -> Any:
+    """A value unless it looks like a credential, or its field's name does."""
+    text = f"{path}: {json.dumps(value)}"
+    return value if value is None or redact(text) == text else HIDDEN
 
 
 def _shown(value: Any) -> str:

@@ -94,6 +94,14 @@ def test_a_secret_s_values_are_not_told(api: FakeApi, differ: Differ) -> None:
     assert "Y2FuYXJ5" not in text
 
 
+def test_a_value_whose_field_is_called_a_password_is_not_told(api: FakeApi, differ: Differ) -> None:
+    Instance(api.url).converge([config_map("a", password="canary1", user="me")])
+    text = differ.text([config_map("a", password="canary2", user="you")], "--instance", BLUE)
+    assert 'data.password: "(hidden)" -> "(hidden)"' in text
+    assert 'data.user: "me" -> "you"' in text
+    assert "canary" not in text
+
+
 def test_a_conflict_names_manager_and_field(api: FakeApi, differ: Differ) -> None:
     Instance(api.url).converge([config_map("a", a="1")])
     api.edit("ConfigMap", "default", "a", lambda live: live["data"].update(a="3"), manager="kubectl-edit")

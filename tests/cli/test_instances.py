@@ -55,6 +55,13 @@ def test_only_one_inventory_namespace_is_read_where_it_is_given(api: FakeApi, to
     assert "--inventory-namespace" in tool.run("instances", code=2).stderr
 
 
+def test_an_inventory_that_makes_no_sense_is_named(api: FakeApi, tool: Tool) -> None:
+    Instance(api.url, BLUE).converge([config_map("own")])
+    name = f"k8s-cr-driver-{BLUE}"
+    api.edit("ConfigMap", "default", name, lambda live: live["metadata"]["annotations"].update({"k8s-cr-driver/adopted": "{"}))
+    assert f"the inventory default/{name}: the answer makes no sense" in tool.run("instances", code=3).stderr
+
+
 def test_secret_data_is_not_asked_for(api: FakeApi, tool: Tool) -> None:
     Instance(api.url, BLUE).converge([obj("v1", "Secret", "own", "default", data={"a": "YQ=="})])
     api.requests.clear()
