@@ -13,7 +13,7 @@ demo: bed-ready ## Three sample packages through a real Tacker on a real Kuberne
 test: bed-ready unit functional ## All tests
 
 unit: $(VENV)/complete ## Unit tests, seconds
-	@$(BIN)/python -m pytest tests --ignore=tests/tacker --numprocesses auto --dist worksteal
+	@$(BIN)/python -m pytest tests --ignore=tests/tacker --numprocesses $$(($$(nproc) + 1)) --dist worksteal
 	@$(BIN)/python -m pytest tests/tacker
 
 functional: bed-ready ## Tests on the test bed, through Tacker's REST API

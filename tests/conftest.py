@@ -7,8 +7,11 @@ from hypothesis import settings
 
 from tests.fake_api import FakeApi
 
-settings.register_profile("any machine", deadline=None)  # a busy one takes longer over an example than hypothesis allows
-settings.load_profile("any machine")
+# A busy machine takes longer over an example than hypothesis allows. `--hypothesis-profile=thorough` is for changes of
+# what the examples are about.
+settings.register_profile("quick", deadline=None, max_examples=40)
+settings.register_profile("thorough", deadline=None, max_examples=2500)
+settings.load_profile("quick")
 
 
 @pytest.fixture

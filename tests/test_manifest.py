@@ -343,7 +343,7 @@ FIELDS = st.sampled_from(
 VALUES = st.recursive(LEAVES, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(FIELDS, inner, max_size=5))
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.binary() | st.text().map(str.encode) | VALUES.map(lambda value: json.dumps(value).encode()))
 def test_nothing_but_invalid_package_comes_of_any_file(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "any.yaml").write_bytes(content)

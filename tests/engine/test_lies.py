@@ -7,7 +7,7 @@ import functools
 import json
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from k8s_cr_driver.errors import DriverError
@@ -75,7 +75,6 @@ def lies(draw: st.DrawFn) -> tuple[int, bytes]:
     return index, json.dumps(put(true, draw(st.sampled_from(places(true))), draw(JSON))).encode() + b"\n"
 
 
-@settings(max_examples=100, deadline=None)
 @given(lies())
 def test_whatever_is_answered_to_any_one_request(lie: tuple[int, bytes]) -> None:
     index, body = lie
