@@ -15,7 +15,7 @@ from k8s_cr_driver.engine.remove import remove
 from k8s_cr_driver.engine.streams import Streams
 from k8s_cr_driver.engine.write import Immutable, Target, is_transient, missing, write
 from k8s_cr_driver.errors import DriverError, NotReady, Refused
-from k8s_cr_driver.fields import defined_by
+from k8s_cr_driver.fields import defined_by, entries
 from k8s_cr_driver.keys import CRD, NAMESPACE, Key, Kind, Object, split
 from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.resources.health.model import NO_STATUS, READINESS_UNKNOWN, STATUS_OLDER_THAN_SPEC
@@ -158,7 +158,9 @@ class Applying:
             return
         del self.unready[node.key]
         if node.key.of == CRD:
-            self._streams.open(self.kinds & {defined_by(node.obj.manifest)})
+            kind, versions = defined_by(node.obj.manifest), entries(node.obj.manifest, "spec", "versions")
+            self._streams.reopen(kind, [version["name"] for version in versions if version.get("served")])
+            self._streams.open(self.kinds & {kind})
         for dependent in self._dependents.pop(node.key, ()):
             dependent.needs.discard(node.key)
             self._try(dependent)

@@ -8,7 +8,7 @@ watch all namespaces at once there is one stream for each namespace.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from k8s_cr_driver import watch
 from k8s_cr_driver.discovery import Resource, Resources, discover
@@ -71,6 +71,18 @@ class Streams:
                 self._awaited[kind] = {self._start(resource, "", selector(self._target.instance, kind), self._message)}
             else:
                 self._learnt(kind)
+
+    def reopen(self, kind: Kind, versions: Sequence[str]) -> None:
+        """Follows a kind in one of the versions that its CRD serves by now: of one that has ended all objects seem gone."""
+        ended = [one for one in self._streams if one.resource.of == kind and one.resource.version not in versions]
+        resource = self._resources.find(kind, versions[0]) if versions else None
+        if resource is None or kind not in self.objects:
+            return
+        for stream in ended:
+            stream.stop()
+            self._streams.remove(stream)
+            self._awaited[kind].discard(stream)
+            self._awaited[kind].add(self._start(resource, stream.namespace, stream.selector, self._message))
 
     def follow(
         self, resource: Resource, namespace: str, selector: str, handle: Callable[[watch.Message], None]
@@ -154,6 +166,8 @@ class Streams:
 
     def _message(self, message: watch.Message) -> None:
         kind = message.stream.resource.of
+        if message.stream not in self._streams:
+            return  # its version has ended, see `reopen`
         if isinstance(message, watch.Change):
             self._change(kind, key_of(message.live), None if message.deleted else message.live)
         elif isinstance(message, watch.Snapshot):

@@ -8,7 +8,7 @@ import urllib3
 from k8s_cr_driver import watch
 from k8s_cr_driver.errors import Conflict, NotReady, Refused
 from k8s_cr_driver.keys import Object
-from tests.engine.instance import Instance, config_map, crontab, crontab_crd, job, obj, state
+from tests.engine.instance import CONDITIONS, Instance, config_map, crontab, crontab_crd, job, obj, state, status
 from tests.fake_api import FakeApi, controllers, faults
 from tests.fake_api.kinds import Kind
 
@@ -207,3 +207,22 @@ def test_a_namespace_in_the_set_waits_for_the_object_that_a_finalizer_holds(api:
     first, second = map(str, raised.value.reports)
     assert first.startswith("ConfigMap blue/a: Waiting (Terminating): held by finalizers example.com/hold: their controller")
     assert second.startswith("Namespace blue: Waiting (Blocked): not deleted yet, waits until these are gone: ConfigMap blue/a")
+
+
+def test_a_change_that_ends_the_version_of_a_kind_follows_it_in_the_next(api: FakeApi) -> None:
+    def observe(live: Object) -> None:
+        name, generation = live["metadata"]["name"], live["metadata"]["generation"]
+        seen = live.get("status", {}).get("observedGeneration")
+        if seen != generation and api.find("CronTab", "default", name):
+            api.set_status("CronTab", "default", name, status(generation=generation))
+
+    api.react("CronTab", observe)
+    old, new = crontab_crd(**CONDITIONS), crontab_crd(**CONDITIONS)
+    [first] = new["spec"]["versions"]
+    new["spec"]["versions"] = [{**first, "served": False}, {**first, "name": "v2", "storage": False}]
+    blue = Instance(api.url)
+    blue.converge([old, crontab("one"), crontab("two")])
+    blue.converge([new, {**crontab("one", schedule="0 * * * *"), "apiVersion": "stable.example.com/v2"}])
+    assert api.names("CronTab") == ["one"]
+    blue.terminate()
+    assert state(api) == {}
