@@ -161,9 +161,13 @@ def cluster(api: FakeApi) -> FakeApi:
             api.put(controllers.owned(live, "apps/v1", "ReplicaSet", "web", spec=live["spec"]))
         owner = controllers.owned(api.get("ReplicaSet", "default", "web"), "v1", "Pod", "", spec=live["spec"])["metadata"]
         wanted = 0 if live["metadata"].get("deletionTimestamp") else live["spec"]["replicas"]
+        containers = live["spec"]["template"]["spec"]["containers"]
+        for pod in api.objects("Pod", "default"):
+            if pod["spec"]["containers"][0]["image"] != containers[0]["image"]:
+                api.delete("Pod", "default", pod["metadata"]["name"])
         pods = api.names("Pod", "default")
         for _ in range(wanted - len(pods)):
-            pod = obj("v1", "Pod", f"web-5d8f7c-{uuid.uuid4().hex[:5]}", status=RUNNING)
+            pod = obj("v1", "Pod", f"web-5d8f7c-{uuid.uuid4().hex[:5]}", spec={"containers": containers}, status=RUNNING)
             api.put({**pod, "metadata": {**owner, **pod["metadata"]}})
         while len(pods := api.names("Pod", "default")) > wanted:
             api.delete("Pod", "default", pods[-1])

@@ -37,13 +37,17 @@ def no_long_intervals(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kubernetes_resource, "CHECK_INTERVAL", 0.02)
 
 
+TACKERS = kubernetes.Kubernetes
+"""As it is before a conductor of another test has registered ours in its place."""
+
+
 class Handed(Instance):
     """Its first verb is done by Tacker's driver."""
 
-    driver = kubernetes.Kubernetes
+    driver = TACKERS
 
     def switch(self) -> None:
-        self.driver = Driver if self.driver is kubernetes.Kubernetes else kubernetes.Kubernetes
+        self.driver = Driver if self.driver is TACKERS else TACKERS
 
 
 def legacy_instance(cluster: FakeApi, folder: Path, *manifests: dict[str, Any], **params: Any) -> Handed:
