@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import uuid
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -152,6 +154,13 @@ def deployment(replicas: int = 1) -> dict[str, Any]:
     return obj("apps/v1", "Deployment", "web", spec=spec)
 
 
+def remove_pods(api: FakeApi, is_stale: Callable[[dict[str, Any]], bool]) -> None:
+    """Of several writers of their Deployment at once each does it."""
+    for pod in filter(is_stale, api.objects("Pod", "default")):
+        with contextlib.suppress(LookupError):
+            api.delete("Pod", "default", pod["metadata"]["name"])
+
+
 @pytest.fixture
 def cluster(api: FakeApi) -> FakeApi:
     """Its Deployment gets its Pods at once, through a ReplicaSet and under names that are never used again."""
@@ -162,9 +171,7 @@ def cluster(api: FakeApi) -> FakeApi:
         owner = controllers.owned(api.get("ReplicaSet", "default", "web"), "v1", "Pod", "", spec=live["spec"])["metadata"]
         wanted = 0 if live["metadata"].get("deletionTimestamp") else live["spec"]["replicas"]
         containers = live["spec"]["template"]["spec"]["containers"]
-        for pod in api.objects("Pod", "default"):
-            if pod["spec"]["containers"][0]["image"] != containers[0]["image"]:
-                api.delete("Pod", "default", pod["metadata"]["name"])
+        remove_pods(api, lambda pod: pod["spec"]["containers"][0]["image"] != containers[0]["image"])
         pods = api.names("Pod", "default")
         for _ in range(wanted - len(pods)):
             pod = obj("v1", "Pod", f"web-5d8f7c-{uuid.uuid4().hex[:5]}", spec={"containers": containers}, status=RUNNING)

@@ -96,8 +96,8 @@ def test_what_somebody_has_changed_is_changed_back(cluster: FakeApi, web: Instan
     def drift(live: dict[str, Any]) -> None:
         live["spec"]["template"]["spec"]["containers"][0]["image"] = "drifted:1"
 
-    cluster.edit("Deployment", "default", "web", drift, manager="kubectl-edit")
     chosen = cluster.names("Pod", "default")[0]
+    cluster.edit("Deployment", "default", "web", drift, manager="kubectl-edit")
     with pytest.raises(sol_ex.SolException, match=r"others manage fields .*kubectl-edit"):
         web.heal(chosen)
     web.heal(chosen, **{"force-conflicts": True})
