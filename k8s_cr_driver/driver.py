@@ -264,7 +264,8 @@ def _params(req: Any) -> dict[str, Any]:
 
 def _is_set(req: Any, key: str) -> bool:
     """A flag of this request alone."""
-    return flag(key, _params(req).get(key, False))
+    value = _params(req).get(key)
+    return value is not None and flag(key, value)
 
 
 def _options(inst: Any, req: Any) -> Options:

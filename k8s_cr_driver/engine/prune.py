@@ -49,7 +49,8 @@ class Pruning:
 
     def add(self, live: Object, needs: dict[Key, set[Key]]) -> Doomed:
         obj = resource_for(live)
-        resource = self._resources.find(obj.key.of, split(live["apiVersion"])[1])
+        told = split(live["apiVersion"])[1]  # a server may name one that it does not serve
+        resource = self._resources.find(obj.key.of, told) or self._resources.find(obj.key.of)
         assert resource is not None, "a stream told of it"
         node = Doomed(obj, resource, set(needs.get(obj.key, ())), live=live)
         self.nodes[node.key] = node

@@ -87,3 +87,15 @@ def test_whatever_is_answered_to_any_one_request(lie: tuple[int, bytes]) -> None
         if not truth()[0][index].path.endswith(UNKNOWABLE):
             assert state(api) == truth()[1]
         assert not api.crashes, "\n".join(api.crashes)
+
+
+def test_a_version_that_is_not_served_in_an_event_hinders_no_deletion() -> None:
+    with FakeApi(like=before()) as api:
+        live = {**api.get("CronTab", "blue", "one"), "apiVersion": "stable.example.com/v9"}
+        end = {**BEFORE[0], "metadata": {"resourceVersion": "1", "annotations": {"k8s.io/initial-events-end": "true"}}}
+        events = [{"type": "ADDED", "object": live}, {"type": "BOOKMARK", "object": end}]
+        body = b"".join(json.dumps(event).encode() + b"\n" for event in events)
+        api.fail(faults.lie(body), path="crontabs", when=lambda request: request.watch)
+        Instance(api.url).converge([])
+        assert api.faults_pending == 0
+        assert state(api) == {}

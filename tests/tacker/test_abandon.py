@@ -92,3 +92,9 @@ def test_a_value_that_is_no_flag_is_refused(api: FakeApi, blue: Instance) -> Non
     with pytest.raises(sol_ex.SolException, match="additionalParams abandon: give true or false"):
         blue.terminate(abandon="perhaps")
     assert api.names("Deployment") == ["web"]
+
+
+def test_null_is_as_if_it_were_not_given(api: FakeApi, blue: Instance) -> None:
+    api.fail(faults.status(403, "Forbidden", "no"), method="DELETE", path="deployments", times=10**6)
+    with pytest.raises(sol_ex.SolException, match="deployments/web: 403 Forbidden: no"):
+        blue.terminate(**{**ABANDON, "abandon": None})
