@@ -17,7 +17,7 @@ from k8s_cr_driver.engine.write import NOT_RESTORED, Target
 from k8s_cr_driver.errors import ApiError, DriverError, Superseded, passes
 from k8s_cr_driver.fields import field
 from k8s_cr_driver.inventory import is_managed
-from k8s_cr_driver.keys import Key, Object, key_of, split
+from k8s_cr_driver.keys import Key, Object, controller_of, key_of, split
 from k8s_cr_driver.resources.registry import resource_for
 
 LOG = logging.getLogger(__name__)
@@ -126,15 +126,13 @@ class Pruning:
 
     def _has_owner(self, node: Doomed, live: Object) -> bool:
         """Whether its controlling owner is deleted too and takes it along, and does not wait for it to be gone."""
-        references = live["metadata"].get("ownerReferences") or []
-        owners = {reference.get("uid") for reference in references if reference.get("controller")}
-        record = self._target.inventory.record
+        owner, record = controller_of(live), self._target.inventory.record
         return any(
             other.live is not None
-            and other.live["metadata"]["uid"] in owners
+            and _uid(other.live) == owner
             and not record.keeps(other.live)
             and node.key not in self._needs_of(other)
-            for other in (self.nodes.values() if owners else ())
+            for other in (self.nodes.values() if owner else ())
         )
 
     def _needs_of(self, node: Doomed) -> set[Key]:
