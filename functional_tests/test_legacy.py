@@ -1,8 +1,5 @@
 """Instances that change hands: made by Tacker's own Kubernetes driver and taken over by ours, and the other way round."""
 
-import os
-import subprocess
-import sysconfig
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -15,7 +12,7 @@ from .packages import Package, paths
 from .testbed import bed as testbed
 from .testbed.processes import until
 from .testbed.tacker import OWN_DRIVER, TACKERS_DRIVER, Conductor
-from .vnf import Vnf
+from .vnf import SYNCHRONIZED, Vnf, purge
 
 # Instantiated in the namespace `default`: Tacker's driver puts everything there that it does not forget.
 ROLE = make("rbac.authorization.k8s.io/v1", "Role", "reader", "tackers", rules=[])
@@ -32,9 +29,6 @@ NEW = Package(
     counts={"Web": 1, "Single": 1},
 )
 MANAGER = "OpenAPI-Generator"
-
-# Seconds: the first synchronization comes 60 s after a conductor's start.
-SYNCHRONIZED = 90
 
 Use = Callable[[str], None]
 
@@ -128,8 +122,7 @@ def test_tackers_driver_goes_on_with_what_ours_has_made(
     vnf.terminate()
     assert cluster.of(vnf.id) == []
     assert len(cluster.all("ConfigMap", "default", f"{INVENTORY}={vnf.id}")) == 1
-    purge = [Path(sysconfig.get_path("scripts"), "k8s-cr"), "purge", vnf.id, "--yes"]
-    subprocess.run(purge, env={**os.environ, **bed}, check=True, capture_output=True, timeout=60)
+    purge(vnf.id, bed)
     assert cluster.leftovers([vnf.id]) == []
 
 

@@ -7,16 +7,13 @@ from .objects import VERSION, crd, custom, deployment
 from .packages import Package
 from .testbed.kubernetes import NODE
 from .testbed.processes import until
-from .testbed.tacker import Conductor
-from .vnf import Vnf
+from .testbed.tacker import Conductor, has_logged
+from .vnf import SYNCHRONIZED, Vnf
 
 PACKAGE = Package(
     {"all.yaml": [deployment("web", 2), custom("Shard", "db", replicas=2), crd("Shard", scale=True)]},
     vdus={"Web": "web", "Db": "db"},
 )
-
-# Seconds: Tacker's first synchronization comes 60 s after a conductor's start, and the bed's every 10 s.
-SYNCHRONIZED = 90
 
 
 @pytest.fixture
@@ -58,7 +55,7 @@ def test_what_changes_during_an_operation_is_seen_and_taken_over_after_it(
         operation = synced.begin_scale("SCALE_OUT", "Web", wait_timeout=SYNCHRONIZED + 60)
         cluster.scale("Shard", "db", "default", VERSION, 4)
         told = f"operation in progress, so skip this DB synchronization. vnf: {synced.id}"
-        assert until(lambda: any(told in one.log.read_text() for one in conductors.values()), SYNCHRONIZED)
+        assert until(lambda: has_logged(conductors, told), SYNCHRONIZED)
         assert (synced.level("Db"), synced.level("Web")) == (0, 0)
     finally:
         cluster.change("Node", NODE, spec={"unschedulable": None})

@@ -1,9 +1,5 @@
 """What vimConnectionInfo says of a cluster: how to log in, how to trust it, and that it may be gone for good."""
 
-import os
-import subprocess
-import sysconfig
-from pathlib import Path
 
 from k8s_cr_driver.connection import Endpoint
 from tests.fake_api.tls import server_context
@@ -16,8 +12,8 @@ from .objects import config_map, deployment
 from .packages import Package
 from .testbed.bed import Environment
 from .testbed.processes import until
-from .testbed.tacker import Conductor
-from .vnf import Vnf
+from .testbed.tacker import Conductor, has_logged
+from .vnf import Vnf, purge
 
 PACKAGE = Package({"all.yaml": [deployment("web"), config_map("config", a="1")]}, vdus={"Web": "web"})
 MADE = ["ConfigMap default/config", "Deployment default/web"]
@@ -50,9 +46,7 @@ def test_a_cluster_that_is_gone_is_abandoned_and_purged_when_it_is_back(
     vnf.terminate(abandon=True, wait_timeout=3)
     assert vnf.tell()["instantiationState"] == "NOT_INSTANTIATED"
     assert cluster.of(vnf.id) == MADE
-    told = f"VNF instance {vnf.id} is abandoned"
-    assert until(lambda: any(told in conductor.log.read_text() for conductor in conductors.values()), 10)
+    assert until(lambda: has_logged(conductors, f"VNF instance {vnf.id} is abandoned"), 10)
 
-    purge = [Path(sysconfig.get_path("scripts"), "k8s-cr"), "purge", vnf.id, "--yes"]
-    subprocess.run(purge, env={**os.environ, **bed}, check=True, capture_output=True, timeout=60)
+    purge(vnf.id, bed)
     assert cluster.leftovers([vnf.id]) == []

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sysconfig
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from .client import Body, Client, OperationError
@@ -9,6 +14,8 @@ from .packages import paths
 
 # Seconds; a test that waits for a timeout says its own.
 PATIENCE = 240.0
+# Seconds: Tacker's first synchronization comes 60 s after a conductor's start, and the bed's every 10 s.
+SYNCHRONIZED = 90
 _BUSY = {"STARTING", "PROCESSING", "ROLLING_BACK"}
 
 
@@ -137,6 +144,12 @@ class Vnf:
             self.roll_back(operation["id"])
         except Exception:  # there are operations without a rollback, and it may fail, too
             self._client.fail(operation["id"])
+
+
+def purge(instance_id: str, bed: Mapping[str, str]) -> None:
+    """What an operator does with an instance that Tacker has forgotten."""
+    argv = [Path(sysconfig.get_path("scripts"), "k8s-cr"), "purge", instance_id, "--yes"]
+    subprocess.run(argv, env={**os.environ, **bed}, check=True, capture_output=True, timeout=60)
 
 
 def _hyphened(params: dict[str, Any]) -> dict[str, Any]:
