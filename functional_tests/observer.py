@@ -18,8 +18,9 @@ from k8s_cr_driver.builtin import is_builtin
 from k8s_cr_driver.connection import Connection, Endpoint
 from k8s_cr_driver.discovery import Resource, Resources, discover, read_crd
 from k8s_cr_driver.errors import ApiError
-from k8s_cr_driver.inventory import INSTANCE_LABEL, INVENTORY_LABEL, parse, users
+from k8s_cr_driver.inventory import INVENTORY_LABEL, parse
 from k8s_cr_driver.keys import CRD, NAMESPACE, Key, Kind, Object, key_of, labels
+from k8s_cr_driver.marks import INSTANCE_LABEL, users
 from k8s_cr_driver.resources.health import Health, State
 from k8s_cr_driver.resources.registry import resource_for
 from k8s_cr_driver.watch import Broken, Message, Snapshot, Stream

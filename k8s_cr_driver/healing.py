@@ -16,8 +16,8 @@ from k8s_cr_driver.connection import Connection
 from k8s_cr_driver.discovery import Resources
 from k8s_cr_driver.engine.renew import Renewal
 from k8s_cr_driver.errors import InvalidRequest, Report
-from k8s_cr_driver.inventory import INSTANCE_LABEL
 from k8s_cr_driver.keys import Key, Object
+from k8s_cr_driver.marks import INSTANCE_LABEL
 from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.resources.registry import resource_for
 from k8s_cr_driver.vdus import Assigned

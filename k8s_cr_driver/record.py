@@ -15,8 +15,9 @@ from tacker.sol_refactored.common import vnf_instance_utils as inst_utils
 
 from k8s_cr_driver import vnfc
 from k8s_cr_driver.errors import InvalidRequest
-from k8s_cr_driver.inventory import INSTANCE_LABEL, NOTHING, Inventory, Record
+from k8s_cr_driver.inventory import NOTHING, Inventory, Record
 from k8s_cr_driver.keys import Key, Kind, Object, key_of, labels
+from k8s_cr_driver.marks import INSTANCE_LABEL
 from k8s_cr_driver.options import FILES, Options
 from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.resources.registry import resource_for

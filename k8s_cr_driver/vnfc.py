@@ -14,8 +14,8 @@ from k8s_cr_driver.answers import checked, entries, understood
 from k8s_cr_driver.connection import Connection
 from k8s_cr_driver.discovery import Resources
 from k8s_cr_driver.errors import ApiError, Refused, passes
-from k8s_cr_driver.inventory import INSTANCE_LABEL
 from k8s_cr_driver.keys import Key, Kind, Object, controlled_by, controller_of, key_of, kind_of, split
+from k8s_cr_driver.marks import INSTANCE_LABEL
 from k8s_cr_driver.resources.base import Children, CustomResource
 
 Vdus = Mapping[str, CustomResource]

@@ -13,8 +13,8 @@ from k8s_cr_driver.connection import Connection, Endpoint
 from k8s_cr_driver.discovery import discover
 from k8s_cr_driver.errors import InvalidRequest
 from k8s_cr_driver.healing import Healing
-from k8s_cr_driver.inventory import INSTANCE_LABEL
 from k8s_cr_driver.keys import Object
+from k8s_cr_driver.marks import INSTANCE_LABEL
 from k8s_cr_driver.resources.base import CustomResource
 from tests.engine.instance import BLUE, crontab_crd, obj
 from tests.fake_api import FakeApi, controllers

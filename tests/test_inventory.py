@@ -11,8 +11,9 @@ import pytest
 from k8s_cr_driver import inventory
 from k8s_cr_driver.connection import Connection, Endpoint
 from k8s_cr_driver.errors import Contended, Forbidden, Superseded
-from k8s_cr_driver.inventory import Inventory, Record, is_managed, manager, used_by, users
+from k8s_cr_driver.inventory import Inventory, Record
 from k8s_cr_driver.keys import Key, Kind
+from k8s_cr_driver.marks import is_managed, manager, used_by, users
 from tests.engine.instance import BLUE, GREEN, config_map
 from tests.fake_api import FakeApi, faults
 from tests.fake_api.recording import Request

@@ -10,8 +10,8 @@ from k8s_cr_driver import vnfc
 from k8s_cr_driver.connection import Connection, Endpoint
 from k8s_cr_driver.discovery import discover
 from k8s_cr_driver.errors import Refused
-from k8s_cr_driver.inventory import INSTANCE_LABEL
 from k8s_cr_driver.keys import Object, labels
+from k8s_cr_driver.marks import INSTANCE_LABEL
 from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.resources.registry import resource_for
 from k8s_cr_driver.vnfc import Vnfc

@@ -22,8 +22,9 @@ from k8s_cr_driver.discovery import Resource, Resources, discover
 from k8s_cr_driver.engine import unavailable
 from k8s_cr_driver.engine.write import SHARED
 from k8s_cr_driver.errors import ApiError, ConnectionFailed, InvalidRequest, Report
-from k8s_cr_driver.inventory import INSTANCE_LABEL, INVENTORY_LABEL, Record, is_made, is_managed, parse, users
+from k8s_cr_driver.inventory import INVENTORY_LABEL, Record, parse
 from k8s_cr_driver.keys import Key, Kind, Object, key_of, labels
+from k8s_cr_driver.marks import INSTANCE_LABEL, is_made, is_managed, users
 
 CONFIG_MAPS = Kind("", "ConfigMap")
 THREADS = 8

@@ -28,8 +28,8 @@ from k8s_cr_driver.engine.streams import Streams
 from k8s_cr_driver.engine.unavailable import await_kinds
 from k8s_cr_driver.engine.write import Target
 from k8s_cr_driver.errors import DriverError, NotReady, Superseded, redact
-from k8s_cr_driver.inventory import is_managed
 from k8s_cr_driver.keys import Key, Kind, Object, key_of, split
+from k8s_cr_driver.marks import is_managed
 from k8s_cr_driver.resources.base import CustomResource
 
 LOG = logging.getLogger(__name__)

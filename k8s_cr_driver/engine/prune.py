@@ -16,8 +16,8 @@ from k8s_cr_driver.engine.remove import remove
 from k8s_cr_driver.engine.write import NOT_RESTORED, Target
 from k8s_cr_driver.errors import ApiError, DriverError, Superseded, passes
 from k8s_cr_driver.fields import field
-from k8s_cr_driver.inventory import is_managed
 from k8s_cr_driver.keys import Key, Object, controller_of, key_of, split
+from k8s_cr_driver.marks import is_managed
 from k8s_cr_driver.resources.registry import resource_for
 
 LOG = logging.getLogger(__name__)

@@ -14,8 +14,8 @@ from k8s_cr_driver.answers import entries
 from k8s_cr_driver.discovery import Resource, Resources
 from k8s_cr_driver.engine.write import Target
 from k8s_cr_driver.errors import ApiError, Contended
-from k8s_cr_driver.inventory import INSTANCE_LABEL
 from k8s_cr_driver.keys import Object, bare, key_of
+from k8s_cr_driver.marks import INSTANCE_LABEL
 from k8s_cr_driver.resources.base import Remains
 from k8s_cr_driver.resources.registry import resource_for
 

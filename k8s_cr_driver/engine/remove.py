@@ -11,8 +11,8 @@ from k8s_cr_driver.discovery import Resource
 from k8s_cr_driver.engine.write import SHARED, Target
 from k8s_cr_driver.errors import ApiError
 from k8s_cr_driver.fields import defined_by
-from k8s_cr_driver.inventory import is_made, used_by, users
 from k8s_cr_driver.keys import NAMESPACE, Object, annotations_of, labels
+from k8s_cr_driver.marks import is_made, used_by, users
 from k8s_cr_driver.resources.base import CustomResource
 
 

@@ -21,8 +21,8 @@ from k8s_cr_driver.engine.operation import Operation
 from k8s_cr_driver.engine.write import SHARED, Target, with_marks
 from k8s_cr_driver.errors import ApiError, Contended, Forbidden
 from k8s_cr_driver.field_managers import succeeded
-from k8s_cr_driver.inventory import INSTANCE_LABEL, used_by
 from k8s_cr_driver.keys import NAMESPACE, Key, Kind, Object, bare, key_of, labels
+from k8s_cr_driver.marks import INSTANCE_LABEL, used_by
 from k8s_cr_driver.resources.registry import resource_for
 
 LOG = logging.getLogger(__name__)

@@ -19,22 +19,13 @@ from oslo_log import log as logging
 from k8s_cr_driver.connection import Connection
 from k8s_cr_driver.discovery import Resource
 from k8s_cr_driver.errors import ApiError, Conflict, DriverError, Forbidden, NotOurs, Refused, passes
-from k8s_cr_driver.inventory import (
-    INSTANCE_LABEL,
-    MADE_BY_US,
-    PART_OF_LABEL,
-    Inventory,
-    is_made,
-    is_managed,
-    manager,
-    used_by,
-    users,
-)
+from k8s_cr_driver.inventory import Inventory
 from k8s_cr_driver.keys import CRD, NAMESPACE, Key, Kind, Object, annotations_of, labels
+from k8s_cr_driver.marks import INSTANCE_LABEL, MADE_BY_US, PART_OF_LABEL, is_made, is_managed, manager, used_by, users
 from k8s_cr_driver.resources.base import CustomResource
 
 SHARED = frozenset({NAMESPACE, CRD})
-"""Kinds that several instances may bring; see `inventory.USED_BY`."""
+"""Kinds that several instances may bring; see `marks.USED_BY`."""
 NOT_RESTORED = "Values of others that were taken over by force are restored by neither rollback nor terminate."
 
 LOG = logging.getLogger(__name__)

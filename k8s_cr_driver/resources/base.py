@@ -28,8 +28,8 @@ from k8s_cr_driver.builtin import is_builtin
 from k8s_cr_driver.connection import APPLY, Connection
 from k8s_cr_driver.discovery import Resource
 from k8s_cr_driver.fields import entries, field
-from k8s_cr_driver.inventory import manager as manager_of
 from k8s_cr_driver.keys import Key, Kind, Object, annotations_of, bare, key_of, kind_of, split
+from k8s_cr_driver.marks import manager as manager_of
 from k8s_cr_driver.resources.health import Health, assess
 from k8s_cr_driver.resources.health.generic import terminating
 

@@ -6,8 +6,8 @@ import pytest
 
 from k8s_cr_driver.engine import unavailable
 from k8s_cr_driver.errors import NotReady
-from k8s_cr_driver.inventory import INSTANCE_LABEL
 from k8s_cr_driver.keys import Object
+from k8s_cr_driver.marks import INSTANCE_LABEL
 from k8s_cr_driver.order import DEPENDS_ON
 from tests.engine.instance import BLUE, Instance, config_map, crontab, crontab_crd, obj, state, wait_for
 from tests.engine.test_remains import claim, stateful_set

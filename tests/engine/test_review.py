@@ -15,8 +15,8 @@ from k8s_cr_driver.engine import converge
 from k8s_cr_driver.engine.loop import Loop
 from k8s_cr_driver.engine.operation import Operation
 from k8s_cr_driver.errors import Contended, Forbidden, InvalidRequest, NotReady, TransportError, redact
-from k8s_cr_driver.inventory import INSTANCE_LABEL
 from k8s_cr_driver.keys import Kind, Object
+from k8s_cr_driver.marks import INSTANCE_LABEL
 from k8s_cr_driver.order import DEPENDS_ON
 from k8s_cr_driver.resources.registry import resource_for
 from tests.engine.instance import BLUE, CONDITIONS, GREEN, Instance, config_map, crontab, crontab_crd, job, obj, state, status

@@ -8,7 +8,7 @@ import pytest
 
 from k8s_cr_driver.connection import Connection, Endpoint
 from k8s_cr_driver.discovery import discover
-from k8s_cr_driver.inventory import manager
+from k8s_cr_driver.marks import manager
 from k8s_cr_driver.resources.registry import resource_for
 from tests.engine.instance import BLUE, config_map, crontab, crontab_crd, job
 from tests.fake_api import FakeApi
