@@ -78,6 +78,7 @@ class Inventory:
         self.remembered = remembered
         self.is_new = False
         """Whether this run has made it."""
+        self._own_token, self._makes = uuid.uuid4().hex, False
         self._lock = threading.Lock()
         self._heard = 0.0
 
@@ -123,19 +124,21 @@ class Inventory:
         found = self.read()
         if found is None and not create and not self.remembered.kinds:
             return False
+        # One that has our token was made by an earlier request, of which the answer was lost
+        self._makes = found is None or (self._makes and found.token == self._own_token)
         base = found or replace(self.remembered, version="1")  # a resourceVersion that only a new object takes
         wanted = replace(
             base,
             kinds=base.kinds | frozenset(kinds),
             namespaces=base.namespaces | frozenset(namespaces),
-            token=uuid.uuid4().hex,
+            token=self._own_token,
             operation=operation,
         )
         try:
             self._write(wanted)
         except ApiError as error:
             raise _explained(error, self.key) from None
-        self.is_new = self.is_new or found is None
+        self.is_new = self._makes
         return True
 
     def update(self, *, kinds: frozenset[Kind], namespaces: frozenset[str], adopted: frozenset[Key]) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from k8s_cr_driver import inventory
 from k8s_cr_driver.connection import Connection, Endpoint
-from k8s_cr_driver.errors import Contended, Forbidden, Superseded
+from k8s_cr_driver.errors import Contended, Forbidden, Superseded, TransportError
 from k8s_cr_driver.inventory import Inventory, Record
 from k8s_cr_driver.keys import Key, Kind
 from k8s_cr_driver.marks import is_managed, manager, used_by, users
@@ -65,6 +65,16 @@ def test_each_claim_widens_it_and_keeps_what_is_adopted(connection: Connection) 
     assert second.record.adopted == {ADOPTED}
     assert (first.is_new, second.is_new) == (True, False)
     assert second.read() == second.record
+
+
+def test_a_run_knows_that_it_has_made_it_also_if_the_answer_was_lost(api: FakeApi, connection: Connection) -> None:
+    one = Inventory(connection, "default", BLUE)
+    api.fail(faults.reset_after(), method="PATCH")
+    with pytest.raises(TransportError):
+        one.claim("operation", [MAPS], ["blue"], create=True)
+    assert not one.is_new
+    assert one.claim("operation", [MAPS], ["blue"], create=True)
+    assert one.is_new
 
 
 def test_without_one_there_is_nothing_to_claim_unless_it_is_to_be_made(api: FakeApi, connection: Connection) -> None:
