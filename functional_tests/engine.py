@@ -31,7 +31,7 @@ class Engine:
         """Instantiates, changes, or, with no objects, terminates."""
         operation = Operation.lasting(seconds, id="test", instance=self.id, progress=self._hear)
         with Session(self.endpoint, Options(), operation, inventory_namespace=INVENTORIES, **session) as run:
-            run.converge(run.place([dict(one) for one in objects]), prune=True, undo=True)
+            run.converge(run.place([dict(one) for one in objects]), prune=True, first=bool(objects))
 
     def terminate(self) -> None:
         self.converge([])

@@ -58,6 +58,19 @@ def test_a_finalizer_that_nobody_removes_is_told_and_left_alone(engine: Engine, 
     assert cluster.leftovers([engine.id]) == []
 
 
+def test_what_somebody_has_taken_the_labels_off_is_deleted(engine: Engine, cluster: Cluster):
+    engine.converge([config_map("ours", "default", a="1"), deployment("web"), crd("Shard"), custom("Shard", "db")])
+    for kind, name, version in (("ConfigMap", "ours", "v1"), ("Deployment", "web", "apps/v1"), ("Shard", "db", VERSION)):
+        cluster.change(kind, name, "default", version, metadata={"labels": None})
+    with cluster.holding(config_map("theirs", "default", a="1")) as (theirs,):
+        engine.terminate()
+        assert cluster.leftovers([engine.id]) == []
+        assert cluster.get("ConfigMap", "ours", "default") is None
+        assert cluster.get("Deployment", "web", "default", "apps/v1") is None
+        live = cluster.get("ConfigMap", "theirs", "default")
+        assert live and live["metadata"]["resourceVersion"] == theirs["metadata"]["resourceVersion"]
+
+
 def test_a_quota_is_told_and_what_was_made_is_removed(engine: Engine, cluster: Cluster):
     package = [config_map(f"file-{number}", "small", a="1") for number in range(4)]
     quota = make("v1", "ResourceQuota", "files", "small", spec={"hard": {"count/configmaps": "3"}})

@@ -41,6 +41,9 @@ LONGEST_RETRY_AFTER = 60.0
 POOL_SIZE = 16
 APPLY = "application/apply-patch+yaml; charset=utf-8"
 """Without the charset, which servers ignore, the client before version 37 would serialize our text a second time."""
+MERGE = "application/merge-patch+json"
+METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
+"""To accept a list's objects without their specs and data, from servers that can leave these out."""
 
 _KEEPALIVE = [
     (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),

@@ -45,7 +45,7 @@ class Driver:
                 level = req.instantiationLevelId if req.obj_attr_is_set("instantiationLevelId") else None
                 assigned = _assigned(resources, vnfd, req.flavourId, options)
                 assigned = counts.at_level(assigned, vnfd, req.flavourId, level)
-                session.converge(_merged(resources, assigned), prune=True, undo=True)
+                session.converge(_merged(resources, assigned), prune=True, first=True)
                 inst.instantiatedVnfInfo = objects.VnfInstanceV2_InstantiatedVnfInfo(
                     flavourId=req.flavourId, vnfState="STARTED", metadata={}
                 )

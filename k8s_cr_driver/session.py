@@ -155,14 +155,14 @@ class Session:
         prune: bool,
         grace_period: int | None = None,
         renewal: Renewal = NO_RENEWAL,
-        undo: bool = False,
+        first: bool = False,
     ) -> None:
-        """`engine.converge`; with `undo`, what a first run made before it was refused is removed again."""
+        """`engine.converge`; what the `first` set of an instance made before it was refused is removed again."""
         run = functools.partial(converge, self._operation, self._target, self._resources)
         try:
-            run(wanted, prune=prune, grace_period=grace_period, renewal=renewal)
+            run(wanted, prune=prune, strays=not first, grace_period=grace_period, renewal=renewal)
         except Refused as error:
-            if undo and self._target.inventory.is_new:
+            if first and self._target.inventory.is_new:
                 self._undo(error)
             raise
 

@@ -127,7 +127,7 @@ def lead(endpoint: Endpoint, instance: Instance, step: Step, seconds: float) -> 
 
 def instantiate(session: Session, instance: Instance) -> None:
     resources = session.place(instance.package())
-    session.converge(resources, prune=True, undo=True)
+    session.converge(resources, prune=True, first=True)
     session.vnfcs(_vdus(resources))
 
 

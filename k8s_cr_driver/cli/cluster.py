@@ -17,7 +17,7 @@ import click
 import yaml
 
 from k8s_cr_driver.answers import entries
-from k8s_cr_driver.connection import Connection, Endpoint
+from k8s_cr_driver.connection import METADATA_LIST, Connection, Endpoint
 from k8s_cr_driver.discovery import Resource, Resources, discover
 from k8s_cr_driver.engine import unavailable
 from k8s_cr_driver.engine.write import SHARED
@@ -30,7 +30,6 @@ CONFIG_MAPS = Kind("", "ConfigMap")
 THREADS = 8
 PAGE = 500
 
-_METADATA = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
 _KUBECONFIG = "in a kubeconfig: certificate-authority-data, token, client-certificate-data and client-key-data"
 _OUTSIDE = ("certificate-authority", "client-certificate", "client-key", "tokenFile", "exec", "auth-provider")
 
@@ -171,8 +170,9 @@ class Cluster:
                 click.echo(f"Incomplete: {report}", err=True)
         for live in self.lists(sorted(kinds), namespaces):
             key = key_of(live)
-            for id in users(live) if key.of in SHARED else {labels(live).get(INSTANCE_LABEL, "")}:
-                if id in found and INVENTORY_LABEL not in labels(live) and is_managed(live, id):
+            marked = users(live) if key.of in SHARED else {labels(live).get(INSTANCE_LABEL, "")}
+            for id in found if "" in marked else marked & found.keys():
+                if INVENTORY_LABEL not in labels(live) and is_managed(live, id):
                     found[id][key] = live
         return found
 
@@ -202,7 +202,7 @@ class Cluster:
 
     def _pages(self, resource: Resource, namespace: str, selector: str, *, metadata_only: bool) -> list[Object]:
         query = [("limit", str(PAGE)), *([("labelSelector", selector)] if selector else [])]
-        accept = _METADATA if metadata_only else "application/json"
+        accept = METADATA_LIST if metadata_only else "application/json"
         found: list[Object] = []
         follow: list[tuple[str, str]] = []
         while True:

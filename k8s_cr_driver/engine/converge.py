@@ -8,7 +8,6 @@ instance had and the set has not is deleted when the set is ready. Every LCM ver
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
 from types import TracebackType
 
@@ -24,6 +23,7 @@ from k8s_cr_driver.engine.prune import Pruning
 from k8s_cr_driver.engine.remains import take_over
 from k8s_cr_driver.engine.renew import NO_RENEWAL, Renewal, Renewing
 from k8s_cr_driver.engine.report import reports
+from k8s_cr_driver.engine.strays import reclaim
 from k8s_cr_driver.engine.streams import Streams
 from k8s_cr_driver.engine.unavailable import await_kinds
 from k8s_cr_driver.engine.write import Target
@@ -45,12 +45,14 @@ def converge(
     wanted: Sequence[CustomResource],
     *,
     prune: bool,
+    strays: bool = True,
     grace_period: int | None = None,
     renewal: Renewal = NO_RENEWAL,
 ) -> dict[Key, Object]:
     """
     Makes `wanted` real and ready; with `prune` deletes what else the instance has. Returns the live objects.
 
+    `strays`: what has lost its label is looked for before a prune, with one LIST for each kind and namespace.
     `grace_period` are seconds for the pods that a prune deletes, None for their own. The objects of `renewal` are deleted
     first, and made anew at the end. Errors: Refused (and its subclasses) for what the cluster will not take; NotReady for
     what did not come about in time; Superseded when another worker took over; ConnectionFailed; Stopped. Whatever was
@@ -59,7 +61,7 @@ def converge(
     target.inventory.check_apart([obj.key for obj in wanted])
     kinds = [(obj.key.of, split(obj.manifest["apiVersion"])[1]) for obj in wanted]
     await_kinds(operation, target.connection, resources, kinds)
-    with _Run(operation, target, resources, wanted, prune, grace_period, renewal) as run:
+    with _Run(operation, target, resources, wanted, prune, strays, grace_period, renewal) as run:
         return run.run()
 
 
@@ -73,10 +75,11 @@ class _Run:
         resources: Resources,
         wanted: Sequence[CustomResource],
         prune: bool,
+        strays: bool,
         grace_period: int | None,
         renewal: Renewal,
     ) -> None:
-        self._operation, self._target, self._prune = operation, target, prune
+        self._operation, self._target, self._prune, self._strays = operation, target, prune, strays
         self._loop = Loop(operation)
         self._applying = Applying(operation, self._loop, target, resources, wanted, self._late)
         self._pruning = Pruning(operation, self._loop, target, resources, grace_period)
@@ -132,11 +135,11 @@ class _Run:
         if self._operation.abandon:
             self._loop.after(self._operation.remaining() / 2, self._lose_patience)
         self._wait_until_known()
-        taken = [] if self._applying.nodes else self._taken_over()
+        taken = self._taken()
         streams.open(inventory.record.kinds)
         self._wait_until_known()
         self._is_pruning = True
-        pruning.start(list({**{key_of(live): live for live in taken}, **self._doomed()}.values()))
+        pruning.start(list({**taken, **self._doomed()}.values()))
         self._loop.run(lambda: not pruning.nodes and streams.all_known(), self._left)
         streams.stop()
         self._operation.persist(self._shrink if self._applying.nodes else inventory.delete)
@@ -148,17 +151,25 @@ class _Run:
         """What is abandoned is deleted as far as it is known; what becomes known later follows."""
         self._is_patient = False
 
-    def _taken_over(self) -> list[Object]:
-        take = functools.partial(take_over, self._target, self._resources, self._doomed().values())
+    def _taken(self) -> dict[Key, Object]:
+        """What is to go and was not a member, or could not be seen to be one; it is now."""
         if not self._operation.abandon:
-            return self._operation.persist(take)
+            return self._operation.persist(self._take)
         try:
-            return self._operation.persist(take, self._operation.remaining() / 2)
+            return self._operation.persist(self._take, self._operation.remaining() / 2)
         except Superseded:
             raise
         except DriverError as error:
-            LOG.warning("%s: what controllers leave behind is abandoned: %s", self._operation.id, redact(str(error)))
-            return []
+            LOG.warning("%s: what has no label of the instance is abandoned: %s", self._operation.id, redact(str(error)))
+            return {}
+
+    def _take(self) -> dict[Key, Object]:
+        target, found = self._target, list[Object]()
+        if self._strays:
+            found += [live for live in reclaim(target, self._streams.known()) if self._is_doomed(key_of(live), live)]
+        if not self._applying.nodes:
+            found += take_over(target, self._resources, [*self._doomed().values(), *found])
+        return {key_of(live): live for live in found}
 
     def _doomed(self) -> dict[Key, Object]:
         return {key: live for key, live in self._streams.everything() if self._is_doomed(key, live)}

@@ -101,6 +101,10 @@ class Streams:
         """Whether it is known which objects of the kind are ours."""
         return kind in self.objects and not self._awaited.get(kind)
 
+    def known(self) -> list[Resource]:
+        """The kinds of which that is known, in the versions that are followed."""
+        return list({one.resource.of: one.resource for one in self._streams if self.knows(one.resource.of)}.values())
+
     def all_known(self) -> bool:
         return not self._unknown and not any(self._awaited.values())
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from oslo_log import log as logging
 
 from k8s_cr_driver.answers import entries, understood
+from k8s_cr_driver.connection import MERGE
 from k8s_cr_driver.discovery import Resource, Resources
 from k8s_cr_driver.engine import rights
 from k8s_cr_driver.engine.operation import Operation
@@ -26,8 +27,6 @@ from k8s_cr_driver.marks import INSTANCE_LABEL, used_by
 from k8s_cr_driver.resources.registry import resource_for
 
 LOG = logging.getLogger(__name__)
-
-MERGE = "application/merge-patch+json"
 
 
 @dataclass(frozen=True)

@@ -35,6 +35,17 @@ def test_no_answer_changes_nothing(api: FakeApi, tool: Tool) -> None:
     assert "own" in api.names("ConfigMap", "default")
 
 
+def test_what_has_lost_its_label_is_told_and_goes_too(api: FakeApi, tool: Tool) -> None:
+    Instance(api.url).converge([config_map("own")])
+    Instance(api.url, GREEN).converge([config_map("green")])
+    for name in ("own", "green"):
+        live = api.get("ConfigMap", "default", name)
+        live["metadata"]["labels"] = {}
+        api.put(live, manager="kubectl-replace")
+    assert "delete  ConfigMap default/own" in tool.run("purge", BLUE, "--yes").stdout
+    assert api.names("ConfigMap", "default") == ["green", f"k8s-cr-driver-{GREEN}"]
+
+
 @pytest.mark.parametrize("arguments", [["purge", "", "--yes"], ["tree", " "], ["diff", ".", "--instance", ""]])
 def test_an_empty_id_is_a_usage_error_and_never_the_only_instance(api: FakeApi, tool: Tool, arguments: list[str]) -> None:
     Instance(api.url).converge([config_map("own")])

@@ -38,7 +38,7 @@ class Instance:
         self._told = threading.Condition()
 
     def converge(
-        self, objects: Sequence[Object], *, prune: bool = True, renewal: Renewal = NO_RENEWAL
+        self, objects: Sequence[Object], *, prune: bool = True, strays: bool = True, renewal: Renewal = NO_RENEWAL
     ) -> dict[Key, Object]:
         objects = copy.deepcopy(list(objects))
         with Connection(self.endpoint) as connection:
@@ -52,7 +52,7 @@ class Instance:
             )
             target = Target(connection, Inventory(connection, "default", self.id), **self.target)
             wanted = [resource_for(obj, crds.get(kind_of(obj))) for obj in objects]
-            return converge(operation, target, resources, wanted, prune=prune, renewal=renewal)
+            return converge(operation, target, resources, wanted, prune=prune, strays=strays, renewal=renewal)
 
     def terminate(self) -> None:
         self.converge([])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from k8s_cr_driver import watch
+from k8s_cr_driver import login, watch
 from k8s_cr_driver.connection import Connection, Endpoint
 from k8s_cr_driver.errors import ConnectionFailed, Forbidden, NotReady, TransportError
 from tests.engine.instance import Instance, config_map, crontab, crontab_crd, obj, state
@@ -156,7 +156,10 @@ def test_a_token_that_expires_during_the_wait_ends_the_run(api: FakeApi) -> None
 
 
 @pytest.mark.parametrize("path", ["crontabs", "configmaps/b"])
-def test_a_server_that_starts_and_cannot_check_credentials_yet_is_asked_again(api: FakeApi, path: str) -> None:
+def test_a_server_that_starts_and_cannot_check_credentials_yet_is_asked_again(
+    api: FakeApi, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(login, "REFUSED_GRACE", 10)
     blue = Instance(api.url)
     crd = crontab_crd(conditions={"type": "array", "items": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}})
     late = config_map("b")

@@ -17,6 +17,8 @@ PACKAGE = [
 ]
 KINDS = 5
 """Kinds of the package, each with a stream; the inventory has one more."""
+STRAYS = 3 * 2
+"""Kinds that are not shared, in each namespace of the package."""
 
 
 @pytest.fixture(autouse=True)
@@ -34,7 +36,7 @@ def test_a_run_costs_one_request_an_object_and_one_or_two_a_stream(
     api.knobs.send_initial_events = initial_events
     for _ in ("new", "again, unchanged"):
         api.requests.clear()
-        Instance(api.url).converge(PACKAGE)
+        Instance(api.url).converge(PACKAGE, strays=False)
         assert len(api.requests) <= len(PACKAGE) + per_stream * (KINDS + 1) + 6, str(api.requests)
         assert len(api.requests.select("PATCH")) <= len(PACKAGE) + 2
 
@@ -69,8 +71,8 @@ def test_the_connections_of_a_run_are_bounded(api: FakeApi) -> None:
     assert api.connections_opened - opened <= KINDS + 1 + 8 + 1
 
 
-def test_a_termination_costs_one_request_an_object_and_one_a_stream(api: FakeApi) -> None:
+def test_a_termination_costs_one_request_an_object_one_a_stream_and_a_look_for_strays(api: FakeApi) -> None:
     Instance(api.url).converge(PACKAGE)
     api.requests.clear()
     Instance(api.url).terminate()
-    assert len(api.requests) <= len(PACKAGE) + KINDS + 1 + 10 + 4, str(api.requests)
+    assert len(api.requests) <= len(PACKAGE) + KINDS + 1 + 10 + 4 + STRAYS, str(api.requests)

@@ -1,0 +1,63 @@
+"""
+Members without their label, such as an object that somebody has replaced from a file of his own.
+
+Streams select by label and do not tell of them, but the server still knows which fields our manager has applied. Their
+label is put back before a prune, so that they are deleted, waited for and told of like everything else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from k8s_cr_driver.answers import checked, entries
+from k8s_cr_driver.connection import MERGE, METADATA_LIST
+from k8s_cr_driver.discovery import Resource
+from k8s_cr_driver.engine.write import SHARED, Target
+from k8s_cr_driver.errors import ApiError, Contended
+from k8s_cr_driver.keys import Object, key_of
+from k8s_cr_driver.marks import INSTANCE_LABEL, is_managed
+
+
+def reclaim(target: Target, resources: Iterable[Resource]) -> list[Object]:
+    """
+    Marks the strays of these kinds, in the instance's namespaces; what they are then.
+
+    Shared objects have no such label, and adopted ones are only let go.
+    """
+    record = target.inventory.record
+    found: list[Object] = []
+    for resource in resources:
+        if resource.of not in SHARED:
+            for namespace in sorted(record.namespaces) if resource.namespaced else [""]:
+                for live in _unlabelled(target, resource, namespace):
+                    if is_managed(live, target.instance) and not record.keeps(live):
+                        found += _marked(target, resource, live)
+    return found
+
+
+def _unlabelled(target: Target, resource: Resource, namespace: str) -> list[Object]:
+    path, query = resource.path(namespace), [("labelSelector", f"!{INSTANCE_LABEL}")]
+    try:
+        answer = target.connection.request("GET", path, query=query, accept=METADATA_LIST)
+    except ApiError as error:
+        if error.status != 404:  # else the kind has gone meanwhile, and its objects with it
+            raise
+        return []
+    return entries(answer, resource.api_version, resource.of, f"LIST {path}")
+
+
+def _marked(target: Target, resource: Resource, live: Object) -> Iterator[Object]:
+    """The object, unless it has gone meanwhile. A plain patch: an apply of the label alone would drop our other fields."""
+    target.inventory.before_write()
+    key = key_of(live)
+    path = resource.path(key.namespace, key.name)
+    metadata = {"resourceVersion": live["metadata"]["resourceVersion"], "labels": {INSTANCE_LABEL: target.instance}}
+    query = [("fieldManager", target.manager)]
+    try:
+        answer = target.connection.request("PATCH", path, query=query, body={"metadata": metadata}, content_type=MERGE)
+        yield checked(answer, resource.of, f"PATCH {path}")
+    except ApiError as error:
+        if error.status == 409:
+            raise Contended(f"{key} is changed by others all the time") from None
+        if error.status != 404:
+            raise
