@@ -64,7 +64,7 @@ class Instance:
             heard = {"progress": progress} if progress else {}
             operation = Operation.lasting(300, id="benchmark", instance=self.id, **heard)
             target = Target(connection, Inventory(connection, "default", self.id))
-            converge(operation, target, resources, [resource_for(obj) for obj in objects], prune=True)
+            converge(operation, target, resources, [resource_for(obj) for obj in objects], prune=True, strays=not objects)
             self.requests += connection.count
 
 
