@@ -8,8 +8,11 @@ instance had and the set has not is deleted when the set is ready. Every LCM ver
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+import math
+from collections.abc import Callable, Sequence
 from types import TracebackType
+from typing import TypeVar
 
 from oslo_log import log as logging
 
@@ -23,7 +26,7 @@ from k8s_cr_driver.engine.prune import Pruning
 from k8s_cr_driver.engine.remains import take_over
 from k8s_cr_driver.engine.renew import NO_RENEWAL, Renewal, Renewing
 from k8s_cr_driver.engine.report import reports
-from k8s_cr_driver.engine.strays import reclaim
+from k8s_cr_driver.engine.strays import reclaim, strays
 from k8s_cr_driver.engine.streams import Streams
 from k8s_cr_driver.engine.unavailable import await_kinds
 from k8s_cr_driver.engine.write import Target
@@ -33,6 +36,8 @@ from k8s_cr_driver.marks import is_managed
 from k8s_cr_driver.resources.base import CustomResource
 
 LOG = logging.getLogger(__name__)
+
+Answer = TypeVar("Answer")
 
 TELL_EVERY = 30.0
 """Seconds between two lines in the log about what is waited for."""
@@ -135,7 +140,7 @@ class _Run:
         if self._operation.abandon:
             self._loop.after(self._operation.remaining() / 2, self._lose_patience)
         self._wait_until_known()
-        taken = self._taken()
+        taken = {key_of(live): live for live in self._taken()}
         streams.open(inventory.record.kinds)
         self._wait_until_known()
         self._is_pruning = True
@@ -151,25 +156,34 @@ class _Run:
         """What is abandoned is deleted as far as it is known; what becomes known later follows."""
         self._is_patient = False
 
-    def _taken(self) -> dict[Key, Object]:
+    def _taken(self) -> list[Object]:
         """What is to go and was not a member, or could not be seen to be one; it is now."""
-        if not self._operation.abandon:
-            return self._operation.persist(self._take)
+        found: list[Object] = []
         try:
-            return self._operation.persist(self._take, self._operation.remaining() / 2)
+            self._take(found)
         except Superseded:
             raise
         except DriverError as error:
+            if not self._operation.abandon:
+                raise
             LOG.warning("%s: what has no label of the instance is abandoned: %s", self._operation.id, redact(str(error)))
-            return {}
+        return found
 
-    def _take(self) -> dict[Key, Object]:
-        target, found = self._target, list[Object]()
+    def _take(self, found: list[Object]) -> None:
+        target = self._target
         if self._strays:
-            found += [live for live in reclaim(target, self._streams.known()) if self._is_doomed(key_of(live), live)]
+            for resource, stray in self._answer(lambda: list(strays(target, self._streams.known()))):
+                live = self._answer(functools.partial(reclaim, target, resource, stray))
+                if live is not None and self._is_doomed(key_of(live), live):
+                    found.append(live)
         if not self._applying.nodes:
-            found += take_over(target, self._resources, [*self._doomed().values(), *found])
-        return {key_of(live): live for live in found}
+            left = [*self._doomed().values(), *found]
+            found += self._answer(lambda: take_over(target, self._resources, left))
+
+    def _answer(self, request: Callable[[], Answer]) -> Answer:
+        """Where the rest is abandoned, half of the time that is left is kept for that."""
+        operation = self._operation
+        return operation.persist(request, operation.remaining() / 2 if operation.abandon else math.inf)
 
     def _doomed(self) -> dict[Key, Object]:
         return {key: live for key, live in self._streams.everything() if self._is_doomed(key, live)}

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 
 from k8s_cr_driver.answers import entries
 from k8s_cr_driver.discovery import Resource, Resources
-from k8s_cr_driver.engine.write import Target
+from k8s_cr_driver.engine.write import Target, has_gone
 from k8s_cr_driver.errors import ApiError, Contended
 from k8s_cr_driver.keys import Object, bare, key_of
 from k8s_cr_driver.marks import INSTANCE_LABEL
@@ -54,12 +54,6 @@ def _marked(target: Target, resource: Resource, live: Object) -> Object | None:
     except ApiError as error:
         if error.status != 409:
             raise
-    try:
-        stored = member.read(target.connection, resource)
-    except ApiError as error:
-        if error.status != 404:
-            raise
+    if has_gone(target, member.key, resource, uid):
         return None
-    if stored["metadata"]["uid"] == uid:
-        raise Contended(f"{member.key} is changed by others all the time")
-    return None
+    raise Contended(f"{member.key} is changed by others all the time")

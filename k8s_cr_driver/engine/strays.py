@@ -12,27 +12,25 @@ from collections.abc import Iterable, Iterator
 from k8s_cr_driver.answers import checked, entries
 from k8s_cr_driver.connection import MERGE, METADATA_LIST
 from k8s_cr_driver.discovery import Resource
-from k8s_cr_driver.engine.write import SHARED, Target
-from k8s_cr_driver.errors import ApiError, Contended
+from k8s_cr_driver.engine.write import SHARED, Target, has_gone
+from k8s_cr_driver.errors import ApiError
 from k8s_cr_driver.keys import Object, key_of
 from k8s_cr_driver.marks import INSTANCE_LABEL, is_managed
 
 
-def reclaim(target: Target, resources: Iterable[Resource]) -> list[Object]:
+def strays(target: Target, resources: Iterable[Resource]) -> Iterator[tuple[Resource, Object]]:
     """
-    Marks the strays of these kinds, in the instance's namespaces; what they are then.
+    Those of these kinds in the instance's namespaces, with no more than their metadata.
 
     Shared objects have no such label, and adopted ones are only let go.
     """
     record = target.inventory.record
-    found: list[Object] = []
     for resource in resources:
         if resource.of not in SHARED:
             for namespace in sorted(record.namespaces) if resource.namespaced else [""]:
                 for live in _unlabelled(target, resource, namespace):
                     if is_managed(live, target.instance) and not record.keeps(live):
-                        found += _marked(target, resource, live)
-    return found
+                        yield resource, live
 
 
 def _unlabelled(target: Target, resource: Resource, namespace: str) -> list[Object]:
@@ -46,18 +44,20 @@ def _unlabelled(target: Target, resource: Resource, namespace: str) -> list[Obje
     return entries(answer, resource.api_version, resource.of, f"LIST {path}")
 
 
-def _marked(target: Target, resource: Resource, live: Object) -> Iterator[Object]:
-    """The object, unless it has gone meanwhile. A plain patch: an apply of the label alone would drop our other fields."""
+def reclaim(target: Target, resource: Resource, stray: Object) -> Object | None:
+    """The object with its label; None if it has gone meanwhile. Asked twice, as when an answer is lost, it is the same.
+
+    A plain patch: an apply that names the label alone would drop our other fields.
+    """
     target.inventory.before_write()
-    key = key_of(live)
+    key, uid = key_of(stray), stray["metadata"]["uid"]
     path = resource.path(key.namespace, key.name)
-    metadata = {"resourceVersion": live["metadata"]["resourceVersion"], "labels": {INSTANCE_LABEL: target.instance}}
+    body = {"metadata": {"uid": uid, "labels": {INSTANCE_LABEL: target.instance}}}
     query = [("fieldManager", target.manager)]
     try:
-        answer = target.connection.request("PATCH", path, query=query, body={"metadata": metadata}, content_type=MERGE)
-        yield checked(answer, resource.of, f"PATCH {path}")
+        answer = target.connection.request("PATCH", path, query=query, body=body, content_type=MERGE)
     except ApiError as error:
-        if error.status == 409:
-            raise Contended(f"{key} is changed by others all the time") from None
-        if error.status != 404:
-            raise
+        if error.status in (404, 409, 422) and has_gone(target, key, resource, uid):
+            return None
+        raise
+    return checked(answer, resource.of, f"PATCH {path}")

@@ -20,9 +20,10 @@ from k8s_cr_driver.connection import Connection
 from k8s_cr_driver.discovery import Resource
 from k8s_cr_driver.errors import ApiError, Conflict, DriverError, Forbidden, NotOurs, Refused, passes
 from k8s_cr_driver.inventory import Inventory
-from k8s_cr_driver.keys import CRD, NAMESPACE, Key, Kind, Object, annotations_of, labels
+from k8s_cr_driver.keys import CRD, NAMESPACE, Key, Kind, Object, annotations_of, bare, labels
 from k8s_cr_driver.marks import INSTANCE_LABEL, MADE_BY_US, PART_OF_LABEL, is_made, is_managed, manager, used_by, users
 from k8s_cr_driver.resources.base import CustomResource
+from k8s_cr_driver.resources.registry import resource_for
 
 SHARED = frozenset({NAMESPACE, CRD})
 """Kinds that several instances may bring; see `marks.USED_BY`."""
@@ -105,6 +106,17 @@ def _apply(target: Target, obj: CustomResource, resource: Resource, live: Object
     elif target.keep_autoscaled and _is_autoscaled(refusal, obj):
         return _without_replicas(marked).apply(target.connection, resource, target.manager, force=False)
     raise _explained(refusal, obj, target, live)
+
+
+def has_gone(target: Target, key: Key, resource: Resource, uid: str) -> bool:
+    """Whether there is no object of that uid any more; another one may have its name."""
+    try:
+        live = resource_for(bare(key, resource.api_version)).read(target.connection, resource)
+    except ApiError as error:
+        if error.status != 404:
+            raise
+        return True
+    return bool(live["metadata"]["uid"] != uid)
 
 
 def with_marks(target: Target, obj: CustomResource, *, made: bool) -> CustomResource:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from k8s_cr_driver.keys import Object
@@ -9,6 +11,7 @@ from k8s_cr_driver.marks import INSTANCE_LABEL
 from tests.engine.instance import GREEN, Instance, config_map, crontab, crontab_crd, obj, state
 from tests.engine.test_remains import claim, stateful_set
 from tests.fake_api import FakeApi, controllers, faults
+from tests.fake_api.recording import Request
 
 
 def replaced(api: FakeApi, kind: str, namespace: str, name: str, **labels: str) -> Object:
@@ -50,17 +53,37 @@ def test_objects_of_others_stay(api: FakeApi) -> None:
     assert INSTANCE_LABEL not in (api.get("ConfigMap", "default", "adopted")["metadata"].get("labels") or {})
 
 
-def test_one_that_is_written_by_others_meanwhile_or_goes_is_no_trouble(api: FakeApi) -> None:
+LOOK = {"method": "GET", "path": "configmaps$", "when": lambda request: not request.watch}
+MARK = {"method": "PATCH", "path": "configmaps/a$"}
+
+
+@pytest.mark.parametrize("match", [LOOK, MARK])
+@pytest.mark.parametrize("fault", [faults.reset_before(), faults.reset_after(), faults.truncated(), faults.unavailable()])
+def test_a_fault_is_no_trouble(api: FakeApi, match: dict[str, Any], fault: faults.Answer) -> None:
     blue = Instance(api.url)
-    blue.converge([config_map("a"), config_map("b")])
-    for name in ("a", "b"):
-        replaced(api, "ConfigMap", "default", name)
-    api.fail(faults.conflict(), method="PATCH", path="configmaps/a$")
-    api.fail(faults.status(404, "NotFound", "gone"), method="PATCH", path="configmaps/b$")
-    api.fail(faults.unavailable(), method="GET", path="configmaps$", when=lambda request: not request.watch)
+    blue.converge([config_map("a")])
+    replaced(api, "ConfigMap", "default", "a")
+    api.fail(fault, **match)
     blue.terminate()
     assert api.faults_pending == 0
-    assert api.names("ConfigMap", "default") == ["b"]  # the server said that it has gone
+    assert state(api) == {}
+
+
+@pytest.mark.parametrize("another", [True, False])
+def test_one_that_goes_meanwhile_is_gone_though_another_has_its_name(api: FakeApi, another: bool) -> None:
+    blue = Instance(api.url)
+    blue.converge([config_map("a")])
+    replaced(api, "ConfigMap", "default", "a")
+
+    def happens(request: Request) -> bool:
+        api.delete("ConfigMap", "default", "a")
+        if another:
+            api.put(config_map("a"))
+        return False
+
+    api.fail(faults.unavailable(), **MARK, when=happens)
+    blue.terminate()
+    assert api.names("ConfigMap", "default") == ["a"] * another
 
 
 def test_the_claims_of_a_stateful_set_among_them_go_too(api: FakeApi) -> None:
