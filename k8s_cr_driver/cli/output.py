@@ -30,6 +30,11 @@ def is_terminal() -> bool:
     return sys.stdout is not None and sys.stdout.isatty()
 
 
+def counted(count: int, thing: str) -> str:
+    """`1 error`, `2 errors`."""
+    return f"{count} {thing}" if count == 1 else f"{count} {thing}s"
+
+
 def print_json(value: Any) -> None:
     click.echo(json.dumps(value, indent=2, ensure_ascii=False))
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from k8s_cr_driver import package as packages
+from k8s_cr_driver.cli.validate import Findings, inspect
 
 
 @click.command(
@@ -19,7 +20,12 @@ from k8s_cr_driver import package as packages
 @click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.option("-o", "--output", required=True, type=click.Path(dir_okay=False, path_type=Path), help="The CSAR file.")
 def package(folder: Path, output: Path) -> None:
-    """Check FOLDER and make a CSAR file of it."""
+    """Check FOLDER, as `validate` does, and make a CSAR file of it."""
     click.echo(f"Checking {folder}", err=True)
+    findings = Findings()
+    inspect(folder, findings)
+    if findings.problems:
+        findings.show()
+        raise click.exceptions.Exit(1)
     packages.build(folder, output)
     click.echo(f"Wrote {output}, {output.stat().st_size:,} bytes", err=True)

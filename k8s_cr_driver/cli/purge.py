@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from k8s_cr_driver.cli.cluster import Cluster, Instance, Login, named, on_cluster
+from k8s_cr_driver.cli.output import counted
 from k8s_cr_driver.engine.converge import converge
 from k8s_cr_driver.engine.operation import Operation
 from k8s_cr_driver.engine.write import Target
@@ -47,7 +48,8 @@ def purge(login: Login, id: str, inventory_namespace: str, timeout: float, yes: 
             raise click.exceptions.Exit(1)
         _remove(cluster, instance, timeout, [key for _, key in fates])
     removed = Counter(fate for fate, _ in fates)
-    click.echo(f"Removed VNF instance {id}: {removed['delete']} objects deleted, {removed['let go']} let go", err=True)
+    deleted = counted(removed["delete"], "object")
+    click.echo(f"Removed VNF instance {id}: {deleted} deleted, {removed['let go']} let go", err=True)
 
 
 def _confirmed(question: str) -> bool:

@@ -11,7 +11,7 @@ import click
 
 from k8s_cr_driver import manifest, order, package, schema, vdus
 from k8s_cr_driver.cli import author, references, update
-from k8s_cr_driver.cli.output import output_option, print_json
+from k8s_cr_driver.cli.output import counted, output_option, print_json
 from k8s_cr_driver.errors import InvalidPackage, InvalidRequest, redact
 from k8s_cr_driver.fields import entries, mapping
 from k8s_cr_driver.fields import field as value_at
@@ -20,9 +20,16 @@ from k8s_cr_driver.resources.registry import resource_for
 
 
 @dataclass
-class _Findings:
+class Findings:
+    """What is wrong with a package, and what its author may want to know; a sentence each."""
+
     problems: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+
+    def show(self) -> None:
+        for label, colour, found in (("error", "red", self.problems), ("warning", "yellow", self.warnings)):
+            for text in found:
+                click.echo(f"{click.style(label, fg=colour)}: {redact(text)}")
 
 
 @click.command(
@@ -48,25 +55,41 @@ def validate(
     order of making. Warnings tell what the cluster has to bring. Where parameters without a default are not given,
     samples stand for them.
     """
-    findings = _Findings()
+    findings = Findings()
     try:
         with author.opened(path) as folder:
-            findings.problems += package.check(folder)
-            if not findings.problems:
-                values = given or author.sufficient(folder, {})
-                objects = _objects(folder, values, files, namespace, findings)
-                if update_of is not None:
-                    with author.opened(update_of) as old:
-                        _compare(old, folder, objects, namespace, values, findings)
+            objects = inspect(folder, findings, given, files, namespace)
+            if update_of is not None and objects:
+                with author.opened(update_of) as old:
+                    _compare(old, folder, objects, namespace, given or author.sufficient(folder, {}), findings)
     except InvalidPackage as error:  # it cannot even be opened
         findings.problems.append(str(error))
-    _tell(path, findings, output)
+    if output == "json":
+        print_json({"problems": list(map(redact, findings.problems)), "warnings": list(map(redact, findings.warnings))})
+    else:
+        findings.show()
+        told = ", ".join((counted(len(findings.problems), "error"), counted(len(findings.warnings), "warning")))
+        click.echo(f"{path}: {told}", err=True)
     if findings.problems:
         raise click.exceptions.Exit(1)
 
 
+def inspect(
+    folder: Path,
+    findings: Findings,
+    given: Mapping[str, str] | None = None,
+    files: Sequence[str] = (),
+    namespace: str = "default",
+) -> list[Object]:
+    """The package's objects, with the parameters `given`; what is found goes into `findings`."""
+    findings.problems += package.check(folder)
+    if findings.problems:
+        return []
+    return _objects(folder, given or author.sufficient(folder, {}), files, namespace, findings)
+
+
 def _objects(
-    folder: Path, given: Mapping[str, str] | None, files: Sequence[str], namespace: str, findings: _Findings
+    folder: Path, given: Mapping[str, str] | None, files: Sequence[str], namespace: str, findings: Findings
 ) -> list[Object]:
     """The package's objects; what is wrong with them as a set goes into `findings`."""
     try:
@@ -112,7 +135,7 @@ def _aspects(template: Mapping[str, Any]) -> set[str]:
 
 
 def _compare(
-    old: Path, new: Path, objects: Sequence[Object], namespace: str, given: Mapping[str, str] | None, findings: _Findings
+    old: Path, new: Path, objects: Sequence[Object], namespace: str, given: Mapping[str, str] | None, findings: Findings
 ) -> None:
     """Adds what a change from `old` cannot take over."""
     try:
@@ -127,14 +150,3 @@ def _compare(
     for name in sorted(before.keys() & after.keys()):
         findings.warnings += update.lost_vdus(author.vdu_nodes(before[name]), author.vdu_nodes(after[name]))
         findings.warnings += update.new_aspects(_aspects(before[name]), _aspects(after[name]))
-
-
-def _tell(path: Path, findings: _Findings, output: str) -> None:
-    problems, warnings = [list(map(redact, found)) for found in (findings.problems, findings.warnings)]
-    if output == "json":
-        print_json({"problems": problems, "warnings": warnings})
-        return
-    for label, colour, found in (("error", "red", problems), ("warning", "yellow", warnings)):
-        for text in found:
-            click.echo(f"{click.style(label, fg=colour)}: {text}")
-    click.echo(f"{path}: {len(problems)} errors, {len(warnings)} warnings", err=True)

@@ -169,6 +169,15 @@ def test_bad_files_are_told_without_a_traceback(
     assert told in tool.run("validate", str(folder), code=1).stdout
 
 
+def test_no_csar_is_made_of_a_package_that_is_not_valid(tool: Tool, tmp_path: Path) -> None:
+    lost = config_map("a")
+    lost["metadata"]["annotations"] = {"k8s-cr-driver/vdu": "Nobody"}
+    folder, csar = write_package(tmp_path / "p", [lost]), tmp_path / "a.csar"
+    result = tool.run("package", str(folder), "-o", str(csar), code=1)
+    assert "names 'Nobody', which the VNFD does not have" in result.stdout
+    assert not csar.exists()
+
+
 def test_a_file_that_cannot_be_written_is_one_error(tool: Tool, tmp_path: Path) -> None:
     folder = write_package(tmp_path / "p", [config_map("a")])
     result = tool.run("package", str(folder), "-o", str(tool.kubeconfig / "a.csar"), code=1)
