@@ -12,7 +12,7 @@ demo: bed-ready ## Three sample packages through a real Tacker on a real Kuberne
 
 test: bed-ready unit functional ## All tests
 
-unit: $(VENV)/complete ## Unit tests, seconds
+unit: $(VENV)/complete ## Unit tests, a minute or two
 	@$(BIN)/python -m pytest tests --ignore=tests/tacker --numprocesses $$(($$(nproc) + 1)) --dist worksteal
 	@$(BIN)/python -m pytest tests/tacker
 
