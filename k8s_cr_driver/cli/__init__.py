@@ -9,17 +9,21 @@ from __future__ import annotations
 import errno
 import os
 import sys
+import warnings
 from typing import Any
 
 import click
 
-from k8s_cr_driver.cli.diff import diff
-from k8s_cr_driver.cli.instances import instances
-from k8s_cr_driver.cli.package import package
-from k8s_cr_driver.cli.purge import purge
-from k8s_cr_driver.cli.tree import tree
-from k8s_cr_driver.cli.validate import validate
-from k8s_cr_driver.errors import DriverError, InvalidPackage, InvalidRequest, redact
+with warnings.catch_warnings():
+    # oslo.utils before 10.2 imports eventlet wherever it is installed, as beside Tacker, and eventlet tells every user
+    warnings.filterwarnings("ignore", "\nEventlet is deprecated")
+    from k8s_cr_driver.cli.diff import diff
+    from k8s_cr_driver.cli.instances import instances
+    from k8s_cr_driver.cli.package import package
+    from k8s_cr_driver.cli.purge import purge
+    from k8s_cr_driver.cli.tree import tree
+    from k8s_cr_driver.cli.validate import validate
+    from k8s_cr_driver.errors import DriverError, InvalidPackage, InvalidRequest, redact
 
 INTERRUPTED = 130
 
