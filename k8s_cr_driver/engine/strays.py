@@ -13,7 +13,7 @@ from k8s_cr_driver.answers import checked, entries
 from k8s_cr_driver.connection import MERGE, METADATA_LIST
 from k8s_cr_driver.discovery import Resource
 from k8s_cr_driver.engine.write import SHARED, Target, has_gone
-from k8s_cr_driver.errors import ApiError
+from k8s_cr_driver.errors import ApiError, Contended
 from k8s_cr_driver.keys import Object, key_of
 from k8s_cr_driver.marks import INSTANCE_LABEL, is_managed
 
@@ -59,5 +59,5 @@ def reclaim(target: Target, resource: Resource, stray: Object) -> Object | None:
     except ApiError as error:
         if error.status in (404, 409, 422) and has_gone(target, key, resource, uid):
             return None
-        raise
+        raise (Contended(f"{key} is changed by others all the time") if error.status == 409 else error) from None
     return checked(answer, resource.of, f"PATCH {path}")

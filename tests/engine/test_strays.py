@@ -57,8 +57,12 @@ LOOK = {"method": "GET", "path": "configmaps$", "when": lambda request: not requ
 MARK = {"method": "PATCH", "path": "configmaps/a$"}
 
 
-@pytest.mark.parametrize("match", [LOOK, MARK])
-@pytest.mark.parametrize("fault", [faults.reset_before(), faults.reset_after(), faults.truncated(), faults.unavailable()])
+FAULTS = [faults.reset_before(), faults.reset_after(), faults.truncated(), faults.unavailable()]
+
+
+@pytest.mark.parametrize(
+    ("match", "fault"), [*((match, fault) for match in (LOOK, MARK) for fault in FAULTS), (MARK, faults.conflict())]
+)
 def test_a_fault_is_no_trouble(api: FakeApi, match: dict[str, Any], fault: faults.Answer) -> None:
     blue = Instance(api.url)
     blue.converge([config_map("a")])
