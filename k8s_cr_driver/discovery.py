@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from k8s_cr_driver import fields
-from k8s_cr_driver.answers import checked, understood
+from k8s_cr_driver.answers import checked, entries, understood
 from k8s_cr_driver.connection import Connection
 from k8s_cr_driver.errors import ApiError
 from k8s_cr_driver.keys import CRD, Kind, Object
@@ -113,6 +113,15 @@ def discover(connection: Connection) -> Resources:
         return Resources(found, down)
 
 
+def listed(
+    connection: Connection, resource: Resource, namespace: str = "", selector: str = "", accept: str = "application/json"
+) -> list[Object]:
+    """The objects of a kind that a label selector finds, in one namespace or in all."""
+    path, query = resource.path(namespace), [("labelSelector", selector)] if selector else []
+    answer = connection.request("GET", path, query=query, accept=accept)
+    return entries(answer, resource.api_version, resource.of, f"LIST {path}")
+
+
 def read_crd(connection: Connection, resource: Resource) -> Object:
     """The CRD of a kind, from the cluster; ApiError 404 for a kind that has none."""
     name = f"{resource.plural}.{resource.of.group}"
@@ -152,7 +161,7 @@ def _group_by_group(
         ]
     for group, version, path in paths:
         try:
-            entries = connection.request("GET", path).get("resources") or []
+            named = connection.request("GET", path).get("resources") or []
         except ApiError as error:
             if error.status >= 500:
                 down.add((group, version))
@@ -160,11 +169,11 @@ def _group_by_group(
                 raise
             continue
         subresources: dict[str, set[str]] = {}
-        for entry in entries:
+        for entry in named:
             plural, _, sub = entry["name"].partition("/")
             if sub:
                 subresources.setdefault(plural, set()).add(sub)
-        for entry in entries:
+        for entry in named:
             if "/" not in entry["name"]:
                 yield Resource(
                     Kind(group, entry["kind"]),

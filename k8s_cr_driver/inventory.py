@@ -18,9 +18,9 @@ import uuid
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
-from k8s_cr_driver.answers import checked, entries, understood
+from k8s_cr_driver.answers import checked, understood
 from k8s_cr_driver.connection import APPLY, Connection
-from k8s_cr_driver.discovery import Resource
+from k8s_cr_driver.discovery import Resource, listed
 from k8s_cr_driver.errors import ApiError, Contended, Forbidden, InvalidPackage, Superseded
 from k8s_cr_driver.fields import field
 from k8s_cr_driver.keys import NAMESPACE, Key, Kind, Object, annotations_of, key_of, labels
@@ -208,9 +208,7 @@ class Inventory:
 
     def others(self) -> list[Record]:
         """What the other instances' inventories say."""
-        path = _CONFIG_MAPS.path(self.key.namespace)
-        answer = self._connection.request("GET", path, query=[("labelSelector", INVENTORY_LABEL)])
-        found = entries(answer, _CONFIG_MAPS.api_version, _CONFIG_MAPS.of, f"LIST {path}")
+        found = listed(self._connection, _CONFIG_MAPS, self.key.namespace, INVENTORY_LABEL)
         return [parse(live) for live in found if labels(live).get(INVENTORY_LABEL) != self.instance]
 
     def _until_written(self, request: Callable[[], None]) -> None:

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from k8s_cr_driver.answers import checked, entries, understood
+from k8s_cr_driver.answers import checked, understood
 from k8s_cr_driver.connection import Connection
-from k8s_cr_driver.discovery import Resources
+from k8s_cr_driver.discovery import Resources, listed
 from k8s_cr_driver.errors import ApiError, Refused, passes
 from k8s_cr_driver.keys import Key, Kind, Object, controlled_by, controller_of, key_of, kind_of, split
 from k8s_cr_driver.marks import INSTANCE_LABEL
@@ -156,9 +156,8 @@ def _list(connection: Connection, resources: Resources, place: _Place, selector:
     resource = resources.find(kind, version)
     if resource is None:
         raise Refused(f"The cluster does not know {kind}, whose objects are the VNFCs of a VDU.")
-    path, query = resource.path(namespace), [("labelSelector", selector)] if selector else []
     try:
-        return entries(connection.request("GET", path, query=query), resource.api_version, kind, f"LIST {path}")
+        return listed(connection, resource, namespace, selector)
     except ApiError as error:
         if passes(error):
             raise

@@ -10,8 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from k8s_cr_driver.answers import entries
-from k8s_cr_driver.discovery import Resource, Resources
+from k8s_cr_driver.discovery import Resource, Resources, listed
 from k8s_cr_driver.engine.write import Target, has_gone
 from k8s_cr_driver.errors import ApiError, Contended
 from k8s_cr_driver.keys import Object, bare, key_of
@@ -33,9 +32,8 @@ def take_over(target: Target, resources: Resources, lives: Iterable[Object]) -> 
 
 
 def _taken(target: Target, resource: Resource, remains: Remains) -> list[Object]:
-    path = resource.path(remains.namespace)
-    listed = entries(target.connection.request("GET", path), resource.api_version, remains.kind, f"LIST {path}")
-    found = [one for one in listed if remains.names.fullmatch(one["metadata"]["name"])]
+    among = listed(target.connection, resource, remains.namespace)
+    found = [one for one in among if remains.names.fullmatch(one["metadata"]["name"])]
     if found:
         record = target.inventory.record
         kinds, namespaces = record.kinds | {remains.kind}, record.namespaces | {remains.namespace}

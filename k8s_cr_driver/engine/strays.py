@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from k8s_cr_driver.answers import checked, entries
+from k8s_cr_driver.answers import checked
 from k8s_cr_driver.connection import MERGE, METADATA_LIST
-from k8s_cr_driver.discovery import Resource
+from k8s_cr_driver.discovery import Resource, listed
 from k8s_cr_driver.engine.write import SHARED, Target, has_gone
 from k8s_cr_driver.errors import ApiError, Contended
 from k8s_cr_driver.keys import Object, key_of
@@ -34,14 +34,12 @@ def strays(target: Target, resources: Iterable[Resource]) -> Iterator[tuple[Reso
 
 
 def _unlabelled(target: Target, resource: Resource, namespace: str) -> list[Object]:
-    path, query = resource.path(namespace), [("labelSelector", f"!{INSTANCE_LABEL}")]
     try:
-        answer = target.connection.request("GET", path, query=query, accept=METADATA_LIST)
+        return listed(target.connection, resource, namespace, f"!{INSTANCE_LABEL}", METADATA_LIST)
     except ApiError as error:
         if error.status != 404:  # else the kind has gone meanwhile, and its objects with it
             raise
         return []
-    return entries(answer, resource.api_version, resource.of, f"LIST {path}")
 
 
 def reclaim(target: Target, resource: Resource, stray: Object) -> Object | None:

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 
 from oslo_log import log as logging
 
-from k8s_cr_driver.answers import entries, understood
+from k8s_cr_driver.answers import understood
 from k8s_cr_driver.connection import MERGE
-from k8s_cr_driver.discovery import Resource, Resources
+from k8s_cr_driver.discovery import Resource, Resources, listed
 from k8s_cr_driver.engine import rights
 from k8s_cr_driver.engine.operation import Operation
 from k8s_cr_driver.engine.write import SHARED, Target, with_marks
@@ -71,17 +71,15 @@ def _made(target: Target, resource: Resource, predecessor: Predecessor) -> list[
 
 
 def _labelled(target: Target, resource: Resource, predecessor: Predecessor) -> list[Object]:
-    connection, query = target.connection, [("labelSelector", f"{INSTANCE_LABEL}={target.instance}")]
     places = ("", predecessor.namespace) if resource.namespaced else ("",)
     for place in places:
-        path = resource.path(place)
         try:
-            return entries(connection.request("GET", path, query=query), resource.api_version, resource.of, f"GET {path}")
+            return listed(target.connection, resource, place, f"{INSTANCE_LABEL}={target.instance}")
         except ApiError as error:
             if error.status != 403:
                 raise
     # Who may not list a kind, but may create it, may have made objects that cannot be found now.
-    if rights.may(connection, "create", resource, places[-1]):
+    if rights.may(target.connection, "create", resource, places[-1]):
         raise Forbidden(
             f"The driver must be allowed to list {resource.plural} to take over what {predecessor.name} may have made of it."
         )
