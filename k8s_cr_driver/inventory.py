@@ -76,11 +76,14 @@ class Inventory:
         self.instance = instance
         self.record = Record()
         self.remembered = remembered
-        self.is_new = False
-        """Whether this run has made it."""
         self._own_token, self._makes = uuid.uuid4().hex, False
         self._lock = threading.Lock()
         self._heard = 0.0
+
+    @property
+    def is_new(self) -> bool:
+        """Whether this run has made it."""
+        return self._makes and bool(self.record.token)
 
     @property
     def resource(self) -> Resource:
@@ -138,7 +141,6 @@ class Inventory:
             self._write(wanted)
         except ApiError as error:
             raise _explained(error, self.key) from None
-        self.is_new = self._makes
         return True
 
     def update(self, *, kinds: frozenset[Kind], namespaces: frozenset[str], adopted: frozenset[Key]) -> None:

@@ -41,5 +41,11 @@ def is_made(live: Object) -> bool:
 
 def is_managed(live: Object, instance: str) -> bool:
     """Whether this instance's manager has applied the object; a copied label alone does not make it ours."""
-    entries = (live.get("metadata") or {}).get("managedFields") or []
-    return any(entry.get("manager") == manager(instance) for entry in entries)
+    return instance in appliers(live)
+
+
+def appliers(live: Object) -> set[str]:
+    """The instances whose managers have fields of the object."""
+    entries, ours = (live.get("metadata") or {}).get("managedFields") or [], manager("")
+    managers = (str(entry.get("manager")) for entry in entries)
+    return {name.removeprefix(ours) for name in managers if name.startswith(ours)}

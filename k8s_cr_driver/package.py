@@ -58,6 +58,11 @@ def build(folder: Path, output: Path) -> Path:
     """Write the CSAR file and return its path. Raises InvalidPackage with every problem, one a line."""
     if problems := check(folder):
         raise InvalidPackage("\n".join(problems))
+    return write(folder, output)
+
+
+def write(folder: Path, output: Path) -> Path:
+    """`build` for a folder that has been checked."""
     content = {name: (folder / name).read_bytes() for name in _files(folder) if (folder / name).resolve() != output.resolve()}
     content |= {f"{DEFINITIONS}/{path.name}": path.read_bytes() for path in _missing_types(folder)}
     content[TOSCA_META] = _complete_meta(folder, content).encode()

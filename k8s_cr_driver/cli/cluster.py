@@ -24,7 +24,7 @@ from k8s_cr_driver.engine.write import SHARED
 from k8s_cr_driver.errors import ApiError, ConnectionFailed, InvalidRequest, Report
 from k8s_cr_driver.inventory import INVENTORY_LABEL, Record, parse
 from k8s_cr_driver.keys import Key, Kind, Object, key_of, labels
-from k8s_cr_driver.marks import INSTANCE_LABEL, is_made, is_managed, users
+from k8s_cr_driver.marks import INSTANCE_LABEL, appliers, is_made, users
 
 CONFIG_MAPS = Kind("", "ConfigMap")
 THREADS = 8
@@ -171,8 +171,8 @@ class Cluster:
         for live in self.lists(sorted(kinds), namespaces):
             key = key_of(live)
             marked = users(live) if key.of in SHARED else {labels(live).get(INSTANCE_LABEL, "")}
-            for id in found if "" in marked else marked & found.keys():
-                if INVENTORY_LABEL not in labels(live) and is_managed(live, id):
+            for id in appliers(live) & found.keys():
+                if (id in marked or "" in marked) and INVENTORY_LABEL not in labels(live):
                     found[id][key] = live
         return found
 

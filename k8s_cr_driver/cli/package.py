@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from k8s_cr_driver import package as packages
+from k8s_cr_driver.cli import author
 from k8s_cr_driver.cli.validate import Findings, inspect
 
 
@@ -22,10 +23,11 @@ from k8s_cr_driver.cli.validate import Findings, inspect
 def package(folder: Path, output: Path) -> None:
     """Check FOLDER, as `validate` does, and make a CSAR file of it."""
     click.echo(f"Checking {folder}", err=True)
-    findings = Findings()
-    inspect(folder, findings)
+    findings = Findings(packages.check(folder))
+    if not findings.problems:
+        inspect(folder, author.sufficient(folder, {}), (), "default", findings)
     if findings.problems:
         findings.show()
         raise click.exceptions.Exit(1)
-    packages.build(folder, output)
+    packages.write(folder, output)
     click.echo(f"Wrote {output}, {output.stat().st_size:,} bytes", err=True)

@@ -58,10 +58,13 @@ def validate(
     findings = Findings()
     try:
         with author.opened(path) as folder:
-            objects = inspect(folder, findings, given, files, namespace)
-            if update_of is not None and objects:
-                with author.opened(update_of) as old:
-                    _compare(old, folder, objects, namespace, given or author.sufficient(folder, {}), findings)
+            findings.problems += package.check(folder)
+            if not findings.problems:
+                values = given or author.sufficient(folder, {})
+                objects = inspect(folder, values, files, namespace, findings)
+                if update_of is not None:
+                    with author.opened(update_of) as old:
+                        _compare(old, folder, objects, namespace, values, findings)
     except InvalidPackage as error:  # it cannot even be opened
         findings.problems.append(str(error))
     if output == "json":
@@ -75,20 +78,6 @@ def validate(
 
 
 def inspect(
-    folder: Path,
-    findings: Findings,
-    given: Mapping[str, str] | None = None,
-    files: Sequence[str] = (),
-    namespace: str = "default",
-) -> list[Object]:
-    """The package's objects, with the parameters `given`; what is found goes into `findings`."""
-    findings.problems += package.check(folder)
-    if findings.problems:
-        return []
-    return _objects(folder, given or author.sufficient(folder, {}), files, namespace, findings)
-
-
-def _objects(
     folder: Path, given: Mapping[str, str] | None, files: Sequence[str], namespace: str, findings: Findings
 ) -> list[Object]:
     """The package's objects; what is wrong with them as a set goes into `findings`."""

@@ -26,7 +26,7 @@ from k8s_cr_driver.engine.prune import Pruning
 from k8s_cr_driver.engine.remains import take_over
 from k8s_cr_driver.engine.renew import NO_RENEWAL, Renewal, Renewing
 from k8s_cr_driver.engine.report import reports
-from k8s_cr_driver.engine.strays import reclaim, strays
+from k8s_cr_driver.engine.strays import find_strays, reclaim
 from k8s_cr_driver.engine.streams import Streams
 from k8s_cr_driver.engine.unavailable import await_kinds
 from k8s_cr_driver.engine.write import Target
@@ -172,7 +172,7 @@ class _Run:
     def _take(self, found: list[Object]) -> None:
         target = self._target
         if self._strays:
-            for resource, stray in self._answer(lambda: list(strays(target, self._streams.known()))):
+            for resource, stray in self._answer(lambda: list(find_strays(target, self._streams.known()))):
                 live = self._answer(functools.partial(reclaim, target, resource, stray))
                 if live is not None and self._is_doomed(key_of(live), live):
                     found.append(live)

@@ -18,7 +18,7 @@ from k8s_cr_driver.keys import Object, key_of
 from k8s_cr_driver.marks import INSTANCE_LABEL, is_managed
 
 
-def strays(target: Target, resources: Iterable[Resource]) -> Iterator[tuple[Resource, Object]]:
+def find_strays(target: Target, resources: Iterable[Resource]) -> Iterator[tuple[Resource, Object]]:
     """
     Those of these kinds in the instance's namespaces, with no more than their metadata.
 

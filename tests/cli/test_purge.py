@@ -4,6 +4,7 @@ import pytest
 
 from tests.cli.tool import Tool
 from tests.engine.instance import BLUE, GREEN, Instance, config_map, crontab, crontab_crd, obj, state
+from tests.engine.test_strays import replaced
 from tests.fake_api import FakeApi, faults
 
 
@@ -39,9 +40,7 @@ def test_what_has_lost_its_label_is_told_and_goes_too(api: FakeApi, tool: Tool) 
     Instance(api.url).converge([config_map("own")])
     Instance(api.url, GREEN).converge([config_map("green")])
     for name in ("own", "green"):
-        live = api.get("ConfigMap", "default", name)
-        live["metadata"]["labels"] = {}
-        api.put(live, manager="kubectl-replace")
+        replaced(api, "ConfigMap", "default", name)
     assert "delete  ConfigMap default/own" in tool.run("purge", BLUE, "--yes").stdout
     assert api.names("ConfigMap", "default") == ["green", f"k8s-cr-driver-{GREEN}"]
 
