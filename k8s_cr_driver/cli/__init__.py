@@ -72,6 +72,7 @@ class _Tool(click.Group):
       _K8S_CR_COMPLETE=fish_source k8s-cr | source
     """,
 )
+@click.version_option(package_name="k8s-cr-driver")
 def main() -> None:
     """Work with VNF packages, and with VNF instances, whose resources are Kubernetes objects of any kind."""
 

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -160,3 +161,7 @@ def test_a_shell_completes_commands(tool: Tool, shell: str, at: str, told: str) 
 @pytest.mark.parametrize("command", ["package", "validate", "diff", "instances", "tree", "purge"])
 def test_every_command_has_help_with_an_example(tool: Tool, command: str) -> None:
     assert f"k8s-cr {command}" in tool.run(command, "--help").stdout
+
+
+def test_the_tool_tells_its_version(tool: Tool) -> None:
+    assert metadata.version("k8s-cr-driver") in tool.run("--version").stdout
