@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 
@@ -37,6 +37,7 @@ MakeVnf = Callable[..., Vnf]
 Onboard = Callable[[Package], str]
 MakeEngine = Callable[[Endpoint], Engine]
 OnboardSamples = Callable[..., list[Sample]]
+Shown = Callable[[], AbstractContextManager[None]]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -59,21 +60,37 @@ def _needs_samples(item: pytest.Item) -> bool:
 
 
 @pytest.fixture(scope="session")
-def bed(request: pytest.FixtureRequest) -> Iterator[testbed.Environment]:
+def shown(request: pytest.FixtureRequest) -> Shown:
+    """Within it the person at the terminal sees what takes minutes, which pytest would keep to itself."""
+    capture = request.config.pluginmanager.getplugin("capturemanager")
+
+    @contextmanager
+    def shown() -> Iterator[None]:
+        with capture.global_and_fixture_disabled():
+            print(flush=True)  # ends the line of dots
+            yield
+
+    return shown
+
+
+@pytest.fixture(scope="session")
+def bed(request: pytest.FixtureRequest, shown: Shown) -> Iterator[testbed.Environment]:
     """The variables of a bed that is up; one that was not up before is removed at the end, also after Ctrl-C.
 
     What is to be built of the samples is built during the tests before them, which wait more than they work.
     """
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     was_up = bool(testbed.environments())
-    testbed.up(list(testbed.PARTS))
+    with shown():
+        testbed.up(list(testbed.PARTS))
     building = samples.building() if any(map(_needs_samples, request.session.items)) else nullcontext()
     try:
         with building:
             yield {name: value for part in testbed.environments().values() for name, value in part.items()}
     finally:
         if not was_up:
-            testbed.down()
+            with shown():
+                testbed.down()
 
 
 @pytest.fixture(scope="session")
@@ -141,13 +158,14 @@ def package(request: pytest.FixtureRequest, onboard: Onboard) -> str:
 
 
 @pytest.fixture(scope="module")
-def onboard_samples(tacker: Client, kubernetes: Kubernetes) -> Iterator[OnboardSamples]:
+def onboard_samples(tacker: Client, kubernetes: Kubernetes, shown: Shown) -> Iterator[OnboardSamples]:
     """Makes and onboards sample packages by their names, and loads the images that they want."""
     onboarded: list[Sample] = []
 
     def make(*names: str) -> list[Sample]:
-        samples.load(kubernetes, names)
-        found = samples.onboard(tacker, names)
+        with shown():
+            samples.load(kubernetes, names)
+            found = samples.onboard(tacker, names)
         onboarded.extend(found.values())
         return [found[name] for name in names]
 
