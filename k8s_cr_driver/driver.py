@@ -87,7 +87,7 @@ class Driver:
         with _session(inst, grant_req, options, keep_autoscaled=False) as session:
             assigned = session.restored(record.assigned_vdus(info))
             scaled = {vdu: counts.changed(vdu, assigned, change) for vdu, change in changes.items()}
-            session.converge(list(scaled.values()), prune=False)
+            session.converge(list(scaled.values()), prune=False, renewal=session.shrinkage(scaled))
             record.update_vdus(inst, scaled)
             record.remember(info, session.inventory)
             record.tell(info, session.vnfcs({**assigned, **scaled}))

@@ -12,7 +12,7 @@ from types import TracebackType
 
 from oslo_log import log as logging
 
-from k8s_cr_driver import manifest, order, schema, vdus, vnfc
+from k8s_cr_driver import manifest, order, scaling, schema, vdus, vnfc
 from k8s_cr_driver.builtin import is_builtin
 from k8s_cr_driver.connection import Connection, Endpoint
 from k8s_cr_driver.discovery import Resources, discover, read_crd
@@ -194,6 +194,11 @@ class Session:
         touched = {vdu: assigned[vdu] for vdu in chosen}
         healing = Healing(self._connection, self._resources, self._operation.instance, touched)
         return self._operation.persist(lambda: healing.renewal(chosen, everything=everything, recreate=recreate))
+
+    def shrinkage(self, scaled: Assigned) -> Renewal:
+        """Waits for VNFCs to go that the new counts of VDUs have no use for; see `scaling.shrinkage`."""
+        instance = self._operation.instance
+        return self._operation.persist(lambda: scaling.shrinkage(self._connection, self._resources, instance, scaled))
 
     def _owners(self, assigned: Assigned) -> dict[Key, Object]:
         return vnfc.owners(self._connection, self._resources, self._operation.instance, assigned)

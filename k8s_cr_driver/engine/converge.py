@@ -229,7 +229,7 @@ class _Run:
     def _unwhole(self, seconds: float) -> NotReady:
         if self._applying.unready:
             return self._late(f"not ready after {seconds:.0f} s")
-        return NotReady(f"not made anew after {seconds:.0f} s:", self._renewing.lacking)
+        return NotReady(f"the VNFCs are not as wanted after {seconds:.0f} s:", self._renewing.lacking)
 
     def _tell(self) -> None:
         reports = [node.report() for node in self._open()] or self._streams.unlisted()

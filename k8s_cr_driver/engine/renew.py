@@ -30,7 +30,8 @@ class Renewal:
     """
     `doomed`: (label selector, live objects that it finds, all of one kind and namespace).
 
-    `lacking` reads the cluster and tells what is not made anew yet; asked once all objects of the set are ready.
+    `lacking` reads the cluster and tells whose children are not made anew, or gone, yet; asked once all objects of the set
+    are ready.
     """
 
     doomed: Sequence[tuple[str, Sequence[Object]]] = ()

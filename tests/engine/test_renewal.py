@@ -82,5 +82,5 @@ def test_what_lacks_is_asked_for_until_nothing_does(api: FakeApi) -> None:
 
 def test_what_lacks_at_the_end_is_told(api: FakeApi) -> None:
     lacking = [Report(key_of(config_map("a")), "Waiting", "Replicas", "VDU Web has 1 of 2 VNFCs")]
-    with pytest.raises(NotReady, match=r"not made anew after \d s:\nConfigMap default/a: .*1 of 2 VNFCs"):
+    with pytest.raises(NotReady, match=r"the VNFCs are not as wanted after \d s:\nConfigMap default/a: .*1 of 2 VNFCs"):
         Instance(api.url, seconds=1).converge([config_map("a")], renewal=Renewal([], lambda: lacking))

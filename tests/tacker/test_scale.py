@@ -1,0 +1,79 @@
+"""Scale in of a custom resource whose status is of the new generation before its pods have gone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from k8s_cr_driver import scaling
+from k8s_cr_driver.engine import renew
+from tests.engine.instance import crontab, crontab_crd
+from tests.fake_api import FakeApi, faults
+from tests.fake_api.recording import Request
+from tests.tacker.test_driver import Instance, cluster, deployment
+
+__all__ = ["cluster"]
+
+
+@pytest.fixture(autouse=True)
+def short_intervals(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(renew, "LOOK_EVERY", 0.02)
+
+
+@pytest.fixture
+def tab(cluster: FakeApi, tmp_path: Path) -> Instance:
+    """A CronTab of size 3, and as many pods: those that its status selects, which a Deployment of somebody else has."""
+    crd, manifest = crontab_crd(selector={"type": "string"}), crontab("web")
+    crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]["size"] = {"type": "integer"}
+    paths = dict.fromkeys(("specReplicasPath", "statusReplicasPath"), ".spec.size")
+    crd["spec"]["versions"][0]["subresources"]["scale"] = {**paths, "labelSelectorPath": ".status.selector"}
+    manifest["spec"]["size"] = 3
+    manifest["metadata"]["annotations"] = {"k8s-cr-driver/vdu": "Web"}
+    cluster.put(deployment(3))
+
+    def select(live: dict[str, Any]) -> None:
+        if not live.get("status"):
+            cluster.set_status("CronTab", "default", "web", {"selector": "app=web"})
+
+    cluster.react("CronTab", select)
+    made = Instance(cluster, tmp_path, [crd, manifest])
+    made.instantiate()
+    cluster.requests.clear()
+    return made
+
+
+def told(tab: Instance) -> list[str]:
+    return sorted(vnfc.id for vnfc in tab.inst.instantiatedVnfInfo.vnfcResourceInfo)
+
+
+def looks(cluster: FakeApi) -> int:
+    return len(cluster.requests.select("GET", "/api/v1/namespaces/default/pods", watch=False))
+
+
+def test_pods_are_waited_for_until_they_go(cluster: FakeApi, tab: Instance) -> None:
+    def shrink(request: Request) -> bool:
+        """The controller comes to it when it has been looked at once before and twice after the scale. No fault."""
+        if looks(cluster) == 3:
+            cluster.edit("Deployment", "default", "web", lambda live: live["spec"].update(replicas=1))
+        return False
+
+    cluster.fail(faults.internal(), when=shrink)
+    tab.scale("SCALE_IN")
+    assert cluster.get("CronTab", "default", "web")["spec"]["size"] == 1
+    assert told(tab) == cluster.names("Pod", "default") and len(told(tab)) == 1
+
+
+def test_what_stays_is_believed_in_the_end(
+    cluster: FakeApi, tab: Instance, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(scaling, "GRACE", 0.0)
+    tab.scale("SCALE_IN")
+    assert told(tab) == cluster.names("Pod", "default") and len(told(tab)) == 3
+    assert "VDU Web has 3 VNFCs instead of 1; its status is believed all the same" in caplog.text
+
+
+def test_nothing_is_counted_where_nothing_goes(cluster: FakeApi, tab: Instance) -> None:
+    tab.scale("SCALE_OUT")
+    assert looks(cluster) == 1, "to tell the VNFCs"
