@@ -177,7 +177,8 @@ def cluster(api: FakeApi) -> FakeApi:
             pod = obj("v1", "Pod", f"web-5d8f7c-{uuid.uuid4().hex[:5]}", spec={"containers": containers}, status=RUNNING)
             api.put({**pod, "metadata": {**owner, **pod["metadata"]}})
         while len(pods := api.names("Pod", "default")) > wanted:
-            api.delete("Pod", "default", pods[-1])
+            with contextlib.suppress(LookupError):
+                api.delete("Pod", "default", pods[-1])
         counts = dict.fromkeys(("replicas", "updatedReplicas", "readyReplicas", "availableReplicas"), wanted)
         status = {"observedGeneration": live["metadata"]["generation"], **counts}
         status["conditions"] = [{"type": "Available", "status": "True"}]
