@@ -148,6 +148,11 @@ class Ledger:
         path.chmod(mode)
         return path
 
+    def foreseen(self, path: Path) -> None:
+        """A file or folder that a program will make, and leave behind when it is killed. Only an empty folder goes."""
+        if not path.exists():
+            self._record("foreseen", path=str(path))
+
     def mount(self, source: str | Path, target: str | Path, kind: str, options: str = "") -> None:
         """Mount a file system of type `kind` on an existing folder that is no mount point yet."""
         self._record_new("mount", _is_mounted(str(target)), path=str(target))
@@ -225,6 +230,14 @@ def _undo_file(entry: Entry) -> None:
     Path(entry["path"]).unlink(missing_ok=True)
 
 
+def _undo_foreseen(entry: Entry) -> None:
+    path = Path(entry["path"])
+    if not path.is_dir():
+        path.unlink(missing_ok=True)
+    elif not any(path.iterdir()):
+        path.rmdir()
+
+
 def _undo_mount(entry: Entry) -> None:
     while _is_mounted(entry["path"]):
         commands.run(["umount", entry["path"]])
@@ -260,6 +273,7 @@ def _nothing(entry: Entry) -> None:
 _UNDO: dict[str, Callable[[Entry], None]] = {
     "folder": _undo_folder,
     "file": _undo_file,
+    "foreseen": _undo_foreseen,
     "mount": _undo_mount,
     "netns": _undo_netns,
     "link": _undo_link,

@@ -23,6 +23,9 @@ _ENVIRONMENT = {
     "LANG": "C.UTF-8",
 }
 
+# Where systemd-nspawn has its locks, and folders through which mounts reach machines.
+_NSPAWN = Path("/run/systemd/nspawn")
+
 _CGROUPS = """\
 [Service]
 Type=oneshot
@@ -117,8 +120,15 @@ class Machine:
         # /proc/sys and /sys writable as on a machine; no system call is refused.
         variables = "SYSTEMD_NSPAWN_API_VFS_WRITABLE=yes SYSTEMD_SECCOMP=0"
         program = ["sh", "-c", f'{joining}{variables} exec "$@"', "sh", *argv]
+        self._foresee()
         process = self._ledger.spawn(f"machine-{self.name}", program)
         process.wait_until(self._is_up, 60, "systemd is up")
+
+    def _foresee(self) -> None:
+        """What systemd-nspawn removes itself only when the machine has shut down in order."""
+        root = self.root.stat()
+        for path in ("", "locks", f"locks/inode-{root.st_dev}:{root.st_ino}", "propagate", f"propagate/{self.name}"):
+            self._ledger.foreseen(_NSPAWN / path)
 
     def run(self, *argv: str | Path) -> str:
         """Run a command in the machine; its stdout. RuntimeError with the end of its stderr when it fails."""

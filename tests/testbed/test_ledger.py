@@ -130,6 +130,19 @@ def test_folders_and_files_go_with_what_others_put_in(ledger: Ledger, tmp_path: 
     assert not folder.exists()
 
 
+def test_what_programs_leave_behind_goes_unless_it_was_there_before_or_holds_something(ledger: Ledger, tmp_path: Path):
+    before, folder, used, lock = (tmp_path / name for name in ("before", "folder", "used", "folder/lock"))
+    before.touch()
+    for path in (before, folder, lock, used, tmp_path / "never"):
+        ledger.foreseen(path)
+    folder.mkdir()
+    lock.touch()
+    used.mkdir()
+    (used / "of-somebody-else").touch()
+    ledger.undo()
+    assert before.exists() and not folder.exists() and (used / "of-somebody-else").exists()
+
+
 def test_what_exists_already_is_refused_and_left(ledger: Ledger, tmp_path: Path):
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "file").write_text("text")
