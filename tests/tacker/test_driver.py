@@ -154,6 +154,24 @@ def deployment(replicas: int = 1) -> dict[str, Any]:
     return obj("apps/v1", "Deployment", "web", spec=spec)
 
 
+def selecting(api: FakeApi, size: int) -> list[dict[str, Any]]:
+    """A CRD and a CronTab, the object of the VDU `Web`, whose status selects the pods of `deployment` at once."""
+    crd, manifest = crontab_crd(selector={"type": "string"}), crontab("tab")
+    [version] = crd["spec"]["versions"]
+    version["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]["size"] = {"type": "integer"}
+    paths = dict.fromkeys(("specReplicasPath", "statusReplicasPath"), ".spec.size")
+    version["subresources"]["scale"] = {**paths, "labelSelectorPath": ".status.selector"}
+    manifest["spec"]["size"] = size
+    manifest["metadata"]["annotations"] = {"k8s-cr-driver/vdu": "Web"}
+
+    def select(live: dict[str, Any]) -> None:
+        if not live.get("status"):
+            api.set_status("CronTab", "default", "tab", {"selector": "app=web"})
+
+    api.react("CronTab", select)
+    return [crd, manifest]
+
+
 def remove_pods(api: FakeApi, is_stale: Callable[[dict[str, Any]], bool]) -> None:
     """Of several writers of their Deployment at once each does it."""
     for pod in filter(is_stale, api.objects("Pod", "default")):

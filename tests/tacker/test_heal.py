@@ -12,7 +12,7 @@ from k8s_cr_driver.engine import renew
 from tests.engine.instance import config_map, crontab, crontab_crd
 from tests.fake_api import FakeApi, faults
 from tests.fake_api.recording import Request
-from tests.tacker.test_driver import RUNNING, Instance, cluster, deployment
+from tests.tacker.test_driver import RUNNING, Instance, cluster, deployment, selecting
 
 __all__ = ["cluster"]
 
@@ -105,24 +105,14 @@ def test_what_somebody_has_changed_is_changed_back(cluster: FakeApi, web: Instan
 
 
 def test_a_replica_that_is_several_pods_is_whole_again(cluster: FakeApi, tmp_path: Path) -> None:
-    crd, manifest = crontab_crd(selector={"type": "string"}), crontab("tab")
-    paths = dict.fromkeys(("specReplicasPath", "statusReplicasPath"), ".spec.size")
-    crd["spec"]["versions"][0]["subresources"]["scale"] = {**paths, "labelSelectorPath": ".status.selector"}
-    manifest["metadata"]["annotations"] = {"k8s-cr-driver/vdu": "Web"}
     cluster.put(deployment(2))
-    cluster.react("CronTab", lambda live: select(cluster, live))
-    tab = Instance(cluster, tmp_path, [crd, manifest])
+    tab = Instance(cluster, tmp_path, selecting(cluster, 1))
     tab.instantiate()
     chosen, other = cluster.names("Pod", "default")
     assert told(tab) == {chosen, other}
     tab.heal(chosen)
     after = set(cluster.names("Pod", "default"))
     assert told(tab) == after and other in after and chosen not in after and len(after) == 2
-
-
-def select(cluster: FakeApi, live: dict[str, Any]) -> None:
-    if not live.get("status"):
-        cluster.set_status("CronTab", "default", "tab", {"selector": "app=web"})
 
 
 @pytest.mark.parametrize("again", [False, True])

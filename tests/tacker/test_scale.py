@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from k8s_cr_driver import scaling
 from k8s_cr_driver.engine import renew
-from tests.engine.instance import crontab, crontab_crd
 from tests.fake_api import FakeApi, faults
 from tests.fake_api.recording import Request
-from tests.tacker.test_driver import Instance, cluster, deployment
+from tests.tacker.test_driver import Instance, cluster, deployment, selecting
 
 __all__ = ["cluster"]
 
@@ -25,20 +23,8 @@ def short_intervals(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def tab(cluster: FakeApi, tmp_path: Path) -> Instance:
     """A CronTab of size 3, and as many pods: those that its status selects, which a Deployment of somebody else has."""
-    crd, manifest = crontab_crd(selector={"type": "string"}), crontab("web")
-    crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]["size"] = {"type": "integer"}
-    paths = dict.fromkeys(("specReplicasPath", "statusReplicasPath"), ".spec.size")
-    crd["spec"]["versions"][0]["subresources"]["scale"] = {**paths, "labelSelectorPath": ".status.selector"}
-    manifest["spec"]["size"] = 3
-    manifest["metadata"]["annotations"] = {"k8s-cr-driver/vdu": "Web"}
     cluster.put(deployment(3))
-
-    def select(live: dict[str, Any]) -> None:
-        if not live.get("status"):
-            cluster.set_status("CronTab", "default", "web", {"selector": "app=web"})
-
-    cluster.react("CronTab", select)
-    made = Instance(cluster, tmp_path, [crd, manifest])
+    made = Instance(cluster, tmp_path, selecting(cluster, 3))
     made.instantiate()
     cluster.requests.clear()
     return made
@@ -61,7 +47,7 @@ def test_pods_are_waited_for_until_they_go(cluster: FakeApi, tab: Instance) -> N
 
     cluster.fail(faults.internal(), when=shrink)
     tab.scale("SCALE_IN")
-    assert cluster.get("CronTab", "default", "web")["spec"]["size"] == 1
+    assert cluster.get("CronTab", "default", "tab")["spec"]["size"] == 1
     assert told(tab) == cluster.names("Pod", "default") and len(told(tab)) == 1
 
 

@@ -1,10 +1,11 @@
 """What is missing is told in one sentence with its remedy."""
 
+import sys
 from pathlib import Path
 
 import pytest
 
-from functional_tests.testbed.preconditions import PreconditionError, _check_disk
+from functional_tests.testbed.preconditions import PreconditionError, _check_disk, check
 
 
 def test_too_little_disk_is_told_with_both_numbers_and_a_remedy(tmp_path: Path):
@@ -14,3 +15,9 @@ def test_too_little_disk_is_told_with_both_numbers_and_a_remedy(tmp_path: Path):
 
 def test_enough_disk_is_no_matter(tmp_path: Path):
     _check_disk(tmp_path, 0)
+
+
+def test_another_system_is_told(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(sys, "platform", "darwin")
+    with pytest.raises(PreconditionError, match="the test bed runs on Linux, and this is "):
+        check()
