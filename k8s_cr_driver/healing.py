@@ -7,7 +7,6 @@ applied again, which also undoes what others have changed of it, or on request d
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import NamedTuple
 
 from oslo_log import log as logging
 
@@ -16,20 +15,12 @@ from k8s_cr_driver.connection import Connection
 from k8s_cr_driver.discovery import Resources
 from k8s_cr_driver.engine.renew import Renewal
 from k8s_cr_driver.errors import InvalidRequest, Report
-from k8s_cr_driver.keys import Key, Object
 from k8s_cr_driver.marks import INSTANCE_LABEL
 from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.resources.registry import resource_for
 from k8s_cr_driver.vdus import Assigned
 
 LOG = logging.getLogger(__name__)
-
-
-class Members(NamedTuple):
-    """What VDUs are on the cluster: the live objects, and by VDU id the live VNFCs of those that have Pods or Machines."""
-
-    owners: dict[Key, Object]
-    children: dict[str, list[Object]]
 
 
 class Healing:
@@ -87,9 +78,8 @@ class Healing:
                 reports.append(Report(obj.key, "Waiting", "Replicas", f"VDU {vdu} has {ready} of {wanted} VNFCs"))
         return reports
 
-    def _members(self) -> Members:
-        owners = vnfc.owners(self._connection, self._resources, self._instance, self._touched)
-        return Members(owners, vnfc.children(self._connection, self._resources, owners, self._touched))
+    def _members(self) -> vnfc.Members:
+        return vnfc.members(self._connection, self._resources, self._instance, self._touched)
 
 
 def _has_one_a_replica(obj: CustomResource) -> bool:

@@ -46,8 +46,7 @@ def shrinkage(connection: Connection, resources: Resources, instance: str, scale
     def surplus() -> list[Report]:
         nonlocal deadline
         deadline = deadline or time.monotonic() + GRACE
-        lives = vnfc.owners(connection, resources, instance, shrinking)
-        found = vnfc.children(connection, resources, lives, shrinking)
+        found = vnfc.members(connection, resources, instance, shrinking).children
         reports = [
             Report(shrinking[vdu].key, "Waiting", "Replicas", f"VDU {vdu} has {len(several)} VNFCs instead of {most[vdu]}")
             for vdu, several in found.items()

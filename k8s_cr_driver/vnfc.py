@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from k8s_cr_driver.answers import checked, understood
 from k8s_cr_driver.connection import Connection
@@ -37,6 +38,13 @@ class Vnfc:
     metadata: dict[str, str] = field(default_factory=dict)
 
 
+class Members(NamedTuple):
+    """What VDUs are on the cluster: the live objects, and by VDU id the live VNFCs of those whose kind has such."""
+
+    owners: dict[Key, Object]
+    children: dict[str, list[Object]]
+
+
 def count(obj: CustomResource, live: Object | None = None) -> int:
     """The replicas that the object names (one where it names none)."""
     value: object = live or obj.manifest
@@ -47,9 +55,9 @@ def count(obj: CustomResource, live: Object | None = None) -> int:
 
 def collect(connection: Connection, resources: Resources, instance: str, vdus: Vdus) -> list[Vnfc]:
     """The VNFCs of all VDUs of an instance, newest first."""
-    lives = owners(connection, resources, instance, vdus)
+    there = members(connection, resources, instance, vdus)
     found: list[Vnfc] = []
-    for vdu, members in children(connection, resources, lives, vdus).items():
+    for vdu, several in there.children.items():
         obj = vdus[vdu]
         found += [
             Vnfc(
@@ -59,12 +67,18 @@ def collect(connection: Connection, resources: Resources, instance: str, vdus: V
                 child["metadata"].get("creationTimestamp", ""),
                 obj.child_metadata(child),
             )
-            for child in members
+            for child in several
         ]
     for vdu, obj in vdus.items():
-        if obj.children() is None and obj.key in lives:
+        if obj.children() is None and obj.key in there.owners:
             found += [Vnfc(f"{obj.key.name}-{index}", vdu, obj.key.kind) for index in range(count(obj))]
     return sorted(found, key=lambda vnfc: (vnfc.created, vnfc.id), reverse=True)
+
+
+def members(connection: Connection, resources: Resources, instance: str, vdus: Vdus) -> Members:
+    """The `owners` and `children` of these VDUs now."""
+    lives = owners(connection, resources, instance, vdus)
+    return Members(lives, children(connection, resources, lives, vdus))
 
 
 def owners(connection: Connection, resources: Resources, instance: str, vdus: Vdus) -> dict[Key, Object]:

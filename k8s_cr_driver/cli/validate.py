@@ -87,6 +87,8 @@ def inspect(
     except (InvalidPackage, InvalidRequest) as error:
         findings.problems.append(str(error))
         return []
+    if not objects:
+        findings.warnings.append(f"{package.MANIFESTS}: no manifests (*.yaml, *.yml); a request must name other files")
     if given is None:
         findings.warnings.append("Some parameters have no default; with --param custom resources are checked, too")
     for check in [order.check] if given is None else [order.check, schema.check]:

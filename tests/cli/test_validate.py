@@ -40,6 +40,13 @@ def test_colours_are_for_terminals_of_those_who_want_them(
         assert ("\x1b[31m" in until("error")) is coloured
 
 
+def test_a_package_without_manifests_is_told(tool: Tool, tmp_path: Path) -> None:
+    folder = write_package(tmp_path / "p", [])
+    (folder / "Files/kubernetes/all.yaml").unlink()
+    (warning,) = tool.json("validate", str(folder))["warnings"]
+    assert warning.startswith("Files/kubernetes: no manifests")
+
+
 def test_objects_are_checked_against_the_package_s_crds(tool: Tool, tmp_path: Path) -> None:
     bad = obj("stable.example.com/v1", "CronTab", "one", spec={"cronSpek": "x"})
     folder = write_package(tmp_path / "p", [crontab_crd(), bad])
