@@ -1,9 +1,9 @@
 """How it is known that what a scale in takes away is gone, where the status does not tell.
 
-A custom resource can call itself ready for its new generation before its controller has done anything about it: the
-operator of Prometheus (v0.85) writes the status from a queue of its own, in which an older event may wait, and calls
-Available what has the shards that it shall have, whatever else is there. Pods that are found by the selector in such a
-status are therefore counted, before and after.
+A custom resource can call itself ready for its new generation before its controller has done anything about it: one
+that writes the status from a queue of its own may find an older event there, and calls Available what has the shards that
+it shall have, whatever else is there. Pods that are found by the selector in such a status are therefore counted, before
+and after.
 """
 
 from __future__ import annotations

@@ -10,8 +10,9 @@ from tacker.sol_refactored import objects
 from tacker.sol_refactored.common import exceptions as sol_ex
 
 from k8s_cr_driver.keys import Key, Object
+from k8s_cr_driver.order import DEPENDS_ON
 from tests.engine.instance import BLUE, config_map, crontab, crontab_crd, obj, state
-from tests.fake_api import FakeApi
+from tests.fake_api import FakeApi, faults
 from tests.tacker.test_driver import Instance, cluster, deployment, make_vnfd
 
 __all__ = ["cluster"]
@@ -103,6 +104,11 @@ def test_rollback_restores_every_field_with_the_counts_and_parameters_of_before(
 ) -> None:
     sized.scale("SCALE_OUT")
     before, stored = without_pods(cluster), sized.inst.obj_clone()
+    last = crontab("refused")
+    last["metadata"]["annotations"] = {
+        DEPENDS_ON: "apps/namespaces/default/Deployment/web, /namespaces/blue/ConfigMap/added, /namespaces/default/Secret/login"
+    }
+    cluster.fail(faults.status(400, "BadRequest", "no"), path="/crontabs/refused")
     manifests = [
         deployment("${COUNT}"),
         config_map("settings", mode="new", more="${NAME}"),
@@ -110,10 +116,10 @@ def test_rollback_restores_every_field_with_the_counts_and_parameters_of_before(
         config_map("added", "blue"),
         obj("v1", "Secret", "login", "default", stringData={"a": "b"}),
         crontab_crd(phase={"type": "string"}),
-        crontab("never-ready"),
+        last,
     ]
-    with pytest.raises(sol_ex.SolException, match="not ready"):
-        sized.change(make_vnfd(tmp_path / "new", manifests, parameters=COUNT), parameters={"COUNT": 3}, **{"wait-timeout": 1})
+    with pytest.raises(sol_ex.SolException, match="default/refused: no"):
+        sized.change(make_vnfd(tmp_path / "new", manifests, parameters=COUNT), parameters={"COUNT": 3})
     assert replicas(cluster) == 3
     sized.inst = stored
     sized.roll_back_change()
