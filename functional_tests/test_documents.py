@@ -37,16 +37,17 @@ def allowed(cluster: Cluster, vim: Body, account: Object, *rights: Object) -> It
 @pytest.fixture
 def rights_of_the_readme(cluster: Cluster, vim: Body) -> Iterator[Body]:
     [text] = re.findall(r"```yaml\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
-    role = yaml.safe_load(text)
-    name = {"name": role["metadata"]["name"], "namespace": "default"}
+    name = "stranger"
+    role = {**yaml.safe_load(text), "metadata": {"name": name}}
+    account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name, "namespace": "default"}}
     binding = {
         "apiVersion": role["apiVersion"],
         "kind": "ClusterRoleBinding",
-        "metadata": {"name": name["name"]},
-        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": role["kind"], "name": name["name"]},
-        "subjects": [{"kind": "ServiceAccount", **name}],
+        "metadata": {"name": name},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": role["kind"], "name": name},
+        "subjects": [{"kind": "ServiceAccount", **account["metadata"]}],
     }
-    with allowed(cluster, vim, {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": name}, role, binding) as info:
+    with allowed(cluster, vim, account, role, binding) as info:
         yield info
 
 
