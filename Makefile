@@ -17,8 +17,8 @@ demo: bed-ready ## Three sample packages through a real Tacker on a real Kuberne
 test: bed-ready unit functional ## All tests
 
 unit: $(VENV)/complete ## Unit tests, about a minute
-	@$(BIN)/python -m pytest tests --ignore=tests/tacker --numprocesses $$((2 * $$(nproc) + 1)) --dist worksteal
-	@$(BIN)/python -m pytest tests/tacker --numprocesses $$(nproc) --dist worksteal
+	@$(BIN)/python -m pytest tests --ignore=tests/lcm --numprocesses $$((2 * $$(nproc) + 1)) --dist worksteal
+	@$(BIN)/python -m pytest tests/lcm --numprocesses $$(nproc) --dist worksteal
 
 functional: bed-ready ## Tests on the test bed, through Tacker's REST API
 	@$(BIN)/python -m pytest functional_tests

@@ -22,7 +22,9 @@ from rich.table import Table
 from benchmarks import package, peers
 from benchmarks.package import Instance, crontab
 from benchmarks.server import api_server
-from k8s_cr_driver.connection import Connection, Endpoint
+from k8s_cr_driver.kube.connection import Connection
+from k8s_cr_driver.kube.endpoint import Endpoint
+from k8s_cr_driver.kube.kubeconfig import endpoint as kubeconfig_endpoint
 
 Figures = dict[str, Any]
 
@@ -45,7 +47,7 @@ def main() -> None:
 
 def measure(kubeconfig: Path, count: int, rounds: int, waits: int) -> Figures:
     """{"objects": N, "seconds": {way: median}, "requests": {run: number}, "end of a wait, ms": {"p50", "p99", ...}, ...}."""
-    endpoint = Endpoint.from_kubeconfig(str(kubeconfig))
+    endpoint = kubeconfig_endpoint(kubeconfig)
     objects = [crontab(f"tab-{number:05d}") for number in range(count)]
     taken: dict[str, list[float]] = {}
     requests: dict[str, int] = {}

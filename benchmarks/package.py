@@ -10,15 +10,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from k8s_cr_driver import manifest
-from k8s_cr_driver.connection import APPLY, Connection, Endpoint
-from k8s_cr_driver.discovery import discover
-from k8s_cr_driver.engine.converge import converge
 from k8s_cr_driver.engine.operation import Operation, Progress
-from k8s_cr_driver.engine.write import Target
+from k8s_cr_driver.engine.reconcile import Prune, converge
 from k8s_cr_driver.errors import ApiError
-from k8s_cr_driver.inventory import Inventory
-from k8s_cr_driver.keys import Object
+from k8s_cr_driver.kube.client import Client
+from k8s_cr_driver.kube.connection import APPLY, Connection
+from k8s_cr_driver.kube.discovery import discover
+from k8s_cr_driver.kube.endpoint import Endpoint
+from k8s_cr_driver.objects.keys import Object
+from k8s_cr_driver.ownership.inventory import Inventory
+from k8s_cr_driver.ownership.write import Target
+from k8s_cr_driver.package import manifests
 from k8s_cr_driver.resources.registry import resource_for
 
 GROUP, PLURAL = "benchmark.example.com", "crontabs"
@@ -60,11 +62,11 @@ class Instance:
         with _Counting(self.endpoint) as connection:
             objects = copy.deepcopy(list(objects))
             resources = discover(connection)
-            manifest.place(objects, resources.scope_of)
+            manifests.place(objects, resources.scope_of)
             heard = {"progress": progress} if progress else {}
             operation = Operation.lasting(300, id="benchmark", instance=self.id, **heard)
-            target = Target(connection, Inventory(connection, "default", self.id))
-            converge(operation, target, resources, [resource_for(obj) for obj in objects], prune=True, strays=not objects)
+            target = Target(Client(connection, resources), Inventory(connection, "default", self.id))
+            converge(operation, target, [resource_for(obj) for obj in objects], prune=Prune(strays=not objects))
             self.requests += connection.count
 
 

@@ -14,8 +14,9 @@ import yaml
 
 from benchmarks.package import COLLECTION
 from functional_tests.testbed.build import build
-from k8s_cr_driver.connection import APPLY, Endpoint
-from k8s_cr_driver.keys import Object
+from k8s_cr_driver.kube.connection import APPLY
+from k8s_cr_driver.kube.endpoint import Endpoint
+from k8s_cr_driver.objects.keys import Object
 
 
 def bare_http(endpoint: Endpoint, objects: Sequence[Object], threads: int) -> None:

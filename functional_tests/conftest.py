@@ -14,7 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from k8s_cr_driver.connection import Endpoint
+from k8s_cr_driver.kube.endpoint import Endpoint
+from k8s_cr_driver.lcm.vim import endpoint as vim_endpoint
 
 from . import samples
 from .client import ApiError, Body, Client
@@ -112,7 +113,7 @@ def vim(bed: testbed.Environment) -> Body:
 @pytest.fixture(scope="session")
 def endpoint(vim: Body) -> Endpoint:
     """The same as the driver has it."""
-    return Endpoint.from_vim(vim["interfaceInfo"], vim["accessInfo"])
+    return vim_endpoint(vim["interfaceInfo"], vim["accessInfo"])
 
 
 @pytest.fixture(scope="session")

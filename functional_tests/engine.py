@@ -8,11 +8,12 @@ from collections.abc import Sequence
 from concurrent.futures import Future
 from typing import Any
 
-from k8s_cr_driver.connection import Endpoint
 from k8s_cr_driver.engine.operation import Operation
-from k8s_cr_driver.keys import Key
-from k8s_cr_driver.options import Options
-from k8s_cr_driver.session import Session
+from k8s_cr_driver.engine.reconcile import Prune
+from k8s_cr_driver.kube.endpoint import Endpoint
+from k8s_cr_driver.objects.keys import Key
+from k8s_cr_driver.vnf.additional_params import Options
+from k8s_cr_driver.vnf.session import Session
 
 from .objects import Object
 from .testbed.processes import until
@@ -31,7 +32,7 @@ class Engine:
         """Instantiates, changes, or, with no objects, terminates."""
         operation = Operation.lasting(seconds, id="test", instance=self.id, progress=self._hear)
         with Session(self.endpoint, Options(), operation, inventory_namespace=INVENTORIES, **session) as run:
-            run.converge(run.place([dict(one) for one in objects]), prune=True, first=bool(objects))
+            run.converge(run.place([dict(one) for one in objects]), prune=Prune(), first=bool(objects))
 
     def terminate(self) -> None:
         self.converge([])

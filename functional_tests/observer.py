@@ -14,16 +14,18 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.table import Table
 from rich.text import Text
 
-from k8s_cr_driver.builtin import is_builtin
-from k8s_cr_driver.connection import Connection, Endpoint
-from k8s_cr_driver.discovery import Resource, Resources, discover, read_crd
 from k8s_cr_driver.errors import ApiError
-from k8s_cr_driver.inventory import INVENTORY_LABEL, parse
-from k8s_cr_driver.keys import CRD, NAMESPACE, Key, Kind, Object, key_of, labels
-from k8s_cr_driver.marks import INSTANCE_LABEL, users
+from k8s_cr_driver.kube.client import Client
+from k8s_cr_driver.kube.connection import Connection
+from k8s_cr_driver.kube.discovery import Resource, Resources, discover
+from k8s_cr_driver.kube.kubeconfig import endpoint as kubeconfig_endpoint
+from k8s_cr_driver.kube.watch import Broken, Message, Snapshot, Stream
+from k8s_cr_driver.objects.api_groups import is_builtin
+from k8s_cr_driver.objects.keys import CRD, NAMESPACE, Key, Kind, Object, key_of, labels
+from k8s_cr_driver.ownership.inventory import INVENTORY_LABEL, parse
+from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, users
 from k8s_cr_driver.resources.health import Health, State
 from k8s_cr_driver.resources.registry import resource_for
-from k8s_cr_driver.watch import Broken, Message, Snapshot, Stream
 
 CONFIG_MAPS = Kind("", "ConfigMap")
 COLOURS = {State.READY: "green", State.SUSPENDED: "cyan", State.WAITING: "yellow", State.FAILED: "red"}
@@ -34,7 +36,7 @@ class Observer:
 
     def __init__(self, kubeconfig: Path) -> None:
         self.names: dict[str, str] = {}
-        self._connection = Connection(Endpoint.from_kubeconfig(str(kubeconfig)))
+        self._connection = Connection(kubeconfig_endpoint(kubeconfig))
         self._resources: Resources = discover(self._connection)
         self._lock = threading.Lock()
         self._streams: dict[Kind | None, Stream] = {}
@@ -140,7 +142,7 @@ class Observer:
             return None
         if resource.of not in self._crds:
             try:
-                self._crds[resource.of] = read_crd(self._connection, resource)
+                self._crds[resource.of] = Client(self._connection).crd(resource)
             except ApiError:
                 return None
         return self._crds[resource.of]

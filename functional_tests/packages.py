@@ -13,7 +13,7 @@ from typing import Any
 
 import yaml
 
-from k8s_cr_driver import package
+from k8s_cr_driver.package import csar, tosca_meta
 
 from .objects import Object
 
@@ -42,16 +42,16 @@ class Package:
         """Write the CSAR."""
         with tempfile.TemporaryDirectory() as work:
             folder = Path(work)
-            content = {package.TOSCA_META: _META, "Definitions/vnfd.yaml": yaml.safe_dump(self._vnfd())}
+            content = {tosca_meta.TOSCA_META: _META, "Definitions/vnfd.yaml": yaml.safe_dump(self._vnfd())}
             content |= {path(name): _text(documents) for name, documents in self.files.items()}
             for name, text in content.items():
                 file = folder / name
                 file.parent.mkdir(parents=True, exist_ok=True)
                 file.write_text(text)
-            package.build(folder, output)
-        with zipfile.ZipFile(output, "a") as csar:
+            csar.build(folder, output)
+        with zipfile.ZipFile(output, "a") as archive:
             for name, documents in self.unchecked.items():
-                csar.writestr(path(name), _text(documents))
+                archive.writestr(path(name), _text(documents))
         return output
 
     def _vnfd(self) -> Object:
@@ -161,7 +161,7 @@ class Package:
 
 def path(name: str) -> str:
     """Where a manifest lies in the package; whole paths and URLs stay what they are."""
-    return name if "://" in name or name.startswith(f"{package.MANIFESTS}/") else f"{package.MANIFESTS}/{name}"
+    return name if "://" in name or name.startswith(f"{tosca_meta.MANIFESTS}/") else f"{tosca_meta.MANIFESTS}/{name}"
 
 
 def paths(names: Sequence[str]) -> list[str]:

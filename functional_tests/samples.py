@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import yaml
 
-from k8s_cr_driver.package import MANIFESTS
+from k8s_cr_driver.package.tosca_meta import MANIFESTS
 from sample_packages import upstream
 from sample_packages.__main__ import make
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from k8s_cr_driver.connection import Endpoint
+from k8s_cr_driver.kube.endpoint import Endpoint
 from tests.fake_api.tls import server_context
 
 from .client import Body

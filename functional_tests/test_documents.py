@@ -9,7 +9,7 @@ import pytest
 import yaml
 from kubernetes import client
 
-from k8s_cr_driver import package
+from k8s_cr_driver.package import csar
 
 from .client import Body, Client
 from .cluster import Cluster
@@ -60,7 +60,7 @@ def rights_of_the_operator_guide(cluster: Cluster, vim: Body) -> Iterator[Body]:
 @pytest.fixture
 def onboarded(tacker: Client, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[str]:
     """The VNFD id of the package in the folder that the test names."""
-    info = tacker.onboard(package.build(request.param, tmp_path / "crontab.csar"))
+    info = tacker.onboard(csar.build(request.param, tmp_path / "crontab.csar"))
     yield info["vnfdId"]
     tacker.delete_package(info["id"])
 

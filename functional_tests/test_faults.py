@@ -6,7 +6,7 @@ Each index meets TURNS of the faults, every one of them with --every-fault, whic
 
 import pytest
 
-from k8s_cr_driver.connection import Endpoint
+from k8s_cr_driver.kube.endpoint import Endpoint
 
 from .cluster import Cluster
 from .faults import campaign

@@ -4,7 +4,8 @@ import re
 
 import pytest
 
-from k8s_cr_driver.errors import Conflict, Forbidden, NotReady, Refused
+from k8s_cr_driver.engine.not_ready import NotReady
+from k8s_cr_driver.errors import Conflict, Forbidden, Refused
 
 from .cluster import Cluster
 from .engine import Engine

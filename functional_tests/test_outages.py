@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 
-from k8s_cr_driver.connection import Endpoint
 from k8s_cr_driver.errors import ConnectionFailed
+from k8s_cr_driver.kube.endpoint import Endpoint
+from k8s_cr_driver.lcm.vim import endpoint as vim_endpoint
 from tests.fake_api.tls import server_context
 
 from .cluster import Cluster
@@ -56,7 +57,7 @@ def test_an_expired_token_is_told_and_a_retry_with_a_new_one_goes_on(
 ):
     def login() -> Endpoint:
         vim = connection_info(Path(bed["KUBECONFIG"]), "short-lived")
-        return Endpoint.from_vim(vim["interfaceInfo"], vim["accessInfo"])
+        return vim_endpoint(vim["interfaceInfo"], vim["accessInfo"])
 
     engine = make_engine(login())
     run = engine.start(PACKAGE, seconds=120)

@@ -1,6 +1,6 @@
 """What vimConnectionInfo says of a cluster: how to log in, how to trust it, and that it may be gone for good."""
 
-from k8s_cr_driver.connection import Endpoint
+from k8s_cr_driver.kube.endpoint import Endpoint
 from tests.fake_api.tls import server_context
 from tests.oidc_provider import OidcProvider
 

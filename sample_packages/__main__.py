@@ -6,10 +6,10 @@ from pathlib import Path
 
 import click
 
-from k8s_cr_driver import package
+from k8s_cr_driver.package import csar, tosca_meta
 from sample_packages import upstream
 
-FOLDERS = {path.name: path for path in sorted(Path(__file__).parent.iterdir()) if (path / package.TOSCA_META).is_file()}
+FOLDERS = {path.name: path for path in sorted(Path(__file__).parent.iterdir()) if (path / tosca_meta.TOSCA_META).is_file()}
 
 
 @click.command()
@@ -28,8 +28,8 @@ def make(name: str, output: Path) -> Path:
     with tempfile.TemporaryDirectory() as work:
         folder = Path(work, name)
         shutil.copytree(FOLDERS[name], folder)
-        upstream.add(name, folder / package.MANIFESTS)
-        return package.build(folder, output / f"{name}.csar")
+        upstream.add(name, folder / tosca_meta.MANIFESTS)
+        return csar.build(folder, output / f"{name}.csar")
 
 
 if __name__ == "__main__":

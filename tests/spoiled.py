@@ -8,8 +8,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from k8s_cr_driver.keys import Object
-from tests.engine.instance import config_map, crontab, crontab_crd, obj
+from k8s_cr_driver.objects.keys import Object
+from tests.instance import config_map, crontab, crontab_crd, obj
 
 Path = tuple[str | int, ...]
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from k8s_cr_driver.errors import DETAIL_LIMIT, ApiError, NotReady, Report, TransportError, capped, passes, redact, words
-from k8s_cr_driver.keys import Key
+from k8s_cr_driver.engine.not_ready import NotReady, Report
+from k8s_cr_driver.errors import ApiError, TransportError, passes
+from k8s_cr_driver.objects.keys import Key
+from k8s_cr_driver.redaction import DETAIL_LIMIT, capped, redact, words
 
 PEM = "-----BEGIN CERTIFICATE-----\nMIIBcanary\n-----END CERTIFICATE-----"
 

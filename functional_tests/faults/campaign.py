@@ -13,8 +13,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from multiprocessing.connection import Connection as Pipe
 
-from k8s_cr_driver.connection import Endpoint
 from k8s_cr_driver.errors import DriverError
+from k8s_cr_driver.kube.endpoint import Endpoint
 
 from ..testbed.processes import until
 from .injections import Injection, killing

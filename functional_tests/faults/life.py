@@ -9,14 +9,14 @@ import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from k8s_cr_driver.connection import Endpoint
 from k8s_cr_driver.engine.operation import Operation
 from k8s_cr_driver.errors import InvalidRequest
-from k8s_cr_driver.options import Options
+from k8s_cr_driver.kube.endpoint import Endpoint
 from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.resources.registry import resource_for
-from k8s_cr_driver.session import Session
-from k8s_cr_driver.vdus import with_replicas
+from k8s_cr_driver.resources.replicas import with_replicas
+from k8s_cr_driver.vnf.additional_params import Options
+from k8s_cr_driver.vnf.session import Session
 
 from ..objects import Object, config_map, deployment, make, namespace
 

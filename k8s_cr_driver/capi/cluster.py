@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from k8s_cr_driver.capi import contract
-from k8s_cr_driver.keys import Key, Kind, Object, key_of
+from k8s_cr_driver.objects.keys import Key, Kind, Object, key_of
 from k8s_cr_driver.resources.base import CustomResource
 
 SECRET = Kind("", "Secret")

@@ -5,7 +5,7 @@ Source: the Cluster API book, "Contracts" and "Labels and annotations".
 
 from __future__ import annotations
 
-from k8s_cr_driver.keys import Kind, Object
+from k8s_cr_driver.objects.keys import Kind, Object
 
 GROUP = "cluster.x-k8s.io"
 CONTROL_PLANE_GROUP = "controlplane.cluster.x-k8s.io"

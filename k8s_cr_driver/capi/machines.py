@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from k8s_cr_driver.capi import contract
-from k8s_cr_driver.keys import Kind, Object, as_selector
+from k8s_cr_driver.objects.keys import Kind, Object, as_selector
 from k8s_cr_driver.resources.base import Children, CustomResource
 
 

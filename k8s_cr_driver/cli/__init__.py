@@ -23,7 +23,8 @@ with warnings.catch_warnings():
     from k8s_cr_driver.cli.purge import purge
     from k8s_cr_driver.cli.tree import tree
     from k8s_cr_driver.cli.validate import validate
-    from k8s_cr_driver.errors import DriverError, InvalidPackage, InvalidRequest, redact
+    from k8s_cr_driver.errors import DriverError, InvalidPackage, InvalidRequest
+    from k8s_cr_driver.redaction import redact
 
 INTERRUPTED = 130
 

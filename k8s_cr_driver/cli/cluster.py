@@ -14,62 +14,44 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import click
-import yaml
 
-from k8s_cr_driver.answers import entries
-from k8s_cr_driver.connection import METADATA_LIST, Connection, Endpoint
-from k8s_cr_driver.discovery import Resource, Resources, discover
-from k8s_cr_driver.engine import unavailable
-from k8s_cr_driver.engine.write import SHARED
-from k8s_cr_driver.errors import ApiError, ConnectionFailed, InvalidRequest, Report
-from k8s_cr_driver.inventory import INVENTORY_LABEL, Record, parse
-from k8s_cr_driver.keys import Key, Kind, Object, key_of, labels
-from k8s_cr_driver.marks import INSTANCE_LABEL, appliers, is_made, users
+from k8s_cr_driver.engine import api_services
+from k8s_cr_driver.engine.not_ready import Report
+from k8s_cr_driver.errors import ApiError, ConnectionFailed, InvalidRequest
+from k8s_cr_driver.kube import kubeconfig as kubeconfigs
+from k8s_cr_driver.kube.client import Client
+from k8s_cr_driver.kube.connection import METADATA_LIST, Connection
+from k8s_cr_driver.kube.discovery import Resource, Resources, discover
+from k8s_cr_driver.kube.endpoint import Endpoint
+from k8s_cr_driver.objects.keys import Key, Kind, Object, key_of, labels
+from k8s_cr_driver.ownership.inventory import INVENTORY_LABEL, Record, parse
+from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, appliers, is_made, users
+from k8s_cr_driver.ownership.write import SHARED
 
 CONFIG_MAPS = Kind("", "ConfigMap")
 THREADS = 8
-PAGE = 500
-
 _KUBECONFIG = "in a kubeconfig: certificate-authority-data, token, client-certificate-data and client-key-data"
-_OUTSIDE = ("certificate-authority", "client-certificate", "client-key", "tokenFile", "exec", "auth-provider")
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True)
-class Login:
-    """What the command line says of the cluster; read when it is needed."""
+class Kubeconfig:
+    """The kubeconfig that the command line names; read when it is needed."""
 
-    kubeconfig: str | None
+    path: str | None
     context: str | None
 
     def endpoint(self) -> Endpoint:
-        """Raises UsageError for a kubeconfig that is not there, not whole, or has what is not in the file itself."""
-        path = self.kubeconfig or os.environ.get("KUBECONFIG", "").partition(os.pathsep)[0]
-        path = path or str(Path.home() / ".kube/config")
+        """Raises UsageError for a file that is not there, is not whole, or names what is not in the file itself."""
+        path = self.path or os.environ.get("KUBECONFIG", "").partition(os.pathsep)[0]
+        file = Path(path) if path else Path.home() / ".kube/config"
         try:
-            config = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
-            contexts = {entry["name"]: entry["context"] for entry in config["contexts"]}
-            chosen = self.context or config.get("current-context")
-            if chosen not in contexts:
-                known = ", ".join(sorted(contexts)) or "none"
-                raise click.UsageError(f"{path}: there is no context {chosen!r}; it has {known}")
-            for section in ("cluster", "user"):
-                _check_entry(path, section, contexts[chosen][section], config[f"{section}s"])
-            return Endpoint.from_kubeconfig(path, chosen)
+            return kubeconfigs.endpoint(file, self.context)
         except OSError as error:
-            raise click.UsageError(f"{path}: {error.strerror}; give --kubeconfig FILE") from None
-        except (yaml.YAMLError, ValueError, KeyError, TypeError, AttributeError):
-            raise click.UsageError(f"{path}: is not a whole kubeconfig; compare it with: kubectl config view") from None
-
-
-def _check_entry(path: str, section: str, name: str, entries: Iterable[Object]) -> None:
-    for entry in entries:
-        if entry["name"] == name and (outside := [key for key in _OUTSIDE if (entry[section] or {}).get(key)]):
-            raise click.UsageError(
-                f"{path}: {section} {name} has {outside[0]}, which is not in the file itself. Use one with data and "
-                "tokens, such as: kubectl config view --raw --flatten --minify"
-            )
+            raise click.UsageError(f"{file}: {error.strerror}; give --kubeconfig FILE") from None
+        except InvalidRequest as error:
+            raise click.UsageError(str(error)) from None
 
 
 def named(context: click.Context, parameter: click.Parameter, id: str | None) -> str | None:
@@ -80,13 +62,13 @@ def named(context: click.Context, parameter: click.Parameter, id: str | None) ->
 
 
 def on_cluster(command: Command) -> Command:
-    """Adds the options that name a cluster; the command gets them as `login`."""
+    """Adds the options that name a cluster; the command gets them as `kubeconfig`."""
 
     @click.option("--kubeconfig", metavar="FILE", help="The cluster; else $KUBECONFIG, else ~/.kube/config.")
     @click.option("--context", metavar="NAME", help="A context of the kubeconfig; else its current one.")
     @functools.wraps(command)
     def wrapped(*args: Any, kubeconfig: str | None, context: str | None, **options: Any) -> Any:
-        return command(*args, login=Login(kubeconfig, context), **options)
+        return command(*args, kubeconfig=Kubeconfig(kubeconfig, context), **options)
 
     return wrapped  # type: ignore[return-value]
 
@@ -109,9 +91,9 @@ class Instance:
 class Cluster:
     """A context manager; `resources` are the kinds that the cluster serves."""
 
-    def __init__(self, login: Login, connect: Callable[[Endpoint], Connection] = Connection) -> None:
+    def __init__(self, kubeconfig: Kubeconfig, connect: Callable[[Endpoint], Connection] = Connection) -> None:
         try:
-            self.connection = connect(login.endpoint())
+            self.connection = connect(kubeconfig.endpoint())
         except InvalidRequest as error:
             raise click.UsageError(f"{error} ({_KUBECONFIG})") from None
         self.resources: Resources
@@ -132,13 +114,17 @@ class Cluster:
         except ConnectionFailed as error:
             raise ConnectionFailed(f"{error} ({_KUBECONFIG})") from None
 
+    @property
+    def client(self) -> Client:
+        return Client(self.connection, self.resources)
+
     def instances(self, namespace: str = "", id: str = "") -> list[Instance]:
         """The inventories in `namespace`, or in all; of one instance, or of all."""
         resource = self.resources.find(CONFIG_MAPS)
         assert resource is not None, "every cluster has ConfigMaps"
         selector = f"{INVENTORY_LABEL}={id}" if id else INVENTORY_LABEL
         try:
-            found = self._pages(resource, namespace, selector, metadata_only=True)
+            found = self.client.list(resource, namespace, selector, METADATA_LIST)
         except ApiError as error:
             if error.status == 403 and not namespace:
                 raise click.UsageError(f"{error}. Name one namespace with --inventory-namespace.") from None
@@ -164,7 +150,7 @@ class Cluster:
         found: dict[str, dict[Key, Object]] = {one.id: {} for one in several}
         kinds = {kind for one in several for kind in one.record.kinds}
         namespaces = {name for one in several for name in one.record.namespaces}
-        for report in unavailable.reports(self.resources, ((kind, "") for kind in kinds)):
+        for report in api_services.reports(self.resources, ((kind, "") for kind in kinds)):
             if report not in self._told:
                 self._told.add(report)
                 click.echo(f"Incomplete: {report}", err=True)
@@ -191,7 +177,7 @@ class Cluster:
 
         def ask(one: tuple[Resource, str]) -> list[Object]:
             try:
-                return self._pages(*one, "", metadata_only=metadata_only)
+                return self.client.list(*one, "", METADATA_LIST if metadata_only else "application/json")
             except ApiError as error:
                 if error.status in (403, 404, 405, 503):
                     return []
@@ -199,17 +185,3 @@ class Cluster:
 
         with ThreadPoolExecutor(THREADS) as pool:
             return [live for answer in pool.map(ask, asked) for live in answer]
-
-    def _pages(self, resource: Resource, namespace: str, selector: str, *, metadata_only: bool) -> list[Object]:
-        query = [("limit", str(PAGE)), *([("labelSelector", selector)] if selector else [])]
-        accept = METADATA_LIST if metadata_only else "application/json"
-        found: list[Object] = []
-        follow: list[tuple[str, str]] = []
-        while True:
-            answer = self.connection.request("GET", resource.path(namespace), query=[*query, *follow], accept=accept)
-            found += entries(answer, resource.api_version, resource.of, f"LIST {resource.plural}")
-            token = (answer.get("metadata") or {}).get("continue")
-            if not token:
-                break
-            follow = [("continue", token)]
-        return found

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import click
 
-from k8s_cr_driver.cli import author
-from k8s_cr_driver.cli.cluster import Cluster, Login, named, on_cluster
+from k8s_cr_driver.cli import package_input
+from k8s_cr_driver.cli.cluster import Cluster, Kubeconfig, named, on_cluster
+from k8s_cr_driver.cli.dry_run import DryRun, Outcome, outcomes_of
 from k8s_cr_driver.cli.output import output_option, print_json
-from k8s_cr_driver.cli.trial import DryRun, Outcome, outcomes_of
 
 _SIGNS = {
     "made": ("+", "green"),
@@ -33,17 +33,17 @@ _SIGNS = {
       k8s-cr diff . --instance $ID > /dev/null && echo "no differences"
     """
 )
-@click.argument("path", metavar="PACKAGE", type=author.PackagePath())
+@click.argument("path", metavar="PACKAGE", type=package_input.PackagePath())
 @on_cluster
 @click.option(
     "--instance", "id", metavar="ID", callback=named, help="Its change to PACKAGE, counts kept; else a new instance."
 )
 @click.option("--inventory-namespace", default="", metavar="NAMESPACE", help="Where the inventory is; else it is looked for.")
-@author.with_parameters
+@package_input.with_parameters
 @click.option("--namespace", default="default", help="For objects that name none.", show_default=True)
 @output_option()
 def diff(
-    login: Login,
+    kubeconfig: Kubeconfig,
     path: Path,
     id: str | None,
     inventory_namespace: str,
@@ -58,9 +58,9 @@ def diff(
     namespace and files as in the request: what an instance was given before only Tacker knows. Without --instance counts
     are those of the manifests. Exits with 1 if there is any difference.
     """
-    with author.opened(path) as folder, Cluster(login, DryRun) as cluster:
+    with package_input.opened(path) as folder, Cluster(kubeconfig, DryRun) as cluster:
         instance = cluster.instance(id, inventory_namespace) if id else None
-        outcomes = outcomes_of(cluster, instance, folder, author.load(folder, given, files), namespace)
+        outcomes = outcomes_of(cluster, instance, folder, package_input.load(folder, given, files), namespace)
     differences = [one for one in outcomes if one.verdict != "unchanged"]
     if output == "json":
         print_json([one.as_json() for one in outcomes])

@@ -8,9 +8,9 @@ from typing import Any
 
 import click
 
-from k8s_cr_driver.cli.cluster import Cluster, Instance, Login, on_cluster
+from k8s_cr_driver.cli.cluster import Cluster, Instance, Kubeconfig, on_cluster
 from k8s_cr_driver.cli.output import age, output_option, print_json, print_table
-from k8s_cr_driver.keys import Key, Kind, Object
+from k8s_cr_driver.objects.keys import Key, Kind, Object
 
 KINDS = 4
 """Kinds that the table tells of, those with the most objects; JSON has all."""
@@ -27,12 +27,12 @@ KINDS = 4
 @on_cluster
 @click.option("--inventory-namespace", default="", metavar="NAMESPACE", help="Only inventories in it; else in all.")
 @output_option()
-def instances(login: Login, inventory_namespace: str, output: str) -> None:
+def instances(kubeconfig: Kubeconfig, inventory_namespace: str, output: str) -> None:
     """List the VNF instances of a cluster.
 
     With their age, last operation, objects by kind, namespaces, and the objects that they have adopted.
     """
-    with Cluster(login) as cluster:
+    with Cluster(kubeconfig) as cluster:
         found = cluster.instances(inventory_namespace)
         members = cluster.members(found)
     told = [_told(one, members[one.id]) for one in found]

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import click
 
-from k8s_cr_driver import package as packages
-from k8s_cr_driver.cli import author
+from k8s_cr_driver.cli import package_input
 from k8s_cr_driver.cli.validate import Findings, inspect
+from k8s_cr_driver.package.check import check as check_folder
+from k8s_cr_driver.package.csar import write
 
 
 @click.command(
@@ -23,11 +24,11 @@ from k8s_cr_driver.cli.validate import Findings, inspect
 def package(folder: Path, output: Path) -> None:
     """Check FOLDER, as `validate` does, and make a CSAR file of it."""
     click.echo(f"Checking {folder}", err=True)
-    findings = Findings(packages.check(folder))
+    findings = Findings(check_folder(folder))
     if not findings.problems:
-        inspect(folder, author.sufficient(folder, {}), (), "default", findings)
+        inspect(folder, package_input.sufficient(folder, {}), (), "default", findings)
     if findings.problems:
         findings.show()
         raise click.exceptions.Exit(1)
-    packages.write(folder, output)
+    write(folder, output)
     click.echo(f"Wrote {output}, {output.stat().st_size:,} bytes", err=True)

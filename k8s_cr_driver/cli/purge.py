@@ -9,13 +9,13 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-from k8s_cr_driver.cli.cluster import Cluster, Instance, Login, named, on_cluster
+from k8s_cr_driver.cli.cluster import Cluster, Instance, Kubeconfig, named, on_cluster
 from k8s_cr_driver.cli.output import counted
-from k8s_cr_driver.engine.converge import converge
 from k8s_cr_driver.engine.operation import Operation
-from k8s_cr_driver.engine.write import Target
-from k8s_cr_driver.inventory import Inventory
-from k8s_cr_driver.keys import Key
+from k8s_cr_driver.engine.reconcile import Prune, converge
+from k8s_cr_driver.objects.keys import Key
+from k8s_cr_driver.ownership.inventory import Inventory
+from k8s_cr_driver.ownership.write import Target
 
 
 @click.command(
@@ -31,13 +31,13 @@ from k8s_cr_driver.keys import Key
 @click.option("--inventory-namespace", default="", metavar="NAMESPACE", help="Where the inventory is; else it is looked for.")
 @click.option("--timeout", type=click.FloatRange(min=1), default=600.0, show_default=True, help="Seconds to wait.")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
-def purge(login: Login, id: str, inventory_namespace: str, timeout: float, yes: bool) -> None:
+def purge(kubeconfig: Kubeconfig, id: str, inventory_namespace: str, timeout: float, yes: bool) -> None:
     """Remove INSTANCE from the cluster.
 
     All its objects go, then its inventory. For instances that Tacker does not have any more; terminate the others. If
     Tacker works on INSTANCE, that stops.
     """
-    with Cluster(login) as cluster:
+    with Cluster(kubeconfig) as cluster:
         instance = cluster.instance(id, inventory_namespace)
         fates = [(instance.fate(key, live), key) for key, live in sorted(cluster.members([instance])[id].items())]
         for fate, key in fates:
@@ -77,5 +77,5 @@ def _remove(cluster: Cluster, instance: Instance, timeout: float, keys: Collecti
                     click.echo(f"{state:<8}{key}" + (f" ({message})" if message else ""), err=True)
 
         operation = Operation.lasting(timeout, id="purge", instance=instance.id, progress=heard)
-        target = Target(cluster.connection, Inventory(cluster.connection, instance.namespace, instance.id))
-        converge(operation, target, cluster.resources, [], prune=True)
+        target = Target(cluster.client, Inventory(cluster.connection, instance.namespace, instance.id))
+        converge(operation, target, [], prune=Prune())

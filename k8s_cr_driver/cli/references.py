@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from k8s_cr_driver.builtin import is_builtin
-from k8s_cr_driver.fields import entries, field, mapping, pod_spec
-from k8s_cr_driver.keys import NAMESPACE, Key, Kind, Object, key_of, kind_of, split
-from k8s_cr_driver.serving import role_of
+from k8s_cr_driver.objects.api_groups import is_builtin
+from k8s_cr_driver.objects.backends import role_of
+from k8s_cr_driver.objects.fields import entries, field, mapping, pod_spec
+from k8s_cr_driver.objects.keys import NAMESPACE, Key, Kind, Object, key_of, kind_of, split
 
 _SECRET, _CONFIG_MAP, _CLAIM = Kind("", "Secret"), Kind("", "ConfigMap"), Kind("", "PersistentVolumeClaim")
 _ACCOUNT, _SERVICE, _INGRESS = Kind("", "ServiceAccount"), Kind("", "Service"), Kind("networking.k8s.io", "Ingress")

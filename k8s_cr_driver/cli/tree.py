@@ -13,12 +13,12 @@ from rich.live import Live
 from rich.text import Text
 from rich.tree import Tree
 
-from k8s_cr_driver import order
-from k8s_cr_driver.cli import author
-from k8s_cr_driver.cli.cluster import Cluster, Login, named, on_cluster
-from k8s_cr_driver.cli.descent import Node, descent
+from k8s_cr_driver.cli import package_input
+from k8s_cr_driver.cli.cluster import Cluster, Kubeconfig, named, on_cluster
+from k8s_cr_driver.cli.descendants import Node, descent
 from k8s_cr_driver.cli.output import COLOURS, age, dot, is_terminal, output_option, print_json
-from k8s_cr_driver.keys import Key
+from k8s_cr_driver.objects import dependencies
+from k8s_cr_driver.objects.keys import Key
 
 LOOK_EVERY = 2.0
 """Seconds between two looks of --watch."""
@@ -39,7 +39,7 @@ LOOK_EVERY = 2.0
 @click.option("--namespace", default="default", help="For objects of a package that name none.", show_default=True)
 @click.option("--watch", is_flag=True, help="Look again every two seconds, until Ctrl-C.")
 @output_option("dot")
-def tree(login: Login, subject: str, inventory_namespace: str, namespace: str, watch: bool, output: str) -> None:
+def tree(kubeconfig: Kubeconfig, subject: str, inventory_namespace: str, namespace: str, watch: bool, output: str) -> None:
     """Show the objects of an instance or a package.
 
     Of INSTANCE with all that descends from them: states, reasons and ages. Of PACKAGE, a folder or a CSAR, in the order in
@@ -50,7 +50,7 @@ def tree(login: Login, subject: str, inventory_namespace: str, namespace: str, w
         return
     if watch and (output != "text" or not is_terminal()):
         raise click.UsageError("--watch is for text on a terminal")
-    with Cluster(login) as cluster:
+    with Cluster(kubeconfig) as cluster:
         instance = cluster.instance(subject, inventory_namespace)
         roots = descent(cluster, instance)
         if watch:
@@ -118,12 +118,12 @@ def _walked(nodes: Sequence[Node]) -> Iterator[Node]:
 
 
 def _show_package(path: Path, namespace: str, output: str) -> None:
-    with author.opened(path) as folder:
-        objects = author.load(folder, None)
-    author.place(objects, namespace)
-    order.check(objects)
-    graph = order.graph(objects)
-    ranked = sorted(graph, key=lambda key: (order.rank(key.of), key))
+    with package_input.opened(path) as folder:
+        objects = package_input.load(folder, None)
+    package_input.place(objects, namespace)
+    dependencies.check(objects)
+    graph = dependencies.graph(objects)
+    ranked = sorted(graph, key=lambda key: (dependencies.rank(key.of), key))
     keys: list[Key] = list(TopologicalSorter({key: graph[key] for key in ranked}).static_order())
     if output == "json":
         print_json([{"object": str(key), "needs": sorted(map(str, graph[key]))} for key in keys])

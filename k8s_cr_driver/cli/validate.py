@@ -9,14 +9,18 @@ from typing import Any
 
 import click
 
-from k8s_cr_driver import manifest, order, package, schema, vdus
-from k8s_cr_driver.cli import author, references, update
+from k8s_cr_driver.cli import package_input, package_update, references
 from k8s_cr_driver.cli.output import counted, output_option, print_json
-from k8s_cr_driver.errors import InvalidPackage, InvalidRequest, redact
-from k8s_cr_driver.fields import entries, mapping
-from k8s_cr_driver.fields import field as value_at
-from k8s_cr_driver.keys import Object, kind_of
+from k8s_cr_driver.errors import InvalidPackage, InvalidRequest
+from k8s_cr_driver.objects import dependencies
+from k8s_cr_driver.objects.crds import crds_of
+from k8s_cr_driver.objects.fields import entries, mapping
+from k8s_cr_driver.objects.fields import field as value_at
+from k8s_cr_driver.objects.keys import Object, kind_of
+from k8s_cr_driver.package import check, schema, tosca_meta, vnfd
+from k8s_cr_driver.redaction import redact
 from k8s_cr_driver.resources.registry import resource_for
+from k8s_cr_driver.vnf import vdus
 
 
 @dataclass
@@ -41,9 +45,12 @@ class Findings:
       k8s-cr validate new.csar --update-of old.csar
     """
 )
-@click.argument("path", metavar="PACKAGE", type=author.PackagePath())
-@click.option("--update-of", type=author.PackagePath(), metavar="OLD", help="Also what a change from OLD cannot take over.")
-@author.with_parameters
+@click.argument("path", metavar="PACKAGE", type=package_input.PackagePath())
+@click.option(
+    "--update-of", type=package_input.PackagePath(), metavar="OLD",
+    help="Also what a change from OLD cannot take over.",
+)
+@package_input.with_parameters
 @click.option("--namespace", default="default", help="For objects that name none.", show_default=True)
 @output_option()
 def validate(
@@ -57,13 +64,13 @@ def validate(
     """
     findings = Findings()
     try:
-        with author.opened(path) as folder:
-            findings.problems += package.check(folder)
+        with package_input.opened(path) as folder:
+            findings.problems += check.check(folder)
             if not findings.problems:
-                values = given or author.sufficient(folder, {})
+                values = given or package_input.sufficient(folder, {})
                 objects = inspect(folder, values, files, namespace, findings)
                 if update_of is not None:
-                    with author.opened(update_of) as old:
+                    with package_input.opened(update_of) as old:
                         _compare(old, folder, objects, namespace, values, findings)
     except InvalidPackage as error:  # it cannot even be opened
         findings.problems.append(str(error))
@@ -82,22 +89,22 @@ def inspect(
 ) -> list[Object]:
     """The package's objects; what is wrong with them as a set goes into `findings`."""
     try:
-        objects = author.load(folder, given, files)
-        unknown = author.place(objects, namespace)
+        objects = package_input.load(folder, given, files)
+        unknown = package_input.place(objects, namespace)
     except (InvalidPackage, InvalidRequest) as error:
         findings.problems.append(str(error))
         return []
     if not objects:
-        findings.warnings.append(f"{package.MANIFESTS}: no manifests (*.yaml, *.yml); a request must name other files")
+        findings.warnings.append(f"{tosca_meta.MANIFESTS}: no manifests (*.yaml, *.yml); a request must name other files")
     if given is None:
         findings.warnings.append("Some parameters have no default; with --param custom resources are checked, too")
-    for check in [order.check] if given is None else [order.check, schema.check]:
+    for examine in [dependencies.check] if given is None else [dependencies.check, schema.check]:
         try:
-            check(objects)
+            examine(objects)
         except InvalidPackage as error:
             findings.problems.append(str(error))
     mapped = findings.warnings if unknown else findings.problems  # a CRD may say that an object has a count
-    mapped += _vdu_problems(folder, objects, partial=bool(files) and package.leaves_out(folder, files))
+    mapped += _vdu_problems(folder, objects, partial=bool(files) and tosca_meta.leaves_out(folder, files))
     findings.warnings += [f"{kind}: the cluster must have its CustomResourceDefinition" for kind in sorted(unknown)]
     findings.warnings += [
         f"{obj} refers to {wanted}, which the package does not bring" for obj, wanted in references.unknown(objects)
@@ -106,11 +113,11 @@ def inspect(
 
 
 def _vdu_problems(folder: Path, objects: Sequence[Object], *, partial: bool) -> Iterator[str]:
-    crds = manifest.crds_of(objects)
+    crds = crds_of(objects)
     resources = [resource_for(obj, crds.get(kind_of(obj))) for obj in objects]
-    for flavour, template in author.flavours(folder).items():
+    for flavour, template in vnfd.flavours(folder).items():
         try:
-            vdus.assign(resources, author.vdu_nodes(template), partial=partial)
+            vdus.assign(resources, vnfd.vdu_nodes(template), partial=partial)
         except InvalidPackage as error:
             yield f"Flavour {flavour}: {error}"
 
@@ -130,14 +137,14 @@ def _compare(
 ) -> None:
     """Adds what a change from `old` cannot take over."""
     try:
-        former = author.load(old, None if given is None else author.sufficient(old, given))
-        author.place(former, namespace)
-        before, after = author.flavours(old), author.flavours(new)
+        former = package_input.load(old, None if given is None else package_input.sufficient(old, given))
+        package_input.place(former, namespace)
+        before, after = vnfd.flavours(old), vnfd.flavours(new)
     except (InvalidPackage, InvalidRequest) as error:
         findings.problems.append(f"The package to update from: {error}")
         return
-    findings.problems += update.immutable_changes(former, objects)
+    findings.problems += package_update.immutable_changes(former, objects)
     findings.problems += [f"Flavour {name} vanishes; instances keep theirs" for name in sorted(before.keys() - after.keys())]
     for name in sorted(before.keys() & after.keys()):
-        findings.warnings += update.lost_vdus(author.vdu_nodes(before[name]), author.vdu_nodes(after[name]))
-        findings.warnings += update.new_aspects(_aspects(before[name]), _aspects(after[name]))
+        findings.warnings += package_update.lost_vdus(vnfd.vdu_nodes(before[name]), vnfd.vdu_nodes(after[name]))
+        findings.warnings += package_update.new_aspects(_aspects(before[name]), _aspects(after[name]))

@@ -5,18 +5,20 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 
-from k8s_cr_driver import order
-from k8s_cr_driver.builtin import is_builtin
-from k8s_cr_driver.discovery import Resources, read_crd
-from k8s_cr_driver.engine.loop import Loop
+from k8s_cr_driver.engine.informers import Streams
 from k8s_cr_driver.engine.nodes import Phase, Wanted, is_older, version
-from k8s_cr_driver.engine.operation import Operation
-from k8s_cr_driver.engine.remove import remove
-from k8s_cr_driver.engine.streams import Streams
-from k8s_cr_driver.engine.write import Immutable, Target, is_transient, missing, write
-from k8s_cr_driver.errors import DriverError, NotReady, Refused
-from k8s_cr_driver.fields import defined_by, entries
-from k8s_cr_driver.keys import CRD, NAMESPACE, Key, Kind, Object, split
+from k8s_cr_driver.engine.not_ready import NotReady
+from k8s_cr_driver.engine.run import Run
+from k8s_cr_driver.errors import DriverError, Refused
+from k8s_cr_driver.kube.discovery import Resources
+from k8s_cr_driver.objects import dependencies
+from k8s_cr_driver.objects.api_groups import is_builtin
+from k8s_cr_driver.objects.crds import defined_by
+from k8s_cr_driver.objects.fields import entries
+from k8s_cr_driver.objects.keys import CRD, NAMESPACE, Key, Kind, Object, split
+from k8s_cr_driver.ownership.delete import remove
+from k8s_cr_driver.ownership.write import write
+from k8s_cr_driver.ownership.write_errors import Immutable, is_transient, missing
 from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.resources.health.model import NO_STATUS, READINESS_UNKNOWN, STATUS_OLDER_THAN_SPEC
 from k8s_cr_driver.resources.registry import resource_for
@@ -30,17 +32,9 @@ SILENCE = 30.0
 class Applying:
     """The wanted side of a run; `unready` is empty when all is done."""
 
-    def __init__(
-        self,
-        operation: Operation,
-        loop: Loop,
-        target: Target,
-        resources: Resources,
-        wanted: Sequence[CustomResource],
-        late: Callable[[str], NotReady],
-    ) -> None:
-        self._operation, self._loop, self._target, self._late = operation, loop, target, late
-        self.nodes = _nodes(resources, wanted)
+    def __init__(self, run: Run, wanted: Sequence[CustomResource], late: Callable[[str], NotReady]) -> None:
+        self._operation, self._loop, self._target, self._late = run.operation, run.loop, run.target, late
+        self.nodes = _nodes(run.resources, wanted)
         self.unready = dict.fromkeys(self.nodes)
         self.kinds = frozenset(key.of for key in self.nodes)
         self.brought = frozenset(defined_by(obj.manifest) for obj in wanted if obj.key.of == CRD)
@@ -131,7 +125,7 @@ class Applying:
         kind = node.key.of
         if kind not in self._asked and not is_builtin(kind):
             self._asked.add(kind)
-            request = functools.partial(read_crd, self._target.connection, node.resource)
+            request = functools.partial(self._target.client.crd, node.resource)
             self._loop.send(request, functools.partial(self._answered, kind), lambda error: None)
 
     def _answered(self, kind: Kind, crd: Object) -> None:
@@ -179,9 +173,9 @@ class Applying:
 
 
 def _nodes(resources: Resources, wanted: Sequence[CustomResource]) -> dict[Key, Wanted]:
-    needs = order.graph([obj.manifest for obj in wanted])
+    needs = dependencies.graph([obj.manifest for obj in wanted])
     nodes = {}
-    for obj in sorted(wanted, key=lambda one: order.rank(one.key.of)):
+    for obj in sorted(wanted, key=lambda one: dependencies.rank(one.key.of)):
         resource = resources.find(obj.key.of, split(obj.manifest["apiVersion"])[1])
         if resource is None:
             raise Refused(f"{obj.key}: the cluster does not know {obj.manifest['apiVersion']} {obj.key.kind}. Install its CRD.")

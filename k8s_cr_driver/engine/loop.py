@@ -7,20 +7,24 @@ no locks and no order of events to fear.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import heapq
 import itertools
 import queue
+import threading
 import time
 from collections.abc import Callable
 from typing import TypeVar
 
+from k8s_cr_driver.engine.not_ready import NotReady
 from k8s_cr_driver.engine.operation import Operation
-from k8s_cr_driver.engine.workers import Workers
-from k8s_cr_driver.errors import DriverError, NotReady, Stopped
+from k8s_cr_driver.errors import DriverError, Stopped
 
 Action = Callable[[], None]
 Answer = TypeVar("Answer")
+
+THREADS = 8
 
 WAKE_UP = 1.0
 """Seconds after which the loop looks whether it was told to stop."""
@@ -112,3 +116,39 @@ class Loop:
 
 def _throw(error: Exception) -> None:
     raise error
+
+
+class Workers:
+    """Runs jobs in parallel; every job must post its own outcome and raise nothing."""
+
+    def __init__(self) -> None:
+        self._jobs: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
+        self._threads: list[threading.Thread] = []
+
+    def submit(self, job: Callable[[], None]) -> None:
+        if len(self._threads) < THREADS:
+            thread = threading.Thread(target=self._run, name="k8s-cr worker", daemon=True)
+            self._threads.append(thread)
+            thread.start()
+        self._jobs.put(job)
+
+    def drop(self) -> int:
+        """Forgets the jobs that have not begun; how many there were."""
+        dropped = 0
+        with contextlib.suppress(queue.Empty):
+            while True:
+                self._jobs.get_nowait()
+                dropped += 1
+        return dropped
+
+    def finish(self) -> None:
+        """Waits for the jobs that have begun, whose requests have time limits of their own, and forgets the others."""
+        self.drop()
+        for _ in self._threads:
+            self._jobs.put(None)
+        for thread in self._threads:
+            thread.join()
+
+    def _run(self) -> None:
+        while (job := self._jobs.get()) is not None:
+            job()

@@ -7,9 +7,9 @@ import enum
 import time
 from dataclasses import dataclass, field
 
-from k8s_cr_driver.discovery import Resource
-from k8s_cr_driver.errors import Report
-from k8s_cr_driver.keys import NAMESPACE, Key, Object
+from k8s_cr_driver.engine.not_ready import Report
+from k8s_cr_driver.kube.discovery import Resource
+from k8s_cr_driver.objects.keys import NAMESPACE, Key, Object
 from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.resources.health import Health, State
 

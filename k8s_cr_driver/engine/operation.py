@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from k8s_cr_driver.errors import DriverError, passes
-from k8s_cr_driver.keys import Key
+from k8s_cr_driver.objects.keys import Key
 
 Answer = TypeVar("Answer")
 

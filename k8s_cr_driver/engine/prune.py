@@ -7,17 +7,15 @@ from collections.abc import Sequence
 
 from oslo_log import log as logging
 
-from k8s_cr_driver import order
-from k8s_cr_driver.discovery import Resources
-from k8s_cr_driver.engine.loop import Loop
 from k8s_cr_driver.engine.nodes import Doomed, Phase
-from k8s_cr_driver.engine.operation import Operation
-from k8s_cr_driver.engine.remove import remove
-from k8s_cr_driver.engine.write import NOT_RESTORED, Target
+from k8s_cr_driver.engine.run import Run
 from k8s_cr_driver.errors import ApiError, DriverError, Superseded, passes
-from k8s_cr_driver.fields import field
-from k8s_cr_driver.keys import Key, Object, controller_of, key_of, split
-from k8s_cr_driver.marks import is_managed
+from k8s_cr_driver.objects import dependencies
+from k8s_cr_driver.objects.fields import field
+from k8s_cr_driver.objects.keys import Key, Object, controller_of, key_of, split
+from k8s_cr_driver.ownership.delete import remove
+from k8s_cr_driver.ownership.labels import is_managed
+from k8s_cr_driver.ownership.write_errors import NOT_RESTORED
 from k8s_cr_driver.resources.registry import resource_for
 
 LOG = logging.getLogger(__name__)
@@ -29,17 +27,15 @@ LOOK_EVERY = 2.0
 class Pruning:
     """The doomed side of a run; `nodes` is empty when all are gone."""
 
-    def __init__(
-        self, operation: Operation, loop: Loop, target: Target, resources: Resources, grace_period: int | None
-    ) -> None:
-        self._operation, self._loop, self._target = operation, loop, target
-        self._resources, self._grace_period = resources, grace_period
+    def __init__(self, run: Run, grace_period: int | None) -> None:
+        self._operation, self._loop, self._target = run.operation, run.loop, run.target
+        self._resources, self._grace_period = run.resources, grace_period
         self.nodes: dict[Key, Doomed] = {}
 
     def start(self, lives: Sequence[Object]) -> None:
         """Begins to delete `lives`."""
         objects = [resource_for(live) for live in lives]
-        needs = order.deletion(lives, pairs=[(one.key, later) for one in objects for later in one.delete_before(lives)])
+        needs = dependencies.deletion(lives, pairs=[(one.key, later) for one in objects for later in one.delete_before(lives)])
         for live in lives:
             self.add(live, needs)
         for live in filter(self._target.inventory.record.keeps, lives):
@@ -83,7 +79,7 @@ class Pruning:
 
     def _look(self, node: Doomed) -> None:
         """Reads an object that its stream tells nothing of."""
-        request = functools.partial(node.obj.read, self._target.connection, node.resource)
+        request = functools.partial(self._target.client.read, node.resource, node.key)
         self._loop.send(request, functools.partial(self._found, node), functools.partial(self._not_found, node))
 
     def _found(self, node: Doomed, live: Object) -> None:

@@ -14,8 +14,8 @@ from types import ModuleType
 
 from oslo_log import log as logging
 
-from k8s_cr_driver.keys import Kind, Object, kind_of
-from k8s_cr_driver.resources import workloads
+from k8s_cr_driver.objects.keys import Kind, Object, kind_of
+from k8s_cr_driver.resources import builtin
 from k8s_cr_driver.resources.base import CustomResource
 
 LOG = logging.getLogger(__name__)
@@ -31,7 +31,7 @@ def resource_for(manifest: Object, crd: Object | None = None) -> CustomResource:
 @functools.cache
 def classes() -> dict[Kind, type[CustomResource]]:
     """All classes that are registered."""
-    found = {Kind(cls.group, cls.kind): cls for cls in _in(workloads)}
+    found = {Kind(cls.group, cls.kind): cls for cls in _in(builtin)}
     for entry in importlib.metadata.entry_points(group=ENTRY_POINTS):
         try:
             loaded = entry.load()

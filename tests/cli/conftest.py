@@ -1,11 +1,10 @@
-"""The tool, and limits that are short for tests."""
+"""The tool on a fake API server."""
 
 from pathlib import Path
 
 import pytest
 
 from tests.cli.tool import Tool
-from tests.engine.conftest import impatience  # noqa: F401 (a fixture)
 from tests.fake_api import FakeApi
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from k8s_cr_driver.keys import Object
+from k8s_cr_driver.objects.keys import Object
 
 META = """\
 TOSCA-Meta-File-Version: 1.0

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from k8s_cr_driver.keys import Object
+from k8s_cr_driver.objects.keys import Object
 from tests.cli.packages import write_package
 from tests.cli.test_validate import deployment
 from tests.cli.tool import Tool
-from tests.engine.instance import BLUE, GREEN, Instance, config_map, crontab, crontab_crd, job, obj, state
 from tests.fake_api import FakeApi, controllers
+from tests.instance import BLUE, GREEN, Instance, config_map, crontab, crontab_crd, job, obj, state
 
 CRDS = "CustomResourceDefinition.apiextensions.k8s.io crontabs.stable.example.com"
 

@@ -11,8 +11,8 @@ from click.testing import CliRunner
 
 from k8s_cr_driver.cli import main
 from tests.cli.tool import Tool, kubeconfig
-from tests.engine.instance import BLUE, GREEN, Instance, config_map, crontab, crontab_crd, obj
 from tests.fake_api import FakeApi, controllers, faults
+from tests.instance import BLUE, GREEN, Instance, config_map, crontab, crontab_crd, obj
 
 
 def test_instances_tell_of_their_objects_by_kind(api: FakeApi, tool: Tool) -> None:

@@ -3,9 +3,9 @@
 import pytest
 
 from tests.cli.tool import Tool
-from tests.engine.instance import BLUE, GREEN, Instance, config_map, crontab, crontab_crd, obj, state
-from tests.engine.test_strays import replaced
 from tests.fake_api import FakeApi, faults
+from tests.instance import BLUE, GREEN, Instance, config_map, crontab, crontab_crd, obj, state
+from tests.ownership.test_unlabeled import replaced
 
 
 def test_everything_goes_after_a_yes(api: FakeApi, tool: Tool) -> None:

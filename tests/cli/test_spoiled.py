@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from k8s_cr_driver.cli import main
-from k8s_cr_driver.keys import Object
+from k8s_cr_driver.objects.keys import Object
 from tests import spoiled
 from tests.cli.packages import write_package
 

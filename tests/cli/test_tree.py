@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 import yaml
 
-from k8s_cr_driver import package
+from k8s_cr_driver.package import csar
 from tests.cli.packages import write_package
 from tests.cli.tool import Tool
-from tests.engine.instance import BLUE, Instance, config_map, crontab, crontab_crd, obj
 from tests.fake_api import FakeApi, controllers
+from tests.instance import BLUE, Instance, config_map, crontab, crontab_crd, obj
 
 DEPLOYMENT = obj(
     "apps/v1",
@@ -120,9 +120,9 @@ def test_a_package_is_told_in_its_order_and_needs_no_cluster(tool: Tool, tmp_pat
         "CronTab.stable.example.com blue/one",
     ]
     assert told[2]["needs"] == [told[1]["object"], told[0]["object"]]
-    csar = package.build(folder, tmp_path / "p.csar")
-    assert tool.json("tree", str(csar)) == told
-    assert "needs Namespace blue" in tool.run("tree", str(csar)).stdout
+    archive = csar.build(folder, tmp_path / "p.csar")
+    assert tool.json("tree", str(archive)) == told
+    assert "needs Namespace blue" in tool.run("tree", str(archive)).stdout
 
 
 def test_a_graph_has_its_letters_as_they_are(tool: Tool, tmp_path: Path) -> None:

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from k8s_cr_driver import package
-from k8s_cr_driver.keys import Object
+from k8s_cr_driver.objects.keys import Object
+from k8s_cr_driver.package import csar
 from tests.cli.packages import META, write_package
 from tests.cli.tool import Tool
-from tests.engine.instance import config_map, crontab, crontab_crd, obj
+from tests.instance import config_map, crontab, crontab_crd, obj
 
 
 def deployment(name: str = "web", app: str = "web", **pod: Any) -> Object:
@@ -22,8 +22,8 @@ def test_a_good_package_has_no_findings_and_needs_no_cluster(tool: Tool, tmp_pat
     tool.kubeconfig.unlink()
     folder = write_package(tmp_path / "p", [crontab_crd(), crontab("one"), deployment()], vdus={"Web": "web"})
     assert tool.json("validate", str(folder)) == {"problems": [], "warnings": []}
-    csar = package.build(folder, tmp_path / "p.csar")
-    assert tool.run("validate", str(csar)).stderr == f"{csar}: 0 errors, 0 warnings\n"
+    archive = csar.build(folder, tmp_path / "p.csar")
+    assert tool.run("validate", str(archive)).stderr == f"{archive}: 0 errors, 0 warnings\n"
 
 
 def test_what_is_no_package_is_a_problem_in_json_too(tool: Tool) -> None:
@@ -179,10 +179,10 @@ def test_bad_files_are_told_without_a_traceback(
 def test_no_csar_is_made_of_a_package_that_is_not_valid(tool: Tool, tmp_path: Path) -> None:
     lost = config_map("a")
     lost["metadata"]["annotations"] = {"k8s-cr-driver/vdu": "Nobody"}
-    folder, csar = write_package(tmp_path / "p", [lost]), tmp_path / "a.csar"
-    result = tool.run("package", str(folder), "-o", str(csar), code=1)
+    folder, archive = write_package(tmp_path / "p", [lost]), tmp_path / "a.csar"
+    result = tool.run("package", str(folder), "-o", str(archive), code=1)
     assert "names 'Nobody', which the VNFD does not have" in result.stdout
-    assert not csar.exists()
+    assert not archive.exists()
 
 
 def test_a_file_that_cannot_be_written_is_one_error(tool: Tool, tmp_path: Path) -> None:

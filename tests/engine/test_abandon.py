@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from k8s_cr_driver.engine import unavailable
-from k8s_cr_driver.errors import NotReady
-from k8s_cr_driver.keys import Object
-from k8s_cr_driver.marks import INSTANCE_LABEL
-from k8s_cr_driver.order import DEPENDS_ON
-from tests.engine.instance import BLUE, Instance, config_map, crontab, crontab_crd, obj, state, wait_for
-from tests.engine.test_remains import claim, stateful_set
+from k8s_cr_driver.engine import api_services
+from k8s_cr_driver.engine.not_ready import NotReady
+from k8s_cr_driver.objects.dependencies import DEPENDS_ON
+from k8s_cr_driver.objects.keys import Object
+from k8s_cr_driver.ownership.labels import INSTANCE_LABEL
 from tests.fake_api import FakeApi, controllers, faults
 from tests.fake_api.kinds import Kind
 from tests.fake_api.recording import Request
+from tests.instance import BLUE, Instance, config_map, crontab, crontab_crd, obj, state, wait_for
+from tests.ownership.test_orphans import claim, stateful_set
 
 API = ("remote.example.com", "v1")
 INVENTORY = f"k8s-cr-driver-{BLUE}"
@@ -27,7 +27,7 @@ def remote(name: str) -> Object:
 
 @pytest.fixture
 def blue(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> Instance:
-    monkeypatch.setattr(unavailable, "ASK_EVERY", 0.02)
+    monkeypatch.setattr(api_services, "ASK_EVERY", 0.02)
     kind = Kind(*API, "Remote", "remotes", generation=True, custom=True)
     api.cluster.serve(kind.resource, [kind])
     return Instance(api.url)

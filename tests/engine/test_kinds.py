@@ -5,12 +5,13 @@ from __future__ import annotations
 import pytest
 import urllib3
 
-from k8s_cr_driver import watch
-from k8s_cr_driver.errors import Conflict, NotReady, Refused
-from k8s_cr_driver.keys import Object
-from tests.engine.instance import CONDITIONS, Instance, config_map, crontab, crontab_crd, job, obj, state, status
+from k8s_cr_driver.engine.not_ready import NotReady
+from k8s_cr_driver.errors import Conflict, Refused
+from k8s_cr_driver.kube import watch
+from k8s_cr_driver.objects.keys import Object
 from tests.fake_api import FakeApi, controllers, faults
 from tests.fake_api.kinds import Kind
+from tests.instance import CONDITIONS, Instance, config_map, crontab, crontab_crd, job, obj, state, status
 
 
 def serve_unwatched(api: FakeApi) -> None:

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from k8s_cr_driver.errors import DriverError
-from k8s_cr_driver.keys import Key, Object
-from tests.engine.instance import BLUE, Instance, config_map, crontab, crontab_crd, obj, state
+from k8s_cr_driver.objects.keys import Key, Object
 from tests.fake_api import FakeApi, faults
 from tests.fake_api.recording import Request
+from tests.instance import BLUE, Instance, config_map, crontab, crontab_crd, obj, state
 
 BRINGS = [obj("v1", "Namespace", "blue"), crontab_crd()]
 BEFORE = [crontab("one", "blue"), config_map("a", "blue"), *BRINGS]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from k8s_cr_driver.keys import Object
-from tests.engine.instance import CONDITIONS, Instance, config_map, crontab, crontab_crd, obj, state, status, wait_for
+from k8s_cr_driver.objects.keys import Object
 from tests.fake_api import FakeApi, controllers
+from tests.instance import CONDITIONS, Instance, config_map, crontab, crontab_crd, obj, state, status, wait_for
 
 CLUSTER_API = "cluster.x-k8s.io"
 

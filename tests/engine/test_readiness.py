@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from k8s_cr_driver.errors import NotReady
-from k8s_cr_driver.keys import Object
-from tests.engine.instance import CONDITIONS, Instance, config_map, crontab, crontab_crd, obj, status, wait_for
+from k8s_cr_driver.engine.not_ready import NotReady
+from k8s_cr_driver.objects.keys import Object
 from tests.fake_api import FakeApi, faults
+from tests.instance import CONDITIONS, Instance, config_map, crontab, crontab_crd, obj, status, wait_for
 
 CRD = crontab_crd(**CONDITIONS)
 

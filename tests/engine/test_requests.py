@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from k8s_cr_driver import inventory, watch
-from tests.engine.instance import CONDITIONS, Instance, config_map, crontab, crontab_crd, obj, status
+from k8s_cr_driver.kube import watch
+from k8s_cr_driver.ownership import inventory
 from tests.fake_api import FakeApi
+from tests.instance import CONDITIONS, Instance, config_map, crontab, crontab_crd, obj, status
 
 PACKAGE = [
     crontab_crd(),

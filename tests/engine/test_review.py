@@ -8,20 +8,26 @@ import threading
 
 import pytest
 
-from k8s_cr_driver import vnfc, watch
-from k8s_cr_driver.connection import Connection, Endpoint
-from k8s_cr_driver.discovery import Resource, discover
-from k8s_cr_driver.engine import converge
+from k8s_cr_driver.engine import reconcile
 from k8s_cr_driver.engine.loop import Loop
+from k8s_cr_driver.engine.not_ready import NotReady
 from k8s_cr_driver.engine.operation import Operation
-from k8s_cr_driver.errors import Contended, Forbidden, InvalidRequest, NotReady, TransportError, redact
-from k8s_cr_driver.keys import Kind, Object
-from k8s_cr_driver.marks import INSTANCE_LABEL
-from k8s_cr_driver.order import DEPENDS_ON
+from k8s_cr_driver.errors import Contended, Forbidden, InvalidRequest, TransportError
+from k8s_cr_driver.kube import watch
+from k8s_cr_driver.kube.client import Client
+from k8s_cr_driver.kube.connection import Connection
+from k8s_cr_driver.kube.discovery import Resource, discover
+from k8s_cr_driver.kube.endpoint import Endpoint
+from k8s_cr_driver.lcm.vim import endpoint as vim_endpoint
+from k8s_cr_driver.objects.dependencies import DEPENDS_ON
+from k8s_cr_driver.objects.keys import Kind, Object
+from k8s_cr_driver.ownership.labels import INSTANCE_LABEL
+from k8s_cr_driver.redaction import redact
 from k8s_cr_driver.resources.registry import resource_for
-from tests.engine.instance import BLUE, CONDITIONS, GREEN, Instance, config_map, crontab, crontab_crd, job, obj, state, status
-from tests.engine.test_ownership import controlled_by
+from k8s_cr_driver.vnf import vnfcs
 from tests.fake_api import FakeApi, faults
+from tests.instance import BLUE, CONDITIONS, GREEN, Instance, config_map, crontab, crontab_crd, job, obj, state, status
+from tests.ownership.test_ownership import controlled_by
 
 
 def test_a_crd_whose_objects_another_instance_has_stays(api: FakeApi) -> None:
@@ -133,13 +139,13 @@ def test_a_server_that_closes_in_the_handshake_may_be_there_later() -> None:
 
 def test_a_ca_that_is_no_pem_is_told_and_not_left_out() -> None:
     with pytest.raises(InvalidRequest, match="ssl_ca_cert"):
-        Endpoint.from_vim({"endpoint": "https://a", "ssl_ca_cert": "/etc/ca.pem"}, {}, verify_without_ca=False)
+        vim_endpoint({"endpoint": "https://a", "ssl_ca_cert": "/etc/ca.pem"}, {}, verify_without_ca=False)
 
 
 def test_a_token_may_end_with_a_newline_and_never_gets_into_a_text() -> None:
-    assert Endpoint.from_vim({"endpoint": "https://a"}, {"bearer_token": "abc\n"}).authorization == "Bearer abc"
+    assert vim_endpoint({"endpoint": "https://a"}, {"bearer_token": "abc\n"}).authorization == "Bearer abc"
     with pytest.raises(InvalidRequest, match="bearer_token") as raised:
-        Endpoint.from_vim({"endpoint": "https://a"}, {"bearer_token": "very\nsecret"})
+        vim_endpoint({"endpoint": "https://a"}, {"bearer_token": "very\nsecret"})
     assert "secret" not in str(raised.value)
 
 
@@ -161,7 +167,7 @@ def test_bare_pods_with_the_same_labels_are_one_vnfc_each(api: FakeApi) -> None:
         api.put({**pod, "status": {"phase": "Running"}})
     with Connection(Endpoint(api.url)) as connection:
         vdus = {name: resource_for(pod) for name, pod in pods.items()}
-        found = vnfc.collect(connection, discover(connection), BLUE, vdus)
+        found = vnfcs.collect(Client(connection, discover(connection)), BLUE, vdus)
     assert sorted((one.vdu, one.id) for one in found) == [("a", "a"), ("b", "b")]
 
 
@@ -193,7 +199,7 @@ def test_a_stream_that_cannot_be_understood_is_opened_again() -> None:
 def test_what_is_logged_of_a_wait_holds_no_credentials(
     api: FakeApi, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(converge, "TELL_EVERY", 0.05)
+    monkeypatch.setattr(reconcile, "TELL_EVERY", 0.05)
     caplog.set_level("INFO")
     api.put(crontab_crd(**CONDITIONS))
     api.react(

@@ -10,14 +10,17 @@ from typing import Any
 
 import pytest
 
-from k8s_cr_driver.connection import Connection, Endpoint
-from k8s_cr_driver.engine.write import Target
 from k8s_cr_driver.errors import DriverError
-from k8s_cr_driver.inventory import Inventory
-from k8s_cr_driver.keys import Object
+from k8s_cr_driver.kube.client import Client
+from k8s_cr_driver.kube.connection import Connection
+from k8s_cr_driver.kube.endpoint import Endpoint
+from k8s_cr_driver.lcm.vim import endpoint as vim_endpoint
+from k8s_cr_driver.objects.keys import Object
+from k8s_cr_driver.ownership.inventory import Inventory
+from k8s_cr_driver.ownership.write import Target
 from k8s_cr_driver.resources.registry import resource_for
-from tests.engine.instance import BLUE, CONDITIONS, Instance, crontab, crontab_crd, obj
 from tests.fake_api import FakeApi, faults
+from tests.instance import BLUE, CONDITIONS, Instance, crontab, crontab_crd, obj
 from tests.oidc_provider import OidcProvider
 
 CANARY = "canary-5f1d9c0b7e"
@@ -96,7 +99,7 @@ def test_a_secret_with_a_number_where_a_string_belongs(api: FakeApi, told: list[
 @pytest.mark.parametrize("access", [{"bearer_token": TOKEN}, USER])
 def test_credentials_that_are_refused(api: FakeApi, told: list[str], access: dict[str, str]) -> None:
     api.knobs.tokens = {"another"}
-    endpoint = Endpoint.from_vim({"endpoint": api.url}, access)
+    endpoint = vim_endpoint({"endpoint": api.url}, access)
     with Connection(endpoint) as connection, pytest.raises(DriverError) as raised:
         connection.request("GET", "/version")
     told.append(everything(raised.value))
@@ -113,7 +116,7 @@ def test_a_login_that_is_refused_by_a_provider_which_repeats_what_it_was_sent(
     api.knobs.tokens = set()
     with OidcProvider(api.knobs.tokens) as provider:
         provider.answers = [answer, answer]
-        endpoint = Endpoint.from_vim({"endpoint": api.url}, provider.access(client_secret=CANARY, **USER))
+        endpoint = vim_endpoint({"endpoint": api.url}, provider.access(client_secret=CANARY, **USER))
         with Connection(endpoint) as connection, pytest.raises(DriverError) as raised:
             connection.request("GET", "/version")
         told.append(everything(raised.value))
@@ -123,7 +126,7 @@ def test_a_login_that_is_refused_by_a_provider_which_repeats_what_it_was_sent(
 def test_what_objects_print_of_themselves(told: list[str]) -> None:
     endpoint = Endpoint("http://127.0.0.1:1", ca=CANARY, authorization=TOKEN, client_cert=CANARY, client_key=CANARY)
     connection = Connection(endpoint)
-    target = Target(connection, Inventory(connection, "default", BLUE))
+    target = Target(Client(connection), Inventory(connection, "default", BLUE))
     told.append(f"{endpoint!r} {connection!r} {target!r} {resource_for(secret())!r}")
 
 

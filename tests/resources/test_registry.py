@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from k8s_cr_driver.capi import Cluster
-from k8s_cr_driver.errors import NotReady
-from k8s_cr_driver.keys import Kind
-from k8s_cr_driver.resources import registry, workloads
+from k8s_cr_driver.engine.not_ready import NotReady
+from k8s_cr_driver.objects.keys import Kind
+from k8s_cr_driver.resources import builtin, registry
 from k8s_cr_driver.resources.base import CustomResource
-from tests.engine.instance import Instance, crontab, crontab_crd, obj
 from tests.fake_api import FakeApi
+from tests.instance import Instance, crontab, crontab_crd, obj
 
 
 @pytest.fixture
@@ -32,13 +32,13 @@ def fresh() -> Iterator[None]:
 
 
 def test_built_in_kinds_have_their_classes_and_any_other_the_common_one() -> None:
-    assert type(registry.resource_for(obj("apps/v1", "Deployment", "a", "b"))) is workloads.Deployment
-    assert type(registry.resource_for(obj("batch/v1", "Job", "a", "b"))) is workloads.Job
+    assert type(registry.resource_for(obj("apps/v1", "Deployment", "a", "b"))) is builtin.Deployment
+    assert type(registry.resource_for(obj("batch/v1", "Job", "a", "b"))) is builtin.Job
     assert type(registry.resource_for(obj("stable.example.com/v1", "CronTab", "a", "b"))) is CustomResource
 
 
 def test_the_version_of_a_kind_does_not_matter_but_its_group_does() -> None:
-    assert type(registry.resource_for(obj("apps/v1beta1", "Deployment", "a"))) is workloads.Deployment
+    assert type(registry.resource_for(obj("apps/v1beta1", "Deployment", "a"))) is builtin.Deployment
     assert type(registry.resource_for(obj("other.example.com/v1", "Deployment", "a"))) is CustomResource
 
 
@@ -62,7 +62,7 @@ def test_an_entry_point_that_cannot_be_loaded_is_logged_and_harms_no_other(
     with caplog.at_level(logging.ERROR):
         classes = registry.classes()
     assert classes[Kind("stable.example.com", "CronTab")].__module__ == "example_kind"
-    assert classes[Kind("apps", "Deployment")] is workloads.Deployment
+    assert classes[Kind("apps", "Deployment")] is builtin.Deployment
     assert "Entry point broken of k8s_cr_driver.resources cannot be loaded" in caplog.text
 
 

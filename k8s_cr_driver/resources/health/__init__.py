@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from k8s_cr_driver.builtin import GROUPS
+from k8s_cr_driver.objects.api_groups import GROUPS
 from k8s_cr_driver.resources.health.builtin import RULES
-from k8s_cr_driver.resources.health.generic import assess_custom, stored_suffices, terminating
+from k8s_cr_driver.resources.health.custom import assess_custom, stored_suffices, terminating
 from k8s_cr_driver.resources.health.model import Health, State, ready
 from k8s_cr_driver.resources.health.schema import group_kind
 

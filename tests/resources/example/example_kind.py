@@ -1,6 +1,6 @@
 """How another project teaches the driver a kind: a class, and an entry point that names it."""
 
-from k8s_cr_driver.keys import Object
+from k8s_cr_driver.objects.keys import Object
 from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.resources.health.model import Health, State, ready
 

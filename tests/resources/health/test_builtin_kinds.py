@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from k8s_cr_driver.builtin import GROUPS
+from k8s_cr_driver.objects.api_groups import GROUPS
 from k8s_cr_driver.resources.health import Health, State, assess
 from k8s_cr_driver.resources.health.builtin import RULES
 from tests.resources.health.objects import Json, condition

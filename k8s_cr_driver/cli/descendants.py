@@ -1,0 +1,129 @@
+"""Objects of an instance with all that descends from them, whatever its kind, by ownerReferences.
+
+Every kind that the cluster lists is looked through in the instance's namespaces, by metadata only; what belongs to the
+tree is then read in whole and judged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from k8s_cr_driver.cli.cluster import Cluster, Instance
+from k8s_cr_driver.errors import ApiError
+from k8s_cr_driver.objects.api_groups import is_builtin
+from k8s_cr_driver.objects.keys import Key, Kind, Object, key_of
+from k8s_cr_driver.resources.health import Health
+from k8s_cr_driver.resources.registry import resource_for
+
+_SECRET = Kind("", "Secret")
+"""Has no state that metadata would not tell, and data that nobody needs to read."""
+_NO_OWNERS = frozenset({Kind("", "Event"), Kind("events.k8s.io", "Event")})
+
+
+@dataclass
+class Node:
+    """One object; `children` are those that it owns."""
+
+    key: Key
+    created: str
+    health: Health
+    adopted: bool = False
+    children: list[Node] = field(default_factory=list)
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "object": str(self.key),
+            "state": self.health.state.value,
+            "reason": self.health.reason,
+            "message": self.health.message,
+            "created": self.created,
+            "adopted": self.adopted,
+            "children": [child.as_json() for child in self.children],
+        }
+
+
+def descent(cluster: Cluster, instance: Instance) -> list[Node]:
+    """The objects that nobody of the tree owns, with their descendants, each in the order of kind and name."""
+    members = cluster.members([instance])[instance.id]
+    everything = _everything(cluster, instance, members)
+    family = _family(members.values(), everything)
+    whole = {live["metadata"]["uid"]: live for live in _whole(cluster, family.values())}
+    crds: dict[Kind, Object | None] = {}
+    nodes = {}
+    for uid, metadata in family.items():
+        live = metadata if key_of(metadata).of == _SECRET else whole.get(uid)
+        if live is not None:
+            key = key_of(metadata)
+            health = resource_for(live, _crd(cluster, key.of, crds)).health(live)
+            nodes[uid] = Node(key, metadata["metadata"]["creationTimestamp"], health, key in instance.record.adopted)
+    return _linked(nodes, family)
+
+
+def _everything(cluster: Cluster, instance: Instance, members: Iterable[Key]) -> list[Object]:
+    """All objects that may be owned by a member: those of the cluster only where a member is one, too."""
+    owners = [key for key in members if key.of.kind not in ("Namespace", "CustomResourceDefinition")]
+    everywhere = any(not key.namespace for key in owners)
+    kinds = [
+        resource.of
+        for resource in cluster.resources
+        if resource.of not in _NO_OWNERS and (resource.namespaced or everywhere)
+    ]
+    return cluster.lists(kinds, instance.record.namespaces)
+
+
+def _family(members: Iterable[Object], everything: Iterable[Object]) -> dict[str, Object]:
+    """By uid the metadata of the members and their descendants."""
+    owned: dict[str, list[Object]] = {}
+    for live in everything:
+        for reference in live["metadata"].get("ownerReferences") or []:
+            owned.setdefault(reference["uid"], []).append(live)
+    family: dict[str, Object] = {}
+    queue = list(members)
+    while queue:
+        live = queue.pop()
+        uid = live["metadata"]["uid"]
+        if uid not in family:
+            family[uid] = live
+            queue += owned.get(uid, [])
+    return family
+
+
+def _whole(cluster: Cluster, family: Iterable[Object]) -> list[Object]:
+    """The objects as they are, but for Secrets; one LIST for each kind and namespace."""
+    places: dict[str, set[Kind]] = {}
+    for key in map(key_of, family):
+        if key.of != _SECRET:
+            places.setdefault(key.namespace, set()).add(key.of)
+    return [
+        live
+        for namespace, kinds in places.items()
+        for live in cluster.lists(sorted(kinds), [namespace], metadata_only=False)
+    ]
+
+
+def _crd(cluster: Cluster, kind: Kind, known: dict[Kind, Object | None]) -> Object | None:
+    """The CRD of a kind, which says how its objects tell of their state."""
+    resource = cluster.resources.find(kind)
+    if is_builtin(kind) or resource is None:
+        return None
+    if kind not in known:
+        try:
+            known[kind] = cluster.client.crd(resource)
+        except ApiError:
+            known[kind] = None
+    return known[kind]
+
+
+def _linked(nodes: dict[str, Node], family: dict[str, Object]) -> list[Node]:
+    """Each object below its owner, the controlling one if it has several; returns those without."""
+    roots = []
+    for uid, node in sorted(nodes.items(), key=lambda item: item[1].key):
+        references = family[uid]["metadata"].get("ownerReferences") or []
+        owners = sorted((one for one in references if one["uid"] in nodes), key=lambda one: not one.get("controller"))
+        if owners:
+            nodes[owners[0]["uid"]].children.append(node)
+        else:
+            roots.append(node)
+    return roots

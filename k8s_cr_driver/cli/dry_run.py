@@ -1,0 +1,198 @@
+"""What would become of each object of a set, by the engine's own writes as the server's dry run.
+
+The only difference to a real run is the connection: it marks every write as a dry run, so that nothing can be stored.
+What cannot be tried, because the package itself brings the kind or the namespace, is told from the manifests.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from k8s_cr_driver.cli.cluster import THREADS, Cluster, Instance
+from k8s_cr_driver.cli.field_diff import Change, changes
+from k8s_cr_driver.engine import api_services
+from k8s_cr_driver.engine.not_ready import NotReady
+from k8s_cr_driver.errors import ApiError, Conflict, DriverError, Refused
+from k8s_cr_driver.kube.connection import Connection
+from k8s_cr_driver.kube.discovery import Resource
+from k8s_cr_driver.objects import dependencies
+from k8s_cr_driver.objects.api_groups import is_builtin
+from k8s_cr_driver.objects.crds import crds_of
+from k8s_cr_driver.objects.keys import NAMESPACE, Key, Kind, Object, kind_of, split
+from k8s_cr_driver.ownership.inventory import Inventory
+from k8s_cr_driver.ownership.write import Target, write
+from k8s_cr_driver.ownership.write_errors import NOT_RESTORED, Immutable, missing
+from k8s_cr_driver.package import manifests, schema, vnfd
+from k8s_cr_driver.redaction import redact
+from k8s_cr_driver.resources import replicas
+from k8s_cr_driver.resources.base import CustomResource
+from k8s_cr_driver.resources.registry import resource_for
+from k8s_cr_driver.vnf import vdus
+
+_NOBODY = "00000000-0000-0000-0000-000000000000"
+"""Stands for an instance that is yet to be made."""
+_BY_CRD = "fits the CustomResourceDefinition that the package brings"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What would become of one object: made, changed, replaced, unchanged, deleted, let go, conflict or refused."""
+
+    key: Key
+    verdict: str
+    changes: Sequence[Change] = ()
+    message: str = ""
+
+    def as_json(self) -> dict[str, Any]:
+        fields = [{"field": one.path, "before": one.before, "after": one.after} for one in self.changes]
+        return {"object": str(self.key), "verdict": self.verdict, "changes": fields, "message": self.message}
+
+
+class DryRun(Connection):
+    """A connection on which nothing is stored (Kubernetes API concepts, "Dry-run")."""
+
+    def request(self, method: str, path: str, **options: Any) -> Object:
+        """As `Connection.request`."""
+        if method != "GET":
+            options["query"] = [*options.get("query", ()), ("dryRun", "All")]
+        return super().request(method, path, **options)
+
+
+def outcomes_of(
+    cluster: Cluster, instance: Instance | None, folder: Path, desired: Sequence[Object], namespace: str
+) -> list[Outcome]:
+    """Of a new instance, or of the change of `instance` to `desired`; `cluster` is on a DryRun.
+
+    Raises InvalidPackage, and NotReady where the server of an API that is needed is down.
+    """
+    if down := api_services.reports(cluster.resources, manifests.foreign_kinds(desired)):
+        raise NotReady("The cluster cannot tell of kinds that are needed:", down)
+    manifests.place(desired, cluster.resources.scope_of, namespace)
+    schema.check(desired)
+    dependencies.check(desired)
+    crds = crds_of(desired)
+    wanted = [_resource(cluster, obj, crds) for obj in desired]
+    counted = _counted(folder, wanted) if instance else frozenset()
+    trial = _Trial(cluster, instance, {obj.key for obj in wanted}, crds, counted)
+    with ThreadPoolExecutor(THREADS) as pool:
+        outcomes = list(pool.map(trial.outcome, sorted(wanted, key=lambda one: (dependencies.rank(one.key.of), one.key))))
+    return outcomes + (list(_unwanted(cluster, instance, {obj.key for obj in wanted})) if instance else [])
+
+
+def _resource(cluster: Cluster, obj: Object, crds: Mapping[Kind, Object]) -> CustomResource:
+    """The object with the CRD that says where its count stands."""
+    made = resource_for(obj, crds.get(kind_of(obj)))
+    resource = cluster.resources.find(made.key.of)
+    if made.crd is None and not is_builtin(made.key.of) and resource is not None and "scale" in resource.subresources:
+        return type(made)(obj, cluster.client.crd(resource))
+    return made
+
+
+def _counted(folder: Path, wanted: Sequence[CustomResource]) -> frozenset[Key]:
+    """The objects that are VDUs of a flavour, which keep their counts; `validate` tells of bad flavours."""
+    found: set[Key] = set()
+    for template in vnfd.flavours(folder).values():
+        try:
+            found |= {obj.key for obj in vdus.assign(wanted, vnfd.vdu_nodes(template), partial=True).values()}
+        except Refused:
+            continue
+    return frozenset(found)
+
+
+def _unwanted(cluster: Cluster, instance: Instance, wanted: Collection[Key]) -> Iterator[Outcome]:
+    for key, live in sorted(cluster.members([instance])[instance.id].items()):
+        if key not in wanted:
+            verdict = "deleted" if instance.fate(key, live) == "delete" else "let go"
+            yield Outcome(key, verdict, message=NOT_RESTORED if instance.record.keeps(live) else "")
+
+
+class _Trial:
+    """Writes objects that are not to be."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        instance: Instance | None,
+        keys: Collection[Key],
+        crds: Mapping[Kind, Object],
+        counted: Collection[Key],
+    ) -> None:
+        self._cluster, self._counted, self._crds = cluster, counted, crds
+        self._namespaces = {key.name for key in keys if key.of == NAMESPACE}
+        inventory = Inventory(
+            cluster.connection, instance.namespace if instance else "default", instance.id if instance else _NOBODY
+        )
+        if instance:
+            inventory.record = instance.record
+        inventory.check_apart(keys)
+        self._target = Target(cluster.client, inventory)
+
+    def outcome(self, obj: CustomResource) -> Outcome:
+        """What the server says to the object; TransportError where it says nothing."""
+        resource = self._cluster.resources.find(obj.key.of, split(obj.manifest["apiVersion"])[1])
+        if resource is None:
+            return Outcome(obj.key, "made", message=_BY_CRD)
+        live = self._live(obj, resource)
+        if live is not None and obj.key in self._counted and obj.replicas():
+            obj = replicas.with_replicas(obj, replicas.count(obj, live))
+        try:
+            after = write(self._target, obj, resource, live)
+        except Immutable as error:
+            if obj.replace_strategy() and obj.key not in self._target.inventory.record.adopted:
+                return Outcome(obj.key, "replaced", self._by_manifest(obj, live))
+            return Outcome(obj.key, "refused", message=_words(obj.key, error))
+        except Conflict as error:
+            return Outcome(obj.key, "conflict", message=_words(obj.key, error))
+        except (Refused, ApiError) as error:
+            return self._failed(obj, resource, live, error)
+        if live is None:
+            return Outcome(obj.key, "made")
+        found = changes(live, after)
+        return Outcome(obj.key, "changed" if found else "unchanged", found)
+
+    def _live(self, obj: CustomResource, resource: Resource) -> Object | None:
+        if "get" not in resource.verbs:
+            return None
+        try:
+            return self._cluster.client.read(resource, obj.key)
+        except ApiError as error:
+            if error.status == 404:
+                return None
+            raise
+
+    def _failed(
+        self, obj: CustomResource, resource: Resource, live: Object | None, error: Refused | ApiError
+    ) -> Outcome:
+        """What the server cannot know: a namespace that is to come, fields that the package's CRD adds."""
+        if live is None and obj.key.namespace in self._namespaces and getattr(error, "status", 0) == 404:
+            return Outcome(obj.key, "made")
+        if type(error) is Refused and self._is_redefined(obj.key.of, resource):
+            return Outcome(obj.key, "changed" if live else "made", self._by_manifest(obj, live), _BY_CRD)
+        return Outcome(obj.key, "refused", message=_words(obj.key, missing(error, obj.key)))
+
+    def _is_redefined(self, kind: Kind, resource: Resource) -> bool:
+        """Whether the package changes the CRD of a kind."""
+        if kind not in self._crds:
+            return False
+        live = self._cluster.client.crd(resource)
+        return bool(changes(live, _overlaid(live, self._crds[kind])))
+
+    def _by_manifest(self, obj: CustomResource, live: Object | None) -> list[Change]:
+        return changes(live, _overlaid(live, obj.manifest)) if live else []
+
+
+def _words(key: Key, error: DriverError) -> str:
+    """What an error says, but for the object that it begins with."""
+    return redact(str(error)).removeprefix(str(key)).removeprefix(":").lstrip()
+
+
+def _overlaid(live: Any, given: Any) -> Any:
+    """What is there with what is given, mapping by mapping."""
+    if not isinstance(live, Mapping) or not isinstance(given, Mapping):
+        return copy.deepcopy(given)
+    return {**live, **{name: _overlaid(live.get(name), value) for name, value in given.items()}}

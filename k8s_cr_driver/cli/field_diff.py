@@ -1,0 +1,73 @@
+"""Two states of one object, field by field, without what only the server keeps and without what is secret."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from k8s_cr_driver.objects.keys import Kind, Object, kind_of
+from k8s_cr_driver.redaction import redact
+
+HIDDEN = "(hidden)"
+_SECRET = Kind("", "Secret")
+_SERVER_S = ("managedFields", "resourceVersion", "generation", "uid", "creationTimestamp", "selfLink")
+
+
+class Change(NamedTuple):
+    """A field that differs; None where it is absent."""
+
+    path: str
+    before: Any
+    after: Any
+
+    def __str__(self) -> str:
+        return f"{self.path}: {_shown(self.before)} -> {_shown(self.after)}"
+
+
+def changes(before: Object, after: Object) -> list[Change]:
+    """What differs, but for the status; of a Secret which fields do, never their values."""
+    found = _differences("", _wanted(before), _wanted(after))
+    if kind_of(after) == _SECRET:
+        return [Change(path, _hidden(was), _hidden(now)) for path, was, now in found]
+    return [Change(path, _redacted(path, was), _redacted(path, now)) for path, was, now in found]
+
+
+def _wanted(obj: Object) -> Object:
+    metadata = {name: value for name, value in obj["metadata"].items() if name not in _SERVER_S}
+    return {**{name: value for name, value in obj.items() if name != "status"}, "metadata": metadata}
+
+
+def _differences(path: str, before: Any, after: Any) -> Iterator[Change]:
+    if isinstance(before, Mapping) and isinstance(after, Mapping):
+        for name in sorted(before.keys() | after.keys()):
+            step = f"[{name}]" if "." in name or "/" in name else f".{name}" if path else name
+            yield from _differences(path + step, before.get(name), after.get(name))
+    elif isinstance(before, list) and isinstance(after, list) and before != after:
+        was, now = _keyed(before), _keyed(after)
+        for key in dict.fromkeys([*was, *now]):
+            yield from _differences(f"{path}[{key}]", was.get(key), now.get(key))
+    elif before != after:
+        yield Change(path, before, after)
+
+
+def _keyed(items: list[Any]) -> dict[Any, Any]:
+    """Entries by their names if all have one, as containers have; else by their places."""
+    names = [item.get("name") if isinstance(item, Mapping) else None for item in items]
+    if None not in names and len(set(map(str, names))) == len(items):
+        return dict(zip(names, items, strict=True))
+    return dict(enumerate(items))
+
+
+def _hidden(value: Any) -> Any:
+    return None if value is None else HIDDEN
+
+
+def _redacted(path: str, value: Any) -> Any:
+    """A value unless it looks like a credential, or its field's name does."""
+    text = f"{path}: {json.dumps(value)}"
+    return value if value is None or redact(text) == text else HIDDEN
+
+
+def _shown(value: Any) -> str:
+    return "(absent)" if value is None else json.dumps(value, ensure_ascii=False)

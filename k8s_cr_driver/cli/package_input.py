@@ -1,0 +1,135 @@
+"""A package as the commands read it: a folder or a CSAR, with parameters from the command line, and no cluster.
+
+Parameters that nobody gave get a sample of their type, so that a package can be looked at before it is used.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+import tempfile
+import zipfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+from kubernetes import client
+
+from k8s_cr_driver.errors import InvalidPackage, InvalidRequest
+from k8s_cr_driver.objects.api_groups import is_builtin
+from k8s_cr_driver.objects.keys import Kind, Object
+from k8s_cr_driver.package import check, manifests, parameters, substitution, tosca_meta, vnfd
+
+_PARAM = "A parameter, in its type; the value of a secret one is SECRET/KEY."
+SIZE_LIMIT = 1024**3
+"""Bytes of an unpacked CSAR."""
+
+
+class PackagePath(click.Path):
+    """A folder or a CSAR file."""
+
+    def __init__(self) -> None:
+        super().__init__(exists=True, path_type=Path)
+
+
+def with_parameters(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Adds --param and --file, as `given` and `files`."""
+    for option in (
+        click.option("--file", "files", multiple=True, metavar="FILE", help="A manifest of the package; else all of them."),
+        click.option("--param", "given", multiple=True, callback=_pairs, metavar="NAME=VALUE", help=_PARAM),
+    ):
+        command = option(command)
+    return command
+
+
+def _pairs(context: click.Context, parameter: click.Parameter, values: Sequence[str]) -> dict[str, str]:
+    pairs = dict(value.partition("=")[::2] for value in values)
+    if bad := [value for value in values if not value.partition("=")[0] or "=" not in value]:
+        raise click.BadParameter(f"{bad[0]!r} is not NAME=VALUE", context, parameter)
+    if len(pairs) < len(values):
+        raise click.BadParameter("a NAME is given twice", context, parameter)
+    return pairs
+
+
+@contextlib.contextmanager
+def opened(path: Path) -> Iterator[Path]:
+    """The folder of a package; a CSAR is unpacked for as long. Raises InvalidPackage."""
+    if path.is_dir():
+        yield path
+        return
+    with tempfile.TemporaryDirectory(prefix="k8s-cr-") as folder:
+        try:
+            with zipfile.ZipFile(path) as csar:
+                if sum(entry.file_size for entry in csar.infolist()) > SIZE_LIMIT:
+                    raise InvalidPackage(f"{path}: is larger than {SIZE_LIMIT // 1024**3} GiB unpacked")
+                csar.extractall(folder)
+        except (zipfile.BadZipFile, OSError, NotImplementedError, RuntimeError) as error:
+            raise InvalidPackage(f"{path}: is neither a folder nor a CSAR file: {error}") from None
+        yield Path(folder)
+
+
+def load(folder: Path, given: Mapping[str, str] | None, files: Sequence[str] = ()) -> list[Object]:
+    """The objects of a package with the parameters `given`; with None a sample stands for each. Raises InvalidPackage."""
+    declared = parameters.declared(vnfd.definitions(folder))
+    if given is None:
+        values = {name: _sample(one) for name, one in declared.items()}
+    else:
+        typed = {name: _value(text, declared[name]) if name in declared else text for name, text in given.items()}
+        values = parameters.resolve(declared, typed)
+    names = list(files) or tosca_meta.manifest_files(folder)
+    return manifests.load(folder, names, fill=lambda value: substitution.fill(value, declared, values)) if names else []
+
+
+def sufficient(folder: Path, given: Mapping[str, str]) -> dict[str, str] | None:
+    """Those of `given` that the package declares; None if others have no default, so that samples must stand for them."""
+    declared = parameters.declared(vnfd.definitions(folder))
+    if any(one.required and one.default is None and name not in given for name, one in declared.items()):
+        return None
+    return {name: text for name, text in given.items() if name in declared}
+
+
+def _sample(declared: parameters.Declaration) -> Any:
+    """Texts differ, so that names made of them do."""
+    value = check.sample(declared)
+    named = isinstance(value, str) and declared.default is None
+    return declared.name.lower().replace("_", "-") if named else value
+
+
+def _value(text: str, declared: parameters.Declaration) -> Any:
+    """In the parameter's type; a secret one is NAME/KEY of a Secret."""
+    if declared.secret:
+        name, slash, key = text.partition("/")
+        if not slash:
+            raise InvalidRequest(f"--param {declared.name}: is secret; give SECRET/KEY, the name of a Secret and its key")
+        return {"secretRef": {"name": name, "key": key}}
+    if declared.type == "string":
+        return text
+    with contextlib.suppress(ValueError):
+        return json.loads(text)
+    return text
+
+
+def place(objects: Sequence[Object], namespace: str) -> set[Kind]:
+    """Gives objects their namespaces as far as is known without a cluster; returns the kinds that only it knows."""
+    unknown: set[Kind] = set()
+
+    def scope_of(kind: Kind, version: str) -> bool | None:
+        if not is_builtin(kind):
+            unknown.add(kind)
+            return True
+        return _is_namespaced(kind, version)
+
+    manifests.place(objects, scope_of, namespace)
+    return unknown
+
+
+def _is_namespaced(kind: Kind, version: str) -> bool | None:
+    """Whether a kind of Kubernetes itself lives in namespaces, as the methods of the official client tell."""
+    group = "".join(part.title() for part in kind.group.removesuffix(".k8s.io").split(".")) or "Core"
+    api = getattr(client, f"{group}{version.title()}Api", None)
+    noun = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", kind.kind).lower()
+    if hasattr(api, f"create_namespaced_{noun}"):
+        return True
+    return False if hasattr(api, f"create_{noun}") else None

@@ -1,0 +1,38 @@
+"""The error of a run whose objects are not ready, or not deleted, in time: one report for each object."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from k8s_cr_driver.errors import DriverError
+from k8s_cr_driver.objects.keys import Key
+
+
+@dataclass(frozen=True)
+class Report:
+    """Why one object is not as it should be; `since` is an RFC 3339 time, `events` are Warning messages, newest first."""
+
+    key: Key
+    state: str
+    reason: str
+    message: str
+    since: str = ""
+    events: tuple[str, ...] = field(default=())
+
+    def __str__(self) -> str:
+        head = f"{self.key}: {self.state}" + (f" ({self.reason})" if self.reason else "")
+        body = f": {self.message}" if self.message else ""
+        since = f" [since {self.since}]" if self.since else ""
+        return head + body + since + "".join(f"; event: {event}" for event in self.events)
+
+
+class NotReady(DriverError):
+    """Objects did not become ready, or did not go, in time. `reports` has one entry per object, worst first."""
+
+    title = "Objects are not ready"
+
+    def __init__(self, headline: str, reports: Iterable[Report]) -> None:
+        self.headline = headline
+        self.reports = tuple(reports)
+        super().__init__("\n".join([headline, *map(str, self.reports)]))

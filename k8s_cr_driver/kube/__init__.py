@@ -1,0 +1,1 @@
+"""One cluster over HTTP; without Tacker."""

@@ -1,0 +1,109 @@
+"""
+The requests of objects: list, read, create, apply, release, delete.
+
+Each is one request (a list one for each page) and raises ApiError or TransportError. Objects are plain manifests; whose an
+object is, and whether it may be written, is the matter of `ownership`.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+from k8s_cr_driver.kube.connection import APPLY, Connection
+from k8s_cr_driver.kube.discovery import Resource, Resources
+from k8s_cr_driver.kube.responses import checked, entries
+from k8s_cr_driver.objects.keys import CRD, Key, Object, bare, key_of
+
+ONLY_NEW = "1"
+"""A resourceVersion that no stored object has: an apply with it creates, or gets a 409 and writes nothing."""
+PAGE = 500
+"""Objects in one page of a list."""
+
+
+@dataclass(frozen=True)
+class Client:
+    """One cluster: the connection, and the kinds that it serves. For many threads."""
+
+    connection: Connection
+    resources: Resources = field(default_factory=Resources)
+
+    def list(
+        self, resource: Resource, namespace: str = "", selector: str = "", accept: str = "application/json"
+    ) -> list[Object]:
+        """The objects of a kind that a label selector finds, in one namespace or in all."""
+        path, query = resource.path(namespace), [("limit", str(PAGE))]
+        if selector:
+            query.append(("labelSelector", selector))
+        found: list[Object] = []
+        follow: list[tuple[str, str]] = []
+        while True:
+            answer = self.connection.request("GET", path, query=[*query, *follow], accept=accept)
+            found += entries(answer, resource.api_version, resource.of, f"LIST {path}")
+            token = (answer.get("metadata") or {}).get("continue")
+            if not token:
+                return found
+            follow = [("continue", token)]
+
+    def read(self, resource: Resource, key: Key) -> Object:
+        """The object as it is; ApiError 404 if there is none."""
+        path = resource.path(key.namespace, key.name)
+        return checked(self.connection.request("GET", path), resource.of, f"GET {path}")
+
+    def crd(self, resource: Resource) -> Object:
+        """The CRD of a kind; ApiError 404 for a kind that has none."""
+        path = f"/apis/{CRD.group}/v1/customresourcedefinitions/{resource.plural}.{resource.of.group}"
+        return checked(self.connection.request("GET", path), CRD, f"GET {path}")
+
+    def create(self, resource: Resource, manifest: Object, manager: str) -> Object:
+        """Creates the object if there is none of its name; ApiError 409 if there is, and nothing is written.
+
+        Kinds without the verb `patch` (TokenReview, ...) are posted.
+        """
+        if "patch" not in resource.verbs:
+            return self._post(resource, manifest, manager)
+        body = {**manifest, "metadata": {**manifest["metadata"], "resourceVersion": ONLY_NEW}}
+        return self.apply(resource, body, manager, force=False)
+
+    def apply(self, resource: Resource, manifest: Object, manager: str, *, force: bool) -> Object:
+        """Server-side apply (KEP-555) of the whole manifest; ApiError 409 with causes is a field conflict."""
+        key = key_of(manifest)
+        query = [("fieldManager", manager), ("force", json.dumps(force)), ("fieldValidation", "Strict")]
+        path = resource.path(key.namespace, key.name)
+        answer = self.connection.request("PATCH", path, query=query, body=manifest, content_type=APPLY)
+        return checked(answer, resource.of, f"PATCH {path}", stored=False)
+
+    def release(self, resource: Resource, live: Object, manager: str) -> Object:
+        """Gives up all fields that only `manager` owns; the object stays. ApiError 409 if it is no longer as `live`."""
+        body = bare(key_of(live), resource.api_version, resourceVersion=live["metadata"]["resourceVersion"])
+        return self.apply(resource, body, manager, force=False)
+
+    def delete(
+        self,
+        resource: Resource,
+        live: Object,
+        *,
+        propagation: str,
+        unchanged: bool = False,
+        grace_period: int | None = None,
+    ) -> None:
+        """Asks for the deletion of exactly `live`; ApiError 409 if it is another object by now, or (`unchanged`) has changed.
+
+        `propagation` is Foreground, Background or Orphan; `grace_period` are seconds, None for the object's own.
+        """
+        metadata = live["metadata"]
+        preconditions = {"uid": metadata["uid"], **({"resourceVersion": metadata["resourceVersion"]} if unchanged else {})}
+        body: dict[str, Any] = {"propagationPolicy": propagation, "preconditions": preconditions}
+        if grace_period is not None:
+            body["gracePeriodSeconds"] = grace_period
+        key = key_of(live)
+        self.connection.request("DELETE", resource.path(key.namespace, key.name), body=body)
+
+    def _post(self, resource: Resource, manifest: Object, manager: str) -> Object:
+        query = [("fieldManager", manager), ("fieldValidation", "Strict")]
+        namespace = key_of(manifest).namespace
+        body = manifest
+        if resource.of.group == "authorization.k8s.io":  # its reviews refuse all metadata but a namespace
+            body = {**body, "metadata": {"namespace": namespace} if namespace else {}}
+        return self.connection.request("POST", resource.path(namespace), query=query, body=body)

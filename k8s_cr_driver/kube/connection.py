@@ -1,0 +1,212 @@
+"""
+From a VIM to a cluster: where it is, and one way to send a request.
+
+Requests go through the official dynamic client over one urllib3 pool of our own, because the client's own pool reads CA
+files for every connection and sleeps through Retry-After inside a call.
+"""
+
+from __future__ import annotations
+
+import datetime
+import email.utils
+import json
+import math
+import re
+import socket
+from collections.abc import Iterable, Mapping
+from types import TracebackType
+from typing import Any
+from urllib.parse import quote
+
+import urllib3
+from kubernetes import client
+from kubernetes.client.rest import ApiException
+from kubernetes.dynamic import DynamicClient
+from oslo_log import log as logging
+
+from k8s_cr_driver.errors import ApiError, DriverError, NotConnected, TransportError
+from k8s_cr_driver.kube import auth, tls
+from k8s_cr_driver.kube.endpoint import Endpoint
+from k8s_cr_driver.objects.keys import Object
+from k8s_cr_driver.redaction import words
+
+LOG = logging.getLogger(__name__)
+CONNECT_TIMEOUT = 10.0
+READ_TIMEOUT = 60.0
+LONGEST_RETRY_AFTER = 60.0
+"""Seconds that a server is believed to want; more is a mistake, or a date by another clock."""
+
+POOL_SIZE = 16
+APPLY = "application/apply-patch+yaml; charset=utf-8"
+"""Without the charset, which servers ignore, the client before version 37 would serialize our text a second time."""
+
+MERGE = "application/merge-patch+json"
+METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
+"""To accept a list's objects without their specs and data, from servers that can leave these out."""
+
+_KEEPALIVE = [
+    (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
+    (socket.IPPROTO_TCP, socket.TCP_NODELAY, 1),
+    (socket.IPPROTO_TCP, getattr(socket, "TCP_KEEPIDLE", 4), 20),
+    (socket.IPPROTO_TCP, getattr(socket, "TCP_KEEPINTVL", 5), 10),
+    (socket.IPPROTO_TCP, getattr(socket, "TCP_KEEPCNT", 6), 3),
+]
+
+
+class Connection:
+    """One cluster for the length of one operation; a context manager, safe to use from many threads."""
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self.endpoint = endpoint
+        self._pool = urllib3.PoolManager(
+            maxsize=POOL_SIZE, retries=False, socket_options=_KEEPALIVE, ssl_context=endpoint.tls_context()
+        )
+        configuration = client.Configuration()
+        configuration.host = endpoint.url
+        configuration.proxy = None
+        api = client.ApiClient(configuration)
+        api.rest_client.pool_manager = self._pool
+        api.user_agent = "k8s-cr-driver"
+        self._tokens = (
+            auth.Tokens(endpoint.provider, ca=endpoint.ca, verify=endpoint.verify) if endpoint.provider else None
+        )
+        self._acceptance = auth.Acceptance()
+        self._dynamic = DynamicClient(api, discoverer=_NoDiscovery)
+
+    def __enter__(self) -> Connection:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._pool.clear()
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Iterable[tuple[str, str]] = (),
+        body: Any = None,
+        content_type: str = "application/json",
+        accept: str = "application/json",
+        read_timeout: float = READ_TIMEOUT,
+    ) -> Object:
+        """One request; the answer's JSON. ApiError: the server said no. TransportError: it is not known what it said."""
+        data = self._send(method, path, query, body, content_type, accept, read_timeout, stream=False)
+        try:
+            answer = json.loads(data)
+        except ValueError:
+            raise TransportError(f"{method} {path}: the answer is not whole JSON") from None
+        if not isinstance(answer, dict):
+            raise TransportError(f"{method} {path}: the answer is not an object")
+        return answer
+
+    def stream(self, path: str, query: Iterable[tuple[str, str]], idle_limit: float) -> urllib3.BaseHTTPResponse:
+        """An open answer to a GET, for watching, in which silence may last for `idle_limit`; the caller closes it."""
+        response: urllib3.HTTPResponse = self._send(
+            "GET", path, query, None, "application/json", "application/json", READ_TIMEOUT, stream=True
+        )
+        # urllib3 has one limit for the head of an answer, which a server sends at once, and for the pauses in its body.
+        opened = response.connection
+        if opened is not None and opened.sock is not None:
+            opened.sock.settimeout(idle_limit)
+        return response
+
+    def _send(
+        self,
+        method: str,
+        path: str,
+        query: Iterable[tuple[str, str]],
+        body: Any,
+        content_type: str,
+        accept: str,
+        read_timeout: float,
+        stream: bool,
+    ) -> Any:
+        attempt = f"{method} {path}"
+        if body is not None and content_type == APPLY:
+            body = _yaml(body)
+
+        def sent(authorization: str) -> Any:
+            response = self._dynamic.request(
+                method.lower(),
+                quote(path, safe="/:"),
+                body=body,
+                query_params=list(query),
+                content_type=content_type,
+                header_params={"Accept": accept, **({"Authorization": authorization} if authorization else {})},
+                serialize=False,
+                _request_timeout=(CONNECT_TIMEOUT, read_timeout),
+            )
+            return response if stream else response.data
+
+        try:
+            answer = sent(self.endpoint.authorization) if self._tokens is None else self._tokens.lend(sent)
+        except ApiException as error:
+            if error.status == 401:
+                raise self._refused(attempt) from None
+            raise _translate(attempt, error, self.endpoint) from None
+        except (urllib3.exceptions.NewConnectionError, urllib3.exceptions.ConnectTimeoutError) as error:
+            raise NotConnected(f"{attempt}: cannot connect to {self.endpoint.url}: {words(error)}") from None
+        except urllib3.exceptions.HTTPError as error:
+            raise TransportError(f"{attempt}: {words(error)}") from None
+        self._acceptance.accepted()
+        return answer
+
+    def _refused(self, attempt: str) -> DriverError:
+        if self._tokens is not None:
+            return self._acceptance.refused(attempt, *self._tokens.refusal(self.endpoint.url))
+        return self._acceptance.refused(
+            attempt,
+            f"{self.endpoint.url} does not accept the credentials (401)",
+            "Check bearer_token, or username and password, in vimConnectionInfo.accessInfo.",
+        )
+
+
+def _yaml(body: Object) -> str:
+    """JSON that servers read as YAML, which knows no surrogate pairs, folds some characters and refuses others raw."""
+    text = json.dumps(body, ensure_ascii=False)
+    return re.sub("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]", lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+class _NoDiscovery:
+    """The dynamic client insists on discovering when it is made, through a world-readable cache file; ours is apart."""
+
+    def __init__(self, dynamic: DynamicClient, cache_file: str | None) -> None:
+        del dynamic, cache_file
+
+
+def _translate(attempt: str, error: ApiException, endpoint: Endpoint) -> Exception:
+    status = int(error.status or 0)
+    if status == 0:  # the client wraps TLS errors so: "SSLError", a newline, OpenSSL's words
+        return tls.failure(endpoint.url, str(error.reason).partition("\n")[2])
+    try:
+        told = json.loads(error.body or b"{}")
+        details = told.get("details") or {}
+        causes = [
+            (str(cause.get("reason", "")), str(cause.get("field", "")), str(cause.get("message", "")))
+            for cause in details.get("causes") or []
+        ]
+        reason, message = str(told.get("reason") or error.reason), str(told.get("message") or "")
+    except (ValueError, AttributeError, TypeError):
+        causes, reason, message = [], str(error.reason), ""
+    return ApiError(attempt, status, reason, message, causes, _retry_after(error.headers))
+
+
+def _retry_after(headers: Mapping[str, str] | None) -> float | None:
+    """Seconds from now, of a number of them or a date (RFC 9110, 10.2.3), within bounds; None for what is neither."""
+    told = (headers or {}).get("Retry-After") or ""
+    try:
+        seconds = float(told)
+    except ValueError:
+        seconds = _seconds_until(told)
+    return None if math.isnan(seconds) else min(max(seconds, 0.0), LONGEST_RETRY_AFTER)
+
+
+def _seconds_until(date: str) -> float:
+    try:
+        then = email.utils.parsedate_to_datetime(date)
+        return (then - datetime.datetime.now(then.tzinfo)).total_seconds()
+    except (ValueError, OverflowError):
+        return math.nan

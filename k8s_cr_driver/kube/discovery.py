@@ -1,0 +1,183 @@
+"""What kinds a cluster serves: their paths, scopes and verbs.
+
+Two requests by aggregated discovery (KEP-3352, Kubernetes 1.27; older servers are asked group by group). A package's own
+CRDs say the same of their CRs with no request, also before they are on the cluster. There is no list of known kinds.
+An aggregated API whose backend is down makes its kinds unknown, which is not the same as gone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from k8s_cr_driver.errors import ApiError
+from k8s_cr_driver.kube.connection import Connection
+from k8s_cr_driver.kube.responses import understood
+from k8s_cr_driver.objects import fields
+from k8s_cr_driver.objects.crds import defined_by
+from k8s_cr_driver.objects.keys import Kind, Object
+
+_AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+_ACCEPT = f"{_AGGREGATED},{_AGGREGATED.replace('v=v2', 'v=v2beta1')},application/json"
+_ALL_VERBS = frozenset({"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"})
+
+
+@dataclass(frozen=True)
+class Resource:
+    """One kind in one version, as the server serves it."""
+
+    of: Kind
+    version: str
+    plural: str
+    namespaced: bool
+    verbs: frozenset[str]
+    subresources: frozenset[str] = frozenset()
+
+    @property
+    def api_version(self) -> str:
+        return f"{self.of.group}/{self.version}" if self.of.group else self.version
+
+    def path(self, namespace: str = "", name: str = "") -> str:
+        """The collection's path, or with a name the object's; without a namespace the collection of all of them."""
+        root = f"/apis/{self.api_version}" if self.of.group else f"/api/{self.api_version}"
+        scope = f"/namespaces/{namespace}" if self.namespaced and namespace else ""
+        return f"{root}{scope}/{self.plural}" + (f"/{name}" if name else "")
+
+
+class Resources:
+    """The kinds of one cluster; later `add`s win, so that a package's CRD is believed over its older self."""
+
+    def __init__(self, resources: Iterable[Resource] = (), down: Iterable[tuple[str, str]] = ()) -> None:
+        self._of: dict[Kind, dict[str, Resource]] = {}
+        self._served: set[Kind] = set()
+        self.down = frozenset(down)
+        """(group, version) of the aggregated APIs that cannot be asked for their kinds now."""
+        self._take(resources)
+
+    def __iter__(self) -> Iterator[Resource]:
+        """Each kind once, in the version that the server prefers."""
+        return (next(iter(versions.values())) for versions in self._of.values())
+
+    def is_served(self, of: Kind) -> bool:
+        """Whether the cluster served the kind when it was asked, whatever a package is going to bring."""
+        return of in self._served
+
+    def find(self, of: Kind, version: str = "") -> Resource | None:
+        """The kind in that version; without one in the version that the server prefers."""
+        versions = self._of.get(of, {})
+        return versions.get(version) if version else next(iter(versions.values()), None)
+
+    def unknown_in(self, of: Kind, version: str = "") -> tuple[str, str] | None:
+        """The (group, version) that is down and may have the kind, if the kind is not known from elsewhere."""
+        asked = (api for api in sorted(self.down) if api[0] == of.group and version in ("", api[1]))
+        return next(asked, None) if self.find(of, version) is None else None
+
+    def refresh(self, newer: Resources) -> None:
+        """Takes in what a later look has found more."""
+        self._take(resource for versions in newer._of.values() for resource in versions.values())
+        self.down = newer.down
+
+    def _take(self, resources: Iterable[Resource]) -> None:
+        for resource in resources:
+            self._of.setdefault(resource.of, {}).setdefault(resource.version, resource)
+            self._served.add(resource.of)
+
+    def scope_of(self, of: Kind, version: str) -> bool | None:
+        """Whether the kind lives in namespaces; None if the cluster does not serve it in that version."""
+        resource = self.find(of, version)
+        return resource.namespaced if resource else None
+
+    def add_crd(self, crd: Object) -> None:
+        """The kinds that a CRD manifest will serve."""
+        for resource in _of_crd(crd):
+            self._of.setdefault(resource.of, {})[resource.version] = resource
+
+    def plural_of(self, of: Kind) -> str | None:
+        resource = self.find(of)
+        return resource.plural if resource else None
+
+
+def discover(connection: Connection) -> Resources:
+    """All kinds of a cluster, in the server's order of preference."""
+    found: list[Resource] = []
+    down: set[tuple[str, str]] = set()
+    for root in ("/api", "/apis"):
+        answer = connection.request("GET", root, accept=_ACCEPT)
+        with understood(f"GET {root}"):
+            if answer.get("kind") == "APIGroupDiscoveryList":
+                found += _aggregated(answer, down)
+            else:
+                found += _group_by_group(connection, root, answer, down)
+    with understood("discovery"):
+        for resource in found:
+            "".join((*resource.of, resource.version, resource.plural, *resource.verbs))  # all of them are text
+        return Resources(found, down)
+
+
+def _aggregated(answer: Object, down: set[tuple[str, str]]) -> Iterator[Resource]:
+    for group in answer.get("items") or []:
+        name = (group.get("metadata") or {}).get("name") or ""
+        for version in group.get("versions") or []:
+            if version.get("freshness") == "Stale":  # with the kinds of before, or after a restart with none
+                down.add((name, version["version"]))
+            for entry in version.get("resources") or []:
+                kind = (entry.get("responseKind") or {}).get("kind")
+                if kind:
+                    yield Resource(
+                        Kind(name, kind),
+                        version["version"],
+                        entry["resource"],
+                        entry.get("scope") == "Namespaced",
+                        frozenset(entry.get("verbs") or ()),
+                        frozenset(sub["subresource"] for sub in entry.get("subresources") or ()),
+                    )
+
+
+def _group_by_group(
+    connection: Connection, root: str, answer: Object, down: set[tuple[str, str]]
+) -> Iterator[Resource]:
+    if root == "/api":
+        paths = [("", version, f"/api/{version}") for version in answer.get("versions") or []]
+    else:
+        paths = [
+            (group["name"], version["version"], f"/apis/{version['groupVersion']}")
+            for group in answer.get("groups") or []
+            for version in group["versions"]
+        ]
+    for group, version, path in paths:
+        try:
+            named = connection.request("GET", path).get("resources") or []
+        except ApiError as error:
+            if error.status >= 500:
+                down.add((group, version))
+            elif error.status != 404:  # a group version may go between the two requests
+                raise
+            continue
+        subresources: dict[str, set[str]] = {}
+        for entry in named:
+            plural, _, sub = entry["name"].partition("/")
+            if sub:
+                subresources.setdefault(plural, set()).add(sub)
+        for entry in named:
+            if "/" not in entry["name"]:
+                yield Resource(
+                    Kind(group, entry["kind"]),
+                    version,
+                    entry["name"],
+                    bool(entry.get("namespaced")),
+                    frozenset(entry.get("verbs") or ()),
+                    frozenset(subresources.get(entry["name"], ())),
+                )
+
+
+def _of_crd(crd: Object) -> Iterator[Resource]:
+    for version in fields.entries(crd, "spec", "versions"):
+        if version.get("served"):
+            yield Resource(
+                defined_by(crd),
+                str(version.get("name")),
+                str(fields.field(crd, "spec", "names", "plural") or ""),
+                fields.field(crd, "spec", "scope") == "Namespaced",
+                _ALL_VERBS,
+                frozenset(fields.mapping(version, "subresources")),
+            )

@@ -1,0 +1,275 @@
+"""
+Streams: what a cluster tells about the objects of one kind, for as long as somebody wants to know.
+
+A stream is one thread that posts messages and keeps no state that others read. It begins with a whole `Snapshot` (the
+initial events of KEP-3157, or a LIST where the server lacks them), goes on with one `Change` an event, and after an
+interruption resumes where it was or, when that is gone (410), posts a new Snapshot. Blank lines, ends without a word,
+half-open connections and lists that fail half-way are things that happen to real streams.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import urllib3
+from oslo_log import log as logging
+
+from k8s_cr_driver.errors import ApiError, DriverError, TransportError
+from k8s_cr_driver.kube.connection import Connection
+from k8s_cr_driver.kube.discovery import Resource
+from k8s_cr_driver.kube.responses import checked, entries, understood
+from k8s_cr_driver.objects.keys import Key, Object, key_of
+
+LOG = logging.getLogger(__name__)
+
+IDLE_LIMIT = 300.0
+"""Seconds without a byte after which a stream is opened anew; servers that send bookmarks send one a minute."""
+READ_EVERY = 2.0
+"""Seconds between two lists of a kind that cannot be watched."""
+FORBIDDEN_GRACE = 30.0
+"""Seconds for which a server that has allowed the stream may forbid it: one that starts has not read its RBAC yet."""
+PAGE = 500
+FIRST_BACKOFF, LAST_BACKOFF = 0.1, 5.0
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """All objects that the stream selects, as of now."""
+
+    stream: Stream
+    objects: dict[Key, Object]
+
+
+@dataclass(frozen=True)
+class Change:
+    """One object was added, modified or deleted."""
+
+    stream: Stream
+    deleted: bool
+    live: Object
+
+
+@dataclass(frozen=True)
+class Broken:
+    """The stream has ended for good: the server forbids it, or says what cannot be understood."""
+
+    stream: Stream
+    error: DriverError
+
+
+Message = Snapshot | Change | Broken
+
+
+class InitialEvents:
+    """Whether a server sends initial events: one stream finds out, the others wait for what it learns."""
+
+    def __init__(self) -> None:
+        self.lacking: bool | None = None
+        self._lock = threading.Lock()
+
+    @contextlib.contextmanager
+    def trial(self) -> Iterator[None]:
+        with self._lock if self.lacking is None else contextlib.nullcontext():
+            yield
+
+
+class Stream:
+    """
+    Follows one kind, in one namespace or ("") in all, selected by labels; lists it at intervals if it has no `watch`.
+
+    `resume` begins after that resource version instead of with a Snapshot. Streams that share `initial_events` find out
+    once for all whether the server has them.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        resource: Resource,
+        namespace: str,
+        selector: str,
+        post: Callable[[Message], None],
+        *,
+        resume: str = "",
+        initial_events: InitialEvents | None = None,
+    ) -> None:
+        self.resource, self.namespace, self.selector = resource, namespace, selector
+        self._connection, self._post, self._version = connection, post, resume
+        self._initial_events = initial_events or InitialEvents()
+        self._answered = -FORBIDDEN_GRACE
+        self._stopped = threading.Event()
+        self._response: urllib3.BaseHTTPResponse | None = None
+        self._thread = threading.Thread(target=self._run, name=f"stream {resource.of}", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Ends the stream; the thread wakes up from its read."""
+        self._stopped.set()
+        response = self._response
+        if response is not None:
+            with contextlib.suppress(OSError, ValueError, RuntimeError):  # it may be closed already
+                response.shutdown()
+
+    def _run(self) -> None:
+        backoff = FIRST_BACKOFF
+        while not self._stopped.is_set():
+            began = time.monotonic()
+            try:
+                self._follow()
+            except ApiError as error:
+                if self._gives_up(error):
+                    return
+            except TransportError:
+                pass
+            except DriverError as error:
+                self._post(Broken(self, error))
+                return
+            except Exception as error:  # a read that stop() has interrupted fails in many ways
+                if not self._stopped.is_set():
+                    LOG.exception("The stream of %s has failed", self.resource.plural)
+                    self._post(Broken(self, DriverError(f"WATCH {self.resource.plural}: {type(error).__name__}")))
+                return
+            if time.monotonic() - began > LAST_BACKOFF:
+                backoff = FIRST_BACKOFF
+            self._stopped.wait(backoff)
+            backoff = min(backoff * 2, LAST_BACKOFF)
+
+    def _gives_up(self, error: ApiError) -> bool:
+        if error.status == 410 or (error.status == 400 and self._version):
+            self._version = ""
+        elif error.status == 404:
+            self._version = ""
+            self._post(Snapshot(self, {}))
+        elif error.status == 403 and time.monotonic() - self._answered < FORBIDDEN_GRACE:
+            pass
+        elif error.status in (400, 403, 405, 422):
+            self._post(Broken(self, error))
+            return True
+        return False
+
+    def _follow(self) -> None:
+        if "watch" not in self.resource.verbs:
+            self._poll()
+            return
+        response = self._with_initial_events() if not self._version else None
+        initial: dict[Key, Object] | None = None if response is None else {}
+        for event in self._events(response or self._from_version()):
+            kind, live = event.get("type"), self._meant(event)
+            version = (live.get("metadata") or {}).get("resourceVersion") or ""
+            if kind == "BOOKMARK":
+                if initial is not None and _ends_initial_events(live):
+                    self._post(Snapshot(self, initial))
+                    initial = None
+            elif initial is not None:
+                _collect(initial, live, deleted=kind == "DELETED")
+            else:
+                self._post(Change(self, kind == "DELETED", live))
+            if initial is None:
+                self._version = version or self._version
+
+    def _meant(self, event: dict[str, Any]) -> Object:
+        """The object of an event; ApiError for one that tells of an error."""
+        live: Object = event["object"]
+        attempt = f"WATCH {self.resource.plural}"
+        if event.get("type") == "ERROR":
+            with understood(attempt):
+                code, reason = int(live.get("code") or 500), str(live.get("reason"))
+            raise ApiError(attempt, code, reason, str(live.get("message") or ""))
+        if event.get("type") == "BOOKMARK":
+            with understood(attempt):
+                dict(live["metadata"].get("annotations") or {})
+            return live
+        return checked(live, self.resource.of, attempt)
+
+    def _with_initial_events(self) -> urllib3.BaseHTTPResponse | None:
+        """An open watch; None if the server lacks initial events, after a list instead."""
+        response = None
+        with self._initial_events.trial():
+            if not self._initial_events.lacking:
+                try:
+                    response = self._watch(("sendInitialEvents", "true"), ("resourceVersionMatch", "NotOlderThan"))
+                except ApiError as error:
+                    if error.status not in (400, 422):  # "sendInitialEvents is forbidden for watch unless..."
+                        raise
+                self._initial_events.lacking = response is None
+        if response is None:
+            self._list()
+        return response
+
+    def _from_version(self) -> urllib3.BaseHTTPResponse:
+        return self._watch(("resourceVersion", self._version))
+
+    def _watch(self, *options: tuple[str, str]) -> urllib3.BaseHTTPResponse:
+        query = [("watch", "true"), ("allowWatchBookmarks", "true"), ("labelSelector", self.selector), *options]
+        response = self._connection.stream(self.resource.path(self.namespace), query, IDLE_LIMIT)
+        self._answered = time.monotonic()
+        return response
+
+    def _poll(self) -> None:
+        while not self._stopped.is_set():
+            self._list()
+            self._stopped.wait(READ_EVERY)
+
+    def _list(self) -> None:
+        found: dict[Key, Object] = {}
+        query = [("labelSelector", self.selector), ("limit", str(PAGE))]
+        token = ""
+        while True:
+            page = self._connection.request(
+                "GET", self.resource.path(self.namespace), query=[*query, *([("continue", token)] if token else [])]
+            )
+            attempt = f"LIST {self.resource.plural}"
+            found |= {key_of(live): live for live in entries(page, self.resource.api_version, self.resource.of, attempt)}
+            with understood(attempt):
+                metadata = dict(page.get("metadata") or {})
+            token = metadata.get("continue") or ""
+            if not token:
+                break
+        self._post(Snapshot(self, found))
+        self._answered = time.monotonic()
+        self._version = metadata.get("resourceVersion") or ""
+
+    def _events(self, response: urllib3.BaseHTTPResponse) -> Iterator[dict[str, Any]]:
+        self._response = response
+        try:
+            if self._stopped.is_set():
+                return
+            rest = b""
+            for chunk in response.stream(65536):
+                *lines, rest = (rest + chunk).split(b"\n")
+                for line in lines:
+                    if line.strip():
+                        yield _parse(line)
+        except urllib3.exceptions.HTTPError as error:
+            raise TransportError(f"WATCH {self.resource.plural}: {type(error).__name__}") from None
+        finally:
+            self._response = None
+            self._answered = time.monotonic()
+            response.close()
+
+
+def _parse(line: bytes) -> dict[str, Any]:
+    try:
+        event = json.loads(line)
+    except ValueError:
+        event = None
+    if not isinstance(event, dict) or not isinstance(event.get("object"), dict):
+        raise TransportError("WATCH: a line is not an event")
+    return event
+
+
+def _collect(objects: dict[Key, Object], live: Object, *, deleted: bool = False) -> None:
+    if deleted:
+        objects.pop(key_of(live), None)
+    else:
+        objects[key_of(live)] = live
+
+
+def _ends_initial_events(bookmark: Object) -> bool:
+    marks = (bookmark.get("metadata") or {}).get("annotations") or {}
+    return marks.get("k8s.io/initial-events-end") == "true"

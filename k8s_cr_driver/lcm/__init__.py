@@ -1,0 +1,1 @@
+"""What Tacker calls: the LCM verbs. The only folder that imports tacker."""

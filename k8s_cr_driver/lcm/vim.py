@@ -1,0 +1,78 @@
+"""vimConnectionInfo -> Endpoint, in the keys that Tacker's own driver reads."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+from typing import Any
+
+import urllib3
+from oslo_log import log as logging
+
+from k8s_cr_driver.errors import InvalidRequest
+from k8s_cr_driver.kube import tls
+from k8s_cr_driver.kube.auth import Provider, is_token
+from k8s_cr_driver.kube.endpoint import Endpoint
+
+LOG = logging.getLogger(__name__)
+
+
+def endpoint(interface: Mapping[str, str], access: Mapping[str, str], *, verify_without_ca: bool = True) -> Endpoint:
+    """Of a VIM's interfaceInfo and accessInfo. Raises InvalidRequest."""
+    url = _http_url(interface.get("endpoint"), "interfaceInfo.endpoint")
+    given = str(interface.get("ssl_ca_cert") or "").strip()
+    ca = tls.pem(given)
+    if given not in ("", "None") and not ca:  # Tacker stores a VIM's missing CA as "None"
+        raise InvalidRequest("vimConnectionInfo.interfaceInfo.ssl_ca_cert: is no PEM certificate")
+    if not ca and not verify_without_ca:
+        LOG.warning("The certificate of %s is not verified ([k8s_cr] verify_tls_without_ca = false)", url)
+    provider = _provider(access)
+    return Endpoint(
+        url=url,
+        ca=ca,
+        verify=bool(ca) or verify_without_ca,
+        authorization="" if provider else _authorization(access),
+        provider=provider,
+    )
+
+
+def _provider(access: Mapping[str, str]) -> Provider | None:
+    """None if accessInfo has no oidc_token_url."""
+    if not access.get("oidc_token_url"):
+        return None
+    missing = [key for key in ("client_id", "username", "password") if not access.get(key)]
+    if missing:
+        raise InvalidRequest(f"vimConnectionInfo.accessInfo: oidc_token_url needs {' and '.join(missing)} beside it")
+    return Provider(
+        _http_url(access["oidc_token_url"], "accessInfo.oidc_token_url"),
+        str(access["client_id"]),
+        str(access["username"]),
+        str(access["password"]),
+        str(access.get("client_secret") or ""),
+    )
+
+
+def _http_url(value: Any, where: str) -> str:
+    """`value` if it is an http(s) URL without credentials, which every error would show; else InvalidRequest."""
+    text = str(value or "")
+    if "@" in text:
+        raise InvalidRequest(f"vimConnectionInfo.{where}: holds credentials, or an @; give them as keys of accessInfo")
+    try:
+        url = urllib3.util.parse_url(text)
+    except urllib3.exceptions.LocationParseError:
+        url = urllib3.util.Url()
+    if url.scheme not in ("http", "https") or not url.host:
+        raise InvalidRequest(f"vimConnectionInfo.{where}: {text!r} is not an http(s) URL, such as https://10.0.0.1:6443")
+    return text
+
+
+def _authorization(access: Mapping[str, str]) -> str:
+    """The header for a bearer token, which is preferred, or for a user name and password; else ""."""
+    if token := str(access.get("bearer_token") or "").strip():
+        if not is_token(token):
+            raise InvalidRequest("vimConnectionInfo.accessInfo.bearer_token: holds a character that no token has")
+        return f"Bearer {token}"
+    if access.get("username") and access.get("password") is not None:
+        pair = f"{access['username']}:{access['password']}"
+        return "Basic " + base64.b64encode(pair.encode()).decode()
+    return ""

@@ -1,0 +1,1 @@
+"""Plain JSON objects: identity, fields, CRDs, dependencies. Pure functions."""

@@ -1,0 +1,47 @@
+"""
+What Kubernetes itself defines and no CustomResourceDefinition says: its API groups, and its lists with merge keys.
+
+Taken from the OpenAPI description of Kubernetes 1.36 (`x-kubernetes-list-map-keys`). A server-side apply of a list that
+holds one merge key twice is answered with 500 "failed to create typed patch object: duplicate entries", which says
+nothing of a file; so packages are checked before.
+"""
+
+from __future__ import annotations
+
+from k8s_cr_driver.objects.keys import Kind
+
+GROUPS = frozenset(
+    {
+        "",
+        "admissionregistration.k8s.io",
+        "apiextensions.k8s.io",
+        "apiregistration.k8s.io",
+        "apps",
+        "authentication.k8s.io",
+        "authorization.k8s.io",
+        "autoscaling",
+        "batch",
+        "certificates.k8s.io",
+        "coordination.k8s.io",
+        "discovery.k8s.io",
+        "events.k8s.io",
+        "flowcontrol.apiserver.k8s.io",
+        "internal.apiserver.k8s.io",
+        "networking.k8s.io",
+        "node.k8s.io",
+        "policy",
+        "rbac.authorization.k8s.io",
+        "resource.k8s.io",
+        "scheduling.k8s.io",
+        "storage.k8s.io",
+        "storagemigration.k8s.io",
+    }
+)
+
+REVIEWS = frozenset({"authentication.k8s.io", "authorization.k8s.io"})
+"""Groups whose kinds are answered and never stored."""
+
+
+def is_builtin(kind: Kind) -> bool:
+    """Whether Kubernetes itself serves `kind`, and no CustomResourceDefinition or aggregated API server."""
+    return kind.group in GROUPS

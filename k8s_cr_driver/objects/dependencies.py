@@ -1,0 +1,204 @@
+"""
+Which object has to wait for which: a graph for making a set of objects, and one for deleting it.
+
+Edges come from structure (a CustomResourceDefinition before its objects, a Namespace before what lives in it), from the
+author (the annotation `config.kubernetes.io/depends-on`), and from guesses about who serves whom (`serving`). A guess
+that would close a circle is dropped; a circle that the author made is an error. Whatever has no edge may run at once:
+controllers and kubelets retry, and so does the engine.
+"""
+
+from __future__ import annotations
+
+import difflib
+import logging
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from graphlib import CycleError, TopologicalSorter
+
+from k8s_cr_driver.errors import InvalidPackage
+from k8s_cr_driver.objects.api_groups import is_builtin
+from k8s_cr_driver.objects.backends import callers, controllers, role_of, servers
+from k8s_cr_driver.objects.crds import defined_by
+from k8s_cr_driver.objects.fields import field, pod_spec
+from k8s_cr_driver.objects.keys import CRD, NAMESPACE, Key, Kind, Object, annotations_of, key_of, kind_of
+
+DEPENDS_ON = "config.kubernetes.io/depends-on"
+"""As in kpt and Config Sync: `group/kind/name` or `group/namespaces/namespace/kind/name`, separated by commas."""
+
+Edges = dict[Key, set[Key]]
+"""For each key the keys that it has to wait for."""
+
+LOG = logging.getLogger(__name__)
+
+_RANKS = [
+    *("Namespace", "CustomResourceDefinition", "PriorityClass", "RuntimeClass", "StorageClass"),
+    *("ResourceQuota", "LimitRange", "NetworkPolicy"),
+    *("ServiceAccount", "ClusterRole", "Role", "ClusterRoleBinding", "RoleBinding"),
+    *("Secret", "ConfigMap", "PersistentVolume", "PersistentVolumeClaim", "Service"),
+    *("DaemonSet", "StatefulSet", "Deployment", "ReplicaSet", "ReplicationController", "Job", "CronJob", "Pod"),
+]
+_LAST = ["APIService", "ValidatingWebhookConfiguration", "MutatingWebhookConfiguration"]
+
+
+def rank(kind: Kind) -> int:
+    """The place of a kind in the queue of what may run at once; custom resources after all workloads, webhooks last."""
+    if not is_builtin(kind):
+        return len(_RANKS) + 1
+    if kind.kind in _LAST:
+        return len(_RANKS) + 2 + _LAST.index(kind.kind)
+    return _RANKS.index(kind.kind) if kind.kind in _RANKS else len(_RANKS)
+
+
+def check(objects: Sequence[Object]) -> None:
+    """Raise InvalidPackage if the annotations of a whole package name objects that it lacks, or make a circle."""
+    keys = {key_of(obj) for obj in objects}
+    for obj in objects:
+        for key in _depends_on(obj):
+            if key not in keys:
+                near = difflib.get_close_matches(_reference(key), map(_reference, keys), n=1)
+                remedy = f"did you mean {near[0]}?" if near else "add it to the package, or remove the reference"
+                raise InvalidPackage(f"{_where(obj)} names {_reference(key)}, which is not in the package; {remedy}")
+    graph(objects)
+
+
+def graph(objects: Sequence[Object]) -> Edges:
+    """
+    For each object the objects that must be ready before it is applied.
+
+    References to what is not among `objects` are left out, so that a part of a package can be applied; `check` finds
+    them. Raises InvalidPackage for annotations that are malformed or make a circle.
+    """
+    keys = {key_of(obj) for obj in objects}
+    fixed = _structure(objects)
+    for obj in objects:
+        fixed[key_of(obj)] |= keys.intersection(_depends_on(obj))
+    return _untangled(keys, [fixed, servers(objects)])
+
+
+def deletion(objects: Sequence[Object], pairs: Iterable[tuple[Key, Key]] = ()) -> Edges:
+    """
+    For each object the objects that must be gone before it may be deleted.
+
+    `objects` may be live ones or manifests. `pairs` are (first, later), as the hook `delete_before` gives them. Custom
+    resources and their CustomResourceDefinitions go before the controllers that act on them, which take finalizers off,
+    and these before what they need to work. Never raises: edges that close a circle are dropped.
+    """
+    keys = {key_of(obj) for obj in objects}
+    explicit = {key_of(obj): set(_depends_on(obj, lenient=True)) for obj in objects}
+    asked: Edges = defaultdict(set)
+    for first, later in pairs:
+        asked[later].add(first)
+    layers = [{}, _reversed(_structure(objects)), asked, _reversed(explicit), _for_finalizers(objects)]
+    return _untangled(keys, layers)
+
+
+def _structure(objects: Sequence[Object]) -> Edges:
+    """What the API server needs to accept an object: its kind, its namespace, and what admission looks up."""
+    keys = {key_of(obj) for obj in objects}
+    definitions = {defined_by(obj): key_of(obj) for obj in objects if kind_of(obj) == CRD}
+    edges: Edges = defaultdict(set)
+    for obj in objects:
+        key = key_of(obj)
+        if key.of in definitions:
+            edges[key].add(definitions[key.of])
+        if key.namespace:
+            edges[key].add(Key(*NAMESPACE, "", key.namespace))
+        edges[key].update(_looked_up(obj, key))
+    return defaultdict(set, {key: needed & keys for key, needed in edges.items()})
+
+
+def _looked_up(obj: Object, key: Key) -> Iterable[Key]:
+    """Objects without which admission forbids `obj` for good, where a controller would only wait."""
+    if key.of == Kind("", "Pod"):
+        spec = pod_spec(obj)
+        yield Key("", "ServiceAccount", key.namespace, str(field(spec, "serviceAccountName")))
+        yield Key("scheduling.k8s.io", "PriorityClass", "", str(field(spec, "priorityClassName")))
+        yield Key("node.k8s.io", "RuntimeClass", "", str(field(spec, "runtimeClassName")))
+    elif key.kind in ("RoleBinding", "ClusterRoleBinding"):
+        yield role_of(obj)
+
+
+def _for_finalizers(objects: Sequence[Object]) -> Edges:
+    """Whoever takes a finalizer off, or is asked when that is done, goes after the objects that may have one."""
+    edges = _reversed(servers(objects))
+    for caller, backends in callers(objects).items():
+        for backend in backends:
+            edges[backend].add(caller)
+    custom: dict[str, set[Key]] = defaultdict(set)
+    settings: dict[str, set[Key]] = defaultdict(set)
+    for obj in objects:
+        key = key_of(obj)
+        if key.of == CRD or not is_builtin(key.of):
+            custom[defined_by(obj).group if key.of == CRD else key.group].add(key)
+        elif key.namespace and pod_spec(obj) is None:
+            settings[key.namespace].add(key)
+    for controller in controllers(objects):
+        for group in filter(controller.acts_on, custom):
+            edges[controller.key] |= custom[group]
+        for needed in controller.rights | settings[controller.key.namespace]:
+            edges[needed].add(controller.key)
+    return edges
+
+
+def _depends_on(obj: Object, lenient: bool = False) -> list[Key]:
+    """The references of the annotation. Raises InvalidPackage for a malformed one, which `lenient` leaves out."""
+    keys = []
+    for reference in filter(None, map(str.strip, annotations_of(obj).get(DEPENDS_ON, "").split(","))):
+        match reference.split("/"):
+            case [group, "namespaces", namespace, kind, name] if namespace and kind and name:
+                keys.append(Key(group, kind, namespace, name))
+            case [group, kind, name] if kind and name:
+                keys.append(Key(group, kind, "", name))
+            case _ if not lenient:
+                raise InvalidPackage(
+                    f"{_where(obj)} holds {reference!r}; write group/namespaces/namespace/kind/name, or for an object "
+                    "of the cluster group/kind/name (the group of v1 is empty)"
+                )
+    return keys
+
+
+def _where(obj: Object) -> str:
+    return f"{key_of(obj)}: annotation {DEPENDS_ON}"
+
+
+def _reference(key: Key) -> str:
+    """`key` as the annotation has it."""
+    return "/".join([key.group, *(["namespaces", key.namespace] if key.namespace else []), key.kind, key.name])
+
+
+def _reversed(edges: Mapping[Key, Iterable[Key]]) -> Edges:
+    result: Edges = defaultdict(set)
+    for key, needed in edges.items():
+        for other in needed:
+            result[other].add(key)
+    return result
+
+
+def _untangled(keys: Iterable[Key], layers: Sequence[Edges]) -> Edges:
+    """
+    The union of `layers`, strongest first, without circles: of each, edges of the weakest layer in it are dropped.
+
+    With such an edge go its like, from objects of the same kind to the same object, for they close circles as well.
+    Raises InvalidPackage for a circle of the strongest layer alone.
+    """
+    keys = set(keys)
+    weak = [{key: (layer.get(key, set()) & keys) - {key} for key in keys} for layer in layers]
+    while True:
+        union = {key: set().union(*(layer[key] for layer in weak)) for key in keys}
+        try:
+            TopologicalSorter(union).prepare()
+            return union
+        except CycleError as error:
+            circle: list[Key] = error.args[1]
+        links = list(zip(circle[1:], circle, strict=False))
+        broken = next((layer for layer in reversed(weak[1:]) if any(to in layer[key] for key, to in links)), None)
+        if broken is None:
+            raise InvalidPackage(
+                f"objects depend on each other in a circle: {' needs '.join(map(str, reversed(circle)))}; remove one "
+                f"reference from the annotation {DEPENDS_ON}"
+            )
+        for key, to in [(key, to) for key, to in links if to in broken[key]]:
+            LOG.debug("%s does not wait for %s: that would be a circle", key.of, to)
+            for like in keys:
+                if like.of == key.of:
+                    broken[like].discard(to)

@@ -1,0 +1,51 @@
+"""
+Whose an object is: the marks that the members of an instance carry.
+
+Labels find them, the field manager proves that this instance has applied them, and shared objects carry a label for each
+of their users.
+"""
+
+from __future__ import annotations
+
+from k8s_cr_driver.objects.keys import Object, annotations_of, labels
+
+INSTANCE_LABEL = "tacker_vnf_instance_id"
+"""Tacker's own driver sets the same label."""
+PART_OF_LABEL = "applyset.kubernetes.io/part-of"
+USED_BY = "used-by.k8s-cr-driver"
+"""Prefix of the labels that shared objects carry, one for each instance that uses them."""
+MADE_BY_US = "k8s-cr-driver/made"
+"""Annotation of an object that one of our instances has made, where that must be told from one that was there: of a
+shared one, which the last user deletes, and of one that was adopted and has gone."""
+
+
+def manager(instance: str) -> str:
+    """The field manager of an instance's objects."""
+    return f"k8s-cr-driver-{instance}"
+
+
+def used_by(instance: str) -> str:
+    """The label that a shared object carries for this instance."""
+    return f"{USED_BY}/{instance}"
+
+
+def users(live: Object) -> set[str]:
+    """The instances that use a shared object."""
+    return {label.partition("/")[2] for label in labels(live) if label.startswith(f"{USED_BY}/")}
+
+
+def is_made(live: Object) -> bool:
+    """Whether an object says that one of our instances has made it; see MADE_BY_US."""
+    return annotations_of(live).get(MADE_BY_US) == "true"
+
+
+def is_managed(live: Object, instance: str) -> bool:
+    """Whether this instance's manager has applied the object; a copied label alone does not make it ours."""
+    return instance in appliers(live)
+
+
+def appliers(live: Object) -> set[str]:
+    """The instances whose managers have fields of the object."""
+    entries, ours = (live.get("metadata") or {}).get("managedFields") or [], manager("")
+    managers = (str(entry.get("manager")) for entry in entries)
+    return {name.removeprefix(ours) for name in managers if name.startswith(ours)}

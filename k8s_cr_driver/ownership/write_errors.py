@@ -1,0 +1,74 @@
+"""What the API server's refusal of a write means, and whether the same write may succeed later."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+
+from k8s_cr_driver.errors import ApiError, Conflict, DriverError, Forbidden, Refused, passes
+from k8s_cr_driver.objects.keys import Key, Kind, Object
+from k8s_cr_driver.ownership.labels import users
+from k8s_cr_driver.resources.base import CustomResource
+
+NOT_RESTORED = "Values of others that were taken over by force are restored by neither rollback nor terminate."
+
+
+class Immutable(Refused):
+    """The change touches a field that cannot change; the object's kind or annotation may allow to replace it."""
+
+
+def explained(error: ApiError, obj: CustomResource, instance: str, live: Object | None = None) -> ApiError | Refused:
+    """The error as a user should read it; ApiError itself where `is_transient` has yet to decide."""
+    if error.status == 409 and error.causes:
+        others = sorted(users(live or {}) - {instance})
+        whose = f" It is shared with VNF instance {', '.join(others)}." if others else ""
+        return Conflict(
+            f"{obj.key}: others manage fields that the manifest sets: {conflicting(error)}.{whose} Remove them from the "
+            f"manifest, or set additionalParams force-conflicts: true to take them over. {NOT_RESTORED}",
+            [where for _, where, _ in error.causes],
+        )
+    if error.status == 422 and re.search(r"immutable|may not change|forbidden: updates to", error.message):
+        return Immutable(
+            f"{obj.key}: {error.message}. Annotate it with k8s-cr-driver/replace: \"true\" to have it deleted and made again."
+        )
+    if error.status == 403 and not _passes(error.message):
+        return Forbidden(f"{obj.key}: {error.message}")
+    if error.status in (400, 413, 415, 422) or _is_wrong(error):
+        return Refused(f"{obj.key}: {error.message or error.reason}")
+    return error
+
+
+def conflicting(conflict: ApiError) -> str:
+    """The fields of a conflict, with their managers and without their values."""
+    return "; ".join(f"{where} ({message})" for _, where, message in conflict.causes)
+
+
+def _is_wrong(error: ApiError) -> bool:
+    """500s that no retry mends: a manifest that cannot be merged (structured-merge-diff's typed errors), or is more than
+    etcd takes in one request (kubernetes/kubernetes#112152).
+    """
+    wrong = r"typed patch object|duplicate entries|request is too large|message larger than max"
+    return error.status == 500 and bool(re.search(wrong, error.message))
+
+
+def _passes(message: str) -> bool:
+    """403s that are about order, not about rights.
+
+    A namespace on its way out, an account or class not there yet, a quota that nobody has counted yet, or one for what a
+    LimitRange not there yet sets.
+    """
+    return bool(re.search("being terminated|not found|status unknown for quota|failed quota", message))
+
+
+def is_transient(error: Exception, obj: CustomResource, kinds: Collection[Kind], namespaces: Collection[str]) -> bool:
+    """Whether the same request may succeed later. `kinds` and `namespaces` are those that this run itself brings."""
+    if isinstance(error, ApiError) and error.status == 404:
+        return obj.key.of in kinds or obj.key.namespace in namespaces
+    return passes(error) or (isinstance(error, ApiError) and error.status in (403, 409, 410))
+
+
+def missing(error: DriverError, key: Key) -> DriverError:
+    """A 404 that will not pass, in words that help."""
+    if isinstance(error, ApiError) and error.status == 404:
+        return Refused(f"{key}: {error.message}. Add the namespace or the CRD to the package, or make it first.")
+    return error

@@ -1,0 +1,1 @@
+"""A VNF package: a CSAR folder becomes checked objects; without a cluster."""

@@ -1,0 +1,88 @@
+"""What is wrong with a package's folder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from k8s_cr_driver.errors import InvalidPackage
+from k8s_cr_driver.objects.fields import texts
+from k8s_cr_driver.objects.keys import Object
+from k8s_cr_driver.package import manifests, parameters, schema, substitution
+from k8s_cr_driver.package.tosca_meta import _HASHES, _META_KEYS, TOSCA_META, _digest, _files, _meta_blocks, manifest_files
+from k8s_cr_driver.package.vnfd import DEFINITIONS, _missing_types, definitions, flavour
+
+
+def check(folder: Path) -> list[str]:
+    """What is wrong with a package's folder, a sentence each; empty if nothing is."""
+    problems: list[str] = []
+    for inspect in (_meta_problems, _definition_problems, _manifest_problems):
+        try:
+            problems += inspect(folder)
+        except InvalidPackage as error:
+            problems.append(str(error))
+    return list(dict.fromkeys(problems))
+
+
+def _meta_problems(folder: Path) -> Iterator[str]:
+    head, *artifacts = _meta_blocks(folder)
+    for key in _META_KEYS:
+        if not head.get(key):
+            yield f"{TOSCA_META}: {key} is missing; the first block must give it"
+    files = _files(folder)
+    for key in ("Entry-Definitions", "ETSI-Entry-Manifest"):
+        if head.get(key) and head[key] not in files:
+            yield f"{TOSCA_META}: {key} names {head[key]}, which is not in the package"
+    for artifact in artifacts:
+        yield from _artifact_problems(folder, artifact, files)
+
+
+def _artifact_problems(folder: Path, artifact: dict[str, Any], files: list[str]) -> Iterator[str]:
+    name = artifact.get("Name") or artifact.get("Source")
+    if name not in files:
+        yield f"{TOSCA_META}: the artifact {name} is not a file of the package; correct its Name or remove its block"
+        return
+    algorithm = str(artifact.get("Algorithm", "SHA-256")).lower()
+    if algorithm not in _HASHES:
+        yield f"{TOSCA_META}: {name}: Algorithm must be one of {', '.join(_HASHES).upper()}"
+    elif "Hash" in artifact and str(artifact["Hash"]) != _digest(algorithm, (folder / str(name)).read_bytes()):
+        yield f"{TOSCA_META}: {name}: Hash is not that of the file; remove the block to have it made"
+
+
+def _definition_problems(folder: Path) -> Iterator[str]:
+    contents = definitions(folder)
+    flavours = [file for file, content in contents.items() if flavour(content)]
+    if not flavours:
+        yield (
+            f"{DEFINITIONS}: no file has topology_template.substitution_mappings.properties.flavour_id; "
+            "one must, for each flavour"
+        )
+    available = {*contents, *(path.name for path in _missing_types(folder))}
+    for file, content in contents.items():
+        for name in texts(content, "imports"):
+            if "://" not in name and Path(name).name not in available:
+                yield f"{DEFINITIONS}/{file}: imports {name}, which is not in the package"
+
+
+def _manifest_problems(folder: Path) -> Iterator[str]:
+    """What is wrong whatever a request may give. Files are taken one by one: a request may leave some of them out."""
+    declared = parameters.declared(definitions(folder))
+    values = {name: sample(declaration) for name, declaration in declared.items()}
+    objects: list[Object] = []
+    for name in manifest_files(folder):
+        try:
+            objects += manifests.load(folder, [name], fill=lambda value: substitution.fill(value, declared, values))
+        except InvalidPackage as error:
+            yield str(error)
+    if not declared:
+        # Sample values need not fit a schema.
+        schema.check(objects)
+
+
+def sample(declaration: parameters.Declaration) -> Any:
+    """A value for a parameter that nobody has given yet: its default, else one of its type."""
+    if declaration.secret:
+        return {"secretRef": {"name": "sample", "key": "sample"}}
+    samples = {"string": "sample", "integer": 1, "float": 1.0, "boolean": True}
+    return samples[declaration.type] if declaration.default is None else declaration.default

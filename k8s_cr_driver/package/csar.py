@@ -1,0 +1,62 @@
+"""Makes a VNF package (CSAR, SOL004) from a folder, and tells what is wrong with the folder first.
+
+The same folder always gives the same bytes: names are sorted and times fixed, so a CSAR's hash says whether a package
+changed. TOSCA.meta gets an entry with a hash for every file that it does not name, for Tacker takes only named files as
+manifests; the type files of SOL001 come from the Tacker or tackerclient that is installed, unless the folder has them.
+"""
+
+from __future__ import annotations
+
+import os
+import zipfile
+from pathlib import Path
+
+import yaml
+
+from k8s_cr_driver.errors import InvalidPackage
+from k8s_cr_driver.package.check import check
+from k8s_cr_driver.package.tosca_meta import TOSCA_META, _digest, _files, _meta_blocks
+from k8s_cr_driver.package.vnfd import DEFINITIONS, _missing_types
+
+_EPOCH = (1980, 1, 1, 0, 0, 0)
+"""The earliest time that a zip file can hold."""
+
+
+def build(folder: Path, output: Path) -> Path:
+    """Write the CSAR file and return its path. Raises InvalidPackage with every problem, one a line."""
+    if problems := check(folder):
+        raise InvalidPackage("\n".join(problems))
+    return write(folder, output)
+
+
+def write(folder: Path, output: Path) -> Path:
+    """`build` for a folder that has been checked."""
+    content = {name: (folder / name).read_bytes() for name in _files(folder) if (folder / name).resolve() != output.resolve()}
+    content |= {f"{DEFINITIONS}/{path.name}": path.read_bytes() for path in _missing_types(folder)}
+    content[TOSCA_META] = _complete_meta(folder, content).encode()
+    output.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = output.with_name(f".{output.name}.{os.getpid()}")
+    try:
+        with zipfile.ZipFile(unfinished, "w", zipfile.ZIP_DEFLATED) as csar:
+            for name in sorted(content):
+                entry = zipfile.ZipInfo(name, _EPOCH)
+                entry.compress_type = zipfile.ZIP_DEFLATED
+                entry.external_attr = 0o100644 << 16
+                csar.writestr(entry, content[name])
+        unfinished.replace(output)
+    finally:
+        unfinished.unlink(missing_ok=True)
+    return output
+
+
+def _complete_meta(folder: Path, content: dict[str, bytes]) -> str:
+    """TOSCA.meta with an entry for every file that has none, and a hash in every entry."""
+    head, *artifacts = _meta_blocks(folder)
+    named = {str(artifact.get("Name") or artifact.get("Source")): artifact for artifact in artifacts}
+    for name in content:
+        if not name.startswith((f"{DEFINITIONS}/", "TOSCA-Metadata/")):
+            named.setdefault(name, {"Name": name})
+    for name, artifact in named.items():
+        algorithm = str(artifact.setdefault("Algorithm", "SHA-256")).lower()
+        artifact["Hash"] = _digest(algorithm, content[name])
+    return "\n".join(yaml.safe_dump(block, sort_keys=False) for block in (head, *named.values()))

@@ -1,0 +1,262 @@
+"""
+The manifest files of a package -> objects, checked as far as no cluster is needed.
+
+Whatever is wrong is one InvalidPackage that names the file, the document, the object, the field and the remedy, and
+never a value of a Secret. Objects come out as they will be applied: lists flattened, parameters filled in, what only a
+server may write removed, Secrets without `stringData`.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import difflib
+import hashlib
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from k8s_cr_driver.errors import InvalidPackage, InvalidRequest
+from k8s_cr_driver.objects.api_groups import REVIEWS
+from k8s_cr_driver.objects.crds import crds_of
+from k8s_cr_driver.objects.fields import type_name
+from k8s_cr_driver.objects.keys import Key, Kind, Object, annotations_of, key_of, kind_of, split
+from k8s_cr_driver.package.documents import DocumentError, documents
+from k8s_cr_driver.package.files import SIZE_LIMIT, read, shown
+from k8s_cr_driver.package.merge_keys import repeated_merge_keys
+
+Scope = Callable[[Kind, str], bool | None]
+"""(kind, version) -> whether its objects live in namespaces; None: the cluster does not know it."""
+
+_NAMESPACE = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+_DNS_LABEL = "write up to 63 lower-case letters, digits and hyphens, with a letter or digit at both ends"
+_NAME = re.compile(r"[^/%\s]{1,253}")
+_API_VERSION = re.compile(r"([A-Za-z0-9][-A-Za-z0-9.]*/)?[a-z0-9]+")
+_SERVER_METADATA = (
+    "managedFields",
+    "resourceVersion",
+    "uid",
+    "generation",
+    "selfLink",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+)
+
+_LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+_ANNOTATIONS = {"k8s-cr-driver/ready-when": ("stored",), "k8s-cr-driver/replace": ("true", "false")}
+"""The values of the driver's own annotations: another one would have no effect, and nobody would know why."""
+
+_SECRET, _CONFIG_MAP = Kind("", "Secret"), Kind("", "ConfigMap")
+
+
+def load(
+    root: Path,
+    files: Sequence[str],
+    *,
+    fill: Callable[[Any], Any] = lambda value: value,
+    allow_remote: bool = False,
+) -> list[Object]:
+    """
+    The objects of `files`, in the order in which they are written.
+
+    `files` are paths below `root`, the unpacked CSAR, or with `allow_remote` also http and https URLs. `fill` is given
+    each object as it was parsed and returns it with the parameters filled in (`parameters.fill`).
+    Raises InvalidPackage, and InvalidRequest for a URL with credentials. Follow with `place` and `schema.check`.
+    """
+    if not files:
+        raise InvalidPackage("lcm-kubernetes-def-files names no file; name at least one manifest of the package")
+    objects: dict[Key, Object] = {}
+    sources: dict[Key, str] = {}
+    size = 0
+    for name in files:
+        content = read(root, name, allow_remote=allow_remote)
+        size += len(content)
+        if size > SIZE_LIMIT:
+            raise InvalidPackage(f"{shown(name)}: the manifests are larger than {SIZE_LIMIT // 1024**2} MiB together")
+        for source, raw in _objects(shown(name), content):
+            obj = _prepared(raw, source, fill)
+            key = key_of(obj)
+            if key in objects:
+                raise InvalidPackage(f"{key} is written twice: {sources[key]} and {source}; remove one of them")
+            objects[key], sources[key] = obj, source
+    return list(objects.values())
+
+
+def place(objects: Iterable[Object], scope_of: Scope, default: str = "default") -> None:
+    """
+    Give every object its namespace, in place: its own, else `default`; none to objects of the cluster.
+
+    A namespace written into an object of the cluster is dropped, as the API server does. The package's own
+    CustomResourceDefinitions say the scope of their kinds; `scope_of` is asked for the rest. Raises InvalidPackage for
+    a kind that nobody knows and for two documents that become one object, InvalidRequest for a bad `default`.
+    """
+    if not _NAMESPACE.fullmatch(default):
+        raise InvalidRequest(f"additionalParams.namespace: {default!r} is not a DNS label; {_DNS_LABEL}")
+    objects = list(objects)
+    crds = crds_of(objects)
+    unknown: list[str] = []
+    placed: set[Key] = set()
+    for obj in objects:
+        kind, version = kind_of(obj), split(obj["apiVersion"])[1]
+        crd = crds.get(kind)
+        namespaced = crd["spec"].get("scope") != "Cluster" if crd else scope_of(kind, version)
+        if namespaced is None:
+            unknown.append(f"{obj['apiVersion']} {obj['kind']} (object {obj['metadata']['name']}){_near(kind, crds)}")
+        elif namespaced:
+            obj["metadata"]["namespace"] = obj["metadata"].get("namespace") or default
+        else:
+            obj["metadata"].pop("namespace", None)
+        if key_of(obj) in placed:
+            raise InvalidPackage(f"{key_of(obj)} is written twice, once without its namespace; remove one of them")
+        placed.add(key_of(obj))
+    if unknown:
+        raise InvalidPackage(
+            f"unknown kind: {'; '.join(unknown[:10])}. Install its CustomResourceDefinition on the cluster, or add it "
+            "to the package; if it is there, check the apiVersion"
+        )
+
+
+def foreign_kinds(objects: Iterable[Object]) -> set[tuple[Kind, str]]:
+    """(kind, version) of the objects of kinds that they do not define themselves: what the cluster has to serve."""
+    objects = list(objects)
+    crds = crds_of(objects)
+    return {(kind_of(obj), split(obj["apiVersion"])[1]) for obj in objects if kind_of(obj) not in crds}
+
+
+def _near(kind: Kind, crds: Iterable[Kind]) -> str:
+    near = difflib.get_close_matches(str(kind), map(str, crds), n=1, cutoff=0.8)
+    return f", did you mean {near[0]}?" if near else ""
+
+
+def _objects(name: str, content: bytes) -> Iterator[tuple[str, Object]]:
+    """(where it is written, object) of every object in one file, lists flattened."""
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise InvalidPackage(f"{name}, line {line}: is not UTF-8; manifests are UTF-8 text") from None
+    try:
+        for number, value in documents(text):
+            yield from _flattened(value, f"{name}, document {number}")
+    except DocumentError as error:
+        line_text = f", line {error.line}" if error.line else ""
+        raise InvalidPackage(f"{name}, document {error.document}{line_text}: {error}") from None
+
+
+def _flattened(value: Any, source: str) -> Iterator[tuple[str, Object]]:
+    if not isinstance(value, dict):
+        what = "a list; write each object as a document of its own" if isinstance(value, list) else "no object"
+        raise InvalidPackage(f"{source}: is {what}; a manifest is a mapping with apiVersion, kind and metadata")
+    kind, items = value.get("kind"), value.get("items")
+    if kind == "List" and not isinstance(items, list):
+        raise InvalidPackage(f"{source}: items: is {type_name(items)}, must be a list of objects")
+    if not (isinstance(kind, str) and kind.endswith("List") and isinstance(items, list)):
+        yield source, value
+        return
+    # Entries of a typed list, as an API server answers it, do not say what they are.
+    said = {} if kind == "List" else {"apiVersion": value.get("apiVersion"), "kind": kind.removesuffix("List")}
+    for index, item in enumerate(items):
+        yield from _flattened({**said, **item} if isinstance(item, dict) else item, f"{source}, items[{index}]")
+
+
+def _prepared(raw: Object, source: str, fill: Callable[[Any], Any]) -> Object:
+    try:
+        obj: Object = fill(raw)
+        _name_review(obj)
+        _check_identity(obj)
+        source = f"{source}, {obj['kind']} {'/'.join(filter(None, key_of(obj)[2:]))}"
+        _drop_server_fields(obj)
+        _check_texts(obj)
+        if kind_of(obj) == _SECRET:
+            _encode_string_data(obj)
+        for field, key in repeated_merge_keys(obj):
+            raise InvalidPackage(f"{field}: another entry of this list has {key}, too; the API server refuses that")
+    except InvalidPackage as error:
+        raise InvalidPackage(f"{source}: {error}") from None
+    return obj
+
+
+def _name_review(obj: Object) -> None:
+    """A review is told from another by what it asks, for it need not have a name, nor metadata at all."""
+    if str(obj.get("apiVersion")).partition("/")[0] not in REVIEWS:
+        return
+    metadata = obj.setdefault("metadata", {})
+    if isinstance(metadata, dict) and isinstance(obj.get("kind"), str):
+        asked = hashlib.sha256(repr(obj.get("spec")).encode()).hexdigest()
+        metadata.setdefault("name", f"{obj['kind'].lower()}-{asked[:10]}")
+
+
+def _check_identity(obj: Object) -> None:
+    api_version, kind, metadata = obj.get("apiVersion"), obj.get("kind"), obj.get("metadata")
+    if not (isinstance(api_version, str) and _API_VERSION.fullmatch(api_version)):
+        raise InvalidPackage("apiVersion: is missing or no API version; write one such as v1 or apps/v1")
+    if not (isinstance(kind, str) and kind.isalnum()):
+        raise InvalidPackage("kind: is missing or no name of a kind; write one such as ConfigMap")
+    if not isinstance(metadata, dict):
+        raise InvalidPackage(f"metadata: is missing in this {kind}; give it at least a name")
+    name, namespace = metadata.get("name"), metadata.get("namespace")
+    if name is None and "generateName" in metadata:
+        raise InvalidPackage(
+            f"metadata.generateName: is not possible in this {kind}: an operation that is tried again could not find "
+            "the object that it made; write metadata.name"
+        )
+    if not (isinstance(name, str) and _NAME.fullmatch(name)) or name in (".", ".."):
+        raise InvalidPackage(
+            f"metadata.name: is missing in this {kind}, or no name: text of at most 253 characters without / and %"
+        )
+    if namespace and not (isinstance(namespace, str) and _NAMESPACE.fullmatch(namespace)):
+        raise InvalidPackage(f"metadata.namespace: of {kind} {name} is not a DNS label; {_DNS_LABEL}")
+
+
+def _drop_server_fields(obj: Object) -> None:
+    """
+    Remove what only a server writes; manifests exported from a cluster hold it.
+
+    The API server refuses managedFields in an apply, takes uid and resourceVersion for preconditions, and ignores a
+    status, or in a kind without the subresource would have us own what a controller writes.
+    """
+    obj.pop("status", None)
+    for field in _SERVER_METADATA:
+        obj["metadata"].pop(field, None)
+    annotations = obj["metadata"].get("annotations")
+    if isinstance(annotations, dict):
+        annotations.pop(_LAST_APPLIED, None)
+
+
+def _check_texts(obj: Object) -> None:
+    """Labels, annotations and data are text: YAML makes numbers and booleans of what is not in quotes."""
+    holders = [(f"metadata.{field}", obj["metadata"].get(field)) for field in ("labels", "annotations")]
+    if kind_of(obj) in (_SECRET, _CONFIG_MAP):
+        holders += [(field, obj.get(field)) for field in ("data", "stringData", "binaryData")]
+    for field, value in holders:
+        if value is None:
+            continue
+        if not isinstance(value, dict):
+            raise InvalidPackage(f"{field}: must be a mapping of texts")
+        for name, text in value.items():
+            if not isinstance(text, str):
+                raise InvalidPackage(f"{field}.{name}: is {type_name(text)}, must be text; write the value in quotes")
+    for name, values in _ANNOTATIONS.items():
+        if annotations_of(obj).get(name, values[0]) not in values:
+            raise InvalidPackage(f"metadata.annotations.{name}: must be {' or '.join(values)}")
+
+
+def _encode_string_data(obj: Object) -> None:
+    """Move a Secret's stringData into its data: a key that leaves stringData would stay in data for ever."""
+    for name, text in (obj.get("data") or {}).items():
+        if not _is_base64(text):
+            raise InvalidPackage(f"data.{name}: is not base64; write the plain text under stringData")
+    plain = obj.pop("stringData", None) or {}
+    if plain:
+        encoded = {name: base64.b64encode(text.encode()).decode() for name, text in plain.items()}
+        obj["data"] = {**(obj.get("data") or {}), **encoded}
+
+
+def _is_base64(text: str) -> bool:
+    try:
+        base64.b64decode(re.sub(r"[\r\n]", "", text), validate=True)
+    except (binascii.Error, ValueError):
+        return False
+    return True

@@ -1,0 +1,86 @@
+"""Lists with merge keys: entries that repeat a key.
+
+A server-side apply of such a list is answered with 500 "failed to create typed patch object: duplicate entries", which
+names no file. So packages are checked first. Source: `x-kubernetes-list-map-keys` in the OpenAPI description of
+Kubernetes 1.36.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from k8s_cr_driver.objects.api_groups import is_builtin
+from k8s_cr_driver.objects.keys import Kind, Object, kind_of
+
+MergeKeys = Mapping[str, tuple[str, ...]]
+_POD: MergeKeys = {
+    "containers": ("name",),
+    "initContainers": ("name",),
+    "ephemeralContainers": ("name",),
+    "volumes": ("name",),
+    "imagePullSecrets": ("name",),
+    "hostAliases": ("ip",),
+    "resourceClaims": ("name",),
+    "schedulingGates": ("name",),
+    "topologySpreadConstraints": ("topologyKey", "whenUnsatisfiable"),
+}
+
+_CONTAINER: MergeKeys = {
+    "env": ("name",),
+    "ports": ("containerPort", "protocol"),
+    "volumeMounts": ("mountPath",),
+    "volumeDevices": ("devicePath",),
+}
+
+_ADMISSION = "admissionregistration.k8s.io"
+_BY_KIND: Mapping[Kind, MergeKeys] = {
+    Kind("", "Service"): {"ports": ("port", "protocol")},
+    Kind("", "ServiceAccount"): {"secrets": ("name",)},
+    Kind(_ADMISSION, "MutatingWebhookConfiguration"): {"webhooks": ("name",), "matchConditions": ("name",)},
+    Kind(_ADMISSION, "ValidatingWebhookConfiguration"): {"webhooks": ("name",), "matchConditions": ("name",)},
+    Kind(_ADMISSION, "MutatingAdmissionPolicy"): {"matchConditions": ("name",)},
+    Kind(_ADMISSION, "ValidatingAdmissionPolicy"): {"matchConditions": ("name",), "variables": ("name",)},
+}
+
+_DEFAULTS = {"protocol": "TCP"}
+
+
+def repeated_merge_keys(obj: Object) -> Iterator[tuple[str, str]]:
+    """(field path, merge key) of each list entry of a built-in kind whose merge key an earlier entry has."""
+    kind = kind_of(obj)
+    if is_builtin(kind):
+        yield from _walk(obj, "", _BY_KIND.get(kind, {}))
+
+
+def repeated(entries: list[Any], keys: tuple[str, ...]) -> Iterator[tuple[int, str]]:
+    """(index, merge key as text) of the entries whose values of `keys` an earlier entry has."""
+    seen = set()
+    for index, entry in enumerate(entries):
+        if not isinstance(entry, dict):
+            continue
+        values = {key: entry.get(key, _DEFAULTS.get(key)) for key in keys}
+        if not all(isinstance(value, str | int) for value in values.values()):
+            continue
+        identity = tuple(values.items())
+        if identity in seen:
+            yield index, ", ".join(f"{key} {value}" for key, value in identity)
+        seen.add(identity)
+
+
+def _walk(value: Any, path: str, own: MergeKeys) -> Iterator[tuple[str, str]]:
+    if isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _walk(item, f"{path}[{index}]", own)
+    elif isinstance(value, dict):
+        keys = own
+        if isinstance(value.get("containers"), list):
+            keys = _POD
+        elif path.endswith("]") and "ontainers[" in path.rpartition(".")[2]:
+            keys = _CONTAINER
+        for name, item in value.items():
+            field = f"{path}.{name}" if path else name
+            if isinstance(item, list) and name in keys:
+                for index, key in repeated(item, keys[name]):
+                    yield f"{field}[{index}]", key
+            yield from _walk(item, field, own)

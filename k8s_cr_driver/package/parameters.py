@@ -1,0 +1,192 @@
+"""
+Parameters of a package: declared with types, given in `additionalParams.parameters`, filled into manifests.
+
+`${NAME}` and `${NAME:=default}` are replaced in string values of parsed objects, never in keys and never in text that
+is yet to be parsed, so that no value can change a document's structure. A package that declares nothing is left as it
+is: shell scripts in ConfigMaps are full of `${...}`. In one that declares parameters, `$${` stands for a plain `${`;
+forms that are no parameter, such as `${HOME:-/}` or `${#}`, stay as they are.
+
+A secret parameter is never a value: the request names a Secret's key, `{"secretRef": {"name": ..., "key": ...}}`, and a
+value that is exactly `${NAME}` becomes `{"name": ..., "key": ...}`, which is what `secretKeyRef` and its like hold.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from k8s_cr_driver.errors import InvalidPackage, InvalidRequest
+from k8s_cr_driver.objects.fields import mapping, type_name
+
+_NAME = r"[A-Za-z_][A-Za-z0-9_]*"
+TYPES: Mapping[str, tuple[type, ...]] = {
+    "string": (str,),
+    "integer": (int,),
+    "float": (int, float),
+    "boolean": (bool,),
+}
+"""The TOSCA types that a parameter may have."""
+
+_CONSTRAINTS: Mapping[str, Callable[[Any, Any], bool]] = {
+    "equal": lambda value, bound: value == bound,
+    "greater_than": lambda value, bound: value > bound,
+    "greater_or_equal": lambda value, bound: value >= bound,
+    "less_than": lambda value, bound: value < bound,
+    "less_or_equal": lambda value, bound: value <= bound,
+    "in_range": lambda value, bound: bound[0] <= value and (bound[1] == "UNBOUNDED" or value <= bound[1]),
+    "valid_values": lambda value, bound: value in bound,
+    "length": lambda value, bound: len(value) == bound,
+    "min_length": lambda value, bound: len(value) >= bound,
+    "max_length": lambda value, bound: len(value) <= bound,
+    "pattern": lambda value, bound: re.fullmatch(bound, value) is not None,
+}
+
+
+@dataclass(frozen=True)
+class Declaration:
+    """
+    One parameter, as a TOSCA property definition has it; `metadata: {secret: true}` makes it secret.
+
+    `constraints` are pairs of a TOSCA constraint clause and its bound. Without `required` and `default` the parameter
+    has no value unless it is given, and each use needs a default of its own, `${NAME:=default}`.
+    """
+
+    name: str
+    type: str = "string"
+    default: Any = None
+    required: bool = True
+    description: str = ""
+    constraints: tuple[tuple[str, Any], ...] = ()
+    secret: bool = False
+
+
+def declared(definitions: Mapping[str, Mapping[str, Any]]) -> dict[str, Declaration]:
+    """
+    The parameters that a VNFD declares, by name; empty if it declares none.
+
+    `definitions` are the parsed TOSCA files of the package by their names. The node type of the VNF names, as the type
+    of `additional_parameters` of its operation `instantiate`, a data type whose property `parameters` has the data type
+    that has a property for each parameter. Raises InvalidPackage.
+    """
+    types = _merged(definitions, "data_types")
+    found: dict[str, Declaration] = {}
+    for name, node_type in _merged(definitions, "node_types").items():
+        interface = _at(node_type, "interfaces", "Vnflcm")
+        operation = _at(interface, "operations", "instantiate") or _at(interface, "instantiate")
+        request = _at(operation, "inputs", "additional_parameters", "type")
+        holder = _at(_properties(types, request), "parameters", "type")
+        if holder is not None and not (isinstance(holder, str) and holder in types):
+            raise InvalidPackage(f"node type {name}: its parameters have the type {holder}, which no file defines")
+        for parameter, definition in _properties(types, holder).items():
+            found[parameter] = _declaration(parameter, definition, f"parameter {parameter} in the VNFD's {holder}")
+    return found
+
+
+def _merged(definitions: Mapping[str, Mapping[str, Any]], section: str) -> dict[str, Any]:
+    parts = [content.get(section) for content in definitions.values()]
+    return {name: part[name] for part in parts if isinstance(part, dict) for name in part}
+
+
+def _at(value: Any, *path: str) -> Any:
+    for step in path:
+        value = value.get(step) if isinstance(value, dict) else None
+    return value
+
+
+def _properties(types: Mapping[str, Any], name: Any) -> dict[str, Any]:
+    """The properties of a TOSCA data type, with those that it inherits."""
+    chain: list[str] = []
+    while isinstance(name, str) and name in types and name not in chain:
+        chain.append(name)
+        name = _at(types[name], "derived_from")
+    return {key: value for step in reversed(chain) for key, value in mapping(types[step], "properties").items()}
+
+
+def _declaration(name: Any, definition: Any, where: str) -> Declaration:
+    if not (isinstance(name, str) and re.fullmatch(_NAME, name)):
+        raise InvalidPackage(f"{where}: a name is letters, digits and underscores, and begins with no digit")
+    if not isinstance(definition, dict) or definition.get("type") not in list(TYPES):
+        raise InvalidPackage(f"{where}: its type must be one of {', '.join(TYPES)}")
+    if not isinstance(definition.get("constraints") or [], list):
+        raise InvalidPackage(f"{where}: its constraints must be a list")
+    declaration = Declaration(
+        name,
+        type=definition["type"],
+        default=definition.get("default"),
+        required=definition.get("required", True) is True,
+        description=str(definition.get("description") or ""),
+        constraints=tuple(_constraint(clause, where) for clause in definition.get("constraints") or []),
+        secret=str(_at(definition, "metadata", "secret")).lower() == "true",
+    )
+    if declaration.secret and (declaration.default is not None or declaration.type != "string"):
+        raise InvalidPackage(f"{where}: a secret one is a string without default; the request names its Secret")
+    if declaration.default is not None and (wrong := _wrong(declaration, declaration.default)):
+        raise InvalidPackage(f"{where}: its default {wrong}")
+    return declaration
+
+
+def _constraint(clause: Any, where: str) -> tuple[str, Any]:
+    if not (isinstance(clause, dict) and len(clause) == 1 and set(clause) <= set(_CONSTRAINTS)):
+        raise InvalidPackage(f"{where}: each constraint is a mapping with one of {', '.join(_CONSTRAINTS)}")
+    ((name, bound),) = clause.items()
+    return name, bound
+
+
+def resolve(declarations: Mapping[str, Declaration], given: Mapping[str, Any]) -> dict[str, Any]:
+    """
+    Every declared parameter with its value as JSON: what is given, else the default, else None.
+
+    A secret one keeps the form `{"secretRef": {"name": ..., "key": ...}}`; so the result may be stored and logged, and
+    is what `fill` takes. Raises InvalidRequest for a parameter that is unknown, missing or of a wrong type.
+    """
+    for name in given:
+        if name not in declarations:
+            near = difflib.get_close_matches(name, declarations, n=1)
+            known = f"did you mean {near[0]}?" if near else f"it declares {', '.join(sorted(declarations)) or 'none'}"
+            raise InvalidRequest(f"additionalParams.parameters.{name}: the package declares no such parameter; {known}")
+    return {name: _resolved(declaration, given.get(name)) for name, declaration in declarations.items()}
+
+
+def _resolved(declared: Declaration, given: Any) -> Any:
+    where = f"additionalParams.parameters.{declared.name}"
+    if given is None:
+        if declared.required and declared.default is None:
+            purpose = f" ({declared.description})" if declared.description else ""
+            raise InvalidRequest(f"{where}: is missing{purpose}; it is a {declared.type} without a default")
+        return declared.default
+    wrong = _wrong_secret(given) if declared.secret else _wrong(declared, given)
+    if wrong:
+        raise InvalidRequest(f"{where}: {wrong}")
+    return given
+
+
+def _wrong(declared: Declaration, value: Any) -> str:
+    """Why `value` is none of `declared`; empty if it is one."""
+    if not isinstance(value, TYPES[declared.type]) or (isinstance(value, bool) and declared.type != "boolean"):
+        return f"is {type_name(value)} and must be of type {declared.type}"
+    try:
+        json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
+    except ValueError:
+        return "holds what JSON cannot say: infinity, no number, or half a surrogate pair"
+    for name, bound in declared.constraints:
+        try:
+            met = _CONSTRAINTS[name](value, bound)
+        except (TypeError, LookupError, re.error):
+            return f"cannot be checked: the constraint {name} does not fit the type {declared.type}"
+        if not met:
+            return f"does not meet the constraint {name}: {bound}"
+    return ""
+
+
+def _wrong_secret(given: Any) -> str:
+    remedy = 'name a Secret of the namespace where it is used: {"secretRef": {"name": ..., "key": ...}}'
+    reference = given.get("secretRef") if isinstance(given, dict) and len(given) == 1 else None
+    if not isinstance(reference, dict):
+        return f"is secret and takes no value of its own; {remedy}"
+    if set(reference) != {"name", "key"} or not all(isinstance(part, str) and part for part in reference.values()):
+        return f"its secretRef wants exactly name and key, both text; {remedy}"
+    return ""

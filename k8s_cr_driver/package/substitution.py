@@ -1,0 +1,109 @@
+"""Fills the values of parameters into manifests."""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import json
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from k8s_cr_driver.errors import InvalidPackage
+from k8s_cr_driver.package.parameters import _NAME, Declaration, _wrong
+
+_REFERENCE = re.compile(rf"\$\$\{{|\$\{{(?P<name>{_NAME})(?P<inline>:=(?P<default>[^}}]*))?\}}")
+Path = tuple[str, ...]
+"""The fields that lead to a value; "[]" for any entry of a list."""
+
+
+def fill(value: Any, declarations: Mapping[str, Declaration], values: Mapping[str, Any]) -> Any:
+    """
+    `value`, an object or a part of one, with parameters in the place of their references; `values` is from `resolve`.
+
+    A string that is exactly one reference takes the parameter's type, except where every Kubernetes object has text:
+    names, labels, annotations, data of ConfigMaps and Secrets, env, command and args. Within a longer string a value
+    becomes text. Raises InvalidPackage for an undeclared name and for one without a value.
+    """
+    if not declarations:
+        return value
+
+    def found(match: re.Match[str]) -> Any:
+        return _value(match, declarations, values)
+
+    def replaced(text: str, path: Path) -> Any:
+        whole = _REFERENCE.fullmatch(text)
+        if whole and whole["name"] and not _is_text(path):
+            return found(whole)
+        return _REFERENCE.sub(lambda match: _as_text(found(match), match) if match["name"] else "${", text)
+
+    return _mapped(value, replaced, ())
+
+
+def references(value: Any) -> set[str]:
+    """The names of the parameters that the string values within `value` refer to."""
+    names: set[str] = set()
+
+    def collect(text: str, path: Path) -> str:
+        names.update(match["name"] for match in _REFERENCE.finditer(text) if match["name"])
+        return text
+
+    _mapped(value, collect, ())
+    return names
+
+
+def _mapped(value: Any, replaced: Callable[[str, Path], Any], path: Path) -> Any:
+    """`value` with every string that may hold a reference replaced."""
+    if isinstance(value, str):
+        return replaced(value, path) if "${" in value else value
+    if isinstance(value, dict):
+        return {key: _mapped(item, replaced, (*path, key)) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_mapped(item, replaced, (*path, "[]")) for item in value]
+    return value
+
+
+def _is_text(path: Path) -> bool:
+    """Whether the API has text at `path`, whatever it looks like."""
+    match path:
+        case ("data" | "stringData", _) | (*_, "metadata", "labels" | "annotations", _):
+            return True
+        case (*_, "metadata", "name" | "namespace") | (*_, "env", "[]", "value") | (*_, "args" | "command", "[]"):
+            return True
+    return False
+
+
+def _value(match: re.Match[str], declarations: Mapping[str, Declaration], values: Mapping[str, Any]) -> Any:
+    declaration = declarations.get(match["name"])
+    if declaration is None:
+        near = difflib.get_close_matches(match["name"], declarations, n=1)
+        guess = f" (did you mean {near[0]}?)" if near else ""
+        raise InvalidPackage(
+            f"{match[0]} is not declared in the VNFD{guess}; declare it, or write ${match[0]} to have it as it stands"
+        )
+    value = values.get(declaration.name)
+    if value is None and match["inline"]:
+        value = _parsed(match["default"], declaration)
+    if value is None:
+        raise InvalidPackage(f"{match[0]} has no value: give the parameter, or write ${{{declaration.name}:=default}}")
+    return value["secretRef"] if declaration.secret else value
+
+
+def _parsed(text: str, declaration: Declaration) -> Any:
+    """The default that is written into a reference, in the parameter's type."""
+    value: Any = text
+    if declaration.type != "string":
+        with contextlib.suppress(ValueError):
+            value = json.loads(text)
+    wrong = "is plain text, and the parameter is secret" if declaration.secret else _wrong(declaration, value)
+    if wrong:
+        raise InvalidPackage(f"${{{declaration.name}:=...}}: its default {wrong}")
+    return value
+
+
+def _as_text(value: Any, match: re.Match[str]) -> str:
+    if isinstance(value, dict):
+        raise InvalidPackage(
+            f"{match[0]} is secret and can only be a whole value, as in secretKeyRef: {match[0]}; never a part of text"
+        )
+    return value if isinstance(value, str) else json.dumps(value)

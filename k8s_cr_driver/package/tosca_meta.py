@@ -1,0 +1,48 @@
+"""TOSCA.meta and the files that it names."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any
+
+from k8s_cr_driver.errors import InvalidPackage
+from k8s_cr_driver.package.vnfd import _parse, _read
+
+TOSCA_META = "TOSCA-Metadata/TOSCA.meta"
+MANIFESTS = "Files/kubernetes"
+_META_KEYS = ("TOSCA-Meta-File-Version", "CSAR-Version", "Created-by", "Entry-Definitions")
+_HASHES = {"sha-224": "sha224", "sha-256": "sha256", "sha-384": "sha384", "sha-512": "sha512"}
+
+
+def manifest_files(folder: Path) -> list[str]:
+    """The manifest files of a package, as lcm-kubernetes-def-files names them."""
+    return [name for name in _files(folder) if name.startswith(f"{MANIFESTS}/") and name.endswith((".yaml", ".yml"))]
+
+
+def leaves_out(folder: Path, files: Collection[str]) -> bool:
+    """Whether `files`, as a request names them, are not all the manifests of the package."""
+    return not set(manifest_files(folder)) <= set(files)
+
+
+def _files(folder: Path) -> list[str]:
+    """The package's files by their names in the package, without hidden ones."""
+    names = (path.relative_to(folder) for path in folder.rglob("*") if path.is_file())
+    return sorted(name.as_posix() for name in names if not any(part.startswith(".") for part in name.parts))
+
+
+def _meta_blocks(folder: Path) -> list[dict[str, Any]]:
+    path = folder / TOSCA_META
+    if not path.is_file():
+        raise InvalidPackage(f"{TOSCA_META} is missing in {folder}; a package begins with it")
+    texts = [text for text in re.split(r"\n\s*\n", _read(path, TOSCA_META)) if text.strip()]
+    blocks = [document for text in texts for document in _parse(text, TOSCA_META)]
+    if not blocks or not all(isinstance(block, dict) for block in blocks):
+        raise InvalidPackage(f"{TOSCA_META} must be blocks of 'key: value' lines, with an empty line between blocks")
+    return blocks
+
+
+def _digest(algorithm: str, data: bytes) -> str:
+    return hashlib.new(_HASHES[algorithm], data).hexdigest()

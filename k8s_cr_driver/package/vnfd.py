@@ -1,0 +1,88 @@
+"""The files in Definitions: TOSCA templates, flavours and VDU nodes."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from k8s_cr_driver.errors import InvalidPackage
+from k8s_cr_driver.objects.fields import field, mapping
+from k8s_cr_driver.package import vnfd
+from k8s_cr_driver.package.documents import Shallow
+
+
+def flavours(folder: Path) -> dict[str, Mapping[str, Any]]:
+    """The topology template of each flavour."""
+    contents = vnfd.definitions(folder).values()
+    return {name: mapping(content, "topology_template") for content in contents if (name := vnfd.flavour(content))}
+
+
+def vdu_nodes(template: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    """The VDUs of a topology template, by their ids."""
+    nodes = mapping(template, "node_templates")
+    return {name: node for name, node in nodes.items() if field(node, "type") == "tosca.nodes.nfv.Vdu.Compute"}
+
+
+DEFINITIONS = "Definitions"
+_TYPE_FILES = ("etsi_nfv_sol001_common_types.yaml", "etsi_nfv_sol001_vnfd_types.yaml")
+_TYPE_FOLDERS = {
+    "tacker": "tests/unit/vnfm/infra_drivers/openstack/data/etsi_nfv",
+    "tackerclient": "tests/unit/osc/v1/fixture_data/sample_vnf_package/Definitions",
+}
+
+
+class _Loader(Shallow, getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
+    """Reads TOSCA as Tacker does."""
+
+
+def definitions(folder: Path) -> dict[str, dict[str, Any]]:
+    """The parsed files of a package's folder Definitions, by file name, as Tacker reads them. Raises InvalidPackage."""
+    found = {}
+    for path in sorted((folder / DEFINITIONS).glob("*.y*ml")):
+        documents = _documents(path, f"{DEFINITIONS}/{path.name}")
+        if len(documents) != 1 or not isinstance(documents[0], dict):
+            raise InvalidPackage(f"{DEFINITIONS}/{path.name} must be one TOSCA service template")
+        found[path.name] = documents[0]
+    return found
+
+
+def _documents(path: Path, name: str) -> list[Any]:
+    return _parse(_read(path, name), name)
+
+
+def _read(path: Path, name: str) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise InvalidPackage(f"{name} is not UTF-8 text") from None
+
+
+def _parse(text: str, name: str) -> list[Any]:
+    try:
+        return list(yaml.load_all(text, Loader=_Loader))
+    except yaml.YAMLError as error:
+        raise InvalidPackage(f"{name} is not YAML: {error}") from None
+
+
+def flavour(content: dict[str, Any]) -> str | None:
+    """The deployment flavour that a TOSCA file describes, None if it describes none."""
+    value = field(content, "topology_template", "substitution_mappings", "properties", "flavour_id")
+    return value if isinstance(value, str) else None
+
+
+def _missing_types(folder: Path) -> list[Path]:
+    """SOL001's type files that the folder lacks, where an installed package has them."""
+    missing = [name for name in _TYPE_FILES if not (folder / DEFINITIONS / name).is_file()]
+    for package, inside in _TYPE_FOLDERS.items():
+        spec = importlib.util.find_spec(package)
+        for location in (spec.submodule_search_locations or []) if spec else []:
+            paths = [Path(location, inside, name) for name in missing]
+            if all(path.is_file() for path in paths):
+                return paths
+    raise InvalidPackage(
+        f"{DEFINITIONS} lacks {' and '.join(missing)}: put them there, or install python-tackerclient, which has them"
+    )

@@ -1,0 +1,97 @@
+"""Built-in kinds that know more than their own readiness: what their VNFCs are, where their count stands."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from k8s_cr_driver.objects.fields import entries, mapping, texts
+from k8s_cr_driver.objects.keys import Kind, Object, as_selector, labels
+from k8s_cr_driver.resources.base import PODS, Children, CustomResource, Remains
+
+CLAIMS = Kind("", "PersistentVolumeClaim")
+REPLICA_SETS = Kind("apps", "ReplicaSet")
+
+_OPERATORS = {"In": "{key} in ({values})", "NotIn": "{key} notin ({values})", "Exists": "{key}", "DoesNotExist": "!{key}"}
+
+
+class Workload(CustomResource):
+    """Pods by a selector, with a count."""
+
+    through: ClassVar[tuple[Kind, ...]] = ()
+
+    def children(self, live: Object | None = None) -> Children:
+        del live
+        return Children(PODS, "v1", self.key.namespace, _text(mapping(self.manifest, "spec", "selector")), self.through)
+
+    def replicas(self) -> tuple[str, ...] | None:
+        return ("spec", "replicas")
+
+
+class Deployment(Workload):
+    group, kind, through = "apps", "Deployment", (REPLICA_SETS,)
+
+
+class StatefulSet(Workload):
+    group, kind = "apps", "StatefulSet"
+
+    def remains(self) -> Remains | None:
+        """The claims of its pods, by the names that its controller gives them, unless the package says to keep them."""
+        spec = self.manifest["spec"]
+        templates = [template["metadata"]["name"] for template in spec.get("volumeClaimTemplates") or []]
+        if not templates or self._keeps_claims():
+            return None
+        names = f"({'|'.join(map(re.escape, templates))})-{re.escape(self.key.name)}-[0-9]+"
+        return Remains(CLAIMS, "v1", self.key.namespace, re.compile(names))
+
+    def _keeps_claims(self) -> bool:
+        """The API server writes whenDeleted: Retain into all; what was applied is told by who owns the field."""
+        policy = "persistentVolumeClaimRetentionPolicy"
+        applied = any(
+            f"f:{policy}" in entry.get("fieldsV1", {}).get("f:spec", {})
+            for entry in self.manifest["metadata"].get("managedFields") or []
+            if entry.get("operation") == "Apply"
+        )
+        return applied and self.manifest["spec"][policy].get("whenDeleted") == "Retain"
+
+
+class ReplicaSet(Workload):
+    group, kind = "apps", "ReplicaSet"
+
+
+class DaemonSet(Workload):
+    group, kind = "apps", "DaemonSet"
+
+    def replicas(self) -> tuple[str, ...] | None:
+        return None
+
+
+class Pod(CustomResource):
+    """A bare pod: its own only VNFC; its containers are immutable."""
+
+    group, kind = "", "Pod"
+
+    def children(self, live: Object | None = None) -> Children:
+        del live
+        return Children(PODS, "v1", self.key.namespace, as_selector(labels(self.manifest)))
+
+    def replace_strategy(self) -> bool:
+        return True
+
+
+class Job(CustomResource):
+    group, kind = "batch", "Job"
+
+    def replace_strategy(self) -> bool:
+        return True
+
+
+def _text(selector: Mapping[str, Any]) -> str:
+    """A LabelSelector as a query has it."""
+    expressions = [
+        form.format(key=one.get("key"), values=",".join(texts(one, "values")))
+        for one in entries(selector, "matchExpressions")
+        if (form := _OPERATORS.get(str(one.get("operator"))))
+    ]
+    return ",".join(filter(None, [as_selector(mapping(selector, "matchLabels")), *expressions]))

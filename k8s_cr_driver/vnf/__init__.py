@@ -1,0 +1,1 @@
+"""VDUs and VNFCs of one VNF instance on one cluster; without Tacker."""

@@ -1,0 +1,98 @@
+"""The driver's own keys of additionalParams: read, checked, and kept with the instance.
+
+What instantiate was given stays for every later verb; what a later request gives overrides it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
+
+from k8s_cr_driver.errors import InvalidRequest
+from k8s_cr_driver.package.files import shown
+
+FILES = "lcm-kubernetes-def-files"
+
+
+@dataclass(frozen=True)
+class Options:
+    """additionalParams in the driver's words; the key of each field is its name with hyphens."""
+
+    files: tuple[str, ...] = field(default=(), metadata={"key": FILES})
+    namespace: str = "default"
+    """For namespaced objects that name none."""
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    wait_timeout: float | None = None
+    """Seconds; None: Tacker's [v2_vnfm] kubernetes_vim_rsc_wait_timeout."""
+    force_conflicts: bool = False
+    adopt_existing: bool = False
+
+    def updated(self, given: Mapping[str, Any]) -> Options:
+        """With what a request gives; InvalidRequest names a key of a wrong type. Keys of others are left alone."""
+        changes: dict[str, Any] = {}
+        for one in fields(self):
+            key = _key(one.name)
+            if given.get(key) is not None:
+                changes[one.name] = _CHECKS[one.name](key, given[key])
+        return replace(self, **changes)
+
+    def as_params(self) -> dict[str, Any]:
+        """As additionalParams would say it, in JSON's types."""
+        values = {_key(one.name): getattr(self, one.name) for one in fields(self)}
+        values[FILES] = list(self.files)
+        values["parameters"] = dict(self.parameters)
+        return values
+
+
+def _key(name: str) -> str:
+    return FILES if name == "files" else name.replace("_", "-")
+
+
+def _files(key: str, value: Any) -> tuple[str, ...]:
+    if not isinstance(value, list) or not value or not all(isinstance(entry, str) and entry for entry in value):
+        raise InvalidRequest(f"additionalParams {key}: give a list of paths in the package, such as Files/kubernetes/a.yaml")
+    if twice := [entry for entry in value if value.count(entry) > 1]:
+        raise InvalidRequest(f"additionalParams {key}: give {shown(twice[0])} once, not twice")
+    return tuple(value)
+
+
+def _text(key: str, value: Any) -> str:
+    if not isinstance(value, str) or not value:
+        raise InvalidRequest(f"additionalParams {key}: give a name, not {type(value).__name__}")
+    return value
+
+
+def _mapping(key: str, value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise InvalidRequest(f"additionalParams {key}: give an object of names and values, not {type(value).__name__}")
+    return value
+
+
+def _seconds(key: str, value: Any) -> float:
+    try:
+        seconds = float(value)
+    except (TypeError, ValueError, OverflowError):
+        seconds = 0.0
+    if isinstance(value, bool) or not 0 < seconds <= 7 * 86400:
+        raise InvalidRequest(f"additionalParams {key}: give seconds, more than 0 and at most a week")
+    return seconds
+
+
+def flag(key: str, value: Any) -> bool:
+    """Of additionalParams; InvalidRequest unless it is true or false, maybe in quotes."""
+    if isinstance(value, str) and value.lower() in ("true", "false"):
+        return value.lower() == "true"
+    if not isinstance(value, bool):
+        raise InvalidRequest(f"additionalParams {key}: give true or false")
+    return value
+
+
+_CHECKS = {
+    "files": _files,
+    "namespace": _text,
+    "parameters": _mapping,
+    "wait_timeout": _seconds,
+    "force_conflicts": flag,
+    "adopt_existing": flag,
+}

@@ -1,0 +1,42 @@
+"""Which count each VDU's object gets: what the VNFD's levels say, what the instance has already, what a scale adds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from k8s_cr_driver.errors import InvalidRequest
+from k8s_cr_driver.resources import replicas
+from k8s_cr_driver.resources.base import CustomResource
+from k8s_cr_driver.vnf.vdus import Assigned
+
+
+def of(assigned: Assigned) -> dict[str, int]:
+    return {vdu: replicas.count(obj) for vdu, obj in assigned.items()}
+
+
+def at_level(assigned: Assigned, vnfd: Any, flavour: str, level: str | None = None) -> dict[str, CustomResource]:
+    """With the counts of an instantiation level, else the default one; a VDU without one there keeps its manifest's."""
+    level = level or vnfd.get_default_instantiation_level(flavour)
+    wanted = {vdu: vnfd.get_vdu_num(flavour, vdu, level) for vdu in assigned}
+    return {vdu: replicas.with_replicas(obj, wanted[vdu]) if wanted[vdu] else obj for vdu, obj in assigned.items()}
+
+
+def carried_over(before: Assigned, assigned: Assigned) -> dict[str, CustomResource]:
+    """With the counts that the instance has: of the same object, whatever its VDU is called by now, or of the same VDU."""
+    of_vdu = of({vdu: obj for vdu, obj in before.items() if obj.replicas()})
+    of_object = {before[vdu].key: count for vdu, count in of_vdu.items()}
+    kept = {vdu: of_object.get(obj.key, of_vdu.get(vdu)) for vdu, obj in assigned.items()}
+    return {vdu: obj if (count := kept[vdu]) is None else replicas.with_replicas(obj, count) for vdu, obj in assigned.items()}
+
+
+def changed(vdu: str, assigned: Assigned, change: int) -> CustomResource:
+    """The VDU's object with so many replicas more, or fewer."""
+    if vdu not in assigned:
+        raise InvalidRequest(f"VDU {vdu} is not part of this instance; its VDUs: {', '.join(sorted(assigned))}")
+    obj = assigned[vdu]
+    if not obj.replicas():
+        raise InvalidRequest(f"VDU {vdu} is {obj.key}, whose kind has no count to scale")
+    count = replicas.count(obj)
+    if count + change < 0:
+        raise InvalidRequest(f"numberOfSteps: VDU {vdu} has {count} replicas and cannot lose {-change}; take fewer steps")
+    return replicas.with_replicas(obj, count + change)

@@ -1,0 +1,89 @@
+"""What a heal deletes, and how it is known that it has been made anew.
+
+Of a VDU whose VNFCs are Pods or Machines these are deleted, for their owner makes others. An object without such is
+applied again, which also undoes what others have changed of it, or on request deleted and made again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from oslo_log import log as logging
+
+from k8s_cr_driver.engine.not_ready import Report
+from k8s_cr_driver.engine.replace import Renewal
+from k8s_cr_driver.errors import InvalidRequest
+from k8s_cr_driver.kube.client import Client
+from k8s_cr_driver.ownership.labels import INSTANCE_LABEL
+from k8s_cr_driver.resources import replicas
+from k8s_cr_driver.resources.base import CustomResource
+from k8s_cr_driver.resources.registry import resource_for
+from k8s_cr_driver.vnf import vnfcs
+from k8s_cr_driver.vnf.vdus import Assigned
+
+LOG = logging.getLogger(__name__)
+
+
+class Healing:
+    """The heal of some VDUs (`touched`: VDU id -> its object) of an instance."""
+
+    def __init__(self, client: Client, instance: str, touched: Assigned) -> None:
+        self._client, self._instance = client, instance
+        self._touched = touched
+
+    def renewal(self, chosen: Mapping[str, set[str]], *, everything: bool, recreate: bool) -> Renewal:
+        """
+        For the VNFCs in `chosen` (VDU id -> ids).
+
+        InvalidRequest if more of a VDU are chosen than may be deleted at the same time; of `everything` these stay.
+        """
+        members = self._members()
+        doomed = []
+        for vdu, several in members.children.items():
+            obj = self._touched[vdu]
+            children = obj.children(members.owners.get(obj.key))
+            unwanted = [one for one in several if one["metadata"]["name"] in chosen[vdu]]
+            if children and unwanted and self._may_go(vdu, obj, len(unwanted), len(several), lenient=everything):
+                doomed.append((children.selector, unwanted))
+        if recreate:
+            own = f"{INSTANCE_LABEL}={self._instance}"
+            single = [obj.key for vdu, obj in self._touched.items() if vdu not in members.children]
+            doomed += [(own, [members.owners[key]]) for key in single if key in members.owners]
+        gone = {live["metadata"]["uid"] for _, several in doomed for live in several}
+        before = {vdu: len(several) for vdu, several in members.children.items()}
+        return Renewal(doomed, lambda: self._lacking(before, gone))
+
+    def _may_go(self, vdu: str, obj: CustomResource, wanted: int, among: int, *, lenient: bool) -> bool:
+        most = obj.expendable(among)
+        if wanted <= most:
+            return True
+        if not lenient:
+            raise InvalidRequest(
+                f"vnfcInstanceId: VDU {vdu} is {obj.key}, of whose {among} VNFCs at most {most} can be replaced at the same "
+                f"time, not {wanted}; choose fewer"
+            )
+        LOG.info("VNF instance %s: the VNFCs of VDU %s stay, %s is only applied again", self._instance, vdu, obj.key)
+        return False
+
+    def _lacking(self, before: Mapping[str, int], gone: Collection[str]) -> list[Report]:
+        """An owner may be ready still, for it has not noticed the loss: its children are counted, and judged themselves."""
+        members = self._members()
+        reports = []
+        for vdu, several in members.children.items():
+            obj = self._touched[vdu]
+            owner = members.owners.get(obj.key)
+            wanted = replicas.count(obj, owner) if _has_one_a_replica(obj) else before[vdu]
+            fresh = [one for one in several if one["metadata"]["uid"] not in gone]
+            ready = sum(resource_for(one).health(one).settled for one in fresh)
+            if ready != wanted:
+                reports.append(Report(obj.key, "Waiting", "Replicas", f"VDU {vdu} has {ready} of {wanted} VNFCs"))
+        return reports
+
+    def _members(self) -> vnfcs.Members:
+        return vnfcs.members(self._client, self._instance, self._touched)
+
+
+def _has_one_a_replica(obj: CustomResource) -> bool:
+    """A replica of a custom resource may be several Pods: each shard of a database has a primary and its copies."""
+    children = obj.children()
+    return bool(obj.replicas()) and not (children and children.by_selector)

@@ -1,0 +1,60 @@
+"""How it is known that what a scale in takes away is gone, where the status does not tell.
+
+A custom resource can call itself ready for its new generation before its controller has done anything about it: one
+that writes the status from a queue of its own may find an older event there, and calls Available what has the shards that
+it shall have, whatever else is there. Pods that are found by the selector in such a status are therefore counted, before
+and after.
+"""
+
+from __future__ import annotations
+
+import time
+
+from oslo_log import log as logging
+
+from k8s_cr_driver.engine.not_ready import Report
+from k8s_cr_driver.engine.replace import NO_RENEWAL, Renewal
+from k8s_cr_driver.kube.client import Client
+from k8s_cr_driver.resources import replicas
+from k8s_cr_driver.vnf import vnfcs
+from k8s_cr_driver.vnf.vdus import Assigned
+
+LOG = logging.getLogger(__name__)
+
+GRACE = 30.0
+"""Seconds after which the status is believed: what else there is of Pods may have come for another reason."""
+
+
+def shrinkage(client: Client, instance: str, scaled: Assigned) -> Renewal:
+    """
+    For a run that gives the VDUs' objects in `scaled` (VDU id -> object) their counts; asked before it writes.
+
+    With each replica that goes, one VNFC goes at least.
+    """
+    selecting = {vdu: obj for vdu, obj in scaled.items() if (children := obj.children()) and children.by_selector}
+    owners = vnfcs.owners(client, instance, selecting)
+    less = {
+        vdu: replicas.count(obj, owners[obj.key]) - replicas.count(obj) for vdu, obj in selecting.items() if obj.key in owners
+    }
+    shrinking = {vdu: selecting[vdu] for vdu, number in less.items() if number > 0}
+    if not shrinking:
+        return NO_RENEWAL
+    before = vnfcs.children(client, owners, shrinking)
+    most = {vdu: max(len(before[vdu]) - less[vdu], replicas.count(obj)) for vdu, obj in shrinking.items()}
+    deadline = 0.0
+
+    def surplus() -> list[Report]:
+        nonlocal deadline
+        deadline = deadline or time.monotonic() + GRACE
+        found = vnfcs.members(client, instance, shrinking).children
+        reports = [
+            Report(shrinking[vdu].key, "Waiting", "Replicas", f"VDU {vdu} has {len(several)} VNFCs instead of {most[vdu]}")
+            for vdu, several in found.items()
+            if len(several) > most[vdu]
+        ]
+        if reports and time.monotonic() > deadline:
+            LOG.warning("VNF instance %s: %s; its status is believed all the same", instance, "; ".join(map(str, reports)))
+            return []
+        return reports
+
+    return Renewal(lacking=surplus)

@@ -1,0 +1,209 @@
+"""One verb's dealings with one cluster: what is there to be called is discovered, sets converge, VNFCs are told.
+
+Everything that the verbs share and that needs no word of Tacker's.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Mapping, Sequence
+from types import TracebackType
+
+from oslo_log import log as logging
+
+from k8s_cr_driver.engine.api_services import await_kinds
+from k8s_cr_driver.engine.operation import Operation
+from k8s_cr_driver.engine.reconcile import Prune, converge
+from k8s_cr_driver.engine.replace import NO_RENEWAL, Renewal
+from k8s_cr_driver.engine.takeover import Predecessor, take_over
+from k8s_cr_driver.errors import ApiError, ConnectionFailed, DriverError, NotConnected, Refused
+from k8s_cr_driver.kube.client import Client
+from k8s_cr_driver.kube.connection import Connection
+from k8s_cr_driver.kube.discovery import Resources, discover
+from k8s_cr_driver.kube.endpoint import Endpoint
+from k8s_cr_driver.objects import dependencies
+from k8s_cr_driver.objects.api_groups import is_builtin
+from k8s_cr_driver.objects.crds import crds_of
+from k8s_cr_driver.objects.keys import Key, Kind, Object, kind_of
+from k8s_cr_driver.ownership.inventory import NOTHING, Inventory, Record
+from k8s_cr_driver.ownership.write import Target, selector
+from k8s_cr_driver.package import manifests, schema
+from k8s_cr_driver.redaction import redact
+from k8s_cr_driver.resources import replicas
+from k8s_cr_driver.resources.base import CustomResource
+from k8s_cr_driver.resources.registry import resource_for
+from k8s_cr_driver.vnf import scale_in, vnfcs
+from k8s_cr_driver.vnf.additional_params import Options
+from k8s_cr_driver.vnf.heal import Healing
+from k8s_cr_driver.vnf.vdus import Assigned
+
+LOG = logging.getLogger(__name__)
+
+UNDO_SECONDS = 120.0
+DISCOVERY_SECONDS = 30.0
+"""Seconds for which a server is asked again that does not answer discovery, or with 429 or 5xx."""
+
+
+class Session:
+    """A context manager for the length of one operation."""
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        options: Options,
+        operation: Operation,
+        *,
+        inventory_namespace: str,
+        remembered: Record = NOTHING,
+        keep_autoscaled: bool = True,
+    ) -> None:
+        self._client = Client(Connection(endpoint))
+        self._options, self._operation = options, operation
+        self._target = Target(
+            self._client,
+            Inventory(self._client.connection, inventory_namespace, operation.instance, remembered),
+            force=options.force_conflicts,
+            adopt=options.adopt_existing,
+            keep_autoscaled=keep_autoscaled,
+        )
+        self._crds: dict[Kind, Object] = {}
+
+    def __enter__(self) -> Session:
+        self._client.connection.__enter__()
+        try:
+            self._client.resources.refresh(self._discovered())
+        except BaseException:
+            self._client.connection.__exit__(None, None, None)
+            raise
+        return self
+
+    def _discovered(self) -> Resources:
+        """A cluster is asked again for a while, for nothing is written yet; one to abandon until the end."""
+        return self._operation.persist(self._discover, math.inf if self._operation.abandon else DISCOVERY_SECONDS)
+
+    def _discover(self) -> Resources:
+        try:
+            return discover(self._client.connection)
+        except NotConnected as error:
+            if self._operation.abandon:
+                raise
+            # A wrong one is told at once.
+            raise ConnectionFailed(f"{error}. Check vimConnectionInfo.interfaceInfo.endpoint, and the way there.") from None
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._client.connection.__exit__(kind, error, trace)
+
+    @property
+    def inventory(self) -> Inventory:
+        return self._target.inventory
+
+    def recall(self, desired: Sequence[Object]) -> None:
+        """
+        If there is no inventory, has it made anew for those kinds of `desired` of which the instance has objects.
+
+        For an instance of which nobody remembers more than its package; a kind that may not be listed was never written.
+        """
+        if self._operation.persist(self.inventory.read) is None:
+            kinds = {kind_of(obj) for obj in desired}
+            self.inventory.remembered = Record(frozenset(kind for kind in kinds if self._has(kind)))
+
+    def _has(self, kind: Kind) -> bool:
+        resource = self._client.resources.find(kind)
+        if resource is None or "list" not in resource.verbs:
+            return False
+        query = [("labelSelector", selector(self._target.instance, kind)), ("limit", "1")]
+        try:
+            found = self._operation.persist(lambda: self._client.connection.request("GET", resource.path(), query=query))
+        except ApiError as error:
+            if error.status not in (403, 404):
+                raise
+            return False
+        return bool(found.get("items"))
+
+    def take_over(self, predecessor: Predecessor) -> None:
+        """Makes what a predecessor has made of this instance ours; see `engine.succession`."""
+        take_over(self._operation, self._target, predecessor)
+
+    def place(self, desired: list[Object]) -> list[CustomResource]:
+        """The objects where they will be, checked against the package's own CRDs."""
+        await_kinds(self._operation, self._client, manifests.foreign_kinds(desired))
+        manifests.place(desired, self._client.resources.scope_of, self._options.namespace)
+        crds = crds_of(desired)
+        schema.check(desired)
+        dependencies.check(desired)
+        for crd in crds.values():
+            self._client.resources.add_crd(crd)
+        return [self._scalable(resource_for(obj, crds.get(kind_of(obj)))) for obj in desired]
+
+    def restored(self, assigned: Assigned) -> dict[str, CustomResource]:
+        """The VDUs' objects of a record, with the CRDs that tell where their counts stand."""
+        return {vdu: self._scalable(obj) for vdu, obj in assigned.items()}
+
+    def _scalable(self, obj: CustomResource) -> CustomResource:
+        """The object with its CRD, if the cluster has the kind's and only it says where the count is."""
+        resource = self._client.resources.find(obj.key.of)
+        asks = obj.crd is None and not obj.replicas() and not is_builtin(obj.key.of)
+        if resource is None or not asks or "scale" not in resource.subresources:
+            return obj
+        if obj.key.of not in self._crds:
+            try:
+                self._crds[obj.key.of] = self._operation.persist(lambda: self._client.crd(resource))
+            except ApiError as error:
+                LOG.warning("The CRD of %s cannot be read, so it cannot be scaled: %s", obj.key.of, error)
+                return obj
+        return type(obj)(obj.manifest, self._crds[obj.key.of])
+
+    def converge(
+        self,
+        wanted: Sequence[CustomResource],
+        *,
+        prune: Prune | None,
+        renewal: Renewal = NO_RENEWAL,
+        first: bool = False,
+    ) -> None:
+        """`engine.converge`; what the `first` set of an instance made before it was refused is removed again."""
+        run = functools.partial(converge, self._operation, self._target)
+        try:
+            run(wanted, prune=prune, renewal=renewal)
+        except Refused as error:
+            if first and self._target.inventory.is_new:
+                self._undo(error)
+            raise
+
+    def _undo(self, refusal: Refused) -> None:
+        LOG.info("%s: refused (%s); what was made is removed", self._operation.id, redact(str(refusal)))
+        operation = Operation.lasting(UNDO_SECONDS, id=self._operation.id, instance=self._operation.instance)
+        inventory = self._target.inventory
+        try:
+            inventory.check(inventory.read())  # what another worker has taken over since is not ours to remove
+            converge(operation, self._target, [], prune=Prune())
+        except DriverError as error:
+            LOG.warning("%s: not everything could be removed; rollback does it: %s", operation.id, redact(str(error)))
+
+    def vnfcs(self, assigned: Assigned) -> list[vnfcs.Vnfc]:
+        """The VNFCs of the VDUs, newest first."""
+        instance = self._operation.instance
+        return self._operation.persist(lambda: vnfcs.collect(self._client, instance, assigned))
+
+    def refreshed(self, assigned: Assigned) -> dict[str, CustomResource]:
+        """The VDUs' objects with the counts that they have on the cluster now."""
+        lives = self._operation.persist(lambda: self._owners(assigned))
+        return {
+            vdu: replicas.with_replicas(obj, replicas.count(obj, lives[obj.key])) if obj.key in lives else obj
+            for vdu, obj in assigned.items()
+        }
+
+    def renewal(self, assigned: Assigned, chosen: Mapping[str, set[str]], *, everything: bool, recreate: bool) -> Renewal:
+        """What replaces the VNFCs in `chosen` (VDU id -> ids); see `Healing.renewal`."""
+        touched = {vdu: assigned[vdu] for vdu in chosen}
+        healing = Healing(self._client, self._operation.instance, touched)
+        return self._operation.persist(lambda: healing.renewal(chosen, everything=everything, recreate=recreate))
+
+    def shrinkage(self, scaled: Assigned) -> Renewal:
+        """Waits for VNFCs to go that the new counts of VDUs have no use for; see `scaling.shrinkage`."""
+        instance = self._operation.instance
+        return self._operation.persist(lambda: scale_in.shrinkage(self._client, instance, scaled))
+
+    def _owners(self, assigned: Assigned) -> dict[Key, Object]:
+        return vnfcs.owners(self._client, self._operation.instance, assigned)

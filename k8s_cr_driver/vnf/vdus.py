@@ -1,0 +1,61 @@
+"""
+Which object each VDU of a VNFD is.
+
+The annotation `k8s-cr-driver/vdu: <VDU id>` wins; else it is the one object with the name that the VDU's node has in its
+property `name`, among those that have VNFCs or a count. None or two of them are an error: scaling the wrong one, or
+nothing at all, would be found out much later. A request may name a part of a package's manifests; a VDU that is in none
+of them is then not part of the instance, as with Tacker's own driver.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from k8s_cr_driver.errors import InvalidPackage
+from k8s_cr_driver.objects.fields import field
+from k8s_cr_driver.objects.keys import annotations_of
+from k8s_cr_driver.resources.base import CustomResource
+
+VDU = "k8s-cr-driver/vdu"
+Assigned = Mapping[str, CustomResource]
+"""VDU id -> its object."""
+
+
+def assign(
+    objects: Iterable[CustomResource], nodes: Mapping[str, Mapping[str, Any]], *, partial: bool = False
+) -> dict[str, CustomResource]:
+    """
+    VDU id -> its object. `nodes` are the VNFD's node templates of type tosca.nodes.nfv.Vdu.Compute.
+
+    With `partial` the objects are not all of the package's, and VDUs that are none of them are left out.
+    """
+    objects = list(objects)
+    for obj in objects:
+        named = annotations_of(obj.manifest).get(VDU)
+        if named is not None and named not in nodes:
+            raise InvalidPackage(
+                f"{obj.key}: annotation {VDU} names {named!r}, which the VNFD does not have. "
+                f"Its VDUs: {', '.join(sorted(nodes)) or 'none'}."
+            )
+    names = {vdu: str(field(node, "properties", "name")) for vdu, node in nodes.items()}
+    found = {vdu: _candidates(vdu, name, objects) for vdu, name in names.items()}
+    return {vdu: _only(vdu, names[vdu], several) for vdu, several in found.items() if several or not partial}
+
+
+def _candidates(vdu: str, name: str, objects: list[CustomResource]) -> list[CustomResource]:
+    annotated = [obj for obj in objects if annotations_of(obj.manifest).get(VDU) == vdu]
+    return annotated or [
+        obj
+        for obj in objects
+        if obj.key.name == name and VDU not in annotations_of(obj.manifest) and (obj.children() or obj.replicas())
+    ]
+
+
+def _only(vdu: str, name: str, found: list[CustomResource]) -> CustomResource:
+    if len(found) == 1:
+        return found[0]
+    remedy = f"Annotate exactly one object with {VDU}: {vdu}."
+    if not found:
+        raise InvalidPackage(f"VDU {vdu} is no object of the manifests: none that can be scaled is named {name!r}. {remedy}")
+    raise InvalidPackage(f"VDU {vdu} is several objects: {', '.join(sorted(str(obj.key) for obj in found))}. {remedy}")

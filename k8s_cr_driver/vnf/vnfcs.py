@@ -1,0 +1,175 @@
+"""Objects and their children -> VNFCs, as plain dicts.
+
+A VDU's object has children (Pods of a Deployment, Machines of a MachineDeployment): each that it controls, directly or
+through objects between, is one VNFC; or each that it selects, where its status has the selector. An object without such
+children has one VNFC for each replica, under names that stay the same from one look to the next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from k8s_cr_driver.errors import ApiError, Refused, passes
+from k8s_cr_driver.kube.client import Client
+from k8s_cr_driver.kube.responses import understood
+from k8s_cr_driver.objects.keys import Key, Kind, Object, controlled_by, controller_of, key_of, kind_of, split
+from k8s_cr_driver.ownership.labels import INSTANCE_LABEL
+from k8s_cr_driver.resources.base import Children, CustomResource
+from k8s_cr_driver.resources.replicas import count
+
+Vdus = Mapping[str, CustomResource]
+"""VDU id -> its object."""
+
+_Place = tuple[Kind, str, str]
+"""Kind, version (or "") and namespace: what one LIST is about."""
+
+
+@dataclass(frozen=True)
+class Vnfc:
+    """One VNFC (SOL003 clause 5.5.3.5): `id` is its name on the cluster, `kind` that of the VDU's object."""
+
+    id: str
+    vdu: str
+    kind: str
+    created: str = ""
+    """creationTimestamp."""
+    metadata: dict[str, str] = field(default_factory=dict)
+
+
+class Members(NamedTuple):
+    """What VDUs are on the cluster: the live objects, and by VDU id the live VNFCs of those whose kind has such."""
+
+    owners: dict[Key, Object]
+    children: dict[str, list[Object]]
+
+
+def collect(client: Client, instance: str, vdus: Vdus) -> list[Vnfc]:
+    """The VNFCs of all VDUs of an instance, newest first."""
+    there = members(client, instance, vdus)
+    found: list[Vnfc] = []
+    for vdu, several in there.children.items():
+        obj = vdus[vdu]
+        found += [
+            Vnfc(
+                child["metadata"]["name"],
+                vdu,
+                obj.key.kind,
+                child["metadata"].get("creationTimestamp", ""),
+                obj.child_metadata(child),
+            )
+            for child in several
+        ]
+    for vdu, obj in vdus.items():
+        if obj.children() is None and obj.key in there.owners:
+            found += [Vnfc(f"{obj.key.name}-{index}", vdu, obj.key.kind) for index in range(count(obj))]
+    return sorted(found, key=lambda vnfc: (vnfc.created, vnfc.id), reverse=True)
+
+
+def members(client: Client, instance: str, vdus: Vdus) -> Members:
+    """The `owners` and `children` of these VDUs now."""
+    lives = owners(client, instance, vdus)
+    return Members(lives, children(client, lives, vdus))
+
+
+def owners(client: Client, instance: str, vdus: Vdus) -> dict[Key, Object]:
+    """The VDUs' objects as they are on the cluster, of those that are there; one LIST for each kind and namespace."""
+    wanted = {obj.key for obj in vdus.values()}
+    places = {(obj.key.of, split(obj.manifest["apiVersion"])[1], obj.key.namespace) for obj in vdus.values()}
+    return {
+        key_of(live): live
+        for place in sorted(places)
+        if client.resources.find(*place[:2]) or client.resources.unknown_in(*place[:2])
+        for live in _list(client, place, f"{INSTANCE_LABEL}={instance}")
+        if key_of(live) in wanted
+    }
+
+
+def children(
+    client: Client, lives: Mapping[Key, Object], vdus: Vdus
+) -> dict[str, list[Object]]:
+    """
+    VDU id -> the live objects that are its VNFCs, for the VDUs whose kind has such.
+
+    `lives` are the VDUs' objects, as `owners` finds them. Found by label and chosen by controller, for labels can be
+    anybody's, with one LIST for each kind and namespace; by the selector in the VDU's status with one for each VDU.
+    """
+    wanted = {vdu: places for vdu, obj in vdus.items() if (places := obj.children(lives.get(obj.key)))}
+    selected = {vdu: _selected(client, one) for vdu, one in wanted.items() if one.by_selector}
+    controlled = {vdu: one for vdu, one in wanted.items() if vdu not in selected}
+    selectors: dict[_Place, set[str]] = {}
+    for one in controlled.values():
+        for place in _places(one):
+            selectors.setdefault(place, set()).add(one.selector)
+    lists = {
+        place: _list(client, place, texts.pop() if len(texts) == 1 else "")
+        for place, texts in sorted(selectors.items())
+    }
+    return selected | {vdu: _descendants(lives.get(vdus[vdu].key), one, lists) for vdu, one in controlled.items()}
+
+
+def _selected(client: Client, one: Children) -> list[Object]:
+    place = (one.kind, one.version, one.namespace)
+    if not one.selector:
+        return []
+    found = [live for live in _list(client, place, one.selector) if _lives(live)]
+    references = {controller_of(live): controlled_by(live) for live in found}
+    stay = {
+        uid
+        for uid, reference in references.items()
+        if not reference or _stays(client, reference, one.namespace)
+    }
+    return [live for live in found if controller_of(live) in stay]
+
+
+def _stays(client: Client, reference: Object, namespace: str) -> bool:
+    """False if what controls a child is gone or going: the garbage collector is about to delete the child, too."""
+    with understood("ownerReferences"):
+        resource = client.resources.find(kind_of(reference), split(reference["apiVersion"])[1])
+        name, uid = reference["name"], reference["uid"]
+    if resource is None:
+        return True
+    try:
+        live = client.read(resource, Key(*resource.of, namespace if resource.namespaced else "", name))
+    except ApiError as error:
+        if passes(error):
+            raise
+        return error.status != 404
+    return bool(live["metadata"]["uid"] == uid and not live["metadata"].get("deletionTimestamp"))
+
+
+def _places(one: Children) -> list[_Place]:
+    """From the top."""
+    return [*((kind, "", one.namespace) for kind in one.through), (one.kind, one.version, one.namespace)]
+
+
+def _descendants(root: Object | None, one: Children, lists: Mapping[_Place, list[Object]]) -> list[Object]:
+    family = {root["metadata"]["uid"]} if root else set()
+    *between, last = _places(one)
+    for place in between:
+        family |= {live["metadata"]["uid"] for live in lists[place] if controller_of(live) in family}
+    return [
+        live
+        for live in lists[last]
+        if _lives(live) and (live["metadata"]["uid"] in family or controller_of(live) in family)
+    ]
+
+
+def _list(client: Client, place: _Place, selector: str) -> list[Object]:
+    kind, version, namespace = place
+    resource = client.resources.find(kind, version)
+    if resource is None:
+        raise Refused(f"The cluster does not know {kind}, whose objects are the VNFCs of a VDU.")
+    try:
+        return client.list(resource, namespace, selector)
+    except ApiError as error:
+        if passes(error):
+            raise
+        raise Refused(f"The VNFCs cannot be listed: {error}") from None
+
+
+def _lives(child: Object) -> bool:
+    """Pods that have ended or are on their way out are no VNFCs any more."""
+    ended = (child.get("status") or {}).get("phase") in ("Succeeded", "Failed")
+    return not child["metadata"].get("deletionTimestamp") and not ended

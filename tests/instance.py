@@ -1,0 +1,165 @@
+"""One VNF instance on the fake API server, driven through the engine's public functions as the driver does."""
+
+from __future__ import annotations
+
+import copy
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from typing import Any
+
+from k8s_cr_driver.engine.operation import Operation
+from k8s_cr_driver.engine.reconcile import Prune, converge
+from k8s_cr_driver.engine.replace import NO_RENEWAL, Renewal
+from k8s_cr_driver.kube.client import Client
+from k8s_cr_driver.kube.connection import Connection
+from k8s_cr_driver.kube.discovery import discover
+from k8s_cr_driver.kube.endpoint import Endpoint
+from k8s_cr_driver.objects.crds import crds_of
+from k8s_cr_driver.objects.keys import Key, Object, key_of, kind_of
+from k8s_cr_driver.ownership.inventory import Inventory
+from k8s_cr_driver.ownership.write import Target
+from k8s_cr_driver.package import manifests
+from k8s_cr_driver.resources.registry import resource_for
+from tests.fake_api import FakeApi
+from tests.fake_api.cluster import DEFAULT_NAMESPACES
+
+BLUE = "8f0e2ef0-5d8a-4a43-a1f0-000000000001"
+GREEN = "8f0e2ef0-5d8a-4a43-a1f0-000000000002"
+
+
+class Instance:
+    """`seconds` is the deadline of each run; `stop` ends it; `heard` is what it told of its progress."""
+
+    def __init__(
+        self, url: str, id: str = BLUE, seconds: float = 10, authorization: str = "", **target: Any
+    ) -> None:
+        self.endpoint, self.id, self.seconds, self.target = Endpoint(url, authorization=authorization), id, seconds, target
+        self.stop, self.abandon = threading.Event(), False
+        self.heard: list[tuple[Key, str, str]] = []
+        self._told = threading.Condition()
+
+    def converge(
+        self, objects: Sequence[Object], *, prune: bool = True, strays: bool = True, renewal: Renewal = NO_RENEWAL
+    ) -> dict[Key, Object]:
+        objects = copy.deepcopy(list(objects))
+        with Connection(self.endpoint) as connection:
+            resources = discover(connection)
+            manifests.place(objects, resources.scope_of)
+            crds = crds_of(objects)
+            for crd in crds.values():
+                resources.add_crd(crd)
+            operation = Operation(
+                "test", self.id, time.monotonic() + self.seconds, self.stop, self._hear, abandon=self.abandon
+            )
+            target = Target(Client(connection, resources), Inventory(connection, "default", self.id), **self.target)
+            wanted = [resource_for(obj, crds.get(kind_of(obj))) for obj in objects]
+            return converge(operation, target, wanted, prune=Prune(strays=strays) if prune else None, renewal=renewal)
+
+    def terminate(self) -> None:
+        self.converge([])
+
+    def start(self, objects: Sequence[Object], **options: Any) -> Future[dict[Key, Object]]:
+        """`converge` in a thread of its own."""
+        future: Future[dict[Key, Object]] = Future()
+
+        def run() -> None:
+            try:
+                future.set_result(self.converge(objects, **options))
+            except BaseException as error:
+                future.set_exception(error)
+
+        threading.Thread(target=run, daemon=True).start()
+        return future
+
+    def wait_until_told(self, name: str, state: str) -> None:
+        """Until a run has told that the object of that name is in that state."""
+        with self._told:
+            assert self._told.wait_for(lambda: any(key.name == name and s == state for key, s, _ in self.heard), 10)
+
+    def _hear(self, key: Key, state: str, message: str) -> None:
+        with self._told:
+            self.heard.append((key, state, message))
+            self._told.notify_all()
+
+
+def state(api: FakeApi) -> dict[Key, Object]:
+    """All that is on the cluster but for what it began with, without what differs from one run to the next."""
+    found = {}
+    for kind in api.cluster.kinds():
+        for live in api.objects(kind.kind, api_version=kind.api_version):
+            metadata = live["metadata"]
+            if live["kind"] == "Namespace" and metadata["name"] in DEFAULT_NAMESPACES:
+                continue
+            marks = {name: value for name, value in metadata.get("annotations", {}).items() if name not in _OF_A_RUN}
+            rest = {name: value for name, value in live.items() if name not in ("metadata", "status")}
+            found[key_of(live)] = {**rest, "labels": metadata.get("labels"), "annotations": marks}
+    return found
+
+
+def wait_for(api: FakeApi, condition: Callable[[], bool]) -> None:
+    """Until what a test asks of the cluster is so."""
+    with api.cluster.store.changed:
+        assert api.cluster.store.changed.wait_for(condition, 10)
+
+
+_OF_A_RUN = ("k8s-cr-driver/token", "k8s-cr-driver/operation")
+
+
+def obj(api_version: str, kind: str, name: str, namespace: str = "", **rest: Any) -> Object:
+    metadata = {"name": name, **({"namespace": namespace} if namespace else {})}
+    return {"apiVersion": api_version, "kind": kind, "metadata": metadata, **rest}
+
+
+def config_map(name: str, namespace: str = "default", **data: str) -> Object:
+    return obj("v1", "ConfigMap", name, namespace, data=data or {"a": "1"})
+
+
+def crontab(name: str, namespace: str = "default", schedule: str = "* * * * *") -> Object:
+    return obj("stable.example.com/v1", "CronTab", name, namespace, spec={"cronSpec": schedule})
+
+
+def job(name: str, image: str, **annotations: str) -> Object:
+    template = {"spec": {"containers": [{"name": "c", "image": image}], "restartPolicy": "Never"}}
+    made = obj("batch/v1", "Job", name, "default", spec={"template": template})
+    made["metadata"]["annotations"] = annotations
+    return made
+
+
+def status(state: str = "True", reason: str = "", message: str = "", generation: int = 1, type: str = "Ready") -> Object:
+    """A status with one condition, by a controller that has seen that generation of the spec."""
+    one = {"type": type, "status": state, "reason": reason, "message": message, "lastTransitionTime": "2026-01-01T00:00:00Z"}
+    return {"observedGeneration": generation, "conditions": [one]}
+
+
+CONDITIONS = {
+    "observedGeneration": {"type": "integer"},
+    "conditions": {"type": "array", "items": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}},
+}
+"""Properties of a status, for `crontab_crd`."""
+
+
+def crontab_crd(**status: Any) -> Object:
+    properties: Object = {"spec": {"type": "object", "properties": {"cronSpec": {"type": "string"}}}}
+    if status:
+        properties["status"] = {"type": "object", "properties": status}
+    return obj(
+        "apiextensions.k8s.io/v1",
+        "CustomResourceDefinition",
+        "crontabs.stable.example.com",
+        spec={
+            "group": "stable.example.com",
+            "scope": "Namespaced",
+            "names": {"plural": "crontabs", "singular": "crontab", "kind": "CronTab"},
+            "versions": [
+                {
+                    "name": "v1",
+                    "served": True,
+                    "storage": True,
+                    "schema": {"openAPIV3Schema": {"type": "object", "properties": properties}},
+                    **({"subresources": {"status": {}}} if status else {}),
+                }
+            ],
+        },
+    )

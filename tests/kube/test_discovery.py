@@ -1,0 +1,129 @@
+"""What kinds a cluster serves, whatever way it tells."""
+
+from __future__ import annotations
+
+import pytest
+
+from k8s_cr_driver.errors import ApiError
+from k8s_cr_driver.kube.connection import Connection
+from k8s_cr_driver.kube.discovery import Resources, discover
+from k8s_cr_driver.kube.endpoint import Endpoint
+from k8s_cr_driver.objects.keys import Kind
+from tests.fake_api import FakeApi, faults
+from tests.instance import crontab_crd
+
+CRON_TAB = Kind("stable.example.com", "CronTab")
+
+
+def ask(api: FakeApi) -> Resources:
+    with Connection(Endpoint(api.url)) as connection:
+        return discover(connection)
+
+
+@pytest.mark.parametrize("aggregated", [True, False])
+def test_scopes_paths_verbs_and_subresources(api: FakeApi, aggregated: bool) -> None:
+    api.knobs.aggregated_discovery = aggregated
+    api.put(crontab_crd(runs={"type": "integer"}))
+    resources = ask(api)
+    config_map, deployment = resources.find(Kind("", "ConfigMap")), resources.find(Kind("apps", "Deployment"))
+    node, tab = resources.find(Kind("", "Node")), resources.find(CRON_TAB)
+    assert config_map and deployment and node and tab
+    assert config_map.path("blue", "a") == "/api/v1/namespaces/blue/configmaps/a"
+    assert config_map.path() == "/api/v1/configmaps"
+    assert deployment.path("blue") == "/apis/apps/v1/namespaces/blue/deployments"
+    assert {"scale", "status"} <= deployment.subresources
+    assert node.path("ignored", "n1") == "/api/v1/nodes/n1"
+    assert {"patch", "watch"} <= tab.verbs
+    assert resources.find(Kind("authentication.k8s.io", "TokenReview")).verbs == {"create"}  # type: ignore[union-attr]
+    assert (resources.scope_of(CRON_TAB, "v1"), resources.scope_of(Kind("", "Node"), "v1")) == (True, False)
+
+
+def test_both_ways_tell_the_same(api: FakeApi) -> None:
+    api.put(crontab_crd())
+    aggregated = ask(api)
+    api.knobs.aggregated_discovery = False
+    one_by_one = ask(api)
+    for kind in api.cluster.kinds():
+        of = Kind(kind.group, kind.kind)
+        assert aggregated.find(of, kind.version) == one_by_one.find(of, kind.version)
+        assert aggregated.find(of) == one_by_one.find(of)
+
+
+def test_two_requests_where_discovery_is_aggregated(api: FakeApi) -> None:
+    ask(api)
+    assert [request.path for request in api.requests] == ["/api", "/apis"]
+
+
+def test_the_preferred_version_is_the_one_without_a_wish(api: FakeApi) -> None:
+    resources = ask(api)
+    scaler = Kind("autoscaling", "HorizontalPodAutoscaler")
+    assert resources.find(scaler).version == "v2"  # type: ignore[union-attr]
+    assert resources.find(scaler, "v1").version == "v1"  # type: ignore[union-attr]
+    assert resources.find(scaler, "v9") is None
+    assert resources.scope_of(scaler, "v9") is None
+
+
+@pytest.mark.parametrize("aggregated", [True, False])
+def test_an_api_whose_server_is_down_has_unknown_kinds_and_hides_no_other(api: FakeApi, aggregated: bool) -> None:
+    api.knobs.aggregated_discovery = aggregated
+    api.knobs.down.update({("policy", "v1"), ("autoscaling", "v1")})
+    resources = ask(api)
+    budget, scaler = Kind("policy", "PodDisruptionBudget"), Kind("autoscaling", "HorizontalPodAutoscaler")
+    assert resources.find(budget) is None
+    assert resources.unknown_in(budget) == resources.unknown_in(budget, "v1") == ("policy", "v1")
+    assert resources.unknown_in(budget, "v2") is None
+    assert resources.unknown_in(scaler) is None  # its other version tells
+    assert resources.unknown_in(scaler, "v1") == ("autoscaling", "v1")
+    assert resources.find(Kind("apps", "Deployment"))
+
+
+def test_a_later_look_tells_what_an_earlier_one_could_not(api: FakeApi) -> None:
+    api.knobs.down.add(("policy", "v1"))
+    resources = ask(api)
+    resources.add_crd(crontab_crd())
+    api.knobs.down.clear()
+    resources.refresh(ask(api))
+    assert resources.find(Kind("policy", "PodDisruptionBudget"))
+    assert not resources.down
+    assert resources.find(CRON_TAB)
+    assert not resources.is_served(CRON_TAB)
+
+
+def test_a_group_version_that_goes_while_it_is_asked_for_is_as_if_it_were_not_there(api: FakeApi) -> None:
+    api.knobs.aggregated_discovery = False
+    api.put(crontab_crd())
+    api.fail(faults.not_found(), path="/apis/stable.example.com/v1$")
+    resources = ask(api)
+    assert (resources.find(CRON_TAB), resources.unknown_in(CRON_TAB)) == (None, None)
+    assert resources.find(Kind("apps", "Deployment"))
+    assert api.faults_pending == 0
+
+
+def test_a_refusal_is_told(api: FakeApi) -> None:
+    api.fail(faults.status(403, "Forbidden", "no"), path="/apis$")
+    with pytest.raises(ApiError, match="GET /apis: 403 Forbidden: no"):
+        ask(api)
+
+
+def test_a_package_s_own_crd_tells_of_its_kind_with_no_request(api: FakeApi) -> None:
+    resources = ask(api)
+    assert not resources.find(CRON_TAB)
+    count = len(api.requests)
+    crd = crontab_crd()
+    crd["spec"]["versions"].append({**crd["spec"]["versions"][0], "name": "v2", "served": False})
+    resources.add_crd(crd)
+    assert resources.scope_of(CRON_TAB, "v1") is True
+    assert resources.find(CRON_TAB, "v2") is None
+    assert resources.plural_of(CRON_TAB) == "crontabs"
+    assert not resources.is_served(CRON_TAB)
+    assert len(api.requests) == count
+
+
+def test_a_package_s_crd_is_believed_over_the_one_that_it_replaces(api: FakeApi) -> None:
+    api.put(crontab_crd())
+    resources = ask(api)
+    newer = crontab_crd()
+    newer["spec"]["versions"][0]["subresources"] = {"scale": {"specReplicasPath": ".a", "statusReplicasPath": ".b"}}
+    resources.add_crd(newer)
+    assert resources.find(CRON_TAB, "v1").subresources == {"scale"}  # type: ignore[union-attr]
+    assert resources.is_served(CRON_TAB)

@@ -1,0 +1,100 @@
+"""Terminate with `abandon: true`: the cluster's best until the deadline, then the end, and a word about what is left."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tacker.sol_refactored.common import exceptions as sol_ex
+
+from tests.fake_api import FakeApi, faults
+from tests.instance import BLUE, config_map
+from tests.lcm.test_driver import Instance, cluster, deployment  # noqa: F401 (a fixture)
+
+ABANDON = {"abandon": True, "wait-timeout": 1}
+INVENTORY = f"k8s-cr-driver-{BLUE}"
+
+
+@pytest.fixture
+def blue(cluster: FakeApi, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> Instance:  # noqa: F811
+    one = Instance(cluster, tmp_path, [deployment(1), config_map("a"), config_map("b")])
+    one.instantiate()
+    caplog.set_level(logging.WARNING)
+    return one
+
+
+def test_a_cluster_that_is_gone_ends_a_terminate_only_if_it_is_abandoned(
+    api: FakeApi, blue: Instance, caplog: pytest.LogCaptureFixture
+) -> None:
+    api.close()
+    with pytest.raises(sol_ex.SolException, match=r"cannot connect to .* Check vimConnectionInfo\.interfaceInfo\.endpoint"):
+        blue.terminate(**{"wait-timeout": 1})
+    assert "abandoned" not in caplog.text
+    blue.terminate(**ABANDON)
+    told = (
+        f"Left on {api.url}: VDUs Web (Deployment.apps default/web); namespaces default; the inventory ConfigMap "
+        f"default/{INVENTORY}. If that can be reached again, `k8s-cr purge {BLUE}` removes it."
+    )
+    assert f"VNF instance {BLUE} is abandoned: GET /api: cannot connect to {api.url}" in caplog.text
+    assert told in caplog.text
+
+
+def test_a_cluster_that_does_not_know_us_any_more_is_abandoned(
+    api: FakeApi, blue: Instance, caplog: pytest.LogCaptureFixture
+) -> None:
+    api.knobs.tokens = {"another"}
+    blue.terminate(**ABANDON)
+    assert "is abandoned" in caplog.text
+    assert "does not accept the credentials (401)" in caplog.text
+
+
+def test_a_cluster_that_comes_back_in_time_is_cleaned_up(
+    api: FakeApi, blue: Instance, caplog: pytest.LogCaptureFixture
+) -> None:
+    for path in ("^/api$", "^/apis$", "configmaps/k8s-cr"):
+        api.fail(faults.reset_before(), path=path)
+    blue.terminate(**{**ABANDON, "wait-timeout": 10})
+    assert (api.names("Deployment"), api.names("ConfigMap"), api.faults_pending) == ([], [], 0)
+    assert "abandoned" not in caplog.text
+
+
+@pytest.mark.parametrize("way", ["finalizer", "refusal"])
+def test_what_cannot_be_deleted_is_left_and_told_and_the_rest_deleted(
+    api: FakeApi, blue: Instance, caplog: pytest.LogCaptureFixture, way: str
+) -> None:
+    if way == "finalizer":
+        api.edit("ConfigMap", "default", "a", lambda live: live["metadata"].update(finalizers=["example.com/stays"]))
+        reason = "held by finalizers example.com/stays"
+    else:
+        api.fail(faults.status(403, "Forbidden", "no"), method="DELETE", path="configmaps/a$", times=1000)
+        api.fail(faults.unavailable(), method="DELETE", path="configmaps/b$")  # deleted after the refusal
+        reason = "403 Forbidden: no"
+    blue.terminate(**ABANDON)
+    assert set(api.names("ConfigMap")) == {"a", INVENTORY}
+    assert api.names("Deployment") == []
+    assert "ConfigMap default/a: Waiting" in caplog.text
+    assert reason in caplog.text
+
+
+def test_an_instance_that_another_worker_has_taken_over_is_not_abandoned(api: FakeApi, blue: Instance) -> None:
+    def take_over(live: dict[str, Any]) -> None:
+        live["metadata"]["annotations"]["k8s-cr-driver/token"] = "another"
+
+    api.edit("ConfigMap", "default", "a", lambda live: live["metadata"].update(finalizers=["example.com/stays"]))
+    api.react("Deployment", lambda _: api.edit("ConfigMap", "default", INVENTORY, take_over))
+    with pytest.raises(sol_ex.SolException, match="nother worker took over"):
+        blue.terminate(**{**ABANDON, "wait-timeout": 10})
+
+
+def test_a_value_that_is_no_flag_is_refused(api: FakeApi, blue: Instance) -> None:
+    with pytest.raises(sol_ex.SolException, match="additionalParams abandon: give true or false"):
+        blue.terminate(abandon="perhaps")
+    assert api.names("Deployment") == ["web"]
+
+
+def test_null_is_as_if_it_were_not_given(api: FakeApi, blue: Instance) -> None:
+    api.fail(faults.status(403, "Forbidden", "no"), method="DELETE", path="deployments", times=10**6)
+    with pytest.raises(sol_ex.SolException, match="deployments/web: 403 Forbidden: no"):
+        blue.terminate(**{**ABANDON, "abandon": None})

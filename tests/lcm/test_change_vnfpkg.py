@@ -1,0 +1,194 @@
+"""Change of the current VNF package and its rollback: the set of the new package, and of the old one again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tacker.sol_refactored import objects
+from tacker.sol_refactored.common import exceptions as sol_ex
+
+from k8s_cr_driver.objects.dependencies import DEPENDS_ON
+from k8s_cr_driver.objects.keys import Key, Object
+from tests.fake_api import FakeApi, faults
+from tests.instance import BLUE, config_map, crontab, crontab_crd, obj, state
+from tests.lcm.test_driver import Instance, cluster, deployment, make_vnfd
+
+__all__ = ["cluster"]
+
+COUNT = {"COUNT": {"type": "integer", "default": 1}, "NAME": {"type": "string", "default": "a"}}
+
+
+@pytest.fixture
+def web(cluster: FakeApi, tmp_path: Path) -> Instance:
+    web = Instance(cluster, tmp_path / "old", [deployment(1), config_map("kept"), config_map("dropped")])
+    web.instantiate()
+    return web
+
+
+@pytest.fixture
+def sized(cluster: FakeApi, tmp_path: Path) -> Instance:
+    """Its parameters are a count and a text."""
+    manifests = [deployment("${COUNT}"), config_map("settings", mode="${NAME}")]
+    sized = Instance(cluster, tmp_path / "old", manifests, parameters=COUNT)
+    sized.instantiate(parameters={"COUNT": 2, "NAME": "b"})
+    return sized
+
+
+def replicas(api: FakeApi, name: str = "web") -> int:
+    return int(api.get("Deployment", "default", name)["spec"]["replicas"])
+
+
+def maps(api: FakeApi) -> set[str]:
+    return set(api.names("ConfigMap")) - {f"k8s-cr-driver-{BLUE}"}
+
+
+def test_it_adds_changes_and_prunes_and_keeps_the_count(cluster: FakeApi, web: Instance, tmp_path: Path) -> None:
+    web.scale("SCALE_OUT")
+    web.change(make_vnfd(tmp_path / "new", [deployment(1), config_map("kept", x="2"), config_map("added")]))
+    assert maps(cluster) == {"kept", "added"}
+    assert cluster.get("ConfigMap", "default", "kept")["data"] == {"x": "2"}
+    assert replicas(cluster) == 3
+    assert web.inst.vnfdId == "new"
+
+
+def test_a_parameter_that_is_not_given_and_a_count_stay(cluster: FakeApi, sized: Instance) -> None:
+    sized.scale("SCALE_OUT")
+    sized.change(sized.vnfd, parameters={"NAME": "c"})
+    assert replicas(cluster) == 4
+    assert cluster.get("ConfigMap", "default", "settings")["data"] == {"mode": "c"}
+    sized.change(sized.vnfd)
+    assert cluster.get("ConfigMap", "default", "settings")["data"] == {"mode": "c"}
+
+
+def test_a_count_that_a_given_parameter_means_is_taken(cluster: FakeApi, sized: Instance) -> None:
+    sized.scale("SCALE_OUT")
+    sized.change(sized.vnfd, parameters={"COUNT": 3})
+    assert replicas(cluster) == 3
+    sized.scale("SCALE_OUT")
+    assert replicas(cluster) == 5
+
+
+def test_a_parameter_that_the_new_package_needs_can_be_given(cluster: FakeApi, sized: Instance, tmp_path: Path) -> None:
+    manifests = [deployment("${COUNT}"), config_map("settings", mode="${OTHER}")]
+    new = make_vnfd(tmp_path / "new", manifests, parameters={"COUNT": COUNT["COUNT"], "OTHER": {"type": "string"}})
+    sized.change(new, parameters={"OTHER": "d"})
+    assert replicas(cluster) == 2
+    assert cluster.get("ConfigMap", "default", "settings")["data"] == {"mode": "d"}
+
+
+def test_a_vdu_by_another_name_is_the_same_object_with_its_count(cluster: FakeApi, web: Instance, tmp_path: Path) -> None:
+    web.scale("SCALE_OUT")
+    web.change(make_vnfd(tmp_path / "new", [deployment(1)], vdus={"Site": "web"}))
+    assert replicas(cluster) == 3
+    info = web.inst.instantiatedVnfInfo
+    assert set(info.metadata["vdu_reses"]) == {"Site"}
+    assert {vnfc.vduId for vnfc in info.vnfcResourceInfo} == {"Site"}
+
+
+def test_rollback_restores_the_former_set(cluster: FakeApi, web: Instance, tmp_path: Path) -> None:
+    stored = web.inst.obj_clone()
+    broken = crontab_crd(phase={"type": "string"})
+    new = make_vnfd(tmp_path / "new", [deployment(1), config_map("added"), broken, crontab("never-ready")])
+    with pytest.raises(sol_ex.SolException, match=r"CronTab.stable.example.com default/never-ready: Waiting"):
+        web.change(new, **{"wait-timeout": 1})
+    web.inst = stored  # Tacker saves the instance only after success
+    web.roll_back_change()
+    assert maps(cluster) == {"kept", "dropped"}
+    assert cluster.names("CustomResourceDefinition") == []
+
+
+def test_rollback_restores_every_field_with_the_counts_and_parameters_of_before(
+    cluster: FakeApi, sized: Instance, tmp_path: Path
+) -> None:
+    sized.scale("SCALE_OUT")
+    before, stored = without_pods(cluster), sized.inst.obj_clone()
+    last = crontab("refused")
+    last["metadata"]["annotations"] = {
+        DEPENDS_ON: "apps/namespaces/default/Deployment/web, /namespaces/blue/ConfigMap/added, /namespaces/default/Secret/login"
+    }
+    cluster.fail(faults.status(400, "BadRequest", "no"), path="/crontabs/refused")
+    manifests = [
+        deployment("${COUNT}"),
+        config_map("settings", mode="new", more="${NAME}"),
+        obj("v1", "Namespace", "blue"),
+        config_map("added", "blue"),
+        obj("v1", "Secret", "login", "default", stringData={"a": "b"}),
+        crontab_crd(phase={"type": "string"}),
+        last,
+    ]
+    with pytest.raises(sol_ex.SolException, match="default/refused: no"):
+        sized.change(make_vnfd(tmp_path / "new", manifests, parameters=COUNT), parameters={"COUNT": 3})
+    assert replicas(cluster) == 3
+    sized.inst = stored
+    sized.roll_back_change()
+    assert without_pods(cluster) == before
+    assert sized.inst.instantiatedVnfInfo.metadata["k8s_cr"]["parameters"] == {"COUNT": 2, "NAME": "b"}
+
+
+def test_options_stay_and_a_later_request_overrides_them(cluster: FakeApi, tmp_path: Path) -> None:
+    def drift() -> None:
+        cluster.edit("ConfigMap", "default", "a", lambda live: live["data"].update(a="drifted"), manager="kubectl-edit")
+
+    web = Instance(cluster, tmp_path, [deployment(1), config_map("a")])
+    web.instantiate(**{"force-conflicts": True, "wait-timeout": 50})
+    drift()
+    web.heal()
+    assert cluster.get("ConfigMap", "default", "a")["data"] == {"a": "1"}
+    drift()
+    with pytest.raises(sol_ex.SolException, match="kubectl-edit"):
+        web.heal(**{"force-conflicts": False})
+    assert kept(web, "force-conflicts") is True
+    web.change(web.vnfd, **{"force-conflicts": "true", "wait-timeout": 40, "adopt-existing": True})
+    web.change(web.vnfd, **{"force-conflicts": False, "wait-timeout": None})
+    assert [kept(web, key) for key in ("force-conflicts", "wait-timeout", "adopt-existing")] == [False, 40, True]
+
+
+def test_rollback_makes_again_what_only_the_new_package_allows_to_replace(
+    cluster: FakeApi, web: Instance, tmp_path: Path
+) -> None:
+    old = Instance(cluster, tmp_path / "frozen", [deployment(1), {**config_map("kept"), "immutable": True}])
+    old.inst = web.inst
+    old.change(old.vnfd)
+    stored = old.inst.obj_clone()
+    replaced = {**config_map("kept", a="2"), "immutable": True}
+    replaced["metadata"]["annotations"] = {"k8s-cr-driver/replace": "true"}
+    old.change(make_vnfd(tmp_path / "new", [deployment(1), replaced]))
+    assert cluster.get("ConfigMap", "default", "kept")["data"] == {"a": "2"}
+    old.inst = stored
+    old.roll_back_change()
+    assert cluster.get("ConfigMap", "default", "kept")["data"] == {"a": "1"}
+
+
+def test_a_changed_endpoint_is_refused(web: Instance, tmp_path: Path) -> None:
+    web.inst.vimConnectionInfo["vim1"].interfaceInfo = {"endpoint": "http://127.0.0.1:1"}
+    with pytest.raises(sol_ex.SolException, match="the endpoint cannot change"):
+        web.change(make_vnfd(tmp_path / "new", [deployment(1)]))
+
+
+def test_a_package_without_the_flavour_of_the_instance_is_refused(web: Instance, tmp_path: Path) -> None:
+    with pytest.raises(sol_ex.SolException, match="no flavour 'simple'"):
+        web.change(make_vnfd(tmp_path / "new", [deployment(1)], flavour="other"))
+
+
+def test_new_scaling_aspects_are_kept_until_tacker_can_be_told(web: Instance, tmp_path: Path) -> None:
+    new = make_vnfd(tmp_path / "new", [deployment(1)], aspects={"web": ["Web"], "more": ["Web"]})
+    web.inst.instantiatedVnfInfo.scaleStatus = [objects.ScaleInfoV2(aspectId="web", scaleLevel=0)]
+    web.change(new)
+    assert kept_aspects(web) == ["more"]
+    web.change(make_vnfd(tmp_path / "newer", [deployment(1)]))
+    assert kept_aspects(web) is None
+
+
+def without_pods(api: FakeApi) -> dict[Key, Object]:
+    """All that is there, but for what has other names each time."""
+    return {key: live for key, live in state(api).items() if key.kind != "Pod"}
+
+
+def kept_aspects(instance: Instance) -> Any:
+    return kept(instance, "new-scaling-aspects")
+
+
+def kept(instance: Instance, key: str) -> Any:
+    return instance.inst.instantiatedVnfInfo.metadata["k8s_cr"].get(key)

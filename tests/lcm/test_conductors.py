@@ -1,0 +1,158 @@
+"""Two of Tacker's own conductors, each as on a host of its own, at work on one operation: the later one's word counts."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import oslo_messaging
+import pytest
+from oslo_config import cfg
+from tacker import context
+from tacker.common import coordination
+from tacker.sol_refactored import objects
+from tacker.sol_refactored.conductor.conductor_v2 import ConductorV2
+
+from k8s_cr_driver.lcm import registration
+from tests.fake_api import FakeApi
+from tests.instance import BLUE, CONDITIONS, crontab, crontab_crd, status, wait_for
+from tests.lcm.test_driver import Instance, cluster, deployment
+
+__all__ = ["cluster"]
+
+OPERATION = "8f0e2ef0-5d8a-4a43-a1f0-0000000000aa"
+
+
+class Nfvo:
+    """In the place of Tacker's client of the NFVO: one package, and a list of the notified states."""
+
+    def __init__(self, vnfd: Any) -> None:
+        self.told: list[str] = []
+        self._vnfd = vnfd
+
+    def get_vnfd(self, context: Any, vnfd_id: str, all_contents: bool = False) -> Any:
+        return self._vnfd
+
+    def send_lcmocc_notification(self, context: Any, lcmocc: Any, inst: Any, endpoint: str) -> None:
+        self.told.append(lcmocc.operationState)
+
+
+class Conductor(ConductorV2):  # type: ignore[misc]
+    """Its start marks every operation under way FAILED_TEMP, as Tacker has it."""
+
+    def _periodic_call(self) -> None:
+        """Database synchronization is not what is tested here."""
+
+
+class Host:
+    """A conductor behind an RPC server with one thread, and with locks of its own."""
+
+    def __init__(self, name: str, folder: Path, vnfd: Any, transport: oslo_messaging.RPCTransport) -> None:
+        self.nfvo = Nfvo(vnfd)
+        self._conductor = Conductor()
+        self._conductor.nfvo_client = self.nfvo
+        self._locks = f"file://{folder}/{name}"
+        self._coordinator = coordination.Coordinator(prefix="tacker-")
+        target = oslo_messaging.Target(topic=name, server=name)
+        self._server = oslo_messaging.get_rpc_server(transport, target, [self], executor="threading")
+        self._server.start(override_pool_size=1)
+        self._client = oslo_messaging.get_rpc_client(transport, oslo_messaging.Target(topic=name))
+
+    def retry(self) -> None:
+        self._client.cast({}, "retry_lcm_op")
+
+    def is_free(self) -> bool:
+        """Waits until its only thread has taken another call; whether the lock of the instance is free."""
+        return bool(self._client.prepare(timeout=10).call({}, "lock"))
+
+    def retry_lcm_op(self, message: Any) -> None:
+        """An RPC. Tacker's server makes the context of what comes with the message."""
+        cfg.CONF.set_override("backend_url", self._locks, "coordination")
+        coordination.COORDINATOR = self._coordinator
+        self._conductor.retry_lcm_op(context.get_admin_context(), OPERATION)
+
+    def lock(self, message: Any) -> bool:
+        """An RPC."""
+        lock = self._coordinator.get_lock(BLUE)
+        free: bool = lock.acquire(blocking=False)
+        if free:
+            lock.release()
+        return free
+
+    def stop(self) -> None:
+        self._server.stop()
+        self._server.wait()
+
+
+@pytest.fixture
+def host(cluster: FakeApi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], Host]]:
+    """Starts hosts, of which each finds one instantiate that has failed for a time."""
+    registration.install()
+    monkeypatch.setattr(coordination, "COORDINATOR", None)
+    cluster.put(crontab_crd(**CONDITIONS))
+    blue = Instance(cluster, tmp_path / "package", [deployment(1), crontab("one")])
+    _store(blue)
+    transport = oslo_messaging.get_rpc_transport(cfg.CONF, "fake://")
+    hosts: list[Host] = []
+
+    def start() -> Host:
+        hosts.append(Host(f"host-{len(hosts)}", tmp_path, blue.vnfd, transport))
+        return hosts[-1]
+
+    yield start
+    for one in hosts:
+        one.stop()
+    transport.cleanup()
+    cfg.CONF.clear_override("backend_url", "coordination")
+
+
+def _store(blue: Instance) -> None:
+    """The instance and its operation, as Tacker's database has them."""
+    admin, now = context.get_admin_context(), datetime.datetime.now(datetime.timezone.utc)
+    for name in ("vnfdId", "vnfProvider", "vnfProductName", "vnfSoftwareVersion", "vnfdVersion"):
+        setattr(blue.inst, name, "vnfd")
+    blue.inst.instantiationState = "NOT_INSTANTIATED"
+    blue.inst.create(admin)
+    params = {"lcm-kubernetes-def-files": ["Files/kubernetes/all.yaml"], "wait-timeout": 60}
+    req = objects.InstantiateVnfRequest.from_dict({"flavourId": "simple", "additionalParams": params})
+    req.vimConnectionInfo = blue.inst.vimConnectionInfo
+    ids = {"vnfInstanceId": BLUE, "vnfLcmOpOccId": OPERATION}
+    common = {"operation": "INSTANTIATE", "isAutomaticInvocation": False}
+    objects.GrantRequestV1(vnfdId="vnfd", **ids, **common).create(admin)
+    objects.GrantV1(id="grant", **ids).create(admin)
+    objects.VnfLcmOpOccV2(
+        **common, id=OPERATION, operationState="FAILED_TEMP", stateEnteredTime=now, startTime=now, vnfInstanceId=BLUE,
+        grantId="grant", operationParams=req, isCancelPending=False,
+    ).create(admin)  # fmt: skip
+
+
+def operation() -> Any:
+    return objects.VnfLcmOpOccV2.get_by_id(context.get_admin_context(), OPERATION)
+
+
+def token(api: FakeApi) -> str:
+    inventory = api.find("ConfigMap", "default", f"k8s-cr-driver-{BLUE}") or {"metadata": {"annotations": {}}}
+    return str(inventory["metadata"]["annotations"].get("k8s-cr-driver/token", ""))
+
+
+def test_a_worker_whose_operation_was_given_to_another_conductor_stores_nothing(
+    cluster: FakeApi, host: Callable[[], Host]
+) -> None:
+    first = host()
+    first.retry()
+    wait_for(cluster, lambda: bool(cluster.find("CronTab", "default", "one")))
+    before = token(cluster)
+    second = host()
+    assert operation().operationState == "FAILED_TEMP"
+
+    second.retry()
+    wait_for(cluster, lambda: token(cluster) != before)
+    assert first.is_free()
+    assert operation().operationState == "PROCESSING"
+    cluster.set_status("CronTab", "default", "one", status())
+    assert second.is_free()
+    assert operation().operationState == "COMPLETED"
+    assert first.nfvo.told == ["PROCESSING"]
+    assert second.nfvo.told == ["PROCESSING", "COMPLETED"]

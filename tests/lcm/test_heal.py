@@ -1,0 +1,135 @@
+"""Heal: what was chosen is replaced, or applied again, and COMPLETED means that it is there and ready."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tacker.sol_refactored.common import exceptions as sol_ex
+
+from k8s_cr_driver.engine import replace
+from tests.fake_api import FakeApi, faults
+from tests.fake_api.recording import Request
+from tests.instance import config_map, crontab, crontab_crd
+from tests.lcm.test_driver import RUNNING, Instance, cluster, deployment, selecting
+
+__all__ = ["cluster"]
+
+
+@pytest.fixture
+def web(cluster: FakeApi, tmp_path: Path) -> Instance:
+    """Two Pods, and an object that is no VDU."""
+    web = Instance(cluster, tmp_path, [deployment(2), config_map("settings")])
+    web.instantiate()
+    return web
+
+
+@pytest.fixture
+def tab(api: FakeApi, tmp_path: Path) -> Instance:
+    """A VDU with neither Pods nor Machines."""
+    manifest = crontab("tab")
+    manifest["metadata"]["annotations"] = {"k8s-cr-driver/vdu": "Web"}
+    tab = Instance(api, tmp_path, [crontab_crd(), manifest])
+    tab.instantiate()
+    return tab
+
+
+def told(instance: Instance) -> set[str]:
+    return {vnfc.id for vnfc in instance.inst.instantiatedVnfInfo.vnfcResourceInfo}
+
+
+def test_the_chosen_pod_is_replaced_and_no_other(cluster: FakeApi, web: Instance) -> None:
+    chosen, other = cluster.names("Pod", "default")
+    web.heal(chosen)
+    after = set(cluster.names("Pod", "default"))
+    assert other in after and chosen not in after and len(after) == 2
+    assert told(web) == after
+
+
+def test_of_all_pods_each_is_replaced_and_every_object_applied_again(cluster: FakeApi, web: Instance) -> None:
+    before = set(cluster.names("Pod", "default"))
+    cluster.delete("ConfigMap", "default", "settings")
+    web.heal()
+    after = set(cluster.names("Pod", "default"))
+    assert not before & after and len(after) == 2
+    assert told(web) == after
+    assert cluster.find("ConfigMap", "default", "settings")
+
+
+def test_a_pod_that_is_not_ready_yet_is_waited_for(
+    cluster: FakeApi, web: Instance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(replace, "LOOK_EVERY", 0.05)
+    old = set(cluster.names("Pod", "default"))
+    starting: list[str] = []
+    looks: list[Request] = []
+
+    def start(pod: dict[str, Any]) -> None:
+        name = pod["metadata"]["name"]
+        if name not in old and name not in starting and pod.get("status") == RUNNING:
+            starting.append(name)
+            cluster.set_status("Pod", "default", name, {"phase": "Pending"})
+
+    def looked(request: Request) -> bool:
+        if starting and request.path.endswith("/pods") and not request.watch:
+            looks.append(request)
+            if len(looks) == 3:
+                cluster.set_status("Pod", "default", starting[0], RUNNING)
+        return False
+
+    cluster.react("Pod", start)
+    cluster.fail(faults.internal(), when=looked)
+    web.heal(min(old))
+    assert len(looks) >= 3
+    assert cluster.get("Pod", "default", starting[0])["status"] == RUNNING
+
+
+def test_a_pod_that_went_by_itself_and_a_retry_are_well(cluster: FakeApi, web: Instance) -> None:
+    chosen, _ = cluster.names("Pod", "default")
+    cluster.delete("Pod", "default", chosen)
+    web.heal(chosen)
+    assert told(web) == set(cluster.names("Pod", "default"))
+
+
+def test_what_somebody_has_changed_is_changed_back(cluster: FakeApi, web: Instance) -> None:
+    def drift(live: dict[str, Any]) -> None:
+        live["spec"]["template"]["spec"]["containers"][0]["image"] = "drifted:1"
+
+    chosen = cluster.names("Pod", "default")[0]
+    cluster.edit("Deployment", "default", "web", drift, manager="kubectl-edit")
+    with pytest.raises(sol_ex.SolException, match=r"others manage fields .*kubectl-edit"):
+        web.heal(chosen)
+    web.heal(chosen, **{"force-conflicts": True})
+    assert cluster.get("Deployment", "default", "web")["spec"]["template"]["spec"]["containers"][0]["image"] == "web:1"
+
+
+def test_a_replica_that_is_several_pods_is_whole_again(cluster: FakeApi, tmp_path: Path) -> None:
+    cluster.put(deployment(2))
+    tab = Instance(cluster, tmp_path, selecting(cluster, 1))
+    tab.instantiate()
+    chosen, other = cluster.names("Pod", "default")
+    assert told(tab) == {chosen, other}
+    tab.heal(chosen)
+    after = set(cluster.names("Pod", "default"))
+    assert told(tab) == after and other in after and chosen not in after and len(after) == 2
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_an_object_without_pods_is_applied_again_or_made_again(api: FakeApi, tab: Instance, again: bool) -> None:
+    before = api.get("CronTab", "default", "tab")["metadata"]["uid"]
+    api.edit("CronTab", "default", "tab", lambda live: live["spec"].update(extra="drift"))
+    tab.heal("tab-0", recreate=again)
+    assert (api.get("CronTab", "default", "tab")["metadata"]["uid"] != before) is again
+    assert told(tab) == {"tab-0"}
+
+
+def test_an_object_that_was_deleted_is_made_again(api: FakeApi, tab: Instance) -> None:
+    api.delete("CronTab", "default", "tab")
+    tab.heal("tab-0")
+    assert api.names("CronTab", "default") == ["tab"]
+
+
+def test_recreate_is_true_or_false(tab: Instance) -> None:
+    with pytest.raises(sol_ex.SolException, match="additionalParams recreate: give true or false"):
+        tab.heal("tab-0", recreate="perhaps")

@@ -1,0 +1,379 @@
+"""Instances that change hands between Tacker's own Kubernetes driver, the real one, and ours, on the fake API server."""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tacker.sol_refactored import objects
+from tacker.sol_refactored.common import exceptions as sol_ex
+from tacker.sol_refactored.infra_drivers.kubernetes import (
+    kubernetes,
+    kubernetes_common,
+    kubernetes_resource,
+    kubernetes_utils,
+)
+
+from k8s_cr_driver.lcm import intree_driver
+from k8s_cr_driver.lcm.driver import Driver
+from k8s_cr_driver.objects.keys import Kind
+from tests.fake_api import FakeApi, faults
+from tests.instance import BLUE, config_map, obj
+from tests.lcm.test_driver import Instance, cluster, deployment, make_vnfd
+
+__all__ = ["cluster"]
+
+INVENTORY = OURS = f"k8s-cr-driver-{BLUE}"
+"""The name of the inventory, and of our field manager."""
+
+
+@pytest.fixture(autouse=True)
+def no_long_intervals(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tacker's driver looks every 10 seconds."""
+    monkeypatch.setattr(kubernetes_common, "CHECK_INTERVAL", 0.02)
+    monkeypatch.setattr(kubernetes_resource, "CHECK_INTERVAL", 0.02)
+
+
+TACKERS = kubernetes.Kubernetes
+"""As it is before a conductor of another test has registered ours in its place."""
+
+
+class Handed(Instance):
+    """Its first verb is done by Tacker's driver."""
+
+    driver = TACKERS
+
+    def switch(self) -> None:
+        self.driver = Driver if self.driver is TACKERS else TACKERS
+
+
+def legacy_instance(cluster: FakeApi, folder: Path, *manifests: dict[str, Any], **params: Any) -> Handed:
+    """Made by Tacker's driver; ours is next."""
+    blue = Handed(cluster, folder, [deployment(1), *manifests])
+    blue.instantiate(**params)
+    blue.switch()
+    return blue
+
+
+def own_instance(cluster: FakeApi, folder: Path, *manifests: dict[str, Any], **params: Any) -> Handed:
+    """Made by ours; Tacker's is next."""
+    blue = Handed(cluster, folder, [deployment(1), *manifests])
+    blue.switch()
+    blue.instantiate(**params)
+    blue.switch()
+    return blue
+
+
+def replicas(cluster: FakeApi) -> int:
+    return int(cluster.get("Deployment", "default", "web")["spec"]["replicas"])
+
+
+def managers(cluster: FakeApi, kind: str, name: str, namespace: str | None = "default") -> set[tuple[str, str]]:
+    entries = cluster.get(kind, namespace, name)["metadata"]["managedFields"]
+    return {(entry["manager"], entry["operation"]) for entry in entries if entry["manager"] != "controller"}
+
+
+def config_maps(cluster: FakeApi, namespace: str = "default") -> set[str]:
+    return set(cluster.names("ConfigMap", namespace)) - {INVENTORY}
+
+
+def writes(cluster: FakeApi) -> list[str]:
+    return [request.path for request in cluster.requests if request.method != "GET"]
+
+
+def test_the_kinds_are_those_of_which_tackers_driver_makes_objects() -> None:
+    made = {
+        Kind(_group(cls.api_class.__name__), name)
+        for name, cls in inspect.getmembers(kubernetes_resource, inspect.isclass)
+        if issubclass(cls, kubernetes_resource.NamespacedResource | kubernetes_resource.ClusterResource)
+        and cls not in (kubernetes_resource.NamespacedResource, kubernetes_resource.ClusterResource)
+    }
+    assert {kind for kind in intree_driver.MADE if kind.kind not in ("Binding", "LocalSubjectAccessReview")} == made
+
+
+def _group(api_class: str) -> str:
+    return {
+        "CoreV1Api": "",
+        "AppsV1Api": "apps",
+        "AutoscalingV1Api": "autoscaling",
+        "BatchV1Api": "batch",
+    }.get(api_class) or {
+        "ApiregistrationV1Api": "apiregistration.k8s.io",
+        "CoordinationV1Api": "coordination.k8s.io",
+        "NetworkingV1Api": "networking.k8s.io",
+        "RbacAuthorizationV1Api": "rbac.authorization.k8s.io",
+        "SchedulingV1Api": "scheduling.k8s.io",
+        "StorageV1Api": "storage.k8s.io",
+    }.get(api_class, "")
+
+
+def test_objects_are_placed_as_tackers_driver_places_them(cluster: FakeApi, tmp_path: Path) -> None:
+    blue = legacy_instance(cluster, tmp_path / "web")
+    kinds = sorted(intree_driver.MADE | {Kind("stable.example.com", "CronTab")})
+    manifests = [
+        {
+            "apiVersion": f"{kind.group}/v1" if kind.group else "v1",
+            "kind": kind.kind,
+            "metadata": {"name": "one", "namespace": "own"},
+        }
+        for kind in kinds
+    ]
+    vnfd = make_vnfd(tmp_path / "all", manifests)
+    by_tacker = _placed_by_tacker(vnfd)
+    by_us = {one["kind"]: one["metadata"]["namespace"] for one in intree_driver.placed(blue.inst, manifests, "given")}
+    assert {kind: by_us[kind] for kind in by_tacker} == by_tacker
+    assert {by_tacker[kind] for kind in ("Role", "RoleBinding")} == {"own"}
+
+
+def _placed_by_tacker(vnfd: Any) -> dict[str, str]:
+    """Kind -> namespace."""
+    client = kubernetes_utils.client.ApiClient()
+    found, _ = kubernetes_utils.get_k8s_reses_from_json_files(["Files/kubernetes/all.yaml"], vnfd, client, "given", BLUE)
+    return {one.kind: one.namespace for one in found}
+
+
+def test_scale_counts_on_from_tackers_count(cluster: FakeApi, tmp_path: Path) -> None:
+    blue = legacy_instance(cluster, tmp_path)
+    blue.switch()
+    blue.scale("SCALE_OUT")
+    blue.switch()
+    blue.scale("SCALE_OUT")
+    assert replicas(cluster) == 5
+    assert len(blue.inst.instantiatedVnfInfo.vnfcResourceInfo) == 5
+    blue.scale("SCALE_IN", 2)
+    assert replicas(cluster) == 1
+
+
+def test_every_object_is_handed_over_whatever_the_verb(cluster: FakeApi, tmp_path: Path) -> None:
+    blue = legacy_instance(cluster, tmp_path, config_map("a"))
+    assert managers(cluster, "ConfigMap", "a") == {(intree_driver.MANAGER, "Update")}
+    blue.scale("SCALE_OUT")
+    assert managers(cluster, "ConfigMap", "a") == managers(cluster, "Deployment", "web") == {(OURS, "Apply")}
+    assert cluster.get("ConfigMap", "default", "a")["metadata"]["labels"]["tacker_vnf_instance_id"] == BLUE
+    assert "ConfigMap,Deployment.apps" in str(cluster.get("ConfigMap", "default", INVENTORY)["metadata"]["annotations"])
+
+
+def test_heal_replaces_the_chosen_pod(cluster: FakeApi, tmp_path: Path) -> None:
+    blue = legacy_instance(cluster, tmp_path)
+    [chosen] = cluster.names("Pod", "default")
+    blue.heal(chosen)
+    [after] = cluster.names("Pod", "default")
+    assert after != chosen
+    assert [vnfc.id for vnfc in blue.inst.instantiatedVnfInfo.vnfcResourceInfo] == [after]
+
+
+def test_heal_of_all_finds_the_objects_where_tacker_has_put_them(cluster: FakeApi, tmp_path: Path) -> None:
+    cluster.put(obj("v1", "Namespace", "own"))
+    elsewhere = config_map("a")
+    elsewhere["metadata"]["namespace"] = "own"
+    blue = legacy_instance(cluster, tmp_path, elsewhere, namespace="default")
+    cluster.edit("ConfigMap", "default", "a", lambda live: live["data"].clear())
+    blue.driver().heal(objects.HealVnfRequest(), blue.inst, blue.grant_req, None, blue.vnfd)
+    assert cluster.get("ConfigMap", "default", "a")["data"] == elsewhere["data"]
+    assert cluster.names("ConfigMap", "own") == []
+
+
+def test_a_new_package_adds_changes_and_prunes(cluster: FakeApi, tmp_path: Path) -> None:
+    blue = legacy_instance(cluster, tmp_path / "old", config_map("kept", x="1", y="1"), config_map("dropped"))
+    blue.scale("SCALE_OUT")
+    blue.change(make_vnfd(tmp_path / "new", [deployment(1), config_map("kept", x="2"), config_map("added")]))
+    assert config_maps(cluster) == {"kept", "added"}
+    assert cluster.get("ConfigMap", "default", "kept")["data"] == {"x": "2"}
+    assert replicas(cluster) == 3
+
+
+def test_a_new_package_as_the_first_touch_prunes_what_tacker_made(cluster: FakeApi, tmp_path: Path) -> None:
+    blue = legacy_instance(cluster, tmp_path / "old", config_map("dropped"), obj("v1", "ServiceAccount", "dropped"))
+    blue.change(make_vnfd(tmp_path / "new", [deployment(1)]))
+    assert config_maps(cluster) == set()
+    assert "dropped" not in cluster.names("ServiceAccount", "default")
+
+
+def test_rollback_of_a_change_that_tackers_driver_began(cluster: FakeApi, tmp_path: Path) -> None:
+    blue = legacy_instance(cluster, tmp_path / "old", config_map("a"))
+    blue.switch()
+    stored = blue.inst.obj_clone()
+    changed = deployment(1)
+    changed["spec"]["template"]["spec"]["containers"][0]["image"] = "web:2"
+    blue.change(make_vnfd(tmp_path / "new", [changed]), **{"lcm-kubernetes-def-files": ["Files/kubernetes/all.yaml"]})
+    blue.inst = stored  # the management driver has failed: Tacker saves the instance only after success
+    blue.switch()
+    blue.roll_back_change()
+    containers = cluster.get("Deployment", "default", "web")["spec"]["template"]["spec"]["containers"]
+    assert [container["image"] for container in containers] == ["web:1"]
+
+
+@pytest.mark.parametrize("scaled_before", [False, True])
+def test_terminate_leaves_nothing(cluster: FakeApi, tmp_path: Path, scaled_before: bool) -> None:
+    everything = [
+        config_map("a"),
+        obj("v1", "Namespace", "own"),
+        obj("rbac.authorization.k8s.io/v1", "ClusterRole", "cluster-role", rules=[]),
+        {**obj("rbac.authorization.k8s.io/v1", "Role", "role", rules=[]), "metadata": {"name": "role", "namespace": "own"}},
+    ]
+    cluster.put(config_map("theirs"))
+    blue = legacy_instance(cluster, tmp_path, *everything, namespace="default")
+    if scaled_before:
+        blue.scale("SCALE_OUT")
+    blue.terminate()
+    assert cluster.names("ConfigMap") == ["theirs"]
+    assert cluster.names("Deployment") == cluster.names("Role") == cluster.names("ClusterRole") == []
+    assert "own" not in cluster.names("Namespace")
+
+
+def test_a_copy_that_somebody_made_with_the_label_stays(cluster: FakeApi, tmp_path: Path) -> None:
+    blue = legacy_instance(cluster, tmp_path)
+    copied = config_map("copied")
+    copied["metadata"]["labels"] = {"tacker_vnf_instance_id": BLUE}
+    cluster.put(copied)
+    blue.terminate()
+    assert config_maps(cluster) == {"copied"}
+
+
+def test_rollback_of_an_instantiate_that_tackers_driver_began(cluster: FakeApi, tmp_path: Path) -> None:
+    blue = Handed(cluster, tmp_path, [config_map("a"), deployment(1)])
+    cluster.fail(faults.status(403, "Forbidden", "no"), method="POST", path="/deployments")
+    with pytest.raises(sol_ex.SolException):
+        blue.instantiate()
+    assert config_maps(cluster) == {"a"}
+    blue.switch()
+    blue.roll_back_instantiate()
+    assert cluster.names("ConfigMap") == []
+
+
+@pytest.mark.parametrize("after", range(6))
+def test_a_crash_in_the_middle_is_harmless(cluster: FakeApi, tmp_path: Path, after: int) -> None:
+    blue = legacy_instance(cluster, tmp_path, config_map("a"), obj("v1", "Namespace", "own"))
+    stored = blue.inst.obj_clone()
+    writes = itertools.count()
+    cluster.fail(faults.status(400, "BadRequest", "crash"), when=lambda one: one.method == "PATCH" and next(writes) == after)
+    with pytest.raises(sol_ex.SolException, match="crash"):
+        blue.scale("SCALE_OUT")
+    blue.inst = stored
+    blue.scale("SCALE_OUT")
+    assert replicas(cluster) == 3
+    blue.terminate()
+    assert cluster.names("ConfigMap") == cluster.names("Deployment") == []
+    assert "own" not in cluster.names("Namespace")
+
+
+def test_what_changes_while_it_is_handed_over_is_read_again(cluster: FakeApi, tmp_path: Path) -> None:
+    blue = legacy_instance(cluster, tmp_path, config_map("a"))
+    cluster.fail(faults.status(409, "Conflict", "the object has been modified"), method="PATCH", path="configmaps/a")
+    blue.scale("SCALE_OUT")
+    assert managers(cluster, "ConfigMap", "a") == {(OURS, "Apply")}
+
+
+def test_one_that_changes_all_the_time_ends_the_operation_at_the_deadline(cluster: FakeApi, tmp_path: Path) -> None:
+    blue = legacy_instance(cluster, tmp_path, config_map("a"))
+    cluster.fail(faults.conflict(), method="PATCH", path="configmaps/a", times=10**6)
+    with pytest.raises(sol_ex.SolException, match=r"configmaps/a.*: 409 Conflict"):
+        blue.terminate(**{"wait-timeout": 1})
+
+
+def test_an_account_that_could_have_made_what_it_cannot_list_is_told(cluster: FakeApi, tmp_path: Path) -> None:
+    blue = legacy_instance(cluster, tmp_path, config_map("a"))
+    cluster.knobs.denied.add(("list", "", "configmaps", "*"))
+    with pytest.raises(sol_ex.SolException, match="must be allowed to list configmaps") as refused:
+        blue.terminate()
+    assert refused.value.status == 403
+    assert config_maps(cluster) == {"a"}
+
+
+def test_an_account_that_may_neither_list_nor_make_a_kind_need_not_look_for_it(cluster: FakeApi, tmp_path: Path) -> None:
+    blue = legacy_instance(cluster, tmp_path)
+    cluster.knobs.denied.add(("list", "storage.k8s.io", "*", "*"))
+    cluster.knobs.denied.add(("create", "storage.k8s.io", "*", "*"))
+    blue.terminate()
+    assert cluster.names("Deployment") == []
+
+
+def test_looks_write_nothing(cluster: FakeApi, tmp_path: Path) -> None:
+    blue = legacy_instance(cluster, tmp_path)
+    vim = blue.inst.vimConnectionInfo["vim1"]
+    before = len(writes(cluster))
+    with pytest.raises(sol_ex.DbSyncNoDiff):
+        Driver().diff_check_inst(blue.inst, vim)
+    [pod] = cluster.names("Pod", "default")
+    cluster.delete("Pod", "default", pod)
+    Driver().diff_check_inst(blue.inst, vim)
+    assert len(writes(cluster)) == before
+    assert "k8s_cr" not in blue.inst.instantiatedVnfInfo.metadata
+
+
+# --- and back -----------------------------------------------------------------------------------------------------------
+
+
+def test_tackers_driver_scales_heals_and_terminates_what_ours_made(cluster: FakeApi, tmp_path: Path) -> None:
+    blue = own_instance(cluster, tmp_path, config_map("a"))
+    blue.scale("SCALE_OUT")
+    assert replicas(cluster) == 3
+    chosen = cluster.names("Pod", "default")[0]
+    blue.heal(chosen)
+    assert chosen not in cluster.names("Pod", "default")
+    blue.scale("SCALE_IN")
+    assert replicas(cluster) == 1
+    blue.terminate()
+    assert cluster.names("Deployment") == []
+    assert config_maps(cluster) == set()
+
+
+def test_tackers_driver_terminates_what_it_made_and_ours_scaled_healed_and_changed(cluster: FakeApi, tmp_path: Path) -> None:
+    blue = legacy_instance(cluster, tmp_path / "old", config_map("a"))
+    blue.scale("SCALE_OUT")
+    blue.heal(*cluster.names("Pod", "default"))
+    blue.vnfd = make_vnfd(tmp_path / "new", [deployment(1), config_map("b")])
+    blue.change(blue.vnfd)
+    blue.switch()
+    blue.scale("SCALE_IN")
+    assert replicas(cluster) == 1
+    blue.terminate()
+    assert cluster.names("Deployment") == []
+    assert config_maps(cluster) == set()
+
+
+def test_tackers_driver_finds_objects_in_the_namespace_of_their_manifests(cluster: FakeApi, tmp_path: Path) -> None:
+    cluster.put(obj("v1", "Namespace", "own"))
+    pod = obj("v1", "Pod", "web", spec={"containers": [{"name": "web", "image": "web:1"}]})
+    pod["metadata"]["namespace"] = "own"
+    _runs_at_once(cluster)
+    blue = Handed(cluster, tmp_path, [pod])
+    blue.switch()
+    blue.instantiate()
+    blue.switch()
+    blue.terminate()
+    assert cluster.names("Pod", "own") == []
+
+
+def test_what_tackers_driver_has_written_since_is_taken_over_again(cluster: FakeApi, tmp_path: Path) -> None:
+    blue = own_instance(cluster, tmp_path)
+    blue.scale("SCALE_OUT")
+    blue.switch()
+    blue.scale("SCALE_OUT")
+    assert replicas(cluster) == 5
+    assert managers(cluster, "Deployment", "web") == {(OURS, "Apply")}
+
+
+def test_a_bare_pod_that_tackers_driver_has_made_anew_is_still_of_the_instance(cluster: FakeApi, tmp_path: Path) -> None:
+    _runs_at_once(cluster)
+    blue = Handed(cluster, tmp_path, [obj("v1", "Pod", "web", spec={"containers": [{"name": "web", "image": "web:1"}]})])
+    blue.switch()
+    blue.instantiate()
+    blue.switch()
+    blue.heal("web")
+    blue.switch()
+    blue.terminate()
+    assert cluster.names("Pod", "default") == []
+
+
+def _runs_at_once(cluster: FakeApi) -> None:
+    def run(live: dict[str, Any]) -> None:
+        metadata = live["metadata"]
+        if (live.get("status") or {}).get("phase") != "Running" and not metadata.get("deletionTimestamp"):
+            status = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
+            cluster.set_status("Pod", metadata["namespace"], metadata["name"], status)
+
+    cluster.react("Pod", run)

@@ -1,0 +1,94 @@
+"""Somebody has deleted an instance's inventory: what Tacker's record and the package still tell is enough to find all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tacker.sol_refactored.common import exceptions as sol_ex
+
+from tests.fake_api import FakeApi
+from tests.instance import BLUE, config_map, crontab, crontab_crd, obj, state
+from tests.lcm.test_driver import Instance, cluster, deployment, make_vnfd
+
+__all__ = ["cluster"]
+
+INVENTORY = f"k8s-cr-driver-{BLUE}"
+KINDS = "applyset.kubernetes.io/contains-group-kinds"
+NEVER_READY = crontab_crd(phase={"type": "string"})
+
+
+def lose_inventory(api: FakeApi) -> None:
+    api.delete("ConfigMap", "default", INVENTORY)
+
+
+def kinds(api: FakeApi) -> set[str]:
+    return set(api.get("ConfigMap", "default", INVENTORY)["metadata"]["annotations"][KINDS].split(","))
+
+
+def left(api: FakeApi) -> list[str]:
+    """All but the ReplicaSet, which `cluster` never collects."""
+    return [key.name for key in state(api) if key.kind != "ReplicaSet"]
+
+
+def test_terminate_deletes_everything_of_ours_and_nothing_that_was_adopted(cluster: FakeApi, tmp_path: Path) -> None:
+    cluster.put(config_map("theirs"))
+    blue = Instance(cluster, tmp_path, [deployment(1), crontab_crd(), crontab("tab"), config_map("a"), config_map("theirs")])
+    blue.instantiate(**{"adopt-existing": True, "force-conflicts": True})
+    lose_inventory(cluster)
+    blue.terminate()
+    assert left(cluster) == ["theirs"]
+
+
+def scale(blue: Instance, folder: Path) -> None:
+    blue.scale("SCALE_OUT")
+
+
+def heal(blue: Instance, folder: Path) -> None:
+    blue.heal(blue.inst.instantiatedVnfInfo.vnfcResourceInfo[0].id)
+
+
+def change(blue: Instance, folder: Path) -> None:
+    blue.change(make_vnfd(folder, [deployment(1), config_map("b")]))
+
+
+@pytest.mark.parametrize("verb", [scale, heal, change])
+def test_any_verb_makes_it_anew(cluster: FakeApi, tmp_path: Path, verb: Callable[[Instance, Path], None]) -> None:
+    secret = obj("v1", "Secret", "dropped-by-change", data={"a": "Yg=="})
+    blue = Instance(cluster, tmp_path / "old", [deployment(1), config_map("a"), secret])
+    blue.instantiate()
+    lose_inventory(cluster)
+    verb(blue, tmp_path / "new")
+    assert kinds(cluster) == {"Deployment.apps", "ConfigMap", *(() if verb is change else ("Secret",))}
+    assert bool(cluster.names("Secret")) == (verb is not change)
+    blue.terminate()
+    assert left(cluster) == []
+
+
+def test_rollback_of_instantiate_finds_what_the_package_says(cluster: FakeApi, tmp_path: Path) -> None:
+    blue = Instance(cluster, tmp_path, [deployment(1), obj("v1", "Namespace", "blue"), NEVER_READY, crontab("tab")])
+    with pytest.raises(sol_ex.SolException, match="not ready"):
+        blue.instantiate(**{"wait-timeout": 1})
+    lose_inventory(cluster)
+    blue.roll_back_instantiate()
+    assert left(cluster) == []
+
+
+def test_rollback_of_an_instantiate_that_has_written_nothing_writes_nothing(cluster: FakeApi, tmp_path: Path) -> None:
+    cluster.knobs.denied |= {("create", "", "configmaps", "*"), ("list", "", "configmaps", "*")}
+    blue = Instance(cluster, tmp_path, [deployment(1), config_map("a")])
+    with pytest.raises(sol_ex.SolException, match="nothing was written"):
+        blue.instantiate()
+    cluster.requests.clear()
+    blue.roll_back_instantiate()
+    assert not cluster.requests.writes
+    assert len(cluster.requests) <= 6
+
+
+def test_rollback_of_what_cannot_be_loaded_is_well(cluster: FakeApi, tmp_path: Path) -> None:
+    blue = Instance(cluster, tmp_path, [{"apiVersion": "v1", "kind": "ConfigMap"}])
+    with pytest.raises(sol_ex.SolException):
+        blue.instantiate()
+    blue.roll_back_instantiate()
+    assert not cluster.requests.writes

@@ -1,0 +1,169 @@
+"""Database synchronization: what has changed on the cluster behind Tacker's back is seen, and taken over."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tacker.sol_refactored import objects
+from tacker.sol_refactored.common import exceptions as sol_ex
+from tacker.sol_refactored.nfvo import nfvo_client
+
+from k8s_cr_driver.lcm.driver import Driver
+from tests.fake_api import FakeApi
+from tests.instance import crontab, crontab_crd
+from tests.lcm.test_driver import Instance, cluster, deployment, make_vnfd
+
+__all__ = ["cluster"]
+
+
+class Synced(Instance):
+    """With what Tacker has beside it: a database without other operations, and the instance's package."""
+
+    def __init__(self, api: FakeApi, folder: Path, manifests: list[dict[str, Any]], **package: Any) -> None:
+        super().__init__(api, folder, manifests, **package)
+        self.instantiate()
+        self.inst.vnfdId = "vnfd"
+        self.info = self.inst.instantiatedVnfInfo
+        self.info.scaleStatus = [objects.ScaleInfoV2(aspectId="web", scaleLevel=1)]
+        self.info.maxScaleLevels = [objects.ScaleInfoV2(aspectId="web", scaleLevel=5)]
+
+    def differs(self) -> bool:
+        try:
+            Driver().diff_check_inst(self.inst, self.inst.vimConnectionInfo["vim1"])
+        except sol_ex.DbSyncNoDiff:
+            return False
+        return True
+
+    def sync(self, running: str = "") -> None:
+        """`running` is the state of an operation that the database has besides."""
+
+        def operations(context: Any, vnfInstanceId: str, operationState: str) -> list[str]:  # noqa: N803 - Tacker's names
+            return ["operation"] if operationState == running else []
+
+        with pytest.MonkeyPatch.context() as tacker:
+            tacker.setattr(objects.VnfLcmOpOccV2, "get_by_filter", operations)
+            tacker.setattr(nfvo_client.NfvoClient, "__init__", lambda _: None)
+            tacker.setattr(nfvo_client.NfvoClient, "get_vnfd", lambda *_: self.vnfd)
+            Driver().sync_db(None, self.inst, self.inst.vimConnectionInfo["vim1"])
+
+    def levels(self) -> dict[str, int]:
+        return {one.aspectId: one.scaleLevel for one in self.info.scaleStatus}
+
+    def told(self) -> set[str]:
+        return {vnfc.id for vnfc in self.info.vnfcResourceInfo}
+
+
+def set_count(api: FakeApi, count: int, kind: str = "Deployment", name: str = "web") -> None:
+    api.edit(kind, "default", name, lambda live: live["spec"].update(replicas=count))
+
+
+def scalable(*names: str) -> list[dict[str, Any]]:
+    """Custom resources with a count of 1, and their CRD."""
+    crd = crontab_crd()
+    version = crd["spec"]["versions"][0]
+    version["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]["replicas"] = {"type": "integer"}
+    version["subresources"] = {"scale": {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"}}
+    manifests = [crontab(name) for name in names]
+    for manifest in manifests:
+        manifest["spec"]["replicas"] = 1
+    return [crd, *manifests]
+
+
+def test_what_has_not_changed_is_no_difference(cluster: FakeApi, tmp_path: Path) -> None:
+    blue = Synced(cluster, tmp_path, [deployment(2)])
+    cluster.requests.clear()
+    assert not blue.differs()
+    assert {request.method for request in cluster.requests} == {"GET"}
+
+
+def test_pods_that_were_replaced_are_taken_over(cluster: FakeApi, tmp_path: Path) -> None:
+    blue = Synced(cluster, tmp_path, [deployment(2)])
+    cluster.delete("Pod", "default", cluster.names("Pod", "default")[0])
+    assert blue.differs()
+    blue.sync()
+    assert blue.told() == set(cluster.names("Pod", "default"))
+    assert blue.levels() == {"web": 1}
+    assert not blue.differs()
+
+
+def test_the_node_of_a_pod_is_taken_over_when_it_has_one(cluster: FakeApi, tmp_path: Path) -> None:
+    blue = Synced(cluster, tmp_path, [deployment(1)])
+    [pod] = cluster.names("Pod", "default")
+    bound = {**cluster.get("Pod", "default", pod), "spec": {"nodeName": "n1"}}  # what only a scheduler may write
+    with cluster.cluster.writing():
+        cluster.cluster.store.put(("", "pods"), bound)
+    assert blue.differs()
+    blue.sync()
+    assert [vnfc.metadata for vnfc in blue.info.vnfcResourceInfo] == [{"node": "n1"}]
+    assert not blue.differs()
+
+
+def test_a_count_set_by_hand_is_taken_over_with_the_level_that_it_means(cluster: FakeApi, tmp_path: Path) -> None:
+    blue = Synced(cluster, tmp_path, [deployment(1)])
+    set_count(cluster, 5)
+    blue.sync()
+    assert blue.levels() == {"web": 3}
+    assert len(blue.told()) == 5
+    assert blue.info.metadata["vdu_reses"]["Web"]["spec"]["replicas"] == 5
+
+
+def test_a_count_that_no_level_means_changes_nothing(cluster: FakeApi, tmp_path: Path) -> None:
+    blue = Synced(cluster, tmp_path, [deployment(1)])
+    before = blue.told()
+    set_count(cluster, 4)
+    with pytest.raises(sol_ex.DbSyncFailed, match="VDU Web has 4 replicas, which no level of the scaling aspect web means"):
+        blue.sync()
+    assert (blue.levels(), blue.told()) == ({"web": 1}, before)
+
+
+def test_a_custom_resource_scaled_by_hand_is_taken_over(api: FakeApi, tmp_path: Path) -> None:
+    blue = Synced(api, tmp_path, scalable("web"))
+    set_count(api, 3, "CronTab")
+    assert blue.differs()
+    blue.sync()
+    assert (blue.told(), blue.levels()) == ({"web-0", "web-1", "web-2"}, {"web": 2})
+
+
+def test_an_object_that_is_gone_has_no_vnfcs_and_keeps_its_count(cluster: FakeApi, tmp_path: Path) -> None:
+    blue = Synced(cluster, tmp_path, [deployment(2)])
+    cluster.delete("Deployment", "default", "web")
+    blue.sync()
+    assert (blue.told(), blue.levels()) == (set(), {"web": 1})
+    assert not blue.differs()
+    blue.heal()
+    assert len(blue.told()) == 2
+
+
+def test_vdus_of_one_aspect_must_agree_on_a_level(api: FakeApi, tmp_path: Path) -> None:
+    blue = Synced(api, tmp_path, scalable("web", "db"), vdus={"Web": "web", "Db": "db"}, aspects={"web": ["Web", "Db"]})
+    set_count(api, 3, "CronTab")
+    with pytest.raises(sol_ex.DbSyncFailed, match="VDU Db has 1 replicas, VDU Web has 3 replicas, which no level"):
+        blue.sync()
+    set_count(api, 3, "CronTab", "db")
+    blue.sync()
+    assert blue.levels() == {"web": 2}
+
+
+@pytest.mark.parametrize(("initial", "level"), [(1, 1), (None, 0)])
+def test_new_scaling_aspects_are_taken_over(cluster: FakeApi, tmp_path: Path, initial: int | None, level: int) -> None:
+    blue = Synced(cluster, tmp_path / "old", [deployment(3)])
+    aspects = {"web": ["Web"], "more": ["Web"]}
+    blue.vnfd = make_vnfd(tmp_path / "new", [deployment(3)], aspects=aspects, initial=initial)
+    blue.change(blue.vnfd)
+    assert blue.differs()
+    blue.sync()
+    assert blue.levels() == {"web": 1, "more": level}
+    assert {one.aspectId: one.scaleLevel for one in blue.info.maxScaleLevels} == {"web": 5, "more": 5}
+    assert not blue.differs()
+
+
+@pytest.mark.parametrize("running", ["STARTING", "PROCESSING", "ROLLING_BACK"])
+def test_the_cluster_is_not_even_looked_at_while_an_operation_runs(cluster: FakeApi, tmp_path: Path, running: str) -> None:
+    blue = Synced(cluster, tmp_path, [deployment(1)])
+    set_count(cluster, 3)
+    cluster.requests.clear()
+    with pytest.raises(sol_ex.OtherOperationInProgress):
+        blue.sync(running)
+    assert len(cluster.requests) == 0

@@ -1,0 +1,372 @@
+"""What waits for what: structure, webhooks and controllers, the author's wishes; never in a circle."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from graphlib import TopologicalSorter
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from k8s_cr_driver.errors import InvalidPackage
+from k8s_cr_driver.objects.dependencies import DEPENDS_ON, Edges, check, deletion, graph, rank
+from k8s_cr_driver.objects.keys import Key, Kind, Object, key_of
+
+ADMISSION = "admissionregistration.k8s.io/v1"
+RBAC = "rbac.authorization.k8s.io/v1"
+
+
+def obj(api_version: str, kind: str, name: str, namespace: str = "", **fields: Any) -> Object:
+    metadata = {"name": name, "annotations": {DEPENDS_ON: fields.pop("after")} if "after" in fields else {}}
+    return {
+        "apiVersion": api_version,
+        "kind": kind,
+        "metadata": metadata | ({"namespace": namespace} if namespace else {}),
+        **fields,
+    }
+
+
+def crd(kind: str, group: str = "example.com", service: str = "", namespace: str = "operator") -> Object:
+    spec: dict[str, Any] = {"group": group, "names": {"kind": kind, "plural": kind.lower() + "s"}}
+    if service:
+        spec["conversion"] = {"webhook": {"clientConfig": {"service": {"name": service, "namespace": namespace}}}}
+    return obj("apiextensions.k8s.io/v1", "CustomResourceDefinition", f"{kind.lower()}s.{group}", spec=spec)
+
+
+def deployment(name: str, namespace: str = "operator", account: str = "", **fields: Any) -> Object:
+    pod: dict[str, Any] = {"containers": [{"name": name}]} | ({"serviceAccountName": account} if account else {})
+    spec = {"template": {"metadata": {"labels": {"app": name, "tier": "x"}}, "spec": pod}}
+    return obj("apps/v1", "Deployment", name, namespace, spec=spec, **fields)
+
+
+def service(name: str, namespace: str = "operator") -> Object:
+    return obj("v1", "Service", name, namespace, spec={"selector": {"app": name}})
+
+
+def webhook(
+    kind: str,
+    backend: str,
+    groups: Iterable[str] = ("example.com",),
+    resources: Iterable[str] = ("*",),
+    namespace: str = "operator",
+) -> Object:
+    rule = {"apiGroups": list(groups), "resources": list(resources)}
+    one = {"clientConfig": {"service": {"name": backend, "namespace": namespace}}, "rules": [rule]}
+    return obj(ADMISSION, f"{kind}WebhookConfiguration", backend, webhooks=[one])
+
+
+def rights(account: str, *groups: str, namespace: str = "operator", verbs: tuple[str, ...] = ("*",)) -> list[Object]:
+    rules = [{"apiGroups": list(groups), "resources": ["*"], "verbs": list(verbs)}]
+    return [
+        obj("v1", "ServiceAccount", account, namespace),
+        obj(RBAC, "ClusterRole", account, rules=rules),
+        obj(
+            RBAC,
+            "ClusterRoleBinding",
+            account,
+            roleRef={"kind": "ClusterRole", "name": account},
+            subjects=[{"kind": "ServiceAccount", "name": account, "namespace": namespace}],
+        ),
+    ]
+
+
+TAB = obj("example.com/v1", "Tab", "one", "blue")
+NAMESPACE = obj("v1", "Namespace", "blue")
+OPERATOR = obj("v1", "Namespace", "operator")
+
+
+def needed(edges: Edges, of: Object) -> set[str]:
+    return {f"{key.kind} {key.name}" for key in edges[key_of(of)]}
+
+
+def position(edges: Edges) -> dict[Key, int]:
+    return {key: number for number, key in enumerate(TopologicalSorter(edges).static_order())}
+
+
+def test_objects_wait_for_their_definition_and_their_namespace() -> None:
+    edges = graph([TAB, NAMESPACE, crd("Tab")])
+    assert needed(edges, TAB) == {"CustomResourceDefinition tabs.example.com", "Namespace blue"}
+    assert needed(edges, NAMESPACE) == set()
+
+
+def test_what_is_not_of_the_set_is_not_waited_for() -> None:
+    assert graph([TAB]) == {key_of(TAB): set()}
+
+
+def test_a_bare_pod_waits_for_what_admission_looks_up() -> None:
+    spec = {"containers": [], "serviceAccountName": "runner", "priorityClassName": "high", "runtimeClassName": "kata"}
+    pod = obj("v1", "Pod", "bare", "blue", spec=spec)
+    others = [
+        obj("v1", "ServiceAccount", "runner", "blue"),
+        obj("v1", "ServiceAccount", "runner", "red"),
+        obj("scheduling.k8s.io/v1", "PriorityClass", "high"),
+        obj("node.k8s.io/v1", "RuntimeClass", "kata"),
+    ]
+    edges = graph([pod, *others])
+    assert edges[key_of(pod)] == {key_of(others[0]), key_of(others[2]), key_of(others[3])}
+
+
+def test_a_binding_waits_for_its_role() -> None:
+    account, role, binding = rights("operator", "example.com")
+    assert graph([binding, role, account])[key_of(binding)] == {key_of(role)}
+
+
+@pytest.mark.parametrize("kind", ["Mutating", "Validating"])
+@pytest.mark.parametrize("resources", [["*"], ["*/*"], ["tabs"], ["others", "tabs", "tabs/status"]])
+def test_custom_resources_wait_for_the_webhook_that_judges_them(kind: str, resources: list[str]) -> None:
+    objects = [
+        TAB,
+        crd("Tab"),
+        deployment("hook"),
+        deployment("other"),
+        service("hook"),
+        webhook(kind, "hook", resources=resources),
+    ]
+    assert needed(graph(objects), TAB) >= {"Deployment hook", "Service hook", f"{kind}WebhookConfiguration hook"}
+    assert "Deployment other" not in needed(graph(objects), TAB)
+
+
+@pytest.mark.parametrize(
+    ("groups", "resources"),
+    [(["other.com"], ["*"]), (["example.com"], ["others"]), (["example.com"], ["tabs/status"]), (["*"], ["*"])],
+)
+def test_webhooks_for_something_else_or_for_everything_are_not_waited_for(groups: list[str], resources: list[str]) -> None:
+    objects = [TAB, crd("Tab"), deployment("hook"), service("hook"), webhook("Mutating", "hook", groups, resources)]
+    assert needed(graph(objects), TAB) == {"CustomResourceDefinition tabs.example.com"}
+
+
+def test_plurals_of_kinds_that_the_cluster_has_are_guessed() -> None:
+    policy = obj("example.com/v1", "Policy", "one", "blue")
+    objects = [policy, deployment("hook"), service("hook"), webhook("Mutating", "hook", resources=["policies"])]
+    assert "Deployment hook" in needed(graph(objects), policy)
+
+
+def test_built_in_kinds_never_wait_for_webhooks() -> None:
+    secret = obj("v1", "Secret", "for-hook", "operator")
+    hook = deployment("hook")
+    edges = graph([secret, hook, service("hook"), webhook("Validating", "hook", ["", "apps"], ["*"])])
+    assert needed(edges, secret) == needed(edges, hook) == set()
+
+
+def test_custom_resources_wait_for_the_conversion_of_their_kind() -> None:
+    objects = [TAB, crd("Tab", service="hook"), deployment("hook"), service("hook")]
+    assert "Deployment hook" in needed(graph(objects), TAB)
+
+
+def test_objects_of_an_aggregated_api_wait_for_its_server() -> None:
+    reference = {"name": "api", "namespace": "operator"}
+    api = obj("apiregistration.k8s.io/v1", "APIService", "v1.example.com", spec={"group": "example.com", "service": reference})
+    edges = graph([TAB, api, service("api"), deployment("api")])
+    assert needed(edges, TAB) == {"APIService v1.example.com", "Service api", "Deployment api"}
+
+
+def test_the_author_may_name_what_an_object_depends_on() -> None:
+    first, second = (
+        deployment("first"),
+        deployment("second", after="apps/namespaces/operator/Deployment/first, /Namespace/operator"),
+    )
+    objects = [second, first, OPERATOR]
+    check(objects)
+    assert needed(graph(objects), second) == {"Deployment first", "Namespace operator"}
+
+
+@pytest.mark.parametrize(
+    ("after", "words"),
+    [
+        ("apps/namespaces/operator/Deployment/frist", "Deployment.apps operator/second: .* did you mean apps/.*/first?"),
+        ("batch/namespaces/red/Job/x", "names batch/namespaces/red/Job/x, which is not in the package; add it"),
+        ("Deployment/first", "holds 'Deployment/first'; write group/namespaces/namespace/kind/name"),
+        ("apps/namespace/operator/Deployment/first", "write group/namespaces"),
+    ],
+)
+def test_references_to_nothing_are_refused_for_a_whole_package(after: str, words: str) -> None:
+    with pytest.raises(InvalidPackage, match=words):
+        check([deployment("first"), deployment("second", after=after)])
+
+
+def test_a_part_of_a_package_ignores_references_to_the_rest() -> None:
+    alone = deployment("second", after="apps/namespaces/operator/Deployment/first")
+    assert graph([alone]) == {key_of(alone): set()}
+
+
+def test_a_circle_of_the_authors_is_refused_and_printed() -> None:
+    objects = [
+        deployment("a", after="apps/namespaces/operator/Deployment/b"),
+        deployment("b", after="apps/namespaces/operator/Deployment/a"),
+    ]
+    with pytest.raises(InvalidPackage, match=r"in a circle: (.*/(a|b)) needs .*/(a|b) needs \1; remove one reference"):
+        graph(objects)
+    assert set(deletion(objects)) == {key_of(one) for one in objects}
+
+
+def test_a_guess_that_closes_a_circle_is_dropped_and_told(caplog: pytest.LogCaptureFixture) -> None:
+    needs_tab = deployment("hook", after="example.com/namespaces/blue/Tab/one")
+    objects = [TAB, crd("Tab"), needs_tab, service("hook"), webhook("Validating", "hook")]
+    with caplog.at_level(logging.DEBUG):
+        edges = graph(objects)
+    assert needed(edges, needs_tab) == {"Tab one"}
+    assert "Deployment hook" not in needed(edges, TAB)
+    assert "Tab.example.com does not wait for Deployment.apps operator/hook" in caplog.text
+
+
+def management_cluster() -> list[Object]:
+    """As Cluster API is installed: certificates for its webhooks from cert-manager, which has webhooks of its own."""
+    certificate = obj("cert-manager.io/v1", "Certificate", "serving", "capi")
+    return [
+        certificate,
+        obj("cluster.x-k8s.io/v1", "Cluster", "blue", "default"),
+        *[obj("v1", "Namespace", name) for name in ("cert-manager", "capi")],
+        crd("Certificate", "cert-manager.io"),
+        crd("Cluster", "cluster.x-k8s.io", service="capi", namespace="capi"),
+        deployment("hook", "cert-manager"),
+        deployment("cert-manager", "cert-manager", account="cert-manager"),
+        *rights("cert-manager", "cert-manager.io", namespace="cert-manager"),
+        service("hook", "cert-manager"),
+        webhook("Mutating", "hook", ["cert-manager.io"], ["*/*"], "cert-manager"),
+        webhook("Validating", "hook", ["cert-manager.io"], ["*/*"], "cert-manager"),
+        deployment("capi", "capi", account="manager"),
+        *rights("manager", "cluster.x-k8s.io", namespace="capi"),
+        service("capi", "capi"),
+        webhook("Mutating", "capi", ["cluster.x-k8s.io"], ["clusters"], "capi"),
+        webhook("Validating", "capi", ["cluster.x-k8s.io"], ["clusters"], "capi"),
+    ]
+
+
+def test_cluster_api_and_cert_manager_wait_for_each_other_in_no_circle() -> None:
+    edges = graph(management_cluster())
+    by_name = {f"{key.kind} {key.name}": key for key in edges}
+    place = position(edges)
+    assert edges[by_name["Deployment capi"]] == {by_name["Namespace capi"]}
+    assert by_name["Deployment hook"] in edges[by_name["Certificate serving"]]
+    assert by_name["Deployment capi"] in edges[by_name["Cluster blue"]]
+    assert place[by_name["Deployment hook"]] < place[by_name["Certificate serving"]]
+
+
+def test_custom_resources_go_before_the_controllers_that_take_their_finalizers_off() -> None:
+    edges = deletion(management_cluster())
+    by_name = {f"{key.kind} {key.name}": key for key in edges}
+    place = position(edges)
+    for earlier, later in [
+        ("Cluster blue", "CustomResourceDefinition clusters.cluster.x-k8s.io"),
+        ("CustomResourceDefinition clusters.cluster.x-k8s.io", "Deployment capi"),
+        ("Cluster blue", "MutatingWebhookConfiguration capi"),
+        ("MutatingWebhookConfiguration capi", "Deployment capi"),
+        ("ValidatingWebhookConfiguration capi", "Service capi"),
+        ("Deployment capi", "ServiceAccount manager"),
+        ("Deployment capi", "ClusterRoleBinding manager"),
+        ("ClusterRoleBinding manager", "ClusterRole manager"),
+        ("Deployment capi", "Namespace capi"),
+        ("Certificate serving", "Deployment cert-manager"),
+    ]:
+        assert place[by_name[earlier]] < place[by_name[later]], (earlier, later)
+
+
+def test_controllers_keep_their_settings_and_other_workloads_go_at_once() -> None:
+    settings = obj("v1", "ConfigMap", "settings", "operator")
+    controller, app = deployment("controller", account="runner"), deployment("app", "blue", account="app")
+    edges = deletion(
+        [
+            TAB,
+            crd("Tab"),
+            controller,
+            app,
+            settings,
+            *rights("runner", "example.com"),
+            obj("v1", "ServiceAccount", "app", "blue"),
+        ]
+    )
+    assert needed(edges, controller) == {"Tab one", "CustomResourceDefinition tabs.example.com"}
+    assert needed(edges, settings) == {"Deployment controller"}
+    assert needed(edges, app) == set()
+
+
+def test_rights_to_read_make_no_controller() -> None:
+    controller = deployment("viewer", account="runner")
+    edges = deletion([TAB, controller, *rights("runner", "example.com", verbs=("get", "list", "watch"))])
+    assert needed(edges, controller) == set()
+
+
+def test_aggregated_roles_and_cluster_admin_make_controllers() -> None:
+    account, role, binding = rights("runner", "example.com")
+    role["metadata"]["labels"] = {"aggregate": "yes"}
+    total = obj(RBAC, "ClusterRole", "total", aggregationRule={"clusterRoleSelectors": [{"matchLabels": {"aggregate": "yes"}}]})
+    binding["roleRef"]["name"] = "total"
+    controller = deployment("controller", account="runner")
+    assert needed(deletion([TAB, controller, account, role, total, binding]), controller) == {"Tab one"}
+    binding["roleRef"]["name"] = "cluster-admin"
+    assert needed(deletion([TAB, controller, account, binding]), controller) == {"Tab one"}
+
+
+def test_deletion_reverses_what_the_author_named_and_has_the_pairs_of_the_hook() -> None:
+    first, second = deployment("first"), deployment("second", after="apps/namespaces/operator/Deployment/first, nonsense")
+    secret = obj("v1", "Secret", "kept", "red")
+    edges = deletion(
+        [first, second, secret], pairs=[(key_of(first), key_of(secret)), (Key("", "Pod", "x", "gone"), key_of(first))]
+    )
+    assert (needed(edges, first), needed(edges, secret)) == ({"Deployment second"}, {"Deployment first"})
+
+
+def test_ranks_put_foundations_first_and_webhooks_last() -> None:
+    kinds = [
+        Kind("", "Namespace"),
+        Kind("apiextensions.k8s.io", "CustomResourceDefinition"),
+        Kind("", "ServiceAccount"),
+        Kind("", "Service"),
+        Kind("apps", "Deployment"),
+        Kind("networking.k8s.io", "Ingress"),
+        Kind("example.com", "Tab"),
+        Kind("apiregistration.k8s.io", "APIService"),
+        Kind("admissionregistration.k8s.io", "MutatingWebhookConfiguration"),
+    ]
+    assert sorted(set(kinds), key=rank) == kinds
+
+
+def test_many_objects_have_few_edges() -> None:
+    tabs = [obj("example.com/v1", "Tab", f"tab-{number}", "blue") for number in range(2000)]
+    workloads = [deployment(f"app-{number}", account="runner" if number < 3 else "") for number in range(2000)]
+    objects = [
+        NAMESPACE,
+        OPERATOR,
+        crd("Tab"),
+        service("app-0"),
+        webhook("Mutating", "app-0"),
+        *tabs,
+        *workloads,
+        *rights("runner", "example.com"),
+    ]
+    for edges in (graph(objects), deletion(objects)):
+        assert sum(map(len, edges.values())) < 6 * len(objects)
+
+
+NAMES = st.sampled_from(["a", "b"])
+REFERENCES = st.sampled_from(
+    ["", "example.com/namespaces/a/Tab/a", "apps/namespaces/a/Deployment/a", "/namespaces/b/Service/a", "/Namespace/a"]
+)
+OBJECTS = st.lists(
+    st.one_of(
+        st.builds(lambda name: obj("v1", "Namespace", name), NAMES),
+        st.builds(lambda kind, name: crd(kind, service=name, namespace="a"), st.sampled_from(["Tab", "Tub"]), NAMES),
+        st.builds(lambda name, where, after: obj("example.com/v1", "Tab", name, where, after=after), NAMES, NAMES, REFERENCES),
+        st.builds(lambda name, where, after: deployment(name, where, account=name, after=after), NAMES, NAMES, REFERENCES),
+        st.builds(service, NAMES, NAMES),
+        st.builds(lambda name, where: webhook("Mutating", name, namespace=where), NAMES, NAMES),
+    )
+    | st.builds(lambda name, where: rights(name, "example.com", "", namespace=where)[2], NAMES, NAMES),
+    max_size=20,
+    unique_by=key_of,
+)
+
+
+@given(OBJECTS)
+def test_no_set_of_objects_gives_a_circle(objects: list[Object]) -> None:
+    keys = {key_of(one) for one in objects}
+    results = [deletion(objects, pairs=[(first, later) for first in keys for later in keys if first.name != later.name])]
+    try:
+        results.append(graph(objects))
+    except InvalidPackage as error:
+        assert "in a circle" in str(error)
+    for edges in results:
+        assert set(edges) == keys == set(TopologicalSorter(edges).static_order())

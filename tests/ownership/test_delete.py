@@ -1,0 +1,48 @@
+"""How an object is deleted: in the foreground where something may hang on it, in the background where nothing does."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from k8s_cr_driver.kube.client import Client
+from k8s_cr_driver.kube.connection import Connection
+from k8s_cr_driver.kube.discovery import discover
+from k8s_cr_driver.kube.endpoint import Endpoint
+from k8s_cr_driver.objects.keys import kind_of
+from k8s_cr_driver.ownership.delete import remove
+from k8s_cr_driver.ownership.inventory import Inventory
+from k8s_cr_driver.ownership.labels import manager
+from k8s_cr_driver.ownership.write import Target
+from k8s_cr_driver.resources.registry import resource_for
+from tests.fake_api import FakeApi
+from tests.instance import BLUE, config_map, crontab, crontab_crd, job
+
+
+def written_by(live: dict[str, Any], *managers: str, **metadata: Any) -> dict[str, Any]:
+    fields = [{"manager": name, "operation": "Apply"} for name in managers]
+    return {**live, "metadata": {**live["metadata"], "managedFields": fields, **metadata}}
+
+
+@pytest.mark.parametrize(
+    ("live", "policy"),
+    [
+        (written_by(crontab("a"), manager(BLUE)), "Background"),
+        (written_by(crontab("a"), manager(BLUE), "its-controller"), "Foreground"),
+        (written_by(crontab("a"), manager(BLUE), "its-controller", finalizers=["example.com/own"]), "Background"),
+        (written_by(job("a", "image"), manager(BLUE)), "Foreground"),
+        (written_by(config_map("a"), manager(BLUE), "somebody"), "Background"),
+    ],
+)
+def test_propagation(api: FakeApi, live: dict[str, Any], policy: str) -> None:
+    api.put(crontab_crd())
+    made = api.put({**live, "metadata": {name: live["metadata"][name] for name in ("name", "namespace")}})
+    live["metadata"]["uid"] = made["metadata"]["uid"]
+    with Connection(Endpoint(api.url)) as connection:
+        client = Client(connection, discover(connection))
+        target = Target(client, Inventory(connection, "default", BLUE))
+        resource = client.resources.find(kind_of(live))
+        assert resource is not None
+        remove(target, resource_for(live), resource, live, None)
+    assert api.requests[-1].body["propagationPolicy"] == policy

@@ -1,0 +1,192 @@
+"""The inventory: found again after any crash, held by one run at a time, a superset of what is there."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Iterator
+
+import pytest
+
+from k8s_cr_driver.errors import Contended, Forbidden, Superseded, TransportError
+from k8s_cr_driver.kube.connection import Connection
+from k8s_cr_driver.kube.endpoint import Endpoint
+from k8s_cr_driver.objects.keys import Key, Kind
+from k8s_cr_driver.ownership import inventory
+from k8s_cr_driver.ownership.inventory import Inventory, Record
+from k8s_cr_driver.ownership.labels import is_managed, manager, used_by, users
+from tests.fake_api import FakeApi, faults
+from tests.fake_api.recording import Request
+from tests.instance import BLUE, GREEN, config_map
+
+MAPS, JOBS = Kind("", "ConfigMap"), Kind("batch", "Job")
+ADOPTED = Key("", "ConfigMap", "blue", "theirs")
+NAME = f"k8s-cr-driver-{BLUE}"
+
+
+@pytest.fixture
+def connection(api: FakeApi) -> Iterator[Connection]:
+    with Connection(Endpoint(api.url)) as one:
+        yield one
+
+
+@pytest.fixture
+def distrust(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No word on the token is believed for any time."""
+    monkeypatch.setattr(inventory, "WRITE_WITHIN", -1)
+    monkeypatch.setattr(inventory, "DELETE_WITHIN", -1)
+
+
+def claimed(connection: Connection, instance: str = BLUE) -> Inventory:
+    one = Inventory(connection, "default", instance)
+    assert one.claim("operation-1", [MAPS], ["blue"], create=True)
+    return one
+
+
+def test_it_is_an_applyset_parent(api: FakeApi, connection: Connection) -> None:
+    claimed(connection)
+    metadata = api.get("ConfigMap", "default", NAME)["metadata"]
+    digest = hashlib.sha256(f"{NAME}.default.ConfigMap.".encode()).digest()
+    applyset = base64.urlsafe_b64encode(digest).decode().rstrip("=")
+    assert metadata["labels"]["applyset.kubernetes.io/id"] == f"applyset-{applyset}-v1"
+    marks = metadata["annotations"]
+    assert marks["applyset.kubernetes.io/contains-group-kinds"] == "ConfigMap"
+    assert marks["applyset.kubernetes.io/additional-namespaces"] == "blue"
+    assert marks["applyset.kubernetes.io/tooling"].startswith("k8s-cr-driver/")
+    assert marks["k8s-cr-driver/operation"] == "operation-1"
+
+
+def test_each_claim_widens_it_and_keeps_what_is_adopted(connection: Connection) -> None:
+    first = claimed(connection)
+    first.adopt(ADOPTED)
+    second = Inventory(connection, "default", BLUE)
+    assert second.claim("operation-2", [JOBS], ["green"], create=True)
+    assert second.record.kinds == {MAPS, JOBS}
+    assert second.record.namespaces == {"blue", "green"}
+    assert second.record.adopted == {ADOPTED}
+    assert (first.is_new, second.is_new) == (True, False)
+    assert second.read() == second.record
+
+
+def test_a_run_knows_that_it_has_made_it_also_if_the_answer_was_lost(api: FakeApi, connection: Connection) -> None:
+    one = Inventory(connection, "default", BLUE)
+    api.fail(faults.reset_after(), method="PATCH")
+    with pytest.raises(TransportError):
+        one.claim("operation", [MAPS], ["blue"], create=True)
+    assert not one.is_new
+    assert one.claim("operation", [MAPS], ["blue"], create=True)
+    assert one.is_new
+
+
+def test_without_one_there_is_nothing_to_claim_unless_it_is_to_be_made(api: FakeApi, connection: Connection) -> None:
+    one = Inventory(connection, "default", BLUE)
+    assert one.read() is None
+    assert not one.claim("operation", [], [], create=False)
+    assert api.names("ConfigMap") == []
+
+
+def test_a_run_that_was_superseded_can_change_and_delete_nothing(
+    api: FakeApi, connection: Connection, distrust: None
+) -> None:
+    first = claimed(connection)
+    second = claimed(connection)
+    before = api.get("ConfigMap", "default", NAME)
+    changes = (lambda: first.adopt(ADOPTED), first.delete, first.before_write, first.before_delete)
+    for attempt in (*changes, lambda: first.check(second.record)):
+        with pytest.raises(Superseded, match=f"Another worker took over VNF instance {BLUE}"):
+            attempt()
+    assert api.get("ConfigMap", "default", NAME) == before
+    second.before_write()
+    second.before_delete()
+    second.delete()
+    assert api.names("ConfigMap") == []
+
+
+def test_of_two_claims_at_once_the_last_wins(api: FakeApi, connection: Connection, distrust: None) -> None:
+    other = config_map(NAME)
+    other["metadata"]["annotations"] = {"applyset.kubernetes.io/contains-group-kinds": "Job.batch"}
+
+    def overtakes(request: Request) -> bool:
+        if not api.names("ConfigMap"):
+            api.put(other)
+        return False
+
+    api.fail(faults.conflict(), method="PATCH", when=overtakes)
+    with pytest.raises(Contended):
+        claimed(connection)
+    one = claimed(connection)
+    assert one.record.kinds == {MAPS, JOBS}
+    assert [request.status for request in api.requests.select("PATCH")] == [409, 200]
+    one.before_write()
+
+
+@pytest.mark.parametrize("fault", [faults.reset_after(), faults.truncated()])
+def test_a_write_whose_answer_was_lost_is_not_taken_for_another_worker(
+    api: FakeApi, connection: Connection, fault: faults.Action
+) -> None:
+    one = claimed(connection)
+    api.fail(fault, method="PATCH")
+    with pytest.raises(Exception, match="PATCH"):
+        one.adopt(ADOPTED)
+    one.adopt(ADOPTED)
+    assert one.read() == one.record
+    api.fail(fault, method="DELETE")
+    with pytest.raises(Exception, match="DELETE"):
+        one.delete()
+    one.delete()
+    assert api.names("ConfigMap") == []
+
+
+def test_what_has_not_changed_is_not_written(api: FakeApi, connection: Connection) -> None:
+    one = claimed(connection)
+    api.requests.clear()
+    one.update(kinds=one.record.kinds, namespaces=one.record.namespaces, adopted=one.record.adopted)
+    assert len(api.requests) == 0
+
+
+def test_a_word_on_the_token_is_believed_for_a_while(
+    api: FakeApi, connection: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(inventory, "WRITE_WITHIN", 60)
+    one = claimed(connection)
+    api.requests.clear()
+    one.before_write()
+    assert len(api.requests) == 0
+    monkeypatch.setattr(inventory, "WRITE_WITHIN", -1)
+    one.before_write()
+    one.check(one.record)
+    monkeypatch.setattr(inventory, "WRITE_WITHIN", 60)
+    one.before_write()
+    assert len(api.requests) == 1
+
+
+def test_a_namespace_that_is_missing_or_forbidden_is_named_with_the_option(api: FakeApi, connection: Connection) -> None:
+    with pytest.raises(Forbidden, match=r"Namespace nowhere does not exist: make it, or set \[k8s_cr\] inventory_namespace"):
+        Inventory(connection, "nowhere", BLUE).claim("operation", [], [], create=True)
+    api.knobs.denied.add(("patch", "", "configmaps", "default"))
+    with pytest.raises(Forbidden, match=r"keeps its inventory in ConfigMap default/.*inventory_namespace"):
+        claimed(connection)
+
+
+def test_the_inventories_of_other_instances_tell_where_they_are(connection: Connection) -> None:
+    blue = claimed(connection)
+    green = Inventory(connection, "default", GREEN)
+    green.claim("operation", [JOBS], ["shared"], create=True)
+    assert [record.namespaces for record in blue.others()] == [{"shared"}]
+    green.leave(namespace="shared")
+    assert [record.namespaces for record in blue.others()] == [set()]
+
+
+def test_a_copied_label_makes_nothing_ours_but_an_apply_does() -> None:
+    live = config_map("a")
+    live["metadata"]["labels"] = {"tacker_vnf_instance_id": BLUE, used_by(BLUE): "", used_by(GREEN): ""}
+    assert not is_managed(live, BLUE)
+    live["metadata"]["managedFields"] = [{"manager": manager(BLUE), "operation": "Apply"}]
+    assert is_managed(live, BLUE) and not is_managed(live, GREEN)
+    assert users(live) == {BLUE, GREEN}
+
+
+def test_a_record_without_our_annotations_is_empty() -> None:
+    live = config_map("a")
+    live["metadata"] |= {"uid": "u", "resourceVersion": "5"}
+    assert inventory.parse(live) == Record(version="5")

@@ -1,0 +1,53 @@
+"""What one manager has written becomes what another has applied."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from k8s_cr_driver.ownership.managed_fields import succeeded
+
+WEB = {"f:spec": {"f:replicas": {}, "f:template": {"f:image": {}}}}
+
+
+def entry(manager: str, fields: dict[str, Any], operation: str = "Update", **rest: str) -> dict[str, Any]:
+    return {"manager": manager, "operation": operation, "apiVersion": "apps/v1", "fieldsV1": fields, **rest}
+
+
+def test_without_a_predecessor_there_is_nothing_to_succeed_in() -> None:
+    others = [entry("kubectl", WEB), entry("old", WEB, "Apply"), entry("old", WEB, subresource="status")]
+    assert succeeded(others, "old", "new") is None
+    assert succeeded([], "old", "new") is None
+
+
+def test_updates_become_an_apply_and_others_keep_theirs() -> None:
+    others = [entry("kubectl", {"f:data": {}}), entry("old", {"f:status": {}}, subresource="status")]
+    assert succeeded([entry("old", WEB, time="then"), *others], "old", "new") == [
+        entry("new", WEB, "Apply", time="then"),
+        *others,
+    ]
+
+
+def test_what_was_scaled_is_joined_with_what_was_created_and_applied() -> None:
+    found = [
+        entry("new", {"f:spec": {"f:paused": {}}}, "Apply"),
+        entry("old", {"f:spec": {"f:template": {"f:image": {}}}}),
+        entry("old", {"f:spec": {"f:replicas": {}}}, subresource="scale"),
+    ]
+    assert succeeded(found, "old", "new") == [
+        entry("new", {"f:spec": {"f:paused": {}, "f:replicas": {}, "f:template": {"f:image": {}}}}, "Apply")
+    ]
+
+
+def test_only_a_scale_becomes_an_apply_of_the_object_itself() -> None:
+    scale = {"f:spec": {"f:replicas": {}}}
+    assert succeeded([entry("old", scale, subresource="scale")], "old", "new") == [entry("new", scale, "Apply")]
+
+
+def test_a_field_that_is_owned_itself_stays_so_beside_its_children() -> None:
+    found = [entry("new", {"f:data": {}}, "Apply"), entry("old", {"f:data": {"f:x": {}}})]
+    assert succeeded(found, "old", "new") == [entry("new", {"f:data": {".": {}, "f:x": {}}}, "Apply")]
+
+
+def test_fields_of_another_version_are_given_up() -> None:
+    found = [entry("new", WEB, "Apply"), {**entry("old", {"f:spec": {"f:gone": {}}}), "apiVersion": "apps/v1beta1"}]
+    assert succeeded(found, "old", "new") == [entry("new", WEB, "Apply")]

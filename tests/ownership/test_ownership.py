@@ -1,0 +1,296 @@
+"""Whose an object is: ours is changed and deleted, others' is left alone, what is shared goes with its last user."""
+
+from __future__ import annotations
+
+import json
+from concurrent.futures import Future
+
+import pytest
+import urllib3
+
+from k8s_cr_driver.engine import prune
+from k8s_cr_driver.engine.not_ready import NotReady
+from k8s_cr_driver.errors import Conflict, NotOurs, Refused
+from k8s_cr_driver.objects.keys import Key, Object
+from tests.fake_api import FakeApi, controllers, faults
+from tests.instance import (
+    BLUE,
+    CONDITIONS,
+    GREEN,
+    Instance,
+    config_map,
+    crontab,
+    crontab_crd,
+    job,
+    obj,
+    state,
+    status,
+    wait_for,
+)
+
+SHARED = [crontab_crd(), obj("v1", "Namespace", "both")]
+
+
+def test_labels_that_a_controller_copies_to_a_child_do_not_make_it_ours(api: FakeApi) -> None:
+    blue = Instance(api.url)
+    blue.converge([config_map("a")])
+    copy = config_map("copy")
+    copy["metadata"]["labels"] = api.get("ConfigMap", "default", "a")["metadata"]["labels"]
+    api.put(copy)
+    blue.terminate()
+    assert api.names("ConfigMap") == ["copy"]
+
+
+def test_an_object_whose_owner_goes_is_left_to_it(api: FakeApi) -> None:
+    blue = Instance(api.url)
+    blue.converge([crontab_crd(), crontab("owner"), config_map("child"), config_map("single")])
+    owner = api.get("CronTab", "default", "owner")
+    api.edit("ConfigMap", "default", "child", lambda live: live["metadata"].update(ownerReferences=[controlled_by(owner)]))
+    api.requests.clear()
+    blue.terminate()
+    assert not api.requests.select("DELETE", "configmaps/child")
+    assert len(api.requests.select("DELETE", "configmaps/single")) == 1
+    assert state(api) == {}
+
+
+def test_an_object_whose_owner_is_only_released_is_deleted(api: FakeApi) -> None:
+    api.put(crontab_crd())
+    owner = api.put(crontab("theirs"))
+    blue = Instance(api.url, adopt=True)
+    child = config_map("child")
+    child["metadata"]["ownerReferences"] = [controlled_by(owner)]
+    blue.converge([crontab("theirs"), child])
+    blue.terminate()
+    assert api.names("ConfigMap") == []
+    assert api.names("CronTab") == ["theirs"]
+
+
+def test_an_adopted_object_is_never_replaced(api: FakeApi) -> None:
+    blue = Instance(api.url, adopt=True, force=True)
+    api.put(job("a", "one"))
+    controllers.run_workloads(api)
+    api.set_status("Job", "default", "a", {"succeeded": 1, "conditions": [controllers.condition("Complete")]})
+    blue.converge([job("a", "one")])
+    before = api.get("Job", "default", "a")
+    with pytest.raises(Refused, match="immutable"):
+        blue.converge([job("a", "two")])
+    assert api.get("Job", "default", "a") == before
+
+
+def controlled_by(owner: Object) -> Object:
+    name = {part: owner["metadata"][part] for part in ("name", "uid")}
+    return {"apiVersion": owner["apiVersion"], "kind": owner["kind"], **name, "controller": True}
+
+
+def test_an_adoption_outlives_a_retry_without_the_option(api: FakeApi) -> None:
+    api.put(config_map("a", theirs="1"))
+    Instance(api.url, adopt=True).converge([config_map("a", ours="2")])
+    Instance(api.url).converge([config_map("a", ours="3")])
+    assert api.get("ConfigMap", "default", "a")["data"] == {"theirs": "1", "ours": "3"}
+    Instance(api.url).terminate()
+    assert api.get("ConfigMap", "default", "a")["data"] == {"theirs": "1"}
+
+
+def test_an_adopted_object_that_leaves_the_set_is_released(api: FakeApi) -> None:
+    api.put(config_map("a", theirs="1"))
+    blue = Instance(api.url, adopt=True)
+    blue.converge([config_map("a", ours="2"), config_map("b")])
+    blue.converge([config_map("b")])
+    assert api.get("ConfigMap", "default", "a")["data"] == {"theirs": "1"}
+    inventory = api.get("ConfigMap", "default", f"k8s-cr-driver-{BLUE}")
+    assert inventory["metadata"]["annotations"]["k8s-cr-driver/adopted"] == "[]"
+
+
+def test_an_adopted_object_that_was_deleted_and_made_again_is_ours(api: FakeApi) -> None:
+    api.put(config_map("a", theirs="1"))
+    blue = Instance(api.url, adopt=True)
+    blue.converge([config_map("a", ours="2")])
+    api.delete("ConfigMap", "default", "a")
+    blue.converge([config_map("a", ours="2")])
+    blue.terminate()
+    assert state(api) == {}
+
+
+@pytest.mark.parametrize("next_run", ["retry", "terminate"])
+def test_one_whose_making_was_not_answered_is_ours_as_well(api: FakeApi, next_run: str) -> None:
+    api.put(config_map("a", theirs="1"))
+    blue = Instance(api.url, adopt=True)
+    blue.converge([config_map("a", ours="2")])
+    api.delete("ConfigMap", "default", "a")
+    api.fail(faults.reset_after(), method="PATCH", path="configmaps/a$")
+    if next_run == "terminate":  # by another worker, for this one dies at once
+        api.fail(faults.reset_before(), method="PATCH", path="configmaps/a$", times=1000)
+        blue.seconds = 0.5
+        with pytest.raises(NotReady):
+            blue.converge([config_map("a", ours="2")])
+        api.clear_faults()
+    else:
+        blue.converge([config_map("a", ours="2")])
+    assert api.find("ConfigMap", "default", "a")
+    Instance(api.url).terminate()
+    assert state(api) == {}
+
+
+def test_an_object_whose_label_somebody_took_off_is_found_again_after_the_next_apply(api: FakeApi) -> None:
+    blue = Instance(api.url)
+    blue.converge([config_map("a")])
+    api.edit("ConfigMap", "default", "a", lambda live: live["metadata"]["labels"].pop("tacker_vnf_instance_id"))
+    blue.converge([config_map("a")], prune=False)
+    blue.terminate()
+    assert state(api) == {}
+
+
+def test_what_is_taken_by_force_or_let_go_is_told_of_before(api: FakeApi, caplog: pytest.LogCaptureFixture) -> None:
+    api.put(config_map("a", x="theirs", y="1"), manager="kubectl")
+    blue = Instance(api.url, adopt=True, force=True)
+    blue.converge([config_map("a", x="ours")])
+    told = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert len(told) == 2
+    assert told[0] == "ConfigMap default/a was there before and is adopted: it will be let go, not deleted"
+    assert 'ConfigMap default/a takes over what others manage: .data.x (conflict with "kubectl"' in told[1]
+    assert "restored by neither rollback nor terminate" in told[1]
+    assert "theirs" not in told[1]
+    caplog.clear()
+    blue.terminate()
+    assert "ConfigMap default/a is let go, not deleted. Values of others" in caplog.text
+    assert api.get("ConfigMap", "default", "a")["data"] == {"y": "1"}
+
+
+def co_own(api: FakeApi, path: str, live: Object) -> None:
+    """Has another manager apply the labels of an object just as they are."""
+    metadata = {"name": live["metadata"]["name"], "labels": live["metadata"]["labels"]}
+    body = json.dumps({"apiVersion": live["apiVersion"], "kind": live["kind"], "metadata": metadata})
+    headers = {"Content-Type": "application/apply-patch+yaml"}
+    with urllib3.PoolManager() as pool:
+        answer = pool.request("PATCH", f"{api.url}{path}?fieldManager=gitops", body=body, headers=headers)
+        assert answer.status == 200, answer.data
+
+
+def test_a_released_object_whose_labels_another_manager_keeps_is_done_with(api: FakeApi) -> None:
+    api.put(config_map("a", theirs="1"))
+    blue = Instance(api.url, adopt=True)
+    blue.converge([config_map("a", ours="2")])
+    co_own(api, "/api/v1/namespaces/default/configmaps/a", api.get("ConfigMap", "default", "a"))
+    blue.terminate()
+    live = api.get("ConfigMap", "default", "a")
+    assert live["data"] == {"theirs": "1"}
+    assert live["metadata"]["labels"]["tacker_vnf_instance_id"] == BLUE
+    assert api.names("ConfigMap") == ["a"]
+
+
+def last_waits_for_first(api: FakeApi) -> tuple[Instance, Future[dict[Key, Object]]]:
+    """A terminate in which one object cannot be deleted before another, which a finalizer holds."""
+    last, first = config_map("last"), config_map("first")
+    first["metadata"]["finalizers"] = ["example.com/hold"]
+    first["metadata"]["annotations"] = {"config.kubernetes.io/depends-on": "/namespaces/default/ConfigMap/last"}
+    blue = Instance(api.url)
+    blue.converge([last, first])
+    run = blue.start([])
+    blue.wait_until_told("first", "deleting")
+    return blue, run
+
+
+def test_an_object_that_has_lost_our_label_while_it_waits_is_deleted_all_the_same(
+    api: FakeApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(prune, "LOOK_EVERY", 0.02)
+    blue, run = last_waits_for_first(api)
+    api.edit("ConfigMap", "default", "last", lambda live: live["metadata"].update(labels={}, finalizers=["example.com/too"]))
+    wait_for(api, lambda: len(api.requests.select("GET", "/configmaps/last")) > 0)
+    api.release("ConfigMap", "default", "first")
+    blue.wait_until_told("last", "deleting")
+    api.release("ConfigMap", "default", "last")
+    run.result(10)
+    assert state(api) == {}
+
+
+def test_an_object_that_somebody_else_deletes_while_it_waits_is_gone(api: FakeApi) -> None:
+    blue, run = last_waits_for_first(api)
+    api.delete("ConfigMap", "default", "last")
+    blue.wait_until_told("last", "gone")
+    api.release("ConfigMap", "default", "first")
+    run.result(10)
+    assert not api.requests.select("DELETE", "/configmaps/last")
+
+
+def test_an_object_that_has_lost_our_label_is_applied_again(api: FakeApi) -> None:
+    crd = crontab_crd(**CONDITIONS)
+    blue = Instance(api.url)
+    run = blue.start([crd, crontab("one"), config_map("a")])
+    blue.wait_until_told("a", "Ready")
+    blue.wait_until_told("one", "Waiting")
+    api.edit("ConfigMap", "default", "a", lambda live: live["metadata"].update(labels={}))
+    wait_for(api, lambda: "tacker_vnf_instance_id" in api.get("ConfigMap", "default", "a")["metadata"].get("labels", {}))
+    api.set_status("CronTab", "default", "one", status())
+    run.result(10)
+
+
+def test_a_crd_that_is_left_to_guests_hinders_no_later_instance(api: FakeApi) -> None:
+    blue, green = Instance(api.url, BLUE), Instance(api.url, GREEN)
+    blue.converge([crontab_crd()])
+    green.converge([crontab("guest")])
+    blue.terminate()
+    left = api.get("CustomResourceDefinition", None, "crontabs.stable.example.com")
+    (entry,) = [one for one in left["metadata"]["managedFields"] if one["manager"] == f"k8s-cr-driver-{BLUE}"]
+    assert "f:labels" not in entry["fieldsV1"]["f:metadata"]
+    labelled = crontab_crd()
+    labelled["metadata"]["labels"] = {"app": "crontab"}
+    green.converge([labelled, crontab("guest")])
+    assert api.get("CustomResourceDefinition", None, "crontabs.stable.example.com")["metadata"]["labels"]["app"] == "crontab"
+
+
+@pytest.mark.parametrize("attempt", range(5))
+def test_two_instances_that_leave_at_the_same_time_leave_nothing(api: FakeApi, attempt: int) -> None:
+    instances = [Instance(api.url, id) for id in (BLUE, GREEN)]
+    for one in instances:
+        one.converge([*SHARED, crontab(f"tab-{one.id[-1:]}", "both"), config_map(f"map-{one.id[-1:]}", "both")])
+    for run in [one.start([]) for one in instances]:
+        run.result(10)
+    assert state(api) == {}
+
+
+def test_two_instances_that_come_at_the_same_time_share(api: FakeApi) -> None:
+    instances = [Instance(api.url, id) for id in (BLUE, GREEN)]
+    for run in [one.start([*SHARED, crontab(f"tab-{one.id[-1:]}", "both")]) for one in instances]:
+        run.result(10)
+    marks = api.get("Namespace", None, "both")["metadata"]["labels"]
+    assert {f"used-by.k8s-cr-driver/{id}" for id in (BLUE, GREEN)} <= set(marks)
+    instances[0].terminate()
+    assert api.names("CronTab") == ["tab-2"]
+    instances[1].terminate()
+    assert state(api) == {}
+
+
+def test_a_crd_that_differs_from_that_of_another_instance_is_a_conflict_that_names_it(api: FakeApi) -> None:
+    Instance(api.url, GREEN).converge([crontab_crd()])
+    other = crontab_crd()
+    schema = other["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    schema["properties"]["spec"]["properties"]["cronSpec"]["type"] = "integer"
+    before = api.get("CustomResourceDefinition", None, "crontabs.stable.example.com")
+    with pytest.raises(Conflict, match=f"shared with VNF instance {GREEN}") as raised:
+        Instance(api.url, BLUE).converge([other])
+    assert raised.value.fields
+    assert api.get("CustomResourceDefinition", None, "crontabs.stable.example.com") == before
+
+
+def test_a_namespace_that_holds_objects_of_another_instance_stays(api: FakeApi) -> None:
+    blue, green = Instance(api.url, BLUE), Instance(api.url, GREEN)
+    blue.converge([obj("v1", "Namespace", "home"), config_map("a", "home")])
+    green.converge([config_map("guest", "home")])
+    blue.terminate()
+    assert "home" in api.names("Namespace")
+    assert api.names("ConfigMap", "home") == ["guest"]
+    green.terminate()
+    assert api.names("ConfigMap", "home") == []
+
+
+def test_a_users_objects_of_the_same_name_survive_everything(api: FakeApi) -> None:
+    api.put(crontab_crd())
+    theirs = [api.put(crontab("one")), api.put(config_map("a"))]
+    blue = Instance(api.url)
+    for wanted in ([crontab("one"), config_map("b")], [config_map("a"), config_map("b")]):
+        with pytest.raises(NotOurs):
+            blue.converge(wanted)
+    blue.terminate()
+    assert [api.get(live["kind"], "default", live["metadata"]["name"]) for live in theirs] == theirs
+    assert api.names("ConfigMap") == ["a"]

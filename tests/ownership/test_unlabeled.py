@@ -1,0 +1,123 @@
+"""Objects that have lost their label are members all the same: somebody has replaced them from a file of his own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from k8s_cr_driver.objects.keys import Object
+from k8s_cr_driver.ownership.labels import INSTANCE_LABEL
+from tests.fake_api import FakeApi, controllers, faults
+from tests.fake_api.recording import Request
+from tests.instance import GREEN, Instance, config_map, crontab, crontab_crd, obj, state
+from tests.ownership.test_orphans import claim, stateful_set
+
+
+def replaced(api: FakeApi, kind: str, namespace: str, name: str, **labels: str) -> Object:
+    """As `kubectl replace` leaves it: with no label but those of the file."""
+    live = api.get(kind, namespace, name)
+    live["metadata"]["labels"] = labels
+    return api.put(live, manager="kubectl-replace")
+
+
+def test_terminate_deletes_them(api: FakeApi) -> None:
+    blue = Instance(api.url)
+    blue.converge([crontab_crd(), crontab("one"), obj("v1", "Namespace", "blue"), config_map("a", "blue"), config_map("b")])
+    replaced(api, "CronTab", "default", "one")
+    replaced(api, "ConfigMap", "blue", "a", app="web")
+    blue.terminate()
+    assert state(api) == {}
+    assert {key.name for key, now, _ in blue.heard if now == "gone"} >= {"one", "a", "b"}
+
+
+def test_a_change_of_package_prunes_them(api: FakeApi) -> None:
+    blue = Instance(api.url)
+    blue.converge([config_map("a"), config_map("b"), obj("v1", "Secret", "c", "default", data={"a": "Yg=="})])
+    replaced(api, "ConfigMap", "default", "a")
+    replaced(api, "Secret", "default", "c")
+    blue.converge([config_map("b")])
+    assert [key.name for key in state(api) if not key.name.startswith("k8s-cr-driver-")] == ["b"]
+
+
+def test_objects_of_others_stay(api: FakeApi) -> None:
+    blue, green = Instance(api.url, adopt=True), Instance(api.url, id=GREEN)
+    api.put(config_map("adopted"))
+    api.put(config_map("theirs"))
+    blue.converge([config_map("adopted", b="1"), config_map("a")])
+    green.converge([config_map("green")])
+    replaced(api, "ConfigMap", "default", "green")
+    replaced(api, "ConfigMap", "default", "adopted")
+    blue.terminate()
+    assert api.names("ConfigMap", "default") == ["adopted", "green", f"k8s-cr-driver-{GREEN}", "theirs"]
+    assert INSTANCE_LABEL not in (api.get("ConfigMap", "default", "adopted")["metadata"].get("labels") or {})
+
+
+LOOK = {"method": "GET", "path": "configmaps$", "when": lambda request: not request.watch}
+MARK = {"method": "PATCH", "path": "configmaps/a$"}
+
+
+FAULTS = [faults.reset_before(), faults.reset_after(), faults.truncated(), faults.unavailable()]
+
+
+@pytest.mark.parametrize(
+    ("match", "fault"), [*((match, fault) for match in (LOOK, MARK) for fault in FAULTS), (MARK, faults.conflict())]
+)
+def test_a_fault_is_no_trouble(api: FakeApi, match: dict[str, Any], fault: faults.Answer) -> None:
+    blue = Instance(api.url)
+    blue.converge([config_map("a")])
+    replaced(api, "ConfigMap", "default", "a")
+    api.fail(fault, **match)
+    blue.terminate()
+    assert api.faults_pending == 0
+    assert state(api) == {}
+
+
+@pytest.mark.parametrize("another", [True, False])
+def test_one_that_goes_meanwhile_is_gone_though_another_has_its_name(api: FakeApi, another: bool) -> None:
+    blue = Instance(api.url)
+    blue.converge([config_map("a")])
+    replaced(api, "ConfigMap", "default", "a")
+
+    def happens(request: Request) -> bool:
+        api.delete("ConfigMap", "default", "a")
+        if another:
+            api.put(config_map("a"))
+        return False
+
+    api.fail(faults.unavailable(), **MARK, when=happens)
+    blue.terminate()
+    assert api.names("ConfigMap", "default") == ["a"] * another
+
+
+def test_the_claims_of_a_stateful_set_among_them_go_too(api: FakeApi) -> None:
+    controllers.run_workloads(api)
+    blue = Instance(api.url)
+    blue.converge([stateful_set("db")])
+    api.put(claim("data-db-0"))
+    replaced(api, "StatefulSet", "default", "db")
+    blue.terminate()
+    assert state(api) == {}
+
+
+def test_what_may_not_be_marked_is_told_and_abandoned(api: FakeApi, caplog: pytest.LogCaptureFixture) -> None:
+    blue = Instance(api.url)
+    blue.converge([config_map("a"), config_map("b")])
+    replaced(api, "ConfigMap", "default", "a")
+    api.fail(faults.status(403, "Forbidden", "no"), method="PATCH", path="configmaps/a$", times=2)
+    with pytest.raises(Exception, match="configmaps/a"):
+        blue.terminate()
+    blue.abandon = True
+    blue.terminate()
+    assert api.names("ConfigMap", "default") == ["a"]
+    assert "what has no label of the instance is abandoned" in caplog.text
+
+
+def test_a_kind_that_goes_meanwhile_has_none(api: FakeApi) -> None:
+    blue = Instance(api.url)
+    blue.converge([crontab_crd(), config_map("a")])
+    blue.converge([crontab_crd(), crontab("one")])
+    api.fail(faults.status(404, "NotFound", "gone"), method="GET", path="crontabs$", when=lambda request: not request.watch)
+    blue.terminate()
+    assert api.faults_pending == 0
+    assert state(api) == {}

@@ -1,0 +1,204 @@
+"""A folder becomes a CSAR file that Tacker accepts, or one learns what is wrong with it."""
+
+import hashlib
+import zipfile
+from pathlib import Path
+
+import pytest
+import yaml
+from click.testing import CliRunner
+
+from k8s_cr_driver import cli
+from k8s_cr_driver.errors import InvalidPackage
+from k8s_cr_driver.package import check, csar
+
+META = """\
+TOSCA-Meta-File-Version: 1.0
+CSAR-Version: 1.1
+Created-by: somebody
+Entry-Definitions: Definitions/vnfd.yaml
+"""
+VNFD = """\
+tosca_definitions_version: tosca_simple_yaml_1_2
+imports: [etsi_nfv_sol001_common_types.yaml, etsi_nfv_sol001_vnfd_types.yaml]
+topology_template:
+  substitution_mappings:
+    properties:
+      flavour_id: simple
+"""
+SAMPLES = Path(__file__).parents[2] / "sample_packages"
+MANIFEST = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: settings\n"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    root = tmp_path / "package"
+    write(root, "TOSCA-Metadata/TOSCA.meta", META)
+    write(root, "Definitions/vnfd.yaml", VNFD)
+    write(root, "Files/kubernetes/settings.yaml", MANIFEST)
+    return root
+
+
+def write(root: Path, name: str, text: str) -> None:
+    path = root / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+def blocks(archive: Path) -> list[dict[str, str]]:
+    with zipfile.ZipFile(archive) as file:
+        texts = file.read("TOSCA-Metadata/TOSCA.meta").decode().split("\n\n")
+    return [yaml.safe_load(text) for text in texts]
+
+
+def test_the_csar_holds_the_folder_and_the_types_of_sol001(folder: Path, tmp_path: Path) -> None:
+    archive = csar.build(folder, tmp_path / "new" / "sample.csar")
+    with zipfile.ZipFile(archive) as file:
+        assert file.namelist() == [
+            "Definitions/etsi_nfv_sol001_common_types.yaml",
+            "Definitions/etsi_nfv_sol001_vnfd_types.yaml",
+            "Definitions/vnfd.yaml",
+            "Files/kubernetes/settings.yaml",
+            "TOSCA-Metadata/TOSCA.meta",
+        ]
+        assert file.read("Files/kubernetes/settings.yaml").decode() == MANIFEST
+        types = yaml.safe_load(file.read("Definitions/etsi_nfv_sol001_vnfd_types.yaml"))
+    assert "tosca.nodes.nfv.VNF" in types["node_types"]
+    assert [path.name for path in archive.parent.iterdir()] == ["sample.csar"]
+
+
+def test_type_files_of_the_folder_are_kept(folder: Path, tmp_path: Path) -> None:
+    write(folder, "Definitions/etsi_nfv_sol001_vnfd_types.yaml", "node_types: {}\n")
+    with zipfile.ZipFile(csar.build(folder, tmp_path / "sample.csar")) as file:
+        assert file.read("Definitions/etsi_nfv_sol001_vnfd_types.yaml") == b"node_types: {}\n"
+        assert "Definitions/etsi_nfv_sol001_common_types.yaml" in file.namelist()
+
+
+def test_every_file_is_an_artifact_with_its_hash(folder: Path, tmp_path: Path) -> None:
+    declared = "\nName: Files/kubernetes/settings.yaml\nContent-Type: text/plain\nAlgorithm: SHA-512\n"
+    write(folder, "TOSCA-Metadata/TOSCA.meta", META + declared)
+    write(folder, "Scripts/prepare.py", "pass\n")
+    head, settings, script = blocks(csar.build(folder, tmp_path / "sample.csar"))
+    assert head["Entry-Definitions"] == "Definitions/vnfd.yaml"
+    assert settings == {
+        "Name": "Files/kubernetes/settings.yaml",
+        "Content-Type": "text/plain",
+        "Algorithm": "SHA-512",
+        "Hash": hashlib.sha512(MANIFEST.encode()).hexdigest(),
+    }
+    assert script["Name"] == "Scripts/prepare.py"
+    assert script["Hash"] == hashlib.sha256(b"pass\n").hexdigest()
+
+
+def test_the_same_folder_gives_the_same_bytes(folder: Path, tmp_path: Path) -> None:
+    first = csar.build(folder, tmp_path / "first.csar")
+    for path in folder.rglob("*"):
+        path.touch()
+    second = csar.build(folder, tmp_path / "second.csar")
+    assert first.read_bytes() == second.read_bytes()
+    for _ in range(2):  # the second time it is there already
+        inside = csar.build(folder, folder / "inside.csar")
+        assert first.read_bytes() == inside.read_bytes()
+
+
+def test_hidden_files_stay_out(folder: Path, tmp_path: Path) -> None:
+    write(folder, ".git/config", "secret")
+    write(folder, "Files/kubernetes/.settings.yaml.swp", "secret")
+    with zipfile.ZipFile(csar.build(folder, tmp_path / "sample.csar")) as file:
+        assert not [name for name in file.namelist() if "/." in f"/{name}"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "told"),
+    [
+        ("TOSCA-Metadata/TOSCA.meta", "CSAR-Version: 1.1\n", "TOSCA.meta: Entry-Definitions is missing"),
+        ("TOSCA-Metadata/TOSCA.meta", "just text\n", "TOSCA.meta must be blocks of 'key: value' lines"),
+        ("TOSCA-Metadata/TOSCA.meta", META.replace("vnfd", "none"), "names Definitions/none.yaml, which is not in"),
+        ("TOSCA-Metadata/TOSCA.meta", META + "\nName: ../secret\n", "the artifact ../secret is not a file of the"),
+        (
+            "TOSCA-Metadata/TOSCA.meta",
+            META + "\nName: Files/kubernetes/settings.yaml\nAlgorithm: SHA-256\nHash: abc\n",
+            "Files/kubernetes/settings.yaml: Hash is not that of the file",
+        ),
+        (
+            "TOSCA-Metadata/TOSCA.meta",
+            META + "\nName: Files/kubernetes/settings.yaml\nAlgorithm: MD5\n",
+            "Files/kubernetes/settings.yaml: Algorithm must be one of SHA-224",
+        ),
+        ("Definitions/vnfd.yaml", "a: [\n", "Definitions/vnfd.yaml is not YAML"),
+        ("Definitions/vnfd.yaml", "- a\n", "Definitions/vnfd.yaml must be one TOSCA service template"),
+        ("Definitions/vnfd.yaml", "description: none\n", "no file has topology_template.substitution_mappings"),
+        ("Definitions/vnfd.yaml", VNFD + "---\n", "Definitions/vnfd.yaml must be one TOSCA service template"),
+        ("Definitions/other.yaml", "imports: [lost.yaml]\n", "Definitions/other.yaml: imports lost.yaml, which is not"),
+        ("Files/kubernetes/settings.yaml", "a: b: c\n", "Files/kubernetes/settings.yaml, document 1"),
+        ("Files/kubernetes/settings.yaml", "kind: ConfigMap\n", "apiVersion: is missing"),
+    ],
+)
+def test_what_is_wrong_is_told_and_nothing_is_written(folder: Path, tmp_path: Path, name: str, text: str, told: str) -> None:
+    write(folder, name, text)
+    assert [problem for problem in check.check(folder) if told in problem], check.check(folder)
+    with pytest.raises(InvalidPackage, match=r"\w"):
+        csar.build(folder, tmp_path / "sample.csar")
+    assert not list(tmp_path.glob("*sample.csar*"))
+
+
+def test_every_bad_manifest_is_told(folder: Path) -> None:
+    write(folder, "Files/kubernetes/a.yaml", "a: b: c\n")
+    write(folder, "Files/kubernetes/b.yaml", "kind: ConfigMap\n")
+    assert [problem.partition(",")[0] for problem in check.check(folder)] == [
+        "Files/kubernetes/a.yaml",
+        "Files/kubernetes/b.yaml",
+    ]
+
+
+def test_manifests_may_be_variants_of_one_another(folder: Path) -> None:
+    write(folder, "Files/kubernetes/other.yaml", MANIFEST + "data: {size: large}\n")
+    assert check.check(folder) == []
+
+
+def test_a_custom_resource_that_its_own_definition_refuses_is_told(folder: Path) -> None:
+    sample = SAMPLES / "crontab" / "Files" / "kubernetes" / "crontab.yaml"
+    write(folder, "Files/kubernetes/crontab.yaml", sample.read_text().replace('cronSpec: "*/5 * * * *"', "cronSpec: 5"))
+    (problem,) = check.check(folder)
+    assert "CronTab.stable.example.com every-five-minutes" in problem
+    assert "cronSpec" in problem
+
+
+def test_a_missing_tosca_meta_is_told(folder: Path) -> None:
+    (folder / "TOSCA-Metadata" / "TOSCA.meta").unlink()
+    assert any("TOSCA-Metadata/TOSCA.meta is missing" in problem for problem in check.check(folder))
+
+
+def test_manifests_may_use_what_the_vnfd_declares_and_nothing_else(folder: Path) -> None:
+    interface = {"instantiate": {"inputs": {"additional_parameters": {"type": "sample.Instantiate"}}}}
+    declared = {"SIZE": {"type": "integer"}, "TOKEN": {"type": "string", "metadata": {"secret": True}}}
+    vnfd = yaml.safe_load(VNFD) | {
+        "data_types": {
+            "sample.Parameters": {"properties": declared},
+            "sample.Instantiate": {"properties": {"parameters": {"type": "sample.Parameters"}}},
+        },
+        "node_types": {"sample.VNF": {"interfaces": {"Vnflcm": interface}}},
+    }
+    write(folder, "Definitions/vnfd.yaml", yaml.safe_dump(vnfd))
+    write(folder, "Files/kubernetes/settings.yaml", MANIFEST + "spec: {size: '${SIZE}', tokenRef: '${TOKEN}'}\n")
+    assert check.check(folder) == []
+    write(folder, "Files/kubernetes/settings.yaml", MANIFEST + "spec: {size: '${SIZES}'}\n")
+    (problem,) = check.check(folder)
+    assert "settings.yaml" in problem
+    assert "${SIZES}" in problem or "SIZES" in problem
+
+
+@pytest.mark.parametrize("meta", sorted(SAMPLES.glob("*/TOSCA-Metadata/TOSCA.meta")), ids=lambda meta: meta.parts[-3])
+def test_the_sample_packages_are_right(meta: Path) -> None:
+    assert check.check(meta.parents[1]) == []
+
+
+def test_the_command_tells_by_its_exit_code_what_happened(folder: Path, tmp_path: Path) -> None:
+    run = CliRunner().invoke
+    good = run(cli.main, ["package", str(folder), "-o", str(tmp_path / "a.csar")])
+    assert (good.exit_code, (tmp_path / "a.csar").is_file()) == (0, True)
+    write(folder, "Definitions/vnfd.yaml", "a: [\n")
+    bad = run(cli.main, ["package", str(folder), "-o", str(tmp_path / "b.csar")])
+    assert bad.exit_code == 1
+    assert "Definitions/vnfd.yaml is not YAML" in bad.output
+    assert run(cli.main, ["package", str(tmp_path / "none"), "-o", "c.csar"]).exit_code == 2

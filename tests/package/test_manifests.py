@@ -1,0 +1,356 @@
+"""Bad manifests are refused with one error that names file, document, object, field and remedy."""
+
+from __future__ import annotations
+
+import base64
+import json
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer  # eventlet leaves its own as attributes of http
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from k8s_cr_driver.errors import InvalidPackage, InvalidRequest
+from k8s_cr_driver.objects.crds import crds_of
+from k8s_cr_driver.objects.keys import Kind
+from k8s_cr_driver.package.files import SIZE_LIMIT
+from k8s_cr_driver.package.manifests import load, place
+from tests.fake_api.tls import server_context
+
+CONFIG = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: one}\n"
+CRD = """\
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: tabs.example.com}
+spec:
+  group: example.com
+  names: {kind: Tab, plural: tabs}
+  scope: SCOPE
+  versions: [{name: v1, served: true, storage: true}]
+"""
+TAB = "apiVersion: example.com/v1\nkind: Tab\nmetadata: {name: one, namespace: blue}\n"
+
+
+@pytest.fixture
+def package(tmp_path: Path) -> Callable[..., list[dict[str, Any]]]:
+    def loaded(*texts: str | bytes, **options: Any) -> list[dict[str, Any]]:
+        names = [f"{number}.yaml" for number in range(1, len(texts) + 1)]
+        for name, text in zip(names, texts, strict=True):
+            (tmp_path / name).write_bytes(text.encode() if isinstance(text, str) else text)
+        return load(tmp_path, names, **options)
+
+    return loaded
+
+
+def scope(kind: Kind, version: str) -> bool | None:
+    return {"ConfigMap": True, "Secret": True, "Deployment": True, "Namespace": False}.get(kind.kind)
+
+
+def pod(spec: str) -> str:
+    return (
+        f"apiVersion: apps/v1\nkind: Deployment\nmetadata: {{name: web, namespace: blue}}\nspec: {{template: {{spec: {spec}}}}}"
+    )
+
+
+def test_reviews_need_no_name_and_are_told_apart_by_what_they_ask(package: Callable[..., list[dict[str, Any]]]) -> None:
+    review = "apiVersion: authorization.k8s.io/v1\nkind: SelfSubjectRulesReview\nspec: {namespace: %s}\n"
+    first, second = package(review % "blue" + "---\n" + review % "red")
+    assert first["metadata"]["name"] != second["metadata"]["name"]
+    assert first["metadata"]["name"] == package(review % "blue")[0]["metadata"]["name"]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (b"a: \xff\n", "1.yaml, line 1: is not UTF-8"),
+        ("a: [", "1.yaml, document 1, line 2: did not find expected node content"),
+        (CONFIG + "---\n" + CONFIG + "data: {a: x, a: y}", "1.yaml, document 2, line 8: the key 'a' is given twice"),
+        ("just text", "1.yaml, document 1: is no object; a manifest is a mapping"),
+        ("- " + CONFIG.replace("\n", "\n  "), "a list; write each object as a document of its own"),
+        ("kind: ConfigMap\nmetadata: {name: x}", "document 1: apiVersion: is missing"),
+        ("apiVersion: a/b/c\nkind: X\nmetadata: {name: x}", "apiVersion: is missing or no API version"),
+        ("apiVersion: v1\nmetadata: {name: x}", "kind: is missing"),
+        ("apiVersion: v1\nkind: ConfigMap", "metadata: is missing in this ConfigMap"),
+        ("apiVersion: v1\nkind: ConfigMap\nmetadata: {}", "metadata.name: is missing in this ConfigMap"),
+        (
+            "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: 5}",
+            "metadata.name: is missing in this ConfigMap, or no name",
+        ),
+        (f"apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {'x' * 254}}}", "at most 253 characters"),
+        ("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a/b}", "without / and %"),
+        ("apiVersion: v1\nkind: Pod\nmetadata: {generateName: x-}", "metadata.generateName: .* could not find"),
+        (CONFIG.replace("one", "one, namespace: Blue_1"), "metadata.namespace: of ConfigMap one is not a DNS label"),
+        (
+            CONFIG + "data: {port: 80}",
+            "ConfigMap one: data.port: is an integer, must be text; write the value in quotes",
+        ),
+        (CONFIG.replace("one", "one, labels: {on: x, a: yes}"), "'on' is not text"),
+        (CONFIG.replace("one", "one, labels: {a: yes}"), "metadata.labels.a: is a boolean, must be text"),
+        (CONFIG.replace("one", "one, annotations: [a]"), "metadata.annotations: must be a mapping"),
+        (
+            CONFIG.replace("one", "one, annotations: {k8s-cr-driver/ready-when: Stored}"),
+            "ConfigMap one: metadata.annotations.k8s-cr-driver/ready-when: must be stored",
+        ),
+        (
+            CONFIG.replace("one", 'one, annotations: {k8s-cr-driver/replace: "yes"}'),
+            "k8s-cr-driver/replace: must be true or false",
+        ),
+        ("apiVersion: v1\nkind: List", "document 1: items: is null, must be a list of objects"),
+        (pod("{containers: [{name: a}, {name: a}]}"), "Deployment blue/web: .*containers.1.: .* has name a, too"),
+        (
+            pod("{containers: [{name: a, env: [{name: X}, {name: Y}, {name: X}]}]}"),
+            r"containers\[0\].env\[2\]: .*name X",
+        ),
+        (
+            pod("{containers: [{name: a, ports: [{containerPort: 1}, {containerPort: 1, protocol: TCP}]}]}"),
+            r"containers\[0\].ports\[1\]: .*containerPort 1, protocol TCP",
+        ),
+        (pod("{containers: [], volumes: [{name: v}, {name: v}]}"), r"volumes\[1\]"),
+        (
+            "apiVersion: v1\nkind: Service\nmetadata: {name: s}\nspec: {ports: [{port: 1}, {port: 1}]}",
+            r"Service s: spec.ports\[1\]",
+        ),
+        ("apiVersion: v1\nkind: List\nitems: [{apiVersion: v1}]", r"document 1, items\[0\]: kind: is missing"),
+        ("apiVersion: v1\nkind: Secret\nmetadata: {name: s}\ndata: {a: 'hunter two'}", "data.a: is not base64"),
+    ],
+)
+def test_bad_documents_are_refused(package: Any, text: str | bytes, words: str) -> None:
+    with pytest.raises(InvalidPackage, match=words) as caught:
+        package(text)
+    assert "hunter" not in str(caught.value)
+
+
+def test_the_same_keys_are_fine_where_lists_have_no_merge_key(package: Any) -> None:
+    (deployment,) = package(
+        pod(
+            "{containers: [{name: a, args: [x, x], ports: [{containerPort: 1}, {containerPort: 1, protocol: UDP}]}],"
+            " tolerations: [{key: k}, {key: k}]}"
+        )
+    )
+    assert deployment["kind"] == "Deployment"
+
+
+def test_lists_of_custom_resources_are_not_judged_by_their_names(package: Any) -> None:
+    assert package(TAB + "containers: [{name: a}, {name: a}]\n")
+
+
+def test_one_object_written_twice_is_refused_with_both_places(package: Any) -> None:
+    with pytest.raises(InvalidPackage, match=r"ConfigMap one is written twice: 1.yaml, document 1 and 2.yaml, document 2"):
+        package(CONFIG, CONFIG.replace("one", "two") + "---\n" + CONFIG)
+
+
+def test_lists_are_flattened_and_their_entries_get_the_kind_of_a_typed_list(package: Any) -> None:
+    typed = "apiVersion: v1\nkind: ConfigMapList\nitems: [{metadata: {name: a}}, {metadata: {name: b}}]"
+    mixed = json.dumps(
+        {
+            "apiVersion": "v1",
+            "kind": "List",
+            "items": [{"kind": "Tab", "apiVersion": "e.x/v1", "metadata": {"name": "c"}}],
+        }
+    )
+    names = [(obj["apiVersion"], obj["kind"], obj["metadata"]["name"]) for obj in package(typed, mixed)]
+    assert names == [("v1", "ConfigMap", "a"), ("v1", "ConfigMap", "b"), ("e.x/v1", "Tab", "c")]
+
+
+def test_a_custom_resource_whose_kind_ends_in_list_is_no_list(package: Any) -> None:
+    (obj,) = package("apiVersion: e.x/v1\nkind: AccessList\nmetadata: {name: a}\nspec: {items: []}")
+    assert obj["kind"] == "AccessList"
+
+
+def test_what_only_a_server_writes_is_dropped(package: Any) -> None:
+    (obj,) = package(
+        "apiVersion: v1\nkind: ConfigMap\nstatus: {x: 1}\nmetadata: {name: one, uid: u, resourceVersion: '5', generation: 1,"
+        " creationTimestamp: null, managedFields: [], annotations: {kubectl.kubernetes.io/last-applied-configuration: x, a: b}}"
+    )
+    assert obj == {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "one", "annotations": {"a": "b"}}}
+
+
+def test_string_data_of_a_secret_becomes_data(package: Any) -> None:
+    (secret,) = package("apiVersion: v1\nkind: Secret\nmetadata: {name: s}\ndata: {a: YQ==, b: Yg==}\nstringData: {b: new}")
+    assert "stringData" not in secret
+    assert {key: base64.b64decode(value) for key, value in secret["data"].items()} == {"a": b"a", "b": b"new"}
+
+
+def test_parameters_are_filled_in_before_the_checks(package: Any) -> None:
+    def fill(value: dict[str, Any]) -> dict[str, Any]:
+        return {**value, "metadata": {"name": "filled"}}
+
+    assert [obj["metadata"]["name"] for obj in package(CONFIG, fill=fill)] == ["filled"]
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("missing.yaml", "no such file"),
+        ("folder", "no such file"),
+        ("../outside.yaml", "leads out of the package"),
+        ("/etc/hostname", "leads out of the package"),
+        ("link.yaml", "leads out of the package"),
+        ("file:///etc/hostname", "only paths inside the package"),
+        ("file:1.yaml", "only paths inside the package"),
+        ("FTP://host/x", "only paths inside the package"),
+        ("http://user:hunter2@host/x?token=hunter3", "allow_remote_manifests"),
+        ("HTTPS://host/x", "allow_remote_manifests"),
+        ("a\0b", "is not a path"),
+        ("x" * 5000, "cannot be read"),
+    ],
+)
+def test_only_files_of_the_package_are_read(tmp_path: Path, name: str, words: str) -> None:
+    root = tmp_path / "package"
+    (root / "folder").mkdir(parents=True)
+    (tmp_path / "outside.yaml").write_text(CONFIG)
+    (root / "link.yaml").symlink_to(tmp_path / "outside.yaml")
+    with pytest.raises(InvalidPackage, match=words) as caught:
+        load(root, [name])
+    assert "hunter" not in str(caught.value)
+
+
+def test_links_within_the_package_are_followed(tmp_path: Path) -> None:
+    (tmp_path / "real.yaml").write_text(CONFIG)
+    (tmp_path / "link.yaml").symlink_to("real.yaml")
+    assert len(load(tmp_path, ["link.yaml"])) == 1
+
+
+def test_no_files_at_all_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InvalidPackage, match="lcm-kubernetes-def-files names no file"):
+        load(tmp_path, [])
+
+
+def test_large_files_are_refused_alone_and_together(package: Any) -> None:
+    with pytest.raises(InvalidPackage, match=r"1.yaml: is larger than 32 MiB"):
+        package(b"#" * (SIZE_LIMIT + 1))
+    half = CONFIG + "#" * (SIZE_LIMIT // 2)
+    with pytest.raises(InvalidPackage, match=r"2.yaml: the manifests are larger than 32 MiB together"):
+        package(half, half)
+
+
+class Pages(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        content = b"#" * (SIZE_LIMIT + 1) if self.path == "/large" else CONFIG.encode()
+        self.send_response(404 if self.path == "/missing" else 200)
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        if self.path != "/large":
+            self.wfile.write(content)
+            return
+        try:
+            self.wfile.write(content)
+        except OSError:
+            self.close_connection = True
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+@pytest.fixture
+def server() -> Iterator[ThreadingHTTPServer]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), Pages) as running:
+        thread = threading.Thread(target=running.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield running
+        running.shutdown()
+        thread.join()
+
+
+def test_urls_are_read_where_the_operator_allows_them(tmp_path: Path, server: Any) -> None:
+    base = f"http://localhost:{server.server_port}"
+    assert len(load(tmp_path, [f"{base}/one"], allow_remote=True)) == 1
+    with pytest.raises(InvalidPackage, match="missing: the server answered 404"):
+        load(tmp_path, [f"{base}/missing"], allow_remote=True)
+    with pytest.raises(InvalidPackage, match="larger than 32 MiB"):
+        load(tmp_path, [f"{base}/large"], allow_remote=True)
+    with pytest.raises(InvalidPackage, match=r"^http://localhost:1/unused: cannot be read"):
+        load(tmp_path, ["http://localhost:1/unused"], allow_remote=True)
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("https://user:hunter2@host/x?token=hunter3", r"^https://host/x: credentials in a URL of lcm-kubernetes-def-files"),
+        ("http://hunter2@host/x", "^http://host/x: credentials"),
+        ("http://[hunter2/x", "lcm-kubernetes-def-files: an entry with :// is no URL"),
+    ],
+)
+def test_urls_with_credentials_are_refused_for_they_are_stored(tmp_path: Path, name: str, words: str) -> None:
+    with pytest.raises(InvalidRequest, match=words) as caught:
+        load(tmp_path, [name], allow_remote=True)
+    assert "hunter" not in str(caught.value)
+
+
+def test_a_certificate_of_no_known_authority_is_refused(tmp_path: Path, server: Any) -> None:
+    context, _ = server_context()
+    server.socket = context.wrap_socket(server.socket, server_side=True)
+    server.handle_error = lambda *_: None
+    with pytest.raises(InvalidPackage, match="CERTIFICATE_VERIFY_FAILED"):
+        load(tmp_path, [f"https://127.0.0.1:{server.server_port}/one"], allow_remote=True)
+
+
+def test_objects_keep_their_namespace_or_get_the_default(package: Any) -> None:
+    objects = package(
+        CONFIG,
+        CONFIG.replace("one", "two, namespace: red"),
+        "apiVersion: v1\nkind: Namespace\nmetadata: {name: red, namespace: x}",
+    )
+    place(objects, scope, "blue")
+    assert [obj["metadata"].get("namespace") for obj in objects] == ["blue", "red", None]
+
+
+def test_a_packages_own_definition_says_the_scope_and_nobody_is_asked(package: Any) -> None:
+    def asked(kind: Kind, version: str) -> bool | None:
+        assert kind.kind == "CustomResourceDefinition"
+        return False
+
+    objects = package(TAB, CRD.replace("SCOPE", "Cluster"))
+    place(objects, asked)
+    assert "namespace" not in objects[0]["metadata"]
+    objects = package(TAB.replace(", namespace: blue", ""), CRD.replace("SCOPE", "Namespaced"))
+    place(objects, asked, "red")
+    assert objects[0]["metadata"]["namespace"] == "red"
+    assert list(crds_of(objects)) == [Kind("example.com", "Tab")]
+
+
+def test_unknown_kinds_are_named_all_at_once(package: Any) -> None:
+    objects = package(TAB, TAB.replace("Tab", "Tub"))
+    with pytest.raises(InvalidPackage, match=r"example.com/v1 Tab \(object one\); example.com/v1 Tub .*Definition"):
+        place(objects, scope)
+
+
+def test_documents_that_become_one_object_in_the_default_namespace_are_refused(package: Any) -> None:
+    objects = package(CONFIG, CONFIG.replace("one", "one, namespace: blue"))
+    with pytest.raises(InvalidPackage, match="ConfigMap blue/one is written twice"):
+        place(objects, scope, "blue")
+
+
+def test_a_namespace_that_cannot_be_one_is_refused(package: Any) -> None:
+    with pytest.raises(InvalidRequest, match=r"additionalParams.namespace: 'No/Way' is not a DNS label"):
+        place(package(CONFIG), scope, "No/Way")
+
+
+LEAVES = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text()
+    | st.sampled_from(["v1", "List", "ConfigMap", "Secret", "x"])
+)
+FIELDS = st.sampled_from(
+    ["apiVersion", "kind", "metadata", "name", "namespace", "items", "data", "stringData", "spec", "containers", "env"]
+)
+VALUES = st.recursive(LEAVES, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(FIELDS, inner, max_size=5))
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.binary() | st.text().map(str.encode) | VALUES.map(lambda value: json.dumps(value).encode()))
+def test_nothing_but_invalid_package_comes_of_any_file(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "any.yaml").write_bytes(content)
+    try:
+        objects = load(tmp_path, ["any.yaml"])
+    except InvalidPackage:
+        return
+    place(objects, lambda kind, version: True)
+    assert all(obj["metadata"]["name"] and obj["metadata"]["namespace"] for obj in objects)

@@ -1,0 +1,101 @@
+"""What a heal deletes of Cluster API's machines, and what it refuses to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from k8s_cr_driver.capi import KubeadmControlPlane, MachineDeployment
+from k8s_cr_driver.capi.contract import CONTROL_PLANE_GROUP, GROUP
+from k8s_cr_driver.errors import InvalidRequest
+from k8s_cr_driver.kube.client import Client
+from k8s_cr_driver.kube.connection import Connection
+from k8s_cr_driver.kube.discovery import discover
+from k8s_cr_driver.kube.endpoint import Endpoint
+from k8s_cr_driver.objects.keys import Object
+from k8s_cr_driver.ownership.labels import INSTANCE_LABEL
+from k8s_cr_driver.resources.base import CustomResource
+from k8s_cr_driver.vnf.heal import Healing
+from tests.fake_api import FakeApi, controllers
+from tests.instance import BLUE, crontab_crd, obj
+
+READY = {"conditions": [{"type": "Ready", "status": "True"}]}
+
+
+@pytest.fixture
+def api(api: FakeApi) -> FakeApi:
+    for group, kind in ((GROUP, "Machine"), (GROUP, "MachineSet"), (GROUP, "MachineDeployment"),
+                        (CONTROL_PLANE_GROUP, "KubeadmControlPlane")):  # fmt: skip
+        crd = crontab_crd()
+        crd["metadata"]["name"] = f"{kind.lower()}s.{group}"
+        crd["spec"]["group"] = group
+        crd["spec"]["names"] = {"plural": f"{kind.lower()}s", "singular": kind.lower(), "kind": kind}
+        schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+        crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"] = schema
+        api.put(crd)
+    return api
+
+
+def put(api: FakeApi, group: str, kind: str, name: str, replicas: int) -> Object:
+    manifest = obj(f"{group}/v1", kind, name, "default", spec={"replicas": replicas})
+    manifest["metadata"]["labels"] = {INSTANCE_LABEL: BLUE}
+    return api.put(manifest)
+
+
+def machine(api: FakeApi, owner: Object, name: str, **labels: str) -> None:
+    api.put(controllers.owned(owner, f"{GROUP}/v1", "Machine", name, labels=labels, status=READY))
+
+
+def control_plane(api: FakeApi, count: int) -> CustomResource:
+    live = put(api, CONTROL_PLANE_GROUP, "KubeadmControlPlane", "blue", count)
+    for number in range(count):
+        machine(api, live, f"blue-{number}", **{"cluster.x-k8s.io/control-plane-name": "blue"})
+    return KubeadmControlPlane(live)
+
+
+@contextmanager
+def healing(api: FakeApi, **touched: CustomResource) -> Iterator[Healing]:
+    with Connection(Endpoint(api.url)) as connection:
+        yield Healing(Client(connection, discover(connection)), BLUE, touched)
+
+
+def names(lives: list[Object]) -> list[str]:
+    return [live["metadata"]["name"] for live in lives]
+
+
+def test_the_machines_of_a_deployment_are_those_of_its_sets(api: FakeApi) -> None:
+    workers, others = (put(api, GROUP, "MachineDeployment", name, 1) for name in ("workers", "others"))
+    labels = {"cluster.x-k8s.io/deployment-name": "workers"}
+    for deployment in (workers, others):
+        name = deployment["metadata"]["name"]
+        machines = api.put(controllers.owned(deployment, f"{GROUP}/v1", "MachineSet", name, labels=labels))
+        machine(api, machines, f"{name}-1", **labels)
+    with healing(api, Workers=MachineDeployment(workers)) as heal:
+        chosen = {"Workers": {"workers-1", "others-1"}}
+        [(selector, doomed)] = heal.renewal(chosen, everything=False, recreate=False).doomed
+    assert (selector, names(list(doomed))) == ("cluster.x-k8s.io/deployment-name=workers", ["workers-1"])
+
+
+def test_of_a_control_plane_a_minority_can_be_replaced(api: FakeApi) -> None:
+    with healing(api, ControlPlane=control_plane(api, 3)) as heal:
+        renewal = heal.renewal({"ControlPlane": {"blue-1"}}, everything=False, recreate=False)
+        assert [names(list(doomed)) for _, doomed in renewal.doomed] == [["blue-1"]]
+        [lacking] = renewal.lacking()
+        assert lacking.message == "VDU ControlPlane has 2 of 3 VNFCs"
+
+
+def test_of_a_control_plane_no_majority_can_be_chosen(api: FakeApi) -> None:
+    chosen = {"ControlPlane": {"blue-0", "blue-1"}}
+    with (
+        healing(api, ControlPlane=control_plane(api, 3)) as heal,
+        pytest.raises(InvalidRequest, match="of whose 3 VNFCs at most 1 can be replaced at the same time, not 2"),
+    ):
+        heal.renewal(chosen, everything=False, recreate=False)
+
+
+def test_a_heal_of_everything_leaves_a_control_plane_as_it_is(api: FakeApi) -> None:
+    with healing(api, ControlPlane=control_plane(api, 1)) as heal:
+        renewal = heal.renewal({"ControlPlane": {"blue-0"}}, everything=True, recreate=False)
+        assert (list(renewal.doomed), renewal.lacking()) == ([], [])

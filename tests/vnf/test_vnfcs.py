@@ -1,0 +1,200 @@
+"""VNFCs: the children of a VDU's object, or one for each replica."""
+
+from __future__ import annotations
+
+import copy
+
+import pytest
+
+from k8s_cr_driver.errors import Refused
+from k8s_cr_driver.kube.client import Client
+from k8s_cr_driver.kube.connection import Connection
+from k8s_cr_driver.kube.discovery import discover
+from k8s_cr_driver.kube.endpoint import Endpoint
+from k8s_cr_driver.objects.keys import Object, labels
+from k8s_cr_driver.ownership.labels import INSTANCE_LABEL
+from k8s_cr_driver.resources import replicas
+from k8s_cr_driver.resources.base import CustomResource
+from k8s_cr_driver.resources.registry import resource_for
+from k8s_cr_driver.vnf import vnfcs
+from k8s_cr_driver.vnf.vnfcs import Vnfc
+from tests.fake_api import FakeApi, controllers, faults
+from tests.instance import BLUE, crontab, crontab_crd, obj
+
+
+def deployment(name: str, replicas: int, namespace: str = "default") -> Object:
+    labels = {"app": name}
+    template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    spec = {"replicas": replicas, "selector": {"matchLabels": labels}, "template": template}
+    return ours(obj("apps/v1", "Deployment", name, namespace, spec=spec))
+
+
+def ours(manifest: Object) -> Object:
+    manifest["metadata"]["labels"] = {**labels(manifest), INSTANCE_LABEL: BLUE}
+    return manifest
+
+
+def collect(api: FakeApi, vdus: dict[str, Object]) -> list[Vnfc]:
+    with Connection(Endpoint(api.url)) as connection:
+        resources = discover(connection)
+        api.requests.clear()
+        objects = {vdu: resource_for(manifest) for vdu, manifest in vdus.items()}
+        return vnfcs.collect(Client(connection, resources), BLUE, objects)
+
+
+def test_the_pods_of_several_vdus_in_one_list_a_kind(api: FakeApi) -> None:
+    controllers.run_workloads(api)
+    vdus = {"VDU1": deployment("web", 2), "VDU2": deployment("db", 1)}
+    for manifest in vdus.values():
+        api.put(manifest)
+    api.put(deployment("stranger", 1))
+    found = collect(api, vdus)
+    assert sorted(one.vdu for one in found) == ["VDU1", "VDU1", "VDU2"]
+    assert {one.id for one in found} == {name for name in api.names("Pod") if not name.startswith("stranger")}
+    assert {one.kind for one in found} == {"Deployment"}
+    assert len(api.requests) == 3
+
+
+def test_pods_with_the_labels_of_a_vdu_that_somebody_else_controls_are_none(api: FakeApi) -> None:
+    controllers.run_workloads(api)
+    web, twin = deployment("web", 1), deployment("twin", 2)
+    twin["metadata"]["labels"] = {}
+    for part in ("selector", "template"):
+        twin["spec"][part] = copy.deepcopy(web["spec"][part])
+    stray = obj("v1", "Pod", "stray", "default", spec={"containers": [{"name": "c", "image": "i"}]})
+    stray["metadata"]["labels"] = {"app": "web"}
+    for manifest in (web, twin, stray):
+        api.put(manifest)
+    assert len(api.names("Pod")) == 4
+    [one] = collect(api, {"VDU1": web})
+    assert one.id.startswith("web-")
+
+
+def test_pods_are_found_by_match_expressions(api: FakeApi) -> None:
+    controllers.run_workloads(api)
+    web = deployment("web", 1)
+    web["spec"]["selector"] = {"matchExpressions": [{"key": "app", "operator": "In", "values": ["web", "site"]}]}
+    api.put(web)
+    assert len(collect(api, {"VDU1": web})) == 1
+    assert api.requests.select("GET", "pods")[0].query["labelSelector"] == "app in (web,site)"
+
+
+def test_a_bare_pod_is_its_own_vnfc(api: FakeApi) -> None:
+    controllers.run_workloads(api)
+    pod = ours(obj("v1", "Pod", "alone", "default", spec={"containers": [{"name": "c", "image": "i"}]}))
+    api.put(pod)
+    assert [one.id for one in collect(api, {"VDU1": pod})] == ["alone"]
+
+
+def test_an_object_that_is_gone_has_no_vnfcs(api: FakeApi) -> None:
+    controllers.run_workloads(api)
+    api.put(crontab_crd())
+    assert collect(api, {"VDU1": deployment("web", 2), "VDU2": crontab("tab")}) == []
+
+
+def test_namespaces_are_listed_apart(api: FakeApi) -> None:
+    controllers.run_workloads(api)
+    api.put(obj("v1", "Namespace", "blue"))
+    vdus = {"VDU1": deployment("web", 1), "VDU2": deployment("web", 1, "blue")}
+    for manifest in vdus.values():
+        api.put(manifest)
+    assert sorted(one.vdu for one in collect(api, vdus)) == ["VDU1", "VDU2"]
+    assert len(api.requests) == 6
+
+
+def test_pods_that_have_ended_or_are_leaving_are_none(api: FakeApi) -> None:
+    controllers.run_workloads(api)
+    api.put(deployment("web", 3))
+    ended, leaving, stays = sorted(api.names("Pod"))
+    api.set_status("Pod", "default", ended, {"phase": "Failed"})
+    api.edit("Pod", "default", leaving, lambda live: live["metadata"].update(finalizers=["example.com/hold"]))
+    api.delete("Pod", "default", leaving)
+    assert [one.id for one in collect(api, {"VDU1": deployment("web", 3)})] == [stays]
+
+
+def test_the_newest_comes_first(api: FakeApi) -> None:
+    replica_set = {**deployment("web", 3), "kind": "ReplicaSet"}
+    owner = api.put(replica_set)
+    for number, second in ((1, "05"), (2, "09"), (3, "01")):
+        spec = {"containers": [{"name": "c", "image": "i"}], "nodeName": f"n{number}"}
+        api.put(controllers.owned(owner, "v1", "Pod", f"pod-{number}", spec=spec, labels={"app": "web"}))
+        stored = api.get("Pod", "default", f"pod-{number}")
+        stored["metadata"]["creationTimestamp"] = f"2026-01-01T00:00:{second}Z"
+        with api.cluster.writing():
+            api.cluster.store.put(("", "pods"), stored)
+    found = collect(api, {"VDU1": replica_set})
+    assert [(one.id, one.metadata["node"]) for one in found] == [("pod-2", "n2"), ("pod-1", "n1"), ("pod-3", "n3")]
+
+
+def scalable(**paths: str) -> Object:
+    """The CRD of CronTab with the subresource scale."""
+    crd = crontab_crd(selector={"type": "string"})
+    paths = {"specReplicasPath": ".spec.size", "statusReplicasPath": ".status.size", **paths}
+    crd["spec"]["versions"][0]["subresources"] = {"status": {}, "scale": paths}
+    return crd
+
+
+def test_the_pods_that_the_status_of_a_custom_resource_selects_are_its_vnfcs(api: FakeApi) -> None:
+    controllers.run_workloads(api)
+    crd, tab, new = scalable(labelSelectorPath=".status.selector"), ours(crontab("tab")), ours(crontab("new"))
+    for manifest in (crd, tab, new, deployment("web", 2), deployment("db", 1)):
+        api.put(manifest)
+    api.set_status("CronTab", "default", "tab", {"selector": "app in (web),!retired"})
+    vdus = {"VDU1": CustomResource(tab, crd), "VDU2": CustomResource(new, crd)}
+    with Connection(Endpoint(api.url)) as connection:
+        found = vnfcs.collect(Client(connection, discover(connection)), BLUE, vdus)
+    assert {one.vdu for one in found} == {"VDU1"}
+    assert {one.id for one in found} == {name for name in api.names("Pod") if name.startswith("web")}
+
+
+def test_selected_pods_whose_controller_is_gone_or_going_are_none(api: FakeApi) -> None:
+    """Pods of a shard that is scaled in stay a while after the operator has deleted what controls them."""
+    for manifest in (crd := scalable(labelSelectorPath=".status.selector"), tab := ours(crontab("tab"))):
+        api.put(manifest)
+    api.set_status("CronTab", "default", "tab", {"selector": "app=web"})
+    for name in ("stays", "going", "gone"):
+        owner = api.put({**deployment(name, 0), "kind": "ReplicaSet"})
+        if name == "going":
+            api.edit("ReplicaSet", "default", name, lambda live: live["metadata"].update(finalizers=["example.com/hold"]))
+        if name == "gone":
+            owner["metadata"]["uid"] = "that of its predecessor"
+        spec = {"containers": [{"name": "c", "image": "i"}]}
+        api.put(controllers.owned(owner, "v1", "Pod", f"{name}-0", spec=spec, labels={"app": "web"}))
+    api.delete("ReplicaSet", "default", "going")
+    with Connection(Endpoint(api.url)) as connection:
+        found = vnfcs.collect(Client(connection, discover(connection)), BLUE, {"VDU1": CustomResource(tab, crd)})
+    assert [one.id for one in found] == ["stays-0"]
+    assert len(api.names("Pod")) == 3
+
+
+def test_an_object_without_children_has_one_stable_vnfc_for_each_replica(api: FakeApi) -> None:
+    crd = scalable()
+    sized, one = ours(crontab("tab")), ours(crontab("one"))
+    sized["spec"]["size"] = 2
+    for manifest in (crd, sized, one):
+        api.put(manifest)
+    vdus = {"VDU1": CustomResource(sized, crd), "VDU2": CustomResource(one)}
+    with Connection(Endpoint(api.url)) as connection:
+        resources = discover(connection)
+        api.requests.clear()
+        found = vnfcs.collect(Client(connection, resources), BLUE, vdus)
+    assert [(one.id, one.vdu) for one in found] == [("tab-1", "VDU1"), ("tab-0", "VDU1"), ("one-0", "VDU2")]
+    assert len(api.requests) == 1
+
+
+def test_a_kind_of_children_that_the_cluster_does_not_know_is_refused(api: FakeApi) -> None:
+    cluster = obj("cluster.x-k8s.io/v1beta2", "MachineDeployment", "workers", "default", spec={"replicas": 1})
+    with pytest.raises(Refused, match=r"does not know Machine.cluster.x-k8s.io, whose objects are the VNFCs"):
+        collect(api, {"VDU1": cluster})
+
+
+def test_a_list_that_is_forbidden_is_told(api: FakeApi) -> None:
+    api.fail(faults.status(403, "Forbidden", "no"), path="pods")
+    with pytest.raises(Refused, match=r"The VNFCs cannot be listed: .*pods: 403 Forbidden: no"):
+        collect(api, {"VDU1": deployment("web", 1)})
+
+
+def test_a_count_is_read_from_the_live_object_if_there_is_one() -> None:
+    web = resource_for(deployment("web", 2))
+    assert (replicas.count(web), replicas.count(web, deployment("web", 7))) == (2, 7)
+    assert replicas.count(resource_for(crontab("one"))) == 1
