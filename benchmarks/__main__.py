@@ -63,7 +63,7 @@ def measure(kubeconfig: Path, count: int, rounds: int, waits: int) -> Figures:
                 one = Instance(endpoint)
                 for run in ("new", "again, unchanged"):
                     one.requests = 0
-                    taken.setdefault(f"engine, {run}", []).append(_seconds(functools.partial(one.converge, objects)))
+                    taken.setdefault(f"engine, {run}", []).append(_seconds(functools.partial(one.reconcile, objects)))
                     requests[run] = one.requests
             for name, way in ways.items():
                 with package.served(connection, status=False):
@@ -107,7 +107,7 @@ def _end_of_wait(endpoint: Endpoint, connection: Connection, number: int) -> flo
 
     controller = threading.Thread(target=finish)
     controller.start()
-    Instance(endpoint).converge([crontab(name) for name in names], hear)
+    Instance(endpoint).reconcile([crontab(name) for name in names], hear)
     returned = time.perf_counter()
     controller.join()
     return returned - sent[0]

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from k8s_cr_driver.engine.operation import Operation, Progress
-from k8s_cr_driver.engine.reconcile import Prune, converge
+from k8s_cr_driver.engine.reconcile import Prune, reconcile
 from k8s_cr_driver.errors import ApiError
 from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.connection import APPLY, Connection
@@ -19,7 +19,7 @@ from k8s_cr_driver.kube.discovery import discover
 from k8s_cr_driver.kube.endpoint import Endpoint
 from k8s_cr_driver.objects.keys import Object
 from k8s_cr_driver.ownership.inventory import Inventory
-from k8s_cr_driver.ownership.write import Target
+from k8s_cr_driver.ownership.write import WriteContext
 from k8s_cr_driver.package import manifests
 from k8s_cr_driver.resources.registry import resource_for
 
@@ -58,15 +58,15 @@ class Instance:
     id: str = field(default_factory=lambda: str(uuid.uuid4()))
     requests: int = 0
 
-    def converge(self, objects: Sequence[Object], progress: Progress | None = None) -> None:
+    def reconcile(self, objects: Sequence[Object], progress: Progress | None = None) -> None:
         with _Counting(self.endpoint) as connection:
             objects = copy.deepcopy(list(objects))
             resources = discover(connection)
             manifests.place(objects, resources.scope_of)
             heard = {"progress": progress} if progress else {}
             operation = Operation.lasting(300, id="benchmark", instance=self.id, **heard)
-            target = Target(Client(connection, resources), Inventory(connection, "default", self.id))
-            converge(operation, target, [resource_for(obj) for obj in objects], prune=Prune(strays=not objects))
+            target = WriteContext(Client(connection, resources), Inventory(connection, "default", self.id))
+            reconcile(operation, target, [resource_for(obj) for obj in objects], prune=Prune(strays=not objects))
             self.requests += connection.count
 
 

@@ -28,7 +28,7 @@ _MERGE = "application/merge-patch+json"
 _DISCOVERY = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
 
-class Kind(NamedTuple):
+class GroupKind(NamedTuple):
     """One version of a kind; `folder` is the path of all its objects."""
 
     api_version: str
@@ -48,7 +48,7 @@ class Cluster:
 
     def __init__(self, kubeconfig: Path) -> None:
         self.api: client.ApiClient = config.new_client_from_config(str(kubeconfig))
-        self._kinds: dict[tuple[str, str], Kind] = {}
+        self._kinds: dict[tuple[str, str], GroupKind] = {}
 
     def close(self) -> None:
         self.api.close()
@@ -169,7 +169,7 @@ class Cluster:
             if "list" in kind.verbs and kind.kind != "Event":
                 yield from self._listed(kind, selector)
 
-    def _listed(self, kind: Kind, selector: str, namespace: str | None = None) -> list[Object]:
+    def _listed(self, kind: GroupKind, selector: str, namespace: str | None = None) -> list[Object]:
         query = f"?labelSelector={quote(selector)}" if selector else ""
         try:
             items = self._call("GET", kind.path(namespace) + query)["items"]
@@ -179,7 +179,7 @@ class Cluster:
             return []
         return [{"apiVersion": kind.api_version, "kind": kind.kind, **item} for item in items]
 
-    def _kind(self, api_version: str, kind: str) -> Kind:
+    def _kind(self, api_version: str, kind: str) -> GroupKind:
         """KeyError if the cluster has none."""
         if (api_version, kind) not in self._kinds:
             self._discover()
@@ -195,7 +195,7 @@ class Cluster:
                     for one in version["resources"]:
                         kind = one["responseKind"]["kind"]
                         scope = one["scope"] == "Namespaced"
-                        self._kinds[name, kind] = Kind(name, kind, one["resource"], scope, one["verbs"])
+                        self._kinds[name, kind] = GroupKind(name, kind, one["resource"], scope, one["verbs"])
 
     def _call(
         self, method: str, path: str, body: Any = None, content_type: str = "application/json", accept: str = "application/json"

@@ -11,7 +11,7 @@ from typing import Any
 from k8s_cr_driver.engine.operation import Operation
 from k8s_cr_driver.engine.reconcile import Prune
 from k8s_cr_driver.kube.endpoint import Endpoint
-from k8s_cr_driver.objects.keys import Key
+from k8s_cr_driver.objects.keys import ObjectKey
 from k8s_cr_driver.vnf.additional_params import Options
 from k8s_cr_driver.vnf.session import Session
 
@@ -28,14 +28,14 @@ class Engine:
         self.endpoint, self.id = endpoint, str(uuid.uuid4())
         self._heard: list[tuple[str, str, str]] = []
 
-    def converge(self, objects: Sequence[Object], seconds: float = 60, **session: Any) -> None:
+    def reconcile(self, objects: Sequence[Object], seconds: float = 60, **session: Any) -> None:
         """Instantiates, changes, or, with no objects, terminates."""
         operation = Operation.lasting(seconds, id="test", instance=self.id, progress=self._hear)
         with Session(self.endpoint, Options(), operation, inventory_namespace=INVENTORIES, **session) as run:
-            run.converge(run.place([dict(one) for one in objects]), prune=Prune(), first=bool(objects))
+            run.reconcile(run.place([dict(one) for one in objects]), prune=Prune(), first=bool(objects))
 
     def terminate(self) -> None:
-        self.converge([])
+        self.reconcile([])
 
     def start(self, objects: Sequence[Object], seconds: float = 60) -> Future[None]:
         """`converge` in a thread of its own."""
@@ -43,7 +43,7 @@ class Engine:
 
         def run() -> None:
             try:
-                future.set_result(self.converge(objects, seconds))
+                future.set_result(self.reconcile(objects, seconds))
             except BaseException as error:
                 future.set_exception(error)
 
@@ -54,5 +54,5 @@ class Engine:
         """Until a run has told that the object of that name is in that state."""
         assert until(lambda: any(told[:2] == (name, state) for told in list(self._heard)), 30), self._heard
 
-    def _hear(self, key: Key, state: str, message: str) -> None:
+    def _hear(self, key: ObjectKey, state: str, message: str) -> None:
         self._heard.append((key.name, state, message))

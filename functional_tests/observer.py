@@ -19,15 +19,15 @@ from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.discovery import Resource, Resources, discover
 from k8s_cr_driver.kube.kubeconfig import endpoint as kubeconfig_endpoint
-from k8s_cr_driver.kube.watch import Broken, Message, Snapshot, Stream
+from k8s_cr_driver.kube.watch import Broken, Message, Reflector, Relist
 from k8s_cr_driver.objects.api_groups import is_builtin
-from k8s_cr_driver.objects.keys import CRD, NAMESPACE, Key, Kind, Object, key_of, labels
+from k8s_cr_driver.objects.keys import CRD, NAMESPACE, GroupKind, Object, ObjectKey, key_of, labels
 from k8s_cr_driver.ownership.inventory import INVENTORY_LABEL, parse
 from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, users
 from k8s_cr_driver.resources.health import Health, State
 from k8s_cr_driver.resources.registry import resource_for
 
-CONFIG_MAPS = Kind("", "ConfigMap")
+CONFIG_MAPS = GroupKind("", "ConfigMap")
 COLOURS = {State.READY: "green", State.SUSPENDED: "cyan", State.WAITING: "yellow", State.FAILED: "red"}
 
 
@@ -39,14 +39,14 @@ class Observer:
         self._connection = Connection(kubeconfig_endpoint(kubeconfig))
         self._resources: Resources = discover(self._connection)
         self._lock = threading.Lock()
-        self._streams: dict[Kind | None, Stream] = {}
-        self._crds: dict[Kind, Object | None] = {}
-        self._health: dict[Key, tuple[set[str], Health]] = {}
+        self._streams: dict[GroupKind | None, Reflector] = {}
+        self._crds: dict[GroupKind, Object | None] = {}
+        self._health: dict[ObjectKey, tuple[set[str], Health]] = {}
 
     def __enter__(self) -> Observer:
         inventories = self._resources.find(CONFIG_MAPS)
         assert inventories is not None
-        self._streams[None] = Stream(self._connection, inventories, "", INVENTORY_LABEL, self._inventories)
+        self._streams[None] = Reflector(self._connection, inventories, "", INVENTORY_LABEL, self._inventories)
         return self
 
     def __exit__(
@@ -81,43 +81,43 @@ class Observer:
     def _inventories(self, message: Message) -> None:
         if isinstance(message, Broken):
             return
-        found = message.objects.values() if isinstance(message, Snapshot) else [message.live]
+        found = message.objects.values() if isinstance(message, Relist) else [message.live]
         for kind in {kind for live in found for kind in parse(live).kinds}:
             self._follow(kind)
 
-    def _follow(self, kind: Kind) -> None:
+    def _follow(self, kind: GroupKind) -> None:
         with self._lock:
             if kind in self._streams:
                 return
             resource = self._resources.find(kind) or self._rediscovered(kind)
             if resource is not None and "watch" in resource.verbs:
                 selector = "" if kind in (NAMESPACE, CRD) else INSTANCE_LABEL
-                self._streams[kind] = Stream(self._connection, resource, "", selector, self._heard)
+                self._streams[kind] = Reflector(self._connection, resource, "", selector, self._heard)
 
-    def _rediscovered(self, kind: Kind) -> Resource | None:
+    def _rediscovered(self, kind: GroupKind) -> Resource | None:
         self._resources = discover(self._connection)
         return self._resources.find(kind)
 
     def _heard(self, message: Message) -> None:
         if isinstance(message, Broken):
             return
-        if isinstance(message, Snapshot):
+        if isinstance(message, Relist):
             for live in message.objects.values():
                 self._judge(live, message.stream.resource)
         elif message.deleted:
             with self._lock:
                 self._health.pop(key_of(message.live), None)
-            if key_of(message.live).of == CRD:
+            if key_of(message.live).group_kind == CRD:
                 self._forget(message.live)
         else:
             self._judge(message.live, message.stream.resource)
 
     def _forget(self, crd: Object) -> None:
         """The kind of a CRD that is gone; it may come again."""
-        kind = Kind(crd["spec"]["group"], crd["spec"]["names"]["kind"])
+        kind = GroupKind(crd["spec"]["group"], crd["spec"]["names"]["kind"])
         with self._lock:
             stream = self._streams.pop(kind, None)
-            for key in [key for key in self._health if key.of == kind]:
+            for key in [key for key in self._health if key.group_kind == kind]:
                 del self._health[key]
         if stream is not None:
             stream.stop()
@@ -130,21 +130,21 @@ class Observer:
         health = resource_for(live, self._crd(resource)).assess(live)
         with self._lock:
             self._health[key_of(live)] = (instances, health)
-        if key_of(live).of == CRD:
+        if key_of(live).group_kind == CRD:
             self._appeared(live)
 
     def _appeared(self, crd: Object) -> None:
         """The kinds that inventories name are found again when their CRD comes after them."""
-        self._follow(Kind(crd["spec"]["group"], crd["spec"]["names"]["kind"]))
+        self._follow(GroupKind(crd["spec"]["group"], crd["spec"]["names"]["kind"]))
 
     def _crd(self, resource: Resource) -> Object | None:
-        if is_builtin(resource.of):
+        if is_builtin(resource.group_kind):
             return None
-        if resource.of not in self._crds:
+        if resource.group_kind not in self._crds:
             try:
-                self._crds[resource.of] = Client(self._connection).crd(resource)
+                self._crds[resource.group_kind] = Client(self._connection).crd(resource)
             except ApiError:
                 return None
-        return self._crds[resource.of]
+        return self._crds[resource.group_kind]
 
 

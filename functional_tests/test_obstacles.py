@@ -29,13 +29,13 @@ def held(name: str, where: str) -> Object:
 def delay(engine: Engine, objects: list[Object]) -> str:
     """Why the objects are not what they should be after a short time."""
     with pytest.raises(NotReady) as raised:
-        engine.converge(objects, seconds=SHORT)
+        engine.reconcile(objects, seconds=SHORT)
     return str(raised.value)
 
 
 def test_a_namespace_stuck_in_deletion_is_told_and_waited_for(engine: Engine, cluster: Cluster):
     package = [namespace("stuck"), config_map("ours", "stuck", a="1")]
-    engine.converge(package)
+    engine.reconcile(package)
     before = cluster.get("Namespace", "stuck")
     cluster.create(held("theirs", "stuck"))
     # The Namespace's controller says after some seconds what is in its way.
@@ -50,7 +50,7 @@ def test_a_namespace_stuck_in_deletion_is_told_and_waited_for(engine: Engine, cl
 
 
 def test_a_finalizer_that_nobody_removes_is_told_and_left_alone(engine: Engine, cluster: Cluster):
-    engine.converge([held("ours", "default"), config_map("other", "default", a="1")])
+    engine.reconcile([held("ours", "default"), config_map("other", "default", a="1")])
     assert re.search(f"ConfigMap default/ours: .*held by finalizers {HOLD}", delay(engine, []))
     live = cluster.get("ConfigMap", "ours", "default")
     assert live is not None and live["metadata"]["finalizers"] == [HOLD]
@@ -60,7 +60,7 @@ def test_a_finalizer_that_nobody_removes_is_told_and_left_alone(engine: Engine, 
 
 
 def test_what_somebody_has_taken_the_labels_off_is_deleted(engine: Engine, cluster: Cluster):
-    engine.converge([config_map("ours", "default", a="1"), deployment("web"), crd("Shard"), custom("Shard", "db")])
+    engine.reconcile([config_map("ours", "default", a="1"), deployment("web"), crd("Shard"), custom("Shard", "db")])
     for kind, name, version in (("ConfigMap", "ours", "v1"), ("Deployment", "web", "apps/v1"), ("Shard", "db", VERSION)):
         cluster.change(kind, name, "default", version, metadata={"labels": None})
     with cluster.holding(config_map("theirs", "default", a="1")) as (theirs,):
@@ -79,9 +79,9 @@ def test_a_quota_is_told_and_what_was_made_is_removed(engine: Engine, cluster: C
         with cluster.holding(quota):
             assert until(lambda: (cluster.get("ResourceQuota", "files", "small") or {}).get("status", {}).get("used"), 20)
             with pytest.raises(Forbidden, match=r"ConfigMap small/file-.*exceeded quota: files"):
-                engine.converge(package)
+                engine.reconcile(package)
             assert cluster.leftovers([engine.id]) == []
-        engine.converge(package)
+        engine.reconcile(package)
         assert len(cluster.of(engine.id)) == len(package)
         engine.terminate()
 
@@ -93,7 +93,7 @@ def test_a_quota_on_pods_is_told_with_the_deployment_that_lacks_them(engine: Eng
         with cluster.holding(quota):
             assert until(lambda: (cluster.get("ResourceQuota", "pods", "small") or {}).get("status", {}).get("used"), 20)
             assert re.search(r"Deployment.apps small/web: .*exceeded quota: pods", delay(engine, package))
-        engine.converge(package)
+        engine.reconcile(package)
         engine.terminate()
 
 
@@ -104,13 +104,13 @@ def test_an_autoscaler_keeps_its_count_except_from_a_scale(engine: Engine, clust
         "autoscaling/v2", "HorizontalPodAutoscaler", "web", "default",
         spec={"minReplicas": 2, "maxReplicas": 4, "scaleTargetRef": target},
     )  # fmt: skip
-    engine.converge([web])
+    engine.reconcile([web])
     with cluster.holding(autoscaler):
         assert until(lambda: replicas(cluster) == 2, 60)
-        engine.converge([web, config_map("added", "default", a="1")])
+        engine.reconcile([web, config_map("added", "default", a="1")])
         assert replicas(cluster) == 2
         with pytest.raises(Conflict, match=r"Deployment.apps default/web: .*\.spec\.replicas .*kube-controller-manager"):
-            engine.converge([deployment("web", 3, namespace="default")], keep_autoscaled=False)
+            engine.reconcile([deployment("web", 3, namespace="default")], keep_autoscaled=False)
         assert replicas(cluster) == 2
 
 
@@ -138,11 +138,11 @@ def test_a_kind_in_two_groups_is_two_kinds(engine: Engine, cluster: Cluster):
         make(f"{other}/v1", "Service", "one", "default", spec={"ours": False}),
         make("v1", "Service", "one", "default", spec={"selector": {"app": "one"}, "ports": [{"port": 80}]}),
     ]
-    engine.converge(package)
+    engine.reconcile(package)
     for api_version, ours in ((VERSION, True), (f"{other}/v1", False)):
         live = cluster.get("Widget", "one", "default", api_version)
         assert live is not None and live["spec"] == {"ours": ours}
-    engine.converge([one for one in package if one["apiVersion"] != VERSION])
+    engine.reconcile([one for one in package if one["apiVersion"] != VERSION])
     assert cluster.get("Widget", "one", "default", VERSION) is None
     assert cluster.get("Widget", "one", "default", f"{other}/v1") is not None
     assert cluster.get("Service", "one", "default") is not None
@@ -159,11 +159,11 @@ def test_names_as_long_as_they_may_be(engine: Engine, cluster: Cluster):
         config_map(LONGEST, space, a="1"),
         make("v1", "Secret", LONGEST, space, stringData={"a": "1"}),
     ]
-    engine.converge(package)
+    engine.reconcile(package)
     named = {f"{kind} {space}/{LONGEST}" for kind in ("ConfigMap", "Secret", "Widget")}
     assert named < set(cluster.of(engine.id))
     with pytest.raises(Refused, match="must be no more than 253"):
-        engine.converge([*package, config_map(f"{LONGEST}n", space)])
+        engine.reconcile([*package, config_map(f"{LONGEST}n", space)])
     engine.terminate()
     assert cluster.leftovers([engine.id]) == []
 
@@ -171,7 +171,8 @@ def test_names_as_long_as_they_may_be(engine: Engine, cluster: Cluster):
 def test_objects_as_large_as_they_may_be(engine: Engine, cluster: Cluster):
     for letter in "xy":
         large = letter * MIB
-        engine.converge([crd("Widget"), custom("Widget", "large", "default", a=large), config_map("large", "default", a=large)])
+        widget = custom("Widget", "large", "default", a=large)
+        engine.reconcile([crd("Widget"), widget, config_map("large", "default", a=large)])
     live = cluster.get("ConfigMap", "large", "default")
     assert live is not None and live["data"] == {"a": "y" * MIB}
     engine.terminate()
@@ -188,5 +189,5 @@ def test_objects_as_large_as_they_may_be(engine: Engine, cluster: Cluster):
 )
 def test_an_object_that_is_too_large_is_refused_at_once(engine: Engine, cluster: Cluster, manifest: Object, told: str):
     with pytest.raises(Refused, match=told):
-        engine.converge([crd("Widget"), manifest])
+        engine.reconcile([crd("Widget"), manifest])
     assert cluster.leftovers([engine.id]) == []

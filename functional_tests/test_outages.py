@@ -70,7 +70,7 @@ def test_an_expired_token_is_told_and_a_retry_with_a_new_one_goes_on(
         run.result(120)  # an API server that starts refuses for a while, too
     assert cluster.get("ConfigMap", "after", "default") is None
     engine.endpoint = login()
-    engine.converge(PACKAGE)
+    engine.reconcile(PACKAGE)
     assert (cluster.of(engine.id), uid(cluster)) == (MADE, before)
 
 
@@ -97,7 +97,7 @@ def test_another_authority_is_told_and_a_retry_with_its_certificate_goes_on(
             run.result(60)
         make_ready(cluster)
         engine.endpoint = replace(engine.endpoint, ca=new_ca)
-        engine.converge(PACKAGE)
+        engine.reconcile(PACKAGE)
         assert (cluster.of(engine.id), uid(cluster)) == (MADE, before)
         engine.terminate()
 

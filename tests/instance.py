@@ -10,16 +10,16 @@ from concurrent.futures import Future
 from typing import Any
 
 from k8s_cr_driver.engine.operation import Operation
-from k8s_cr_driver.engine.reconcile import Prune, converge
-from k8s_cr_driver.engine.replace import NO_RENEWAL, Renewal
+from k8s_cr_driver.engine.reconcile import Prune, reconcile
+from k8s_cr_driver.engine.replace import NO_REPLACEMENT, Replacement
 from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.discovery import discover
 from k8s_cr_driver.kube.endpoint import Endpoint
 from k8s_cr_driver.objects.crds import crds_of
-from k8s_cr_driver.objects.keys import Key, Object, key_of, kind_of
+from k8s_cr_driver.objects.keys import Object, ObjectKey, key_of, kind_of
 from k8s_cr_driver.ownership.inventory import Inventory
-from k8s_cr_driver.ownership.write import Target
+from k8s_cr_driver.ownership.write import WriteContext
 from k8s_cr_driver.package import manifests
 from k8s_cr_driver.resources.registry import resource_for
 from tests.fake_api import FakeApi
@@ -37,12 +37,12 @@ class Instance:
     ) -> None:
         self.endpoint, self.id, self.seconds, self.target = Endpoint(url, authorization=authorization), id, seconds, target
         self.stop, self.abandon = threading.Event(), False
-        self.heard: list[tuple[Key, str, str]] = []
+        self.heard: list[tuple[ObjectKey, str, str]] = []
         self._told = threading.Condition()
 
-    def converge(
-        self, objects: Sequence[Object], *, prune: bool = True, strays: bool = True, renewal: Renewal = NO_RENEWAL
-    ) -> dict[Key, Object]:
+    def reconcile(
+        self, objects: Sequence[Object], *, prune: bool = True, strays: bool = True, renewal: Replacement = NO_REPLACEMENT
+    ) -> dict[ObjectKey, Object]:
         objects = copy.deepcopy(list(objects))
         with Connection(self.endpoint) as connection:
             resources = discover(connection)
@@ -53,20 +53,20 @@ class Instance:
             operation = Operation(
                 "test", self.id, time.monotonic() + self.seconds, self.stop, self._hear, abandon=self.abandon
             )
-            target = Target(Client(connection, resources), Inventory(connection, "default", self.id), **self.target)
+            target = WriteContext(Client(connection, resources), Inventory(connection, "default", self.id), **self.target)
             wanted = [resource_for(obj, crds.get(kind_of(obj))) for obj in objects]
-            return converge(operation, target, wanted, prune=Prune(strays=strays) if prune else None, renewal=renewal)
+            return reconcile(operation, target, wanted, prune=Prune(strays=strays) if prune else None, renewal=renewal)
 
     def terminate(self) -> None:
-        self.converge([])
+        self.reconcile([])
 
-    def start(self, objects: Sequence[Object], **options: Any) -> Future[dict[Key, Object]]:
+    def start(self, objects: Sequence[Object], **options: Any) -> Future[dict[ObjectKey, Object]]:
         """`converge` in a thread of its own."""
-        future: Future[dict[Key, Object]] = Future()
+        future: Future[dict[ObjectKey, Object]] = Future()
 
         def run() -> None:
             try:
-                future.set_result(self.converge(objects, **options))
+                future.set_result(self.reconcile(objects, **options))
             except BaseException as error:
                 future.set_exception(error)
 
@@ -78,13 +78,13 @@ class Instance:
         with self._told:
             assert self._told.wait_for(lambda: any(key.name == name and s == state for key, s, _ in self.heard), 10)
 
-    def _hear(self, key: Key, state: str, message: str) -> None:
+    def _hear(self, key: ObjectKey, state: str, message: str) -> None:
         with self._told:
             self.heard.append((key, state, message))
             self._told.notify_all()
 
 
-def state(api: FakeApi) -> dict[Key, Object]:
+def state(api: FakeApi) -> dict[ObjectKey, Object]:
     """All that is on the cluster but for what it began with, without what differs from one run to the next."""
     found = {}
     for kind in api.cluster.kinds():

@@ -6,7 +6,7 @@ import pytest
 
 from k8s_cr_driver.engine.not_ready import NotReady, Report
 from k8s_cr_driver.errors import ApiError, TransportError, passes
-from k8s_cr_driver.objects.keys import Key
+from k8s_cr_driver.objects.keys import ObjectKey
 from k8s_cr_driver.redaction import DETAIL_LIMIT, capped, redact, words
 
 PEM = "-----BEGIN CERTIFICATE-----\nMIIBcanary\n-----END CERTIFICATE-----"
@@ -88,7 +88,7 @@ def test_an_exception_in_a_few_words(text: str, expected: str) -> None:
 
 
 def test_a_report_reads_like_a_sentence() -> None:
-    key = Key("apps", "Deployment", "blue", "web")
+    key = ObjectKey("apps", "Deployment", "blue", "web")
     report = Report(key, "Waiting", "ImagePullBackOff", "no such image", "2026-01-01T00:00:00Z", ("Failed: pull",))
     assert str(report) == (
         "Deployment.apps blue/web: Waiting (ImagePullBackOff): no such image [since 2026-01-01T00:00:00Z]; event: Failed: pull"

@@ -127,12 +127,12 @@ def lead(endpoint: Endpoint, instance: Instance, step: Step, seconds: float) -> 
 
 def instantiate(session: Session, instance: Instance) -> None:
     resources = session.place(instance.package())
-    session.converge(resources, prune=True, first=True)
+    session.reconcile(resources, prune=True, first=True)
     session.vnfcs(_vdus(resources))
 
 
 def remove(session: Session, instance: Instance) -> None:
-    session.converge([], prune=True)
+    session.reconcile([], prune=True)
 
 
 def scale(session: Session, instance: Instance) -> None:
@@ -148,7 +148,7 @@ def heal(session: Session, instance: Instance) -> None:
     vdus = _recorded(session, instance, SCALED)
     chosen = {"web": set(instance.chosen), "gauge": {f"main-{number}" for number in range(SCALED)}}
     renewal = session.renewal(vdus, chosen, everything=False, recreate=True)
-    session.converge(list(vdus.values()), prune=False, renewal=renewal)
+    session.reconcile(list(vdus.values()), prune=False, renewal=renewal)
     session.vnfcs(vdus)
 
 
@@ -180,7 +180,7 @@ def _recorded(session: Session, instance: Instance, count: int) -> dict[str, Cus
 
 def _scale_to(session: Session, instance: Instance, count: int) -> None:
     vdus = _recorded(session, instance, count)
-    session.converge([vdus["gauge"]], prune=False)
+    session.reconcile([vdus["gauge"]], prune=False)
     session.vnfcs(vdus)
 
 
@@ -189,7 +189,7 @@ def _change_to(session: Session, package: list[Object]) -> None:
     vdus = _vdus(resources)
     vdus["gauge"] = with_replicas(vdus["gauge"], SCALED)
     changed = {obj.key: obj for obj in vdus.values()}
-    session.converge([changed.get(obj.key, obj) for obj in resources], prune=True)
+    session.reconcile([changed.get(obj.key, obj) for obj in resources], prune=True)
     session.vnfcs(vdus)
 
 

@@ -9,21 +9,21 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from k8s_cr_driver.capi import contract
-from k8s_cr_driver.objects.keys import Key, Kind, Object, key_of
+from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, key_of
 from k8s_cr_driver.resources.base import CustomResource
 
-SECRET = Kind("", "Secret")
+SECRET = GroupKind("", "Secret")
 
 
 class Cluster(CustomResource):
     group, kind = contract.GROUP, "Cluster"
 
-    def delete_before(self, others: Iterable[Object]) -> list[Key]:
+    def delete_before(self, others: Iterable[Object]) -> list[ObjectKey]:
         keys = map(key_of, others)
         return [
             key
             for key in keys
             if key.namespace == self.key.namespace
-            and key.of != self.key.of
-            and (contract.is_cluster_api(key.of) or key.of == SECRET)
+            and key.group_kind != self.key.group_kind
+            and (contract.is_cluster_api(key.group_kind) or key.group_kind == SECRET)
         ]

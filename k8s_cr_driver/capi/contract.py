@@ -5,12 +5,12 @@ Source: the Cluster API book, "Contracts" and "Labels and annotations".
 
 from __future__ import annotations
 
-from k8s_cr_driver.objects.keys import Kind, Object
+from k8s_cr_driver.objects.keys import GroupKind, Object
 
 GROUP = "cluster.x-k8s.io"
 CONTROL_PLANE_GROUP = "controlplane.cluster.x-k8s.io"
-MACHINES = Kind(GROUP, "Machine")
-MACHINE_SETS = Kind(GROUP, "MachineSet")
+MACHINES = GroupKind(GROUP, "Machine")
+MACHINE_SETS = GroupKind(GROUP, "MachineSet")
 
 CLUSTER_NAME_LABEL = "cluster.x-k8s.io/cluster-name"
 DEPLOYMENT_NAME_LABEL = "cluster.x-k8s.io/deployment-name"
@@ -22,7 +22,7 @@ CLUSTER_SECRET_TYPE = "cluster.x-k8s.io/secret"  # noqa: S105 (a type of Secrets
 REPLICAS = ("spec", "replicas")
 
 
-def is_cluster_api(kind: Kind) -> bool:
+def is_cluster_api(kind: GroupKind) -> bool:
     """Groups of the core and of its providers end alike: infrastructure.cluster.x-k8s.io, ..."""
     return kind.group == GROUP or kind.group.endswith("." + GROUP)
 

@@ -10,6 +10,6 @@ class KubeadmControlPlane(Machines):
     group, kind = contract.CONTROL_PLANE_GROUP, "KubeadmControlPlane"
     name_label = contract.CONTROL_PLANE_NAME_LABEL
 
-    def expendable(self, count: int) -> int:
+    def max_unavailable(self, count: int) -> int:
         """As many as leave the etcd on the Machines its majority."""
         return (count - 1) // 2

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from k8s_cr_driver.capi import contract
-from k8s_cr_driver.objects.keys import Kind, Object, as_selector
+from k8s_cr_driver.objects.keys import GroupKind, Object, as_selector
 from k8s_cr_driver.resources.base import Children, CustomResource
 
 
@@ -13,7 +13,7 @@ class Machines(CustomResource):
     """An object whose VNFCs are the Machines that carry its name in the label `name_label`."""
 
     name_label: ClassVar[str]
-    through: ClassVar[tuple[Kind, ...]] = ()
+    through: ClassVar[tuple[GroupKind, ...]] = ()
 
     def children(self, live: Object | None = None) -> Children:
         del live

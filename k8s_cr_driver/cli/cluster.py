@@ -23,12 +23,12 @@ from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.connection import METADATA_LIST, Connection
 from k8s_cr_driver.kube.discovery import Resource, Resources, discover
 from k8s_cr_driver.kube.endpoint import Endpoint
-from k8s_cr_driver.objects.keys import Key, Kind, Object, key_of, labels
-from k8s_cr_driver.ownership.inventory import INVENTORY_LABEL, Record, parse
+from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, key_of, labels
+from k8s_cr_driver.ownership.inventory import INVENTORY_LABEL, InventoryContent, parse
 from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, appliers, is_made, users
 from k8s_cr_driver.ownership.write import SHARED
 
-CONFIG_MAPS = Kind("", "ConfigMap")
+CONFIG_MAPS = GroupKind("", "ConfigMap")
 THREADS = 8
 _KUBECONFIG = "in a kubeconfig: certificate-authority-data, token, client-certificate-data and client-key-data"
 
@@ -80,11 +80,11 @@ class Instance:
     id: str
     namespace: str
     live: Object
-    record: Record
+    record: InventoryContent
 
-    def fate(self, key: Key, live: Object) -> str:
+    def fate(self, key: ObjectKey, live: Object) -> str:
         """What becomes of an object that is not wanted, as far as can be said before: others may use what is shared."""
-        shared = key.of in SHARED and (not is_made(live) or users(live) - {self.id})
+        shared = key.group_kind in SHARED and (not is_made(live) or users(live) - {self.id})
         return "let go" if shared or self.record.keeps(live) else "delete"
 
 
@@ -144,10 +144,10 @@ class Cluster:
             raise click.UsageError(f"VNF instance {id} has inventories in {places}; choose one with --inventory-namespace")
         return found[0]
 
-    def members(self, instances: Iterable[Instance]) -> dict[str, dict[Key, Object]]:
+    def members(self, instances: Iterable[Instance]) -> dict[str, dict[ObjectKey, Object]]:
         """For each instance the metadata of its objects; one LIST for each kind, a warning of kinds that cannot be."""
         several = list(instances)
-        found: dict[str, dict[Key, Object]] = {one.id: {} for one in several}
+        found: dict[str, dict[ObjectKey, Object]] = {one.id: {} for one in several}
         kinds = {kind for one in several for kind in one.record.kinds}
         namespaces = {name for one in several for name in one.record.namespaces}
         for report in api_services.reports(self.resources, ((kind, "") for kind in kinds)):
@@ -156,13 +156,13 @@ class Cluster:
                 click.echo(f"Incomplete: {report}", err=True)
         for live in self.lists(sorted(kinds), namespaces):
             key = key_of(live)
-            marked = users(live) if key.of in SHARED else {labels(live).get(INSTANCE_LABEL, "")}
+            marked = users(live) if key.group_kind in SHARED else {labels(live).get(INSTANCE_LABEL, "")}
             for id in appliers(live) & found.keys():
                 if (id in marked or "" in marked) and INVENTORY_LABEL not in labels(live):
                     found[id][key] = live
         return found
 
-    def lists(self, kinds: Iterable[Kind], namespaces: Iterable[str], *, metadata_only: bool = True) -> list[Object]:
+    def lists(self, kinds: Iterable[GroupKind], namespaces: Iterable[str], *, metadata_only: bool = True) -> list[Object]:
         """The objects of those kinds, with what the server says of each; of namespaced kinds those in `namespaces`.
 
         Kinds that cannot be listed, or may not be, are left out.

@@ -13,20 +13,20 @@ from typing import Any
 from k8s_cr_driver.cli.cluster import Cluster, Instance
 from k8s_cr_driver.errors import ApiError
 from k8s_cr_driver.objects.api_groups import is_builtin
-from k8s_cr_driver.objects.keys import Key, Kind, Object, key_of
+from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, key_of
 from k8s_cr_driver.resources.health import Health
 from k8s_cr_driver.resources.registry import resource_for
 
-_SECRET = Kind("", "Secret")
+_SECRET = GroupKind("", "Secret")
 """Has no state that metadata would not tell, and data that nobody needs to read."""
-_NO_OWNERS = frozenset({Kind("", "Event"), Kind("events.k8s.io", "Event")})
+_NO_OWNERS = frozenset({GroupKind("", "Event"), GroupKind("events.k8s.io", "Event")})
 
 
 @dataclass
 class Node:
     """One object; `children` are those that it owns."""
 
-    key: Key
+    key: ObjectKey
     created: str
     health: Health
     adopted: bool = False
@@ -50,25 +50,25 @@ def descent(cluster: Cluster, instance: Instance) -> list[Node]:
     everything = _everything(cluster, instance, members)
     family = _family(members.values(), everything)
     whole = {live["metadata"]["uid"]: live for live in _whole(cluster, family.values())}
-    crds: dict[Kind, Object | None] = {}
+    crds: dict[GroupKind, Object | None] = {}
     nodes = {}
     for uid, metadata in family.items():
-        live = metadata if key_of(metadata).of == _SECRET else whole.get(uid)
+        live = metadata if key_of(metadata).group_kind == _SECRET else whole.get(uid)
         if live is not None:
             key = key_of(metadata)
-            health = resource_for(live, _crd(cluster, key.of, crds)).health(live)
+            health = resource_for(live, _crd(cluster, key.group_kind, crds)).health(live)
             nodes[uid] = Node(key, metadata["metadata"]["creationTimestamp"], health, key in instance.record.adopted)
     return _linked(nodes, family)
 
 
-def _everything(cluster: Cluster, instance: Instance, members: Iterable[Key]) -> list[Object]:
+def _everything(cluster: Cluster, instance: Instance, members: Iterable[ObjectKey]) -> list[Object]:
     """All objects that may be owned by a member: those of the cluster only where a member is one, too."""
-    owners = [key for key in members if key.of.kind not in ("Namespace", "CustomResourceDefinition")]
+    owners = [key for key in members if key.group_kind.kind not in ("Namespace", "CustomResourceDefinition")]
     everywhere = any(not key.namespace for key in owners)
     kinds = [
-        resource.of
+        resource.group_kind
         for resource in cluster.resources
-        if resource.of not in _NO_OWNERS and (resource.namespaced or everywhere)
+        if resource.group_kind not in _NO_OWNERS and (resource.namespaced or everywhere)
     ]
     return cluster.lists(kinds, instance.record.namespaces)
 
@@ -92,10 +92,10 @@ def _family(members: Iterable[Object], everything: Iterable[Object]) -> dict[str
 
 def _whole(cluster: Cluster, family: Iterable[Object]) -> list[Object]:
     """The objects as they are, but for Secrets; one LIST for each kind and namespace."""
-    places: dict[str, set[Kind]] = {}
+    places: dict[str, set[GroupKind]] = {}
     for key in map(key_of, family):
-        if key.of != _SECRET:
-            places.setdefault(key.namespace, set()).add(key.of)
+        if key.group_kind != _SECRET:
+            places.setdefault(key.namespace, set()).add(key.group_kind)
     return [
         live
         for namespace, kinds in places.items()
@@ -103,7 +103,7 @@ def _whole(cluster: Cluster, family: Iterable[Object]) -> list[Object]:
     ]
 
 
-def _crd(cluster: Cluster, kind: Kind, known: dict[Kind, Object | None]) -> Object | None:
+def _crd(cluster: Cluster, kind: GroupKind, known: dict[GroupKind, Object | None]) -> Object | None:
     """The CRD of a kind, which says how its objects tell of their state."""
     resource = cluster.resources.find(kind)
     if is_builtin(kind) or resource is None:

@@ -23,9 +23,9 @@ from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.objects import dependencies
 from k8s_cr_driver.objects.api_groups import is_builtin
 from k8s_cr_driver.objects.crds import crds_of
-from k8s_cr_driver.objects.keys import NAMESPACE, Key, Kind, Object, kind_of, split
+from k8s_cr_driver.objects.keys import NAMESPACE, GroupKind, Object, ObjectKey, kind_of, split
 from k8s_cr_driver.ownership.inventory import Inventory
-from k8s_cr_driver.ownership.write import Target, write
+from k8s_cr_driver.ownership.write import WriteContext, write
 from k8s_cr_driver.ownership.write_errors import NOT_RESTORED, Immutable, missing
 from k8s_cr_driver.package import manifests, schema, vnfd
 from k8s_cr_driver.redaction import redact
@@ -43,7 +43,7 @@ _BY_CRD = "fits the CustomResourceDefinition that the package brings"
 class Outcome:
     """What would become of one object: made, changed, replaced, unchanged, deleted, let go, conflict or refused."""
 
-    key: Key
+    key: ObjectKey
     verdict: str
     changes: Sequence[Change] = ()
     message: str = ""
@@ -80,22 +80,23 @@ def outcomes_of(
     counted = _counted(folder, wanted) if instance else frozenset()
     trial = _Trial(cluster, instance, {obj.key for obj in wanted}, crds, counted)
     with ThreadPoolExecutor(THREADS) as pool:
-        outcomes = list(pool.map(trial.outcome, sorted(wanted, key=lambda one: (dependencies.rank(one.key.of), one.key))))
+        ordered = sorted(wanted, key=lambda one: (dependencies.rank(one.key.group_kind), one.key))
+        outcomes = list(pool.map(trial.outcome, ordered))
     return outcomes + (list(_unwanted(cluster, instance, {obj.key for obj in wanted})) if instance else [])
 
 
-def _resource(cluster: Cluster, obj: Object, crds: Mapping[Kind, Object]) -> CustomResource:
+def _resource(cluster: Cluster, obj: Object, crds: Mapping[GroupKind, Object]) -> CustomResource:
     """The object with the CRD that says where its count stands."""
     made = resource_for(obj, crds.get(kind_of(obj)))
-    resource = cluster.resources.find(made.key.of)
-    if made.crd is None and not is_builtin(made.key.of) and resource is not None and "scale" in resource.subresources:
+    resource = cluster.resources.find(made.key.group_kind)
+    if made.crd is None and not is_builtin(made.key.group_kind) and resource is not None and "scale" in resource.subresources:
         return type(made)(obj, cluster.client.crd(resource))
     return made
 
 
-def _counted(folder: Path, wanted: Sequence[CustomResource]) -> frozenset[Key]:
+def _counted(folder: Path, wanted: Sequence[CustomResource]) -> frozenset[ObjectKey]:
     """The objects that are VDUs of a flavour, which keep their counts; `validate` tells of bad flavours."""
-    found: set[Key] = set()
+    found: set[ObjectKey] = set()
     for template in vnfd.flavours(folder).values():
         try:
             found |= {obj.key for obj in vdus.assign(wanted, vnfd.vdu_nodes(template), partial=True).values()}
@@ -104,7 +105,7 @@ def _counted(folder: Path, wanted: Sequence[CustomResource]) -> frozenset[Key]:
     return frozenset(found)
 
 
-def _unwanted(cluster: Cluster, instance: Instance, wanted: Collection[Key]) -> Iterator[Outcome]:
+def _unwanted(cluster: Cluster, instance: Instance, wanted: Collection[ObjectKey]) -> Iterator[Outcome]:
     for key, live in sorted(cluster.members([instance])[instance.id].items()):
         if key not in wanted:
             verdict = "deleted" if instance.fate(key, live) == "delete" else "let go"
@@ -118,23 +119,23 @@ class _Trial:
         self,
         cluster: Cluster,
         instance: Instance | None,
-        keys: Collection[Key],
-        crds: Mapping[Kind, Object],
-        counted: Collection[Key],
+        keys: Collection[ObjectKey],
+        crds: Mapping[GroupKind, Object],
+        counted: Collection[ObjectKey],
     ) -> None:
         self._cluster, self._counted, self._crds = cluster, counted, crds
-        self._namespaces = {key.name for key in keys if key.of == NAMESPACE}
+        self._namespaces = {key.name for key in keys if key.group_kind == NAMESPACE}
         inventory = Inventory(
             cluster.connection, instance.namespace if instance else "default", instance.id if instance else _NOBODY
         )
         if instance:
             inventory.record = instance.record
         inventory.check_apart(keys)
-        self._target = Target(cluster.client, inventory)
+        self._target = WriteContext(cluster.client, inventory)
 
     def outcome(self, obj: CustomResource) -> Outcome:
         """What the server says to the object; TransportError where it says nothing."""
-        resource = self._cluster.resources.find(obj.key.of, split(obj.manifest["apiVersion"])[1])
+        resource = self._cluster.resources.find(obj.key.group_kind, split(obj.manifest["apiVersion"])[1])
         if resource is None:
             return Outcome(obj.key, "made", message=_BY_CRD)
         live = self._live(obj, resource)
@@ -171,11 +172,11 @@ class _Trial:
         """What the server cannot know: a namespace that is to come, fields that the package's CRD adds."""
         if live is None and obj.key.namespace in self._namespaces and getattr(error, "status", 0) == 404:
             return Outcome(obj.key, "made")
-        if type(error) is Refused and self._is_redefined(obj.key.of, resource):
+        if type(error) is Refused and self._is_redefined(obj.key.group_kind, resource):
             return Outcome(obj.key, "changed" if live else "made", self._by_manifest(obj, live), _BY_CRD)
         return Outcome(obj.key, "refused", message=_words(obj.key, missing(error, obj.key)))
 
-    def _is_redefined(self, kind: Kind, resource: Resource) -> bool:
+    def _is_redefined(self, kind: GroupKind, resource: Resource) -> bool:
         """Whether the package changes the CRD of a kind."""
         if kind not in self._crds:
             return False
@@ -186,7 +187,7 @@ class _Trial:
         return changes(live, _overlaid(live, obj.manifest)) if live else []
 
 
-def _words(key: Key, error: DriverError) -> str:
+def _words(key: ObjectKey, error: DriverError) -> str:
     """What an error says, but for the object that it begins with."""
     return redact(str(error)).removeprefix(str(key)).removeprefix(":").lstrip()
 

@@ -6,11 +6,11 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from k8s_cr_driver.objects.keys import Kind, Object, kind_of
+from k8s_cr_driver.objects.keys import GroupKind, Object, kind_of
 from k8s_cr_driver.redaction import redact
 
 HIDDEN = "(hidden)"
-_SECRET = Kind("", "Secret")
+_SECRET = GroupKind("", "Secret")
 _SERVER_S = ("managedFields", "resourceVersion", "generation", "uid", "creationTimestamp", "selfLink")
 
 

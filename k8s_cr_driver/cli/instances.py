@@ -10,7 +10,7 @@ import click
 
 from k8s_cr_driver.cli.cluster import Cluster, Instance, Kubeconfig, on_cluster
 from k8s_cr_driver.cli.output import age, output_option, print_json, print_table
-from k8s_cr_driver.objects.keys import Key, Kind, Object
+from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey
 
 KINDS = 4
 """Kinds that the table tells of, those with the most objects; JSON has all."""
@@ -44,7 +44,7 @@ def instances(kubeconfig: Kubeconfig, inventory_namespace: str, output: str) -> 
         click.echo("There are no instances", err=True)
 
 
-def _told(instance: Instance, members: Mapping[Key, Object]) -> dict[str, Any]:
+def _told(instance: Instance, members: Mapping[ObjectKey, Object]) -> dict[str, Any]:
     metadata, record = instance.live["metadata"], instance.record
     times = [str(entry.get("time") or "") for entry in metadata.get("managedFields") or []]
     return {
@@ -53,7 +53,7 @@ def _told(instance: Instance, members: Mapping[Key, Object]) -> dict[str, Any]:
         "created": metadata.get("creationTimestamp"),
         "operation": record.operation,
         "operationTime": max(times, default=""),
-        "objects": dict(sorted(Counter(str(key.of) for key in members).items())),
+        "objects": dict(sorted(Counter(str(key.group_kind) for key in members).items())),
         "namespaces": sorted(record.namespaces),
         "adopted": sorted(map(str, record.adopted)),
     }
@@ -61,7 +61,7 @@ def _told(instance: Instance, members: Mapping[Key, Object]) -> dict[str, Any]:
 
 def _row(told: Mapping[str, Any]) -> tuple[str, ...]:
     counts = Counter(told["objects"])
-    most = [f"{count} {Kind.parse(kind).kind}" for kind, count in counts.most_common(KINDS)]
+    most = [f"{count} {GroupKind.parse(kind).kind}" for kind, count in counts.most_common(KINDS)]
     more = [f"{counts.total() - sum(count for _, count in counts.most_common(KINDS))} more"] if len(counts) > KINDS else []
     operation = f"{told['operation']} ({age(told['operationTime'])} ago)" if told["operationTime"] else told["operation"]
     return (

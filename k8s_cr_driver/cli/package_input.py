@@ -19,7 +19,7 @@ from kubernetes import client
 
 from k8s_cr_driver.errors import InvalidPackage, InvalidRequest
 from k8s_cr_driver.objects.api_groups import is_builtin
-from k8s_cr_driver.objects.keys import Kind, Object
+from k8s_cr_driver.objects.keys import GroupKind, Object
 from k8s_cr_driver.package import check, manifests, parameters, substitution, tosca_meta, vnfd
 
 _PARAM = "A parameter, in its type; the value of a secret one is SECRET/KEY."
@@ -111,11 +111,11 @@ def _value(text: str, declared: parameters.Declaration) -> Any:
     return text
 
 
-def place(objects: Sequence[Object], namespace: str) -> set[Kind]:
+def place(objects: Sequence[Object], namespace: str) -> set[GroupKind]:
     """Gives objects their namespaces as far as is known without a cluster; returns the kinds that only it knows."""
-    unknown: set[Kind] = set()
+    unknown: set[GroupKind] = set()
 
-    def scope_of(kind: Kind, version: str) -> bool | None:
+    def scope_of(kind: GroupKind, version: str) -> bool | None:
         if not is_builtin(kind):
             unknown.add(kind)
             return True
@@ -125,7 +125,7 @@ def place(objects: Sequence[Object], namespace: str) -> set[Kind]:
     return unknown
 
 
-def _is_namespaced(kind: Kind, version: str) -> bool | None:
+def _is_namespaced(kind: GroupKind, version: str) -> bool | None:
     """Whether a kind of Kubernetes itself lives in namespaces, as the methods of the official client tell."""
     group = "".join(part.title() for part in kind.group.removesuffix(".k8s.io").split(".")) or "Core"
     api = getattr(client, f"{group}{version.title()}Api", None)

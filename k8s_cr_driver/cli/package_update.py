@@ -8,39 +8,39 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from k8s_cr_driver.objects.fields import field
-from k8s_cr_driver.objects.keys import CRD, Key, Kind, Object, key_of
+from k8s_cr_driver.objects.keys import CRD, GroupKind, Object, ObjectKey, key_of
 from k8s_cr_driver.resources.base import REPLACE
 from k8s_cr_driver.resources.registry import resource_for
 
 _SELECTOR = "spec.selector"
-_IMMUTABLE: Mapping[Kind, Sequence[str]] = {
-    Kind("apps", "Deployment"): (_SELECTOR,),
-    Kind("apps", "DaemonSet"): (_SELECTOR,),
-    Kind("apps", "ReplicaSet"): (_SELECTOR,),
-    Kind("apps", "StatefulSet"): (_SELECTOR, "spec.serviceName", "spec.podManagementPolicy", "spec.volumeClaimTemplates"),
-    Kind("", "Service"): ("spec.clusterIP",),
-    Kind("", "PersistentVolumeClaim"): ("spec.accessModes", "spec.storageClassName", "spec.volumeName", "spec.selector"),
-    Kind("", "Secret"): ("type",),
-    Kind("rbac.authorization.k8s.io", "RoleBinding"): ("roleRef",),
-    Kind("rbac.authorization.k8s.io", "ClusterRoleBinding"): ("roleRef",),
-    Kind("storage.k8s.io", "StorageClass"): ("provisioner", "parameters", "reclaimPolicy", "volumeBindingMode"),
-    Kind("scheduling.k8s.io", "PriorityClass"): ("value",),
+_IMMUTABLE: Mapping[GroupKind, Sequence[str]] = {
+    GroupKind("apps", "Deployment"): (_SELECTOR,),
+    GroupKind("apps", "DaemonSet"): (_SELECTOR,),
+    GroupKind("apps", "ReplicaSet"): (_SELECTOR,),
+    GroupKind("apps", "StatefulSet"): (_SELECTOR, "spec.serviceName", "spec.podManagementPolicy", "spec.volumeClaimTemplates"),
+    GroupKind("", "Service"): ("spec.clusterIP",),
+    GroupKind("", "PersistentVolumeClaim"): ("spec.accessModes", "spec.storageClassName", "spec.volumeName", "spec.selector"),
+    GroupKind("", "Secret"): ("type",),
+    GroupKind("rbac.authorization.k8s.io", "RoleBinding"): ("roleRef",),
+    GroupKind("rbac.authorization.k8s.io", "ClusterRoleBinding"): ("roleRef",),
+    GroupKind("storage.k8s.io", "StorageClass"): ("provisioner", "parameters", "reclaimPolicy", "volumeBindingMode"),
+    GroupKind("scheduling.k8s.io", "PriorityClass"): ("value",),
     CRD: ("spec.group", "spec.scope", "spec.names.kind", "spec.names.plural"),
 }
-_FROZEN = (Kind("", "ConfigMap"), Kind("", "Secret"))
+_FROZEN = (GroupKind("", "ConfigMap"), GroupKind("", "Secret"))
 """Kinds whose data cannot change once `immutable` is true."""
 
 
 def immutable_changes(old: Sequence[Object], new: Sequence[Object]) -> Iterator[str]:
     """A sentence for each field that the cluster will not let change, where the object may not be replaced."""
-    before: dict[Key, Object] = {key_of(obj): obj for obj in old}
+    before: dict[ObjectKey, Object] = {key_of(obj): obj for obj in old}
     for obj in new:
         key = key_of(obj)
         was = before.get(key)
         if was is None or resource_for(obj).replace_strategy():
             continue
-        paths = [*_IMMUTABLE.get(key.of, ())]
-        if key.of in _FROZEN and was.get("immutable") is True:
+        paths = [*_IMMUTABLE.get(key.group_kind, ())]
+        if key.group_kind in _FROZEN and was.get("immutable") is True:
             paths += ["data", "binaryData", "immutable"]
         for path in paths:
             if field(was, *path.split(".")) != field(obj, *path.split(".")):

@@ -12,10 +12,10 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from k8s_cr_driver.cli.cluster import Cluster, Instance, Kubeconfig, named, on_cluster
 from k8s_cr_driver.cli.output import counted
 from k8s_cr_driver.engine.operation import Operation
-from k8s_cr_driver.engine.reconcile import Prune, converge
-from k8s_cr_driver.objects.keys import Key
+from k8s_cr_driver.engine.reconcile import Prune, reconcile
+from k8s_cr_driver.objects.keys import ObjectKey
 from k8s_cr_driver.ownership.inventory import Inventory
-from k8s_cr_driver.ownership.write import Target
+from k8s_cr_driver.ownership.write import WriteContext
 
 
 @click.command(
@@ -63,19 +63,19 @@ def _confirmed(question: str) -> bool:
         return False
 
 
-def _remove(cluster: Cluster, instance: Instance, timeout: float, keys: Collection[Key]) -> None:
+def _remove(cluster: Cluster, instance: Instance, timeout: float, keys: Collection[ObjectKey]) -> None:
     """Tells of its progress on standard error: a bar on a terminal, else a line for each object that has gone."""
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task("Removing", total=len(keys))
 
-        def heard(key: Key, state: str, message: str) -> None:
+        def heard(key: ObjectKey, state: str, message: str) -> None:
             if state in ("gone", "left") and key in keys:
                 bar.advance(task)
                 if bar.disable:
                     click.echo(f"{state:<8}{key}" + (f" ({message})" if message else ""), err=True)
 
         operation = Operation.lasting(timeout, id="purge", instance=instance.id, progress=heard)
-        target = Target(cluster.client, Inventory(cluster.connection, instance.namespace, instance.id))
-        converge(operation, target, [], prune=Prune())
+        target = WriteContext(cluster.client, Inventory(cluster.connection, instance.namespace, instance.id))
+        reconcile(operation, target, [], prune=Prune())

@@ -12,11 +12,12 @@ from typing import Any
 from k8s_cr_driver.objects.api_groups import is_builtin
 from k8s_cr_driver.objects.backends import role_of
 from k8s_cr_driver.objects.fields import entries, field, mapping, pod_spec
-from k8s_cr_driver.objects.keys import NAMESPACE, Key, Kind, Object, key_of, kind_of, split
+from k8s_cr_driver.objects.keys import NAMESPACE, GroupKind, Object, ObjectKey, key_of, kind_of, split
 
-_SECRET, _CONFIG_MAP, _CLAIM = Kind("", "Secret"), Kind("", "ConfigMap"), Kind("", "PersistentVolumeClaim")
-_ACCOUNT, _SERVICE, _INGRESS = Kind("", "ServiceAccount"), Kind("", "Service"), Kind("networking.k8s.io", "Ingress")
-_SCALER = Kind("autoscaling", "HorizontalPodAutoscaler")
+_SECRET, _CONFIG_MAP, _CLAIM = GroupKind("", "Secret"), GroupKind("", "ConfigMap"), GroupKind("", "PersistentVolumeClaim")
+_ACCOUNT, _SERVICE = GroupKind("", "ServiceAccount"), GroupKind("", "Service")
+_INGRESS = GroupKind("networking.k8s.io", "Ingress")
+_SCALER = GroupKind("autoscaling", "HorizontalPodAutoscaler")
 _RBAC = "rbac.authorization.k8s.io"
 _VOLUMES = (
     (("configMap",), "name", _CONFIG_MAP),
@@ -27,7 +28,7 @@ _ALWAYS_THERE = {"default", "kube-root-ca.crt", "kube-system", "kube-public", "k
 _ROLES = {"cluster-admin", "admin", "edit", "view"}
 
 
-def unknown(objects: Sequence[Object]) -> list[tuple[Key, Key]]:
+def unknown(objects: Sequence[Object]) -> list[tuple[ObjectKey, ObjectKey]]:
     """Pairs (object, what it refers to) where the latter is not among `objects`, each once."""
     there = {key_of(obj) for obj in objects}
     promised = {(key_of(obj).namespace, name) for obj in objects if not is_builtin(kind_of(obj)) for name in _secrets(obj)}
@@ -37,11 +38,11 @@ def unknown(objects: Sequence[Object]) -> list[tuple[Key, Key]]:
         for wanted in dict.fromkeys(_references(obj))
         if wanted not in there
         and not _is_always_there(wanted)
-        and not (wanted.of == _SECRET and (wanted.namespace, wanted.name) in promised)
+        and not (wanted.group_kind == _SECRET and (wanted.namespace, wanted.name) in promised)
     ]
 
 
-def _is_always_there(key: Key) -> bool:
+def _is_always_there(key: ObjectKey) -> bool:
     return key.name in _ALWAYS_THERE or (key.group == _RBAC and (key.name in _ROLES or key.name.startswith("system:")))
 
 
@@ -57,30 +58,30 @@ def _secrets(value: Any) -> Iterator[str]:
             yield from _secrets(child)
 
 
-def _references(obj: Object) -> Iterator[Key]:
+def _references(obj: Object) -> Iterator[ObjectKey]:
     key = key_of(obj)
     if key.namespace:
-        yield Key(*NAMESPACE, "", key.namespace)
+        yield ObjectKey(*NAMESPACE, "", key.namespace)
     spec = pod_spec(obj) or pod_spec(dict(mapping(obj, "spec", "jobTemplate")))
-    if spec is not None and is_builtin(key.of):
+    if spec is not None and is_builtin(key.group_kind):
         own = {str(field(one, "metadata", "name")) for one in entries(obj, "spec", "volumeClaimTemplates")}
         for wanted, name in _of_pod(spec):
             if not (wanted == _CLAIM and name in own):
-                yield Key(*wanted, key.namespace, name)
+                yield ObjectKey(*wanted, key.namespace, name)
     if key.group == _RBAC and key.kind in ("RoleBinding", "ClusterRoleBinding"):
         yield role_of(obj)
-    elif key.of == _INGRESS:
+    elif key.group_kind == _INGRESS:
         backends = [path.get("backend") for rule in entries(obj, "spec", "rules") for path in entries(rule, "http", "paths")]
         for backend in (field(obj, "spec", "defaultBackend"), *backends):
             if name := field(backend, "service", "name"):
-                yield Key(*_SERVICE, key.namespace, str(name))
-    elif key.of == _SCALER:
+                yield ObjectKey(*_SERVICE, key.namespace, str(name))
+    elif key.group_kind == _SCALER:
         scaled = mapping(obj, "spec", "scaleTargetRef")
         group = split(str(scaled.get("apiVersion", "")))[0]
-        yield Key(group, str(scaled.get("kind")), key.namespace, str(scaled.get("name")))
+        yield ObjectKey(group, str(scaled.get("kind")), key.namespace, str(scaled.get("name")))
 
 
-def _of_pod(spec: Mapping[str, Any]) -> Iterator[tuple[Kind, str]]:
+def _of_pod(spec: Mapping[str, Any]) -> Iterator[tuple[GroupKind, str]]:
     if account := spec.get("serviceAccountName"):
         yield _ACCOUNT, str(account)
     for one in entries(spec, "imagePullSecrets"):
@@ -95,7 +96,7 @@ def _of_pod(spec: Mapping[str, Any]) -> Iterator[tuple[Kind, str]]:
         yield from _of_environment(container)
 
 
-def _of_environment(container: Mapping[str, Any]) -> Iterator[tuple[Kind, str]]:
+def _of_environment(container: Mapping[str, Any]) -> Iterator[tuple[GroupKind, str]]:
     sources: Iterable[Mapping[str, Any]] = entries(container, "envFrom")
     for source in sources:
         yield from _named(source.get("configMapRef"), "name", _CONFIG_MAP)
@@ -105,6 +106,6 @@ def _of_environment(container: Mapping[str, Any]) -> Iterator[tuple[Kind, str]]:
         yield from _named(field(variable, "valueFrom", "secretKeyRef"), "name", _SECRET)
 
 
-def _named(reference: Any, name: str, kind: Kind) -> Iterator[tuple[Kind, str]]:
+def _named(reference: Any, name: str, kind: GroupKind) -> Iterator[tuple[GroupKind, str]]:
     if isinstance(reference, Mapping) and reference.get(name) and not reference.get("optional"):
         yield kind, str(reference[name])

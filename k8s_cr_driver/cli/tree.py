@@ -18,7 +18,7 @@ from k8s_cr_driver.cli.cluster import Cluster, Kubeconfig, named, on_cluster
 from k8s_cr_driver.cli.descendants import Node, descent
 from k8s_cr_driver.cli.output import COLOURS, age, dot, is_terminal, output_option, print_json
 from k8s_cr_driver.objects import dependencies
-from k8s_cr_driver.objects.keys import Key
+from k8s_cr_driver.objects.keys import ObjectKey
 
 LOOK_EVERY = 2.0
 """Seconds between two looks of --watch."""
@@ -123,8 +123,8 @@ def _show_package(path: Path, namespace: str, output: str) -> None:
     package_input.place(objects, namespace)
     dependencies.check(objects)
     graph = dependencies.graph(objects)
-    ranked = sorted(graph, key=lambda key: (dependencies.rank(key.of), key))
-    keys: list[Key] = list(TopologicalSorter({key: graph[key] for key in ranked}).static_order())
+    ranked = sorted(graph, key=lambda key: (dependencies.rank(key.group_kind), key))
+    keys: list[ObjectKey] = list(TopologicalSorter({key: graph[key] for key in ranked}).static_order())
     if output == "json":
         print_json([{"object": str(key), "needs": sorted(map(str, graph[key]))} for key in keys])
     elif output == "dot":

@@ -14,14 +14,14 @@ from k8s_cr_driver.engine.operation import Operation
 from k8s_cr_driver.errors import Stopped
 from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.discovery import Resources, discover
-from k8s_cr_driver.objects.keys import Key, Kind
+from k8s_cr_driver.objects.keys import GroupKind, ObjectKey
 from k8s_cr_driver.resources.health import State
 
 ASK_EVERY = 2.0
 """Seconds between two discoveries."""
 
 
-def await_kinds(operation: Operation, client: Client, wanted: Iterable[tuple[Kind, str]]) -> None:
+def await_kinds(operation: Operation, client: Client, wanted: Iterable[tuple[GroupKind, str]]) -> None:
     """Until the cluster can tell of each (kind, version); NotReady at the deadline. Refreshes the client's resources."""
     asked = set(wanted)
     while lacking := reports(client.resources, asked):
@@ -33,7 +33,7 @@ def await_kinds(operation: Operation, client: Client, wanted: Iterable[tuple[Kin
         client.resources.refresh(operation.persist(lambda: discover(client.connection)))
 
 
-def reports(resources: Resources, asked: Iterable[tuple[Kind, str]]) -> list[Report]:
+def reports(resources: Resources, asked: Iterable[tuple[GroupKind, str]]) -> list[Report]:
     """One for each APIService without which the cluster cannot tell of some (kind, version); "" is any version."""
     kinds: dict[tuple[str, str], set[str]] = {}
     for kind, version in asked:
@@ -41,7 +41,7 @@ def reports(resources: Resources, asked: Iterable[tuple[Kind, str]]) -> list[Rep
             kinds.setdefault(api, set()).add(kind.kind)
     return [
         Report(
-            Key("apiregistration.k8s.io", "APIService", "", f"{version}.{group}"),
+            ObjectKey("apiregistration.k8s.io", "APIService", "", f"{version}.{group}"),
             State.WAITING.value,
             "Unavailable",
             f"the server of {group}/{version} does not answer, so nothing can be said of {', '.join(sorted(names))}; mend "

@@ -5,8 +5,8 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 
-from k8s_cr_driver.engine.informers import Streams
-from k8s_cr_driver.engine.nodes import Phase, Wanted, is_older, version
+from k8s_cr_driver.engine.informers import Informers
+from k8s_cr_driver.engine.nodes import Desired, Phase, is_older, version
 from k8s_cr_driver.engine.not_ready import NotReady
 from k8s_cr_driver.engine.run import Run
 from k8s_cr_driver.errors import DriverError, Refused
@@ -15,7 +15,7 @@ from k8s_cr_driver.objects import dependencies
 from k8s_cr_driver.objects.api_groups import is_builtin
 from k8s_cr_driver.objects.crds import defined_by
 from k8s_cr_driver.objects.fields import entries
-from k8s_cr_driver.objects.keys import CRD, NAMESPACE, Key, Kind, Object, split
+from k8s_cr_driver.objects.keys import CRD, NAMESPACE, GroupKind, Object, ObjectKey, split
 from k8s_cr_driver.ownership.delete import remove
 from k8s_cr_driver.ownership.write import write
 from k8s_cr_driver.ownership.write_errors import Immutable, is_transient, missing
@@ -29,36 +29,36 @@ SILENCE = 30.0
 """Seconds of silence after which a status that is older than our change is believed, where no generation tells."""
 
 
-class Applying:
+class Applier:
     """The wanted side of a run; `unready` is empty when all is done."""
 
     def __init__(self, run: Run, wanted: Sequence[CustomResource], late: Callable[[str], NotReady]) -> None:
         self._operation, self._loop, self._target, self._late = run.operation, run.loop, run.target, late
         self.nodes = _nodes(run.resources, wanted)
         self.unready = dict.fromkeys(self.nodes)
-        self.kinds = frozenset(key.of for key in self.nodes)
-        self.brought = frozenset(defined_by(obj.manifest) for obj in wanted if obj.key.of == CRD)
-        own = {key.name for key in self.nodes if key.of == NAMESPACE}
+        self.kinds = frozenset(key.group_kind for key in self.nodes)
+        self.brought = frozenset(defined_by(obj.manifest) for obj in wanted if obj.key.group_kind == CRD)
+        own = {key.name for key in self.nodes if key.group_kind == NAMESPACE}
         self.namespaces = frozenset(own | {key.namespace for key in self.nodes} - {""})
         self._own_namespaces = frozenset(own)
-        self._dependents: dict[Key, list[Wanted]] = {}
+        self._dependents: dict[ObjectKey, list[Desired]] = {}
         for node in self.nodes.values():
             for need in node.needs:
                 self._dependents.setdefault(need, []).append(node)
-        self._asked: set[Kind] = set()
-        self._streams: Streams
+        self._asked: set[GroupKind] = set()
+        self._streams: Informers
 
-    def start(self, streams: Streams) -> None:
+    def start(self, streams: Informers) -> None:
         """Kinds whose CRD is still to come get their streams when it is established."""
         self._streams = streams
 
-    def learnt(self, kind: Kind) -> None:
+    def learnt(self, kind: GroupKind) -> None:
         """The stream of a kind has told what is ours."""
         for node in self.nodes.values():
-            if node.key.of == kind:
+            if node.key.group_kind == kind:
                 self._try(node)
 
-    def heard(self, node: Wanted, live: Object | None) -> None:
+    def heard(self, node: Desired, live: Object | None) -> None:
         """A stream tells of one of our objects."""
         if live is None:
             self._gone(node)
@@ -67,21 +67,22 @@ class Applying:
         else:
             node.sees(live)
 
-    def _try(self, node: Wanted) -> None:
+    def _try(self, node: Desired) -> None:
         """Sends the object if nothing stands in its way."""
-        if node.phase is Phase.BLOCKED and not node.needs and not self._loop.refusals and self._streams.knows(node.key.of):
+        is_free = node.phase is Phase.BLOCKED and not node.needs and not self._loop.refusals
+        if is_free and self._streams.knows(node.key.group_kind):
             node.phase = Phase.SENDING
             request = functools.partial(write, self._target, node.obj, node.resource, node.live)
             self._loop.send(request, functools.partial(self._written, node), functools.partial(self._failed, node))
 
-    def _written(self, node: Wanted, live: Object) -> None:
+    def _written(self, node: Desired, live: Object) -> None:
         node.phase, node.error, node.attempts = Phase.SENT, None, 0
         node.floor = version(live)
         newest = node.live if node.live is not None and not is_older(node.live, node.floor) else live
         node.live = None
         self._judge(node, newest)
 
-    def _failed(self, node: Wanted, error: DriverError) -> None:
+    def _failed(self, node: Desired, error: DriverError) -> None:
         if isinstance(error, Immutable) and node.live is not None and self._may_replace(node, node.live):
             self._replace(node, node.live)
         elif is_transient(error, node.obj, self.brought, self._own_namespaces):
@@ -90,52 +91,52 @@ class Applying:
         else:
             self._loop.refuse(missing(error, node.key))
 
-    def _may_replace(self, node: Wanted, live: Object) -> bool:
+    def _may_replace(self, node: Desired, live: Object) -> bool:
         """As the manifest says, or the one before it: the rollback of a change has no other way back."""
         kept = self._target.inventory.record.keeps(live)
         return not kept and (node.obj.replace_strategy() or resource_for(live).replace_strategy())
 
-    def _again(self, node: Wanted) -> None:
+    def _again(self, node: Desired) -> None:
         node.phase = Phase.BLOCKED
         self._try(node)
 
-    def _replace(self, node: Wanted, live: Object) -> None:
+    def _replace(self, node: Desired, live: Object) -> None:
         """Deletes an object; when its stream says that it is gone it is made again."""
         node.phase = Phase.SENT
         self._lost(node)
         request = functools.partial(remove, self._target, node.obj, node.resource, live, None)
         self._loop.send(request, lambda _: None, functools.partial(self._failed, node))
 
-    def _gone(self, node: Wanted) -> None:
+    def _gone(self, node: Desired) -> None:
         node.live, node.floor = None, ""
         if node.phase is Phase.SENT:
             node.phase = Phase.BLOCKED
             self._lost(node)
         self._try(node)
 
-    def _judge(self, node: Wanted, live: Object) -> None:
+    def _judge(self, node: Desired, live: Object) -> None:
         if not node.sees(live):
             return
         self._assess(node, live)
         if node.health.reason in (NO_STATUS, READINESS_UNKNOWN) and node.obj.crd is None:
             self._ask_for_crd(node)
 
-    def _ask_for_crd(self, node: Wanted) -> None:
+    def _ask_for_crd(self, node: Desired) -> None:
         """Reads the CRD of a kind, once: only it tells whether a status, or a sign of readiness in it, is to come."""
-        kind = node.key.of
+        kind = node.key.group_kind
         if kind not in self._asked and not is_builtin(kind):
             self._asked.add(kind)
             request = functools.partial(self._target.client.crd, node.resource)
             self._loop.send(request, functools.partial(self._answered, kind), lambda error: None)
 
-    def _answered(self, kind: Kind, crd: Object) -> None:
+    def _answered(self, kind: GroupKind, crd: Object) -> None:
         for node in self.nodes.values():
-            if node.key.of == kind:
+            if node.key.group_kind == kind:
                 node.obj.crd = crd
                 if node.phase is Phase.SENT and node.live is not None:
                     self._assess(node, node.live)
 
-    def _assess(self, node: Wanted, live: Object) -> None:
+    def _assess(self, node: Desired, live: Object) -> None:
         node.judge(node.obj.health(live))
         self._operation.progress(node.key, node.health.state.value, node.health.message)
         if node.health.settled:
@@ -147,11 +148,11 @@ class Applying:
         if node.failed_at is not None:
             self._loop.after(FAILURE_GRACE, functools.partial(self._give_up, node, node.failed_at))
 
-    def _ready(self, node: Wanted) -> None:
+    def _ready(self, node: Desired) -> None:
         if node.key not in self.unready:
             return
         del self.unready[node.key]
-        if node.key.of == CRD:
+        if node.key.group_kind == CRD:
             kind, versions = defined_by(node.obj.manifest), entries(node.obj.manifest, "spec", "versions")
             self._streams.reopen(kind, [version["name"] for version in versions if version.get("served")])
             self._streams.open(self.kinds & {kind})
@@ -159,25 +160,25 @@ class Applying:
             dependent.needs.discard(node.key)
             self._try(dependent)
 
-    def _believe(self, node: Wanted, seen: str) -> None:
+    def _believe(self, node: Desired, seen: str) -> None:
         """A controller that had nothing to write about our change leaves no sign of having seen it."""
         if node.live is not None and version(node.live) == seen and node.health.reason == STATUS_OLDER_THAN_SPEC:
             self._ready(node)
 
-    def _lost(self, node: Wanted) -> None:
+    def _lost(self, node: Desired) -> None:
         self.unready[node.key] = None
 
-    def _give_up(self, node: Wanted, failed_at: float) -> None:
+    def _give_up(self, node: Desired, failed_at: float) -> None:
         if node.failed_at == failed_at:
             raise self._late(f"not ready, and {node.key} has failed")
 
 
-def _nodes(resources: Resources, wanted: Sequence[CustomResource]) -> dict[Key, Wanted]:
+def _nodes(resources: Resources, wanted: Sequence[CustomResource]) -> dict[ObjectKey, Desired]:
     needs = dependencies.graph([obj.manifest for obj in wanted])
     nodes = {}
-    for obj in sorted(wanted, key=lambda one: dependencies.rank(one.key.of)):
-        resource = resources.find(obj.key.of, split(obj.manifest["apiVersion"])[1])
+    for obj in sorted(wanted, key=lambda one: dependencies.rank(one.key.group_kind)):
+        resource = resources.find(obj.key.group_kind, split(obj.manifest["apiVersion"])[1])
         if resource is None:
             raise Refused(f"{obj.key}: the cluster does not know {obj.manifest['apiVersion']} {obj.key.kind}. Install its CRD.")
-        nodes[obj.key] = Wanted(obj, resource, set(needs.get(obj.key, ())))
+        nodes[obj.key] = Desired(obj, resource, set(needs.get(obj.key, ())))
     return nodes

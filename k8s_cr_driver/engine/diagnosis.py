@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from k8s_cr_driver.engine.nodes import Doomed, Wanted
+from k8s_cr_driver.engine.nodes import Desired, ToDelete
 from k8s_cr_driver.engine.not_ready import Report
 from k8s_cr_driver.errors import DriverError
 from k8s_cr_driver.kube.connection import Connection
@@ -21,7 +21,7 @@ _BADNESS = {state.value: rank for rank, state in enumerate(State)}
 _BLOCKED = "Blocked"
 
 
-def reports(connection: Connection, nodes: Iterable[Wanted | Doomed]) -> list[Report]:
+def reports(connection: Connection, nodes: Iterable[Desired | ToDelete]) -> list[Report]:
     """One report per object, worst first: failed, then waiting, then those that only wait for others."""
     told = sorted(
         ((node, node.report()) for node in nodes),
@@ -33,7 +33,7 @@ def reports(connection: Connection, nodes: Iterable[Wanted | Doomed]) -> list[Re
     ]
 
 
-def _warnings(connection: Connection, node: Wanted | Doomed) -> tuple[str, ...]:
+def _warnings(connection: Connection, node: Desired | ToDelete) -> tuple[str, ...]:
     uid = ((node.live or {}).get("metadata") or {}).get("uid")
     if not uid:
         return ()

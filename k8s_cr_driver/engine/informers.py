@@ -16,29 +16,29 @@ from k8s_cr_driver.engine.run import Run
 from k8s_cr_driver.errors import ApiError, DriverError, Forbidden, passes
 from k8s_cr_driver.kube import watch
 from k8s_cr_driver.kube.discovery import Resource, Resources, discover
-from k8s_cr_driver.objects.keys import Key, Kind, Object, key_of
+from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, key_of
 from k8s_cr_driver.ownership.inventory import parse
 from k8s_cr_driver.ownership.write import selector
 from k8s_cr_driver.resources.health import State
 
-Heard = Callable[[Key, Object | None], None]
+Heard = Callable[[ObjectKey, Object | None], None]
 """Called with the live object, or None when it is gone."""
 
 
-class Streams:
+class Informers:
     """The streams of one run. `heard` is called for every change, `learnt` when a kind has become known."""
 
-    def __init__(self, run: Run, heard: Heard, learnt: Callable[[Kind], None]) -> None:
+    def __init__(self, run: Run, heard: Heard, learnt: Callable[[GroupKind], None]) -> None:
         self._operation, self._loop, self._target, self._resources = run.operation, run.loop, run.target, run.resources
         self._heard, self._learnt = heard, learnt
         self._initial_events = watch.InitialEvents()
-        self._streams: list[watch.Stream] = []
-        self._awaited: dict[Kind, set[watch.Stream]] = {}
+        self._streams: list[watch.Reflector] = []
+        self._awaited: dict[GroupKind, set[watch.Reflector]] = {}
         """Of each kind the streams that have not told what there is."""
-        self._refused: dict[Kind, DriverError] = {}
+        self._refused: dict[GroupKind, DriverError] = {}
         """Why some of these never will."""
-        self._unknown: set[Kind] = set()
-        self.objects: dict[Kind, dict[Key, Object]] = {}
+        self._unknown: set[GroupKind] = set()
+        self.objects: dict[GroupKind, dict[ObjectKey, Object]] = {}
 
     def fence(self) -> None:
         """Follows the inventory; another worker's token in it ends this run."""
@@ -47,7 +47,7 @@ class Streams:
             inventory.resource, inventory.key.namespace, inventory.selector, self._fenced, inventory.record.version
         )
 
-    def open(self, kinds: Iterable[Kind]) -> None:
+    def open(self, kinds: Iterable[GroupKind]) -> None:
         """Opens the streams of those kinds that the cluster serves and that are not open yet.
 
         Kinds of which it cannot tell now follow when it can.
@@ -64,9 +64,9 @@ class Streams:
             else:
                 self._learnt(kind)
 
-    def reopen(self, kind: Kind, versions: Sequence[str]) -> None:
+    def reopen(self, kind: GroupKind, versions: Sequence[str]) -> None:
         """Follows a kind in one of the versions that its CRD serves by now: of one that has ended all objects seem gone."""
-        ended = [one for one in self._streams if one.resource.of == kind and one.resource.version not in versions]
+        ended = [one for one in self._streams if one.resource.group_kind == kind and one.resource.version not in versions]
         resource = self._resources.find(kind, versions[0]) if versions else None
         if resource is None or kind not in self.objects:
             return
@@ -89,13 +89,14 @@ class Streams:
 
         self._start(resource, namespace, selector, hear)
 
-    def knows(self, kind: Kind) -> bool:
+    def knows(self, kind: GroupKind) -> bool:
         """Whether it is known which objects of the kind are ours."""
         return kind in self.objects and not self._awaited.get(kind)
 
     def known(self) -> list[Resource]:
         """The kinds of which that is known, in the versions that are followed."""
-        return list({one.resource.of: one.resource for one in self._streams if self.knows(one.resource.of)}.values())
+        followed = {one.resource.group_kind: one.resource for one in self._streams}
+        return [resource for kind, resource in followed.items() if self.knows(kind)]
 
     def all_known(self) -> bool:
         return not self._unknown and not any(self._awaited.values())
@@ -105,17 +106,17 @@ class Streams:
         awaited = [self._resources.find(kind) for kind, streams in sorted(self._awaited.items()) if streams]
         return api_services.reports(self._resources, ((kind, "") for kind in self._unknown)) + [
             Report(
-                Key(*resource.of, "", "*"),
+                ObjectKey(*resource.group_kind, "", "*"),
                 State.WAITING.value,
                 "NotListed",
-                str(self._refused.get(resource.of, ""))
+                str(self._refused.get(resource.group_kind, ""))
                 or f"the server of {resource.api_version} has not listed {resource.plural} yet",
             )
             for resource in awaited
             if resource is not None
         ]
 
-    def everything(self) -> Iterator[tuple[Key, Object]]:
+    def everything(self) -> Iterator[tuple[ObjectKey, Object]]:
         """The last word on every object that the streams select."""
         for objects in self.objects.values():
             yield from objects.items()
@@ -124,7 +125,7 @@ class Streams:
         for stream in self._streams:
             stream.stop()
 
-    def _await(self, kind: Kind) -> None:
+    def _await(self, kind: GroupKind) -> None:
         if not self._unknown:
             self._loop.after(api_services.ASK_EVERY, self._ask_again)
         self._unknown.add(kind)
@@ -151,34 +152,34 @@ class Streams:
         selector: str,
         handle: Callable[[watch.Message], None],
         resume: str = "",
-    ) -> watch.Stream:
+    ) -> watch.Reflector:
         def post(message: watch.Message) -> None:
             self._loop.post(functools.partial(handle, message))
 
         connection, known = self._target.connection, self._initial_events
-        stream = watch.Stream(connection, resource, namespace, selector, post, resume=resume, initial_events=known)
+        stream = watch.Reflector(connection, resource, namespace, selector, post, resume=resume, initial_events=known)
         self._streams.append(stream)
         return stream
 
     def _message(self, message: watch.Message) -> None:
-        kind = message.stream.resource.of
+        kind = message.stream.resource.group_kind
         if message.stream not in self._streams:
             return  # its version has ended, see `reopen`
         if isinstance(message, watch.Change):
             self._change(kind, key_of(message.live), None if message.deleted else message.live)
-        elif isinstance(message, watch.Snapshot):
+        elif isinstance(message, watch.Relist):
             self._snapshot(kind, message)
         else:
             self._broken(message)
 
-    def _change(self, kind: Kind, key: Key, live: Object | None) -> None:
+    def _change(self, kind: GroupKind, key: ObjectKey, live: Object | None) -> None:
         if live is None:
             self.objects[kind].pop(key, None)
         else:
             self.objects[kind][key] = live
         self._heard(key, live)
 
-    def _snapshot(self, kind: Kind, snapshot: watch.Snapshot) -> None:
+    def _snapshot(self, kind: GroupKind, snapshot: watch.Relist) -> None:
         namespace = snapshot.stream.namespace
         for key in list(self.objects[kind]):
             if key not in snapshot.objects and namespace in ("", key.namespace):
@@ -193,14 +194,14 @@ class Streams:
 
     def _broken(self, message: watch.Broken) -> None:
         stream, error = message.stream, message.error
-        awaited = self._awaited[stream.resource.of]
+        awaited = self._awaited[stream.resource.group_kind]
         namespaces = sorted(self._target.inventory.record.namespaces)
         if _is_forbidden(error) and stream.resource.namespaced and not stream.namespace and namespaces:
             awaited.discard(stream)
             awaited |= {self._start(stream.resource, one, stream.selector, self._message) for one in namespaces}
         elif self._operation.abandon:
             awaited.add(stream)
-            self._refused[stream.resource.of] = _explained(stream, error)
+            self._refused[stream.resource.group_kind] = _explained(stream, error)
         else:
             self._loop.refuse(_explained(stream, error))
 
@@ -208,7 +209,7 @@ class Streams:
         inventory = self._target.inventory
         if isinstance(message, watch.Broken):
             self._loop.refuse(_explained(message.stream, message.error))
-        elif isinstance(message, watch.Snapshot):
+        elif isinstance(message, watch.Relist):
             live = message.objects.get(inventory.key)
             inventory.check(parse(live) if live else None)
         else:
@@ -219,7 +220,7 @@ def _is_forbidden(error: DriverError) -> bool:
     return isinstance(error, ApiError) and error.status == 403
 
 
-def _explained(stream: watch.Stream, error: DriverError) -> DriverError:
+def _explained(stream: watch.Reflector, error: DriverError) -> DriverError:
     if not _is_forbidden(error):
         return error
     where = f"namespace {stream.namespace}" if stream.namespace else "all namespaces"

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from k8s_cr_driver.engine.not_ready import Report
 from k8s_cr_driver.kube.discovery import Resource
-from k8s_cr_driver.objects.keys import NAMESPACE, Key, Object
+from k8s_cr_driver.objects.keys import NAMESPACE, Object, ObjectKey
 from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.resources.health import Health, State
 
@@ -31,14 +31,14 @@ class Node:
 
     obj: CustomResource
     resource: Resource
-    needs: set[Key] = field(default_factory=set)
+    needs: set[ObjectKey] = field(default_factory=set)
     phase: Phase = Phase.BLOCKED
     live: Object | None = None
     error: Exception | None = None
     attempts: int = 0
 
     @property
-    def key(self) -> Key:
+    def key(self) -> ObjectKey:
         return self.obj.key
 
     def backoff(self) -> float:
@@ -49,7 +49,7 @@ class Node:
 
 
 @dataclass
-class Wanted(Node):
+class Desired(Node):
     """An object that shall exist and be ready."""
 
     floor: str = ""
@@ -84,7 +84,7 @@ class Wanted(Node):
 
 
 @dataclass
-class Doomed(Node):
+class ToDelete(Node):
     """An object that shall be gone."""
 
     is_gone: bool = False
@@ -110,7 +110,7 @@ class Doomed(Node):
         """What a Namespace still holds, and which finalizers hold that: its conditions are True where something is left."""
         conditions = ((self.live or {}).get("status") or {}).get("conditions") or []
         left = [str(one.get("message")) for one in conditions if one.get("status") == "True"]
-        if self.key.of != NAMESPACE or not left:
+        if self.key.group_kind != NAMESPACE or not left:
             return ""
         return f"{'; '.join(left)}; the controllers of these objects must let them go: kubectl get KIND -n {self.key.name}"
 

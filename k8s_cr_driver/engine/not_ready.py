@@ -6,14 +6,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from k8s_cr_driver.errors import DriverError
-from k8s_cr_driver.objects.keys import Key
+from k8s_cr_driver.objects.keys import ObjectKey
 
 
 @dataclass(frozen=True)
 class Report:
     """Why one object is not as it should be; `since` is an RFC 3339 time, `events` are Warning messages, newest first."""
 
-    key: Key
+    key: ObjectKey
     state: str
     reason: str
     message: str

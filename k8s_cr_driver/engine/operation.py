@@ -11,15 +11,15 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from k8s_cr_driver.errors import DriverError, passes
-from k8s_cr_driver.objects.keys import Key
+from k8s_cr_driver.objects.keys import ObjectKey
 
 Answer = TypeVar("Answer")
 
-Progress = Callable[[Key, str, str], None]
+Progress = Callable[[ObjectKey, str, str], None]
 """Called with (object, state, message) on every change of state, from the thread that called converge."""
 
 
-def _unheard(key: Key, state: str, message: str) -> None:
+def _unheard(key: ObjectKey, state: str, message: str) -> None:
     del key, state, message
 
 

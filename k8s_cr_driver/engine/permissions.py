@@ -13,7 +13,7 @@ from k8s_cr_driver.errors import ApiError, Forbidden
 from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.kube.responses import understood
-from k8s_cr_driver.objects.keys import Key, Object
+from k8s_cr_driver.objects.keys import Object, ObjectKey
 
 NEEDED = ("create", "patch", "get", "list", "watch", "delete")
 NAMESPACES = 2
@@ -24,7 +24,7 @@ _RULES = "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews"
 _ACCESS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 
 
-def check(connection: Connection, objects: Iterable[tuple[Key, Resource]]) -> None:
+def check(connection: Connection, objects: Iterable[tuple[ObjectKey, Resource]]) -> None:
     """Forbidden, naming every verb and resource that lacks."""
     by_namespace: dict[str, set[Resource]] = {}
     for key, resource in objects:
@@ -47,7 +47,7 @@ def check(connection: Connection, objects: Iterable[tuple[Key, Resource]]) -> No
 
 def may(connection: Connection, verb: str, resource: Resource, namespace: str) -> bool:
     """Whether one request would be allowed; `namespace` is "" for all of them and for what is in none."""
-    asked = {"verb": verb, "group": resource.of.group, "resource": resource.plural, "namespace": namespace}
+    asked = {"verb": verb, "group": resource.group_kind.group, "resource": resource.plural, "namespace": namespace}
     body = {
         "apiVersion": "authorization.k8s.io/v1",
         "kind": "SelfSubjectAccessReview",
@@ -88,8 +88,8 @@ def _allows(rule: Object, verb: str, resource: Resource) -> bool:
     def has(field: str, value: str) -> bool:
         return value in rule[field] or "*" in rule[field]
 
-    return has("verbs", verb) and has("apiGroups", resource.of.group) and has("resources", resource.plural)
+    return has("verbs", verb) and has("apiGroups", resource.group_kind.group) and has("resources", resource.plural)
 
 
 def _name(resource: Resource) -> str:
-    return f"{resource.plural}.{resource.of.group}" if resource.of.group else resource.plural
+    return f"{resource.plural}.{resource.group_kind.group}" if resource.group_kind.group else resource.plural

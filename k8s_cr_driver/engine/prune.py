@@ -7,12 +7,12 @@ from collections.abc import Sequence
 
 from oslo_log import log as logging
 
-from k8s_cr_driver.engine.nodes import Doomed, Phase
+from k8s_cr_driver.engine.nodes import Phase, ToDelete
 from k8s_cr_driver.engine.run import Run
 from k8s_cr_driver.errors import ApiError, DriverError, Superseded, passes
 from k8s_cr_driver.objects import dependencies
 from k8s_cr_driver.objects.fields import field
-from k8s_cr_driver.objects.keys import Key, Object, controller_of, key_of, split
+from k8s_cr_driver.objects.keys import Object, ObjectKey, controller_of, key_of, split
 from k8s_cr_driver.ownership.delete import remove
 from k8s_cr_driver.ownership.labels import is_managed
 from k8s_cr_driver.ownership.write_errors import NOT_RESTORED
@@ -24,13 +24,13 @@ LOOK_EVERY = 2.0
 """Seconds between two looks at an object that its stream does not select any more."""
 
 
-class Pruning:
+class Pruner:
     """The doomed side of a run; `nodes` is empty when all are gone."""
 
     def __init__(self, run: Run, grace_period: int | None) -> None:
         self._operation, self._loop, self._target = run.operation, run.loop, run.target
         self._resources, self._grace_period = run.resources, grace_period
-        self.nodes: dict[Key, Doomed] = {}
+        self.nodes: dict[ObjectKey, ToDelete] = {}
 
     def start(self, lives: Sequence[Object]) -> None:
         """Begins to delete `lives`."""
@@ -43,16 +43,16 @@ class Pruning:
         for node in list(self.nodes.values()):
             self._try(node)
 
-    def add(self, live: Object, needs: dict[Key, set[Key]]) -> Doomed:
+    def add(self, live: Object, needs: dict[ObjectKey, set[ObjectKey]]) -> ToDelete:
         obj = resource_for(live)
         told = split(live["apiVersion"])[1]  # a server may name one that it does not serve
-        resource = self._resources.find(obj.key.of, told) or self._resources.find(obj.key.of)
+        resource = self._resources.find(obj.key.group_kind, told) or self._resources.find(obj.key.group_kind)
         assert resource is not None, "a stream told of it"
-        node = Doomed(obj, resource, set(needs.get(obj.key, ())), live=live)
+        node = ToDelete(obj, resource, set(needs.get(obj.key, ())), live=live)
         self.nodes[node.key] = node
         return node
 
-    def heard(self, key: Key, live: Object | None) -> None:
+    def heard(self, key: ObjectKey, live: Object | None) -> None:
         """A stream tells of an object that is not wanted; None: it is selected no more, or we have no part in it any more."""
         node = self.nodes.get(key)
         if live is not None:
@@ -69,7 +69,7 @@ class Pruning:
         else:
             self._look(node)  # nobody has deleted it that we know of: somebody may have taken our label off
 
-    def _gone(self, node: Doomed) -> None:
+    def _gone(self, node: ToDelete) -> None:
         if self.nodes.pop(node.key, None) is None:
             return
         self._operation.progress(node.key, "left" if node.left else "gone", node.left)
@@ -77,12 +77,12 @@ class Pruning:
             other.needs.discard(node.key)
             self._try(other)
 
-    def _look(self, node: Doomed) -> None:
+    def _look(self, node: ToDelete) -> None:
         """Reads an object that its stream tells nothing of."""
         request = functools.partial(self._target.client.read, node.resource, node.key)
         self._loop.send(request, functools.partial(self._found, node), functools.partial(self._not_found, node))
 
-    def _found(self, node: Doomed, live: Object) -> None:
+    def _found(self, node: ToDelete, live: Object) -> None:
         if _uid(live) != _uid(node.live) or not is_managed(live, self._target.instance):
             self._gone(node)
             return
@@ -90,7 +90,7 @@ class Pruning:
         if node.phase is Phase.SENT:
             self._loop.after(LOOK_EVERY, functools.partial(self._look, node))
 
-    def _not_found(self, node: Doomed, error: DriverError) -> None:
+    def _not_found(self, node: ToDelete, error: DriverError) -> None:
         if isinstance(error, ApiError) and error.status == 404:
             self._gone(node)
         elif passes(error):
@@ -100,13 +100,13 @@ class Pruning:
             node.is_unheard = True
             self._refused(node, error)
 
-    def _seen(self, node: Doomed, live: Object) -> None:
+    def _seen(self, node: ToDelete, live: Object) -> None:
         """An object of the same name that is another one has to be deleted in its turn."""
         before, node.live, node.is_gone = node.live, live, False
         if _uid(before) != _uid(live) and node.phase is Phase.SENT:
             self._again(node)
 
-    def _try(self, node: Doomed) -> None:
+    def _try(self, node: ToDelete) -> None:
         if node.phase is not Phase.BLOCKED or node.needs or self._loop.refusals or node.live is None:
             return
         if self.nodes.get(node.key) is not node:
@@ -120,7 +120,7 @@ class Pruning:
         sent = functools.partial(self._sent, node, node.live)
         self._loop.send(request, sent, functools.partial(self._failed, node))
 
-    def _has_owner(self, node: Doomed, live: Object) -> bool:
+    def _has_owner(self, node: ToDelete, live: Object) -> bool:
         """Whether its controlling owner is deleted too and takes it along, and does not wait for it to be gone."""
         owner, record = controller_of(live), self._target.inventory.record
         return any(
@@ -131,16 +131,16 @@ class Pruning:
             for other in (self.nodes.values() if owner else ())
         )
 
-    def _needs_of(self, node: Doomed) -> set[Key]:
+    def _needs_of(self, node: ToDelete) -> set[ObjectKey]:
         """All that must be gone before the object may go, also before those."""
-        found: set[Key] = set()
+        found: set[ObjectKey] = set()
         new = set(node.needs)
         while new:
             found |= new
             new = {need for key in new if key in self.nodes for need in self.nodes[key].needs} - found
         return found
 
-    def _sent(self, node: Doomed, asked: Object, left: str) -> None:
+    def _sent(self, node: ToDelete, asked: Object, left: str) -> None:
         node.phase, node.error, node.attempts, node.left = Phase.SENT, None, 0, left
         if _uid(node.live) != _uid(asked):
             self._again(node)
@@ -149,7 +149,7 @@ class Pruning:
         elif node.is_unheard:
             self._look(node)
 
-    def _failed(self, node: Doomed, error: DriverError) -> None:
+    def _failed(self, node: ToDelete, error: DriverError) -> None:
         if passes(error) or (isinstance(error, ApiError) and error.status == 409):
             node.phase, node.error = Phase.BACKOFF, error
             self._loop.after(node.backoff(), functools.partial(self._again, node))
@@ -159,14 +159,14 @@ class Pruning:
             node.phase = Phase.SENT
             self._refused(node, error)
 
-    def _refused(self, node: Doomed, error: DriverError) -> None:
+    def _refused(self, node: ToDelete, error: DriverError) -> None:
         """Ends the run, unless what is left is abandoned."""
         if self._operation.abandon and not isinstance(error, Superseded):
             node.error = error
         else:
             self._loop.refuse(error)
 
-    def _again(self, node: Doomed) -> None:
+    def _again(self, node: ToDelete) -> None:
         node.phase = Phase.BLOCKED
         self._try(node)
 

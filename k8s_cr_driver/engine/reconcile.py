@@ -19,22 +19,22 @@ from oslo_log import log as logging
 
 from k8s_cr_driver.engine import permissions
 from k8s_cr_driver.engine.api_services import await_kinds
-from k8s_cr_driver.engine.apply import Applying
+from k8s_cr_driver.engine.apply import Applier
 from k8s_cr_driver.engine.diagnosis import reports
-from k8s_cr_driver.engine.informers import Streams
+from k8s_cr_driver.engine.informers import Informers
 from k8s_cr_driver.engine.loop import Loop
-from k8s_cr_driver.engine.nodes import Doomed, Wanted
+from k8s_cr_driver.engine.nodes import Desired, ToDelete
 from k8s_cr_driver.engine.not_ready import NotReady
 from k8s_cr_driver.engine.operation import Operation
-from k8s_cr_driver.engine.prune import Pruning
-from k8s_cr_driver.engine.replace import NO_RENEWAL, Renewal, Renewing
+from k8s_cr_driver.engine.prune import Pruner
+from k8s_cr_driver.engine.replace import NO_REPLACEMENT, Replacement, Replacer
 from k8s_cr_driver.engine.run import Run
 from k8s_cr_driver.errors import DriverError, Superseded
-from k8s_cr_driver.objects.keys import Key, Kind, Object, key_of, split
+from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, key_of, split
 from k8s_cr_driver.ownership.labels import is_managed
 from k8s_cr_driver.ownership.orphans import take_over
-from k8s_cr_driver.ownership.unlabeled import find_strays, reclaim
-from k8s_cr_driver.ownership.write import Target
+from k8s_cr_driver.ownership.unlabeled import find_unlabeled, reclaim
+from k8s_cr_driver.ownership.write import WriteContext
 from k8s_cr_driver.redaction import redact
 from k8s_cr_driver.resources.base import CustomResource
 
@@ -56,14 +56,14 @@ class Prune:
     """Look for what has lost its label first, with one LIST for each kind and namespace."""
 
 
-def converge(
+def reconcile(
     operation: Operation,
-    target: Target,
+    target: WriteContext,
     wanted: Sequence[CustomResource],
     *,
     prune: Prune | None,
-    renewal: Renewal = NO_RENEWAL,
-) -> dict[Key, Object]:
+    renewal: Replacement = NO_REPLACEMENT,
+) -> dict[ObjectKey, Object]:
     """
     Makes `wanted` real and ready; with `prune` deletes what else the instance has. Returns the live objects.
 
@@ -72,26 +72,26 @@ def converge(
     ConnectionFailed; Stopped. Whatever was done by then is found again through the inventory.
     """
     target.inventory.check_apart([obj.key for obj in wanted])
-    kinds = [(obj.key.of, split(obj.manifest["apiVersion"])[1]) for obj in wanted]
+    kinds = [(obj.key.group_kind, split(obj.manifest["apiVersion"])[1]) for obj in wanted]
     await_kinds(operation, target.client, kinds)
-    with _Converging(Run(operation, Loop(operation), target), wanted, prune, renewal) as converging:
+    with _Reconciliation(Run(operation, Loop(operation), target), wanted, prune, renewal) as converging:
         return converging.run()
 
 
-class _Converging:
+class _Reconciliation:
     """One call of converge."""
 
-    def __init__(self, run: Run, wanted: Sequence[CustomResource], prune: Prune | None, renewal: Renewal) -> None:
+    def __init__(self, run: Run, wanted: Sequence[CustomResource], prune: Prune | None, renewal: Replacement) -> None:
         self._operation, self._loop, self._target, self._prune = run.operation, run.loop, run.target, prune
         self._resources = run.resources
-        self._applying = Applying(run, wanted, self._late)
-        self._pruning = Pruning(run, prune.grace_period if prune else None)
+        self._applying = Applier(run, wanted, self._late)
+        self._pruning = Pruner(run, prune.grace_period if prune else None)
         self._is_pruning = False
         self._is_patient = True
-        self._streams = Streams(run, self._heard, self._applying.learnt)
-        self._renewing = Renewing(run, self._streams, renewal)
+        self._streams = Informers(run, self._heard, self._applying.learnt)
+        self._renewing = Replacer(run, self._streams, renewal)
 
-    def __enter__(self) -> _Converging:
+    def __enter__(self) -> _Reconciliation:
         return self
 
     def __exit__(
@@ -100,7 +100,7 @@ class _Converging:
         self._streams.stop()
         self._loop.finish()
 
-    def run(self) -> dict[Key, Object]:
+    def run(self) -> dict[ObjectKey, Object]:
         applying, renewing = self._applying, self._renewing
         self._operation.persist(self._check_rights)
         if not self._operation.persist(self._claim):
@@ -110,7 +110,7 @@ class _Converging:
         renewing.start()
         self._loop.run(lambda: not renewing.nodes, lambda seconds: self._late(f"not gone after {seconds:.0f} s"))
         applying.start(self._streams)
-        had = self._target.inventory.record.kinds if self._prune else frozenset[Kind]()
+        had = self._target.inventory.record.kinds if self._prune else frozenset[GroupKind]()
         self._streams.open(kind for kind in applying.kinds | had if self._is_served(kind))
         self._loop.run(lambda: not applying.unready, lambda seconds: self._late(f"not ready after {seconds:.0f} s"))
         renewing.look()
@@ -128,7 +128,7 @@ class _Converging:
             self._operation.id, applying.kinds, applying.namespaces, create=bool(applying.nodes)
         )
 
-    def _is_served(self, kind: Kind) -> bool:
+    def _is_served(self, kind: GroupKind) -> bool:
         """False for a kind that only a CRD of this set is going to bring."""
         return kind not in self._applying.brought or self._resources.is_served(kind)
 
@@ -169,7 +169,7 @@ class _Converging:
     def _take(self, found: list[Object]) -> None:
         target = self._target
         if self._prune and self._prune.strays:
-            for resource, stray in self._answer(lambda: list(find_strays(target, self._streams.known()))):
+            for resource, stray in self._answer(lambda: list(find_unlabeled(target, self._streams.known()))):
                 live = self._answer(functools.partial(reclaim, target, resource, stray))
                 if live is not None and self._is_doomed(key_of(live), live):
                     found.append(live)
@@ -182,7 +182,7 @@ class _Converging:
         operation = self._operation
         return operation.persist(request, operation.remaining() / 2 if operation.abandon else math.inf)
 
-    def _doomed(self) -> dict[Key, Object]:
+    def _doomed(self) -> dict[ObjectKey, Object]:
         return {key: live for key, live in self._streams.everything() if self._is_doomed(key, live)}
 
     def _shrink(self) -> None:
@@ -190,21 +190,21 @@ class _Converging:
         kept = frozenset(key for key in inventory.record.adopted if key in applying.nodes)
         inventory.update(kinds=applying.kinds, namespaces=applying.namespaces, adopted=kept)
 
-    def _is_doomed(self, key: Key, live: Object) -> bool:
+    def _is_doomed(self, key: ObjectKey, live: Object) -> bool:
         return (
             key not in self._applying.nodes
             and key != self._target.inventory.key
             and is_managed(live, self._target.instance)
         )
 
-    def _heard(self, key: Key, live: Object | None) -> None:
+    def _heard(self, key: ObjectKey, live: Object | None) -> None:
         node = self._applying.nodes.get(key)
         if node is not None:
             self._applying.heard(node, live)
         elif self._is_pruning:
             self._pruning.heard(key, live if live is not None and self._is_doomed(key, live) else None)
 
-    def _open(self) -> list[Wanted] | list[Doomed]:
+    def _open(self) -> list[Desired] | list[ToDelete]:
         """The objects that are waited for."""
         if self._renewing.nodes:
             return list(self._renewing.nodes.values())

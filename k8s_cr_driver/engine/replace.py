@@ -11,20 +11,20 @@ import functools
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
-from k8s_cr_driver.engine.informers import Streams
+from k8s_cr_driver.engine.informers import Informers
 from k8s_cr_driver.engine.not_ready import Report
-from k8s_cr_driver.engine.prune import Pruning
+from k8s_cr_driver.engine.prune import Pruner
 from k8s_cr_driver.engine.run import Run
 from k8s_cr_driver.errors import DriverError, Refused, passes
-from k8s_cr_driver.kube.watch import Change, Message, Snapshot
-from k8s_cr_driver.objects.keys import Key, Object, key_of
+from k8s_cr_driver.kube.watch import Change, Message, Relist
+from k8s_cr_driver.objects.keys import Object, ObjectKey, key_of
 
 LOOK_EVERY = 1.0
 """Seconds between two looks at what is made anew."""
 
 
 @dataclass(frozen=True)
-class Renewal:
+class Replacement:
     """
     `doomed`: (label selector, live objects that it finds, all of one kind and namespace).
 
@@ -36,16 +36,16 @@ class Renewal:
     lacking: Callable[[], list[Report]] = list
 
 
-NO_RENEWAL = Renewal()
+NO_REPLACEMENT = Replacement()
 
 
-class Renewing:
+class Replacer:
     """The first and the last phase of a run that replaces objects. `nodes`: those that are not gone yet."""
 
-    def __init__(self, run: Run, streams: Streams, renewal: Renewal) -> None:
+    def __init__(self, run: Run, streams: Informers, renewal: Replacement) -> None:
         self._loop, self._target, self._streams = run.loop, run.target, streams
         self._renewal = renewal
-        self._pruning = Pruning(run, None)
+        self._pruning = Pruner(run, None)
         self.nodes = self._pruning.nodes
         self.is_whole = False
         self.lacking: list[Report] = []
@@ -78,14 +78,14 @@ class Renewing:
         else:
             self._loop.refuse(error)
 
-    def _message(self, keys: Collection[Key], message: Message) -> None:
-        if isinstance(message, Snapshot):
+    def _message(self, keys: Collection[ObjectKey], message: Message) -> None:
+        if isinstance(message, Relist):
             for key in keys:
                 self._seen(key, message.objects.get(key))
         elif isinstance(message, Change) and key_of(message.live) in keys:
             self._seen(key_of(message.live), None if message.deleted else message.live)
 
-    def _seen(self, key: Key, live: Object | None) -> None:
+    def _seen(self, key: ObjectKey, live: Object | None) -> None:
         """One of the same name that is another object, as a StatefulSet makes it, tells that the first is gone."""
         node = self.nodes.get(key)
         if node is not None and node.live is not None:

@@ -8,7 +8,7 @@ from k8s_cr_driver.engine.loop import Loop
 from k8s_cr_driver.engine.operation import Operation
 from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.discovery import Resources
-from k8s_cr_driver.ownership.write import Target
+from k8s_cr_driver.ownership.write import WriteContext
 
 
 @dataclass(frozen=True)
@@ -17,7 +17,7 @@ class Run:
 
     operation: Operation
     loop: Loop
-    target: Target
+    target: WriteContext
 
     @property
     def client(self) -> Client:

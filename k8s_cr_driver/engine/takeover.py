@@ -20,58 +20,58 @@ from k8s_cr_driver.errors import ApiError, Contended, Forbidden
 from k8s_cr_driver.kube.connection import MERGE
 from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.kube.responses import understood
-from k8s_cr_driver.objects.keys import NAMESPACE, Key, Kind, Object, bare, key_of, labels
+from k8s_cr_driver.objects.keys import NAMESPACE, GroupKind, Object, ObjectKey, bare, key_of, labels
 from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, used_by
 from k8s_cr_driver.ownership.managed_fields import succeeded
-from k8s_cr_driver.ownership.write import SHARED, Target, with_marks
+from k8s_cr_driver.ownership.write import SHARED, WriteContext, with_marks
 from k8s_cr_driver.resources.registry import resource_for
 
 LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Predecessor:
+class InTreeDriver:
     """A program that labels what it makes with the VNF instance's id, as Tacker's own driver does."""
 
     name: str
     """As errors tell it."""
     manager: str
     """Its field manager."""
-    kinds: Collection[Kind]
+    kinds: Collection[GroupKind]
     """What it can make."""
     namespace: str
     """Where its objects are if not all namespaces may be looked through."""
 
 
-def take_over(operation: Operation, target: Target, predecessor: Predecessor) -> None:
+def take_over(operation: Operation, target: WriteContext, intree_driver: InTreeDriver) -> None:
     """Makes the predecessor's objects of this instance ours, wherever they are. Forbidden if they cannot be looked for."""
-    served = [resource for kind in sorted(predecessor.kinds) if (resource := target.resources.find(kind))]
+    served = [resource for kind in sorted(intree_driver.kinds) if (resource := target.resources.find(kind))]
     found = [
         (resource, key)
         for resource in served
         if "list" in resource.verbs
-        for key in operation.persist(functools.partial(_made, target, resource, predecessor))
+        for key in operation.persist(functools.partial(_made, target, resource, intree_driver))
     ]
-    kinds = {key.of for _, key in found}
-    namespaces = {key.name if key.of == NAMESPACE else key.namespace for _, key in found} - {""}
+    kinds = {key.group_kind for _, key in found}
+    namespaces = {key.name if key.group_kind == NAMESPACE else key.namespace for _, key in found} - {""}
     operation.persist(lambda: target.inventory.claim(operation.id, kinds, namespaces, create=bool(found)))
     for resource, key in found:
-        operation.persist(functools.partial(_hand_over, target, resource, key, predecessor))
+        operation.persist(functools.partial(_hand_over, target, resource, key, intree_driver))
     if found:
-        LOG.info("%s: %d objects of %s were taken over", operation.id, len(found), predecessor.name)
+        LOG.info("%s: %d objects of %s were taken over", operation.id, len(found), intree_driver.name)
 
 
-def _made(target: Target, resource: Resource, predecessor: Predecessor) -> list[Key]:
+def _made(target: WriteContext, resource: Resource, intree_driver: InTreeDriver) -> list[ObjectKey]:
     """The objects of a kind that have the instance's label and were written by the predecessor."""
     return [
         key_of(live)
-        for live in _labelled(target, resource, predecessor)
-        if _successor_fields(target, live, predecessor)
+        for live in _labelled(target, resource, intree_driver)
+        if _successor_fields(target, live, intree_driver)
     ]
 
 
-def _labelled(target: Target, resource: Resource, predecessor: Predecessor) -> list[Object]:
-    places = ("", predecessor.namespace) if resource.namespaced else ("",)
+def _labelled(target: WriteContext, resource: Resource, intree_driver: InTreeDriver) -> list[Object]:
+    places = ("", intree_driver.namespace) if resource.namespaced else ("",)
     for place in places:
         try:
             return target.client.list(resource, place, f"{INSTANCE_LABEL}={target.instance}")
@@ -81,18 +81,18 @@ def _labelled(target: Target, resource: Resource, predecessor: Predecessor) -> l
     # Who may not list a kind, but may create it, may have made objects that cannot be found now.
     if permissions.may(target.connection, "create", resource, places[-1]):
         raise Forbidden(
-            f"The driver must be allowed to list {resource.plural} to take over what {predecessor.name} may have made of it."
+            f"The driver must be allowed to list {resource.plural} to take over what {intree_driver.name} may have made of it."
         )
     return []
 
 
-def _hand_over(target: Target, resource: Resource, key: Key, predecessor: Predecessor) -> None:
+def _hand_over(target: WriteContext, resource: Resource, key: ObjectKey, intree_driver: InTreeDriver) -> None:
     """What has gone meanwhile is well; Contended: what has changed is to be read again."""
     try:
         live = target.client.read(resource, key)
-        if key.of in SHARED and used_by(target.instance) not in labels(live):
+        if key.group_kind in SHARED and used_by(target.instance) not in labels(live):
             live = _mark(target, resource, key, live)
-        if fields := _successor_fields(target, live, predecessor):
+        if fields := _successor_fields(target, live, intree_driver):
             _patch(target, resource, key, live, fields)
     except ApiError as error:
         if error.status == 409:
@@ -101,19 +101,19 @@ def _hand_over(target: Target, resource: Resource, key: Key, predecessor: Predec
             raise
 
 
-def _successor_fields(target: Target, live: Object, predecessor: Predecessor) -> list[Object] | None:
+def _successor_fields(target: WriteContext, live: Object, intree_driver: InTreeDriver) -> list[Object] | None:
     with understood("managedFields"):
-        return succeeded(live["metadata"].get("managedFields") or [], predecessor.manager, target.manager)
+        return succeeded(live["metadata"].get("managedFields") or [], intree_driver.manager, target.manager)
 
 
-def _mark(target: Target, resource: Resource, key: Key, live: Object) -> Object:
+def _mark(target: WriteContext, resource: Resource, key: ObjectKey, live: Object) -> Object:
     """Before it is handed over, for these marks are all that this apply names."""
     named = resource_for(bare(key, resource.api_version, resourceVersion=live["metadata"]["resourceVersion"]))
     marks = with_marks(target, named, made=True)
     return target.client.apply(resource, marks.manifest, target.manager, force=False)
 
 
-def _patch(target: Target, resource: Resource, key: Key, live: Object, fields: list[Object]) -> None:
+def _patch(target: WriteContext, resource: Resource, key: ObjectKey, live: Object, fields: list[Object]) -> None:
     metadata = {"resourceVersion": live["metadata"]["resourceVersion"], "managedFields": fields}
     target.connection.request(
         "PATCH",

@@ -14,7 +14,7 @@ from typing import Any
 from k8s_cr_driver.kube.connection import APPLY, Connection
 from k8s_cr_driver.kube.discovery import Resource, Resources
 from k8s_cr_driver.kube.responses import checked, entries
-from k8s_cr_driver.objects.keys import CRD, Key, Object, bare, key_of
+from k8s_cr_driver.objects.keys import CRD, Object, ObjectKey, bare, key_of
 
 ONLY_NEW = "1"
 """A resourceVersion that no stored object has: an apply with it creates, or gets a 409 and writes nothing."""
@@ -40,20 +40,20 @@ class Client:
         follow: list[tuple[str, str]] = []
         while True:
             answer = self.connection.request("GET", path, query=[*query, *follow], accept=accept)
-            found += entries(answer, resource.api_version, resource.of, f"LIST {path}")
+            found += entries(answer, resource.api_version, resource.group_kind, f"LIST {path}")
             token = (answer.get("metadata") or {}).get("continue")
             if not token:
                 return found
             follow = [("continue", token)]
 
-    def read(self, resource: Resource, key: Key) -> Object:
+    def read(self, resource: Resource, key: ObjectKey) -> Object:
         """The object as it is; ApiError 404 if there is none."""
         path = resource.path(key.namespace, key.name)
-        return checked(self.connection.request("GET", path), resource.of, f"GET {path}")
+        return checked(self.connection.request("GET", path), resource.group_kind, f"GET {path}")
 
     def crd(self, resource: Resource) -> Object:
         """The CRD of a kind; ApiError 404 for a kind that has none."""
-        path = f"/apis/{CRD.group}/v1/customresourcedefinitions/{resource.plural}.{resource.of.group}"
+        path = f"/apis/{CRD.group}/v1/customresourcedefinitions/{resource.plural}.{resource.group_kind.group}"
         return checked(self.connection.request("GET", path), CRD, f"GET {path}")
 
     def create(self, resource: Resource, manifest: Object, manager: str) -> Object:
@@ -72,7 +72,7 @@ class Client:
         query = [("fieldManager", manager), ("force", json.dumps(force)), ("fieldValidation", "Strict")]
         path = resource.path(key.namespace, key.name)
         answer = self.connection.request("PATCH", path, query=query, body=manifest, content_type=APPLY)
-        return checked(answer, resource.of, f"PATCH {path}", stored=False)
+        return checked(answer, resource.group_kind, f"PATCH {path}", stored=False)
 
     def release(self, resource: Resource, live: Object, manager: str) -> Object:
         """Gives up all fields that only `manager` owns; the object stays. ApiError 409 if it is no longer as `live`."""
@@ -104,6 +104,6 @@ class Client:
         query = [("fieldManager", manager), ("fieldValidation", "Strict")]
         namespace = key_of(manifest).namespace
         body = manifest
-        if resource.of.group == "authorization.k8s.io":  # its reviews refuse all metadata but a namespace
+        if resource.group_kind.group == "authorization.k8s.io":  # its reviews refuse all metadata but a namespace
             body = {**body, "metadata": {"namespace": namespace} if namespace else {}}
         return self.connection.request("POST", resource.path(namespace), query=query, body=body)

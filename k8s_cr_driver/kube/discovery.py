@@ -15,7 +15,7 @@ from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.responses import understood
 from k8s_cr_driver.objects import fields
 from k8s_cr_driver.objects.crds import defined_by
-from k8s_cr_driver.objects.keys import Kind, Object
+from k8s_cr_driver.objects.keys import GroupKind, Object
 
 _AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 _ACCEPT = f"{_AGGREGATED},{_AGGREGATED.replace('v=v2', 'v=v2beta1')},application/json"
@@ -26,7 +26,7 @@ _ALL_VERBS = frozenset({"create", "delete", "deletecollection", "get", "list", "
 class Resource:
     """One kind in one version, as the server serves it."""
 
-    of: Kind
+    group_kind: GroupKind
     version: str
     plural: str
     namespaced: bool
@@ -35,11 +35,11 @@ class Resource:
 
     @property
     def api_version(self) -> str:
-        return f"{self.of.group}/{self.version}" if self.of.group else self.version
+        return f"{self.group_kind.group}/{self.version}" if self.group_kind.group else self.version
 
     def path(self, namespace: str = "", name: str = "") -> str:
         """The collection's path, or with a name the object's; without a namespace the collection of all of them."""
-        root = f"/apis/{self.api_version}" if self.of.group else f"/api/{self.api_version}"
+        root = f"/apis/{self.api_version}" if self.group_kind.group else f"/api/{self.api_version}"
         scope = f"/namespaces/{namespace}" if self.namespaced and namespace else ""
         return f"{root}{scope}/{self.plural}" + (f"/{name}" if name else "")
 
@@ -48,8 +48,8 @@ class Resources:
     """The kinds of one cluster; later `add`s win, so that a package's CRD is believed over its older self."""
 
     def __init__(self, resources: Iterable[Resource] = (), down: Iterable[tuple[str, str]] = ()) -> None:
-        self._of: dict[Kind, dict[str, Resource]] = {}
-        self._served: set[Kind] = set()
+        self._of: dict[GroupKind, dict[str, Resource]] = {}
+        self._served: set[GroupKind] = set()
         self.down = frozenset(down)
         """(group, version) of the aggregated APIs that cannot be asked for their kinds now."""
         self._take(resources)
@@ -58,16 +58,16 @@ class Resources:
         """Each kind once, in the version that the server prefers."""
         return (next(iter(versions.values())) for versions in self._of.values())
 
-    def is_served(self, of: Kind) -> bool:
+    def is_served(self, of: GroupKind) -> bool:
         """Whether the cluster served the kind when it was asked, whatever a package is going to bring."""
         return of in self._served
 
-    def find(self, of: Kind, version: str = "") -> Resource | None:
+    def find(self, of: GroupKind, version: str = "") -> Resource | None:
         """The kind in that version; without one in the version that the server prefers."""
         versions = self._of.get(of, {})
         return versions.get(version) if version else next(iter(versions.values()), None)
 
-    def unknown_in(self, of: Kind, version: str = "") -> tuple[str, str] | None:
+    def unknown_in(self, of: GroupKind, version: str = "") -> tuple[str, str] | None:
         """The (group, version) that is down and may have the kind, if the kind is not known from elsewhere."""
         asked = (api for api in sorted(self.down) if api[0] == of.group and version in ("", api[1]))
         return next(asked, None) if self.find(of, version) is None else None
@@ -79,10 +79,10 @@ class Resources:
 
     def _take(self, resources: Iterable[Resource]) -> None:
         for resource in resources:
-            self._of.setdefault(resource.of, {}).setdefault(resource.version, resource)
-            self._served.add(resource.of)
+            self._of.setdefault(resource.group_kind, {}).setdefault(resource.version, resource)
+            self._served.add(resource.group_kind)
 
-    def scope_of(self, of: Kind, version: str) -> bool | None:
+    def scope_of(self, of: GroupKind, version: str) -> bool | None:
         """Whether the kind lives in namespaces; None if the cluster does not serve it in that version."""
         resource = self.find(of, version)
         return resource.namespaced if resource else None
@@ -90,9 +90,9 @@ class Resources:
     def add_crd(self, crd: Object) -> None:
         """The kinds that a CRD manifest will serve."""
         for resource in _of_crd(crd):
-            self._of.setdefault(resource.of, {})[resource.version] = resource
+            self._of.setdefault(resource.group_kind, {})[resource.version] = resource
 
-    def plural_of(self, of: Kind) -> str | None:
+    def plural_of(self, of: GroupKind) -> str | None:
         resource = self.find(of)
         return resource.plural if resource else None
 
@@ -110,7 +110,7 @@ def discover(connection: Connection) -> Resources:
                 found += _group_by_group(connection, root, answer, down)
     with understood("discovery"):
         for resource in found:
-            "".join((*resource.of, resource.version, resource.plural, *resource.verbs))  # all of them are text
+            "".join((*resource.group_kind, resource.version, resource.plural, *resource.verbs))  # all of them are text
         return Resources(found, down)
 
 
@@ -124,7 +124,7 @@ def _aggregated(answer: Object, down: set[tuple[str, str]]) -> Iterator[Resource
                 kind = (entry.get("responseKind") or {}).get("kind")
                 if kind:
                     yield Resource(
-                        Kind(name, kind),
+                        GroupKind(name, kind),
                         version["version"],
                         entry["resource"],
                         entry.get("scope") == "Namespaced",
@@ -161,7 +161,7 @@ def _group_by_group(
         for entry in named:
             if "/" not in entry["name"]:
                 yield Resource(
-                    Kind(group, entry["kind"]),
+                    GroupKind(group, entry["kind"]),
                     version,
                     entry["name"],
                     bool(entry.get("namespaced")),

@@ -11,14 +11,14 @@ import contextlib
 from collections.abc import Iterable, Iterator
 
 from k8s_cr_driver.errors import TransportError
-from k8s_cr_driver.objects.keys import Kind, Object, kind_of
+from k8s_cr_driver.objects.keys import GroupKind, Object, kind_of
 
 _TEXTS = ("namespace", "creationTimestamp", "deletionTimestamp")
 _MAPS = ("labels", "annotations")
 _LISTS: dict[str, type] = {"finalizers": str, "ownerReferences": dict, "managedFields": dict}
 
 
-def checked(answer: Object, of: Kind, attempt: str, *, stored: bool = True) -> Object:
+def checked(answer: Object, of: GroupKind, attempt: str, *, stored: bool = True) -> Object:
     """
     `answer`, if it is an object of that kind with metadata as the API conventions ("Metadata") have it.
 
@@ -31,7 +31,7 @@ def checked(answer: Object, of: Kind, attempt: str, *, stored: bool = True) -> O
     return answer
 
 
-def entries(answer: Object, api_version: str, of: Kind, attempt: str) -> list[Object]:
+def entries(answer: Object, api_version: str, of: GroupKind, attempt: str) -> list[Object]:
     """The objects of a list, whose entries do not say themselves what they are; those of metadata say something else."""
     with understood(attempt):
         found = [{**entry, "apiVersion": api_version, "kind": of.kind} for entry in answer.get("items") or []]

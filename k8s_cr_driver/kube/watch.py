@@ -24,7 +24,7 @@ from k8s_cr_driver.errors import ApiError, DriverError, TransportError
 from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.kube.responses import checked, entries, understood
-from k8s_cr_driver.objects.keys import Key, Object, key_of
+from k8s_cr_driver.objects.keys import Object, ObjectKey, key_of
 
 LOG = logging.getLogger(__name__)
 
@@ -39,18 +39,18 @@ FIRST_BACKOFF, LAST_BACKOFF = 0.1, 5.0
 
 
 @dataclass(frozen=True)
-class Snapshot:
+class Relist:
     """All objects that the stream selects, as of now."""
 
-    stream: Stream
-    objects: dict[Key, Object]
+    stream: Reflector
+    objects: dict[ObjectKey, Object]
 
 
 @dataclass(frozen=True)
 class Change:
     """One object was added, modified or deleted."""
 
-    stream: Stream
+    stream: Reflector
     deleted: bool
     live: Object
 
@@ -59,11 +59,11 @@ class Change:
 class Broken:
     """The stream has ended for good: the server forbids it, or says what cannot be understood."""
 
-    stream: Stream
+    stream: Reflector
     error: DriverError
 
 
-Message = Snapshot | Change | Broken
+Message = Relist | Change | Broken
 
 
 class InitialEvents:
@@ -79,7 +79,7 @@ class InitialEvents:
             yield
 
 
-class Stream:
+class Reflector:
     """
     Follows one kind, in one namespace or ("") in all, selected by labels; lists it at intervals if it has no `watch`.
 
@@ -104,7 +104,7 @@ class Stream:
         self._answered = -FORBIDDEN_GRACE
         self._stopped = threading.Event()
         self._response: urllib3.BaseHTTPResponse | None = None
-        self._thread = threading.Thread(target=self._run, name=f"stream {resource.of}", daemon=True)
+        self._thread = threading.Thread(target=self._run, name=f"stream {resource.group_kind}", daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
@@ -144,7 +144,7 @@ class Stream:
             self._version = ""
         elif error.status == 404:
             self._version = ""
-            self._post(Snapshot(self, {}))
+            self._post(Relist(self, {}))
         elif error.status == 403 and time.monotonic() - self._answered < FORBIDDEN_GRACE:
             pass
         elif error.status in (400, 403, 405, 422):
@@ -157,13 +157,13 @@ class Stream:
             self._poll()
             return
         response = self._with_initial_events() if not self._version else None
-        initial: dict[Key, Object] | None = None if response is None else {}
+        initial: dict[ObjectKey, Object] | None = None if response is None else {}
         for event in self._events(response or self._from_version()):
             kind, live = event.get("type"), self._meant(event)
             version = (live.get("metadata") or {}).get("resourceVersion") or ""
             if kind == "BOOKMARK":
                 if initial is not None and _ends_initial_events(live):
-                    self._post(Snapshot(self, initial))
+                    self._post(Relist(self, initial))
                     initial = None
             elif initial is not None:
                 _collect(initial, live, deleted=kind == "DELETED")
@@ -184,7 +184,7 @@ class Stream:
             with understood(attempt):
                 dict(live["metadata"].get("annotations") or {})
             return live
-        return checked(live, self.resource.of, attempt)
+        return checked(live, self.resource.group_kind, attempt)
 
     def _with_initial_events(self) -> urllib3.BaseHTTPResponse | None:
         """An open watch; None if the server lacks initial events, after a list instead."""
@@ -216,7 +216,7 @@ class Stream:
             self._stopped.wait(READ_EVERY)
 
     def _list(self) -> None:
-        found: dict[Key, Object] = {}
+        found: dict[ObjectKey, Object] = {}
         query = [("labelSelector", self.selector), ("limit", str(PAGE))]
         token = ""
         while True:
@@ -224,13 +224,14 @@ class Stream:
                 "GET", self.resource.path(self.namespace), query=[*query, *([("continue", token)] if token else [])]
             )
             attempt = f"LIST {self.resource.plural}"
-            found |= {key_of(live): live for live in entries(page, self.resource.api_version, self.resource.of, attempt)}
+            listed = entries(page, self.resource.api_version, self.resource.group_kind, attempt)
+            found |= {key_of(live): live for live in listed}
             with understood(attempt):
                 metadata = dict(page.get("metadata") or {})
             token = metadata.get("continue") or ""
             if not token:
                 break
-        self._post(Snapshot(self, found))
+        self._post(Relist(self, found))
         self._answered = time.monotonic()
         self._version = metadata.get("resourceVersion") or ""
 
@@ -263,7 +264,7 @@ def _parse(line: bytes) -> dict[str, Any]:
     return event
 
 
-def _collect(objects: dict[Key, Object], live: Object, *, deleted: bool = False) -> None:
+def _collect(objects: dict[ObjectKey, Object], live: Object, *, deleted: bool = False) -> None:
     if deleted:
         objects.pop(key_of(live), None)
     else:

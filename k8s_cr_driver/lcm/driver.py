@@ -32,7 +32,7 @@ from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.vnf import counts, vdus, vnfcs
 from k8s_cr_driver.vnf.additional_params import Options, flag
 from k8s_cr_driver.vnf.session import Session
-from k8s_cr_driver.vnf.vdus import Assigned
+from k8s_cr_driver.vnf.vdus import VduObjects
 
 CONF = config.CONF
 
@@ -49,7 +49,7 @@ class Driver:
                 level = req.instantiationLevelId if req.obj_attr_is_set("instantiationLevelId") else None
                 assigned = _assigned(resources, vnfd, req.flavourId, options)
                 assigned = counts.at_level(assigned, vnfd, req.flavourId, level)
-                session.converge(_merged(resources, assigned), prune=Prune(strays=False), first=True)
+                session.reconcile(_merged(resources, assigned), prune=Prune(strays=False), first=True)
                 inst.instantiatedVnfInfo = objects.VnfInstanceV2_InstantiatedVnfInfo(
                     flavourId=req.flavourId, vnfState="STARTED", metadata={}
                 )
@@ -61,8 +61,8 @@ class Driver:
         with boundary("rollback of instantiate", inst, grant_req), _session(inst, grant_req, Options()) as session:
             session.recall(_written(inst, vnfd, req))
             if recalled := session.inventory.remembered.kinds:
-                session.take_over(intree_driver.predecessor(str(_params(req).get("namespace") or "default"), recalled))
-            session.converge([], prune=Prune())
+                session.take_over(intree_driver.intree_driver(str(_params(req).get("namespace") or "default"), recalled))
+            session.reconcile([], prune=Prune())
 
     def terminate(self, req: Any, inst: Any, grant_req: Any, grant: Any, vnfd: Any) -> None:
         """With `abandon`, what cannot be deleted until the deadline is left where it is, and logged."""
@@ -70,7 +70,7 @@ class Driver:
             options, abandon, grace_period = _options(inst, req), _is_set(req, "abandon"), _grace_period(req)
             guard = abandoning(inst) if abandon else contextlib.nullcontext()
             with guard, _session(inst, grant_req, options, extra=grace_period, abandon=abandon) as session:
-                session.converge([], prune=Prune(grace_period))
+                session.reconcile([], prune=Prune(grace_period))
 
     def scale(self, req: Any, inst: Any, grant_req: Any, grant: Any, vnfd: Any) -> None:
         with boundary("scale", inst, grant_req):
@@ -91,7 +91,7 @@ class Driver:
         with _session(inst, grant_req, options, keep_autoscaled=False) as session:
             assigned = session.restored(instance_info.assigned_vdus(info))
             scaled = {vdu: counts.changed(vdu, assigned, change) for vdu, change in changes.items()}
-            session.converge(list(scaled.values()), prune=None, renewal=session.shrinkage(scaled))
+            session.reconcile(list(scaled.values()), prune=None, renewal=session.shrinkage(scaled))
             instance_info.update_vdus(inst, scaled)
             instance_info.remember(info, session.inventory)
             instance_info.tell(info, session.vnfcs({**assigned, **scaled}))
@@ -107,7 +107,7 @@ class Driver:
                 assigned = session.restored(instance_info.assigned_vdus(info))
                 wanted = _merged(session.place(desired), assigned) if everything else [assigned[vdu] for vdu in chosen]
                 renewal = session.renewal(assigned, chosen, everything=everything, recreate=recreate)
-                session.converge(wanted, prune=None, renewal=renewal)
+                session.reconcile(wanted, prune=None, renewal=renewal)
                 instance_info.remember(info, session.inventory)
                 instance_info.tell(info, session.vnfcs(assigned))
 
@@ -144,7 +144,7 @@ class Driver:
             merged = {obj.key: obj for obj in resources}
             kept = counts.carried_over(before, assigned)
             assigned = {vdu: merged[obj.key] if obj.key in given else kept[vdu] for vdu, obj in assigned.items()}
-            session.converge(_merged(resources, assigned), prune=Prune())
+            session.reconcile(_merged(resources, assigned), prune=Prune())
             instance_info.keep(inst, options, assigned, session.inventory)
             instance_info.tell(info, session.vnfcs(assigned))
 
@@ -166,7 +166,7 @@ class Driver:
             instance_info.tell(info, found)
 
 
-def _differences(session: Session, info: Any) -> tuple[Assigned, Assigned, list[vnfcs.Vnfc]]:
+def _differences(session: Session, info: Any) -> tuple[VduObjects, VduObjects, list[vnfcs.Vnfc]]:
     """The VDUs' objects as stored and with the counts of the cluster, and the VNFCs there; DbSyncNoDiff if all agree."""
     before = session.restored(instance_info.assigned_vdus(info))
     now = session.refreshed(before)
@@ -258,7 +258,7 @@ def _assigned(resources: list[CustomResource], vnfd: Any, flavour: str, options:
     return vdus.assign(resources, vnfd.get_vdu_nodes(flavour), partial=partial)
 
 
-def _merged(resources: Sequence[CustomResource], assigned: Assigned) -> list[CustomResource]:
+def _merged(resources: Sequence[CustomResource], assigned: VduObjects) -> list[CustomResource]:
     changed = {obj.key: obj for obj in assigned.values()}
     return [changed.get(obj.key, obj) for obj in resources]
 

@@ -13,14 +13,14 @@ from tacker.sol_refactored import objects
 from tacker.sol_refactored.common import vnf_instance_utils as inst_utils
 
 from k8s_cr_driver.errors import InvalidRequest
-from k8s_cr_driver.objects.keys import Key, Kind, Object, key_of, labels
-from k8s_cr_driver.ownership.inventory import NOTHING, Inventory, Record
+from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, key_of, labels
+from k8s_cr_driver.ownership.inventory import NOTHING, Inventory, InventoryContent
 from k8s_cr_driver.ownership.labels import INSTANCE_LABEL
 from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.resources.registry import resource_for
 from k8s_cr_driver.vnf import vnfcs
 from k8s_cr_driver.vnf.additional_params import FILES, Options
-from k8s_cr_driver.vnf.vdus import Assigned
+from k8s_cr_driver.vnf.vdus import VduObjects
 
 LOG = logging.getLogger(__name__)
 OPTIONS = "k8s_cr"
@@ -39,7 +39,7 @@ VDUS = "vdu_reses"
 """Key of instantiatedVnfInfo.metadata for the VDUs' manifests, as Tacker's own driver has it: their counts are wanted."""
 
 
-def keep(inst: Any, options: Options, assigned: Assigned, inventory: Inventory) -> None:
+def keep(inst: Any, options: Options, assigned: VduObjects, inventory: Inventory) -> None:
     """What later verbs need, and in Tacker's own keys what its own driver needs to go on with the instance."""
     by_tacker = is_by_tacker(inst)
     namespaces = {obj.key.namespace for obj in assigned.values()}
@@ -72,12 +72,12 @@ def is_by_tacker(inst: Any) -> bool:
     return bool(metadata) and (OPTIONS not in metadata or metadata[OPTIONS].get(BY_TACKER) is True)
 
 
-def update_vdus(inst: Any, assigned: Assigned) -> None:
+def update_vdus(inst: Any, assigned: VduObjects) -> None:
     """Some of the VDUs' objects as they have now been written."""
     inst.instantiatedVnfInfo.metadata[VDUS].update(_labelled(inst, assigned))
 
 
-def _labelled(inst: Any, assigned: Assigned) -> dict[str, Object]:
+def _labelled(inst: Any, assigned: VduObjects) -> dict[str, Object]:
     """With the label by which Tacker's own driver knows its objects, should an operator go back to it."""
     label = {INSTANCE_LABEL: inst.id}
     return {
@@ -96,15 +96,15 @@ def remember(info: Any, inventory: Inventory) -> None:
     }
 
 
-def remembered(inst: Any) -> tuple[str | None, Record]:
+def remembered(inst: Any) -> tuple[str | None, InventoryContent]:
     """The namespace of the instance's inventory and what that said last; None and nothing before it is instantiated."""
     kept = metadata_of(inst).get(OPTIONS, {}).get(INVENTORY)
     if kept is None:
         return None, NOTHING
-    return kept["namespace"], Record(
-        frozenset(map(Kind.parse, kept["kinds"])),
+    return kept["namespace"], InventoryContent(
+        frozenset(map(GroupKind.parse, kept["kinds"])),
         frozenset(kept["namespaces"]),
-        frozenset(Key(*one) for one in kept["adopted"]),
+        frozenset(ObjectKey(*one) for one in kept["adopted"]),
     )
 
 

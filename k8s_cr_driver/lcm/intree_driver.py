@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from k8s_cr_driver.engine.takeover import Predecessor
+from k8s_cr_driver.engine.takeover import InTreeDriver
 from k8s_cr_driver.lcm import instance_info
-from k8s_cr_driver.objects.keys import Kind, Object, kind_of
+from k8s_cr_driver.objects.keys import GroupKind, Object, kind_of
 from k8s_cr_driver.resources import replicas
 from k8s_cr_driver.vnf.session import Session
 
@@ -20,8 +20,8 @@ MANAGER = "OpenAPI-Generator"
 """Tacker names no field manager: the API server takes the product of the Python client's User-Agent."""
 
 
-def _kinds(groups: Mapping[str, str]) -> frozenset[Kind]:
-    return frozenset(Kind(group, kind) for group, kinds in groups.items() for kind in kinds.split())
+def _kinds(groups: Mapping[str, str]) -> frozenset[GroupKind]:
+    return frozenset(GroupKind(group, kind) for group, kinds in groups.items() for kind in kinds.split())
 
 
 PLACED = _kinds(
@@ -71,15 +71,15 @@ def is_pending(inst: Any) -> bool:
     )
 
 
-def predecessor(namespace: str, kinds: frozenset[Kind] = MADE) -> Predecessor:
+def intree_driver(namespace: str, kinds: frozenset[GroupKind] = MADE) -> InTreeDriver:
     """Tacker's own driver; `namespace` is the instance's, `kinds` are those that it may have made objects of."""
-    return Predecessor("Tacker's own driver", MANAGER, MADE & kinds, namespace)
+    return InTreeDriver("Tacker's own driver", MANAGER, MADE & kinds, namespace)
 
 
 def take_over(inst: Any, session: Session) -> None:
     """Makes the objects ours, and the record one of this driver."""
     info, options = inst.instantiatedVnfInfo, instance_info.stored_options(inst)
-    session.take_over(predecessor(info.metadata["namespace"]))
+    session.take_over(intree_driver(info.metadata["namespace"]))
     if not instance_info.kept(inst):
         instance_info.keep_options(inst, options, session.inventory, by_tacker=True)
     told = [one.vduId for one in info.vnfcResourceInfo]

@@ -11,7 +11,7 @@ from tacker.sol_refactored.common import exceptions as sol_ex
 
 from k8s_cr_driver.lcm.instance_info import OPTIONS
 from k8s_cr_driver.resources import replicas
-from k8s_cr_driver.vnf.vdus import Assigned
+from k8s_cr_driver.vnf.vdus import VduObjects
 
 LOG = logging.getLogger(__name__)
 
@@ -19,7 +19,7 @@ NEW_ASPECTS = "new-scaling-aspects"
 """Key beside the options: aspects that the package has and Tacker's scale status does not have yet."""
 
 
-def take_over_levels(info: Any, before: Assigned, now: Assigned, vnfd: Any) -> None:
+def take_over_levels(info: Any, before: VduObjects, now: VduObjects, vnfd: Any) -> None:
     """Scale levels that fit the new counts: a level more for each delta more than before. DbSyncFailed if none fits."""
     seen: set[str] = set()
     for status in _scale_status(info):
@@ -64,7 +64,7 @@ def new_aspects(info: Any) -> list[str]:
     return found
 
 
-def take_over_aspects(info: Any, now: Assigned, vnfd: Any) -> None:
+def take_over_aspects(info: Any, now: VduObjects, vnfd: Any) -> None:
     """Has Tacker know of the new aspects, at the levels that fit the counts."""
     added = new_aspects(info)
     if not added:
@@ -77,7 +77,7 @@ def take_over_aspects(info: Any, now: Assigned, vnfd: Any) -> None:
     info.maxScaleLevels = [*known, *_scale_infos(highest)]
 
 
-def _level(flavour: str, aspect: str, now: Assigned, vnfd: Any) -> int:
+def _level(flavour: str, aspect: str, now: VduObjects, vnfd: Any) -> int:
     """What the count of a VDU means above its initial delta, else the aspect's level in the default instantiation level."""
     policies = vnfd.get_policy_values_by_type(flavour, "tosca.policies.nfv.VduInitialDelta")
     initial = {

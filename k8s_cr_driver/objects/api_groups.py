@@ -8,7 +8,7 @@ nothing of a file; so packages are checked before.
 
 from __future__ import annotations
 
-from k8s_cr_driver.objects.keys import Kind
+from k8s_cr_driver.objects.keys import GroupKind
 
 GROUPS = frozenset(
     {
@@ -42,6 +42,6 @@ REVIEWS = frozenset({"authentication.k8s.io", "authorization.k8s.io"})
 """Groups whose kinds are answered and never stored."""
 
 
-def is_builtin(kind: Kind) -> bool:
+def is_builtin(kind: GroupKind) -> bool:
     """Whether Kubernetes itself serves `kind`, and no CustomResourceDefinition or aggregated API server."""
     return kind.group in GROUPS

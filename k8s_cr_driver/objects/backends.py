@@ -15,14 +15,14 @@ from typing import Any, NamedTuple
 from k8s_cr_driver.objects.api_groups import is_builtin
 from k8s_cr_driver.objects.crds import defined_by
 from k8s_cr_driver.objects.fields import entries, field, mapping, pod_spec, texts
-from k8s_cr_driver.objects.keys import CRD, Key, Kind, Object, key_of, kind_of, labels
+from k8s_cr_driver.objects.keys import CRD, GroupKind, Object, ObjectKey, key_of, kind_of, labels
 
 _ADMISSION = "admissionregistration.k8s.io"
 _RBAC = "rbac.authorization.k8s.io"
-_WEBHOOKS = {Kind(_ADMISSION, "ValidatingWebhookConfiguration"), Kind(_ADMISSION, "MutatingWebhookConfiguration")}
-_API_SERVICE = Kind("apiregistration.k8s.io", "APIService")
-_BINDINGS = {Kind(_RBAC, "RoleBinding"), Kind(_RBAC, "ClusterRoleBinding")}
-_ROLES = {Kind(_RBAC, "Role"), Kind(_RBAC, "ClusterRole")}
+_WEBHOOKS = {GroupKind(_ADMISSION, "ValidatingWebhookConfiguration"), GroupKind(_ADMISSION, "MutatingWebhookConfiguration")}
+_API_SERVICE = GroupKind("apiregistration.k8s.io", "APIService")
+_BINDINGS = {GroupKind(_RBAC, "RoleBinding"), GroupKind(_RBAC, "ClusterRoleBinding")}
+_ROLES = {GroupKind(_RBAC, "Role"), GroupKind(_RBAC, "ClusterRole")}
 _CHANGING = {"update", "patch", "*"}
 _EVERYTHING = frozenset({"*"})
 
@@ -30,22 +30,22 @@ _EVERYTHING = frozenset({"*"})
 class Controller(NamedTuple):
     """A workload that may change objects of `groups`, "*" for any, by `rights`: its account, roles and bindings."""
 
-    key: Key
+    key: ObjectKey
     groups: frozenset[str]
-    rights: frozenset[Key]
+    rights: frozenset[ObjectKey]
 
     def acts_on(self, group: str) -> bool:
         return group in self.groups or "*" in self.groups
 
 
-def role_of(binding: Object) -> Key:
+def role_of(binding: Object) -> ObjectKey:
     """The role that a RoleBinding or ClusterRoleBinding grants."""
     kind = str(field(binding, "roleRef", "kind"))
     namespace = key_of(binding).namespace if kind == "Role" else ""
-    return Key(_RBAC, kind, namespace, str(field(binding, "roleRef", "name")))
+    return ObjectKey(_RBAC, kind, namespace, str(field(binding, "roleRef", "name")))
 
 
-def servers(objects: Sequence[Object]) -> dict[Key, set[Key]]:
+def servers(objects: Sequence[Object]) -> dict[ObjectKey, set[ObjectKey]]:
     """
     Which custom resource is served by which webhook configurations, API services, Services and workloads of the set.
 
@@ -54,26 +54,26 @@ def servers(objects: Sequence[Object]) -> dict[Key, set[Key]]:
     not up fails with an error that passes.
     """
     backends = _Backends(objects)
-    custom: dict[Kind, list[Key]] = defaultdict(list)
+    custom: dict[GroupKind, list[ObjectKey]] = defaultdict(list)
     for obj in objects:
         if not is_builtin(kind_of(obj)):
             custom[kind_of(obj)].append(key_of(obj))
     plurals = _plurals(custom, objects)
-    served: dict[Kind, set[Key]] = defaultdict(set)
+    served: dict[GroupKind, set[ObjectKey]] = defaultdict(set)
     for obj in objects:
         caller = key_of(obj)
-        if caller.of in _WEBHOOKS:
+        if caller.group_kind in _WEBHOOKS:
             for kind, needed in _webhook_kinds(obj, backends, plurals):
                 served[kind] |= needed | {caller}
-        elif caller.of == CRD:
+        elif caller.group_kind == CRD:
             served[defined_by(obj)] |= backends.called_by(obj)
-        elif caller.of == _API_SERVICE and (needed := backends.called_by(obj)):
+        elif caller.group_kind == _API_SERVICE and (needed := backends.called_by(obj)):
             for kind in plurals.get(str(field(obj, "spec", "group")), ()):
                 served[kind] |= needed | {caller}
     return {key: needed - {key} for kind, needed in served.items() if needed for key in custom.get(kind, ())}
 
 
-def callers(objects: Sequence[Object]) -> dict[Key, set[Key]]:
+def callers(objects: Sequence[Object]) -> dict[ObjectKey, set[ObjectKey]]:
     """Which webhook configuration, CustomResourceDefinition or API service has requests sent to what of the set."""
     backends = _Backends(objects)
     return {key_of(obj): needed for obj in objects if (needed := backends.called_by(obj))}
@@ -82,8 +82,8 @@ def callers(objects: Sequence[Object]) -> dict[Key, set[Key]]:
 def controllers(objects: Sequence[Object]) -> list[Controller]:
     """The workloads whose ServiceAccount is given rights to change objects, by the RBAC of the set."""
     groups = _role_groups(objects)
-    accounts: dict[Key, set[Key]] = defaultdict(set)
-    changes: dict[Key, set[str]] = defaultdict(set)
+    accounts: dict[ObjectKey, set[ObjectKey]] = defaultdict(set)
+    changes: dict[ObjectKey, set[str]] = defaultdict(set)
     for obj in objects:
         if kind_of(obj) not in _BINDINGS:
             continue
@@ -91,13 +91,13 @@ def controllers(objects: Sequence[Object]) -> list[Controller]:
         for subject in entries(obj, "subjects"):
             if subject.get("kind") == "ServiceAccount":
                 namespace = str(subject.get("namespace") or binding.namespace)
-                account = Key("", "ServiceAccount", namespace, str(subject.get("name")))
+                account = ObjectKey("", "ServiceAccount", namespace, str(subject.get("name")))
                 accounts[account] |= {account, binding, role}
                 changes[account] |= groups.get(role, _EVERYTHING if role.name == "cluster-admin" else frozenset())
     found = []
     for obj in objects:
         name = field(pod_spec(obj), "serviceAccountName")
-        account = Key("", "ServiceAccount", key_of(obj).namespace, str(name))
+        account = ObjectKey("", "ServiceAccount", key_of(obj).namespace, str(name))
         if name and changes.get(account):
             found.append(Controller(key_of(obj), frozenset(changes[account]), frozenset(accounts[account])))
     return found
@@ -107,17 +107,17 @@ class _Backends:
     """Services -> the Service and the workloads whose pods it selects."""
 
     def __init__(self, objects: Iterable[Object]) -> None:
-        self._services: dict[Key, Object] = {}
-        self._workloads: dict[str, list[tuple[Key, Mapping[str, str]]]] = defaultdict(list)
-        self._found: dict[Key, set[Key]] = {}
+        self._services: dict[ObjectKey, Object] = {}
+        self._workloads: dict[str, list[tuple[ObjectKey, Mapping[str, str]]]] = defaultdict(list)
+        self._found: dict[ObjectKey, set[ObjectKey]] = {}
         for obj in objects:
-            if kind_of(obj) == Kind("", "Service"):
+            if kind_of(obj) == GroupKind("", "Service"):
                 self._services[key_of(obj)] = obj
             elif pod_spec(obj) is not None:
                 pod = obj if kind_of(obj).kind == "Pod" else field(obj, "spec", "template")
                 self._workloads[key_of(obj).namespace].append((key_of(obj), mapping(pod, "metadata", "labels")))
 
-    def called_by(self, caller: Object) -> set[Key]:
+    def called_by(self, caller: Object) -> set[ObjectKey]:
         """What a webhook configuration, a CustomResourceDefinition or an API service has requests sent to."""
         kind = kind_of(caller)
         if kind in _WEBHOOKS:
@@ -130,9 +130,9 @@ class _Backends:
             references = []
         return {key for reference in references for key in self.of(reference)}
 
-    def of(self, reference: Any) -> set[Key]:
+    def of(self, reference: Any) -> set[ObjectKey]:
         """The Service of a reference {namespace, name} and its workloads; empty if the Service is not of the set."""
-        key = Key("", "Service", str(field(reference, "namespace") or ""), str(field(reference, "name")))
+        key = ObjectKey("", "Service", str(field(reference, "namespace") or ""), str(field(reference, "name")))
         if key not in self._services:
             return set()
         if key not in self._found:
@@ -144,10 +144,10 @@ class _Backends:
         return self._found[key]
 
 
-def _plurals(kinds: Iterable[Kind], objects: Iterable[Object]) -> dict[str, dict[Kind, str]]:
+def _plurals(kinds: Iterable[GroupKind], objects: Iterable[Object]) -> dict[str, dict[GroupKind, str]]:
     """By group and kind the name of the resource: as its CustomResourceDefinition says, else by English grammar."""
     said = {defined_by(obj): field(obj, "spec", "names", "plural") for obj in objects if kind_of(obj) == CRD}
-    plurals: dict[str, dict[Kind, str]] = defaultdict(dict)
+    plurals: dict[str, dict[GroupKind, str]] = defaultdict(dict)
     for kind in kinds:
         plurals[kind.group][kind] = str(said.get(kind) or _guessed_plural(kind.kind.lower()))
     return plurals
@@ -160,8 +160,8 @@ def _guessed_plural(singular: str) -> str:
 
 
 def _webhook_kinds(
-    configuration: Object, backends: _Backends, plurals: Mapping[str, Mapping[Kind, str]]
-) -> Iterator[tuple[Kind, set[Key]]]:
+    configuration: Object, backends: _Backends, plurals: Mapping[str, Mapping[GroupKind, str]]
+) -> Iterator[tuple[GroupKind, set[ObjectKey]]]:
     for webhook in entries(configuration, "webhooks"):
         needed = backends.of(field(webhook, "clientConfig", "service"))
         for rule in entries(webhook, "rules") if needed else ():
@@ -172,7 +172,7 @@ def _webhook_kinds(
                         yield kind, needed
 
 
-def _role_groups(objects: Iterable[Object]) -> dict[Key, frozenset[str]]:
+def _role_groups(objects: Iterable[Object]) -> dict[ObjectKey, frozenset[str]]:
     """The API groups whose objects each role may change; an aggregated role has the rules of those that it selects."""
     roles = {key_of(obj): obj for obj in objects if kind_of(obj) in _ROLES}
     own = {key: _changed_groups(role) for key, role in roles.items()}

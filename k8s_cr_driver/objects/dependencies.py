@@ -20,12 +20,12 @@ from k8s_cr_driver.objects.api_groups import is_builtin
 from k8s_cr_driver.objects.backends import callers, controllers, role_of, servers
 from k8s_cr_driver.objects.crds import defined_by
 from k8s_cr_driver.objects.fields import field, pod_spec
-from k8s_cr_driver.objects.keys import CRD, NAMESPACE, Key, Kind, Object, annotations_of, key_of, kind_of
+from k8s_cr_driver.objects.keys import CRD, NAMESPACE, GroupKind, Object, ObjectKey, annotations_of, key_of, kind_of
 
 DEPENDS_ON = "config.kubernetes.io/depends-on"
 """As in kpt and Config Sync: `group/kind/name` or `group/namespaces/namespace/kind/name`, separated by commas."""
 
-Edges = dict[Key, set[Key]]
+Edges = dict[ObjectKey, set[ObjectKey]]
 """For each key the keys that it has to wait for."""
 
 LOG = logging.getLogger(__name__)
@@ -40,7 +40,7 @@ _RANKS = [
 _LAST = ["APIService", "ValidatingWebhookConfiguration", "MutatingWebhookConfiguration"]
 
 
-def rank(kind: Kind) -> int:
+def rank(kind: GroupKind) -> int:
     """The place of a kind in the queue of what may run at once; custom resources after all workloads, webhooks last."""
     if not is_builtin(kind):
         return len(_RANKS) + 1
@@ -75,7 +75,7 @@ def graph(objects: Sequence[Object]) -> Edges:
     return _untangled(keys, [fixed, servers(objects)])
 
 
-def deletion(objects: Sequence[Object], pairs: Iterable[tuple[Key, Key]] = ()) -> Edges:
+def deletion(objects: Sequence[Object], pairs: Iterable[tuple[ObjectKey, ObjectKey]] = ()) -> Edges:
     """
     For each object the objects that must be gone before it may be deleted.
 
@@ -99,21 +99,21 @@ def _structure(objects: Sequence[Object]) -> Edges:
     edges: Edges = defaultdict(set)
     for obj in objects:
         key = key_of(obj)
-        if key.of in definitions:
-            edges[key].add(definitions[key.of])
+        if key.group_kind in definitions:
+            edges[key].add(definitions[key.group_kind])
         if key.namespace:
-            edges[key].add(Key(*NAMESPACE, "", key.namespace))
+            edges[key].add(ObjectKey(*NAMESPACE, "", key.namespace))
         edges[key].update(_looked_up(obj, key))
     return defaultdict(set, {key: needed & keys for key, needed in edges.items()})
 
 
-def _looked_up(obj: Object, key: Key) -> Iterable[Key]:
+def _looked_up(obj: Object, key: ObjectKey) -> Iterable[ObjectKey]:
     """Objects without which admission forbids `obj` for good, where a controller would only wait."""
-    if key.of == Kind("", "Pod"):
+    if key.group_kind == GroupKind("", "Pod"):
         spec = pod_spec(obj)
-        yield Key("", "ServiceAccount", key.namespace, str(field(spec, "serviceAccountName")))
-        yield Key("scheduling.k8s.io", "PriorityClass", "", str(field(spec, "priorityClassName")))
-        yield Key("node.k8s.io", "RuntimeClass", "", str(field(spec, "runtimeClassName")))
+        yield ObjectKey("", "ServiceAccount", key.namespace, str(field(spec, "serviceAccountName")))
+        yield ObjectKey("scheduling.k8s.io", "PriorityClass", "", str(field(spec, "priorityClassName")))
+        yield ObjectKey("node.k8s.io", "RuntimeClass", "", str(field(spec, "runtimeClassName")))
     elif key.kind in ("RoleBinding", "ClusterRoleBinding"):
         yield role_of(obj)
 
@@ -124,12 +124,12 @@ def _for_finalizers(objects: Sequence[Object]) -> Edges:
     for caller, backends in callers(objects).items():
         for backend in backends:
             edges[backend].add(caller)
-    custom: dict[str, set[Key]] = defaultdict(set)
-    settings: dict[str, set[Key]] = defaultdict(set)
+    custom: dict[str, set[ObjectKey]] = defaultdict(set)
+    settings: dict[str, set[ObjectKey]] = defaultdict(set)
     for obj in objects:
         key = key_of(obj)
-        if key.of == CRD or not is_builtin(key.of):
-            custom[defined_by(obj).group if key.of == CRD else key.group].add(key)
+        if key.group_kind == CRD or not is_builtin(key.group_kind):
+            custom[defined_by(obj).group if key.group_kind == CRD else key.group].add(key)
         elif key.namespace and pod_spec(obj) is None:
             settings[key.namespace].add(key)
     for controller in controllers(objects):
@@ -140,15 +140,15 @@ def _for_finalizers(objects: Sequence[Object]) -> Edges:
     return edges
 
 
-def _depends_on(obj: Object, lenient: bool = False) -> list[Key]:
+def _depends_on(obj: Object, lenient: bool = False) -> list[ObjectKey]:
     """The references of the annotation. Raises InvalidPackage for a malformed one, which `lenient` leaves out."""
     keys = []
     for reference in filter(None, map(str.strip, annotations_of(obj).get(DEPENDS_ON, "").split(","))):
         match reference.split("/"):
             case [group, "namespaces", namespace, kind, name] if namespace and kind and name:
-                keys.append(Key(group, kind, namespace, name))
+                keys.append(ObjectKey(group, kind, namespace, name))
             case [group, kind, name] if kind and name:
-                keys.append(Key(group, kind, "", name))
+                keys.append(ObjectKey(group, kind, "", name))
             case _ if not lenient:
                 raise InvalidPackage(
                     f"{_where(obj)} holds {reference!r}; write group/namespaces/namespace/kind/name, or for an object "
@@ -161,12 +161,12 @@ def _where(obj: Object) -> str:
     return f"{key_of(obj)}: annotation {DEPENDS_ON}"
 
 
-def _reference(key: Key) -> str:
+def _reference(key: ObjectKey) -> str:
     """`key` as the annotation has it."""
     return "/".join([key.group, *(["namespaces", key.namespace] if key.namespace else []), key.kind, key.name])
 
 
-def _reversed(edges: Mapping[Key, Iterable[Key]]) -> Edges:
+def _reversed(edges: Mapping[ObjectKey, Iterable[ObjectKey]]) -> Edges:
     result: Edges = defaultdict(set)
     for key, needed in edges.items():
         for other in needed:
@@ -174,7 +174,7 @@ def _reversed(edges: Mapping[Key, Iterable[Key]]) -> Edges:
     return result
 
 
-def _untangled(keys: Iterable[Key], layers: Sequence[Edges]) -> Edges:
+def _untangled(keys: Iterable[ObjectKey], layers: Sequence[Edges]) -> Edges:
     """
     The union of `layers`, strongest first, without circles: of each, edges of the weakest layer in it are dropped.
 
@@ -189,7 +189,7 @@ def _untangled(keys: Iterable[Key], layers: Sequence[Edges]) -> Edges:
             TopologicalSorter(union).prepare()
             return union
         except CycleError as error:
-            circle: list[Key] = error.args[1]
+            circle: list[ObjectKey] = error.args[1]
         links = list(zip(circle[1:], circle, strict=False))
         broken = next((layer for layer in reversed(weak[1:]) if any(to in layer[key] for key, to in links)), None)
         if broken is None:
@@ -198,7 +198,7 @@ def _untangled(keys: Iterable[Key], layers: Sequence[Edges]) -> Edges:
                 f"reference from the annotation {DEPENDS_ON}"
             )
         for key, to in [(key, to) for key, to in links if to in broken[key]]:
-            LOG.debug("%s does not wait for %s: that would be a circle", key.of, to)
+            LOG.debug("%s does not wait for %s: that would be a circle", key.group_kind, to)
             for like in keys:
-                if like.of == key.of:
+                if like.group_kind == key.group_kind:
                     broken[like].discard(to)

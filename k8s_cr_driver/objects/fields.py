@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from k8s_cr_driver.objects.keys import Kind, Object, kind_of
+from k8s_cr_driver.objects.keys import GroupKind, Object, kind_of
 
 
 def field(value: Any, *path: str) -> Any:
@@ -35,7 +35,7 @@ def texts(value: Any, *path: str) -> list[str]:
 
 def pod_spec(obj: Object) -> Mapping[str, Any] | None:
     """The pod spec of a Pod, or of any kind that has a pod template where Deployments have it; None if it has none."""
-    spec = mapping(obj, "spec") if kind_of(obj) == Kind("", "Pod") else mapping(obj, "spec", "template", "spec")
+    spec = mapping(obj, "spec") if kind_of(obj) == GroupKind("", "Pod") else mapping(obj, "spec", "template", "spec")
     return spec if isinstance(spec.get("containers"), list) else None
 
 

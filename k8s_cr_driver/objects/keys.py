@@ -14,7 +14,7 @@ Object = dict[str, Any]
 """An API object as JSON gives it: `manifest` for what was written by an author, `live` for what a server answered."""
 
 
-class Kind(NamedTuple):
+class GroupKind(NamedTuple):
     """A kind of objects; `group` is "" for the core group."""
 
     group: str
@@ -25,12 +25,12 @@ class Kind(NamedTuple):
         return f"{self.kind}.{self.group}" if self.group else self.kind
 
     @classmethod
-    def parse(cls, text: str) -> Kind:
+    def parse(cls, text: str) -> GroupKind:
         kind, _, group = text.partition(".")
         return cls(group, kind)
 
 
-class Key(NamedTuple):
+class ObjectKey(NamedTuple):
     """One object; `namespace` is "" for objects of the cluster."""
 
     group: str
@@ -39,16 +39,16 @@ class Key(NamedTuple):
     name: str
 
     @property
-    def of(self) -> Kind:
-        return Kind(self.group, self.kind)
+    def group_kind(self) -> GroupKind:
+        return GroupKind(self.group, self.kind)
 
     def __str__(self) -> str:
         """`Deployment.apps default/web`, `Namespace blue`."""
-        return f"{self.of} {self.namespace}/{self.name}" if self.namespace else f"{self.of} {self.name}"
+        return f"{self.group_kind} {self.namespace}/{self.name}" if self.namespace else f"{self.group_kind} {self.name}"
 
 
-NAMESPACE = Kind("", "Namespace")
-CRD = Kind("apiextensions.k8s.io", "CustomResourceDefinition")
+NAMESPACE = GroupKind("", "Namespace")
+CRD = GroupKind("apiextensions.k8s.io", "CustomResourceDefinition")
 
 
 def split(api_version: str) -> tuple[str, str]:
@@ -57,16 +57,16 @@ def split(api_version: str) -> tuple[str, str]:
     return group, version
 
 
-def kind_of(obj: Mapping[str, Any]) -> Kind:
-    return Kind(split(str(obj.get("apiVersion", "")))[0], str(obj.get("kind", "")))
+def kind_of(obj: Mapping[str, Any]) -> GroupKind:
+    return GroupKind(split(str(obj.get("apiVersion", "")))[0], str(obj.get("kind", "")))
 
 
-def key_of(obj: Mapping[str, Any]) -> Key:
+def key_of(obj: Mapping[str, Any]) -> ObjectKey:
     metadata = obj.get("metadata") or {}
-    return Key(*kind_of(obj), metadata.get("namespace") or "", metadata.get("name") or "")
+    return ObjectKey(*kind_of(obj), metadata.get("namespace") or "", metadata.get("name") or "")
 
 
-def bare(key: Key, api_version: str, **metadata: Any) -> Object:
+def bare(key: ObjectKey, api_version: str, **metadata: Any) -> Object:
     """A manifest that names an object and, but for more `metadata`, says nothing of it."""
     named = {"name": key.name, **({"namespace": key.namespace} if key.namespace else {})}
     return {"apiVersion": api_version, "kind": key.kind, "metadata": {**named, **metadata}}

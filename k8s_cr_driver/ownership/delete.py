@@ -11,14 +11,14 @@ from k8s_cr_driver.errors import ApiError
 from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.objects.api_groups import is_builtin
 from k8s_cr_driver.objects.crds import defined_by
-from k8s_cr_driver.objects.keys import NAMESPACE, Kind, Object, annotations_of, kind_of, labels
+from k8s_cr_driver.objects.keys import NAMESPACE, GroupKind, Object, annotations_of, kind_of, labels
 from k8s_cr_driver.ownership.labels import is_made, used_by, users
 from k8s_cr_driver.ownership.labels import manager as manager_of
-from k8s_cr_driver.ownership.write import SHARED, Target
+from k8s_cr_driver.ownership.write import SHARED, WriteContext
 from k8s_cr_driver.resources.base import CustomResource
 
 
-def remove(target: Target, obj: CustomResource, resource: Resource, live: Object, grace_period: int | None) -> str:
+def remove(target: WriteContext, obj: CustomResource, resource: Resource, live: Object, grace_period: int | None) -> str:
     """Asks for the removal; the stream of its kind tells when it is done. ApiError 409: it has changed, ask again.
 
     Returns "" for a deletion, else why the object stays.
@@ -28,7 +28,7 @@ def remove(target: Target, obj: CustomResource, resource: Resource, live: Object
         if target.inventory.record.keeps(live):
             target.client.release(resource, target.client.read(resource, obj.key), target.manager)
             return "it was there before"
-        if obj.key.of in SHARED:
+        if obj.key.group_kind in SHARED:
             return _leave(target, obj, resource)
         target.client.delete(resource, live, propagation=_propagation(live), grace_period=grace_period)
     except ApiError as error:
@@ -37,10 +37,10 @@ def remove(target: Target, obj: CustomResource, resource: Resource, live: Object
     return ""
 
 
-def _leave(target: Target, obj: CustomResource, resource: Resource) -> str:
+def _leave(target: WriteContext, obj: CustomResource, resource: Resource) -> str:
     live = target.client.read(resource, obj.key)
     with target.lock:  # before the last user is looked for, or two would take each other for it
-        if obj.key.of == NAMESPACE:
+        if obj.key.group_kind == NAMESPACE:
             target.inventory.leave(namespace=obj.key.name)
         else:
             target.inventory.leave(kind=defined_by(live))
@@ -54,15 +54,15 @@ def _leave(target: Target, obj: CustomResource, resource: Resource) -> str:
     return ""
 
 
-def _has_guests(target: Target, obj: CustomResource, live: Object) -> bool:
+def _has_guests(target: WriteContext, obj: CustomResource, live: Object) -> bool:
     """Whether another instance, without a label on what is shared, has objects in it or of it."""
     others = target.inventory.others()
-    if obj.key.of == NAMESPACE:
+    if obj.key.group_kind == NAMESPACE:
         return any(obj.key.name in record.namespaces for record in others)
     return any(defined_by(live) in record.kinds for record in others)
 
 
-def _unmark(target: Target, resource: Resource, live: Object) -> None:
+def _unmark(target: WriteContext, resource: Resource, live: Object) -> None:
     """Takes only our label off what guests need: nobody else has applied its fields, which would go with a release."""
     marks = {name: value for name, value in labels(live).items() if name != used_by(target.instance)}
     # An empty map in an apply is a field of its own, which would stand against whoever fills the map later.
@@ -81,7 +81,7 @@ def _propagation(live: Object) -> str:
     collector learns of a new CRD up to 30 s late, and of one that has gone meanwhile never.
     """
     kind = kind_of(live)
-    workload = kind.group in ("apps", "batch") or kind == Kind("", "ReplicationController")
+    workload = kind.group in ("apps", "batch") or kind == GroupKind("", "ReplicationController")
     may_own = workload or (not is_builtin(kind) and _has_controller(live))
     held = set(live["metadata"].get("finalizers") or []) - {"foregroundDeletion"}  # our own of an earlier request
     return "Foreground" if may_own and not held else "Background"

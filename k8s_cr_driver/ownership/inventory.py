@@ -24,7 +24,7 @@ from k8s_cr_driver.kube.connection import APPLY, Connection
 from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.kube.responses import checked, understood
 from k8s_cr_driver.objects.fields import field
-from k8s_cr_driver.objects.keys import NAMESPACE, Key, Kind, Object, annotations_of, key_of, labels
+from k8s_cr_driver.objects.keys import NAMESPACE, GroupKind, Object, ObjectKey, annotations_of, key_of, labels
 from k8s_cr_driver.ownership.labels import is_made
 
 INVENTORY_LABEL = "k8s-cr-driver/inventory"
@@ -40,16 +40,16 @@ _TOKEN = "k8s-cr-driver/token"  # noqa: S105 (names a fencing token)
 _OPERATION = "k8s-cr-driver/operation"
 _ADOPTED = "k8s-cr-driver/adopted"
 _MANAGER = "k8s-cr-driver"
-_CONFIG_MAPS = Resource(Kind("", "ConfigMap"), "v1", "configmaps", True, frozenset({"get", "patch", "watch", "delete"}))
+_CONFIG_MAPS = Resource(GroupKind("", "ConfigMap"), "v1", "configmaps", True, frozenset({"get", "patch", "watch", "delete"}))
 
 
 @dataclass(frozen=True)
-class Record:
+class InventoryContent:
     """What an inventory says."""
 
-    kinds: frozenset[Kind] = frozenset()
+    kinds: frozenset[GroupKind] = frozenset()
     namespaces: frozenset[str] = frozenset()
-    adopted: frozenset[Key] = frozenset()
+    adopted: frozenset[ObjectKey] = frozenset()
     """Objects that were somebody else's before; never deleted by us."""
     token: str = ""
     operation: str = ""
@@ -61,7 +61,7 @@ class Record:
         return key_of(live) in self.adopted and not is_made(live)
 
 
-NOTHING = Record()
+NOTHING = InventoryContent()
 
 
 class Inventory:
@@ -71,11 +71,11 @@ class Inventory:
     `remembered`: what it last said, as told elsewhere; it is made anew from that if somebody has deleted it.
     """
 
-    def __init__(self, connection: Connection, namespace: str, instance: str, remembered: Record = NOTHING) -> None:
+    def __init__(self, connection: Connection, namespace: str, instance: str, remembered: InventoryContent = NOTHING) -> None:
         self._connection = connection
-        self.key = Key("", "ConfigMap", namespace, f"k8s-cr-driver-{instance}")
+        self.key = ObjectKey("", "ConfigMap", namespace, f"k8s-cr-driver-{instance}")
         self.instance = instance
-        self.record = Record()
+        self.record = InventoryContent()
         self.remembered = remembered
         self._own_token, self._makes = uuid.uuid4().hex, False
         self._lock = threading.Lock()
@@ -101,16 +101,16 @@ class Inventory:
         digest = base64.urlsafe_b64encode(hashlib.sha256(name.encode()).digest()).decode().rstrip("=")
         return f"applyset-{digest}-v1"
 
-    def check_apart(self, keys: Iterable[Key]) -> None:
+    def check_apart(self, keys: Iterable[ObjectKey]) -> None:
         """InvalidPackage if one is the Namespace in which the inventory is: it would go with what it has to outlive."""
-        home = Key(*NAMESPACE, "", self.key.namespace)
+        home = ObjectKey(*NAMESPACE, "", self.key.namespace)
         if home in keys:
             raise InvalidPackage(
                 f"{home} holds the driver's inventory ([k8s_cr] inventory_namespace), so no package may bring it. Take it "
                 "out of the package, or name another namespace there."
             )
 
-    def read(self) -> Record | None:
+    def read(self) -> InventoryContent | None:
         """What the cluster has, or None; does not take the instance over."""
         try:
             return parse(self._connection.request("GET", self._path()))
@@ -119,7 +119,7 @@ class Inventory:
                 return None
             raise _explained(error, self.key) from None
 
-    def claim(self, operation: str, kinds: Iterable[Kind], namespaces: Iterable[str], *, create: bool) -> bool:
+    def claim(self, operation: str, kinds: Iterable[GroupKind], namespaces: Iterable[str], *, create: bool) -> bool:
         """
         Takes the instance over for this run and widens the inventory; False if there is none and none is to be made.
 
@@ -144,28 +144,28 @@ class Inventory:
             raise _explained(error, self.key) from None
         return True
 
-    def update(self, *, kinds: frozenset[Kind], namespaces: frozenset[str], adopted: frozenset[Key]) -> None:
+    def update(self, *, kinds: frozenset[GroupKind], namespaces: frozenset[str], adopted: frozenset[ObjectKey]) -> None:
         """Writes what has changed, if anything has; Superseded if the inventory is no longer ours."""
         wanted = replace(self.record, kinds=kinds, namespaces=namespaces, adopted=adopted)
         if wanted == self.record:
             return
         self._until_written(lambda: self._write(replace(wanted, version=self.record.version)))
 
-    def adopt(self, key: Key) -> None:
+    def adopt(self, key: ObjectKey) -> None:
         self.update(kinds=self.record.kinds, namespaces=self.record.namespaces, adopted=self.record.adopted | {key})
 
-    def own(self, key: Key) -> None:
+    def own(self, key: ObjectKey) -> None:
         """Says that an object, if it was adopted, has gone and is made anew by this instance."""
         self.update(kinds=self.record.kinds, namespaces=self.record.namespaces, adopted=self.record.adopted - {key})
 
-    def leave(self, *, namespace: str = "", kind: Kind | None = None) -> None:
+    def leave(self, *, namespace: str = "", kind: GroupKind | None = None) -> None:
         """Says that nothing of this instance is in a namespace, or of a kind, any more; see `others`."""
         record = self.record
         self.update(
             kinds=record.kinds - {kind}, namespaces=record.namespaces - {namespace}, adopted=record.adopted
         )
 
-    def check(self, record: Record | None) -> None:
+    def check(self, record: InventoryContent | None) -> None:
         """Superseded unless `record`, just read or heard of, has this run's token."""
         if record is None:
             raise Superseded(
@@ -209,7 +209,7 @@ class Inventory:
             if error.status != 404:
                 raise
 
-    def others(self) -> list[Record]:
+    def others(self) -> list[InventoryContent]:
         """What the other instances' inventories say."""
         found = Client(self._connection).list(_CONFIG_MAPS, self.key.namespace, INVENTORY_LABEL)
         return [parse(live) for live in found if labels(live).get(INVENTORY_LABEL) != self.instance]
@@ -232,7 +232,7 @@ class Inventory:
     def _path(self) -> str:
         return _CONFIG_MAPS.path(self.key.namespace, self.key.name)
 
-    def _write(self, wanted: Record) -> None:
+    def _write(self, wanted: InventoryContent) -> None:
         body = {
             "apiVersion": "v1",
             "kind": "ConfigMap",
@@ -253,27 +253,27 @@ class Inventory:
         }
         query = [("fieldManager", _MANAGER), ("force", "true")]
         answer = self._connection.request("PATCH", self._path(), query=query, body=body, content_type=APPLY)
-        checked(answer, _CONFIG_MAPS.of, f"PATCH {self._path()}")
+        checked(answer, _CONFIG_MAPS.group_kind, f"PATCH {self._path()}")
         self.record = replace(wanted, version=answer["metadata"]["resourceVersion"])
         self._heard = time.monotonic()
 
 
-def parse(live: Object) -> Record:
+def parse(live: Object) -> InventoryContent:
     """The record of an inventory's ConfigMap; TransportError if it is none."""
     where = f"the inventory {field(live, 'metadata', 'namespace')}/{field(live, 'metadata', 'name')}"
     with understood(where):
-        marks = annotations_of(checked(live, _CONFIG_MAPS.of, where))
-        return Record(
-            kinds=frozenset(map(Kind.parse, filter(None, marks.get(_KINDS, "").split(",")))),
+        marks = annotations_of(checked(live, _CONFIG_MAPS.group_kind, where))
+        return InventoryContent(
+            kinds=frozenset(map(GroupKind.parse, filter(None, marks.get(_KINDS, "").split(",")))),
             namespaces=frozenset(filter(None, marks.get(_NAMESPACES, "").split(","))),
-            adopted=frozenset(Key(*entry) for entry in json.loads(marks.get(_ADOPTED) or "[]")),
+            adopted=frozenset(ObjectKey(*entry) for entry in json.loads(marks.get(_ADOPTED) or "[]")),
             token=marks.get(_TOKEN, ""),
             operation=marks.get(_OPERATION, ""),
             version=live["metadata"]["resourceVersion"],
         )
 
 
-def _explained(error: ApiError, key: Key) -> Exception:
+def _explained(error: ApiError, key: ObjectKey) -> Exception:
     if error.status == 403:
         return Forbidden(f"{error}. The driver keeps its inventory in {key}: allow it, or set [k8s_cr] inventory_namespace.")
     if error.status == 404:

@@ -16,13 +16,13 @@ _INHERITED = ("", "scale")
 """Subresources whose fields are also written through the object itself; `status` stays with who writes it."""
 
 
-def succeeded(entries: Sequence[Object], predecessor: str, manager: str) -> list[Object] | None:
+def succeeded(entries: Sequence[Object], intree_driver: str, manager: str) -> list[Object] | None:
     """
     The managedFields in which `manager` has applied what `predecessor` has created, updated or scaled; None without such.
 
     An applier has one entry, of one API version; what the predecessor has written in another belongs to nobody then.
     """
-    theirs = [entry for entry in entries if _is_update(entry, predecessor)]
+    theirs = [entry for entry in entries if _is_update(entry, intree_driver)]
     if not theirs:
         return None
     ours = [entry for entry in entries if (entry["manager"], entry["operation"]) == (manager, "Apply")]

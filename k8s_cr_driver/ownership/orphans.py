@@ -14,12 +14,12 @@ from k8s_cr_driver.errors import ApiError, Contended
 from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.objects.keys import Object, bare, key_of
 from k8s_cr_driver.ownership.labels import INSTANCE_LABEL
-from k8s_cr_driver.ownership.write import Target, has_gone
-from k8s_cr_driver.resources.base import Remains
+from k8s_cr_driver.ownership.write import WriteContext, has_gone
+from k8s_cr_driver.resources.base import Orphans
 from k8s_cr_driver.resources.registry import resource_for
 
 
-def take_over(target: Target, lives: Iterable[Object]) -> list[Object]:
+def take_over(target: WriteContext, lives: Iterable[Object]) -> list[Object]:
     """Makes what `lives` would leave members of the instance; what they are then."""
     record = target.inventory.record
     taken: list[Object] = []
@@ -31,7 +31,7 @@ def take_over(target: Target, lives: Iterable[Object]) -> list[Object]:
     return taken
 
 
-def _taken(target: Target, resource: Resource, remains: Remains) -> list[Object]:
+def _taken(target: WriteContext, resource: Resource, remains: Orphans) -> list[Object]:
     among = target.client.list(resource, remains.namespace)
     found = [one for one in among if remains.names.fullmatch(one["metadata"]["name"])]
     if found:
@@ -42,7 +42,7 @@ def _taken(target: Target, resource: Resource, remains: Remains) -> list[Object]
     return [one for one in marked if one is not None]
 
 
-def _marked(target: Target, resource: Resource, live: Object) -> Object | None:
+def _marked(target: WriteContext, resource: Resource, live: Object) -> Object | None:
     """The object with the instance's label, applied by its manager; None if it, of that uid, has gone meanwhile."""
     target.inventory.before_write()
     uid, marks = live["metadata"]["uid"], {INSTANCE_LABEL: target.instance}

@@ -15,10 +15,10 @@ from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.kube.responses import checked
 from k8s_cr_driver.objects.keys import Object, key_of
 from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, is_managed
-from k8s_cr_driver.ownership.write import SHARED, Target, has_gone
+from k8s_cr_driver.ownership.write import SHARED, WriteContext, has_gone
 
 
-def find_strays(target: Target, resources: Iterable[Resource]) -> Iterator[tuple[Resource, Object]]:
+def find_unlabeled(target: WriteContext, resources: Iterable[Resource]) -> Iterator[tuple[Resource, Object]]:
     """
     Those of these kinds in the instance's namespaces, with no more than their metadata.
 
@@ -26,14 +26,14 @@ def find_strays(target: Target, resources: Iterable[Resource]) -> Iterator[tuple
     """
     record = target.inventory.record
     for resource in resources:
-        if resource.of not in SHARED:
+        if resource.group_kind not in SHARED:
             for namespace in sorted(record.namespaces) if resource.namespaced else [""]:
                 for live in _unlabelled(target, resource, namespace):
                     if is_managed(live, target.instance) and not record.keeps(live):
                         yield resource, live
 
 
-def _unlabelled(target: Target, resource: Resource, namespace: str) -> list[Object]:
+def _unlabelled(target: WriteContext, resource: Resource, namespace: str) -> list[Object]:
     try:
         return target.client.list(resource, namespace, f"!{INSTANCE_LABEL}", METADATA_LIST)
     except ApiError as error:
@@ -42,7 +42,7 @@ def _unlabelled(target: Target, resource: Resource, namespace: str) -> list[Obje
         return []
 
 
-def reclaim(target: Target, resource: Resource, stray: Object) -> Object | None:
+def reclaim(target: WriteContext, resource: Resource, stray: Object) -> Object | None:
     """The object with its label; None if it has gone meanwhile. Asked twice, as when an answer is lost, it is the same.
 
     A plain patch: an apply that names the label alone would drop our other fields.
@@ -58,4 +58,4 @@ def reclaim(target: Target, resource: Resource, stray: Object) -> Object | None:
         if error.status in (404, 409, 422) and has_gone(target, key, resource, uid):
             return None
         raise (Contended(f"{key} is changed by others all the time") if error.status == 409 else error) from None
-    return checked(answer, resource.of, f"PATCH {path}")
+    return checked(answer, resource.group_kind, f"PATCH {path}")

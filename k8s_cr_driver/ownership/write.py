@@ -17,7 +17,7 @@ from k8s_cr_driver.errors import ApiError, NotOurs
 from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.discovery import Resource, Resources
-from k8s_cr_driver.objects.keys import CRD, NAMESPACE, Key, Kind, Object, annotations_of, labels
+from k8s_cr_driver.objects.keys import CRD, NAMESPACE, GroupKind, Object, ObjectKey, annotations_of, labels
 from k8s_cr_driver.ownership.inventory import Inventory
 from k8s_cr_driver.ownership.labels import (
     INSTANCE_LABEL,
@@ -40,7 +40,7 @@ LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Target:
+class WriteContext:
     """Where and as whom objects are written; one per run, used by all its threads."""
 
     client: Client
@@ -68,17 +68,17 @@ class Target:
         return manager(self.inventory.instance)
 
 
-def selector(instance: str, kind: Kind) -> str:
+def selector(instance: str, kind: GroupKind) -> str:
     """Of the labels by which an instance's objects of a kind are found."""
     return used_by(instance) if kind in SHARED else f"{INSTANCE_LABEL}={instance}"
 
 
-def write(target: Target, obj: CustomResource, resource: Resource, known: Object | None) -> Object:
+def write(target: WriteContext, obj: CustomResource, resource: Resource, known: Object | None) -> Object:
     """Makes `obj` real and returns what the server has now. `known`: the live object if a stream says it is ours."""
     target.inventory.before_write()
     if known is not None and is_managed(known, target.instance):
         return _apply(target, obj, resource, known)
-    is_told = obj.key.of in SHARED or obj.key in target.inventory.record.adopted
+    is_told = obj.key.group_kind in SHARED or obj.key in target.inventory.record.adopted
     try:
         made = target.client.create(resource, with_marks(target, obj, made=is_told).manifest, target.manager)
     except ApiError as error:
@@ -97,7 +97,7 @@ def write(target: Target, obj: CustomResource, resource: Resource, known: Object
     return _apply(target, obj, resource, live)
 
 
-def _apply(target: Target, obj: CustomResource, resource: Resource, live: Object) -> Object:
+def _apply(target: WriteContext, obj: CustomResource, resource: Resource, live: Object) -> Object:
     marked = with_marks(target, obj, made=is_made(live))
     if is_made(live):  # the answer to its making may have been lost
         with target.lock:
@@ -119,7 +119,7 @@ def _apply(target: Target, obj: CustomResource, resource: Resource, live: Object
     raise explained(refusal, obj, target.instance, live)
 
 
-def has_gone(target: Target, key: Key, resource: Resource, uid: str) -> bool:
+def has_gone(target: WriteContext, key: ObjectKey, resource: Resource, uid: str) -> bool:
     """Whether there is no object of that uid any more; another one may have its name."""
     try:
         live = target.client.read(resource, key)
@@ -130,10 +130,10 @@ def has_gone(target: Target, key: Key, resource: Resource, uid: str) -> bool:
     return bool(live["metadata"]["uid"] != uid)
 
 
-def with_marks(target: Target, obj: CustomResource, *, made: bool) -> CustomResource:
+def with_marks(target: WriteContext, obj: CustomResource, *, made: bool) -> CustomResource:
     """The object with the labels that tell whose it is; `made` is that it shall say who has made it."""
     metadata = dict(obj.manifest["metadata"])
-    if obj.key.of in SHARED:
+    if obj.key.group_kind in SHARED:
         marks = {used_by(target.instance): ""}
     else:
         marks = {INSTANCE_LABEL: target.instance, PART_OF_LABEL: target.inventory.applyset}
@@ -143,8 +143,8 @@ def with_marks(target: Target, obj: CustomResource, *, made: bool) -> CustomReso
     return type(obj)({**obj.manifest, "metadata": metadata}, obj.crd)
 
 
-def _check_owner(target: Target, obj: CustomResource, live: Object) -> None:
-    shared = obj.key.of in SHARED and (users(live) or is_made(live))
+def _check_owner(target: WriteContext, obj: CustomResource, live: Object) -> None:
+    shared = obj.key.group_kind in SHARED and (users(live) or is_made(live))
     if shared or is_managed(live, target.instance):
         return
     owner = labels(live).get(INSTANCE_LABEL)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection
 
 from k8s_cr_driver.errors import ApiError, Conflict, DriverError, Forbidden, Refused, passes
-from k8s_cr_driver.objects.keys import Key, Kind, Object
+from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey
 from k8s_cr_driver.ownership.labels import users
 from k8s_cr_driver.resources.base import CustomResource
 
@@ -60,14 +60,14 @@ def _passes(message: str) -> bool:
     return bool(re.search("being terminated|not found|status unknown for quota|failed quota", message))
 
 
-def is_transient(error: Exception, obj: CustomResource, kinds: Collection[Kind], namespaces: Collection[str]) -> bool:
+def is_transient(error: Exception, obj: CustomResource, kinds: Collection[GroupKind], namespaces: Collection[str]) -> bool:
     """Whether the same request may succeed later. `kinds` and `namespaces` are those that this run itself brings."""
     if isinstance(error, ApiError) and error.status == 404:
-        return obj.key.of in kinds or obj.key.namespace in namespaces
+        return obj.key.group_kind in kinds or obj.key.namespace in namespaces
     return passes(error) or (isinstance(error, ApiError) and error.status in (403, 409, 410))
 
 
-def missing(error: DriverError, key: Key) -> DriverError:
+def missing(error: DriverError, key: ObjectKey) -> DriverError:
     """A 404 that will not pass, in words that help."""
     if isinstance(error, ApiError) and error.status == 404:
         return Refused(f"{key}: {error.message}. Add the namespace or the CRD to the package, or make it first.")

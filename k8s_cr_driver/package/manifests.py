@@ -21,12 +21,12 @@ from k8s_cr_driver.errors import InvalidPackage, InvalidRequest
 from k8s_cr_driver.objects.api_groups import REVIEWS
 from k8s_cr_driver.objects.crds import crds_of
 from k8s_cr_driver.objects.fields import type_name
-from k8s_cr_driver.objects.keys import Key, Kind, Object, annotations_of, key_of, kind_of, split
+from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, annotations_of, key_of, kind_of, split
 from k8s_cr_driver.package.documents import DocumentError, documents
 from k8s_cr_driver.package.files import SIZE_LIMIT, read, shown
 from k8s_cr_driver.package.merge_keys import repeated_merge_keys
 
-Scope = Callable[[Kind, str], bool | None]
+Scope = Callable[[GroupKind, str], bool | None]
 """(kind, version) -> whether its objects live in namespaces; None: the cluster does not know it."""
 
 _NAMESPACE = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
@@ -48,7 +48,7 @@ _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 _ANNOTATIONS = {"k8s-cr-driver/ready-when": ("stored",), "k8s-cr-driver/replace": ("true", "false")}
 """The values of the driver's own annotations: another one would have no effect, and nobody would know why."""
 
-_SECRET, _CONFIG_MAP = Kind("", "Secret"), Kind("", "ConfigMap")
+_SECRET, _CONFIG_MAP = GroupKind("", "Secret"), GroupKind("", "ConfigMap")
 
 
 def load(
@@ -67,8 +67,8 @@ def load(
     """
     if not files:
         raise InvalidPackage("lcm-kubernetes-def-files names no file; name at least one manifest of the package")
-    objects: dict[Key, Object] = {}
-    sources: dict[Key, str] = {}
+    objects: dict[ObjectKey, Object] = {}
+    sources: dict[ObjectKey, str] = {}
     size = 0
     for name in files:
         content = read(root, name, allow_remote=allow_remote)
@@ -97,7 +97,7 @@ def place(objects: Iterable[Object], scope_of: Scope, default: str = "default") 
     objects = list(objects)
     crds = crds_of(objects)
     unknown: list[str] = []
-    placed: set[Key] = set()
+    placed: set[ObjectKey] = set()
     for obj in objects:
         kind, version = kind_of(obj), split(obj["apiVersion"])[1]
         crd = crds.get(kind)
@@ -118,14 +118,14 @@ def place(objects: Iterable[Object], scope_of: Scope, default: str = "default") 
         )
 
 
-def foreign_kinds(objects: Iterable[Object]) -> set[tuple[Kind, str]]:
+def foreign_kinds(objects: Iterable[Object]) -> set[tuple[GroupKind, str]]:
     """(kind, version) of the objects of kinds that they do not define themselves: what the cluster has to serve."""
     objects = list(objects)
     crds = crds_of(objects)
     return {(kind_of(obj), split(obj["apiVersion"])[1]) for obj in objects if kind_of(obj) not in crds}
 
 
-def _near(kind: Kind, crds: Iterable[Kind]) -> str:
+def _near(kind: GroupKind, crds: Iterable[GroupKind]) -> str:
     near = difflib.get_close_matches(str(kind), map(str, crds), n=1, cutoff=0.8)
     return f", did you mean {near[0]}?" if near else ""
 

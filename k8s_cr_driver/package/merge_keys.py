@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from k8s_cr_driver.objects.api_groups import is_builtin
-from k8s_cr_driver.objects.keys import Kind, Object, kind_of
+from k8s_cr_driver.objects.keys import GroupKind, Object, kind_of
 
 MergeKeys = Mapping[str, tuple[str, ...]]
 _POD: MergeKeys = {
@@ -34,13 +34,13 @@ _CONTAINER: MergeKeys = {
 }
 
 _ADMISSION = "admissionregistration.k8s.io"
-_BY_KIND: Mapping[Kind, MergeKeys] = {
-    Kind("", "Service"): {"ports": ("port", "protocol")},
-    Kind("", "ServiceAccount"): {"secrets": ("name",)},
-    Kind(_ADMISSION, "MutatingWebhookConfiguration"): {"webhooks": ("name",), "matchConditions": ("name",)},
-    Kind(_ADMISSION, "ValidatingWebhookConfiguration"): {"webhooks": ("name",), "matchConditions": ("name",)},
-    Kind(_ADMISSION, "MutatingAdmissionPolicy"): {"matchConditions": ("name",)},
-    Kind(_ADMISSION, "ValidatingAdmissionPolicy"): {"matchConditions": ("name",), "variables": ("name",)},
+_BY_KIND: Mapping[GroupKind, MergeKeys] = {
+    GroupKind("", "Service"): {"ports": ("port", "protocol")},
+    GroupKind("", "ServiceAccount"): {"secrets": ("name",)},
+    GroupKind(_ADMISSION, "MutatingWebhookConfiguration"): {"webhooks": ("name",), "matchConditions": ("name",)},
+    GroupKind(_ADMISSION, "ValidatingWebhookConfiguration"): {"webhooks": ("name",), "matchConditions": ("name",)},
+    GroupKind(_ADMISSION, "MutatingAdmissionPolicy"): {"matchConditions": ("name",)},
+    GroupKind(_ADMISSION, "ValidatingAdmissionPolicy"): {"matchConditions": ("name",), "variables": ("name",)},
 }
 
 _DEFAULTS = {"protocol": "TCP"}

@@ -19,13 +19,13 @@ from jsonschema.validators import extend
 from k8s_cr_driver.errors import InvalidPackage
 from k8s_cr_driver.objects.crds import defined_by
 from k8s_cr_driver.objects.fields import entries, field, mapping, texts, type_name
-from k8s_cr_driver.objects.keys import CRD, Kind, Object, key_of, kind_of, split
+from k8s_cr_driver.objects.keys import CRD, GroupKind, Object, key_of, kind_of, split
 from k8s_cr_driver.package.merge_keys import repeated
 
 REPORTED = 10
 """Violations that one error tells of."""
 
-_MUTATING = Kind("admissionregistration.k8s.io", "MutatingWebhookConfiguration")
+_MUTATING = GroupKind("admissionregistration.k8s.io", "MutatingWebhookConfiguration")
 _SAME = frozenset(
     {"enum", "pattern", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength"}
     | {"maxLength", "minItems", "maxItems", "uniqueItems", "minProperties", "maxProperties"}
@@ -56,7 +56,7 @@ def check(objects: Sequence[Object]) -> None:
     """
     crds = {defined_by(obj): obj for obj in objects if kind_of(obj) == CRD}
     completed = _completed_groups(objects)
-    validators: dict[tuple[Kind, str], Any] = {}
+    validators: dict[tuple[GroupKind, str], Any] = {}
     problems: list[str] = []
     for obj in objects:
         kind, version = kind_of(obj), split(obj["apiVersion"])[1]

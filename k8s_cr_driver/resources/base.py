@@ -23,11 +23,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from k8s_cr_driver.objects.fields import entries, field
-from k8s_cr_driver.objects.keys import Key, Kind, Object, annotations_of, key_of, split
+from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, annotations_of, key_of, split
 from k8s_cr_driver.resources.health import Health, assess
 from k8s_cr_driver.resources.health.custom import terminating
 
-PODS = Kind("", "Pod")
+PODS = GroupKind("", "Pod")
 REPLACE = "k8s-cr-driver/replace"
 """Annotation `k8s-cr-driver/replace: "true"`: delete the object and make it again when a change of it is immutable."""
 
@@ -42,19 +42,19 @@ class Children:
     With `by_selector` they are what the selector finds, whoever controls them; one that is "" finds none.
     """
 
-    kind: Kind
+    kind: GroupKind
     version: str
     namespace: str
     selector: str
-    through: tuple[Kind, ...] = ()
+    through: tuple[GroupKind, ...] = ()
     by_selector: bool = False
 
 
 @dataclass(frozen=True)
-class Remains:
+class Orphans:
     """What the controller of an object leaves when it is deleted: objects of `kind` in `namespace` with such `names`."""
 
-    kind: Kind
+    kind: GroupKind
     version: str
     namespace: str
     names: re.Pattern[str]
@@ -69,7 +69,7 @@ class CustomResource:
     def __init__(self, manifest: Object, crd: Object | None = None) -> None:
         self.manifest = manifest
         self.crd = crd
-        self.key: Key = key_of(manifest)
+        self.key: ObjectKey = key_of(manifest)
 
     def health(self, live: Object) -> Health:
         """What the engine asks: an object that is being deleted is not ready, whatever `assess` says of its status."""
@@ -110,15 +110,15 @@ class CustomResource:
                 return tuple(path.lstrip(".").split(".")) if path and isinstance(path, str) else None
         return None
 
-    def remains(self) -> Remains | None:
+    def remains(self) -> Orphans | None:
         """What is to go with the object, of which the manifest is the live one, when the whole instance goes."""
         return None
 
-    def expendable(self, count: int) -> int:
+    def max_unavailable(self, count: int) -> int:
         """How many of `count` children may be deleted at the same time."""
         return count
 
-    def delete_before(self, others: Iterable[Object]) -> list[Key]:
+    def delete_before(self, others: Iterable[Object]) -> list[ObjectKey]:
         """Those of `others` that may be deleted only when this object is gone."""
         del others
         return []

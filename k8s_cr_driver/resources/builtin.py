@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from k8s_cr_driver.objects.fields import entries, mapping, texts
-from k8s_cr_driver.objects.keys import Kind, Object, as_selector, labels
-from k8s_cr_driver.resources.base import PODS, Children, CustomResource, Remains
+from k8s_cr_driver.objects.keys import GroupKind, Object, as_selector, labels
+from k8s_cr_driver.resources.base import PODS, Children, CustomResource, Orphans
 
-CLAIMS = Kind("", "PersistentVolumeClaim")
-REPLICA_SETS = Kind("apps", "ReplicaSet")
+CLAIMS = GroupKind("", "PersistentVolumeClaim")
+REPLICA_SETS = GroupKind("apps", "ReplicaSet")
 
 _OPERATORS = {"In": "{key} in ({values})", "NotIn": "{key} notin ({values})", "Exists": "{key}", "DoesNotExist": "!{key}"}
 
@@ -19,7 +19,7 @@ _OPERATORS = {"In": "{key} in ({values})", "NotIn": "{key} notin ({values})", "E
 class Workload(CustomResource):
     """Pods by a selector, with a count."""
 
-    through: ClassVar[tuple[Kind, ...]] = ()
+    through: ClassVar[tuple[GroupKind, ...]] = ()
 
     def children(self, live: Object | None = None) -> Children:
         del live
@@ -36,14 +36,14 @@ class Deployment(Workload):
 class StatefulSet(Workload):
     group, kind = "apps", "StatefulSet"
 
-    def remains(self) -> Remains | None:
+    def remains(self) -> Orphans | None:
         """The claims of its pods, by the names that its controller gives them, unless the package says to keep them."""
         spec = self.manifest["spec"]
         templates = [template["metadata"]["name"] for template in spec.get("volumeClaimTemplates") or []]
         if not templates or self._keeps_claims():
             return None
         names = f"({'|'.join(map(re.escape, templates))})-{re.escape(self.key.name)}-[0-9]+"
-        return Remains(CLAIMS, "v1", self.key.namespace, re.compile(names))
+        return Orphans(CLAIMS, "v1", self.key.namespace, re.compile(names))
 
     def _keeps_claims(self) -> bool:
         """The API server writes whenDeleted: Retain into all; what was applied is told by who owns the field."""

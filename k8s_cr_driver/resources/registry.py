@@ -14,7 +14,7 @@ from types import ModuleType
 
 from oslo_log import log as logging
 
-from k8s_cr_driver.objects.keys import Kind, Object, kind_of
+from k8s_cr_driver.objects.keys import GroupKind, Object, kind_of
 from k8s_cr_driver.resources import builtin
 from k8s_cr_driver.resources.base import CustomResource
 
@@ -29,16 +29,16 @@ def resource_for(manifest: Object, crd: Object | None = None) -> CustomResource:
 
 
 @functools.cache
-def classes() -> dict[Kind, type[CustomResource]]:
+def classes() -> dict[GroupKind, type[CustomResource]]:
     """All classes that are registered."""
-    found = {Kind(cls.group, cls.kind): cls for cls in _in(builtin)}
+    found = {GroupKind(cls.group, cls.kind): cls for cls in _in(builtin)}
     for entry in importlib.metadata.entry_points(group=ENTRY_POINTS):
         try:
             loaded = entry.load()
         except Exception:
             LOG.exception("Entry point %s of %s cannot be loaded; its kinds are treated as any other", entry.name, ENTRY_POINTS)
             continue
-        found.update({Kind(cls.group, cls.kind): cls for cls in _in(loaded)})
+        found.update({GroupKind(cls.group, cls.kind): cls for cls in _in(loaded)})
     return found
 
 

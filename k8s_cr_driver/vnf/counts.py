@@ -7,21 +7,21 @@ from typing import Any
 from k8s_cr_driver.errors import InvalidRequest
 from k8s_cr_driver.resources import replicas
 from k8s_cr_driver.resources.base import CustomResource
-from k8s_cr_driver.vnf.vdus import Assigned
+from k8s_cr_driver.vnf.vdus import VduObjects
 
 
-def of(assigned: Assigned) -> dict[str, int]:
+def of(assigned: VduObjects) -> dict[str, int]:
     return {vdu: replicas.count(obj) for vdu, obj in assigned.items()}
 
 
-def at_level(assigned: Assigned, vnfd: Any, flavour: str, level: str | None = None) -> dict[str, CustomResource]:
+def at_level(assigned: VduObjects, vnfd: Any, flavour: str, level: str | None = None) -> dict[str, CustomResource]:
     """With the counts of an instantiation level, else the default one; a VDU without one there keeps its manifest's."""
     level = level or vnfd.get_default_instantiation_level(flavour)
     wanted = {vdu: vnfd.get_vdu_num(flavour, vdu, level) for vdu in assigned}
     return {vdu: replicas.with_replicas(obj, wanted[vdu]) if wanted[vdu] else obj for vdu, obj in assigned.items()}
 
 
-def carried_over(before: Assigned, assigned: Assigned) -> dict[str, CustomResource]:
+def carried_over(before: VduObjects, assigned: VduObjects) -> dict[str, CustomResource]:
     """With the counts that the instance has: of the same object, whatever its VDU is called by now, or of the same VDU."""
     of_vdu = of({vdu: obj for vdu, obj in before.items() if obj.replicas()})
     of_object = {before[vdu].key: count for vdu, count in of_vdu.items()}
@@ -29,7 +29,7 @@ def carried_over(before: Assigned, assigned: Assigned) -> dict[str, CustomResour
     return {vdu: obj if (count := kept[vdu]) is None else replicas.with_replicas(obj, count) for vdu, obj in assigned.items()}
 
 
-def changed(vdu: str, assigned: Assigned, change: int) -> CustomResource:
+def changed(vdu: str, assigned: VduObjects, change: int) -> CustomResource:
     """The VDU's object with so many replicas more, or fewer."""
     if vdu not in assigned:
         raise InvalidRequest(f"VDU {vdu} is not part of this instance; its VDUs: {', '.join(sorted(assigned))}")

@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping
 from oslo_log import log as logging
 
 from k8s_cr_driver.engine.not_ready import Report
-from k8s_cr_driver.engine.replace import Renewal
+from k8s_cr_driver.engine.replace import Replacement
 from k8s_cr_driver.errors import InvalidRequest
 from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.ownership.labels import INSTANCE_LABEL
@@ -19,7 +19,7 @@ from k8s_cr_driver.resources import replicas
 from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.resources.registry import resource_for
 from k8s_cr_driver.vnf import vnfcs
-from k8s_cr_driver.vnf.vdus import Assigned
+from k8s_cr_driver.vnf.vdus import VduObjects
 
 LOG = logging.getLogger(__name__)
 
@@ -27,11 +27,11 @@ LOG = logging.getLogger(__name__)
 class Healing:
     """The heal of some VDUs (`touched`: VDU id -> its object) of an instance."""
 
-    def __init__(self, client: Client, instance: str, touched: Assigned) -> None:
+    def __init__(self, client: Client, instance: str, touched: VduObjects) -> None:
         self._client, self._instance = client, instance
         self._touched = touched
 
-    def renewal(self, chosen: Mapping[str, set[str]], *, everything: bool, recreate: bool) -> Renewal:
+    def renewal(self, chosen: Mapping[str, set[str]], *, everything: bool, recreate: bool) -> Replacement:
         """
         For the VNFCs in `chosen` (VDU id -> ids).
 
@@ -51,10 +51,10 @@ class Healing:
             doomed += [(own, [members.owners[key]]) for key in single if key in members.owners]
         gone = {live["metadata"]["uid"] for _, several in doomed for live in several}
         before = {vdu: len(several) for vdu, several in members.children.items()}
-        return Renewal(doomed, lambda: self._lacking(before, gone))
+        return Replacement(doomed, lambda: self._lacking(before, gone))
 
     def _may_go(self, vdu: str, obj: CustomResource, wanted: int, among: int, *, lenient: bool) -> bool:
-        most = obj.expendable(among)
+        most = obj.max_unavailable(among)
         if wanted <= most:
             return True
         if not lenient:

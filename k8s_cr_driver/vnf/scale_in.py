@@ -13,11 +13,11 @@ import time
 from oslo_log import log as logging
 
 from k8s_cr_driver.engine.not_ready import Report
-from k8s_cr_driver.engine.replace import NO_RENEWAL, Renewal
+from k8s_cr_driver.engine.replace import NO_REPLACEMENT, Replacement
 from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.resources import replicas
 from k8s_cr_driver.vnf import vnfcs
-from k8s_cr_driver.vnf.vdus import Assigned
+from k8s_cr_driver.vnf.vdus import VduObjects
 
 LOG = logging.getLogger(__name__)
 
@@ -25,7 +25,7 @@ GRACE = 30.0
 """Seconds after which the status is believed: what else there is of Pods may have come for another reason."""
 
 
-def shrinkage(client: Client, instance: str, scaled: Assigned) -> Renewal:
+def shrinkage(client: Client, instance: str, scaled: VduObjects) -> Replacement:
     """
     For a run that gives the VDUs' objects in `scaled` (VDU id -> object) their counts; asked before it writes.
 
@@ -38,7 +38,7 @@ def shrinkage(client: Client, instance: str, scaled: Assigned) -> Renewal:
     }
     shrinking = {vdu: selecting[vdu] for vdu, number in less.items() if number > 0}
     if not shrinking:
-        return NO_RENEWAL
+        return NO_REPLACEMENT
     before = vnfcs.children(client, owners, shrinking)
     most = {vdu: max(len(before[vdu]) - less[vdu], replicas.count(obj)) for vdu, obj in shrinking.items()}
     deadline = 0.0
@@ -57,4 +57,4 @@ def shrinkage(client: Client, instance: str, scaled: Assigned) -> Renewal:
             return []
         return reports
 
-    return Renewal(lacking=surplus)
+    return Replacement(lacking=surplus)

@@ -14,9 +14,9 @@ from oslo_log import log as logging
 
 from k8s_cr_driver.engine.api_services import await_kinds
 from k8s_cr_driver.engine.operation import Operation
-from k8s_cr_driver.engine.reconcile import Prune, converge
-from k8s_cr_driver.engine.replace import NO_RENEWAL, Renewal
-from k8s_cr_driver.engine.takeover import Predecessor, take_over
+from k8s_cr_driver.engine.reconcile import Prune, reconcile
+from k8s_cr_driver.engine.replace import NO_REPLACEMENT, Replacement
+from k8s_cr_driver.engine.takeover import InTreeDriver, take_over
 from k8s_cr_driver.errors import ApiError, ConnectionFailed, DriverError, NotConnected, Refused
 from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.connection import Connection
@@ -25,9 +25,9 @@ from k8s_cr_driver.kube.endpoint import Endpoint
 from k8s_cr_driver.objects import dependencies
 from k8s_cr_driver.objects.api_groups import is_builtin
 from k8s_cr_driver.objects.crds import crds_of
-from k8s_cr_driver.objects.keys import Key, Kind, Object, kind_of
-from k8s_cr_driver.ownership.inventory import NOTHING, Inventory, Record
-from k8s_cr_driver.ownership.write import Target, selector
+from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, kind_of
+from k8s_cr_driver.ownership.inventory import NOTHING, Inventory, InventoryContent
+from k8s_cr_driver.ownership.write import WriteContext, selector
 from k8s_cr_driver.package import manifests, schema
 from k8s_cr_driver.redaction import redact
 from k8s_cr_driver.resources import replicas
@@ -36,7 +36,7 @@ from k8s_cr_driver.resources.registry import resource_for
 from k8s_cr_driver.vnf import scale_in, vnfcs
 from k8s_cr_driver.vnf.additional_params import Options
 from k8s_cr_driver.vnf.heal import Healing
-from k8s_cr_driver.vnf.vdus import Assigned
+from k8s_cr_driver.vnf.vdus import VduObjects
 
 LOG = logging.getLogger(__name__)
 
@@ -55,19 +55,19 @@ class Session:
         operation: Operation,
         *,
         inventory_namespace: str,
-        remembered: Record = NOTHING,
+        remembered: InventoryContent = NOTHING,
         keep_autoscaled: bool = True,
     ) -> None:
         self._client = Client(Connection(endpoint))
         self._options, self._operation = options, operation
-        self._target = Target(
+        self._target = WriteContext(
             self._client,
             Inventory(self._client.connection, inventory_namespace, operation.instance, remembered),
             force=options.force_conflicts,
             adopt=options.adopt_existing,
             keep_autoscaled=keep_autoscaled,
         )
-        self._crds: dict[Kind, Object] = {}
+        self._crds: dict[GroupKind, Object] = {}
 
     def __enter__(self) -> Session:
         self._client.connection.__enter__()
@@ -106,9 +106,9 @@ class Session:
         """
         if self._operation.persist(self.inventory.read) is None:
             kinds = {kind_of(obj) for obj in desired}
-            self.inventory.remembered = Record(frozenset(kind for kind in kinds if self._has(kind)))
+            self.inventory.remembered = InventoryContent(frozenset(kind for kind in kinds if self._has(kind)))
 
-    def _has(self, kind: Kind) -> bool:
+    def _has(self, kind: GroupKind) -> bool:
         resource = self._client.resources.find(kind)
         if resource is None or "list" not in resource.verbs:
             return False
@@ -121,9 +121,9 @@ class Session:
             return False
         return bool(found.get("items"))
 
-    def take_over(self, predecessor: Predecessor) -> None:
+    def take_over(self, intree_driver: InTreeDriver) -> None:
         """Makes what a predecessor has made of this instance ours; see `engine.succession`."""
-        take_over(self._operation, self._target, predecessor)
+        take_over(self._operation, self._target, intree_driver)
 
     def place(self, desired: list[Object]) -> list[CustomResource]:
         """The objects where they will be, checked against the package's own CRDs."""
@@ -136,34 +136,34 @@ class Session:
             self._client.resources.add_crd(crd)
         return [self._scalable(resource_for(obj, crds.get(kind_of(obj)))) for obj in desired]
 
-    def restored(self, assigned: Assigned) -> dict[str, CustomResource]:
+    def restored(self, assigned: VduObjects) -> dict[str, CustomResource]:
         """The VDUs' objects of a record, with the CRDs that tell where their counts stand."""
         return {vdu: self._scalable(obj) for vdu, obj in assigned.items()}
 
     def _scalable(self, obj: CustomResource) -> CustomResource:
         """The object with its CRD, if the cluster has the kind's and only it says where the count is."""
-        resource = self._client.resources.find(obj.key.of)
-        asks = obj.crd is None and not obj.replicas() and not is_builtin(obj.key.of)
+        resource = self._client.resources.find(obj.key.group_kind)
+        asks = obj.crd is None and not obj.replicas() and not is_builtin(obj.key.group_kind)
         if resource is None or not asks or "scale" not in resource.subresources:
             return obj
-        if obj.key.of not in self._crds:
+        if obj.key.group_kind not in self._crds:
             try:
-                self._crds[obj.key.of] = self._operation.persist(lambda: self._client.crd(resource))
+                self._crds[obj.key.group_kind] = self._operation.persist(lambda: self._client.crd(resource))
             except ApiError as error:
-                LOG.warning("The CRD of %s cannot be read, so it cannot be scaled: %s", obj.key.of, error)
+                LOG.warning("The CRD of %s cannot be read, so it cannot be scaled: %s", obj.key.group_kind, error)
                 return obj
-        return type(obj)(obj.manifest, self._crds[obj.key.of])
+        return type(obj)(obj.manifest, self._crds[obj.key.group_kind])
 
-    def converge(
+    def reconcile(
         self,
         wanted: Sequence[CustomResource],
         *,
         prune: Prune | None,
-        renewal: Renewal = NO_RENEWAL,
+        renewal: Replacement = NO_REPLACEMENT,
         first: bool = False,
     ) -> None:
         """`engine.converge`; what the `first` set of an instance made before it was refused is removed again."""
-        run = functools.partial(converge, self._operation, self._target)
+        run = functools.partial(reconcile, self._operation, self._target)
         try:
             run(wanted, prune=prune, renewal=renewal)
         except Refused as error:
@@ -177,16 +177,16 @@ class Session:
         inventory = self._target.inventory
         try:
             inventory.check(inventory.read())  # what another worker has taken over since is not ours to remove
-            converge(operation, self._target, [], prune=Prune())
+            reconcile(operation, self._target, [], prune=Prune())
         except DriverError as error:
             LOG.warning("%s: not everything could be removed; rollback does it: %s", operation.id, redact(str(error)))
 
-    def vnfcs(self, assigned: Assigned) -> list[vnfcs.Vnfc]:
+    def vnfcs(self, assigned: VduObjects) -> list[vnfcs.Vnfc]:
         """The VNFCs of the VDUs, newest first."""
         instance = self._operation.instance
         return self._operation.persist(lambda: vnfcs.collect(self._client, instance, assigned))
 
-    def refreshed(self, assigned: Assigned) -> dict[str, CustomResource]:
+    def refreshed(self, assigned: VduObjects) -> dict[str, CustomResource]:
         """The VDUs' objects with the counts that they have on the cluster now."""
         lives = self._operation.persist(lambda: self._owners(assigned))
         return {
@@ -194,16 +194,16 @@ class Session:
             for vdu, obj in assigned.items()
         }
 
-    def renewal(self, assigned: Assigned, chosen: Mapping[str, set[str]], *, everything: bool, recreate: bool) -> Renewal:
+    def renewal(self, assigned: VduObjects, chosen: Mapping[str, set[str]], *, everything: bool, recreate: bool) -> Replacement:
         """What replaces the VNFCs in `chosen` (VDU id -> ids); see `Healing.renewal`."""
         touched = {vdu: assigned[vdu] for vdu in chosen}
         healing = Healing(self._client, self._operation.instance, touched)
         return self._operation.persist(lambda: healing.renewal(chosen, everything=everything, recreate=recreate))
 
-    def shrinkage(self, scaled: Assigned) -> Renewal:
+    def shrinkage(self, scaled: VduObjects) -> Replacement:
         """Waits for VNFCs to go that the new counts of VDUs have no use for; see `scaling.shrinkage`."""
         instance = self._operation.instance
         return self._operation.persist(lambda: scale_in.shrinkage(self._client, instance, scaled))
 
-    def _owners(self, assigned: Assigned) -> dict[Key, Object]:
+    def _owners(self, assigned: VduObjects) -> dict[ObjectKey, Object]:
         return vnfcs.owners(self._client, self._operation.instance, assigned)

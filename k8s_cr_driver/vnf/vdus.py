@@ -18,7 +18,7 @@ from k8s_cr_driver.objects.keys import annotations_of
 from k8s_cr_driver.resources.base import CustomResource
 
 VDU = "k8s-cr-driver/vdu"
-Assigned = Mapping[str, CustomResource]
+VduObjects = Mapping[str, CustomResource]
 """VDU id -> its object."""
 
 

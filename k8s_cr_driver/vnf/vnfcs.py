@@ -14,15 +14,15 @@ from typing import NamedTuple
 from k8s_cr_driver.errors import ApiError, Refused, passes
 from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.responses import understood
-from k8s_cr_driver.objects.keys import Key, Kind, Object, controlled_by, controller_of, key_of, kind_of, split
+from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, controlled_by, controller_of, key_of, kind_of, split
 from k8s_cr_driver.ownership.labels import INSTANCE_LABEL
 from k8s_cr_driver.resources.base import Children, CustomResource
 from k8s_cr_driver.resources.replicas import count
 
-Vdus = Mapping[str, CustomResource]
+VduObjects = Mapping[str, CustomResource]
 """VDU id -> its object."""
 
-_Place = tuple[Kind, str, str]
+_Place = tuple[GroupKind, str, str]
 """Kind, version (or "") and namespace: what one LIST is about."""
 
 
@@ -41,11 +41,11 @@ class Vnfc:
 class Members(NamedTuple):
     """What VDUs are on the cluster: the live objects, and by VDU id the live VNFCs of those whose kind has such."""
 
-    owners: dict[Key, Object]
+    owners: dict[ObjectKey, Object]
     children: dict[str, list[Object]]
 
 
-def collect(client: Client, instance: str, vdus: Vdus) -> list[Vnfc]:
+def collect(client: Client, instance: str, vdus: VduObjects) -> list[Vnfc]:
     """The VNFCs of all VDUs of an instance, newest first."""
     there = members(client, instance, vdus)
     found: list[Vnfc] = []
@@ -67,16 +67,16 @@ def collect(client: Client, instance: str, vdus: Vdus) -> list[Vnfc]:
     return sorted(found, key=lambda vnfc: (vnfc.created, vnfc.id), reverse=True)
 
 
-def members(client: Client, instance: str, vdus: Vdus) -> Members:
+def members(client: Client, instance: str, vdus: VduObjects) -> Members:
     """The `owners` and `children` of these VDUs now."""
     lives = owners(client, instance, vdus)
     return Members(lives, children(client, lives, vdus))
 
 
-def owners(client: Client, instance: str, vdus: Vdus) -> dict[Key, Object]:
+def owners(client: Client, instance: str, vdus: VduObjects) -> dict[ObjectKey, Object]:
     """The VDUs' objects as they are on the cluster, of those that are there; one LIST for each kind and namespace."""
     wanted = {obj.key for obj in vdus.values()}
-    places = {(obj.key.of, split(obj.manifest["apiVersion"])[1], obj.key.namespace) for obj in vdus.values()}
+    places = {(obj.key.group_kind, split(obj.manifest["apiVersion"])[1], obj.key.namespace) for obj in vdus.values()}
     return {
         key_of(live): live
         for place in sorted(places)
@@ -87,7 +87,7 @@ def owners(client: Client, instance: str, vdus: Vdus) -> dict[Key, Object]:
 
 
 def children(
-    client: Client, lives: Mapping[Key, Object], vdus: Vdus
+    client: Client, lives: Mapping[ObjectKey, Object], vdus: VduObjects
 ) -> dict[str, list[Object]]:
     """
     VDU id -> the live objects that are its VNFCs, for the VDUs whose kind has such.
@@ -131,7 +131,7 @@ def _stays(client: Client, reference: Object, namespace: str) -> bool:
     if resource is None:
         return True
     try:
-        live = client.read(resource, Key(*resource.of, namespace if resource.namespaced else "", name))
+        live = client.read(resource, ObjectKey(*resource.group_kind, namespace if resource.namespaced else "", name))
     except ApiError as error:
         if passes(error):
             raise

@@ -60,14 +60,14 @@ def test_a_custom_resource_that_its_new_crd_forbids_is_told(differ: Differ) -> N
 
 
 def test_every_write_is_a_dry_run(api: FakeApi, differ: Differ) -> None:
-    Instance(api.url).converge([config_map("a")])
+    Instance(api.url).reconcile([config_map("a")])
     api.requests.clear()
     differ.verdicts([config_map("a", a="2"), config_map("b")], "--instance", BLUE)
     assert {one.query.get("dryRun") for one in api.requests.writes} == {"All"}
 
 
 def test_changed_pruned_unchanged(api: FakeApi, differ: Differ) -> None:
-    Instance(api.url).converge([config_map("same"), config_map("changed", a="1", gone="1"), config_map("pruned")])
+    Instance(api.url).reconcile([config_map("same"), config_map("changed", a="1", gone="1"), config_map("pruned")])
     told = differ.verdicts([config_map("same"), config_map("changed", a="2")], "--instance", BLUE)
     assert words(told) == {
         "ConfigMap default/same": "unchanged",
@@ -81,13 +81,13 @@ def test_changed_pruned_unchanged(api: FakeApi, differ: Differ) -> None:
 
 
 def test_no_differences_end_with_0(api: FakeApi, differ: Differ) -> None:
-    Instance(api.url).converge([config_map("a"), crontab_crd(), crontab("one")])
+    Instance(api.url).reconcile([config_map("a"), crontab_crd(), crontab("one")])
     assert differ.text([config_map("a"), crontab_crd(), crontab("one")], "--instance", BLUE, code=0) == "3 unchanged\n"
 
 
 def test_a_secret_s_values_are_not_told(api: FakeApi, differ: Differ) -> None:
     secret = obj("v1", "Secret", "door", "default", data={"key": "Y2FuYXJ5MQ=="})
-    Instance(api.url).converge([secret])
+    Instance(api.url).reconcile([secret])
     text = differ.text([{**secret, "data": {"key": "Y2FuYXJ5Mg==", "new": "Y2FuYXJ5Mw=="}}], "--instance", BLUE)
     assert 'data.key: "(hidden)" -> "(hidden)"' in text
     assert 'data.new: (absent) -> "(hidden)"' in text
@@ -95,7 +95,7 @@ def test_a_secret_s_values_are_not_told(api: FakeApi, differ: Differ) -> None:
 
 
 def test_a_value_whose_field_is_called_a_password_is_not_told(api: FakeApi, differ: Differ) -> None:
-    Instance(api.url).converge([config_map("a", password="canary1", user="me")])
+    Instance(api.url).reconcile([config_map("a", password="canary1", user="me")])
     text = differ.text([config_map("a", password="canary2", user="you")], "--instance", BLUE)
     assert 'data.password: "(hidden)" -> "(hidden)"' in text
     assert 'data.user: "me" -> "you"' in text
@@ -103,7 +103,7 @@ def test_a_value_whose_field_is_called_a_password_is_not_told(api: FakeApi, diff
 
 
 def test_a_conflict_names_manager_and_field(api: FakeApi, differ: Differ) -> None:
-    Instance(api.url).converge([config_map("a", a="1")])
+    Instance(api.url).reconcile([config_map("a", a="1")])
     api.edit("ConfigMap", "default", "a", lambda live: live["data"].update(a="3"), manager="kubectl-edit")
     (told,) = differ.verdicts([config_map("a", a="2")], "--instance", BLUE).values()
     assert told["verdict"] == "conflict"
@@ -113,7 +113,7 @@ def test_a_conflict_names_manager_and_field(api: FakeApi, differ: Differ) -> Non
 
 def test_objects_of_others_are_refused(api: FakeApi, differ: Differ) -> None:
     api.put(config_map("somebodys"))
-    Instance(api.url, GREEN).converge([crontab_crd(), crontab("greens")])
+    Instance(api.url, GREEN).reconcile([crontab_crd(), crontab("greens")])
     told = differ.verdicts([config_map("somebodys"), crontab_crd(), crontab("greens")])
     assert told["ConfigMap default/somebodys"]["verdict"] == "refused"
     assert "exists already" in told["ConfigMap default/somebodys"]["message"]
@@ -123,7 +123,7 @@ def test_objects_of_others_are_refused(api: FakeApi, differ: Differ) -> None:
 
 def test_an_immutable_field_is_refused_or_the_object_replaced(api: FakeApi, differ: Differ) -> None:
     controllers.run_workloads(api)
-    Instance(api.url).converge([deployment(), job("once", "a:1")])
+    Instance(api.url).reconcile([deployment(), job("once", "a:1")])
     told = differ.verdicts([deployment(app="other"), job("once", "a:2")], "--instance", BLUE)
     assert "k8s-cr-driver/replace" in told["Deployment.apps default/web"]["message"]
     replaced = told["Job.batch default/once"]
@@ -136,7 +136,7 @@ def test_the_counts_of_vdus_are_kept(api: FakeApi, differ: Differ) -> None:
     web, other = deployment(), deployment("other")
     for one in (web, other):
         one["spec"]["replicas"] = 3
-    Instance(api.url).converge([web, other])
+    Instance(api.url).reconcile([web, other])
     for one in (web, other):
         one["spec"]["replicas"] = 1
     told = differ.verdicts([web, other], "--instance", BLUE, vdus={"Web": "web"})
@@ -144,7 +144,7 @@ def test_the_counts_of_vdus_are_kept(api: FakeApi, differ: Differ) -> None:
 
 
 def test_fields_that_the_package_s_crd_adds_are_no_error(api: FakeApi, differ: Differ) -> None:
-    Instance(api.url).converge([crontab_crd(), crontab("one")])
+    Instance(api.url).reconcile([crontab_crd(), crontab("one")])
     crd, one = crontab_crd(), crontab("one")
     crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]["image"] = {"type": "string"}
     one["spec"]["image"] = "a:1"
@@ -157,8 +157,8 @@ def test_fields_that_the_package_s_crd_adds_are_no_error(api: FakeApi, differ: D
 
 def test_what_others_use_is_let_go(api: FakeApi, differ: Differ) -> None:
     api.put(config_map("theirs", b="1"))
-    Instance(api.url, BLUE, adopt=True).converge([obj("v1", "Namespace", "common"), config_map("theirs"), config_map("own")])
-    Instance(api.url, GREEN).converge([obj("v1", "Namespace", "common")])
+    Instance(api.url, BLUE, adopt=True).reconcile([obj("v1", "Namespace", "common"), config_map("theirs"), config_map("own")])
+    Instance(api.url, GREEN).reconcile([obj("v1", "Namespace", "common")])
     told = differ.verdicts([config_map("own")], "--instance", BLUE)
     assert words(told)["Namespace common"] == "let go"
     assert words(told)["ConfigMap default/theirs"] == "let go"

@@ -16,8 +16,8 @@ from tests.instance import BLUE, GREEN, Instance, config_map, crontab, crontab_c
 
 
 def test_instances_tell_of_their_objects_by_kind(api: FakeApi, tool: Tool) -> None:
-    Instance(api.url, BLUE).converge([crontab_crd(), crontab("one"), crontab("two"), config_map("own")])
-    Instance(api.url, GREEN).converge([obj("v1", "Namespace", "green"), config_map("own", "green")])
+    Instance(api.url, BLUE).reconcile([crontab_crd(), crontab("one"), crontab("two"), config_map("own")])
+    Instance(api.url, GREEN).reconcile([obj("v1", "Namespace", "green"), config_map("own", "green")])
     api.put(config_map("somebody-elses"))
 
     blue, green = tool.json("instances")
@@ -33,14 +33,14 @@ def test_instances_tell_of_their_objects_by_kind(api: FakeApi, tool: Tool) -> No
 
 def test_adopted_objects_are_told(api: FakeApi, tool: Tool) -> None:
     api.put(config_map("theirs", a="1"))
-    Instance(api.url, BLUE, adopt=True).converge([config_map("theirs", b="2")])
+    Instance(api.url, BLUE, adopt=True).reconcile([config_map("theirs", b="2")])
     assert tool.json("instances")[0]["adopted"] == ["ConfigMap default/theirs"]
 
 
 def test_the_plain_table_has_a_line_for_each_instance(api: FakeApi, tool: Tool) -> None:
     kinds = ["Secret", "ConfigMap", "Service", "ServiceAccount", "PersistentVolumeClaim"]
     controllers.run_workloads(api)
-    Instance(api.url, BLUE).converge([obj("v1", kind, "one") for kind in kinds] + [config_map("two")])
+    Instance(api.url, BLUE).reconcile([obj("v1", kind, "one") for kind in kinds] + [config_map("two")])
     head, line = tool.run("instances").stdout.splitlines()
     assert head.split()[:2] == ["INSTANCE", "AGE"]
     assert line.startswith(BLUE)
@@ -50,21 +50,21 @@ def test_the_plain_table_has_a_line_for_each_instance(api: FakeApi, tool: Tool) 
 
 
 def test_only_one_inventory_namespace_is_read_where_it_is_given(api: FakeApi, tool: Tool) -> None:
-    Instance(api.url, BLUE).converge([config_map("own")])
+    Instance(api.url, BLUE).reconcile([config_map("own")])
     assert tool.json("instances", "--inventory-namespace", "kube-public") == []
     api.knobs.denied.add(("list", "", "configmaps", "*"))
     assert "--inventory-namespace" in tool.run("instances", code=2).stderr
 
 
 def test_an_inventory_that_makes_no_sense_is_named(api: FakeApi, tool: Tool) -> None:
-    Instance(api.url, BLUE).converge([config_map("own")])
+    Instance(api.url, BLUE).reconcile([config_map("own")])
     name = f"k8s-cr-driver-{BLUE}"
     api.edit("ConfigMap", "default", name, lambda live: live["metadata"]["annotations"].update({"k8s-cr-driver/adopted": "{"}))
     assert f"the inventory default/{name}: the answer makes no sense" in tool.run("instances", code=3).stderr
 
 
 def test_secret_data_is_not_asked_for(api: FakeApi, tool: Tool) -> None:
-    Instance(api.url, BLUE).converge([obj("v1", "Secret", "own", "default", data={"a": "YQ=="})])
+    Instance(api.url, BLUE).reconcile([obj("v1", "Secret", "own", "default", data={"a": "YQ=="})])
     api.requests.clear()
     tool.run("instances")
     accepted = [one.headers.get("Accept", "") for one in api.requests if one.path.endswith("/secrets")]
@@ -130,7 +130,7 @@ def test_a_missing_kubeconfig_is_a_usage_error(tool: Tool, tmp_path: Path) -> No
 
 
 def test_a_terminal_gets_a_table_that_fits_it(api: FakeApi, tool: Tool) -> None:
-    Instance(api.url, BLUE).converge([config_map("own")])
+    Instance(api.url, BLUE).reconcile([config_map("own")])
     with tool.on_terminal("instances") as (process, until):
         assert "\x1b[1m" in until("1 ConfigMap")
         assert process.wait(10) == 0
@@ -138,7 +138,7 @@ def test_a_terminal_gets_a_table_that_fits_it(api: FakeApi, tool: Tool) -> None:
 
 @pytest.mark.parametrize("command", [["instances"], ["tree", BLUE]])
 def test_a_closed_output_is_no_failure(api: FakeApi, tool: Tool, command: list[str]) -> None:
-    Instance(api.url, BLUE).converge([config_map("own")])
+    Instance(api.url, BLUE).reconcile([config_map("own")])
     program = [sys.executable, "-c", "from k8s_cr_driver.cli import main; main()"]
     process = subprocess.run(
         ["sh", "-c", 'exec "$@" >&-', "sh", *program, *command, "--kubeconfig", str(tool.kubeconfig)],

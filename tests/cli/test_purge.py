@@ -9,7 +9,7 @@ from tests.ownership.test_unlabeled import replaced
 
 
 def test_everything_goes_after_a_yes(api: FakeApi, tool: Tool) -> None:
-    Instance(api.url).converge([crontab_crd(), crontab("one"), config_map("own")])
+    Instance(api.url).reconcile([crontab_crd(), crontab("one"), config_map("own")])
     result = tool.run("purge", BLUE, input="y\n")
     assert state(api) == {}
     assert result.stdout.splitlines() == [
@@ -22,7 +22,7 @@ def test_everything_goes_after_a_yes(api: FakeApi, tool: Tool) -> None:
 
 
 def test_a_no_changes_nothing(api: FakeApi, tool: Tool) -> None:
-    Instance(api.url).converge([config_map("own")])
+    Instance(api.url).reconcile([config_map("own")])
     before = state(api)
     api.requests.clear()
     assert "Nothing was removed" in tool.run("purge", BLUE, input="n\n", code=1).stderr
@@ -31,14 +31,14 @@ def test_a_no_changes_nothing(api: FakeApi, tool: Tool) -> None:
 
 
 def test_no_answer_changes_nothing(api: FakeApi, tool: Tool) -> None:
-    Instance(api.url).converge([config_map("own")])
+    Instance(api.url).reconcile([config_map("own")])
     assert "--yes does without" in tool.run("purge", BLUE, input="", code=1).stderr
     assert "own" in api.names("ConfigMap", "default")
 
 
 def test_what_has_lost_its_label_is_told_and_goes_too(api: FakeApi, tool: Tool) -> None:
-    Instance(api.url).converge([config_map("own")])
-    Instance(api.url, GREEN).converge([config_map("green")])
+    Instance(api.url).reconcile([config_map("own")])
+    Instance(api.url, GREEN).reconcile([config_map("green")])
     for name in ("own", "green"):
         replaced(api, "ConfigMap", "default", name)
     assert "delete  ConfigMap default/own" in tool.run("purge", BLUE, "--yes").stdout
@@ -47,7 +47,7 @@ def test_what_has_lost_its_label_is_told_and_goes_too(api: FakeApi, tool: Tool) 
 
 @pytest.mark.parametrize("arguments", [["purge", "", "--yes"], ["tree", " "], ["diff", ".", "--instance", ""]])
 def test_an_empty_id_is_a_usage_error_and_never_the_only_instance(api: FakeApi, tool: Tool, arguments: list[str]) -> None:
-    Instance(api.url).converge([config_map("own")])
+    Instance(api.url).reconcile([config_map("own")])
     assert "is empty" in tool.run(*arguments, code=2).stderr
     assert "own" in api.names("ConfigMap", "default")
 
@@ -55,8 +55,8 @@ def test_an_empty_id_is_a_usage_error_and_never_the_only_instance(api: FakeApi, 
 def test_what_is_shared_or_adopted_is_let_go(api: FakeApi, tool: Tool) -> None:
     api.put(config_map("theirs", b="1"))
     namespace = obj("v1", "Namespace", "common")
-    Instance(api.url, BLUE, adopt=True).converge([namespace, config_map("theirs"), config_map("own", "common")])
-    Instance(api.url, GREEN).converge([namespace])
+    Instance(api.url, BLUE, adopt=True).reconcile([namespace, config_map("theirs"), config_map("own", "common")])
+    Instance(api.url, GREEN).reconcile([namespace])
     result = tool.run("purge", BLUE, "--yes")
     lines, progress = result.stdout.splitlines(), result.stderr.splitlines()
     assert "let go  Namespace common" in lines
@@ -71,7 +71,7 @@ def test_what_is_shared_or_adopted_is_let_go(api: FakeApi, tool: Tool) -> None:
 
 
 def test_an_object_that_stays_is_named_and_a_second_purge_ends_it(api: FakeApi, tool: Tool) -> None:
-    Instance(api.url).converge([config_map("held"), config_map("own")])
+    Instance(api.url).reconcile([config_map("held"), config_map("own")])
     api.edit("ConfigMap", "default", "held", lambda live: live["metadata"].update(finalizers=["example.com/hold"]))
     result = tool.run("purge", BLUE, "--yes", "--timeout", "1", code=3)
     assert "example.com/hold" in result.stderr
@@ -82,7 +82,7 @@ def test_an_object_that_stays_is_named_and_a_second_purge_ends_it(api: FakeApi, 
 
 
 def test_kinds_that_cannot_be_listed_now_are_told_of_and_keep_the_inventory(api: FakeApi, tool: Tool) -> None:
-    Instance(api.url).converge([obj("networking.k8s.io/v1", "NetworkPolicy", "a", spec={}), config_map("own")])
+    Instance(api.url).reconcile([obj("networking.k8s.io/v1", "NetworkPolicy", "a", spec={}), config_map("own")])
     api.knobs.down.add(("networking.k8s.io", "v1"))
     result = tool.run("purge", BLUE, "--yes", "--timeout", "1", code=3)
     assert "Incomplete: APIService.apiregistration.k8s.io v1.networking.k8s.io" in result.stderr
@@ -93,7 +93,7 @@ def test_kinds_that_cannot_be_listed_now_are_told_of_and_keep_the_inventory(api:
 
 
 def test_an_interrupted_purge_can_be_taken_up_again(api: FakeApi, tool: Tool) -> None:
-    Instance(api.url).converge([config_map("held"), config_map("own")])
+    Instance(api.url).reconcile([config_map("held"), config_map("own")])
     api.edit("ConfigMap", "default", "held", lambda live: live["metadata"].update(finalizers=["example.com/hold"]))
     process = tool.start("purge", BLUE, "--yes")
     while not api.requests.select("DELETE", path="/held"):
@@ -106,6 +106,6 @@ def test_an_interrupted_purge_can_be_taken_up_again(api: FakeApi, tool: Tool) ->
 
 
 def test_a_refusal_is_told(api: FakeApi, tool: Tool) -> None:
-    Instance(api.url).converge([config_map("own")])
+    Instance(api.url).reconcile([config_map("own")])
     api.fail(faults.status(403, "Forbidden", "no"), method="DELETE", path="/own", times=5)
     assert "403" in tool.run("purge", BLUE, "--yes", code=3).stderr

@@ -29,7 +29,7 @@ DEPLOYMENT = obj(
 def instance(api: FakeApi) -> Instance:
     controllers.run_workloads(api)
     made = Instance(api.url)
-    made.converge([DEPLOYMENT, crontab_crd(), crontab("one")])
+    made.reconcile([DEPLOYMENT, crontab_crd(), crontab("one")])
     owner = api.get("CronTab", "default", "one")
     api.put(controllers.owned(owner, "v1", "ConfigMap", "of-a-controller", data={"a": "1"}))
     api.put(config_map("somebody-elses"))
@@ -92,17 +92,17 @@ def test_on_a_terminal_states_have_colours_and_stay_live(instance: Instance, api
 
 def test_a_watch_sees_new_kinds_and_ends_with_the_instance(api: FakeApi, tool: Tool) -> None:
     instance = Instance(api.url)
-    instance.converge([config_map("own")])
+    instance.reconcile([config_map("own")])
     with tool.on_terminal("tree", BLUE, "--watch") as (process, until):
         until("ConfigMap default/own")
-        instance.converge([config_map("own"), crontab_crd(), crontab("one")])
+        instance.reconcile([config_map("own"), crontab_crd(), crontab("one")])
         until("CronTab.stable.example.com default/one")
         instance.terminate()
         assert process.wait(20) == 0
 
 
 def test_secret_data_is_not_read(api: FakeApi, tool: Tool) -> None:
-    Instance(api.url).converge([obj("v1", "Secret", "door", "default", data={"a": "YQ=="})])
+    Instance(api.url).reconcile([obj("v1", "Secret", "door", "default", data={"a": "YQ=="})])
     api.requests.clear()
     assert tool.run("tree", BLUE).stdout.startswith("Secret default/door  Ready")
     accepted = [one.headers.get("Accept", "") for one in api.requests if one.path.endswith("/secrets")]

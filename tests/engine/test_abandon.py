@@ -44,7 +44,7 @@ def abandoned(blue: Instance, seconds: float = 1) -> str:
 
 @pytest.mark.parametrize("forgets", [True, False])
 def test_an_api_that_is_down_keeps_no_other_object(api: FakeApi, blue: Instance, forgets: bool) -> None:
-    blue.converge([remote("a"), config_map("b")])
+    blue.reconcile([remote("a"), config_map("b")])
     api.knobs.forgets_down = forgets
     api.knobs.down.add(API)
     told = abandoned(blue)
@@ -57,7 +57,7 @@ def test_an_api_that_is_down_keeps_no_other_object(api: FakeApi, blue: Instance,
 
 
 def test_an_api_that_comes_back_late_loses_its_objects_too(api: FakeApi, blue: Instance) -> None:
-    blue.converge([remote("a"), config_map("b")])
+    blue.reconcile([remote("a"), config_map("b")])
     api.knobs.down.add(API)
     api.react("ConfigMap", lambda live: api.knobs.down.clear() if "deletionTimestamp" in live["metadata"] else None)
     api.edit("ConfigMap", "default", "b", lambda live: live["metadata"].update(finalizers=["example.com/hold"]))
@@ -70,7 +70,7 @@ def test_an_api_that_comes_back_late_loses_its_objects_too(api: FakeApi, blue: I
 
 
 def test_a_kind_that_may_not_be_listed_keeps_no_other_object(api: FakeApi, blue: Instance) -> None:
-    blue.converge([remote("a"), config_map("b")])
+    blue.reconcile([remote("a"), config_map("b")])
     api.knobs.denied.update({("list", "remote.example.com", "remotes", "*"), ("watch", "remote.example.com", "remotes", "*")})
     told = abandoned(blue)
     assert (api.names("Remote"), api.names("ConfigMap", "default")) == (["a"], [INVENTORY])
@@ -78,7 +78,7 @@ def test_a_kind_that_may_not_be_listed_keeps_no_other_object(api: FakeApi, blue:
 
 
 def test_a_kind_whose_lists_fail_goes_with_its_crd(api: FakeApi, blue: Instance) -> None:
-    blue.converge([crontab_crd(), crontab("a")])
+    blue.reconcile([crontab_crd(), crontab("a")])
     api.fail(faults.internal("conversion webhook failed"), path="/crontabs$", times=10**6)
     blue.abandon, blue.seconds = True, 2
     api.react("CustomResourceDefinition", lambda live: api.clear_faults() if "deletionTimestamp" in live["metadata"] else None)
@@ -91,7 +91,7 @@ def test_volume_claims_that_cannot_be_marked_keep_no_other_object(
     api: FakeApi, blue: Instance, fault: faults.Answer, caplog: pytest.LogCaptureFixture
 ) -> None:
     controllers.run_workloads(api)
-    blue.converge([stateful_set("db"), config_map("a")])
+    blue.reconcile([stateful_set("db"), config_map("a")])
     for name in ("data-db-0", "data-db-1"):
         api.put(claim(name))
     api.fail(fault, method="PATCH", path="persistentvolumeclaims/data-db-1", times=10**6)
@@ -106,7 +106,7 @@ def test_an_object_that_may_not_be_read_any_more_is_deleted_in_its_turn(api: Fak
     last, first = config_map("last"), config_map("first")
     first["metadata"]["finalizers"] = ["example.com/hold"]
     first["metadata"]["annotations"] = {DEPENDS_ON: "/namespaces/default/ConfigMap/last"}
-    blue.converge([last, first])
+    blue.reconcile([last, first])
     looks: list[Request] = []
 
     def looked(request: Request) -> bool:

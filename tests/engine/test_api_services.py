@@ -71,7 +71,7 @@ def session(api: FakeApi, seconds: float = 10) -> Iterator[Session]:
 def test_a_kind_that_cannot_be_told_of_is_not_gone(api: FakeApi, aggregated: bool) -> None:
     api.knobs.aggregated_discovery = aggregated
     blue = Instance(api.url)
-    blue.converge([remote("a"), config_map("b")])
+    blue.reconcile([remote("a"), config_map("b")])
     api.knobs.down.add(API)
     with pytest.raises(NotReady, match=NAMED):
         Instance(api.url, seconds=0.5).terminate()
@@ -84,7 +84,7 @@ def test_a_kind_that_cannot_be_told_of_is_not_gone(api: FakeApi, aggregated: boo
 
 def test_it_is_asked_for_until_it_is_there_again(api: FakeApi) -> None:
     blue = Instance(api.url)
-    blue.converge([remote("a")])
+    blue.reconcile([remote("a")])
     api.knobs.down.add(API)
     come_back(api, at=4)
     blue.terminate()
@@ -95,7 +95,7 @@ def test_it_is_asked_for_until_it_is_there_again(api: FakeApi) -> None:
 def test_a_kind_that_the_server_still_remembers_is_waited_for_as_well(api: FakeApi) -> None:
     api.knobs.forgets_down = False
     blue = Instance(api.url)
-    blue.converge([remote("a")])
+    blue.reconcile([remote("a")])
     api.knobs.down.add(API)
     with pytest.raises(NotReady, match=r"Remote.remote.example.com \*: .*remote.example.com/v1 has not listed remotes yet"):
         Instance(api.url, seconds=0.5).terminate()
@@ -106,20 +106,20 @@ def test_a_kind_that_the_server_still_remembers_is_waited_for_as_well(api: FakeA
 
 def test_a_change_makes_the_rest_and_forgets_nothing(api: FakeApi) -> None:
     blue = Instance(api.url)
-    blue.converge([remote("a"), config_map("b")])
+    blue.reconcile([remote("a"), config_map("b")])
     api.knobs.down.add(API)
     with pytest.raises(NotReady, match=NAMED):
-        Instance(api.url, seconds=2).converge([config_map("c")])
+        Instance(api.url, seconds=2).reconcile([config_map("c")])
     assert {"b", "c"} <= set(api.names("ConfigMap", "default"))
     api.knobs.down.clear()
-    blue.converge([config_map("c")])
+    blue.reconcile([config_map("c")])
     assert api.names("Remote") == []
     assert "b" not in api.names("ConfigMap", "default")
 
 
 def test_another_api_that_is_down_hinders_nothing(api: FakeApi) -> None:
     blue = Instance(api.url)
-    blue.converge([crontab_crd(), crontab("a"), config_map("b")])
+    blue.reconcile([crontab_crd(), crontab("a"), config_map("b")])
     api.knobs.down.add(API)
     api.delete("CustomResourceDefinition", None, "crontabs.stable.example.com")
     blue.terminate()
@@ -129,7 +129,7 @@ def test_another_api_that_is_down_hinders_nothing(api: FakeApi) -> None:
 def test_discovery_is_repeated_at_a_bounded_rate(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(api_services, "ASK_EVERY", 60)
     blue = Instance(api.url)
-    blue.converge([remote("a")])
+    blue.reconcile([remote("a")])
     api.knobs.down.add(API)
     api.requests.clear()
     with pytest.raises(NotReady):
@@ -141,7 +141,7 @@ def test_a_wanted_object_of_such_an_api_waits_for_it(api: FakeApi) -> None:
     api.knobs.down.add(API)
     come_back(api, at=3)
     with session(api) as opened:
-        opened.converge(opened.place([remote("a")]), prune=Prune())
+        opened.reconcile(opened.place([remote("a")]), prune=Prune())
     assert api.names("Remote") == ["a"]
 
 
@@ -155,8 +155,8 @@ def test_a_wanted_object_of_such_an_api_is_told_of_at_the_deadline_and_nothing_i
 def test_a_scale_of_an_object_of_such_an_api_waits_for_it(api: FakeApi) -> None:
     with session(api) as opened:
         placed = opened.place([remote("a")])
-        opened.converge(placed, prune=Prune())
+        opened.reconcile(placed, prune=Prune())
     api.knobs.down.add(API)
     come_back(api, at=3)
     with session(api) as opened:
-        opened.converge(placed, prune=None)
+        opened.reconcile(placed, prune=None)

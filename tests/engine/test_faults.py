@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import pytest
 
 from k8s_cr_driver.errors import DriverError
-from k8s_cr_driver.objects.keys import Key, Object
+from k8s_cr_driver.objects.keys import Object, ObjectKey
 from tests.fake_api import FakeApi, faults
 from tests.fake_api.recording import Request
 from tests.instance import Instance, config_map, crontab, crontab_crd, obj, state
@@ -56,16 +56,16 @@ def cluster(before: Sequence[Object]) -> Iterator[tuple[FakeApi, Instance]]:
 def _with(package: bool) -> FakeApi:
     with FakeApi() as api:
         if package:
-            Instance(api.url).converge(PACKAGE)
+            Instance(api.url).reconcile(PACKAGE)
         return api
 
 
 @functools.cache
-def faultless(verb: str) -> tuple[list[Request], dict[Key, Object]]:
+def faultless(verb: str) -> tuple[list[Request], dict[ObjectKey, Object]]:
     """The requests of a run without faults, and what is there after it."""
     before, wanted = LIFE[verb]
     with cluster(before) as (api, one):
-        one.converge(wanted)
+        one.reconcile(wanted)
         return list(api.requests), state(api)
 
 
@@ -78,11 +78,11 @@ def check(verb: str, chosen: Iterable[tuple[int, str]]) -> None:
             with cluster(before) as (api, one):
                 api.fail((ONCE | STREAM)[name], index=index)
                 try:
-                    one.converge(wanted)
+                    one.reconcile(wanted)
                 except DriverError as error:
                     assert str(error)
                     last = wanted if afterwards == "retry" else []
-                    one.converge(last)
+                    one.reconcile(last)
                     assert state(api) == (expected if last else {}), f"{afterwards} after {name} at {index}"
                 else:
                     assert state(api) == expected, f"{name} at {index}:\n{api.requests}"
@@ -126,9 +126,9 @@ def test_a_worker_that_dies_at_any_request_leaves_nothing_that_the_next_cannot_f
 
             api.fail(faults.reset_before(), when=is_dead, times=10**6)
             with contextlib.suppress(DriverError):
-                dying.converge(wanted)
+                dying.reconcile(wanted)
             if not dying.stop.is_set():
                 return
             api.clear_faults()
-            Instance(api.url).converge(last)
+            Instance(api.url).reconcile(last)
             assert state(api) == (expected if last else {}), f"after death at {index}"

@@ -49,14 +49,14 @@ def test_a_kind_without_watch_is_listed_at_a_bounded_rate(api: FakeApi, monkeypa
     monkeypatch.setattr(watch, "READ_EVERY", 60)
     serve_unwatched(api)
     with pytest.raises(NotReady):
-        Instance(api.url, seconds=0.3).converge([quiet("a"), quiet("b")])
+        Instance(api.url, seconds=0.3).reconcile([quiet("a"), quiet("b")])
     assert len(api.requests.select("GET", "v1/quiets")) == 1
 
 
 def test_a_kind_that_can_only_be_created_is_posted_once_and_not_waited_for(api: FakeApi) -> None:
     review = obj("authentication.k8s.io/v1", "TokenReview", "check", spec={"token": "t"})
     blue = Instance(api.url)
-    blue.converge([review])
+    blue.reconcile([review])
     assert [request.method for request in api.requests.select(path="tokenreviews")] == ["POST"]
     blue.terminate()
     assert state(api) == {}
@@ -64,24 +64,24 @@ def test_a_kind_that_can_only_be_created_is_posted_once_and_not_waited_for(api: 
 
 def test_an_unknown_kind_is_refused_before_anything_is_written(api: FakeApi) -> None:
     with pytest.raises(Refused, match=r"unknown kind: stable.example.com/v1 CronTab"):
-        Instance(api.url).converge([config_map("a"), crontab("one")])
+        Instance(api.url).reconcile([config_map("a"), crontab("one")])
     assert state(api) == {}
 
 
 def test_a_version_that_the_cluster_does_not_serve_is_refused(api: FakeApi) -> None:
     api.put(crontab_crd())
     with pytest.raises(Refused, match=r"unknown kind: stable.example.com/v7 CronTab"):
-        Instance(api.url).converge([{**crontab("one"), "apiVersion": "stable.example.com/v7"}])
+        Instance(api.url).reconcile([{**crontab("one"), "apiVersion": "stable.example.com/v7"}])
 
 
 def test_a_job_that_has_changed_is_made_again(api: FakeApi) -> None:
     controllers.run_workloads(api)
     blue = Instance(api.url)
-    blue.converge([job("a", "one")])
+    blue.reconcile([job("a", "one")])
     uid = api.get("Job", "default", "a")["metadata"]["uid"]
-    blue.converge([job("a", "one")])
+    blue.reconcile([job("a", "one")])
     assert api.get("Job", "default", "a")["metadata"]["uid"] == uid
-    blue.converge([job("a", "two")])
+    blue.reconcile([job("a", "two")])
     live = api.get("Job", "default", "a")
     assert live["metadata"]["uid"] != uid
     assert live["spec"]["template"]["spec"]["containers"][0]["image"] == "two"
@@ -94,11 +94,11 @@ def test_an_immutable_object_is_replaced_only_where_its_annotation_says_so(api: 
         return made
 
     blue = Instance(api.url)
-    blue.converge([fixed("1")])
+    blue.reconcile([fixed("1")])
     with pytest.raises(Refused, match=r"ConfigMap default/a.*immutable.*k8s-cr-driver/replace: \"true\""):
-        blue.converge([fixed("2")])
+        blue.reconcile([fixed("2")])
     assert api.get("ConfigMap", "default", "a")["data"] == {"a": "1"}
-    blue.converge([fixed("2", **{"k8s-cr-driver/replace": "true"})])
+    blue.reconcile([fixed("2", **{"k8s-cr-driver/replace": "true"})])
     assert api.get("ConfigMap", "default", "a")["data"] == {"a": "2"}
 
 
@@ -121,9 +121,9 @@ def scale(api: FakeApi, replicas: int) -> None:
 def test_an_autoscaler_keeps_its_count_while_the_rest_changes(api: FakeApi) -> None:
     controllers.run_workloads(api)
     blue = Instance(api.url)
-    blue.converge([deployment(1)])
+    blue.reconcile([deployment(1)])
     scale(api, 3)
-    blue.converge([deployment(1, "two")])
+    blue.reconcile([deployment(1, "two")])
     live = api.get("Deployment", "default", "web")
     assert live["spec"]["replicas"] == 3
     assert live["spec"]["template"]["spec"]["containers"][0]["image"] == "two"
@@ -131,22 +131,22 @@ def test_an_autoscaler_keeps_its_count_while_the_rest_changes(api: FakeApi) -> N
 
 def test_a_scale_that_an_autoscaler_would_undo_fails_and_names_the_field(api: FakeApi) -> None:
     controllers.run_workloads(api)
-    Instance(api.url).converge([deployment(1)])
+    Instance(api.url).reconcile([deployment(1)])
     scale(api, 3)
     with pytest.raises(Conflict, match=r"Deployment.apps default/web.*\.spec\.replicas") as raised:
-        Instance(api.url, keep_autoscaled=False).converge([deployment(2)], prune=False)
+        Instance(api.url, keep_autoscaled=False).reconcile([deployment(2)], prune=False)
     assert raised.value.fields == (".spec.replicas",)
     assert api.get("Deployment", "default", "web")["spec"]["replicas"] == 3
 
 
 def test_a_field_of_another_manager_is_taken_only_by_force(api: FakeApi) -> None:
     blue = Instance(api.url)
-    blue.converge([config_map("a", x="ours")])
+    blue.reconcile([config_map("a", x="ours")])
     api.edit("ConfigMap", "default", "a", lambda live: live["data"].update(x="theirs"), manager="kubectl-edit")
     with pytest.raises(Conflict, match=r"\.data\.x .*kubectl-edit.*force-conflicts: true"):
-        blue.converge([config_map("a", x="new")])
+        blue.reconcile([config_map("a", x="new")])
     assert api.get("ConfigMap", "default", "a")["data"] == {"x": "theirs"}
-    Instance(api.url, force=True).converge([config_map("a", x="new")])
+    Instance(api.url, force=True).reconcile([config_map("a", x="new")])
     assert api.get("ConfigMap", "default", "a")["data"] == {"x": "new"}
 
 
@@ -154,7 +154,7 @@ def test_a_manifest_that_the_server_finds_wrong_is_refused_in_its_words(api: Fak
     with pytest.raises(Refused, match=r"CronTab.stable.example.com default/one: .*spec\.cronSpec"):
         wrong = crontab("one")
         wrong["spec"]["cronSpec"] = 7
-        Instance(api.url).converge([crontab_crd(), wrong])
+        Instance(api.url).reconcile([crontab_crd(), wrong])
 
 
 @pytest.mark.parametrize(
@@ -168,14 +168,14 @@ def test_a_manifest_that_the_server_finds_wrong_is_refused_in_its_words(api: Fak
 def test_an_object_that_is_too_large_is_refused_at_once(api: FakeApi, answer: faults.Answer) -> None:
     api.fail(answer, method="PATCH", path="/configmaps/a$")
     with pytest.raises(Refused, match=r"ConfigMap default/a: .*large"):
-        Instance(api.url).converge([config_map("a")])
+        Instance(api.url).reconcile([config_map("a")])
 
 
 def test_what_is_held_by_a_finalizer_is_told_and_not_forced(api: FakeApi) -> None:
     blue = Instance(api.url, seconds=1)
     held = config_map("a")
     held["metadata"]["finalizers"] = ["example.com/hold"]
-    blue.converge([held, config_map("b")])
+    blue.reconcile([held, config_map("b")])
     with pytest.raises(NotReady, match=r"ConfigMap default/a: .*held by finalizers example.com/hold") as raised:
         blue.terminate()
     assert [report.key.name for report in raised.value.reports] == ["a"]
@@ -187,7 +187,7 @@ def test_what_is_held_by_a_finalizer_is_told_and_not_forced(api: FakeApi) -> Non
 
 def test_a_namespace_that_stays_tells_what_it_still_holds(api: FakeApi) -> None:
     blue = Instance(api.url, seconds=1)
-    blue.converge([obj("v1", "Namespace", "stuck")])
+    blue.reconcile([obj("v1", "Namespace", "stuck")])
     left = "Some content in the namespace has finalizers remaining: example.com/hold in 1 resource instances"
     conditions = [
         controllers.condition("NamespaceFinalizersRemaining", message=left),
@@ -202,7 +202,7 @@ def test_a_namespace_that_stays_tells_what_it_still_holds(api: FakeApi) -> None:
 def test_a_namespace_in_the_set_waits_for_the_object_that_a_finalizer_holds(api: FakeApi) -> None:
     held = config_map("a", "blue")
     held["metadata"]["finalizers"] = ["example.com/hold"]
-    Instance(api.url).converge([obj("v1", "Namespace", "blue"), held])
+    Instance(api.url).reconcile([obj("v1", "Namespace", "blue"), held])
     with pytest.raises(NotReady) as raised:
         Instance(api.url, seconds=1).terminate()
     first, second = map(str, raised.value.reports)
@@ -222,8 +222,8 @@ def test_a_change_that_ends_the_version_of_a_kind_follows_it_in_the_next(api: Fa
     [first] = new["spec"]["versions"]
     new["spec"]["versions"] = [{**first, "served": False}, {**first, "name": "v2", "storage": False}]
     blue = Instance(api.url)
-    blue.converge([old, crontab("one"), crontab("two")])
-    blue.converge([new, {**crontab("one", schedule="0 * * * *"), "apiVersion": "stable.example.com/v2"}])
+    blue.reconcile([old, crontab("one"), crontab("two")])
+    blue.reconcile([new, {**crontab("one", schedule="0 * * * *"), "apiVersion": "stable.example.com/v2"}])
     assert api.names("CronTab") == ["one"]
     blue.terminate()
     assert state(api) == {}

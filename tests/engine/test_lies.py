@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from k8s_cr_driver.errors import DriverError
-from k8s_cr_driver.objects.keys import Key, Object
+from k8s_cr_driver.objects.keys import Object, ObjectKey
 from tests.fake_api import FakeApi, faults
 from tests.fake_api.recording import Request
 from tests.instance import BLUE, Instance, config_map, crontab, crontab_crd, obj, state
@@ -31,15 +31,15 @@ UNKNOWABLE = ("/api", "/apis", f"/k8s-cr-driver-{BLUE}")
 @functools.cache
 def before() -> FakeApi:
     with FakeApi() as api:
-        Instance(api.url).converge(BEFORE)
+        Instance(api.url).reconcile(BEFORE)
         return api
 
 
 @functools.cache
-def truth() -> tuple[list[Request], dict[Key, Object]]:
+def truth() -> tuple[list[Request], dict[ObjectKey, Object]]:
     """The requests of a run without lies, and what is there after it."""
     with FakeApi(like=before()) as api:
-        Instance(api.url).converge(AFTER)
+        Instance(api.url).reconcile(AFTER)
         return list(api.requests), state(api)
 
 
@@ -81,9 +81,9 @@ def test_whatever_is_answered_to_any_one_request(lie: tuple[int, bytes]) -> None
     with FakeApi(like=before()) as api:
         api.fail(faults.lie(body), index=index)
         with contextlib.suppress(DriverError):
-            Instance(api.url, seconds=1).converge(AFTER)
+            Instance(api.url, seconds=1).reconcile(AFTER)
         api.clear_faults()
-        Instance(api.url).converge(AFTER)
+        Instance(api.url).reconcile(AFTER)
         if not truth()[0][index].path.endswith(UNKNOWABLE):
             assert state(api) == truth()[1]
         assert not api.crashes, "\n".join(api.crashes)
@@ -96,6 +96,6 @@ def test_a_version_that_is_not_served_in_an_event_hinders_no_deletion() -> None:
         events = [{"type": "ADDED", "object": live}, {"type": "BOOKMARK", "object": end}]
         body = b"".join(json.dumps(event).encode() + b"\n" for event in events)
         api.fail(faults.lie(body), path="crontabs", when=lambda request: request.watch)
-        Instance(api.url).converge([])
+        Instance(api.url).reconcile([])
         assert api.faults_pending == 0
         assert state(api) == {}

@@ -47,7 +47,7 @@ def test_depends_on_waits_until_the_other_is_ready_and_deletes_in_reverse(api: F
 
 def test_what_lives_in_a_namespace_comes_after_and_goes_before_it(api: FakeApi) -> None:
     blue = Instance(api.url)
-    blue.converge([config_map("a", "home"), obj("v1", "Namespace", "home")])
+    blue.reconcile([config_map("a", "home"), obj("v1", "Namespace", "home")])
     assert order_of(api, "PATCH", "a", "home") == ["home", "a"]
     blue.terminate()
     assert order_of(api, "DELETE", "a", "home") == ["a", "home"]
@@ -111,7 +111,7 @@ def test_a_cluster_is_gone_before_its_templates_and_secrets_are_deleted(cluster_
     cluster["metadata"]["finalizers"] = ["cluster.cluster.x-k8s.io"]
     secret = obj("v1", "Secret", "credentials", "default", stringData={"a": "b"})
     template = capi("DevMachineTemplate", "template", "infrastructure." + CLUSTER_API)
-    blue.converge([secret, template, cluster])
+    blue.reconcile([secret, template, cluster])
     run = blue.start([])
     wait_for(api, lambda: "deletionTimestamp" in api.get("Cluster", "default", "workload")["metadata"])
     before = len(api.requests)

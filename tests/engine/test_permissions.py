@@ -25,8 +25,8 @@ def test_where_a_watch_of_all_namespaces_is_forbidden_there_is_one_for_each(api:
     api.knobs.denied |= {(verb, "", "configmaps", EVERYWHERE) for verb in ("list", "watch")}
     objects = [obj("v1", "Namespace", "blue"), config_map("a", "blue"), config_map("b", "default")]
     blue = Instance(api.url)
-    blue.converge(objects)
-    blue.converge([*objects[:2], config_map("c", "default")])
+    blue.reconcile(objects)
+    blue.reconcile([*objects[:2], config_map("c", "default")])
     ends = {request.path for request in api.requests.select(path="configmaps", watch=True) if request.status == 200}
     assert ends == {f"/api/v1/namespaces/{namespace}/configmaps" for namespace in ("blue", "default")}
     assert api.names("ConfigMap", "blue") == ["a"]
@@ -40,7 +40,7 @@ def test_a_watch_of_all_namespaces_that_is_forbidden_during_the_run_is_replaced_
     monkeypatch.setattr(watch, "FORBIDDEN_GRACE", 0)
     blue = Instance(api.url)
     namespace, kept, dropped = obj("v1", "Namespace", "blue"), config_map("a", "blue"), config_map("b", "default")
-    blue.converge([namespace, kept, dropped])
+    blue.reconcile([namespace, kept, dropped])
     crd = crontab_crd(conditions={"type": "array", "items": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}})
     run = blue.start([namespace, kept, crd, crontab("one")])
     blue.wait_until_told("one", "Waiting")
@@ -57,7 +57,7 @@ def test_an_account_that_may_not_ask_for_its_rights_learns_them_from_its_writes(
     api: FakeApi, status: int, reason: str
 ) -> None:
     api.fail(faults.status(status, reason), path="selfsubjectrulesreviews", times=9)
-    Instance(api.url).converge([config_map("a")])
+    Instance(api.url).reconcile([config_map("a")])
     assert api.find("ConfigMap", "default", "a")
 
 
@@ -67,7 +67,7 @@ def test_a_right_that_lacks_is_named_and_nothing_is_written(api: FakeApi, verb: 
     api.requests.clear()
     api.knobs.denied.add((verb, "stable.example.com", "crontabs", ANY))
     with pytest.raises(Forbidden, match=rf"{verb} crontabs.stable.example.com\. Grant it.*nothing was written"):
-        Instance(api.url).converge([crontab("one")])
+        Instance(api.url).reconcile([crontab("one")])
     assert writes(api) == []
 
 
@@ -75,14 +75,14 @@ def test_all_rights_that_lack_are_named_at_once(api: FakeApi) -> None:
     api.knobs.denied |= {("patch", "", "configmaps", ANY), ("create", "apps", "deployments", ANY)}
     deployment = obj("apps/v1", "Deployment", "web", "default", spec={})
     with pytest.raises(Forbidden, match=r"create deployments\.apps, patch configmaps\."):
-        Instance(api.url).converge([config_map("a"), deployment])
+        Instance(api.url).reconcile([config_map("a"), deployment])
     assert writes(api) == []
 
 
 def test_a_namespace_in_which_the_inventory_may_not_be_is_named_with_the_remedy(api: FakeApi) -> None:
     api.knobs.denied.add(("get", "", "configmaps", "default"))
     with pytest.raises(Forbidden, match=r"default/k8s-cr-driver-.*\[k8s_cr\] inventory_namespace"):
-        Instance(api.url).converge([obj("v1", "Namespace", "blue")])
+        Instance(api.url).reconcile([obj("v1", "Namespace", "blue")])
     assert writes(api) == []
 
 
@@ -90,7 +90,7 @@ def test_rights_that_are_told_of_only_when_they_are_used_end_the_run(api: FakeAp
     """Admission forbids what RBAC allows; what has begun is found again."""
     api.fail(faults.status(403, "Forbidden", 'configmaps "a" is forbidden: no'), method="PATCH", path="configmaps/a$")
     with pytest.raises(Forbidden, match=r"ConfigMap default/a: configmaps \"a\" is forbidden: no"):
-        Instance(api.url).converge([config_map("a"), config_map("b")])
+        Instance(api.url).reconcile([config_map("a"), config_map("b")])
     Instance(api.url).terminate()
     assert state(api) == {}
 
@@ -106,7 +106,7 @@ def test_rights_that_are_told_of_only_when_they_are_used_end_the_run(api: FakeAp
 )
 def test_a_403_that_is_about_order_passes(api: FakeApi, message: str) -> None:
     api.fail(faults.status(403, "Forbidden", f'configmaps "a" is forbidden: {message}'), method="PATCH", path="maps/a$")
-    Instance(api.url).converge([config_map("a")])
+    Instance(api.url).reconcile([config_map("a")])
     assert api.faults_pending == 0
     assert api.names("ConfigMap", "default")[0] == "a"
 
@@ -114,13 +114,13 @@ def test_a_403_that_is_about_order_passes(api: FakeApi, message: str) -> None:
 def test_after_the_first_refusal_nothing_more_is_sent(api: FakeApi) -> None:
     api.fail(faults.status(403, "Forbidden", "no"), method="PATCH", path="configmaps/map-", times=1000)
     with pytest.raises(Forbidden):
-        Instance(api.url).converge([config_map(f"map-{number}") for number in range(200)])
+        Instance(api.url).reconcile([config_map(f"map-{number}") for number in range(200)])
     assert len(api.requests.select("PATCH", "configmaps/map-")) < 50
 
 
 def test_a_refused_deletion_keeps_no_other_from_its_own_if_the_rest_is_abandoned(api: FakeApi) -> None:
     blue = Instance(api.url)
-    blue.converge([config_map(name) for name in ("a", "b", "c")])
+    blue.reconcile([config_map(name) for name in ("a", "b", "c")])
     blue.abandon, blue.seconds = True, 1
     api.fail(faults.status(403, "Forbidden", "no"), method="DELETE", path="configmaps/a$", times=1000)
     api.fail(faults.unavailable(), method="DELETE", path="configmaps/[bc]$", times=2)
@@ -134,14 +134,14 @@ def test_a_run_that_is_stopped_sends_nothing_more(api: FakeApi) -> None:
     blue = Instance(api.url)
     api.react("ConfigMap", lambda live: blue.stop.set())
     with pytest.raises(Exception, match="stopped"):
-        blue.converge([config_map(f"map-{number}") for number in range(200)])
+        blue.reconcile([config_map(f"map-{number}") for number in range(200)])
     assert len(api.requests.select("PATCH", "configmaps/map-")) < 50
 
 
 def test_a_token_that_has_expired_is_one_clear_error(api: FakeApi) -> None:
     api.knobs.tokens = {"another"}
     with pytest.raises(ConnectionFailed, match=r"does not accept the credentials \(401\)"):
-        Instance(api.url).converge([config_map("a")])
+        Instance(api.url).reconcile([config_map("a")])
     assert len(api.requests) == 1
 
 
@@ -213,4 +213,4 @@ def test_the_right_authority_is_accepted_and_none_at_all_only_if_it_is_asked_for
 def test_an_endpoint_that_nobody_serves_is_one_clear_error(api: FakeApi) -> None:
     api.close()
     with pytest.raises(TransportError, match=rf"cannot connect to {api.url}"):
-        Instance(api.url).converge([config_map("a")])
+        Instance(api.url).reconcile([config_map("a")])

@@ -26,7 +26,7 @@ def test_an_object_without_its_status_is_waited_for_until_an_event_says_that_it_
 def test_what_was_ready_before_our_write_does_not_count(api: FakeApi) -> None:
     blue = Instance(api.url)
     api.react("CronTab", lambda live: ready_once(api, live))
-    blue.converge([CRD, crontab("one")])
+    blue.reconcile([CRD, crontab("one")])
     run = blue.start([CRD, crontab("one", schedule="0 * * * *")])
     blue.wait_until_told("one", "Waiting")
     assert not run.done()
@@ -43,9 +43,9 @@ def ready_once(api: FakeApi, live: Object) -> None:
 def test_an_unchanged_set_is_ready_at_once(api: FakeApi) -> None:
     blue = Instance(api.url)
     api.react("CronTab", lambda live: ready_once(api, live))
-    blue.converge([CRD, crontab("one")])
+    blue.reconcile([CRD, crontab("one")])
     before = api.get("CronTab", "default", "one")
-    blue.converge([CRD, crontab("one")])
+    blue.reconcile([CRD, crontab("one")])
     assert api.get("CronTab", "default", "one") == before
 
 
@@ -133,24 +133,24 @@ def test_what_is_suspended_is_not_waited_for(api: FakeApi) -> None:
     crd = crontab_crd(**CONDITIONS)
     crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]["suspend"] = {"type": "boolean"}
     blue = Instance(api.url)
-    blue.converge([crd, paused])
+    blue.reconcile([crd, paused])
     assert blue.heard[-1][1] == "Suspended"
 
 
 def test_where_being_stored_is_enough_nothing_is_waited_for(api: FakeApi) -> None:
     stored = crontab("one")
     stored["metadata"]["annotations"] = {"k8s-cr-driver/ready-when": "stored"}
-    Instance(api.url).converge([CRD, stored])
+    Instance(api.url).reconcile([CRD, stored])
     annotated = crontab_crd(**CONDITIONS)
     annotated["metadata"]["annotations"] = {"k8s-cr-driver/ready-when": "stored"}
-    Instance(api.url).converge([annotated, crontab("one"), crontab("two")])
+    Instance(api.url).reconcile([annotated, crontab("one"), crontab("two")])
 
 
 @pytest.mark.parametrize("count", [1, 5])
 def test_a_crd_that_is_not_of_the_package_is_asked_once_whether_a_status_is_to_come(api: FakeApi, count: int) -> None:
     api.put(crontab_crd())
     api.requests.clear()
-    Instance(api.url).converge([crontab(f"tab-{number}") for number in range(count)])
+    Instance(api.url).reconcile([crontab(f"tab-{number}") for number in range(count)])
     assert len(api.requests.select("GET", "customresourcedefinitions/crontabs")) == 1
 
 
@@ -158,7 +158,7 @@ def test_without_the_right_to_read_the_crd_the_timeout_names_the_remedy(api: Fak
     api.put(crontab_crd())
     api.knobs.denied.add(("get", "apiextensions.k8s.io", "customresourcedefinitions", "*"))
     with pytest.raises(NotReady, match="ready-when: stored"):
-        Instance(api.url, seconds=0.5).converge([crontab("one")])
+        Instance(api.url, seconds=0.5).reconcile([crontab("one")])
 
 
 def test_a_status_that_says_nothing_of_our_change_is_believed_after_a_while(api: FakeApi) -> None:
@@ -176,7 +176,7 @@ def test_a_status_that_says_nothing_of_our_change_is_believed_after_a_while(api:
         kind = api.cluster.by_kind("CronTab")
         api.cluster.store.put(kind.resource, {**live, "metadata": {**live["metadata"], "managedFields": past}})
     blue.heard.clear()
-    blue.converge([crd, crontab("one", schedule="0 * * * *")])
+    blue.reconcile([crd, crontab("one", schedule="0 * * * *")])
     assert {state for key, state, _ in blue.heard if key.name == "one"} == {"Waiting"}
 
 
@@ -194,7 +194,7 @@ def test_a_workload_with_its_controllers(api: FakeApi) -> None:
         },
     )
     blue = Instance(api.url)
-    blue.converge([deployment])
+    blue.reconcile([deployment])
     assert len(api.names("Pod", "default")) == 2
     blue.terminate()
     assert api.names("Pod", "default") == []

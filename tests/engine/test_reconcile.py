@@ -10,7 +10,7 @@ from tests.instance import BLUE, GREEN, Instance, config_map, crontab, crontab_c
 
 
 def test_objects_are_made_with_the_labels_that_tell_whose_they_are(api: FakeApi) -> None:
-    Instance(api.url).converge([config_map("a")])
+    Instance(api.url).reconcile([config_map("a")])
     live = api.get("ConfigMap", "default", "a")
     assert live["metadata"]["labels"]["tacker_vnf_instance_id"] == BLUE
     assert live["metadata"]["labels"]["applyset.kubernetes.io/part-of"].startswith("applyset-")
@@ -18,7 +18,7 @@ def test_objects_are_made_with_the_labels_that_tell_whose_they_are(api: FakeApi)
 
 
 def test_a_crd_and_its_objects_in_any_order(api: FakeApi) -> None:
-    lives = Instance(api.url).converge([crontab("one"), crontab("two"), crontab_crd()])
+    lives = Instance(api.url).reconcile([crontab("one"), crontab("two"), crontab_crd()])
     assert api.names("CronTab", "default") == ["one", "two"]
     assert len(lives) == 3
 
@@ -26,15 +26,15 @@ def test_a_crd_and_its_objects_in_any_order(api: FakeApi) -> None:
 def test_what_the_set_lacks_is_deleted_and_nothing_else(api: FakeApi) -> None:
     api.put(config_map("theirs"))
     blue = Instance(api.url)
-    blue.converge([config_map("a"), config_map("b")])
-    blue.converge([config_map("b", x="2")])
+    blue.reconcile([config_map("a"), config_map("b")])
+    blue.reconcile([config_map("b", x="2")])
     assert set(api.names("ConfigMap", "default")) - {f"k8s-cr-driver-{BLUE}"} == {"b", "theirs"}
     assert api.get("ConfigMap", "default", "b")["data"] == {"x": "2"}
 
 
 def test_the_empty_set_leaves_nothing_not_even_the_inventory(api: FakeApi) -> None:
     blue = Instance(api.url)
-    blue.converge([crontab_crd(), crontab("one"), obj("v1", "Namespace", "blue"), config_map("a", "blue")])
+    blue.reconcile([crontab_crd(), crontab("one"), obj("v1", "Namespace", "blue"), config_map("a", "blue")])
     blue.terminate()
     assert api.names("ConfigMap") == []
     assert api.names("CustomResourceDefinition") == []
@@ -44,20 +44,20 @@ def test_the_empty_set_leaves_nothing_not_even_the_inventory(api: FakeApi) -> No
 def test_an_object_of_somebody_else_is_refused_and_untouched(api: FakeApi) -> None:
     before = api.put(config_map("a", x="theirs"))
     with pytest.raises(NotOurs, match=r"ConfigMap default/a exists already.*adopt-existing"):
-        Instance(api.url).converge([config_map("a")])
+        Instance(api.url).reconcile([config_map("a")])
     assert api.get("ConfigMap", "default", "a") == before
 
 
 def test_an_object_of_another_instance_is_refused_by_name(api: FakeApi) -> None:
-    Instance(api.url, GREEN).converge([config_map("a")])
+    Instance(api.url, GREEN).reconcile([config_map("a")])
     with pytest.raises(NotOurs, match=f"belongs to VNF instance {GREEN}"):
-        Instance(api.url, BLUE).converge([config_map("a")])
+        Instance(api.url, BLUE).reconcile([config_map("a")])
 
 
 def test_an_adopted_object_is_left_in_place_at_the_end(api: FakeApi) -> None:
     api.put(config_map("a", theirs="1"))
     blue = Instance(api.url, adopt=True)
-    blue.converge([config_map("a", ours="2")])
+    blue.reconcile([config_map("a", ours="2")])
     assert api.get("ConfigMap", "default", "a")["data"] == {"theirs": "1", "ours": "2"}
     blue.terminate()
     live = api.get("ConfigMap", "default", "a")
@@ -69,7 +69,7 @@ def test_an_adopted_object_is_left_in_place_at_the_end(api: FakeApi) -> None:
 def test_two_instances_share_a_crd_and_a_namespace_until_the_last_goes(api: FakeApi, first: str, last: str) -> None:
     instances = {id: Instance(api.url, id) for id in (BLUE, GREEN)}
     for id, one in instances.items():
-        one.converge([crontab_crd(), obj("v1", "Namespace", "both"), crontab(id[-1:] + "-tab", "both")])
+        one.reconcile([crontab_crd(), obj("v1", "Namespace", "both"), crontab(id[-1:] + "-tab", "both")])
     instances[first].terminate()
     assert api.names("CustomResourceDefinition") == ["crontabs.stable.example.com"]
     assert api.names("CronTab", "both") == [last[-1:] + "-tab"]
@@ -81,7 +81,7 @@ def test_two_instances_share_a_crd_and_a_namespace_until_the_last_goes(api: Fake
 def test_a_shared_namespace_that_a_user_made_survives(api: FakeApi) -> None:
     api.put(obj("v1", "Namespace", "theirs"))
     blue = Instance(api.url, adopt=True)
-    blue.converge([obj("v1", "Namespace", "theirs"), config_map("a", "theirs")])
+    blue.reconcile([obj("v1", "Namespace", "theirs"), config_map("a", "theirs")])
     blue.terminate()
     assert "theirs" in api.names("Namespace")
     assert api.names("ConfigMap", "theirs") == []

@@ -37,15 +37,15 @@ def test_a_run_costs_one_request_an_object_and_one_or_two_a_stream(
     api.knobs.send_initial_events = initial_events
     for _ in ("new", "again, unchanged"):
         api.requests.clear()
-        Instance(api.url).converge(PACKAGE, strays=False)
+        Instance(api.url).reconcile(PACKAGE, strays=False)
         assert len(api.requests) <= len(PACKAGE) + per_stream * (KINDS + 1) + 6, str(api.requests)
         assert len(api.requests.select("PATCH")) <= len(PACKAGE) + 2
 
 
 def test_an_unchanged_set_changes_nothing(api: FakeApi) -> None:
-    Instance(api.url).converge(PACKAGE)
+    Instance(api.url).reconcile(PACKAGE)
     before = {kind: api.objects(kind) for kind in ("CronTab", "Secret", "Namespace", "CustomResourceDefinition")}
-    Instance(api.url).converge(PACKAGE)
+    Instance(api.url).reconcile(PACKAGE)
     assert {kind: api.objects(kind) for kind in before} == before
 
 
@@ -68,12 +68,12 @@ def test_nothing_is_requested_while_a_run_waits(api: FakeApi) -> None:
 
 def test_the_connections_of_a_run_are_bounded(api: FakeApi) -> None:
     opened = api.connections_opened
-    Instance(api.url).converge(PACKAGE)
+    Instance(api.url).reconcile(PACKAGE)
     assert api.connections_opened - opened <= KINDS + 1 + 8 + 1
 
 
 def test_a_termination_costs_one_request_an_object_one_a_stream_and_a_look_for_strays(api: FakeApi) -> None:
-    Instance(api.url).converge(PACKAGE)
+    Instance(api.url).reconcile(PACKAGE)
     api.requests.clear()
     Instance(api.url).terminate()
     assert len(api.requests) <= len(PACKAGE) + KINDS + 1 + 10 + 4 + STRAYS, str(api.requests)

@@ -20,7 +20,7 @@ from k8s_cr_driver.kube.discovery import Resource, discover
 from k8s_cr_driver.kube.endpoint import Endpoint
 from k8s_cr_driver.lcm.vim import endpoint as vim_endpoint
 from k8s_cr_driver.objects.dependencies import DEPENDS_ON
-from k8s_cr_driver.objects.keys import Kind, Object
+from k8s_cr_driver.objects.keys import GroupKind, Object
 from k8s_cr_driver.ownership.labels import INSTANCE_LABEL
 from k8s_cr_driver.redaction import redact
 from k8s_cr_driver.resources.registry import resource_for
@@ -32,13 +32,13 @@ from tests.ownership.test_ownership import controlled_by
 
 def test_a_crd_whose_objects_another_instance_has_stays(api: FakeApi) -> None:
     blue, green = Instance(api.url, BLUE), Instance(api.url, GREEN)
-    blue.converge([crontab_crd(), crontab("ours")])
-    green.converge([crontab("guest")])
+    blue.reconcile([crontab_crd(), crontab("ours")])
+    green.reconcile([crontab("guest")])
     blue.terminate()
     assert api.names("CronTab") == ["guest"]
     green.terminate()
     assert api.names("CronTab") == []
-    blue.converge([crontab_crd()])
+    blue.reconcile([crontab_crd()])
     blue.terminate()
     assert state(api) == {}
 
@@ -47,8 +47,8 @@ def test_a_namespace_that_holds_guests_keeps_its_labels(api: FakeApi) -> None:
     home = obj("v1", "Namespace", "home")
     home["metadata"]["labels"] = {"pod-security.kubernetes.io/enforce": "privileged"}
     blue = Instance(api.url, BLUE)
-    blue.converge([home])
-    Instance(api.url, GREEN).converge([config_map("guest", "home")])
+    blue.reconcile([home])
+    Instance(api.url, GREEN).reconcile([config_map("guest", "home")])
     blue.terminate()
     kept = api.get("Namespace", None, "home")["metadata"]["labels"]
     assert kept == {"pod-security.kubernetes.io/enforce": "privileged"}
@@ -57,14 +57,14 @@ def test_a_namespace_that_holds_guests_keeps_its_labels(api: FakeApi) -> None:
 def test_an_object_that_goes_between_the_conflict_and_the_read_is_made(api: FakeApi) -> None:
     api.fail(faults.conflict(), method="PATCH", path="configmaps/a")
     blue = Instance(api.url)
-    blue.converge([config_map("a")])
+    blue.reconcile([config_map("a")])
     assert api.names("ConfigMap", "default") == ["a", f"k8s-cr-driver-{BLUE}"]
 
 
 @pytest.mark.parametrize("kind", [[obj("v1", "Namespace", "home")], [crontab_crd()]], ids=["Namespace", "CRD"])
 def test_a_removal_that_is_always_in_conflict_ends_at_the_deadline(api: FakeApi, kind: list[Object]) -> None:
     blue = Instance(api.url)
-    blue.converge(kind)
+    blue.reconcile(kind)
     blue.seconds = 1
     api.fail(faults.conflict(), method="DELETE", times=1000)
     with pytest.raises(NotReady):
@@ -94,7 +94,7 @@ def test_an_owner_that_waits_for_what_it_owns_does_not_hold_it(api: FakeApi) -> 
     blue = Instance(api.url)
     child = config_map("child")
     child["metadata"]["annotations"] = {DEPENDS_ON: "stable.example.com/namespaces/default/CronTab/owner"}
-    blue.converge([crontab_crd(), crontab("owner"), child])
+    blue.reconcile([crontab_crd(), crontab("owner"), child])
     owner = api.get("CronTab", "default", "owner")
     api.edit("ConfigMap", "default", "child", lambda live: live["metadata"].update(ownerReferences=[controlled_by(owner)]))
     blue.seconds = 3
@@ -106,7 +106,7 @@ def test_an_owner_that_waits_for_what_it_owns_does_not_hold_it(api: FakeApi) -> 
 def test_an_inventory_that_is_always_in_conflict_ends_at_the_deadline(api: FakeApi, verb: str) -> None:
     blue = Instance(api.url)
     if verb == "terminate":
-        blue.converge([config_map("a")])
+        blue.reconcile([config_map("a")])
     blue.seconds = 1
     api.requests.clear()
     api.fail(faults.conflict(), method="PATCH", path=f"/k8s-cr-driver-{BLUE}$", times=10**6)
@@ -190,9 +190,9 @@ def test_a_stream_that_cannot_be_understood_is_opened_again() -> None:
         threading.Thread(target=serve, daemon=True).start()
         heard: queue.SimpleQueue[watch.Message] = queue.SimpleQueue()
         with Connection(Endpoint(f"http://127.0.0.1:{server.getsockname()[1]}")) as connection:
-            resource = Resource(Kind("", "ConfigMap"), "v1", "configmaps", True, frozenset({"list", "watch"}))
-            stream = watch.Stream(connection, resource, "", "a=b", heard.put)
-            assert heard.get(timeout=10) == watch.Snapshot(stream, {})
+            resource = Resource(GroupKind("", "ConfigMap"), "v1", "configmaps", True, frozenset({"list", "watch"}))
+            stream = watch.Reflector(connection, resource, "", "a=b", heard.put)
+            assert heard.get(timeout=10) == watch.Relist(stream, {})
             stream.stop()
 
 
@@ -209,6 +209,6 @@ def test_what_is_logged_of_a_wait_holds_no_credentials(
         "stable.example.com",
     )
     with pytest.raises(NotReady):
-        Instance(api.url, seconds=1).converge([crontab("one")])
+        Instance(api.url, seconds=1).reconcile([crontab("one")])
     assert "refused" in caplog.text
     assert "hunter2" not in caplog.text

@@ -17,7 +17,7 @@ from k8s_cr_driver.kube.endpoint import Endpoint
 from k8s_cr_driver.lcm.vim import endpoint as vim_endpoint
 from k8s_cr_driver.objects.keys import Object
 from k8s_cr_driver.ownership.inventory import Inventory
-from k8s_cr_driver.ownership.write import Target
+from k8s_cr_driver.ownership.write import WriteContext
 from k8s_cr_driver.resources.registry import resource_for
 from tests.fake_api import FakeApi, faults
 from tests.instance import BLUE, CONDITIONS, Instance, crontab, crontab_crd, obj
@@ -71,15 +71,15 @@ def test_a_secret_whose_write_fails(api: FakeApi, told: list[str], fault: str) -
     blue = Instance(api.url, seconds=0.4, authorization=f"Bearer {TOKEN}")
     api.fail(FAULTS[fault], path="secrets/", times=1000)
     with pytest.raises(DriverError) as raised:
-        blue.converge([secret()])
+        blue.reconcile([secret()])
     told.append(everything(raised.value))
 
 
 def test_a_secret_that_is_written_changed_and_deleted(api: FakeApi, told: list[str]) -> None:
     api.knobs.tokens = {TOKEN}
     blue = Instance(api.url, authorization=f"Bearer {TOKEN}")
-    blue.converge([secret()])
-    blue.converge([secret(password=ENCODED, more=ENCODED)])
+    blue.reconcile([secret()])
+    blue.reconcile([secret(password=ENCODED, more=ENCODED)])
     blue.terminate()
     told.append(repr(blue.heard))
 
@@ -92,7 +92,7 @@ def test_a_secret_with_a_number_where_a_string_belongs(api: FakeApi, told: list[
     )
     api.fail(faults.status(500, "", message), method="PATCH", path="secrets/")
     with pytest.raises(DriverError, match=r"Secret default/credentials: .*\.data\.password: expected string") as raised:
-        Instance(api.url).converge([secret()])
+        Instance(api.url).reconcile([secret()])
     told.append(everything(raised.value))
 
 
@@ -126,7 +126,7 @@ def test_a_login_that_is_refused_by_a_provider_which_repeats_what_it_was_sent(
 def test_what_objects_print_of_themselves(told: list[str]) -> None:
     endpoint = Endpoint("http://127.0.0.1:1", ca=CANARY, authorization=TOKEN, client_cert=CANARY, client_key=CANARY)
     connection = Connection(endpoint)
-    target = Target(Client(connection), Inventory(connection, "default", BLUE))
+    target = WriteContext(Client(connection), Inventory(connection, "default", BLUE))
     told.append(f"{endpoint!r} {connection!r} {target!r} {resource_for(secret())!r}")
 
 

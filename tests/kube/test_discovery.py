@@ -8,11 +8,11 @@ from k8s_cr_driver.errors import ApiError
 from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.discovery import Resources, discover
 from k8s_cr_driver.kube.endpoint import Endpoint
-from k8s_cr_driver.objects.keys import Kind
+from k8s_cr_driver.objects.keys import GroupKind
 from tests.fake_api import FakeApi, faults
 from tests.instance import crontab_crd
 
-CRON_TAB = Kind("stable.example.com", "CronTab")
+CRON_TAB = GroupKind("stable.example.com", "CronTab")
 
 
 def ask(api: FakeApi) -> Resources:
@@ -25,8 +25,8 @@ def test_scopes_paths_verbs_and_subresources(api: FakeApi, aggregated: bool) -> 
     api.knobs.aggregated_discovery = aggregated
     api.put(crontab_crd(runs={"type": "integer"}))
     resources = ask(api)
-    config_map, deployment = resources.find(Kind("", "ConfigMap")), resources.find(Kind("apps", "Deployment"))
-    node, tab = resources.find(Kind("", "Node")), resources.find(CRON_TAB)
+    config_map, deployment = resources.find(GroupKind("", "ConfigMap")), resources.find(GroupKind("apps", "Deployment"))
+    node, tab = resources.find(GroupKind("", "Node")), resources.find(CRON_TAB)
     assert config_map and deployment and node and tab
     assert config_map.path("blue", "a") == "/api/v1/namespaces/blue/configmaps/a"
     assert config_map.path() == "/api/v1/configmaps"
@@ -34,8 +34,8 @@ def test_scopes_paths_verbs_and_subresources(api: FakeApi, aggregated: bool) -> 
     assert {"scale", "status"} <= deployment.subresources
     assert node.path("ignored", "n1") == "/api/v1/nodes/n1"
     assert {"patch", "watch"} <= tab.verbs
-    assert resources.find(Kind("authentication.k8s.io", "TokenReview")).verbs == {"create"}  # type: ignore[union-attr]
-    assert (resources.scope_of(CRON_TAB, "v1"), resources.scope_of(Kind("", "Node"), "v1")) == (True, False)
+    assert resources.find(GroupKind("authentication.k8s.io", "TokenReview")).verbs == {"create"}  # type: ignore[union-attr]
+    assert (resources.scope_of(CRON_TAB, "v1"), resources.scope_of(GroupKind("", "Node"), "v1")) == (True, False)
 
 
 def test_both_ways_tell_the_same(api: FakeApi) -> None:
@@ -44,7 +44,7 @@ def test_both_ways_tell_the_same(api: FakeApi) -> None:
     api.knobs.aggregated_discovery = False
     one_by_one = ask(api)
     for kind in api.cluster.kinds():
-        of = Kind(kind.group, kind.kind)
+        of = GroupKind(kind.group, kind.kind)
         assert aggregated.find(of, kind.version) == one_by_one.find(of, kind.version)
         assert aggregated.find(of) == one_by_one.find(of)
 
@@ -56,7 +56,7 @@ def test_two_requests_where_discovery_is_aggregated(api: FakeApi) -> None:
 
 def test_the_preferred_version_is_the_one_without_a_wish(api: FakeApi) -> None:
     resources = ask(api)
-    scaler = Kind("autoscaling", "HorizontalPodAutoscaler")
+    scaler = GroupKind("autoscaling", "HorizontalPodAutoscaler")
     assert resources.find(scaler).version == "v2"  # type: ignore[union-attr]
     assert resources.find(scaler, "v1").version == "v1"  # type: ignore[union-attr]
     assert resources.find(scaler, "v9") is None
@@ -68,13 +68,13 @@ def test_an_api_whose_server_is_down_has_unknown_kinds_and_hides_no_other(api: F
     api.knobs.aggregated_discovery = aggregated
     api.knobs.down.update({("policy", "v1"), ("autoscaling", "v1")})
     resources = ask(api)
-    budget, scaler = Kind("policy", "PodDisruptionBudget"), Kind("autoscaling", "HorizontalPodAutoscaler")
+    budget, scaler = GroupKind("policy", "PodDisruptionBudget"), GroupKind("autoscaling", "HorizontalPodAutoscaler")
     assert resources.find(budget) is None
     assert resources.unknown_in(budget) == resources.unknown_in(budget, "v1") == ("policy", "v1")
     assert resources.unknown_in(budget, "v2") is None
     assert resources.unknown_in(scaler) is None  # its other version tells
     assert resources.unknown_in(scaler, "v1") == ("autoscaling", "v1")
-    assert resources.find(Kind("apps", "Deployment"))
+    assert resources.find(GroupKind("apps", "Deployment"))
 
 
 def test_a_later_look_tells_what_an_earlier_one_could_not(api: FakeApi) -> None:
@@ -83,7 +83,7 @@ def test_a_later_look_tells_what_an_earlier_one_could_not(api: FakeApi) -> None:
     resources.add_crd(crontab_crd())
     api.knobs.down.clear()
     resources.refresh(ask(api))
-    assert resources.find(Kind("policy", "PodDisruptionBudget"))
+    assert resources.find(GroupKind("policy", "PodDisruptionBudget"))
     assert not resources.down
     assert resources.find(CRON_TAB)
     assert not resources.is_served(CRON_TAB)
@@ -95,7 +95,7 @@ def test_a_group_version_that_goes_while_it_is_asked_for_is_as_if_it_were_not_th
     api.fail(faults.not_found(), path="/apis/stable.example.com/v1$")
     resources = ask(api)
     assert (resources.find(CRON_TAB), resources.unknown_in(CRON_TAB)) == (None, None)
-    assert resources.find(Kind("apps", "Deployment"))
+    assert resources.find(GroupKind("apps", "Deployment"))
     assert api.faults_pending == 0
 
 

@@ -13,12 +13,12 @@ from k8s_cr_driver.kube import connection, watch
 from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.kube.endpoint import Endpoint
-from k8s_cr_driver.kube.watch import Broken, Change, InitialEvents, Message, Snapshot, Stream
-from k8s_cr_driver.objects.keys import Kind
+from k8s_cr_driver.kube.watch import Broken, Change, InitialEvents, Message, Reflector, Relist
+from k8s_cr_driver.objects.keys import GroupKind
 from tests.fake_api import FakeApi, faults
 from tests.instance import config_map
 
-CONFIG_MAPS = Resource(Kind("", "ConfigMap"), "v1", "configmaps", True, frozenset({"list", "watch"}))
+CONFIG_MAPS = Resource(GroupKind("", "ConfigMap"), "v1", "configmaps", True, frozenset({"list", "watch"}))
 
 
 @pytest.fixture(autouse=True)
@@ -32,17 +32,17 @@ class Listener:
     def __init__(self, url: str) -> None:
         self.connection = Connection(Endpoint(url))
         self.inbox: queue.SimpleQueue[Message] = queue.SimpleQueue()
-        self.streams: list[Stream] = []
+        self.streams: list[Reflector] = []
 
-    def open(self, namespace: str = "", selector: str = "", resource: Resource = CONFIG_MAPS, **options: object) -> Stream:
-        stream = Stream(self.connection, resource, namespace, selector, self.inbox.put, **options)  # type: ignore[arg-type]
+    def open(self, namespace: str = "", selector: str = "", resource: Resource = CONFIG_MAPS, **options: object) -> Reflector:
+        stream = Reflector(self.connection, resource, namespace, selector, self.inbox.put, **options)  # type: ignore[arg-type]
         self.streams.append(stream)
         return stream
 
     def next(self) -> str:
         """The next message, in a word."""
         message = self.inbox.get(timeout=10)
-        if isinstance(message, Snapshot):
+        if isinstance(message, Relist):
             return "all: " + " ".join(sorted(key.name for key in message.objects))
         if isinstance(message, Change):
             return ("gone: " if message.deleted else "now: ") + message.live["metadata"]["name"]

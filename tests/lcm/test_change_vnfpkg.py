@@ -10,7 +10,7 @@ from tacker.sol_refactored import objects
 from tacker.sol_refactored.common import exceptions as sol_ex
 
 from k8s_cr_driver.objects.dependencies import DEPENDS_ON
-from k8s_cr_driver.objects.keys import Key, Object
+from k8s_cr_driver.objects.keys import Object, ObjectKey
 from tests.fake_api import FakeApi, faults
 from tests.instance import BLUE, config_map, crontab, crontab_crd, obj, state
 from tests.lcm.test_driver import Instance, cluster, deployment, make_vnfd
@@ -181,7 +181,7 @@ def test_new_scaling_aspects_are_kept_until_tacker_can_be_told(web: Instance, tm
     assert kept_aspects(web) is None
 
 
-def without_pods(api: FakeApi) -> dict[Key, Object]:
+def without_pods(api: FakeApi) -> dict[ObjectKey, Object]:
     """All that is there, but for what has other names each time."""
     return {key: live for key, live in state(api).items() if key.kind != "Pod"}
 

@@ -19,7 +19,7 @@ from tacker.sol_refactored.infra_drivers.kubernetes import (
 
 from k8s_cr_driver.lcm import intree_driver
 from k8s_cr_driver.lcm.driver import Driver
-from k8s_cr_driver.objects.keys import Kind
+from k8s_cr_driver.objects.keys import GroupKind
 from tests.fake_api import FakeApi, faults
 from tests.instance import BLUE, config_map, obj
 from tests.lcm.test_driver import Instance, cluster, deployment, make_vnfd
@@ -86,7 +86,7 @@ def writes(cluster: FakeApi) -> list[str]:
 
 def test_the_kinds_are_those_of_which_tackers_driver_makes_objects() -> None:
     made = {
-        Kind(_group(cls.api_class.__name__), name)
+        GroupKind(_group(cls.api_class.__name__), name)
         for name, cls in inspect.getmembers(kubernetes_resource, inspect.isclass)
         if issubclass(cls, kubernetes_resource.NamespacedResource | kubernetes_resource.ClusterResource)
         and cls not in (kubernetes_resource.NamespacedResource, kubernetes_resource.ClusterResource)
@@ -112,7 +112,7 @@ def _group(api_class: str) -> str:
 
 def test_objects_are_placed_as_tackers_driver_places_them(cluster: FakeApi, tmp_path: Path) -> None:
     blue = legacy_instance(cluster, tmp_path / "web")
-    kinds = sorted(intree_driver.MADE | {Kind("stable.example.com", "CronTab")})
+    kinds = sorted(intree_driver.MADE | {GroupKind("stable.example.com", "CronTab")})
     manifests = [
         {
             "apiVersion": f"{kind.group}/v1" if kind.group else "v1",

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from k8s_cr_driver.errors import InvalidPackage
 from k8s_cr_driver.objects.dependencies import DEPENDS_ON, Edges, check, deletion, graph, rank
-from k8s_cr_driver.objects.keys import Key, Kind, Object, key_of
+from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, key_of
 
 ADMISSION = "admissionregistration.k8s.io/v1"
 RBAC = "rbac.authorization.k8s.io/v1"
@@ -82,7 +82,7 @@ def needed(edges: Edges, of: Object) -> set[str]:
     return {f"{key.kind} {key.name}" for key in edges[key_of(of)]}
 
 
-def position(edges: Edges) -> dict[Key, int]:
+def position(edges: Edges) -> dict[ObjectKey, int]:
     return {key: number for number, key in enumerate(TopologicalSorter(edges).static_order())}
 
 
@@ -304,22 +304,22 @@ def test_deletion_reverses_what_the_author_named_and_has_the_pairs_of_the_hook()
     first, second = deployment("first"), deployment("second", after="apps/namespaces/operator/Deployment/first, nonsense")
     secret = obj("v1", "Secret", "kept", "red")
     edges = deletion(
-        [first, second, secret], pairs=[(key_of(first), key_of(secret)), (Key("", "Pod", "x", "gone"), key_of(first))]
+        [first, second, secret], pairs=[(key_of(first), key_of(secret)), (ObjectKey("", "Pod", "x", "gone"), key_of(first))]
     )
     assert (needed(edges, first), needed(edges, secret)) == ({"Deployment second"}, {"Deployment first"})
 
 
 def test_ranks_put_foundations_first_and_webhooks_last() -> None:
     kinds = [
-        Kind("", "Namespace"),
-        Kind("apiextensions.k8s.io", "CustomResourceDefinition"),
-        Kind("", "ServiceAccount"),
-        Kind("", "Service"),
-        Kind("apps", "Deployment"),
-        Kind("networking.k8s.io", "Ingress"),
-        Kind("example.com", "Tab"),
-        Kind("apiregistration.k8s.io", "APIService"),
-        Kind("admissionregistration.k8s.io", "MutatingWebhookConfiguration"),
+        GroupKind("", "Namespace"),
+        GroupKind("apiextensions.k8s.io", "CustomResourceDefinition"),
+        GroupKind("", "ServiceAccount"),
+        GroupKind("", "Service"),
+        GroupKind("apps", "Deployment"),
+        GroupKind("networking.k8s.io", "Ingress"),
+        GroupKind("example.com", "Tab"),
+        GroupKind("apiregistration.k8s.io", "APIService"),
+        GroupKind("admissionregistration.k8s.io", "MutatingWebhookConfiguration"),
     ]
     assert sorted(set(kinds), key=rank) == kinds
 

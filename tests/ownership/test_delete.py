@@ -14,7 +14,7 @@ from k8s_cr_driver.objects.keys import kind_of
 from k8s_cr_driver.ownership.delete import remove
 from k8s_cr_driver.ownership.inventory import Inventory
 from k8s_cr_driver.ownership.labels import manager
-from k8s_cr_driver.ownership.write import Target
+from k8s_cr_driver.ownership.write import WriteContext
 from k8s_cr_driver.resources.registry import resource_for
 from tests.fake_api import FakeApi
 from tests.instance import BLUE, config_map, crontab, crontab_crd, job
@@ -41,7 +41,7 @@ def test_propagation(api: FakeApi, live: dict[str, Any], policy: str) -> None:
     live["metadata"]["uid"] = made["metadata"]["uid"]
     with Connection(Endpoint(api.url)) as connection:
         client = Client(connection, discover(connection))
-        target = Target(client, Inventory(connection, "default", BLUE))
+        target = WriteContext(client, Inventory(connection, "default", BLUE))
         resource = client.resources.find(kind_of(live))
         assert resource is not None
         remove(target, resource_for(live), resource, live, None)

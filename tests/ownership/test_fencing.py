@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from k8s_cr_driver.engine.replace import Renewal
+from k8s_cr_driver.engine.replace import Replacement
 from k8s_cr_driver.errors import Superseded
 from k8s_cr_driver.objects.keys import Object, annotations_of
 from k8s_cr_driver.ownership import inventory
@@ -73,7 +73,7 @@ def test_a_worker_that_was_superseded_unnoticed_writes_nothing(api: FakeApi) -> 
 @pytest.mark.parametrize("abandon", [False, True])
 def test_a_worker_that_was_superseded_unnoticed_deletes_nothing(api: FakeApi, abandon: bool) -> None:
     blue = Instance(api.url, seconds=5)
-    blue.converge([config_map("a"), config_map("b")])
+    blue.reconcile([config_map("a"), config_map("b")])
     blue.abandon = abandon
     parent = api.get("ConfigMap", "default", f"k8s-cr-driver-{blue.id}")
 
@@ -108,13 +108,13 @@ def test_a_worker_that_was_superseded_unnoticed_replaces_no_children(api: FakeAp
     child = api.put(config_map("child"))
     api.react("ConfigMap", take_over)
     with pytest.raises(Superseded):
-        Instance(api.url).converge([config_map("a")], renewal=Renewal([("", [child])]))
+        Instance(api.url).reconcile([config_map("a")], renewal=Replacement([("", [child])]))
     assert not api.requests.select("DELETE")
 
 
 def test_a_delete_that_another_worker_has_overtaken_hits_no_newer_object(api: FakeApi) -> None:
     blue = Instance(api.url)
-    blue.converge([config_map("a")])
+    blue.reconcile([config_map("a")])
     uid = api.get("ConfigMap", "default", "a")["metadata"]["uid"]
     blue.terminate()
     deletes = api.requests.select("DELETE", "configmaps/a")

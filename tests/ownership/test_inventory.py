@@ -11,16 +11,16 @@ import pytest
 from k8s_cr_driver.errors import Contended, Forbidden, Superseded, TransportError
 from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.endpoint import Endpoint
-from k8s_cr_driver.objects.keys import Key, Kind
+from k8s_cr_driver.objects.keys import GroupKind, ObjectKey
 from k8s_cr_driver.ownership import inventory
-from k8s_cr_driver.ownership.inventory import Inventory, Record
+from k8s_cr_driver.ownership.inventory import Inventory, InventoryContent
 from k8s_cr_driver.ownership.labels import is_managed, manager, used_by, users
 from tests.fake_api import FakeApi, faults
 from tests.fake_api.recording import Request
 from tests.instance import BLUE, GREEN, config_map
 
-MAPS, JOBS = Kind("", "ConfigMap"), Kind("batch", "Job")
-ADOPTED = Key("", "ConfigMap", "blue", "theirs")
+MAPS, JOBS = GroupKind("", "ConfigMap"), GroupKind("batch", "Job")
+ADOPTED = ObjectKey("", "ConfigMap", "blue", "theirs")
 NAME = f"k8s-cr-driver-{BLUE}"
 
 
@@ -189,4 +189,4 @@ def test_a_copied_label_makes_nothing_ours_but_an_apply_does() -> None:
 def test_a_record_without_our_annotations_is_empty() -> None:
     live = config_map("a")
     live["metadata"] |= {"uid": "u", "resourceVersion": "5"}
-    assert inventory.parse(live) == Record(version="5")
+    assert inventory.parse(live) == InventoryContent(version="5")

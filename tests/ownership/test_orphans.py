@@ -31,7 +31,7 @@ def workloads(api: FakeApi) -> None:
 
 def test_they_go_when_the_instance_goes_and_other_claims_stay(api: FakeApi) -> None:
     instance = Instance(api.url)
-    instance.converge([stateful_set("db")])
+    instance.reconcile([stateful_set("db")])
     for name in ("data-db-0", "data-db-1", "data-db-x", "data-db", "logs-db-0"):
         api.put(claim(name))
     instance.terminate()
@@ -41,15 +41,15 @@ def test_they_go_when_the_instance_goes_and_other_claims_stay(api: FakeApi) -> N
 
 def test_they_stay_when_a_change_of_package_drops_the_stateful_set(api: FakeApi) -> None:
     instance = Instance(api.url)
-    instance.converge([stateful_set("db"), config_map("a")])
+    instance.reconcile([stateful_set("db"), config_map("a")])
     api.put(claim("data-db-0"))
-    instance.converge([config_map("a")])
+    instance.reconcile([config_map("a")])
     assert (api.names("StatefulSet", "default"), api.names("PersistentVolumeClaim", "default")) == ([], ["data-db-0"])
 
 
 def test_they_stay_when_the_package_says_so(api: FakeApi) -> None:
     instance = Instance(api.url)
-    instance.converge([stateful_set("db", persistentVolumeClaimRetentionPolicy={"whenDeleted": "Retain"})])
+    instance.reconcile([stateful_set("db", persistentVolumeClaimRetentionPolicy={"whenDeleted": "Retain"})])
     api.put(claim("data-db-0"))
     instance.terminate()
     assert api.names("PersistentVolumeClaim", "default") == ["data-db-0"]
@@ -57,7 +57,7 @@ def test_they_stay_when_the_package_says_so(api: FakeApi) -> None:
 
 def test_one_that_is_written_by_others_meanwhile_goes_as_well(api: FakeApi) -> None:
     instance = Instance(api.url)
-    instance.converge([stateful_set("db")])
+    instance.reconcile([stateful_set("db")])
     api.put(claim("data-db-0"))
     api.fail(faults.conflict(), method="PATCH", path="persistentvolumeclaims/data-db-0")
     instance.terminate()
@@ -66,7 +66,7 @@ def test_one_that_is_written_by_others_meanwhile_goes_as_well(api: FakeApi) -> N
 
 def test_a_retry_finds_them_when_the_stateful_set_is_gone(api: FakeApi) -> None:
     instance = Instance(api.url)
-    instance.converge([stateful_set("db")])
+    instance.reconcile([stateful_set("db")])
     api.put(claim("data-db-0"))
     api.fail(faults.status(403, "Forbidden", "no"), method="DELETE", path="persistentvolumeclaims/data-db-0")
     with pytest.raises(Exception, match="data-db-0"):

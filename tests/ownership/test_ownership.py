@@ -11,7 +11,7 @@ import urllib3
 from k8s_cr_driver.engine import prune
 from k8s_cr_driver.engine.not_ready import NotReady
 from k8s_cr_driver.errors import Conflict, NotOurs, Refused
-from k8s_cr_driver.objects.keys import Key, Object
+from k8s_cr_driver.objects.keys import Object, ObjectKey
 from tests.fake_api import FakeApi, controllers, faults
 from tests.instance import (
     BLUE,
@@ -33,7 +33,7 @@ SHARED = [crontab_crd(), obj("v1", "Namespace", "both")]
 
 def test_labels_that_a_controller_copies_to_a_child_do_not_make_it_ours(api: FakeApi) -> None:
     blue = Instance(api.url)
-    blue.converge([config_map("a")])
+    blue.reconcile([config_map("a")])
     copy = config_map("copy")
     copy["metadata"]["labels"] = api.get("ConfigMap", "default", "a")["metadata"]["labels"]
     api.put(copy)
@@ -43,7 +43,7 @@ def test_labels_that_a_controller_copies_to_a_child_do_not_make_it_ours(api: Fak
 
 def test_an_object_whose_owner_goes_is_left_to_it(api: FakeApi) -> None:
     blue = Instance(api.url)
-    blue.converge([crontab_crd(), crontab("owner"), config_map("child"), config_map("single")])
+    blue.reconcile([crontab_crd(), crontab("owner"), config_map("child"), config_map("single")])
     owner = api.get("CronTab", "default", "owner")
     api.edit("ConfigMap", "default", "child", lambda live: live["metadata"].update(ownerReferences=[controlled_by(owner)]))
     api.requests.clear()
@@ -59,7 +59,7 @@ def test_an_object_whose_owner_is_only_released_is_deleted(api: FakeApi) -> None
     blue = Instance(api.url, adopt=True)
     child = config_map("child")
     child["metadata"]["ownerReferences"] = [controlled_by(owner)]
-    blue.converge([crontab("theirs"), child])
+    blue.reconcile([crontab("theirs"), child])
     blue.terminate()
     assert api.names("ConfigMap") == []
     assert api.names("CronTab") == ["theirs"]
@@ -70,10 +70,10 @@ def test_an_adopted_object_is_never_replaced(api: FakeApi) -> None:
     api.put(job("a", "one"))
     controllers.run_workloads(api)
     api.set_status("Job", "default", "a", {"succeeded": 1, "conditions": [controllers.condition("Complete")]})
-    blue.converge([job("a", "one")])
+    blue.reconcile([job("a", "one")])
     before = api.get("Job", "default", "a")
     with pytest.raises(Refused, match="immutable"):
-        blue.converge([job("a", "two")])
+        blue.reconcile([job("a", "two")])
     assert api.get("Job", "default", "a") == before
 
 
@@ -84,8 +84,8 @@ def controlled_by(owner: Object) -> Object:
 
 def test_an_adoption_outlives_a_retry_without_the_option(api: FakeApi) -> None:
     api.put(config_map("a", theirs="1"))
-    Instance(api.url, adopt=True).converge([config_map("a", ours="2")])
-    Instance(api.url).converge([config_map("a", ours="3")])
+    Instance(api.url, adopt=True).reconcile([config_map("a", ours="2")])
+    Instance(api.url).reconcile([config_map("a", ours="3")])
     assert api.get("ConfigMap", "default", "a")["data"] == {"theirs": "1", "ours": "3"}
     Instance(api.url).terminate()
     assert api.get("ConfigMap", "default", "a")["data"] == {"theirs": "1"}
@@ -94,8 +94,8 @@ def test_an_adoption_outlives_a_retry_without_the_option(api: FakeApi) -> None:
 def test_an_adopted_object_that_leaves_the_set_is_released(api: FakeApi) -> None:
     api.put(config_map("a", theirs="1"))
     blue = Instance(api.url, adopt=True)
-    blue.converge([config_map("a", ours="2"), config_map("b")])
-    blue.converge([config_map("b")])
+    blue.reconcile([config_map("a", ours="2"), config_map("b")])
+    blue.reconcile([config_map("b")])
     assert api.get("ConfigMap", "default", "a")["data"] == {"theirs": "1"}
     inventory = api.get("ConfigMap", "default", f"k8s-cr-driver-{BLUE}")
     assert inventory["metadata"]["annotations"]["k8s-cr-driver/adopted"] == "[]"
@@ -104,9 +104,9 @@ def test_an_adopted_object_that_leaves_the_set_is_released(api: FakeApi) -> None
 def test_an_adopted_object_that_was_deleted_and_made_again_is_ours(api: FakeApi) -> None:
     api.put(config_map("a", theirs="1"))
     blue = Instance(api.url, adopt=True)
-    blue.converge([config_map("a", ours="2")])
+    blue.reconcile([config_map("a", ours="2")])
     api.delete("ConfigMap", "default", "a")
-    blue.converge([config_map("a", ours="2")])
+    blue.reconcile([config_map("a", ours="2")])
     blue.terminate()
     assert state(api) == {}
 
@@ -115,17 +115,17 @@ def test_an_adopted_object_that_was_deleted_and_made_again_is_ours(api: FakeApi)
 def test_one_whose_making_was_not_answered_is_ours_as_well(api: FakeApi, next_run: str) -> None:
     api.put(config_map("a", theirs="1"))
     blue = Instance(api.url, adopt=True)
-    blue.converge([config_map("a", ours="2")])
+    blue.reconcile([config_map("a", ours="2")])
     api.delete("ConfigMap", "default", "a")
     api.fail(faults.reset_after(), method="PATCH", path="configmaps/a$")
     if next_run == "terminate":  # by another worker, for this one dies at once
         api.fail(faults.reset_before(), method="PATCH", path="configmaps/a$", times=1000)
         blue.seconds = 0.5
         with pytest.raises(NotReady):
-            blue.converge([config_map("a", ours="2")])
+            blue.reconcile([config_map("a", ours="2")])
         api.clear_faults()
     else:
-        blue.converge([config_map("a", ours="2")])
+        blue.reconcile([config_map("a", ours="2")])
     assert api.find("ConfigMap", "default", "a")
     Instance(api.url).terminate()
     assert state(api) == {}
@@ -133,9 +133,9 @@ def test_one_whose_making_was_not_answered_is_ours_as_well(api: FakeApi, next_ru
 
 def test_an_object_whose_label_somebody_took_off_is_found_again_after_the_next_apply(api: FakeApi) -> None:
     blue = Instance(api.url)
-    blue.converge([config_map("a")])
+    blue.reconcile([config_map("a")])
     api.edit("ConfigMap", "default", "a", lambda live: live["metadata"]["labels"].pop("tacker_vnf_instance_id"))
-    blue.converge([config_map("a")], prune=False)
+    blue.reconcile([config_map("a")], prune=False)
     blue.terminate()
     assert state(api) == {}
 
@@ -143,7 +143,7 @@ def test_an_object_whose_label_somebody_took_off_is_found_again_after_the_next_a
 def test_what_is_taken_by_force_or_let_go_is_told_of_before(api: FakeApi, caplog: pytest.LogCaptureFixture) -> None:
     api.put(config_map("a", x="theirs", y="1"), manager="kubectl")
     blue = Instance(api.url, adopt=True, force=True)
-    blue.converge([config_map("a", x="ours")])
+    blue.reconcile([config_map("a", x="ours")])
     told = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
     assert len(told) == 2
     assert told[0] == "ConfigMap default/a was there before and is adopted: it will be let go, not deleted"
@@ -169,7 +169,7 @@ def co_own(api: FakeApi, path: str, live: Object) -> None:
 def test_a_released_object_whose_labels_another_manager_keeps_is_done_with(api: FakeApi) -> None:
     api.put(config_map("a", theirs="1"))
     blue = Instance(api.url, adopt=True)
-    blue.converge([config_map("a", ours="2")])
+    blue.reconcile([config_map("a", ours="2")])
     co_own(api, "/api/v1/namespaces/default/configmaps/a", api.get("ConfigMap", "default", "a"))
     blue.terminate()
     live = api.get("ConfigMap", "default", "a")
@@ -178,13 +178,13 @@ def test_a_released_object_whose_labels_another_manager_keeps_is_done_with(api: 
     assert api.names("ConfigMap") == ["a"]
 
 
-def last_waits_for_first(api: FakeApi) -> tuple[Instance, Future[dict[Key, Object]]]:
+def last_waits_for_first(api: FakeApi) -> tuple[Instance, Future[dict[ObjectKey, Object]]]:
     """A terminate in which one object cannot be deleted before another, which a finalizer holds."""
     last, first = config_map("last"), config_map("first")
     first["metadata"]["finalizers"] = ["example.com/hold"]
     first["metadata"]["annotations"] = {"config.kubernetes.io/depends-on": "/namespaces/default/ConfigMap/last"}
     blue = Instance(api.url)
-    blue.converge([last, first])
+    blue.reconcile([last, first])
     run = blue.start([])
     blue.wait_until_told("first", "deleting")
     return blue, run
@@ -227,15 +227,15 @@ def test_an_object_that_has_lost_our_label_is_applied_again(api: FakeApi) -> Non
 
 def test_a_crd_that_is_left_to_guests_hinders_no_later_instance(api: FakeApi) -> None:
     blue, green = Instance(api.url, BLUE), Instance(api.url, GREEN)
-    blue.converge([crontab_crd()])
-    green.converge([crontab("guest")])
+    blue.reconcile([crontab_crd()])
+    green.reconcile([crontab("guest")])
     blue.terminate()
     left = api.get("CustomResourceDefinition", None, "crontabs.stable.example.com")
     (entry,) = [one for one in left["metadata"]["managedFields"] if one["manager"] == f"k8s-cr-driver-{BLUE}"]
     assert "f:labels" not in entry["fieldsV1"]["f:metadata"]
     labelled = crontab_crd()
     labelled["metadata"]["labels"] = {"app": "crontab"}
-    green.converge([labelled, crontab("guest")])
+    green.reconcile([labelled, crontab("guest")])
     assert api.get("CustomResourceDefinition", None, "crontabs.stable.example.com")["metadata"]["labels"]["app"] == "crontab"
 
 
@@ -243,7 +243,7 @@ def test_a_crd_that_is_left_to_guests_hinders_no_later_instance(api: FakeApi) ->
 def test_two_instances_that_leave_at_the_same_time_leave_nothing(api: FakeApi, attempt: int) -> None:
     instances = [Instance(api.url, id) for id in (BLUE, GREEN)]
     for one in instances:
-        one.converge([*SHARED, crontab(f"tab-{one.id[-1:]}", "both"), config_map(f"map-{one.id[-1:]}", "both")])
+        one.reconcile([*SHARED, crontab(f"tab-{one.id[-1:]}", "both"), config_map(f"map-{one.id[-1:]}", "both")])
     for run in [one.start([]) for one in instances]:
         run.result(10)
     assert state(api) == {}
@@ -262,21 +262,21 @@ def test_two_instances_that_come_at_the_same_time_share(api: FakeApi) -> None:
 
 
 def test_a_crd_that_differs_from_that_of_another_instance_is_a_conflict_that_names_it(api: FakeApi) -> None:
-    Instance(api.url, GREEN).converge([crontab_crd()])
+    Instance(api.url, GREEN).reconcile([crontab_crd()])
     other = crontab_crd()
     schema = other["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
     schema["properties"]["spec"]["properties"]["cronSpec"]["type"] = "integer"
     before = api.get("CustomResourceDefinition", None, "crontabs.stable.example.com")
     with pytest.raises(Conflict, match=f"shared with VNF instance {GREEN}") as raised:
-        Instance(api.url, BLUE).converge([other])
+        Instance(api.url, BLUE).reconcile([other])
     assert raised.value.fields
     assert api.get("CustomResourceDefinition", None, "crontabs.stable.example.com") == before
 
 
 def test_a_namespace_that_holds_objects_of_another_instance_stays(api: FakeApi) -> None:
     blue, green = Instance(api.url, BLUE), Instance(api.url, GREEN)
-    blue.converge([obj("v1", "Namespace", "home"), config_map("a", "home")])
-    green.converge([config_map("guest", "home")])
+    blue.reconcile([obj("v1", "Namespace", "home"), config_map("a", "home")])
+    green.reconcile([config_map("guest", "home")])
     blue.terminate()
     assert "home" in api.names("Namespace")
     assert api.names("ConfigMap", "home") == ["guest"]
@@ -290,7 +290,7 @@ def test_a_users_objects_of_the_same_name_survive_everything(api: FakeApi) -> No
     blue = Instance(api.url)
     for wanted in ([crontab("one"), config_map("b")], [config_map("a"), config_map("b")]):
         with pytest.raises(NotOurs):
-            blue.converge(wanted)
+            blue.reconcile(wanted)
     blue.terminate()
     assert [api.get(live["kind"], "default", live["metadata"]["name"]) for live in theirs] == theirs
     assert api.names("ConfigMap") == ["a"]

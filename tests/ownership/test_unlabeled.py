@@ -23,7 +23,7 @@ def replaced(api: FakeApi, kind: str, namespace: str, name: str, **labels: str) 
 
 def test_terminate_deletes_them(api: FakeApi) -> None:
     blue = Instance(api.url)
-    blue.converge([crontab_crd(), crontab("one"), obj("v1", "Namespace", "blue"), config_map("a", "blue"), config_map("b")])
+    blue.reconcile([crontab_crd(), crontab("one"), obj("v1", "Namespace", "blue"), config_map("a", "blue"), config_map("b")])
     replaced(api, "CronTab", "default", "one")
     replaced(api, "ConfigMap", "blue", "a", app="web")
     blue.terminate()
@@ -33,10 +33,10 @@ def test_terminate_deletes_them(api: FakeApi) -> None:
 
 def test_a_change_of_package_prunes_them(api: FakeApi) -> None:
     blue = Instance(api.url)
-    blue.converge([config_map("a"), config_map("b"), obj("v1", "Secret", "c", "default", data={"a": "Yg=="})])
+    blue.reconcile([config_map("a"), config_map("b"), obj("v1", "Secret", "c", "default", data={"a": "Yg=="})])
     replaced(api, "ConfigMap", "default", "a")
     replaced(api, "Secret", "default", "c")
-    blue.converge([config_map("b")])
+    blue.reconcile([config_map("b")])
     assert [key.name for key in state(api) if not key.name.startswith("k8s-cr-driver-")] == ["b"]
 
 
@@ -44,8 +44,8 @@ def test_objects_of_others_stay(api: FakeApi) -> None:
     blue, green = Instance(api.url, adopt=True), Instance(api.url, id=GREEN)
     api.put(config_map("adopted"))
     api.put(config_map("theirs"))
-    blue.converge([config_map("adopted", b="1"), config_map("a")])
-    green.converge([config_map("green")])
+    blue.reconcile([config_map("adopted", b="1"), config_map("a")])
+    green.reconcile([config_map("green")])
     replaced(api, "ConfigMap", "default", "green")
     replaced(api, "ConfigMap", "default", "adopted")
     blue.terminate()
@@ -65,7 +65,7 @@ FAULTS = [faults.reset_before(), faults.reset_after(), faults.truncated(), fault
 )
 def test_a_fault_is_no_trouble(api: FakeApi, match: dict[str, Any], fault: faults.Answer) -> None:
     blue = Instance(api.url)
-    blue.converge([config_map("a")])
+    blue.reconcile([config_map("a")])
     replaced(api, "ConfigMap", "default", "a")
     api.fail(fault, **match)
     blue.terminate()
@@ -76,7 +76,7 @@ def test_a_fault_is_no_trouble(api: FakeApi, match: dict[str, Any], fault: fault
 @pytest.mark.parametrize("another", [True, False])
 def test_one_that_goes_meanwhile_is_gone_though_another_has_its_name(api: FakeApi, another: bool) -> None:
     blue = Instance(api.url)
-    blue.converge([config_map("a")])
+    blue.reconcile([config_map("a")])
     replaced(api, "ConfigMap", "default", "a")
 
     def happens(request: Request) -> bool:
@@ -93,7 +93,7 @@ def test_one_that_goes_meanwhile_is_gone_though_another_has_its_name(api: FakeAp
 def test_the_claims_of_a_stateful_set_among_them_go_too(api: FakeApi) -> None:
     controllers.run_workloads(api)
     blue = Instance(api.url)
-    blue.converge([stateful_set("db")])
+    blue.reconcile([stateful_set("db")])
     api.put(claim("data-db-0"))
     replaced(api, "StatefulSet", "default", "db")
     blue.terminate()
@@ -102,7 +102,7 @@ def test_the_claims_of_a_stateful_set_among_them_go_too(api: FakeApi) -> None:
 
 def test_what_may_not_be_marked_is_told_and_abandoned(api: FakeApi, caplog: pytest.LogCaptureFixture) -> None:
     blue = Instance(api.url)
-    blue.converge([config_map("a"), config_map("b")])
+    blue.reconcile([config_map("a"), config_map("b")])
     replaced(api, "ConfigMap", "default", "a")
     api.fail(faults.status(403, "Forbidden", "no"), method="PATCH", path="configmaps/a$", times=2)
     with pytest.raises(Exception, match="configmaps/a"):
@@ -115,8 +115,8 @@ def test_what_may_not_be_marked_is_told_and_abandoned(api: FakeApi, caplog: pyte
 
 def test_a_kind_that_goes_meanwhile_has_none(api: FakeApi) -> None:
     blue = Instance(api.url)
-    blue.converge([crontab_crd(), config_map("a")])
-    blue.converge([crontab_crd(), crontab("one")])
+    blue.reconcile([crontab_crd(), config_map("a")])
+    blue.reconcile([crontab_crd(), crontab("one")])
     api.fail(faults.status(404, "NotFound", "gone"), method="GET", path="crontabs$", when=lambda request: not request.watch)
     blue.terminate()
     assert api.faults_pending == 0

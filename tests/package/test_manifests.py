@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from k8s_cr_driver.errors import InvalidPackage, InvalidRequest
 from k8s_cr_driver.objects.crds import crds_of
-from k8s_cr_driver.objects.keys import Kind
+from k8s_cr_driver.objects.keys import GroupKind
 from k8s_cr_driver.package.files import SIZE_LIMIT
 from k8s_cr_driver.package.manifests import load, place
 from tests.fake_api.tls import server_context
@@ -46,7 +46,7 @@ def package(tmp_path: Path) -> Callable[..., list[dict[str, Any]]]:
     return loaded
 
 
-def scope(kind: Kind, version: str) -> bool | None:
+def scope(kind: GroupKind, version: str) -> bool | None:
     return {"ConfigMap": True, "Secret": True, "Deployment": True, "Namespace": False}.get(kind.kind)
 
 
@@ -300,7 +300,7 @@ def test_objects_keep_their_namespace_or_get_the_default(package: Any) -> None:
 
 
 def test_a_packages_own_definition_says_the_scope_and_nobody_is_asked(package: Any) -> None:
-    def asked(kind: Kind, version: str) -> bool | None:
+    def asked(kind: GroupKind, version: str) -> bool | None:
         assert kind.kind == "CustomResourceDefinition"
         return False
 
@@ -310,7 +310,7 @@ def test_a_packages_own_definition_says_the_scope_and_nobody_is_asked(package: A
     objects = package(TAB.replace(", namespace: blue", ""), CRD.replace("SCOPE", "Namespaced"))
     place(objects, asked, "red")
     assert objects[0]["metadata"]["namespace"] == "red"
-    assert list(crds_of(objects)) == [Kind("example.com", "Tab")]
+    assert list(crds_of(objects)) == [GroupKind("example.com", "Tab")]
 
 
 def test_unknown_kinds_are_named_all_at_once(package: Any) -> None:

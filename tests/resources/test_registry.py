@@ -10,7 +10,7 @@ import pytest
 
 from k8s_cr_driver.capi import Cluster
 from k8s_cr_driver.engine.not_ready import NotReady
-from k8s_cr_driver.objects.keys import Kind
+from k8s_cr_driver.objects.keys import GroupKind
 from k8s_cr_driver.resources import builtin, registry
 from k8s_cr_driver.resources.base import CustomResource
 from tests.fake_api import FakeApi
@@ -43,7 +43,7 @@ def test_the_version_of_a_kind_does_not_matter_but_its_group_does() -> None:
 
 
 def test_cluster_api_comes_by_entry_point() -> None:
-    assert registry.classes()[Kind("cluster.x-k8s.io", "Cluster")] is Cluster
+    assert registry.classes()[GroupKind("cluster.x-k8s.io", "Cluster")] is Cluster
 
 
 def test_a_class_of_another_project_decides_when_its_kind_is_ready(api: FakeApi, example: None) -> None:
@@ -61,8 +61,8 @@ def test_an_entry_point_that_cannot_be_loaded_is_logged_and_harms_no_other(
 ) -> None:
     with caplog.at_level(logging.ERROR):
         classes = registry.classes()
-    assert classes[Kind("stable.example.com", "CronTab")].__module__ == "example_kind"
-    assert classes[Kind("apps", "Deployment")] is builtin.Deployment
+    assert classes[GroupKind("stable.example.com", "CronTab")].__module__ == "example_kind"
+    assert classes[GroupKind("apps", "Deployment")] is builtin.Deployment
     assert "Entry point broken of k8s_cr_driver.resources cannot be loaded" in caplog.text
 
 
@@ -81,7 +81,7 @@ def test_an_object_that_is_being_deleted_is_not_ready_whatever_its_class_says(ap
     api.react("CronTab", lambda live: "status" in live or api.set_status("CronTab", "default", "a", {"runs": 1}))
     held = crontab("a")
     held["metadata"]["finalizers"] = ["example.com/hold"]
-    Instance(api.url).converge([held])
+    Instance(api.url).reconcile([held])
     api.delete("CronTab", "default", "a")
     with pytest.raises(NotReady, match=r"CronTab.stable.example.com default/a: Waiting \(Terminating\)"):
-        Instance(api.url, seconds=1).converge([held])
+        Instance(api.url, seconds=1).reconcile([held])
