@@ -1,6 +1,5 @@
 """What the documents tell people to do works as it is written there."""
 
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,9 +21,9 @@ VERSION = "tutorial.example.com/v1"
 
 
 @contextmanager
-def allowed(cluster: Cluster, vim: Body, account: Object, *rights: Object) -> Iterator[Body]:
-    """A VimConnectionInfo of an account with these rights and no others."""
-    with cluster.holding(account, *rights):
+def allowed(cluster: Cluster, vim: Body, account: Object, *roles: Object) -> Iterator[Body]:
+    """A VimConnectionInfo of an account with these roles and no others."""
+    with cluster.holding(account, *roles):
         wanted = client.AuthenticationV1TokenRequest(
             spec=client.V1TokenRequestSpec(audiences=[], expiration_seconds=3600)
         )
@@ -35,25 +34,9 @@ def allowed(cluster: Cluster, vim: Body, account: Object, *rights: Object) -> It
 
 
 @pytest.fixture
-def rights_of_the_readme(cluster: Cluster, vim: Body) -> Iterator[Body]:
-    [text] = re.findall(r"```yaml\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
-    name = "stranger"
-    role = {**yaml.safe_load(text), "metadata": {"name": name}}
-    account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name, "namespace": "default"}}
-    binding = {
-        "apiVersion": role["apiVersion"],
-        "kind": "ClusterRoleBinding",
-        "metadata": {"name": name},
-        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": role["kind"], "name": name},
-        "subjects": [{"kind": "ServiceAccount", **account["metadata"]}],
-    }
-    with allowed(cluster, vim, account, role, binding) as info:
-        yield info
-
-
-@pytest.fixture
-def rights_of_the_operator_guide(cluster: Cluster, vim: Body) -> Iterator[Body]:
-    with allowed(cluster, vim, *yaml.safe_load_all((DOCUMENTS / "operator" / "role.yaml").read_text())) as info:
+def vim_with(cluster: Cluster, vim: Body, request: pytest.FixtureRequest) -> Iterator[Body]:
+    """The VIM with the account and the permissions of a file of the operator guide."""
+    with allowed(cluster, vim, *yaml.safe_load_all((DOCUMENTS / "operator" / request.param).read_text())) as info:
         yield info
 
 
@@ -66,11 +49,12 @@ def onboarded(tacker: Client, tmp_path: Path, request: pytest.FixtureRequest) ->
 
 
 @pytest.mark.parametrize("onboarded", [ROOT / "sample_packages" / "crontab"], indirect=True, ids=["crontab"])
-def test_the_smallest_package_needs_no_more_rights_than_the_readme_gives(
-    rights_of_the_readme: Body, onboarded: str, make_vnf: MakeVnf, cluster: Cluster
+@pytest.mark.parametrize("vim_with", ["cluster_role.yaml"], indirect=True)
+def test_the_cluster_role_of_the_operator_guide_suffices_for_the_smallest_package(
+    vim_with: Body, onboarded: str, make_vnf: MakeVnf, cluster: Cluster
 ):
     vnf = make_vnf(onboarded)
-    vnf.wait(vnf.begin_instantiate("crontab.yaml", vim=rights_of_the_readme))
+    vnf.wait(vnf.begin_instantiate("crontab.yaml", vim=vim_with))
     vnf.heal()
     assert len(cluster.of(vnf.id)) == 2
     vnf.terminate()
@@ -78,12 +62,13 @@ def test_the_smallest_package_needs_no_more_rights_than_the_readme_gives(
 
 
 @pytest.mark.parametrize("onboarded", [DOCUMENTS / "tutorial" / "package"], indirect=True, ids=["tutorial"])
-def test_the_tutorial_needs_no_more_rights_than_the_operator_guide_gives(
-    rights_of_the_operator_guide: Body, onboarded: str, make_vnf: MakeVnf, cluster: Cluster
+@pytest.mark.parametrize("vim_with", ["role.yaml"], indirect=True)
+def test_the_role_of_the_operator_guide_suffices_for_the_tutorial(
+    vim_with: Body, onboarded: str, make_vnf: MakeVnf, cluster: Cluster
 ):
     vnf = make_vnf(onboarded)
     given = {"NAME": "nightly", "SCHEDULE": "0 3 * * *"}
-    vnf.wait(vnf.begin_instantiate("definition.yaml", "crontab.yaml", vim=rights_of_the_operator_guide, parameters=given))
+    vnf.wait(vnf.begin_instantiate("definition.yaml", "crontab.yaml", vim=vim_with, parameters=given))
     vnf.wait(vnf.begin_scale("SCALE_OUT", "jobs", 2))
     live = cluster.get("CronTab", "nightly", "default", VERSION)
     assert live is not None

@@ -1,6 +1,6 @@
 """Sphinx: `sphinx-build -W -b html doc/source doc/build/html`, which is what `make docs` does.
 
-What the code itself can say, the options and the help of the commands, is taken from it when the documents are built.
+Options, help texts and hooks are taken from the code when the documents are built, so that they cannot differ from it.
 """
 
 import importlib.metadata
@@ -15,7 +15,9 @@ project = "k8s-cr-driver"
 copyright = "the authors of k8s-cr-driver, Apache-2.0"
 release = importlib.metadata.version("k8s-cr-driver")
 
-extensions = ["oslo_config.sphinxconfiggen", "oslo_config.sphinxext", "reno.sphinxext"]
+extensions = ["oslo_config.sphinxconfiggen", "oslo_config.sphinxext", "reno.sphinxext", "sphinx.ext.autodoc"]
+autodoc_member_order = "bysource"
+autodoc_typehints = "none"
 nitpicky = True
 exclude_patterns = ["tutorial/package"]
 
