@@ -1,14 +1,18 @@
 """Sphinx: `sphinx-build -W -b html doc/source doc/build/html`, which is what `make docs` does.
 
-Options, help texts and hooks are taken from the code when the documents are built, so that they cannot differ from it.
+Options, help texts, hooks and modules are taken from the code when the documents are built, so that they cannot differ.
 """
 
+import ast
 import importlib.metadata
+from itertools import groupby
+from pathlib import Path
 
 from click.testing import CliRunner
 from docutils import nodes
 from docutils.parsers.rst import Directive
 
+import k8s_cr_driver
 from k8s_cr_driver import cli
 
 project = "k8s-cr-driver"
@@ -44,5 +48,25 @@ class CommandHelp(Directive):
         return found
 
 
+class Modules(Directive):
+    """The modules of each folder of the driver, with the first sentence of their docstrings."""
+
+    def run(self):
+        code = Path(k8s_cr_driver.__file__).parent
+        files = sorted((path.parent.relative_to(code).as_posix(), path) for path in code.rglob("*/*.py"))
+        folders = groupby(files, key=lambda file: file[0])
+        return [nodes.definition_list("", *(self._folder(name, group) for name, group in folders))]
+
+    def _folder(self, folder, files):
+        modules = nodes.bullet_list("", *(self._module(path) for _, path in files if path.stem != "__init__"))
+        return nodes.definition_list_item("", nodes.term("", "", nodes.literal(text=folder)), nodes.definition("", modules))
+
+    def _module(self, path):
+        first, _, _ = " ".join((ast.get_docstring(ast.parse(path.read_text())) or "").split()).partition(". ")
+        text = nodes.paragraph("", "", nodes.literal(text=path.stem), nodes.Text(f": {first.rstrip('.')}."))
+        return nodes.list_item("", text)
+
+
 def setup(app):
     app.add_directive("command-help", CommandHelp)
+    app.add_directive("modules", Modules)
