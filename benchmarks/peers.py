@@ -13,7 +13,7 @@ import urllib3
 import yaml
 
 from benchmarks.package import COLLECTION
-from functional_tests.testbed.build import build
+from builds.programs import build
 from k8s_cr_driver.kube.connection import APPLY
 from k8s_cr_driver.kube.endpoint import Endpoint
 from k8s_cr_driver.objects.keys import Object

@@ -18,7 +18,7 @@ import yaml
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from functional_tests.testbed.build import build
+from builds.programs import build
 
 READY_WITHIN = 60.0
 """Seconds."""

@@ -20,13 +20,13 @@ from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
+from builds.progress import step
 from functional_tests import samples, vim
 from functional_tests.client import ApiError, Client, OperationError
 from functional_tests.observer import Observer
 from functional_tests.testbed import bed, paths, preconditions
 from functional_tests.testbed.kubernetes import Kubernetes
 from functional_tests.testbed.ledger import Ledger
-from functional_tests.testbed.progress import step
 from functional_tests.testbed.tacker import onboarding
 
 CONSOLE = Console(highlight=False)

@@ -11,17 +11,21 @@ import sys
 import tempfile
 import zipfile
 from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 import yaml
 
+from builds import programs
+from builds.controllers import CONTROLLERS, USER, Controller
+from builds.progress import step
 from k8s_cr_driver.package.tosca_meta import MANIFESTS
 from sample_packages import upstream
 from sample_packages.__main__ import make
 
 from .client import Client
-from .testbed import build, controllers
 from .testbed.kubernetes import Kubernetes
 
 
@@ -46,8 +50,10 @@ def onboard(client: Client, names: Iterable[str]) -> dict[str, Sample]:
 
 
 def load(kubernetes: Kubernetes, names: Iterable[str]) -> None:
-    """Give the node the images of the controllers that the samples install."""
-    controllers.load(kubernetes, _families(names))
+    """Give the node the images of the controllers that the samples install, built first if need be."""
+    wanted = _build(names)
+    with step("Loading the images of the controllers"), ThreadPoolExecutor() as pool:
+        list(pool.map(partial(_load, kubernetes), [one for one in CONTROLLERS.values() if one.family in wanted]))
 
 
 @contextlib.contextmanager
@@ -63,10 +69,16 @@ def building() -> Iterator[None]:
         process.wait()
 
 
-def _families(names: Iterable[str]) -> list[str]:
-    """The Go module families of their projects."""
-    projects = [project for name in names for project in upstream.PROJECTS.get(name, ())]
-    return list(dict.fromkeys(family for project in projects for family in project.FAMILIES))
+def _build(names: Iterable[str]) -> list[str]:
+    """The Go module families of the samples, all built."""
+    families = list(dict.fromkeys(family for name in names for family in upstream.families(name)))
+    for family in families:
+        programs.build(family)
+    return families
+
+
+def _load(kubernetes: Kubernetes, controller: Controller) -> None:
+    kubernetes.load_image(controller.image(), controller.entrypoint, controller.files(), USER)
 
 
 def _vnfd_id(csar: Path) -> str:
@@ -82,5 +94,4 @@ def _files(csar: Path) -> list[str]:
 
 
 if __name__ == "__main__":
-    for family in _families(upstream.PROJECTS):
-        build.build(family)
+    _build(upstream.PROJECTS)

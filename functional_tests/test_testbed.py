@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from builds.programs import build
 from functional_tests.testbed import network, processes
-from functional_tests.testbed.build import build
 from functional_tests.testbed.kubernetes import Kubernetes
 from functional_tests.testbed.ledger import Ledger
 from functional_tests.testbed.machine import Machine

@@ -5,10 +5,11 @@ import subprocess
 from collections.abc import Iterable
 from pathlib import Path
 
-from . import commands
+from builds import commands
+from builds.progress import step
+
 from .ledger import Ledger
 from .processes import TOKEN
-from .progress import step
 
 # Asked by every package's scripts before they start a service; 101 forbids it.
 POLICY = Path("/usr/sbin/policy-rc.d")

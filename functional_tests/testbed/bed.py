@@ -10,9 +10,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from builds.progress import say, step
+
 from . import apt, kubernetes, paths, preconditions, processes
 from .ledger import Ledger
-from .progress import say, step
 
 Environment = dict[str, str]
 

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
-from . import paths
+from builds import cache
 
 # What image references without a registry or a tag mean.
 DEFAULT_REGISTRY, DEFAULT_FOLDER, DEFAULT_TAG = "docker.io", "library", "latest"
@@ -21,7 +21,7 @@ DEFAULT_REGISTRY, DEFAULT_FOLDER, DEFAULT_TAG = "docker.io", "library", "latest"
 
 def folder() -> Path:
     """Where the archives are."""
-    path = paths.cache() / "images"
+    path = cache.folder() / "images"
     path.mkdir(parents=True, exist_ok=True)
     return path
 
@@ -34,7 +34,7 @@ def archive(names: Sequence[str], entrypoint: str, files: Mapping[str, Path], us
     references = [reference(name) for name in names]
     parts = [json.dumps([references, entrypoint, user])]
     parts += [f"{path} {source} {source.stat().st_size} {source.stat().st_mtime_ns}" for path, source in files.items()]
-    target = folder() / f"{paths.digest(*map(str.encode, parts))}.tar"
+    target = folder() / f"{cache.digest(*map(str.encode, parts))}.tar"
     if not target.exists():
         descriptor, unfinished = tempfile.mkstemp(dir=folder(), suffix=".unfinished")
         with os.fdopen(descriptor, "wb") as output:

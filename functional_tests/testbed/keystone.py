@@ -17,8 +17,10 @@ from keystoneauth1 import session
 from keystoneauth1.identity import v3
 from keystoneclient.v3 import client
 
-from . import config, mariadb, paths
-from .commands import run
+from builds import cache
+from builds.commands import run
+
+from . import config, mariadb
 from .ledger import Ledger
 
 LOCK = Path(__file__).parents[2] / "requirements" / "keystone.lock"
@@ -109,7 +111,7 @@ def start(ledger: Ledger, database: mariadb.Server) -> Identity:
 
 def install() -> Path:
     """The virtual environment with what the lock file says; made at the first call."""
-    environment = paths.cache() / f"keystone-{paths.digest(LOCK.read_bytes(), sys.version.encode())}"
+    environment = cache.folder() / f"keystone-{cache.digest(LOCK.read_bytes(), sys.version.encode())}"
     uv = Path(sysconfig.get_path("scripts")) / "uv"
     if not (environment / "bin" / "python").exists():
         run([uv, "venv", "--python", sys.executable, environment])

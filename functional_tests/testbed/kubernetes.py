@@ -9,12 +9,14 @@ from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from . import commands, config, images, network, rootfs
-from .build import build
+from builds import commands
+from builds.programs import build
+from builds.progress import step
+
+from . import config, images, network, rootfs
 from .ledger import Ledger
 from .machine import Machine
 from .processes import until
-from .progress import step
 
 # Of Debian, on the host; the programs of the node itself are built.
 PACKAGES = (

@@ -16,7 +16,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from . import commands, processes
+from builds import commands
+
+from . import processes
 
 T = TypeVar("T")
 Entry = dict[str, Any]

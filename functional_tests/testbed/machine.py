@@ -9,7 +9,9 @@ import signal
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from . import cgroups, commands, network, rootfs
+from builds import commands
+
+from . import cgroups, network, rootfs
 from .ledger import Ledger, Process
 from .processes import TOKEN
 

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pymysql
 
+from builds.commands import run
+
 from . import config
-from .commands import run
 from .ledger import Ledger
 
 

@@ -3,7 +3,8 @@
 import ipaddress
 from pathlib import Path
 
-from . import commands
+from builds import commands
+
 from .ledger import Ledger
 
 BRIDGE = "k8scr0"

@@ -1,22 +1,6 @@
-"""Where the test bed keeps things: caches that outlive it, and the state folder that `down` removes."""
+"""Where the test bed finds the project, and keeps the state that `down` removes."""
 
-import hashlib
-import os
 from pathlib import Path
 
 PROJECT = Path(__file__).resolve().parents[2]
 STATE = Path("/var/lib/k8s-cr-driver")
-GO_MODULES = Path(__file__).parent / "go"
-
-
-def cache() -> Path:
-    """The folder of everything that is expensive to make and can be made again; it need not be there yet."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "k8s-cr-driver"
-
-
-def digest(*parts: bytes) -> str:
-    """A short key of a recipe: equal parts give equal keys, and moving a byte between parts changes the key."""
-    total = hashlib.sha256()
-    for part in parts:
-        total.update(b"%d:" % len(part) + part)
-    return total.hexdigest()[:16]

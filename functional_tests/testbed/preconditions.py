@@ -6,6 +6,8 @@ import shutil
 import sys
 from pathlib import Path
 
+from builds import cache
+
 from . import cgroups, paths
 
 # What the sources, Go's build cache and the binaries of a first run take, and what every bed takes, in GiB.
@@ -31,8 +33,8 @@ def check() -> None:
         raise PreconditionError("apt-get is missing: the test bed installs Debian or Ubuntu packages")
     if not cgroups.is_mounted():
         raise PreconditionError(f"no control groups are mounted on {cgroups.ROOT}: mount them, or boot with systemd")
-    first = not any((paths.cache() / "go").glob("kubernetes-*"))
-    _check_disk(paths.cache(), FIRST_RUN if first else EVERY_RUN)
+    first = not any((cache.folder() / "go").glob("kubernetes-*"))
+    _check_disk(cache.folder(), FIRST_RUN if first else EVERY_RUN)
     _check_disk(paths.STATE.parent, EVERY_RUN)
 
 

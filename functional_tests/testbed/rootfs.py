@@ -6,8 +6,8 @@ import re
 import shutil
 from pathlib import Path
 
-from . import commands, paths
-from .progress import step
+from builds import cache, commands
+from builds.progress import step
 
 SUITE = "bookworm"
 # What a node, an NFS server or a load balancer needs of Debian; runc is Debian's because one built without libseccomp
@@ -28,7 +28,7 @@ MASKED = (
 
 def root_folder() -> Path:
     """The read-only root folder, made first if need be. Machines put an overlay on it."""
-    target = paths.cache() / "rootfs" / f"{SUITE}-{paths.digest(*map(str.encode, (SUITE, *PACKAGES, *MASKED)))}"
+    target = cache.folder() / "rootfs" / f"{SUITE}-{cache.digest(*map(str.encode, (SUITE, *PACKAGES, *MASKED)))}"
     target.parent.mkdir(parents=True, exist_ok=True)
     with (target.parent / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

@@ -20,10 +20,11 @@ from types import MappingProxyType
 
 import requests
 
+from builds.commands import run
+from builds.progress import step
+
 from . import config, keystone, mariadb, paths, processes, rabbitmq
-from .commands import run
 from .ledger import Ledger, Process
-from .progress import step
 
 OWN_DRIVER = "kubernetes_cr"
 TACKERS_DRIVER = "kubernetes"

@@ -7,12 +7,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 
+from builds.progress import step
+
 from ..client import Body, Client
 from ..cluster import Cluster
 from ..testbed import paths
 from ..testbed.bed import Environment
 from ..testbed.ledger import Ledger
-from ..testbed.progress import step
 from ..testbed.tacker import CONDUCTORS, Conductor, config_file
 from ..vim import connection_info
 from ..vnf import Vnf

@@ -6,16 +6,18 @@ import tarfile
 import tempfile
 from pathlib import Path
 
+from builds import cache
+from builds.commands import run
+from builds.progress import step
+
 from ..testbed import paths
-from ..testbed.commands import run
-from ..testbed.progress import step
 
 REQUIREMENT = paths.PROJECT / "requirements" / "tacker_source.txt"
 
 
 def fetch() -> Path:
     """The unpacked source distribution."""
-    unpacked = paths.cache() / f"tacker-{paths.digest(REQUIREMENT.read_bytes())}"
+    unpacked = cache.folder() / f"tacker-{cache.digest(REQUIREMENT.read_bytes())}"
     if not unpacked.exists():
         unpacked.parent.mkdir(parents=True, exist_ok=True)
         with step("Fetching Tacker's source distribution"), tempfile.TemporaryDirectory(dir=unpacked.parent) as work:

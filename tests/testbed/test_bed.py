@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from builds.progress import step
 from functional_tests.testbed import bed, paths
 from functional_tests.testbed.__main__ import main
 from functional_tests.testbed.ledger import Ledger
-from functional_tests.testbed.progress import step
 
 
 @pytest.fixture

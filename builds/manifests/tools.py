@@ -1,4 +1,4 @@
-"""The programs that projects render their manifests with, as the test bed builds them."""
+"""The programs that projects render their manifests with, built from pinned sources."""
 
 import os
 import subprocess
@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from functional_tests.testbed import build
+from .. import programs
 
 FAMILY = "rendering"
 
@@ -33,7 +33,7 @@ def kustomized(folder: Path, **patch: Any) -> str:
 
 
 def _run(tool: str, *arguments: str) -> str:
-    done = subprocess.run([build.build(FAMILY) / tool, *arguments], capture_output=True, text=True, check=False)
+    done = subprocess.run([programs.build(FAMILY) / tool, *arguments], capture_output=True, text=True, check=False)
     if done.returncode:
         raise RuntimeError(f"{tool} {arguments[0]} ended with {done.returncode}: {done.stderr.strip()}")
     return done.stdout

@@ -7,8 +7,7 @@ nothing else is changed.
 import re
 from pathlib import Path
 
-from functional_tests.testbed import controllers
-
+from .. import controllers
 from . import tools
 
 FAMILIES = ("cluster-api", tools.FAMILY)

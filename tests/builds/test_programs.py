@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from functional_tests.testbed import paths
-from functional_tests.testbed.build import build, key
+from builds import cache, programs
+from builds.programs import build, key
 
 GO_MOD = "module bed.test/tools\n\ngo 1.26.0\n\ntool bed.test/tools/hello\n"
 HELLO = 'package main\n\nfunc main() { println("hello") }\n'
@@ -17,7 +17,7 @@ def family(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder of the family `tools`, whose only program is `hello`."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("GOCACHE", str(Path.home() / ".cache" / "go-build"))
-    monkeypatch.setattr(paths, "GO_MODULES", tmp_path / "go")
+    monkeypatch.setattr(programs, "MODULES", tmp_path / "go")
     folder = tmp_path / "go" / "tools"
     (folder / "hello").mkdir(parents=True)
     (folder / "go.mod").write_text(GO_MOD)
@@ -53,11 +53,11 @@ def test_a_failed_build_says_what_the_compiler_says_and_leaves_nothing(family: P
     (family / "hello" / "main.go").write_text("package main\n\nfunc main() { undefined() }\n")
     with pytest.raises(RuntimeError, match="undefined: undefined"):
         build("tools")
-    assert built_folders(paths.cache() / "go" / "any") == []
+    assert built_folders(cache.folder() / "go" / "any") == []
 
 
 def test_what_a_killed_build_has_left_is_removed(family: Path):
-    left = paths.cache() / "go" / ".tools-half"
+    left = cache.folder() / "go" / ".tools-half"
     left.mkdir(parents=True)
     build("tools")
     assert not left.exists()
@@ -75,8 +75,3 @@ def test_the_key_follows_every_file_and_its_name(family: Path):
     (family / "go.som").unlink()
     (family / "hello" / "main.go").write_text(HELLO)
     assert key("tools") == keys[0]
-
-
-def test_a_digest_tells_where_one_part_ends():
-    assert paths.digest(b"ab", b"c") != paths.digest(b"a", b"bc")
-    assert paths.digest(b"ab", b"c") == paths.digest(b"ab", b"c")

@@ -6,8 +6,7 @@ Only that the operator starts after its CRDs is added: one that finds some of th
 import re
 from pathlib import Path
 
-from functional_tests.testbed import controllers
-
+from .. import controllers
 from . import tools
 
 FAMILIES = ("prometheus-operator", tools.FAMILY)

@@ -3,12 +3,12 @@
 import shutil
 from pathlib import Path
 
-from functional_tests.testbed import build
+from .. import programs
 
 FAMILIES = ("istio",)
 
 
 def render(folder: Path) -> None:
     """One file."""
-    source = build.module_dir("istio", "istio.io/api") / "kubernetes" / "customresourcedefinitions.gen.yaml"
+    source = programs.module_dir("istio", "istio.io/api") / "kubernetes" / "customresourcedefinitions.gen.yaml"
     shutil.copyfile(source, folder / "definitions.yaml")

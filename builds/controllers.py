@@ -1,14 +1,10 @@
 """The controllers of the sample packages: which program is which image in the released manifests."""
 
-from collections.abc import Callable, Collection
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
-from . import build
-from .kubernetes import Kubernetes
-from .progress import step
+from . import programs
 
 CERT_MANAGER = "github.com/cert-manager/cert-manager"
 CLUSTER_API = "sigs.k8s.io/cluster-api"
@@ -31,7 +27,7 @@ class Controller:
     """The module's folder -> what else the image holds: path in the image -> file of the host."""
 
     def source(self) -> Path:
-        return build.module_dir(self.family, self.module)
+        return programs.module_dir(self.family, self.module)
 
     def version(self) -> str:
         return self.source().name.rpartition("@")[2]
@@ -41,7 +37,7 @@ class Controller:
 
     def files(self) -> dict[str, Path]:
         """What the image holds: path in the image -> file of the host."""
-        return {self.entrypoint: build.build(self.family) / self.binary, **self.assets(self.source())}
+        return {self.entrypoint: programs.build(self.family) / self.binary, **self.assets(self.source())}
 
 
 def _cert_manager(name: str) -> Controller:
@@ -88,16 +84,3 @@ CONTROLLERS = {
         ),
     )
 }
-
-
-def load(kubernetes: Kubernetes, families: Collection[str]) -> None:
-    """Give the node the images of the controllers of Go module families, built first if need be."""
-    wanted = [controller for controller in CONTROLLERS.values() if controller.family in families]
-    for family in dict.fromkeys(controller.family for controller in wanted):
-        build.build(family)
-    with step("Loading the images of the controllers"), ThreadPoolExecutor() as pool:
-        list(pool.map(partial(_load, kubernetes), wanted))
-
-
-def _load(kubernetes: Kubernetes, controller: Controller) -> None:
-    kubernetes.load_image(controller.image(), controller.entrypoint, controller.files(), USER)

