@@ -103,14 +103,14 @@ class Observer:
             return
         if isinstance(message, Relist):
             for live in message.objects.values():
-                self._judge(live, message.stream.resource)
+                self._judge(live, message.reflector.resource)
         elif message.deleted:
             with self._lock:
                 self._health.pop(key_of(message.live), None)
             if key_of(message.live).group_kind == CRD:
                 self._forget(message.live)
         else:
-            self._judge(message.live, message.stream.resource)
+            self._judge(message.live, message.reflector.resource)
 
     def _forget(self, crd: Object) -> None:
         """The kind of a CRD that is gone; it may come again."""

@@ -1,16 +1,25 @@
-"""
-Errors that carry data, and the redaction of what must not be told.
+"""Errors that carry data.
 
-An error's text is complete: it names the object, the field and the remedy, for it goes as it is into ProblemDetails that
-every user of Tacker's API can read. So no error of this module is ever built from a request's body, a token or a Secret.
-Classes differ only where a caller acts differently on them.
+The text of an error is complete: it names the object, the field and the remedy, because ProblemDetails shows it as it is to
+every user of Tacker's API. So no error is ever built from a request's body, a token or a Secret. Classes differ only where
+a caller acts differently on them.
 """
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Iterable
 
 from k8s_cr_driver.redaction import redact
+
+
+class Concern(enum.Enum):
+    """Which part of the access to a cluster an error is about; `lcm` and `cli` add the remedy in their users' words."""
+
+    ENDPOINT = "endpoint"
+    CA = "ca"
+    CREDENTIALS = "credentials"
+    OIDC = "oidc"
 
 
 class DriverError(Exception):
@@ -40,6 +49,10 @@ class InvalidRequest(Refused):
     status = 400
     title = "Invalid request"
 
+    def __init__(self, message: str, concern: Concern | None = None) -> None:
+        super().__init__(message)
+        self.concern = concern
+
 
 class NotOurs(Refused):
     """An object of that name exists and belongs to somebody else."""
@@ -68,7 +81,7 @@ class Forbidden(Refused):
 
 class ApiError(DriverError):
     """
-    The API server's own answer, as its Status object tells it (API conventions, "Response Status Kind").
+    The API server's own refusal, from its Status object (API conventions, "Response Status Kind").
 
     `status` is the HTTP code, `reason` the machine word (AlreadyExists, Invalid, ...), `causes` triples (reason,
     field, message) of `details.causes`, `retry_after` seconds or None. The text is "what was tried: what the server said".
@@ -93,14 +106,14 @@ class ApiError(DriverError):
 
 
 class TransportError(DriverError):
-    """No answer, or half of one: whether a write has happened is not known."""
+    """No response, or half of one: whether a write has happened is not known."""
 
     status = 503
     title = "Cluster cannot be reached"
 
 
 class NotConnected(TransportError):
-    """No connection could be made: nothing was sent."""
+    """No connection was established: nothing was sent."""
 
 
 class Contended(DriverError):
@@ -111,17 +124,21 @@ class Contended(DriverError):
 
 
 def passes(error: BaseException) -> bool:
-    """Whether the same request may succeed later: no answer, too many requests, a server's own trouble, others' writes."""
+    """Whether the same request may succeed later: no response, 429, 5xx, or others' writes."""
     return isinstance(error, (TransportError, Contended)) or (
         isinstance(error, ApiError) and (error.status == 429 or error.status >= 500)
     )
 
 
 class ConnectionFailed(DriverError):
-    """The cluster does not answer, its certificate is not the one expected, or it does not know our credentials."""
+    """The cluster does not respond, its certificate is not the expected one, or it refuses the credentials."""
 
     status = 503
     title = "Cluster cannot be reached"
+
+    def __init__(self, message: str, concern: Concern | None = None) -> None:
+        super().__init__(message)
+        self.concern = concern
 
 
 class Superseded(DriverError):

@@ -1,7 +1,7 @@
 """A workload cluster as a whole.
 
 Its controllers delete machines with the help of templates and Secrets, so a Cluster is deleted first and alone: what
-else of Cluster API is in its namespace, and the Secrets there, stay until it is gone.
+else of Cluster API is in its namespace, and the Secrets there, are deleted after it.
 """
 
 from __future__ import annotations

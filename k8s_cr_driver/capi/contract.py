@@ -28,9 +28,9 @@ def is_cluster_api(kind: GroupKind) -> bool:
 
 
 def machine_metadata(machine: Object) -> dict[str, str]:
-    """What tells where a Machine runs: its Node and the infrastructure's name for it."""
-    told = {
+    """Where a Machine runs: its Node, and the provider's identifier of its server."""
+    metadata = {
         "node": ((machine.get("status") or {}).get("nodeRef") or {}).get("name"),
         "providerID": (machine.get("spec") or {}).get("providerID"),
     }
-    return {key: value for key, value in told.items() if value}
+    return {key: value for key, value in metadata.items() if value}

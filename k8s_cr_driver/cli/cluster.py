@@ -17,7 +17,7 @@ import click
 
 from k8s_cr_driver.engine import api_services
 from k8s_cr_driver.engine.not_ready import Report
-from k8s_cr_driver.errors import ApiError, ConnectionFailed, InvalidRequest
+from k8s_cr_driver.errors import ApiError, Concern, ConnectionFailed, InvalidRequest
 from k8s_cr_driver.kube import kubeconfig as kubeconfigs
 from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.connection import METADATA_LIST, Connection
@@ -30,7 +30,17 @@ from k8s_cr_driver.ownership.write import SHARED
 
 CONFIG_MAPS = GroupKind("", "ConfigMap")
 THREADS = 8
-_KUBECONFIG = "in a kubeconfig: certificate-authority-data, token, client-certificate-data and client-key-data"
+_REMEDIES = {
+    Concern.CA: "Give the CA as certificate-authority-data in the kubeconfig.",
+    Concern.CREDENTIALS: "Check token, or client-certificate-data and client-key-data, in the kubeconfig.",
+}
+
+
+def with_remedy(error: InvalidRequest | ConnectionFailed) -> str:
+    """The text of an error, with the keys of a kubeconfig that it is about."""
+    remedy = _REMEDIES.get(error.concern) if error.concern else None
+    return f"{error} {remedy}" if remedy else str(error)
+
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -95,7 +105,7 @@ class Cluster:
         try:
             self.connection = connect(kubeconfig.endpoint())
         except InvalidRequest as error:
-            raise click.UsageError(f"{error} ({_KUBECONFIG})") from None
+            raise click.UsageError(with_remedy(error)) from None
         self.resources: Resources
         self._told: set[Report] = set()
 
@@ -112,7 +122,7 @@ class Cluster:
         try:
             self.resources = discover(self.connection)
         except ConnectionFailed as error:
-            raise ConnectionFailed(f"{error} ({_KUBECONFIG})") from None
+            raise ConnectionFailed(with_remedy(error)) from None
 
     @property
     def client(self) -> Client:

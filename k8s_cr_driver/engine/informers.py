@@ -83,7 +83,7 @@ class Informers:
 
         def hear(message: watch.Message) -> None:
             if isinstance(message, watch.Broken):
-                self._loop.refuse(_explained(message.stream, message.error))
+                self._loop.refuse(_explained(message.reflector, message.error))
             else:
                 handle(message)
 
@@ -162,8 +162,8 @@ class Informers:
         return stream
 
     def _message(self, message: watch.Message) -> None:
-        kind = message.stream.resource.group_kind
-        if message.stream not in self._streams:
+        kind = message.reflector.resource.group_kind
+        if message.reflector not in self._streams:
             return  # its version has ended, see `reopen`
         if isinstance(message, watch.Change):
             self._change(kind, key_of(message.live), None if message.deleted else message.live)
@@ -180,20 +180,20 @@ class Informers:
         self._heard(key, live)
 
     def _snapshot(self, kind: GroupKind, snapshot: watch.Relist) -> None:
-        namespace = snapshot.stream.namespace
+        namespace = snapshot.reflector.namespace
         for key in list(self.objects[kind]):
             if key not in snapshot.objects and namespace in ("", key.namespace):
                 self._change(kind, key, None)
         for key, live in snapshot.objects.items():
             self._change(kind, key, live)
         awaited = self._awaited[kind]
-        if snapshot.stream in awaited:
-            awaited.remove(snapshot.stream)
+        if snapshot.reflector in awaited:
+            awaited.remove(snapshot.reflector)
             if not awaited:
                 self._learnt(kind)
 
     def _broken(self, message: watch.Broken) -> None:
-        stream, error = message.stream, message.error
+        stream, error = message.reflector, message.error
         awaited = self._awaited[stream.resource.group_kind]
         namespaces = sorted(self._target.inventory.record.namespaces)
         if _is_forbidden(error) and stream.resource.namespaced and not stream.namespace and namespaces:
@@ -208,7 +208,7 @@ class Informers:
     def _fenced(self, message: watch.Message) -> None:
         inventory = self._target.inventory
         if isinstance(message, watch.Broken):
-            self._loop.refuse(_explained(message.stream, message.error))
+            self._loop.refuse(_explained(message.reflector, message.error))
         elif isinstance(message, watch.Relist):
             live = message.objects.get(inventory.key)
             inventory.check(parse(live) if live else None)

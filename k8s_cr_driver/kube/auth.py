@@ -1,8 +1,7 @@
-"""
-How a connection authenticates: ID tokens of an OpenID Connect provider, and what a refused credential (401) means.
+"""How a connection authenticates: ID tokens of an OpenID Connect provider, and what a refused credential (401) means.
 
-An ID token is requested with the password grant when the first request needs one. It is kept in memory only, and
-requested again before it expires or when the API server no longer accepts it.
+The first request that needs an ID token requests it with the password grant. The token is kept in memory only. It is
+requested again before it expires, and when the API server no longer accepts it.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from urllib.parse import urlencode
 import urllib3
 from kubernetes.client.rest import ApiException
 
-from k8s_cr_driver.errors import ConnectionFailed, DriverError, TransportError
+from k8s_cr_driver.errors import Concern, ConnectionFailed, DriverError, TransportError
 from k8s_cr_driver.kube import tls
 from k8s_cr_driver.redaction import words
 
@@ -31,8 +30,8 @@ REFRESH_BEFORE = 10.0
 """Seconds before its expiry at which a token is not used any more; half its lifetime, if that is less."""
 
 REFUSED_GRACE = 30.0
-"""Seconds for which an API server that has accepted a login may refuse it: one that starts is not ready to check all of
-them, nor has it asked a provider for its keys (kubernetes/kubernetes#65785)."""
+"""Seconds for which an API server that has accepted credentials may refuse them: one that starts cannot check all kinds of
+them yet, nor has it read a provider's keys (kubernetes/kubernetes#65785)."""
 
 _REMEDIES = {
     "invalid_client": "check client_id and client_secret",
@@ -41,7 +40,7 @@ _REMEDIES = {
     "unsupported_grant_type": "let the provider allow the password grant",
     "invalid_scope": "let the provider allow the scope openid for this client_id",
 }
-"""What to do about the errors of RFC 6749, section 5.2; other words of a provider may repeat what it was sent."""
+"""Remedies for the errors of RFC 6749, section 5.2; other text of a provider may repeat what was sent to it."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +55,7 @@ class Provider:
 
 
 class Acceptance:
-    """Whether a login was accepted before it is refused (401); for many threads."""
+    """Whether the server has accepted the credentials before it refuses them (401). For many threads."""
 
     def __init__(self) -> None:
         self._accepted, self._refused_since = False, math.inf
@@ -64,17 +63,17 @@ class Acceptance:
     def accepted(self) -> None:
         self._accepted, self._refused_since = True, math.inf
 
-    def refused(self, attempt: str, told: str, remedy: str) -> DriverError:
-        """TransportError while the refusal may pass, else ConnectionFailed."""
+    def refused(self, attempt: str, refusal: ConnectionFailed) -> DriverError:
+        """TransportError while the refusal may pass, else `refusal`."""
         now = time.monotonic()
         self._refused_since = min(self._refused_since, now)
         if self._accepted and now - self._refused_since < REFUSED_GRACE:
-            return TransportError(f"{attempt}: {told}")
-        return ConnectionFailed(f"{told}. {remedy}")
+            return TransportError(f"{attempt}: {refusal}")
+        return refusal
 
 
 class Tokens:
-    """The ID tokens of one login, for many threads: one of them asks the provider, the others share what came of it."""
+    """The ID tokens of one account. For many threads: one of them asks the provider, the others share its result."""
 
     def __init__(self, provider: Provider, *, ca: str, verify: bool) -> None:
         self._provider = provider
@@ -84,7 +83,7 @@ class Tokens:
         self._failed, self._failure = -math.inf, DriverError("")
 
     def lend(self, send: Callable[[str], Answer]) -> Answer:
-        """`send(Authorization header)`, once more with a new token if the API server does not take the first (401)."""
+        """Calls `send(Authorization header)`, once more with a new token if the API server refuses the first (401)."""
         token = self._current()
         try:
             return send(f"Bearer {token}")
@@ -93,15 +92,15 @@ class Tokens:
                 raise
             return send(f"Bearer {self._current(refused=token)}")
 
-    def refusal(self, url: str) -> tuple[str, str]:
-        """What it means that the API server at `url` does not take a new token either, and what to do about it."""
-        return (
-            f"{url} does not accept the ID token of {self._provider.token_url} (401)",
-            "The API server must trust that provider and this client_id (its options --oidc-issuer-url and --oidc-client-id).",
+    def refusal(self, url: str) -> ConnectionFailed:
+        """The error when the API server at `url` refuses a new token too."""
+        return ConnectionFailed(
+            f"{url} does not accept the ID token of {self._provider.token_url} (401). The API server must trust that provider "
+            "and this client_id (its options --oidc-issuer-url and --oidc-client-id)."
         )
 
     def _current(self, refused: str = "") -> str:
-        """A token that is not `refused`. ConnectionFailed: the provider says no; TransportError: it may later say yes."""
+        """A token that is not `refused`. ConnectionFailed: the provider refuses; TransportError: it may accept later."""
         asked = time.monotonic()
         with self._lock:
             if self._failed >= asked:
@@ -113,14 +112,14 @@ class Tokens:
     def _fetch(self) -> None:
         began = time.monotonic()
         try:
-            self._token = self._answered(self._ask())
+            self._token = self._token_of(self._request())
         except DriverError as failure:
             self._failed, self._failure = time.monotonic(), failure
             raise
         lifetime = _lifetime(self._token)
         self._until = began + lifetime - min(REFRESH_BEFORE, lifetime / 2)
 
-    def _ask(self) -> tuple[int, bytes]:
+    def _request(self) -> tuple[int, bytes]:
         who = self._provider
         form = {
             "grant_type": "password",
@@ -149,28 +148,28 @@ class Tokens:
             raise TransportError(f"POST {who.token_url}: {words(error)}") from None
         return response.status, content
 
-    def _answered(self, answer: tuple[int, bytes]) -> str:
-        status, content = answer
+    def _token_of(self, response: tuple[int, bytes]) -> str:
+        status, content = response
         url = self._provider.token_url
         if status == 429 or status >= 500:
-            raise TransportError(f"POST {url}: the OpenID Connect provider answers {status}")
+            raise TransportError(f"POST {url}: the OpenID Connect provider responds with {status}")
         try:
-            told = json.loads(content)
+            body = json.loads(content)
         except ValueError:
-            told = None
-        told = told if isinstance(told, dict) else {}
+            body = None
+        body = body if isinstance(body, dict) else {}
         if status != 200:
-            known = _REMEDIES.get(str(told.get("error")))
-            said = f"{status} {told['error']}" if known else str(status)
-            remedy = known or "check oidc_token_url"
+            known = _REMEDIES.get(str(body.get("error")))
+            reason = f"{status} {body['error']}" if known else str(status)
             raise ConnectionFailed(
-                f"The OpenID Connect provider {url} gives no token ({said}): {remedy} in vimConnectionInfo.accessInfo."
+                f"The OpenID Connect provider {url} gives no token ({reason}): {known or 'check oidc_token_url'}.", Concern.OIDC
             )
-        token = told.get("id_token")
+        token = body.get("id_token")
         if not (isinstance(token, str) and token and is_token(token)):
             raise ConnectionFailed(
-                f"The answer of {url} has no id_token: check that vimConnectionInfo.accessInfo.oidc_token_url is the token "
-                "endpoint of an OpenID Connect provider that allows the scope openid for this client_id."
+                f"The response of {url} has no id_token: check that oidc_token_url is the token endpoint of an OpenID Connect "
+                "provider that allows the scope openid for this client_id.",
+                Concern.OIDC,
             )
         return token
 
@@ -181,7 +180,7 @@ def is_token(text: str) -> bool:
 
 
 def _lifetime(token: str) -> float:
-    """Seconds from an ID token's issue to its expiry, which no difference of clocks spoils; infinite if it has none."""
+    """Seconds from an ID token's issue to its expiry, which do not depend on clocks; infinite if it does not expire."""
     try:
         payload = token.split(".")[1]
         claims = json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))

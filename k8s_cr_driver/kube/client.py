@@ -13,13 +13,12 @@ from typing import Any
 
 from k8s_cr_driver.kube.connection import APPLY, Connection
 from k8s_cr_driver.kube.discovery import Resource, Resources
+from k8s_cr_driver.kube.lists import pages
 from k8s_cr_driver.kube.responses import checked, entries
 from k8s_cr_driver.objects.keys import CRD, Object, ObjectKey, bare, key_of
 
 ONLY_NEW = "1"
 """A resourceVersion that no stored object has: an apply with it creates, or gets a 409 and writes nothing."""
-PAGE = 500
-"""Objects in one page of a list."""
 
 
 @dataclass(frozen=True)
@@ -33,18 +32,11 @@ class Client:
         self, resource: Resource, namespace: str = "", selector: str = "", accept: str = "application/json"
     ) -> list[Object]:
         """The objects of a kind that a label selector finds, in one namespace or in all."""
-        path, query = resource.path(namespace), [("limit", str(PAGE))]
-        if selector:
-            query.append(("labelSelector", selector))
+        path, query = resource.path(namespace), [("labelSelector", selector)] if selector else []
         found: list[Object] = []
-        follow: list[tuple[str, str]] = []
-        while True:
-            answer = self.connection.request("GET", path, query=[*query, *follow], accept=accept)
-            found += entries(answer, resource.api_version, resource.group_kind, f"LIST {path}")
-            token = (answer.get("metadata") or {}).get("continue")
-            if not token:
-                return found
-            follow = [("continue", token)]
+        for page in pages(self.connection, path, query, accept):
+            found += entries(page, resource.api_version, resource.group_kind, f"LIST {path}")
+        return found
 
     def read(self, resource: Resource, key: ObjectKey) -> Object:
         """The object as it is; ApiError 404 if there is none."""
@@ -71,8 +63,8 @@ class Client:
         key = key_of(manifest)
         query = [("fieldManager", manager), ("force", json.dumps(force)), ("fieldValidation", "Strict")]
         path = resource.path(key.namespace, key.name)
-        answer = self.connection.request("PATCH", path, query=query, body=manifest, content_type=APPLY)
-        return checked(answer, resource.group_kind, f"PATCH {path}", stored=False)
+        response = self.connection.request("PATCH", path, query=query, body=manifest, content_type=APPLY)
+        return checked(response, resource.group_kind, f"PATCH {path}", stored=False)
 
     def release(self, resource: Resource, live: Object, manager: str) -> Object:
         """Gives up all fields that only `manager` owns; the object stays. ApiError 409 if it is no longer as `live`."""

@@ -1,5 +1,4 @@
-"""
-From a VIM to a cluster: where it is, and one way to send a request.
+"""One way to send a request to a cluster.
 
 Requests go through the official dynamic client over one urllib3 pool of our own, because the client's own pool reads CA
 files for every connection and sleeps through Retry-After inside a call.
@@ -22,19 +21,17 @@ import urllib3
 from kubernetes import client
 from kubernetes.client.rest import ApiException
 from kubernetes.dynamic import DynamicClient
-from oslo_log import log as logging
 
-from k8s_cr_driver.errors import ApiError, DriverError, NotConnected, TransportError
+from k8s_cr_driver.errors import ApiError, Concern, ConnectionFailed, DriverError, NotConnected, TransportError
 from k8s_cr_driver.kube import auth, tls
 from k8s_cr_driver.kube.endpoint import Endpoint
 from k8s_cr_driver.objects.keys import Object
 from k8s_cr_driver.redaction import words
 
-LOG = logging.getLogger(__name__)
 CONNECT_TIMEOUT = 10.0
 READ_TIMEOUT = 60.0
 LONGEST_RETRY_AFTER = 60.0
-"""Seconds that a server is believed to want; more is a mistake, or a date by another clock."""
+"""Seconds at most of a Retry-After; more is a mistake, or a date by another clock."""
 
 POOL_SIZE = 16
 APPLY = "application/apply-patch+yaml; charset=utf-8"
@@ -42,7 +39,7 @@ APPLY = "application/apply-patch+yaml; charset=utf-8"
 
 MERGE = "application/merge-patch+json"
 METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
-"""To accept a list's objects without their specs and data, from servers that can leave these out."""
+"""Accepts a list's objects without specs and data, from servers that can leave these out."""
 
 _KEEPALIVE = [
     (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
@@ -92,22 +89,22 @@ class Connection:
         accept: str = "application/json",
         read_timeout: float = READ_TIMEOUT,
     ) -> Object:
-        """One request; the answer's JSON. ApiError: the server said no. TransportError: it is not known what it said."""
+        """One request; returns the response's JSON. ApiError: the server refused. TransportError: its response is not known."""
         data = self._send(method, path, query, body, content_type, accept, read_timeout, stream=False)
         try:
-            answer = json.loads(data)
+            response = json.loads(data)
         except ValueError:
-            raise TransportError(f"{method} {path}: the answer is not whole JSON") from None
-        if not isinstance(answer, dict):
-            raise TransportError(f"{method} {path}: the answer is not an object")
-        return answer
+            raise TransportError(f"{method} {path}: the response is not whole JSON") from None
+        if not isinstance(response, dict):
+            raise TransportError(f"{method} {path}: the response is not an object")
+        return response
 
     def stream(self, path: str, query: Iterable[tuple[str, str]], idle_limit: float) -> urllib3.BaseHTTPResponse:
-        """An open answer to a GET, for watching, in which silence may last for `idle_limit`; the caller closes it."""
+        """An open response to a GET, for a watch; it may be silent for `idle_limit` seconds. The caller closes it."""
         response: urllib3.HTTPResponse = self._send(
             "GET", path, query, None, "application/json", "application/json", READ_TIMEOUT, stream=True
         )
-        # urllib3 has one limit for the head of an answer, which a server sends at once, and for the pauses in its body.
+        # urllib3 has one limit for the head of a response, which a server sends at once, and for the pauses in its body.
         opened = response.connection
         if opened is not None and opened.sock is not None:
             opened.sock.settimeout(idle_limit)
@@ -142,7 +139,7 @@ class Connection:
             return response if stream else response.data
 
         try:
-            answer = sent(self.endpoint.authorization) if self._tokens is None else self._tokens.lend(sent)
+            response = sent(self.endpoint.authorization) if self._tokens is None else self._tokens.lend(sent)
         except ApiException as error:
             if error.status == 401:
                 raise self._refused(attempt) from None
@@ -152,16 +149,13 @@ class Connection:
         except urllib3.exceptions.HTTPError as error:
             raise TransportError(f"{attempt}: {words(error)}") from None
         self._acceptance.accepted()
-        return answer
+        return response
 
     def _refused(self, attempt: str) -> DriverError:
         if self._tokens is not None:
-            return self._acceptance.refused(attempt, *self._tokens.refusal(self.endpoint.url))
-        return self._acceptance.refused(
-            attempt,
-            f"{self.endpoint.url} does not accept the credentials (401)",
-            "Check bearer_token, or username and password, in vimConnectionInfo.accessInfo.",
-        )
+            return self._acceptance.refused(attempt, self._tokens.refusal(self.endpoint.url))
+        refusal = ConnectionFailed(f"{self.endpoint.url} does not accept the credentials (401).", Concern.CREDENTIALS)
+        return self._acceptance.refused(attempt, refusal)
 
 
 def _yaml(body: Object) -> str:
@@ -171,7 +165,7 @@ def _yaml(body: Object) -> str:
 
 
 class _NoDiscovery:
-    """The dynamic client insists on discovering when it is made, through a world-readable cache file; ours is apart."""
+    """The dynamic client runs discovery when it is created, through a world-readable cache file; ours is separate."""
 
     def __init__(self, dynamic: DynamicClient, cache_file: str | None) -> None:
         del dynamic, cache_file
@@ -182,25 +176,25 @@ def _translate(attempt: str, error: ApiException, endpoint: Endpoint) -> Excepti
     if status == 0:  # the client wraps TLS errors so: "SSLError", a newline, OpenSSL's words
         return tls.failure(endpoint.url, str(error.reason).partition("\n")[2])
     try:
-        told = json.loads(error.body or b"{}")
-        details = told.get("details") or {}
+        said = json.loads(error.body or b"{}")
+        details = said.get("details") or {}
         causes = [
             (str(cause.get("reason", "")), str(cause.get("field", "")), str(cause.get("message", "")))
             for cause in details.get("causes") or []
         ]
-        reason, message = str(told.get("reason") or error.reason), str(told.get("message") or "")
+        reason, message = str(said.get("reason") or error.reason), str(said.get("message") or "")
     except (ValueError, AttributeError, TypeError):
         causes, reason, message = [], str(error.reason), ""
     return ApiError(attempt, status, reason, message, causes, _retry_after(error.headers))
 
 
 def _retry_after(headers: Mapping[str, str] | None) -> float | None:
-    """Seconds from now, of a number of them or a date (RFC 9110, 10.2.3), within bounds; None for what is neither."""
-    told = (headers or {}).get("Retry-After") or ""
+    """Retry-After as seconds from now, of a number or a date (RFC 9110, 10.2.3), within bounds; None for neither."""
+    text = (headers or {}).get("Retry-After") or ""
     try:
-        seconds = float(told)
+        seconds = float(text)
     except ValueError:
-        seconds = _seconds_until(told)
+        seconds = _seconds_until(text)
     return None if math.isnan(seconds) else min(max(seconds, 0.0), LONGEST_RETRY_AFTER)
 
 

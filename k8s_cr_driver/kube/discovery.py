@@ -1,8 +1,8 @@
-"""What kinds a cluster serves: their paths, scopes and verbs.
+"""Discovery: which kinds a cluster serves, with their paths, scopes and verbs.
 
-Two requests by aggregated discovery (KEP-3352, Kubernetes 1.27; older servers are asked group by group). A package's own
-CRDs say the same of their CRs with no request, also before they are on the cluster. There is no list of known kinds.
-An aggregated API whose backend is down makes its kinds unknown, which is not the same as gone.
+Aggregated discovery (KEP-3352, Kubernetes 1.27) takes two requests; older servers are asked group by group. A CRD of the
+package describes its kind without a request, also before it is on the cluster. There is no list of supported kinds. When
+the backend of an aggregated API is down, its kinds are unknown, which does not mean that their objects are deleted.
 """
 
 from __future__ import annotations
@@ -102,20 +102,20 @@ def discover(connection: Connection) -> Resources:
     found: list[Resource] = []
     down: set[tuple[str, str]] = set()
     for root in ("/api", "/apis"):
-        answer = connection.request("GET", root, accept=_ACCEPT)
+        response = connection.request("GET", root, accept=_ACCEPT)
         with understood(f"GET {root}"):
-            if answer.get("kind") == "APIGroupDiscoveryList":
-                found += _aggregated(answer, down)
+            if response.get("kind") == "APIGroupDiscoveryList":
+                found += _aggregated(response, down)
             else:
-                found += _group_by_group(connection, root, answer, down)
+                found += _group_by_group(connection, root, response, down)
     with understood("discovery"):
         for resource in found:
             "".join((*resource.group_kind, resource.version, resource.plural, *resource.verbs))  # all of them are text
         return Resources(found, down)
 
 
-def _aggregated(answer: Object, down: set[tuple[str, str]]) -> Iterator[Resource]:
-    for group in answer.get("items") or []:
+def _aggregated(response: Object, down: set[tuple[str, str]]) -> Iterator[Resource]:
+    for group in response.get("items") or []:
         name = (group.get("metadata") or {}).get("name") or ""
         for version in group.get("versions") or []:
             if version.get("freshness") == "Stale":  # with the kinds of before, or after a restart with none
@@ -134,14 +134,14 @@ def _aggregated(answer: Object, down: set[tuple[str, str]]) -> Iterator[Resource
 
 
 def _group_by_group(
-    connection: Connection, root: str, answer: Object, down: set[tuple[str, str]]
+    connection: Connection, root: str, response: Object, down: set[tuple[str, str]]
 ) -> Iterator[Resource]:
     if root == "/api":
-        paths = [("", version, f"/api/{version}") for version in answer.get("versions") or []]
+        paths = [("", version, f"/api/{version}") for version in response.get("versions") or []]
     else:
         paths = [
             (group["name"], version["version"], f"/apis/{version['groupVersion']}")
-            for group in answer.get("groups") or []
+            for group in response.get("groups") or []
             for version in group["versions"]
         ]
     for group, version, path in paths:

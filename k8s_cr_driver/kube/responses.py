@@ -1,8 +1,8 @@
-"""
-Does an answer make sense? A cluster may lie: proxies, aggregated APIs and conversion webhooks answer with what they like.
+"""Checks the shape of responses.
 
-What is looked into without asking again (an object's metadata) is checked once, where it comes in. An answer that makes
-no sense is as good as none: TransportError, after which requests are repeated and streams opened anew.
+A cluster may send anything: proxies, aggregated APIs and conversion webhooks respond in its name. What the driver reads
+without a further check (an object's metadata) is checked once, where it comes in. A malformed response counts as none:
+TransportError, after which requests are repeated and watches opened again.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ _MAPS = ("labels", "annotations")
 _LISTS: dict[str, type] = {"finalizers": str, "ownerReferences": dict, "managedFields": dict}
 
 
-def checked(answer: Object, of: GroupKind, attempt: str, *, stored: bool = True) -> Object:
+def checked(response: Object, kind: GroupKind, attempt: str, *, stored: bool = True) -> Object:
     """
-    `answer`, if it is an object of that kind with metadata as the API conventions ("Metadata") have it.
+    Returns `response` if it is an object of that kind with metadata as in the API conventions ("Metadata").
 
-    What is not `stored`, the outcome of a dry run, has no resourceVersion.
+    An object that is not `stored`, the outcome of a dry run, has no resourceVersion.
     """
-    metadata = answer.get("metadata")
+    metadata = response.get("metadata")
     identity = ("name", "uid", "resourceVersion") if stored else ("name", "uid")
-    if kind_of(answer) != of or not isinstance(metadata, dict) or not _is_whole(metadata, identity):
-        raise TransportError(f"{attempt}: the answer is not an object of kind {of}")
-    return answer
+    if kind_of(response) != kind or not isinstance(metadata, dict) or not _is_whole(metadata, identity):
+        raise TransportError(f"{attempt}: the response is not an object of kind {kind}")
+    return response
 
 
-def entries(answer: Object, api_version: str, of: GroupKind, attempt: str) -> list[Object]:
-    """The objects of a list, whose entries do not say themselves what they are; those of metadata say something else."""
+def entries(response: Object, api_version: str, kind: GroupKind, attempt: str) -> list[Object]:
+    """The objects of a list. Its entries do not name their kind, and entries of a list of metadata name another one."""
     with understood(attempt):
-        found = [{**entry, "apiVersion": api_version, "kind": of.kind} for entry in answer.get("items") or []]
-    return [checked(entry, of, attempt) for entry in found]
+        found = [{**entry, "apiVersion": api_version, "kind": kind.kind} for entry in response.get("items") or []]
+    return [checked(entry, kind, attempt) for entry in found]
 
 
 def _is_whole(metadata: Object, identity: Iterable[str]) -> bool:
@@ -58,8 +58,8 @@ def _is_list(value: object, kind: type) -> bool:
 
 @contextlib.contextmanager
 def understood(attempt: str) -> Iterator[None]:
-    """Around the reading of an answer, and of nothing else: TransportError for one of another shape."""
+    """Wraps the reading of a response, and nothing else: TransportError for one of another shape."""
     try:
         yield
     except (AttributeError, IndexError, KeyError, TypeError, ValueError):
-        raise TransportError(f"{attempt}: the answer makes no sense") from None
+        raise TransportError(f"{attempt}: the response is malformed") from None

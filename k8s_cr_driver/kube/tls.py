@@ -1,8 +1,7 @@
-"""
-Whom to trust and who we are: PEM texts -> a TLS context.
+"""PEM texts -> a TLS context: which CA to trust, which client certificate to show.
 
-Key material stays in memory; what the ssl module reads from files only (a client certificate) is in a 0600 file for as
-long as the reading takes.
+Key material stays in memory. The ssl module reads client certificates from files only, so these stand in a file of mode
+0600 while it reads them.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ import ssl
 import tempfile
 from urllib.parse import urlsplit
 
-from k8s_cr_driver.errors import ConnectionFailed, DriverError, InvalidRequest, TransportError
+from k8s_cr_driver.errors import Concern, ConnectionFailed, DriverError, InvalidRequest, TransportError
 
 
 def context(
@@ -24,33 +23,31 @@ def context(
         return None
     try:
         if not verify:
-            made = ssl._create_unverified_context()  # noqa: S323 (an option of the operator, warned about)
+            tls = ssl._create_unverified_context()  # noqa: S323 (an option of the operator, warned about)
         else:
-            made = ssl.create_default_context(cadata=ca or None)
-        # Kubernetes' own CAs lack extensions that the strict mode of Python 3.13 wants.
-        made.verify_flags &= ~ssl.VERIFY_X509_STRICT
+            tls = ssl.create_default_context(cadata=ca or None)
+        # Kubernetes' own CAs do not have the extensions that Python 3.13 demands in strict mode.
+        tls.verify_flags &= ~ssl.VERIFY_X509_STRICT
         if client_cert:
-            _load_client_certificate(made, client_cert, client_key)
+            _load_client_certificate(tls, client_cert, client_key)
     except ssl.SSLError as error:
-        what = "ssl_ca_cert, or a client's certificate or key,"
-        raise InvalidRequest(f"vimConnectionInfo: {what} cannot be read: {error.reason or 'it is damaged'}") from None
-    return made
+        what = "The CA, or the client's certificate or key,"
+        raise InvalidRequest(f"{what} cannot be read: {error.reason or 'it is damaged'}", Concern.CA) from None
+    return tls
 
 
 def failure(url: str, words: str) -> DriverError:
-    """What OpenSSL's words about a connection to `url` mean."""
-    told = re.sub(r"\s*\(_ssl\.c:\d+\)", "", words)
-    if "WRONG_VERSION_NUMBER" in told or "HTTP_REQUEST" in told:
+    """The error for OpenSSL's words about a connection to `url`."""
+    reason = re.sub(r"\s*\(_ssl\.c:\d+\)", "", words)
+    if "WRONG_VERSION_NUMBER" in reason or "HTTP_REQUEST" in reason:
         return ConnectionFailed(f"{url} does not speak TLS: check whether it is http or https, and its port.")
-    if "EOF" in told:  # what a load balancer does in front of a server that restarts
-        return TransportError(f"{url} has closed the connection: {told}")
-    return ConnectionFailed(
-        f"The certificate of {url} was not accepted: {told}. Give the CA in vimConnectionInfo.interfaceInfo.ssl_ca_cert."
-    )
+    if "EOF" in reason:  # what a load balancer does in front of a server that restarts
+        return TransportError(f"{url} has closed the connection: {reason}")
+    return ConnectionFailed(f"The certificate of {url} was not accepted: {reason}.", Concern.CA)
 
 
 def pem(text: str) -> str:
-    """A PEM whose newlines may have become spaces, as command lines and databases make them."""
+    """A PEM whose newlines may have become spaces, as command lines and databases turn them."""
     blocks = re.findall(r"-----BEGIN ([A-Z0-9 ]+)-----(.*?)-----END \1-----", text, re.S)
     lines = []
     for label, body in blocks:
@@ -58,11 +55,11 @@ def pem(text: str) -> str:
     return "\n".join(lines) + "\n" if lines else ""
 
 
-def _load_client_certificate(made: ssl.SSLContext, certificate: str, key: str) -> None:
+def _load_client_certificate(tls: ssl.SSLContext, certificate: str, key: str) -> None:
     handle, path = tempfile.mkstemp()  # 0600
     try:
         with os.fdopen(handle, "w") as file:
             file.write(certificate + "\n" + key)
-        made.load_cert_chain(path)
+        tls.load_cert_chain(path)
     finally:
         os.unlink(path)

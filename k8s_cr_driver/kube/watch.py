@@ -1,10 +1,8 @@
-"""
-Streams: what a cluster tells about the objects of one kind, for as long as somebody wants to know.
+"""Reflectors: each follows the objects of one kind, in a thread of its own, and posts what changes.
 
-A stream is one thread that posts messages and keeps no state that others read. It begins with a whole `Snapshot` (the
-initial events of KEP-3157, or a LIST where the server lacks them), goes on with one `Change` an event, and after an
-interruption resumes where it was or, when that is gone (410), posts a new Snapshot. Blank lines, ends without a word,
-half-open connections and lists that fail half-way are things that happen to real streams.
+A reflector first posts a `Relist` of all objects (from the initial events of KEP-3157, or a LIST where the server does not
+have them), then one `Change` for each event. After an interruption it resumes, or relists if the server no longer has
+that resourceVersion (410). Real watches have blank lines, end without a word, hang half-open, and their lists fail half-way.
 """
 
 from __future__ import annotations
@@ -23,26 +21,26 @@ from oslo_log import log as logging
 from k8s_cr_driver.errors import ApiError, DriverError, TransportError
 from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.discovery import Resource
+from k8s_cr_driver.kube.lists import pages
 from k8s_cr_driver.kube.responses import checked, entries, understood
 from k8s_cr_driver.objects.keys import Object, ObjectKey, key_of
 
 LOG = logging.getLogger(__name__)
 
 IDLE_LIMIT = 300.0
-"""Seconds without a byte after which a stream is opened anew; servers that send bookmarks send one a minute."""
+"""Seconds without a byte after which a watch is opened again; servers that send bookmarks send one a minute."""
 READ_EVERY = 2.0
 """Seconds between two lists of a kind that cannot be watched."""
 FORBIDDEN_GRACE = 30.0
-"""Seconds for which a server that has allowed the stream may forbid it: one that starts has not read its RBAC yet."""
-PAGE = 500
+"""Seconds for which a server that has allowed a watch may forbid it: one that starts has not read its RBAC yet."""
 FIRST_BACKOFF, LAST_BACKOFF = 0.1, 5.0
 
 
 @dataclass(frozen=True)
 class Relist:
-    """All objects that the stream selects, as of now."""
+    """All objects that the reflector selects, as of now."""
 
-    stream: Reflector
+    reflector: Reflector
     objects: dict[ObjectKey, Object]
 
 
@@ -50,16 +48,16 @@ class Relist:
 class Change:
     """One object was added, modified or deleted."""
 
-    stream: Reflector
+    reflector: Reflector
     deleted: bool
     live: Object
 
 
 @dataclass(frozen=True)
 class Broken:
-    """The stream has ended for good: the server forbids it, or says what cannot be understood."""
+    """The reflector has ended for good: the server forbids the watch, or its response is malformed."""
 
-    stream: Reflector
+    reflector: Reflector
     error: DriverError
 
 
@@ -67,15 +65,15 @@ Message = Relist | Change | Broken
 
 
 class InitialEvents:
-    """Whether a server sends initial events: one stream finds out, the others wait for what it learns."""
+    """Whether a server sends initial events: one reflector finds out, the others wait for its result."""
 
     def __init__(self) -> None:
-        self.lacking: bool | None = None
+        self.missing: bool | None = None
         self._lock = threading.Lock()
 
     @contextlib.contextmanager
     def trial(self) -> Iterator[None]:
-        with self._lock if self.lacking is None else contextlib.nullcontext():
+        with self._lock if self.missing is None else contextlib.nullcontext():
             yield
 
 
@@ -83,8 +81,8 @@ class Reflector:
     """
     Follows one kind, in one namespace or ("") in all, selected by labels; lists it at intervals if it has no `watch`.
 
-    `resume` begins after that resource version instead of with a Snapshot. Streams that share `initial_events` find out
-    once for all whether the server has them.
+    With `resume` it begins after that resourceVersion instead of with a Relist. Reflectors that share `initial_events`
+    find out once for all whether the server sends them.
     """
 
     def __init__(
@@ -101,14 +99,14 @@ class Reflector:
         self.resource, self.namespace, self.selector = resource, namespace, selector
         self._connection, self._post, self._version = connection, post, resume
         self._initial_events = initial_events or InitialEvents()
-        self._answered = -FORBIDDEN_GRACE
+        self._allowed_at = -FORBIDDEN_GRACE
         self._stopped = threading.Event()
         self._response: urllib3.BaseHTTPResponse | None = None
-        self._thread = threading.Thread(target=self._run, name=f"stream {resource.group_kind}", daemon=True)
+        self._thread = threading.Thread(target=self._run, name=f"watch {resource.group_kind}", daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
-        """Ends the stream; the thread wakes up from its read."""
+        """Ends the reflector; its thread wakes up from its read."""
         self._stopped.set()
         response = self._response
         if response is not None:
@@ -131,7 +129,7 @@ class Reflector:
                 return
             except Exception as error:  # a read that stop() has interrupted fails in many ways
                 if not self._stopped.is_set():
-                    LOG.exception("The stream of %s has failed", self.resource.plural)
+                    LOG.exception("The watch of %s has failed", self.resource.plural)
                     self._post(Broken(self, DriverError(f"WATCH {self.resource.plural}: {type(error).__name__}")))
                 return
             if time.monotonic() - began > LAST_BACKOFF:
@@ -145,7 +143,7 @@ class Reflector:
         elif error.status == 404:
             self._version = ""
             self._post(Relist(self, {}))
-        elif error.status == 403 and time.monotonic() - self._answered < FORBIDDEN_GRACE:
+        elif error.status == 403 and time.monotonic() - self._allowed_at < FORBIDDEN_GRACE:
             pass
         elif error.status in (400, 403, 405, 422):
             self._post(Broken(self, error))
@@ -173,7 +171,7 @@ class Reflector:
                 self._version = version or self._version
 
     def _meant(self, event: dict[str, Any]) -> Object:
-        """The object of an event; ApiError for one that tells of an error."""
+        """The object of an event; raises the ApiError of an ERROR event."""
         live: Object = event["object"]
         attempt = f"WATCH {self.resource.plural}"
         if event.get("type") == "ERROR":
@@ -187,16 +185,16 @@ class Reflector:
         return checked(live, self.resource.group_kind, attempt)
 
     def _with_initial_events(self) -> urllib3.BaseHTTPResponse | None:
-        """An open watch; None if the server lacks initial events, after a list instead."""
+        """An open watch; None if the server does not send initial events, after a list instead."""
         response = None
         with self._initial_events.trial():
-            if not self._initial_events.lacking:
+            if not self._initial_events.missing:
                 try:
                     response = self._watch(("sendInitialEvents", "true"), ("resourceVersionMatch", "NotOlderThan"))
                 except ApiError as error:
                     if error.status not in (400, 422):  # "sendInitialEvents is forbidden for watch unless..."
                         raise
-                self._initial_events.lacking = response is None
+                self._initial_events.missing = response is None
         if response is None:
             self._list()
         return response
@@ -207,7 +205,7 @@ class Reflector:
     def _watch(self, *options: tuple[str, str]) -> urllib3.BaseHTTPResponse:
         query = [("watch", "true"), ("allowWatchBookmarks", "true"), ("labelSelector", self.selector), *options]
         response = self._connection.stream(self.resource.path(self.namespace), query, IDLE_LIMIT)
-        self._answered = time.monotonic()
+        self._allowed_at = time.monotonic()
         return response
 
     def _poll(self) -> None:
@@ -217,23 +215,15 @@ class Reflector:
 
     def _list(self) -> None:
         found: dict[ObjectKey, Object] = {}
-        query = [("labelSelector", self.selector), ("limit", str(PAGE))]
-        token = ""
-        while True:
-            page = self._connection.request(
-                "GET", self.resource.path(self.namespace), query=[*query, *([("continue", token)] if token else [])]
-            )
-            attempt = f"LIST {self.resource.plural}"
-            listed = entries(page, self.resource.api_version, self.resource.group_kind, attempt)
+        query = [("labelSelector", self.selector)]
+        version = ""
+        for page in pages(self._connection, self.resource.path(self.namespace), query):
+            listed = entries(page, self.resource.api_version, self.resource.group_kind, f"LIST {self.resource.plural}")
             found |= {key_of(live): live for live in listed}
-            with understood(attempt):
-                metadata = dict(page.get("metadata") or {})
-            token = metadata.get("continue") or ""
-            if not token:
-                break
+            version = page["metadata"].get("resourceVersion") or ""
         self._post(Relist(self, found))
-        self._answered = time.monotonic()
-        self._version = metadata.get("resourceVersion") or ""
+        self._allowed_at = time.monotonic()
+        self._version = version
 
     def _events(self, response: urllib3.BaseHTTPResponse) -> Iterator[dict[str, Any]]:
         self._response = response
@@ -250,7 +240,7 @@ class Reflector:
             raise TransportError(f"WATCH {self.resource.plural}: {type(error).__name__}") from None
         finally:
             self._response = None
-            self._answered = time.monotonic()
+            self._allowed_at = time.monotonic()
             response.close()
 
 

@@ -24,7 +24,7 @@ from tacker.sol_refactored.common import vnf_instance_utils as inst_utils
 from tacker.sol_refactored.objects.v2 import fields
 
 from k8s_cr_driver.errors import DriverError, InvalidRequest, Stopped, Superseded
-from k8s_cr_driver.lcm import instance_info
+from k8s_cr_driver.lcm import instance_info, vim
 from k8s_cr_driver.redaction import capped, redact
 
 LOG = logging.getLogger(__name__)
@@ -88,7 +88,7 @@ def _answer(verb: str, inst: Any, error: Exception) -> Any:
     if isinstance(error, (sol_ex.SolException, sol_ex.DbSyncNoDiff, sol_ex.DbSyncFailed)):
         return error
     if isinstance(error, DriverError):
-        text = redact(str(error))
+        text = redact(vim.with_remedy(error))
         LOG.error("%s of VNF instance %s failed: %s", verb, inst.id, text)
         return sol_ex.SolException(sol_status=error.status, sol_title=error.title, sol_detail=capped(text))
     LOG.error("%s of VNF instance %s failed: %s", verb, inst.id, redact("".join(traceback.format_exception(error))))

@@ -9,12 +9,25 @@ from typing import Any
 import urllib3
 from oslo_log import log as logging
 
-from k8s_cr_driver.errors import InvalidRequest
+from k8s_cr_driver.errors import Concern, ConnectionFailed, DriverError, InvalidRequest
 from k8s_cr_driver.kube import tls
 from k8s_cr_driver.kube.auth import Provider, is_token
 from k8s_cr_driver.kube.endpoint import Endpoint
 
 LOG = logging.getLogger(__name__)
+
+_REMEDIES = {
+    Concern.ENDPOINT: "Check vimConnectionInfo.interfaceInfo.endpoint, and the network to it.",
+    Concern.CA: "Give the CA in vimConnectionInfo.interfaceInfo.ssl_ca_cert.",
+    Concern.CREDENTIALS: "Check bearer_token, or username and password, in vimConnectionInfo.accessInfo.",
+    Concern.OIDC: "These keys stand in vimConnectionInfo.accessInfo.",
+}
+
+
+def with_remedy(error: DriverError) -> str:
+    """The text of an error, with the keys of vimConnectionInfo that it is about."""
+    remedy = _REMEDIES.get(error.concern) if isinstance(error, (ConnectionFailed, InvalidRequest)) and error.concern else None
+    return f"{error} {remedy}" if remedy else str(error)
 
 
 def endpoint(interface: Mapping[str, str], access: Mapping[str, str], *, verify_without_ca: bool = True) -> Endpoint:

@@ -1,9 +1,6 @@
-"""
-What Kubernetes itself defines and no CustomResourceDefinition says: its API groups, and its lists with merge keys.
+"""The API groups that Kubernetes itself serves, which no CustomResourceDefinition describes.
 
-Taken from the OpenAPI description of Kubernetes 1.36 (`x-kubernetes-list-map-keys`). A server-side apply of a list that
-holds one merge key twice is answered with 500 "failed to create typed patch object: duplicate entries", which says
-nothing of a file; so packages are checked before.
+Taken from the OpenAPI description of Kubernetes 1.36.
 """
 
 from __future__ import annotations
@@ -39,7 +36,7 @@ GROUPS = frozenset(
 )
 
 REVIEWS = frozenset({"authentication.k8s.io", "authorization.k8s.io"})
-"""Groups whose kinds are answered and never stored."""
+"""Groups whose objects are requests: the server evaluates them and never stores them."""
 
 
 def is_builtin(kind: GroupKind) -> bool:

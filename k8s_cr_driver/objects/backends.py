@@ -1,9 +1,8 @@
-"""
-Who serves a kind: the pods behind webhooks, conversions and API services, and the controllers with their rights.
+"""Which workloads serve a kind: the pods behind webhooks, conversions and API services, and controllers by their RBAC.
 
-The API server calls these before it stores an object, and finalizers need these before an object can go. No field says
-so outright; it is read from the webhook configurations, CustomResourceDefinitions, API services, Services, workloads
-and RBAC of one set of objects. What an object outside of the set serves is running already.
+The API server calls webhooks and conversions before it stores an object, and controllers remove finalizers. No field names
+these relations. They are derived from the webhook configurations, CustomResourceDefinitions, API services, Services,
+workloads and RBAC of one set of objects. What an object outside of the set serves is running already.
 """
 
 from __future__ import annotations
@@ -28,11 +27,11 @@ _EVERYTHING = frozenset({"*"})
 
 
 class Controller(NamedTuple):
-    """A workload that may change objects of `groups`, "*" for any, by `rights`: its account, roles and bindings."""
+    """A workload that may change objects of `groups`, "*" for any, by `permissions`: its account, roles and bindings."""
 
     key: ObjectKey
     groups: frozenset[str]
-    rights: frozenset[ObjectKey]
+    permissions: frozenset[ObjectKey]
 
     def acts_on(self, group: str) -> bool:
         return group in self.groups or "*" in self.groups
@@ -80,7 +79,7 @@ def callers(objects: Sequence[Object]) -> dict[ObjectKey, set[ObjectKey]]:
 
 
 def controllers(objects: Sequence[Object]) -> list[Controller]:
-    """The workloads whose ServiceAccount is given rights to change objects, by the RBAC of the set."""
+    """The workloads whose ServiceAccount may change objects by the RBAC of the set."""
     groups = _role_groups(objects)
     accounts: dict[ObjectKey, set[ObjectKey]] = defaultdict(set)
     changes: dict[ObjectKey, set[str]] = defaultdict(set)

@@ -1,10 +1,9 @@
-"""
-Which object has to wait for which: a graph for making a set of objects, and one for deleting it.
+"""Which object waits for which: a graph for applying a set of objects, and one for deleting it.
 
-Edges come from structure (a CustomResourceDefinition before its objects, a Namespace before what lives in it), from the
-author (the annotation `config.kubernetes.io/depends-on`), and from guesses about who serves whom (`serving`). A guess
-that would close a circle is dropped; a circle that the author made is an error. Whatever has no edge may run at once:
-controllers and kubelets retry, and so does the engine.
+Edges come from structure (a CustomResourceDefinition before its objects, a Namespace before its contents), from the author
+(the annotation `config.kubernetes.io/depends-on`), and from guesses about which workloads serve a kind (`backends`). A
+guess that would close a cycle is dropped; a cycle of the author's own is an error. Objects without an edge are applied in
+parallel: controllers and kubelets retry, and so does the engine.
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ def rank(kind: GroupKind) -> int:
 
 
 def check(objects: Sequence[Object]) -> None:
-    """Raise InvalidPackage if the annotations of a whole package name objects that it lacks, or make a circle."""
+    """Raise InvalidPackage if the annotations of a whole package name objects that are not in it, or form a cycle."""
     keys = {key_of(obj) for obj in objects}
     for obj in objects:
         for key in _depends_on(obj):
@@ -66,7 +65,7 @@ def graph(objects: Sequence[Object]) -> Edges:
     For each object the objects that must be ready before it is applied.
 
     References to what is not among `objects` are left out, so that a part of a package can be applied; `check` finds
-    them. Raises InvalidPackage for annotations that are malformed or make a circle.
+    them. Raises InvalidPackage for annotations that are malformed or form a cycle.
     """
     keys = {key_of(obj) for obj in objects}
     fixed = _structure(objects)
@@ -77,11 +76,11 @@ def graph(objects: Sequence[Object]) -> Edges:
 
 def deletion(objects: Sequence[Object], pairs: Iterable[tuple[ObjectKey, ObjectKey]] = ()) -> Edges:
     """
-    For each object the objects that must be gone before it may be deleted.
+    For each object the objects that must be deleted before it.
 
     `objects` may be live ones or manifests. `pairs` are (first, later), as the hook `delete_before` gives them. Custom
     resources and their CustomResourceDefinitions go before the controllers that act on them, which take finalizers off,
-    and these before what they need to work. Never raises: edges that close a circle are dropped.
+    and these before what they need to work. Never raises: edges that close a cycle are dropped.
     """
     keys = {key_of(obj) for obj in objects}
     explicit = {key_of(obj): set(_depends_on(obj, lenient=True)) for obj in objects}
@@ -135,7 +134,7 @@ def _for_finalizers(objects: Sequence[Object]) -> Edges:
     for controller in controllers(objects):
         for group in filter(controller.acts_on, custom):
             edges[controller.key] |= custom[group]
-        for needed in controller.rights | settings[controller.key.namespace]:
+        for needed in controller.permissions | settings[controller.key.namespace]:
             edges[needed].add(controller.key)
     return edges
 
@@ -176,10 +175,10 @@ def _reversed(edges: Mapping[ObjectKey, Iterable[ObjectKey]]) -> Edges:
 
 def _untangled(keys: Iterable[ObjectKey], layers: Sequence[Edges]) -> Edges:
     """
-    The union of `layers`, strongest first, without circles: of each, edges of the weakest layer in it are dropped.
+    The union of `layers`, strongest first, without cycles: of each cycle, edges of the weakest layer in it are dropped.
 
-    With such an edge go its like, from objects of the same kind to the same object, for they close circles as well.
-    Raises InvalidPackage for a circle of the strongest layer alone.
+    Edges of the same kind to the same object are dropped with it, because they close cycles as well.
+    Raises InvalidPackage for a cycle of the strongest layer alone.
     """
     keys = set(keys)
     weak = [{key: (layer.get(key, set()) & keys) - {key} for key in keys} for layer in layers]
@@ -189,16 +188,16 @@ def _untangled(keys: Iterable[ObjectKey], layers: Sequence[Edges]) -> Edges:
             TopologicalSorter(union).prepare()
             return union
         except CycleError as error:
-            circle: list[ObjectKey] = error.args[1]
-        links = list(zip(circle[1:], circle, strict=False))
+            cycle: list[ObjectKey] = error.args[1]
+        links = list(zip(cycle[1:], cycle, strict=False))
         broken = next((layer for layer in reversed(weak[1:]) if any(to in layer[key] for key, to in links)), None)
         if broken is None:
             raise InvalidPackage(
-                f"objects depend on each other in a circle: {' needs '.join(map(str, reversed(circle)))}; remove one "
+                f"objects depend on each other in a cycle: {' needs '.join(map(str, reversed(cycle)))}; remove one "
                 f"reference from the annotation {DEPENDS_ON}"
             )
         for key, to in [(key, to) for key, to in links if to in broken[key]]:
-            LOG.debug("%s does not wait for %s: that would be a circle", key.group_kind, to)
+            LOG.debug("%s does not wait for %s: that would be a cycle", key.group_kind, to)
             for like in keys:
                 if like.group_kind == key.group_kind:
                     broken[like].discard(to)

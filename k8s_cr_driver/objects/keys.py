@@ -1,8 +1,7 @@
-"""
-What an object is called.
+"""The identity of objects.
 
-An object's identity is group, kind, namespace and name; its version is only a way to look at it, so two documents that
-differ in `apiVersion`'s version alone are one object. Every layer speaks of objects by these keys.
+An object is identified by group, kind, namespace and name. Its version is only a way to look at it: two documents that
+differ in the version of `apiVersion` alone are one object. Every layer names objects by these keys.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 Object = dict[str, Any]
-"""An API object as JSON gives it: `manifest` for what was written by an author, `live` for what a server answered."""
+"""An API object as JSON gives it: `manifest` as its author wrote it, `live` as a server returned it."""
 
 
 class GroupKind(NamedTuple):

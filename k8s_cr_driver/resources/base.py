@@ -29,7 +29,7 @@ from k8s_cr_driver.resources.health.custom import terminating
 
 PODS = GroupKind("", "Pod")
 REPLACE = "k8s-cr-driver/replace"
-"""Annotation `k8s-cr-driver/replace: "true"`: delete the object and make it again when a change of it is immutable."""
+"""Annotation `k8s-cr-driver/replace: "true"`: delete the object and create it again when an immutable field changes."""
 
 
 
@@ -119,10 +119,10 @@ class CustomResource:
         return count
 
     def delete_before(self, others: Iterable[Object]) -> list[ObjectKey]:
-        """Those of `others` that may be deleted only when this object is gone."""
+        """Those of `others` that may be deleted only after this object."""
         del others
         return []
 
     def replace_strategy(self) -> bool:
-        """Whether a change of an immutable field deletes the object and makes it again."""
+        """Whether a change of an immutable field deletes the object and creates it again."""
         return annotations_of(self.manifest).get(REPLACE) == "true"

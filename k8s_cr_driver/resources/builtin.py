@@ -46,7 +46,7 @@ class StatefulSet(Workload):
         return Orphans(CLAIMS, "v1", self.key.namespace, re.compile(names))
 
     def _keeps_claims(self) -> bool:
-        """The API server writes whenDeleted: Retain into all; what was applied is told by who owns the field."""
+        """The API server defaults whenDeleted: Retain in all of them; only the field's owner shows whether it was applied."""
         policy = "persistentVolumeClaimRetentionPolicy"
         applied = any(
             f"f:{policy}" in entry.get("fieldsV1", {}).get("f:spec", {})

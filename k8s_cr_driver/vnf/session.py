@@ -17,7 +17,7 @@ from k8s_cr_driver.engine.operation import Operation
 from k8s_cr_driver.engine.reconcile import Prune, reconcile
 from k8s_cr_driver.engine.replace import NO_REPLACEMENT, Replacement
 from k8s_cr_driver.engine.takeover import InTreeDriver, take_over
-from k8s_cr_driver.errors import ApiError, ConnectionFailed, DriverError, NotConnected, Refused
+from k8s_cr_driver.errors import ApiError, Concern, ConnectionFailed, DriverError, NotConnected, Refused
 from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.discovery import Resources, discover
@@ -89,7 +89,7 @@ class Session:
             if self._operation.abandon:
                 raise
             # A wrong one is told at once.
-            raise ConnectionFailed(f"{error}. Check vimConnectionInfo.interfaceInfo.endpoint, and the way there.") from None
+            raise ConnectionFailed(f"{error}.", Concern.ENDPOINT) from None
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self._client.connection.__exit__(kind, error, trace)

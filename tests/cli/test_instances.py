@@ -60,7 +60,7 @@ def test_an_inventory_that_makes_no_sense_is_named(api: FakeApi, tool: Tool) -> 
     Instance(api.url, BLUE).reconcile([config_map("own")])
     name = f"k8s-cr-driver-{BLUE}"
     api.edit("ConfigMap", "default", name, lambda live: live["metadata"]["annotations"].update({"k8s-cr-driver/adopted": "{"}))
-    assert f"the inventory default/{name}: the answer makes no sense" in tool.run("instances", code=3).stderr
+    assert f"the inventory default/{name}: the response is malformed" in tool.run("instances", code=3).stderr
 
 
 def test_secret_data_is_not_asked_for(api: FakeApi, tool: Tool) -> None:
@@ -88,7 +88,7 @@ def test_credentials_that_are_not_accepted_are_named_as_a_kubeconfig_has_them(ap
     tool.kubeconfig.write_text(yaml.safe_dump(kubeconfig(api.url, token="wrong-canary")))
     error = tool.run("instances", code=3).stderr
     assert "(401)" in error
-    assert "in a kubeconfig:" in error
+    assert "Check token, or client-certificate-data and client-key-data, in the kubeconfig" in error
     assert "canary" not in error
     tool.kubeconfig.write_text(yaml.safe_dump(kubeconfig(api.url, token="right")))
     assert tool.json("instances") == []

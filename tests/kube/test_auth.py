@@ -143,12 +143,12 @@ NO_TOKEN = r"has no id_token: check that .*oidc_token_url is the token endpoint"
 
 
 @pytest.mark.parametrize(("status", "body", "told"), [
-    (400, {"error": "invalid_grant"}, r"gives no token \(400 invalid_grant\): check username and password in"),
-    (401, {"error": "invalid_client"}, r"gives no token \(401 invalid_client\): check client_id and client_secret in"),
+    (400, {"error": "invalid_grant"}, r"gives no token \(400 invalid_grant\): check username and password\."),
+    (401, {"error": "invalid_client"}, r"gives no token \(401 invalid_client\): check client_id and client_secret"),
     (400, {"error": "unauthorized_client"}, "let the provider allow the password grant for this client_id"),
-    (400, {"error": ["word"]}, r"gives no token \(400\): check oidc_token_url in"),
+    (400, {"error": ["word"]}, r"gives no token \(400\): check oidc_token_url"),
     (400, [], r"gives no token \(400\)"),
-    (404, b"<html>", r"gives no token \(404\): check oidc_token_url in"),
+    (404, b"<html>", r"gives no token \(404\): check oidc_token_url"),
     (307, b"", r"gives no token \(307\)"),
     (200, b"<html>", NO_TOKEN),
     (200, {"access_token": "a"}, NO_TOKEN),
@@ -167,7 +167,7 @@ def test_a_provider_that_gives_no_token_is_one_clear_error(
 @pytest.mark.parametrize("status", [429, 500, 503])
 def test_a_provider_in_trouble_is_asked_again(provider: OidcProvider, connection: Connection, status: int) -> None:
     provider.answers = [(status, b"")]
-    with pytest.raises(TransportError, match=f"the OpenID Connect provider answers {status}"):
+    with pytest.raises(TransportError, match=f"the OpenID Connect provider responds with {status}"):
         connection.request("GET", MAPS)
     connection.request("GET", MAPS)
 

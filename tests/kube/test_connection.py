@@ -169,7 +169,7 @@ def test_a_ca_that_is_none_is_refused() -> None:
         vim_endpoint({"endpoint": "https://127.0.0.1:1", "ssl_ca_cert": "/etc/ssl/ca.crt"}, {})
     assert pem("nothing") == ""
     damaged = "-----BEGIN CERTIFICATE-----\nabcd\n-----END CERTIFICATE-----"
-    with pytest.raises(InvalidRequest, match=r"ssl_ca_cert, .* cannot be read"):
+    with pytest.raises(InvalidRequest, match=r"The CA, .* cannot be read"):
         Connection(vim_endpoint({"endpoint": "https://127.0.0.1:1", "ssl_ca_cert": damaged}, {}))
 
 

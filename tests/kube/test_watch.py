@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from k8s_cr_driver.errors import ApiError
-from k8s_cr_driver.kube import connection, watch
+from k8s_cr_driver.kube import connection, lists, watch
 from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.kube.endpoint import Endpoint
@@ -84,7 +84,7 @@ def test_a_server_without_initial_events_is_asked_for_them_once_by_all_streams(a
 
 
 def test_a_list_of_many_pages_is_one_snapshot(api: FakeApi, listener: Listener, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watch, "PAGE", 3)
+    monkeypatch.setattr(lists, "PAGE", 3)
     api.knobs.send_initial_events = False
     for number in range(8):
         api.put(config_map(f"m{number}"))

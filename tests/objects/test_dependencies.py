@@ -1,4 +1,4 @@
-"""What waits for what: structure, webhooks and controllers, the author's wishes; never in a circle."""
+"""What waits for what: structure, webhooks and controllers, the author's wishes; never in a cycle."""
 
 from __future__ import annotations
 
@@ -197,7 +197,7 @@ def test_a_circle_of_the_authors_is_refused_and_printed() -> None:
         deployment("a", after="apps/namespaces/operator/Deployment/b"),
         deployment("b", after="apps/namespaces/operator/Deployment/a"),
     ]
-    with pytest.raises(InvalidPackage, match=r"in a circle: (.*/(a|b)) needs .*/(a|b) needs \1; remove one reference"):
+    with pytest.raises(InvalidPackage, match=r"in a cycle: (.*/(a|b)) needs .*/(a|b) needs \1; remove one reference"):
         graph(objects)
     assert set(deletion(objects)) == {key_of(one) for one in objects}
 
@@ -367,6 +367,6 @@ def test_no_set_of_objects_gives_a_circle(objects: list[Object]) -> None:
     try:
         results.append(graph(objects))
     except InvalidPackage as error:
-        assert "in a circle" in str(error)
+        assert "in a cycle" in str(error)
     for edges in results:
         assert set(edges) == keys == set(TopologicalSorter(edges).static_order())
