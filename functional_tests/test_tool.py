@@ -91,7 +91,7 @@ def verdicts(outcomes: dict[str, Any]) -> dict[str, str]:
 def test_diff_foretells_an_instantiate_and_finds_nothing_after_it(tool: Tool, vnf: Vnf, cluster: Cluster):
     before = cluster.contents()
     foretold = tool.diff("all.yaml")
-    assert set(verdicts(foretold).values()) == {"made"}
+    assert set(verdicts(foretold).values()) == {"created"}
     assert cluster.contents() == before
     vnf.instantiate("all.yaml")
     assert len(cluster.of(vnf.id)) >= len(foretold)
@@ -108,7 +108,7 @@ def test_diff_tells_changes_conflicts_and_what_goes_and_no_secret(tool: Tool, ma
         "Deployment.apps desk/web": "unchanged",
         "Secret desk/door": "changed",
         "ConfigMap desk/own": "conflict",
-        "Gauge.test.example.com desk/new": "made",
+        "Gauge.test.example.com desk/new": "created",
         "ConfigMap desk/old": "deleted",
     }
     assert told["Secret desk/door"]["changes"] == [{"field": "data.key", "before": "(hidden)", "after": "(hidden)"}]

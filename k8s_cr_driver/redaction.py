@@ -53,7 +53,7 @@ def words(error: BaseException) -> str:
 
 
 def capped(text: str, limit: int = DETAIL_LIMIT) -> str:
-    """`text` in at most `limit` bytes of UTF-8, with a word at the end about what was cut."""
+    """`text` in at most `limit` bytes of UTF-8, with a note at its end if it was cut."""
     data = text.encode()
     if len(data) <= limit:
         return text

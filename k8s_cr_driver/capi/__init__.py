@@ -1,4 +1,4 @@
-"""Cluster API: clusters, control planes and machines as kinds that know their machines, their count and their order.
+"""Cluster API: the classes of clusters, control planes and sets of machines: their Machines, count and order.
 
 Registered by the entry point `cluster_api`; the engine knows nothing of it.
 """

@@ -11,5 +11,5 @@ class KubeadmControlPlane(Machines):
     name_label = contract.CONTROL_PLANE_NAME_LABEL
 
     def max_unavailable(self, count: int) -> int:
-        """As many as leave the etcd on the Machines its majority."""
+        """As many as leave etcd its quorum."""
         return (count - 1) // 2

@@ -1,7 +1,6 @@
 """`k8s-cr`: the tool of package authors and operators.
 
-One module a command. What they share: errors are one message without a traceback, and the exit code tells scripts which
-of five things has happened.
+One module for each command. An error is one message without a traceback, and the exit code names one of five outcomes.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from typing import Any
 import click
 
 with warnings.catch_warnings():
-    # oslo.utils before 10.2 imports eventlet wherever it is installed, as beside Tacker, and eventlet tells every user
+    # oslo.utils before 10.2 imports eventlet wherever it is installed, as beside Tacker, and eventlet warns every user
     warnings.filterwarnings("ignore", "\nEventlet is deprecated")
     from k8s_cr_driver.cli.diff import diff
     from k8s_cr_driver.cli.instances import instances
@@ -34,7 +33,7 @@ class _ClusterFailure(click.ClickException):
 
 
 class _Tool(click.Group):
-    """Turns what goes wrong into a message and an exit code."""
+    """Turns errors into a message and an exit code."""
 
     def invoke(self, ctx: click.Context) -> Any:
         if os.environ.get("NO_COLOR"):  # no-color.org; rich heeds it by itself

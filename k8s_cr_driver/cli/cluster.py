@@ -1,6 +1,6 @@
-"""A cluster as the commands see it: by kubeconfig, only listed, and with the inventories of its instances.
+"""A cluster as the commands see it: read by lists only, with the inventories of its instances.
 
-Lists ask for metadata only, so that no Secret's data is read, and go namespace by namespace where RBAC wants it.
+Lists request metadata only, so that no Secret's data is read, and run by namespace where RBAC demands it.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Kubeconfig:
 
 
 def named(context: click.Context, parameter: click.Parameter, id: str | None) -> str | None:
-    """A callback: an empty id, as of a shell's variable that is not set, would mean something else."""
+    """A callback that refuses an empty id, such as an unset shell variable."""
     if id is not None and not id.strip():
         raise click.BadParameter("is empty; see: k8s-cr instances", context, parameter)
     return id
@@ -93,9 +93,9 @@ class Instance:
     record: InventoryContent
 
     def fate(self, key: ObjectKey, live: Object) -> str:
-        """What becomes of an object that is not wanted, as far as can be said before: others may use what is shared."""
+        """What a terminate does with an object, as far as it is known before: others may use shared objects."""
         shared = key.group_kind in SHARED and (not is_made(live) or users(live) - {self.id})
-        return "let go" if shared or self.record.keeps(live) else "delete"
+        return "release" if shared or self.record.keeps(live) else "delete"
 
 
 class Cluster:
@@ -118,7 +118,7 @@ class Cluster:
         self.connection.__exit__(*error)
 
     def discover(self) -> None:
-        """Asks what kinds there are now."""
+        """Runs discovery."""
         try:
             self.resources = discover(self.connection)
         except ConnectionFailed as error:
@@ -155,7 +155,7 @@ class Cluster:
         return found[0]
 
     def members(self, instances: Iterable[Instance]) -> dict[str, dict[ObjectKey, Object]]:
-        """For each instance the metadata of its objects; one LIST for each kind, a warning of kinds that cannot be."""
+        """The metadata of the objects of each instance, by one LIST for each kind. Warns of kinds that cannot be listed."""
         several = list(instances)
         found: dict[str, dict[ObjectKey, Object]] = {one.id: {} for one in several}
         kinds = {kind for one in several for kind in one.record.kinds}
@@ -173,9 +173,9 @@ class Cluster:
         return found
 
     def lists(self, kinds: Iterable[GroupKind], namespaces: Iterable[str], *, metadata_only: bool = True) -> list[Object]:
-        """The objects of those kinds, with what the server says of each; of namespaced kinds those in `namespaces`.
+        """The objects of those kinds; of namespaced kinds those in `namespaces`.
 
-        Kinds that cannot be listed, or may not be, are left out.
+        Skips kinds that cannot be listed, and those that RBAC forbids.
         """
         places = sorted(namespaces)
         asked = [
@@ -194,4 +194,4 @@ class Cluster:
                 raise
 
         with ThreadPoolExecutor(THREADS) as pool:
-            return [live for answer in pool.map(ask, asked) for live in answer]
+            return [live for response in pool.map(ask, asked) for live in response]

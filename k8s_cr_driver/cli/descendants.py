@@ -1,7 +1,7 @@
 """Objects of an instance with all that descends from them, whatever its kind, by ownerReferences.
 
-Every kind that the cluster lists is looked through in the instance's namespaces, by metadata only; what belongs to the
-tree is then read in whole and judged.
+Every kind that the cluster lists is searched in the instance's namespaces, by metadata only. Objects of the tree are then
+read in whole, and their health assessed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from k8s_cr_driver.resources.health import Health
 from k8s_cr_driver.resources.registry import resource_for
 
 _SECRET = GroupKind("", "Secret")
-"""Has no state that metadata would not tell, and data that nobody needs to read."""
+"""Has no state beyond its metadata, and data that nobody needs to read."""
 _NO_OWNERS = frozenset({GroupKind("", "Event"), GroupKind("events.k8s.io", "Event")})
 
 
@@ -104,7 +104,7 @@ def _whole(cluster: Cluster, family: Iterable[Object]) -> list[Object]:
 
 
 def _crd(cluster: Cluster, kind: GroupKind, known: dict[GroupKind, Object | None]) -> Object | None:
-    """The CRD of a kind, which says how its objects tell of their state."""
+    """The CRD of a kind, which decides how the status of its objects is read."""
     resource = cluster.resources.find(kind)
     if is_builtin(kind) or resource is None:
         return None

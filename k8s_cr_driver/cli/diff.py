@@ -1,4 +1,4 @@
-"""`k8s-cr diff`: what an operation would make, change and delete, told and not done."""
+"""`k8s-cr diff`: what an operation would create, change and delete, without doing it."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from k8s_cr_driver.cli.dry_run import DryRun, Outcome, outcomes_of
 from k8s_cr_driver.cli.output import output_option, print_json
 
 _SIGNS = {
-    "made": ("+", "green"),
+    "created": ("+", "green"),
     "changed": ("~", "yellow"),
     "replaced": ("±", "yellow"),
     "deleted": ("-", "red"),
-    "let go": ("-", "cyan"),
+    "released": ("-", "cyan"),
     "conflict": ("!", "red"),
     "refused": ("!", "red"),
 }
@@ -52,11 +52,11 @@ def diff(
     namespace: str,
     output: str,
 ) -> None:
-    """Tell what PACKAGE would change on a cluster; nothing is written.
+    """Show what PACKAGE would change on a cluster. Nothing is written.
 
-    That is what it would make, change, replace and delete, and what stands against it. Give the same parameters,
-    namespace and files as in the request: what an instance was given before only Tacker knows. Without --instance counts
-    are those of the manifests. Exits with 1 if there is any difference.
+    It lists the objects to create, change, replace, delete and release, and conflicts. Give the same parameters,
+    namespace and files as in the request: only Tacker knows those of earlier requests. Without --instance, counts are
+    those of the manifests. Exits with 1 if there is any difference.
     """
     with package_input.opened(path) as folder, Cluster(kubeconfig, DryRun) as cluster:
         instance = cluster.instance(id, inventory_namespace) if id else None

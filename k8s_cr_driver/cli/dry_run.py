@@ -1,7 +1,7 @@
-"""What would become of each object of a set, by the engine's own writes as the server's dry run.
+"""What an operation would do to each object of a set: the engine's own writes, as dry runs of the server.
 
 The only difference to a real run is the connection: it marks every write as a dry run, so that nothing can be stored.
-What cannot be tried, because the package itself brings the kind or the namespace, is told from the manifests.
+Where the package itself brings the kind or the namespace, a dry run cannot be made; then the manifests decide.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ from k8s_cr_driver.resources.registry import resource_for
 from k8s_cr_driver.vnf import vdus
 
 _NOBODY = "00000000-0000-0000-0000-000000000000"
-"""Stands for an instance that is yet to be made."""
+"""Stands for an instance that does not exist yet."""
 _BY_CRD = "fits the CustomResourceDefinition that the package brings"
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What would become of one object: made, changed, replaced, unchanged, deleted, let go, conflict or refused."""
+    """The verdict on one object: created, changed, replaced, unchanged, deleted, released, conflict or refused."""
 
     key: ObjectKey
     verdict: str
@@ -66,12 +66,12 @@ class DryRun(Connection):
 def outcomes_of(
     cluster: Cluster, instance: Instance | None, folder: Path, desired: Sequence[Object], namespace: str
 ) -> list[Outcome]:
-    """Of a new instance, or of the change of `instance` to `desired`; `cluster` is on a DryRun.
+    """The outcomes for a new instance, or for a change of `instance` to `desired`; `cluster` is on a DryRun.
 
     Raises InvalidPackage, and NotReady where the server of an API that is needed is down.
     """
     if down := api_services.reports(cluster.resources, manifests.foreign_kinds(desired)):
-        raise NotReady("The cluster cannot tell of kinds that are needed:", down)
+        raise NotReady("The cluster cannot list kinds that are needed:", down)
     manifests.place(desired, cluster.resources.scope_of, namespace)
     schema.check(desired)
     dependencies.check(desired)
@@ -86,16 +86,16 @@ def outcomes_of(
 
 
 def _resource(cluster: Cluster, obj: Object, crds: Mapping[GroupKind, Object]) -> CustomResource:
-    """The object with the CRD that says where its count stands."""
-    made = resource_for(obj, crds.get(kind_of(obj)))
-    resource = cluster.resources.find(made.key.group_kind)
-    if made.crd is None and not is_builtin(made.key.group_kind) and resource is not None and "scale" in resource.subresources:
-        return type(made)(obj, cluster.client.crd(resource))
-    return made
+    """The object with the CRD that names the path of its count."""
+    sent = resource_for(obj, crds.get(kind_of(obj)))
+    resource = cluster.resources.find(sent.key.group_kind)
+    if sent.crd is None and not is_builtin(sent.key.group_kind) and resource is not None and "scale" in resource.subresources:
+        return type(sent)(obj, cluster.client.crd(resource))
+    return sent
 
 
 def _counted(folder: Path, wanted: Sequence[CustomResource]) -> frozenset[ObjectKey]:
-    """The objects that are VDUs of a flavour, which keep their counts; `validate` tells of bad flavours."""
+    """The objects that are VDUs of a flavour, which keep their counts; `validate` reports bad flavours."""
     found: set[ObjectKey] = set()
     for template in vnfd.flavours(folder).values():
         try:
@@ -108,12 +108,12 @@ def _counted(folder: Path, wanted: Sequence[CustomResource]) -> frozenset[Object
 def _unwanted(cluster: Cluster, instance: Instance, wanted: Collection[ObjectKey]) -> Iterator[Outcome]:
     for key, live in sorted(cluster.members([instance])[instance.id].items()):
         if key not in wanted:
-            verdict = "deleted" if instance.fate(key, live) == "delete" else "let go"
+            verdict = "deleted" if instance.fate(key, live) == "delete" else "released"
             yield Outcome(key, verdict, message=NOT_RESTORED if instance.record.keeps(live) else "")
 
 
 class _Trial:
-    """Writes objects that are not to be."""
+    """Writes objects as dry runs."""
 
     def __init__(
         self,
@@ -134,10 +134,10 @@ class _Trial:
         self._target = WriteContext(cluster.client, inventory)
 
     def outcome(self, obj: CustomResource) -> Outcome:
-        """What the server says to the object; TransportError where it says nothing."""
+        """The outcome by the server's response; TransportError without one."""
         resource = self._cluster.resources.find(obj.key.group_kind, split(obj.manifest["apiVersion"])[1])
         if resource is None:
-            return Outcome(obj.key, "made", message=_BY_CRD)
+            return Outcome(obj.key, "created", message=_BY_CRD)
         live = self._live(obj, resource)
         if live is not None and obj.key in self._counted and obj.replicas():
             obj = replicas.with_replicas(obj, replicas.count(obj, live))
@@ -152,7 +152,7 @@ class _Trial:
         except (Refused, ApiError) as error:
             return self._failed(obj, resource, live, error)
         if live is None:
-            return Outcome(obj.key, "made")
+            return Outcome(obj.key, "created")
         found = changes(live, after)
         return Outcome(obj.key, "changed" if found else "unchanged", found)
 
@@ -169,11 +169,11 @@ class _Trial:
     def _failed(
         self, obj: CustomResource, resource: Resource, live: Object | None, error: Refused | ApiError
     ) -> Outcome:
-        """What the server cannot know: a namespace that is to come, fields that the package's CRD adds."""
+        """A refusal for what the server cannot know yet: a namespace of the package, fields that the package's CRD adds."""
         if live is None and obj.key.namespace in self._namespaces and getattr(error, "status", 0) == 404:
-            return Outcome(obj.key, "made")
+            return Outcome(obj.key, "created")
         if type(error) is Refused and self._is_redefined(obj.key.group_kind, resource):
-            return Outcome(obj.key, "changed" if live else "made", self._by_manifest(obj, live), _BY_CRD)
+            return Outcome(obj.key, "changed" if live else "created", self._by_manifest(obj, live), _BY_CRD)
         return Outcome(obj.key, "refused", message=_words(obj.key, missing(error, obj.key)))
 
     def _is_redefined(self, kind: GroupKind, resource: Resource) -> bool:
@@ -188,12 +188,12 @@ class _Trial:
 
 
 def _words(key: ObjectKey, error: DriverError) -> str:
-    """What an error says, but for the object that it begins with."""
+    """The text of an error without the object that it begins with."""
     return redact(str(error)).removeprefix(str(key)).removeprefix(":").lstrip()
 
 
 def _overlaid(live: Any, given: Any) -> Any:
-    """What is there with what is given, mapping by mapping."""
+    """`live` overlaid by `given`, mapping by mapping."""
     if not isinstance(live, Mapping) or not isinstance(given, Mapping):
         return copy.deepcopy(given)
     return {**live, **{name: _overlaid(live.get(name), value) for name, value in given.items()}}

@@ -1,4 +1,4 @@
-"""Two states of one object, field by field, without what only the server keeps and without what is secret."""
+"""Compares two states of one object, field by field, without the server's own fields and without secrets."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Change(NamedTuple):
 
 
 def changes(before: Object, after: Object) -> list[Change]:
-    """What differs, but for the status; of a Secret which fields do, never their values."""
+    """The fields that differ, without the status; of a Secret their names, never their values."""
     found = _differences("", _wanted(before), _wanted(after))
     if kind_of(after) == _SECRET:
         return [Change(path, _hidden(was), _hidden(now)) for path, was, now in found]

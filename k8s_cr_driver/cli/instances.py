@@ -1,4 +1,4 @@
-"""`k8s-cr instances`: the VNF instances of a cluster, as their inventories tell."""
+"""`k8s-cr instances`: the VNF instances of a cluster, by their inventories."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from k8s_cr_driver.cli.output import age, output_option, print_json, print_table
 from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey
 
 KINDS = 4
-"""Kinds that the table tells of, those with the most objects; JSON has all."""
+"""Kinds in the table, those with the most objects; JSON has all."""
 
 
 @click.command(
@@ -35,16 +35,16 @@ def instances(kubeconfig: Kubeconfig, inventory_namespace: str, output: str) -> 
     with Cluster(kubeconfig) as cluster:
         found = cluster.instances(inventory_namespace)
         members = cluster.members(found)
-    told = [_told(one, members[one.id]) for one in found]
+    rows = [_described(one, members[one.id]) for one in found]
     if output == "json":
-        print_json(told)
-    elif told:
-        print_table(("instance", "age", "last operation", "objects", "namespaces", "adopted"), [_row(one) for one in told])
+        print_json(rows)
+    elif rows:
+        print_table(("instance", "age", "last operation", "objects", "namespaces", "adopted"), [_row(one) for one in rows])
     else:
         click.echo("There are no instances", err=True)
 
 
-def _told(instance: Instance, members: Mapping[ObjectKey, Object]) -> dict[str, Any]:
+def _described(instance: Instance, members: Mapping[ObjectKey, Object]) -> dict[str, Any]:
     metadata, record = instance.live["metadata"], instance.record
     times = [str(entry.get("time") or "") for entry in metadata.get("managedFields") or []]
     return {
@@ -59,16 +59,16 @@ def _told(instance: Instance, members: Mapping[ObjectKey, Object]) -> dict[str, 
     }
 
 
-def _row(told: Mapping[str, Any]) -> tuple[str, ...]:
-    counts = Counter(told["objects"])
+def _row(row: Mapping[str, Any]) -> tuple[str, ...]:
+    counts = Counter(row["objects"])
     most = [f"{count} {GroupKind.parse(kind).kind}" for kind, count in counts.most_common(KINDS)]
     more = [f"{counts.total() - sum(count for _, count in counts.most_common(KINDS))} more"] if len(counts) > KINDS else []
-    operation = f"{told['operation']} ({age(told['operationTime'])} ago)" if told["operationTime"] else told["operation"]
+    operation = f"{row['operation']} ({age(row['operationTime'])} ago)" if row["operationTime"] else row["operation"]
     return (
-        told["id"],
-        age(told["created"]),
+        row["id"],
+        age(row["created"]),
         operation,
         ", ".join(most + more) or "none",
-        ", ".join(told["namespaces"]),
-        ", ".join(told["adopted"]),
+        ", ".join(row["namespaces"]),
+        ", ".join(row["adopted"]),
     )

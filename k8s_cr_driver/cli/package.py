@@ -22,7 +22,7 @@ from k8s_cr_driver.package.csar import write
 @click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.option("-o", "--output", required=True, type=click.Path(dir_okay=False, path_type=Path), help="The CSAR file.")
 def package(folder: Path, output: Path) -> None:
-    """Check FOLDER, as `validate` does, and make a CSAR file of it."""
+    """Check FOLDER, as `validate` does, and write a CSAR file of it."""
     click.echo(f"Checking {folder}", err=True)
     findings = Findings(check_folder(folder))
     if not findings.problems:

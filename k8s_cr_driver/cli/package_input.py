@@ -1,6 +1,6 @@
-"""A package as the commands read it: a folder or a CSAR, with parameters from the command line, and no cluster.
+"""A package as the commands read it: a folder or a CSAR, with parameters from the command line.
 
-Parameters that nobody gave get a sample of their type, so that a package can be looked at before it is used.
+A parameter without a value gets a sample of its type, so that a package can be checked before it is used.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def _pairs(context: click.Context, parameter: click.Parameter, values: Sequence[
 
 @contextlib.contextmanager
 def opened(path: Path) -> Iterator[Path]:
-    """The folder of a package; a CSAR is unpacked for as long. Raises InvalidPackage."""
+    """The folder of a package; a CSAR is unpacked for the duration. Raises InvalidPackage."""
     if path.is_dir():
         yield path
         return
@@ -91,14 +91,14 @@ def sufficient(folder: Path, given: Mapping[str, str]) -> dict[str, str] | None:
 
 
 def _sample(declared: parameters.Declaration) -> Any:
-    """Texts differ, so that names made of them do."""
+    """A sample whose text differs by parameter, so that object names do not clash."""
     value = check.sample(declared)
     named = isinstance(value, str) and declared.default is None
     return declared.name.lower().replace("_", "-") if named else value
 
 
 def _value(text: str, declared: parameters.Declaration) -> Any:
-    """In the parameter's type; a secret one is NAME/KEY of a Secret."""
+    """The text as a value of the parameter's type; a secret parameter is NAME/KEY of a Secret."""
     if declared.secret:
         name, slash, key = text.partition("/")
         if not slash:
@@ -112,7 +112,7 @@ def _value(text: str, declared: parameters.Declaration) -> Any:
 
 
 def place(objects: Sequence[Object], namespace: str) -> set[GroupKind]:
-    """Gives objects their namespaces as far as is known without a cluster; returns the kinds that only it knows."""
+    """Sets the objects' namespaces as far as possible without a cluster; returns the kinds whose scope only a cluster knows."""
     unknown: set[GroupKind] = set()
 
     def scope_of(kind: GroupKind, version: str) -> bool | None:
@@ -126,7 +126,7 @@ def place(objects: Sequence[Object], namespace: str) -> set[GroupKind]:
 
 
 def _is_namespaced(kind: GroupKind, version: str) -> bool | None:
-    """Whether a kind of Kubernetes itself lives in namespaces, as the methods of the official client tell."""
+    """Whether a built-in kind is namespaced, by the methods of the official client."""
     group = "".join(part.title() for part in kind.group.removesuffix(".k8s.io").split(".")) or "Core"
     api = getattr(client, f"{group}{version.title()}Api", None)
     noun = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", kind.kind).lower()

@@ -1,6 +1,6 @@
-"""What a change from one package to another cannot take over, as far as the packages tell.
+"""What a change from one package to another cannot apply, as far as the packages show.
 
-Fields are immutable by the API server's validation of Kubernetes 1.36; those of custom resources only the cluster knows.
+Immutable fields are those of the API server's validation in Kubernetes 1.36; only the cluster knows those of custom resources.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`k8s-cr purge`: the end of an instance that Tacker has forgotten; convergence on nothing, as terminate does it."""
+"""`k8s-cr purge`: deletes an instance that Tacker no longer has, as terminate does."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ from k8s_cr_driver.ownership.write import WriteContext
 def purge(kubeconfig: Kubeconfig, id: str, inventory_namespace: str, timeout: float, yes: bool) -> None:
     """Remove INSTANCE from the cluster.
 
-    All its objects go, then its inventory. For instances that Tacker does not have any more; terminate the others. If
-    Tacker works on INSTANCE, that stops.
+    Deletes all its objects, then its inventory. For instances that Tacker no longer has; terminate the others. An
+    operation of Tacker's on INSTANCE stops.
     """
     with Cluster(kubeconfig) as cluster:
         instance = cluster.instance(id, inventory_namespace)
@@ -49,11 +49,11 @@ def purge(kubeconfig: Kubeconfig, id: str, inventory_namespace: str, timeout: fl
         _remove(cluster, instance, timeout, [key for _, key in fates])
     removed = Counter(fate for fate, _ in fates)
     deleted = counted(removed["delete"], "object")
-    click.echo(f"Removed VNF instance {id}: {deleted} deleted, {removed['let go']} let go", err=True)
+    click.echo(f"Removed VNF instance {id}: {deleted} deleted, {removed['release']} released", err=True)
 
 
 def _confirmed(question: str) -> bool:
-    """No answer, as without a terminal, is a no; Ctrl-C is not."""
+    """No input, as without a terminal, means no; Ctrl-C interrupts."""
     try:
         return click.confirm(question, err=True)
     except click.Abort as abort:
@@ -64,7 +64,7 @@ def _confirmed(question: str) -> bool:
 
 
 def _remove(cluster: Cluster, instance: Instance, timeout: float, keys: Collection[ObjectKey]) -> None:
-    """Tells of its progress on standard error: a bar on a terminal, else a line for each object that has gone."""
+    """Shows progress on standard error: a bar on a terminal, else a line for each deleted object."""
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:

@@ -1,7 +1,7 @@
 """References of built-in kinds to objects that a package does not bring.
 
-They may be on the cluster, or come from a controller, so they are worth a word and no error. Those marked `optional` are
-left out, and what every cluster has.
+The objects may be on the cluster, or a controller may create them, so a reference is a warning and no error. References
+that are `optional` are skipped, and those to what every cluster has.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def _is_always_there(key: ObjectKey) -> bool:
 
 
 def _secrets(value: Any) -> Iterator[str]:
-    """Secrets that a custom resource names as `secretName`: its controller may make them."""
+    """Secrets that a custom resource names as `secretName`: its controller may create them."""
     if isinstance(value, Mapping):
         for name, child in value.items():
             if name == "secretName" and isinstance(child, str):

@@ -1,4 +1,4 @@
-"""`k8s-cr tree`: what an instance is made of, or what a package makes and in which order."""
+"""`k8s-cr tree`: the objects of an instance with their state, or those of a package in the order of their creation."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ LOOK_EVERY = 2.0
 def tree(kubeconfig: Kubeconfig, subject: str, inventory_namespace: str, namespace: str, watch: bool, output: str) -> None:
     """Show the objects of an instance or a package.
 
-    Of INSTANCE with all that descends from them: states, reasons and ages. Of PACKAGE, a folder or a CSAR, in the order in
-    which they are made, and what each waits for.
+    INSTANCE: with all descendants, and their states, reasons and ages. PACKAGE, a folder or a CSAR: in the order in which
+    they are created, and what each waits for.
     """
     if Path(subject).exists():
         _show_package(Path(subject), namespace, output)
@@ -67,7 +67,7 @@ def tree(kubeconfig: Kubeconfig, subject: str, inventory_namespace: str, namespa
 
 
 def _watch(cluster: Cluster, id: str, namespace: str, roots: Sequence[Node]) -> None:
-    """Until the instance has gone, or Ctrl-C."""
+    """Until the instance is deleted, or Ctrl-C."""
     with Live(_as_tree(id, roots), auto_refresh=False, vertical_overflow="crop") as live:
         while True:
             time.sleep(LOOK_EVERY)
@@ -76,7 +76,7 @@ def _watch(cluster: Cluster, id: str, namespace: str, roots: Sequence[Node]) -> 
             if not found:
                 break
             live.update(_as_tree(id, descent(cluster, found[0])), refresh=True)
-    click.echo(f"VNF instance {id} has gone", err=True)
+    click.echo(f"VNF instance {id} is deleted", err=True)
 
 
 def _lines(nodes: Sequence[Node], depth: int) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""`k8s-cr validate`: all that can be known of a package without a cluster."""
+"""`k8s-cr validate`: checks a package without a cluster."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from k8s_cr_driver.vnf import vdus
 
 @dataclass
 class Findings:
-    """What is wrong with a package, and what its author may want to know; a sentence each."""
+    """The errors of a package, and warnings for its author; a sentence each."""
 
     problems: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
@@ -59,8 +59,8 @@ def validate(
     """Check PACKAGE, a folder or a CSAR, without a cluster.
 
     TOSCA.meta and its hashes, the VNFD, manifests, parameters, custom resources against the package's own CRDs, VDUs, the
-    order of making. Warnings tell what the cluster has to bring. Where parameters without a default are not given,
-    samples stand for them.
+    order of creation. Warnings name what the cluster must have. Where parameters without a default are not given,
+    samples are used.
     """
     findings = Findings()
     try:
@@ -78,8 +78,8 @@ def validate(
         print_json({"problems": list(map(redact, findings.problems)), "warnings": list(map(redact, findings.warnings))})
     else:
         findings.show()
-        told = ", ".join((counted(len(findings.problems), "error"), counted(len(findings.warnings), "warning")))
-        click.echo(f"{path}: {told}", err=True)
+        summary = ", ".join((counted(len(findings.problems), "error"), counted(len(findings.warnings), "warning")))
+        click.echo(f"{path}: {summary}", err=True)
     if findings.problems:
         raise click.exceptions.Exit(1)
 
@@ -87,7 +87,7 @@ def validate(
 def inspect(
     folder: Path, given: Mapping[str, str] | None, files: Sequence[str], namespace: str, findings: Findings
 ) -> list[Object]:
-    """The package's objects; what is wrong with them as a set goes into `findings`."""
+    """The package's objects; errors of the set as a whole are added to `findings`."""
     try:
         objects = package_input.load(folder, given, files)
         unknown = package_input.place(objects, namespace)

@@ -1,4 +1,4 @@
-"""What is wrong with a package's folder."""
+"""The checks of a package's folder."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from k8s_cr_driver.package.vnfd import DEFINITIONS, _missing_types, definitions,
 
 
 def check(folder: Path) -> list[str]:
-    """What is wrong with a package's folder, a sentence each; empty if nothing is."""
+    """The problems of a package's folder, a sentence each; empty if there are none."""
     problems: list[str] = []
     for inspect in (_meta_problems, _definition_problems, _manifest_problems):
         try:
@@ -47,7 +47,7 @@ def _artifact_problems(folder: Path, artifact: dict[str, Any], files: list[str])
     if algorithm not in _HASHES:
         yield f"{TOSCA_META}: {name}: Algorithm must be one of {', '.join(_HASHES).upper()}"
     elif "Hash" in artifact and str(artifact["Hash"]) != _digest(algorithm, (folder / str(name)).read_bytes()):
-        yield f"{TOSCA_META}: {name}: Hash is not that of the file; remove the block to have it made"
+        yield f"{TOSCA_META}: {name}: Hash is not that of the file; remove the block, and it is filled in"
 
 
 def _definition_problems(folder: Path) -> Iterator[str]:
@@ -66,7 +66,7 @@ def _definition_problems(folder: Path) -> Iterator[str]:
 
 
 def _manifest_problems(folder: Path) -> Iterator[str]:
-    """What is wrong whatever a request may give. Files are taken one by one: a request may leave some of them out."""
+    """Problems of the manifests for any request. Files are checked one by one, because a request may leave some of them out."""
     declared = parameters.declared(definitions(folder))
     values = {name: sample(declaration) for name, declaration in declared.items()}
     objects: list[Object] = []
@@ -81,7 +81,7 @@ def _manifest_problems(folder: Path) -> Iterator[str]:
 
 
 def sample(declaration: parameters.Declaration) -> Any:
-    """A value for a parameter that nobody has given yet: its default, else one of its type."""
+    """A value for a parameter that has none yet: its default, else a sample of its type."""
     if declaration.secret:
         return {"secretRef": {"name": "sample", "key": "sample"}}
     samples = {"string": "sample", "integer": 1, "float": 1.0, "boolean": True}

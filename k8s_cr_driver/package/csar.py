@@ -1,8 +1,8 @@
-"""Makes a VNF package (CSAR, SOL004) from a folder, and tells what is wrong with the folder first.
+"""Builds a VNF package (CSAR, SOL004) from a folder, after checking the folder.
 
 The same folder always gives the same bytes: names are sorted and times fixed, so a CSAR's hash says whether a package
-changed. TOSCA.meta gets an entry with a hash for every file that it does not name, for Tacker takes only named files as
-manifests; the type files of SOL001 come from the Tacker or tackerclient that is installed, unless the folder has them.
+changed. TOSCA.meta gets an entry with a hash for every file that it does not name, because Tacker takes only named files
+as manifests. SOL001's type files come from the installed Tacker or tackerclient, unless the folder has them.
 """
 
 from __future__ import annotations

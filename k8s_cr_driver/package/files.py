@@ -39,7 +39,7 @@ def read(root: Path, name: str, *, allow_remote: bool) -> bytes:
     if "@" in url.netloc:
         raise InvalidRequest(
             f"{shown(name)}: credentials in a URL of lcm-kubernetes-def-files would be stored with the VNF instance, and "
-            "shown; put the file into the package, or serve it without a login"
+            "shown; put the file into the package, or serve it without authentication"
         )
     return _fetched(name)
 
@@ -82,5 +82,5 @@ def _fetched(url: str) -> bytes:
         reason = error.reason if isinstance(error, urllib3.exceptions.MaxRetryError) else type(error).__name__
         raise InvalidPackage(f"{shown(url)}: cannot be read: {reason}") from None
     if response.status != 200:
-        raise InvalidPackage(f"{shown(url)}: the server answered {response.status}; expected 200")
+        raise InvalidPackage(f"{shown(url)}: the server responded with {response.status}; expected 200")
     return content

@@ -1,9 +1,9 @@
 """
 The manifest files of a package -> objects, checked as far as no cluster is needed.
 
-Whatever is wrong is one InvalidPackage that names the file, the document, the object, the field and the remedy, and
-never a value of a Secret. Objects come out as they will be applied: lists flattened, parameters filled in, what only a
-server may write removed, Secrets without `stringData`.
+Every problem is one InvalidPackage that names the file, the document, the object, the field and the remedy, and never a
+value of a Secret. Objects are returned as they will be applied: lists flattened, parameters filled in, the server's own
+fields removed, Secrets without `stringData`.
 """
 
 from __future__ import annotations
@@ -155,7 +155,7 @@ def _flattened(value: Any, source: str) -> Iterator[tuple[str, Object]]:
     if not (isinstance(kind, str) and kind.endswith("List") and isinstance(items, list)):
         yield source, value
         return
-    # Entries of a typed list, as an API server answers it, do not say what they are.
+    # Entries of a typed list, as an API server returns it, do not name their kind.
     said = {} if kind == "List" else {"apiVersion": value.get("apiVersion"), "kind": kind.removesuffix("List")}
     for index, item in enumerate(items):
         yield from _flattened({**said, **item} if isinstance(item, dict) else item, f"{source}, items[{index}]")
@@ -179,7 +179,7 @@ def _prepared(raw: Object, source: str, fill: Callable[[Any], Any]) -> Object:
 
 
 def _name_review(obj: Object) -> None:
-    """A review is told from another by what it asks, for it need not have a name, nor metadata at all."""
+    """Names a review by its spec, because it need not have a name, nor metadata at all."""
     if str(obj.get("apiVersion")).partition("/")[0] not in REVIEWS:
         return
     metadata = obj.setdefault("metadata", {})
@@ -200,7 +200,7 @@ def _check_identity(obj: Object) -> None:
     if name is None and "generateName" in metadata:
         raise InvalidPackage(
             f"metadata.generateName: is not possible in this {kind}: an operation that is tried again could not find "
-            "the object that it made; write metadata.name"
+            "the object that it created; write metadata.name"
         )
     if not (isinstance(name, str) and _NAME.fullmatch(name)) or name in (".", ".."):
         raise InvalidPackage(
@@ -226,7 +226,7 @@ def _drop_server_fields(obj: Object) -> None:
 
 
 def _check_texts(obj: Object) -> None:
-    """Labels, annotations and data are text: YAML makes numbers and booleans of what is not in quotes."""
+    """Labels, annotations and data are text: YAML turns unquoted values into numbers and booleans."""
     holders = [(f"metadata.{field}", obj["metadata"].get(field)) for field in ("labels", "annotations")]
     if kind_of(obj) in (_SECRET, _CONFIG_MAP):
         holders += [(field, obj.get(field)) for field in ("data", "stringData", "binaryData")]
@@ -244,7 +244,7 @@ def _check_texts(obj: Object) -> None:
 
 
 def _encode_string_data(obj: Object) -> None:
-    """Move a Secret's stringData into its data: a key that leaves stringData would stay in data for ever."""
+    """Move a Secret's stringData into its data: a key that is removed from stringData would stay in data."""
     for name, text in (obj.get("data") or {}).items():
         if not _is_base64(text):
             raise InvalidPackage(f"data.{name}: is not base64; write the plain text under stringData")

@@ -1,6 +1,6 @@
 """Lists with merge keys: entries that repeat a key.
 
-A server-side apply of such a list is answered with 500 "failed to create typed patch object: duplicate entries", which
+A server-side apply of such a list fails with 500 "failed to create typed patch object: duplicate entries", which
 names no file. So packages are checked first. Source: `x-kubernetes-list-map-keys` in the OpenAPI description of
 Kubernetes 1.36.
 """

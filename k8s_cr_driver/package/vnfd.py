@@ -75,7 +75,7 @@ def flavour(content: dict[str, Any]) -> str | None:
 
 
 def _missing_types(folder: Path) -> list[Path]:
-    """SOL001's type files that the folder lacks, where an installed package has them."""
+    """SOL001's type files that are missing in the folder, from an installed package that has them."""
     missing = [name for name in _TYPE_FILES if not (folder / DEFINITIONS / name).is_file()]
     for package, inside in _TYPE_FOLDERS.items():
         spec = importlib.util.find_spec(package)
@@ -84,5 +84,5 @@ def _missing_types(folder: Path) -> list[Path]:
             if all(path.is_file() for path in paths):
                 return paths
     raise InvalidPackage(
-        f"{DEFINITIONS} lacks {' and '.join(missing)}: put them there, or install python-tackerclient, which has them"
+        f"{DEFINITIONS}: missing are {' and '.join(missing)}: put them there, or install python-tackerclient, which has them"
     )

@@ -1,1 +1,1 @@
-"""What the driver knows about the objects of a cluster: the classes of their kinds, and their health."""
+"""The classes of kinds, and the health of objects. Pure functions: no requests."""

@@ -1,4 +1,4 @@
-"""What the engine asks of a kind.
+"""The hooks of a kind: what the engine asks it.
 
 `CustomResource` works for any kind; a kind with rules of its own is a subclass that overrides some hooks and is
 registered by entry point (see `registry`):
@@ -35,7 +35,7 @@ REPLACE = "k8s-cr-driver/replace"
 
 @dataclass(frozen=True)
 class Children:
-    """Where the VNFCs of an object are: objects of `kind` in `namespace` that it controls (ownerReferences), or itself.
+    """Which objects are the VNFCs of an object: those of `kind` in `namespace` that it controls (ownerReferences), or itself.
 
     `selector` is a label selector that finds them all, and may find others. `through` are the kinds between, from the top:
     a Deployment controls ReplicaSets, and these the Pods; the selector finds them, too. `version` may be "": any.
@@ -52,7 +52,7 @@ class Children:
 
 @dataclass(frozen=True)
 class Orphans:
-    """What the controller of an object leaves when it is deleted: objects of `kind` in `namespace` with such `names`."""
+    """Objects that the controller of a deleted object leaves behind: those of `kind` in `namespace` with such `names`."""
 
     kind: GroupKind
     version: str
@@ -72,11 +72,11 @@ class CustomResource:
         self.key: ObjectKey = key_of(manifest)
 
     def health(self, live: Object) -> Health:
-        """What the engine asks: an object that is being deleted is not ready, whatever `assess` says of its status."""
+        """The health that the engine uses: an object that is being deleted is never ready."""
         return terminating(live) or self.assess(live)
 
     def assess(self, live: Object) -> Health:
-        """Is this object, as it is now, ready? Pure: `live` and the CRD are all there is to know."""
+        """The health of the object as it is now, from `live` and the CRD alone."""
         return assess(live, self.crd)
 
     def children(self, live: Object | None = None) -> Children | None:
@@ -94,7 +94,7 @@ class CustomResource:
         return Children(PODS, "v1", self.key.namespace, selector if isinstance(selector, str) else "", by_selector=True)
 
     def child_metadata(self, child: Object) -> dict[str, str]:
-        """What a user of Tacker's API should know of one VNFC, the metadata of its vnfcResourceInfo: the node of a Pod."""
+        """The metadata of one VNFC's vnfcResourceInfo: the node of a Pod."""
         node = field(child, "spec", "nodeName")
         return {"node": node} if node else {}
 
@@ -111,7 +111,7 @@ class CustomResource:
         return None
 
     def remains(self) -> Orphans | None:
-        """What is to go with the object, of which the manifest is the live one, when the whole instance goes."""
+        """What a terminate deletes together with the object, whose manifest is the live one."""
         return None
 
     def max_unavailable(self, count: int) -> int:

@@ -1,4 +1,4 @@
-"""Built-in kinds that know more than their own readiness: what their VNFCs are, where their count stands."""
+"""Built-in kinds with rules of their own: their VNFCs, their replica count."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class DaemonSet(Workload):
 
 
 class Pod(CustomResource):
-    """A bare pod: its own only VNFC; its containers are immutable."""
+    """A bare pod is its own VNFC; its containers are immutable."""
 
     group, kind = "", "Pod"
 

@@ -22,7 +22,7 @@ def without_replicas(obj: CustomResource) -> CustomResource:
 
 
 def with_replicas(obj: CustomResource, count: int) -> CustomResource:
-    """The same object with another count; unchanged if its kind has none."""
+    """The same object with another count; unchanged if its kind cannot be scaled."""
     path = obj.replicas()
     if not path:
         return obj
@@ -40,7 +40,7 @@ def with_replicas(obj: CustomResource, count: int) -> CustomResource:
 
 
 def count(obj: CustomResource, live: Object | None = None) -> int:
-    """The replicas that the object names (one where it names none)."""
+    """The replica count of the object; 1 if it names none."""
     value: object = live or obj.manifest
     for step in obj.replicas() or ():
         value = value.get(step) if isinstance(value, Mapping) else None

@@ -49,7 +49,7 @@ def words(told: dict[str, Any]) -> dict[str, str]:
 def test_a_new_instance_is_made_with_crd_and_namespace_of_its_own(api: FakeApi, differ: Differ) -> None:
     new = [obj("v1", "Namespace", "blue"), config_map("a", "blue"), crontab("one", "blue"), crontab_crd()]
     told = differ.verdicts(new)
-    assert set(words(told).values()) == {"made"}
+    assert set(words(told).values()) == {"created"}
     assert len(told) == 4
     assert "CustomResourceDefinition" in told["CronTab.stable.example.com blue/one"]["message"]
 
@@ -160,8 +160,8 @@ def test_what_others_use_is_let_go(api: FakeApi, differ: Differ) -> None:
     Instance(api.url, BLUE, adopt=True).reconcile([obj("v1", "Namespace", "common"), config_map("theirs"), config_map("own")])
     Instance(api.url, GREEN).reconcile([obj("v1", "Namespace", "common")])
     told = differ.verdicts([config_map("own")], "--instance", BLUE)
-    assert words(told)["Namespace common"] == "let go"
-    assert words(told)["ConfigMap default/theirs"] == "let go"
+    assert words(told)["Namespace common"] == "released"
+    assert words(told)["ConfigMap default/theirs"] == "released"
 
 
 def test_a_missing_parameter_and_an_unknown_kind_are_errors(differ: Differ) -> None:

@@ -18,7 +18,7 @@ def test_everything_goes_after_a_yes(api: FakeApi, tool: Tool) -> None:
         "delete  CronTab.stable.example.com default/one",
         f"delete  ConfigMap default/k8s-cr-driver-{BLUE} (the inventory)",
     ]
-    assert "3 objects deleted, 0 let go" in result.stderr
+    assert "3 objects deleted, 0 released" in result.stderr
 
 
 def test_a_no_changes_nothing(api: FakeApi, tool: Tool) -> None:
@@ -52,15 +52,15 @@ def test_an_empty_id_is_a_usage_error_and_never_the_only_instance(api: FakeApi, 
     assert "own" in api.names("ConfigMap", "default")
 
 
-def test_what_is_shared_or_adopted_is_let_go(api: FakeApi, tool: Tool) -> None:
+def test_what_is_shared_or_adopted_is_released(api: FakeApi, tool: Tool) -> None:
     api.put(config_map("theirs", b="1"))
     namespace = obj("v1", "Namespace", "common")
     Instance(api.url, BLUE, adopt=True).reconcile([namespace, config_map("theirs"), config_map("own", "common")])
     Instance(api.url, GREEN).reconcile([namespace])
     result = tool.run("purge", BLUE, "--yes")
     lines, progress = result.stdout.splitlines(), result.stderr.splitlines()
-    assert "let go  Namespace common" in lines
-    assert "let go  ConfigMap default/theirs" in lines
+    assert "release Namespace common" in lines
+    assert "release ConfigMap default/theirs" in lines
     assert f"left    Namespace common (used by VNF instance {GREEN})" in progress
     assert "left    ConfigMap default/theirs (it was there before)" in progress
     assert "gone    ConfigMap common/own" in progress

@@ -259,7 +259,7 @@ def server() -> Iterator[ThreadingHTTPServer]:
 def test_urls_are_read_where_the_operator_allows_them(tmp_path: Path, server: Any) -> None:
     base = f"http://localhost:{server.server_port}"
     assert len(load(tmp_path, [f"{base}/one"], allow_remote=True)) == 1
-    with pytest.raises(InvalidPackage, match="missing: the server answered 404"):
+    with pytest.raises(InvalidPackage, match="missing: the server responded with 404"):
         load(tmp_path, [f"{base}/missing"], allow_remote=True)
     with pytest.raises(InvalidPackage, match="larger than 32 MiB"):
         load(tmp_path, [f"{base}/large"], allow_remote=True)
