@@ -29,7 +29,13 @@ config_generator_config_file = "../../etc/config-generator.conf"
 sample_config_basename = "_static/k8s_cr_driver"
 
 html_theme = "alabaster"
-html_theme_options = {"description": "Any Kubernetes kind as a VNF resource of OpenStack Tacker", "page_width": "1100px"}
+html_theme_options = {
+    "description": "Any Kubernetes kind as a VNF resource of OpenStack Tacker",
+    # Wide enough for pictures of 120 columns.
+    "page_width": "1280px",
+    "body_max_width": "auto",
+    "code_font_size": "0.8em",
+}
 html_static_path = ["_static"]
 
 
