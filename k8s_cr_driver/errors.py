@@ -10,7 +10,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Iterable
 
-from k8s_cr_driver.redaction import redact
+from k8s_cr_driver.redaction import foreign
 
 
 class Concern(enum.Enum):
@@ -98,10 +98,10 @@ class ApiError(DriverError):
         causes: Iterable[tuple[str, str, str]] = (),
         retry_after: float | None = None,
     ) -> None:
-        message = redact(message)
+        reason, message = foreign(reason), foreign(message)
         super().__init__(f"{attempt}: {status} {reason}: {message}")
         self.attempt, self.status, self.reason, self.message = attempt, status, reason, message
-        self.causes = tuple(causes)
+        self.causes = tuple((foreign(why), foreign(where), foreign(what)) for why, where, what in causes)
         self.retry_after = retry_after
 
 

@@ -1,61 +1,119 @@
-"""Removes what looks like a credential from foreign text, and caps its length.
+"""
+Removes what must not be shown from texts, and caps their length.
 
-Every text that others wrote (API server, controllers, packages) passes here before it can reach a log or ProblemDetails.
+`foreign` is for every text that others wrote (API servers, controllers, webhooks, libraries). It is applied where such a
+text enters the driver: these texts hold values of the objects that they are about. `redact` is the last guard before a
+text leaves the driver, for what is a credential whatever is said about it. All take linear time.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 DETAIL_LIMIT = 8 * 1024
 """Bytes of a ProblemDetails' detail: it is stored, logged and sent to every subscriber."""
+FOREIGN_LIMIT = 16 * 1024
+"""Characters that are read of a foreign text."""
+_LONG = 120
+"""Characters of base64 from which on it is taken for data."""
 
-_SECRETS = [
-    (re.compile(r"-----BEGIN [A-Z0-9 ]+-----.*?(-----END [A-Z0-9 ]+-----|$)", re.S), "[PEM removed]"),
-    (re.compile(r"(?i)\b(bearer|basic)\s+[A-Za-z0-9._~+/=-]{8,}"), r"\1 [removed]"),
-    (
-        re.compile(
-            r"(?i)((?:passw|token|secret|credential|apikey|privatekey)[\w.\[\]-]*: "
-            r"(?:(?:invalid|duplicate|unsupported) value|not found): )"
-            r'("(?:[^"\\]|\\.)*"|\S+)'
-        ),
-        r"\1[removed]",
-    ),
-    (re.compile(r"\beyJ[A-Za-z0-9_-]+\.[A-Za-z0-9_.-]+"), "[token removed]"),
-    (
-        re.compile(
-            r"(?i)(\"?\b(?:password|passwd|token|secret|client-key-data|client-certificate-data|"
-            r"certificate-authority-data|bearer_token|client_secret)\b\"?\s*[:=]\s*)"
-            # A field of such a name may be what an error is about, ours or the API server's (field.ErrorType), which has lost
-            # its value by now: "data.password: is not base64", "spec.token: Required value".
-            r"(?!(?:is|its|must|does|cannot|expected|holds|leads|has|fits|unknown field,|another entry|only paths|the package|"
-            r"(?:invalid|required|unsupported|duplicate) value|not found|forbidden|too long|too many)(?:[\s:]|$))"
-            r"(\"[^\"]*\"|[^\s,;}\]]+)"
-        ),
-        r"\1[removed]",
-    ),
-    (re.compile(r"[A-Za-z0-9+/]{120,}={0,2}"), "[long value removed]"),
-    (re.compile(r"(valueUnstructured\{Value:)[^}]*"), r"\1[removed]"),
-]
+_REMOVED = "[value removed]"
+_PEM = re.compile(r"-----BEGIN [A-Z0-9 ]{1,64}-----.*?(?:-----END [A-Z0-9 ]{1,64}-----|\Z)", re.S)
+_AUTHORIZATION = re.compile(r"(?i)\b(bearer|basic)\s{1,8}[A-Za-z0-9._~+/=-]{8,}")
+_WORD = re.compile(r"[A-Za-z0-9_+/.-]{16,}={0,2}")
+_DATA = re.compile(rf"[A-Za-z0-9+/]{{{_LONG},}}={{0,2}}")
+_JWT = re.compile(r"eyJ[A-Za-z0-9_-]+\.[A-Za-z0-9_.-]+")
+_NAMED = re.compile(
+    r"(?i)(\"?\b(?:password|passwd|token|secret|client-key-data|client-certificate-data|certificate-authority-data|"
+    r"bearer_token|client_secret)\b\"?\s{0,8}[:=]\s{0,8})"
+    # A field of such a name may be what the API server's error is about (field.ErrorType).
+    r"(?!(?:(?:invalid|required|unsupported|duplicate) value|not found|forbidden|too long|too many)\b)"
+    r"(\"[^\"]*\"|[^\s,;}\]]+)"
+)
+_VALUE = re.compile(
+    r"(?:Invalid|Unsupported|Duplicate) value: |expected [\w ()]{1,60}, got |"
+    r"(?i:passw|token|secret|credential|key)[\w.\[\]-]{0,100}: Not found: "
+)
+"""What precedes a value in the API server's errors (field.Error, and the typed errors of structured-merge-diff)."""
+_PLAIN = re.compile(r"(?:-?[0-9.]{1,6}|true|false|null|<nil>)(?![\w.-])")
+_TEXT = re.compile(r'"(?:[^"\\]|\\.)*"')
+_STRUCTURE = re.compile(r"&?[\w.* ]{0,80}[{\[]")
+"""The begin of a value as Go prints it, and of its next part: `map[string]interface {}{...}`."""
+_BRACKETS = re.compile(r'[{}\[\]]|"(?:[^"\\]|\\.)*"')
+_BARE = re.compile(r"[^\s,;:]*")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+_URLLIB3 = re.compile(r"<[^<>]{0,200}>:?\s{0,2}|\b\w{1,50}\(host=[^()]{0,300}\):?\s{0,2}")
+
+
+def foreign(text: str) -> str:
+    """`text` of others on one line, without values of objects, without credentials, and of limited length."""
+    cut = text[:FOREIGN_LIMIT]
+    shown = "".join(_without_values(redact(cut)))
+    line = _CONTROL.sub(lambda found: " " if found[0].isspace() else f"\\x{ord(found[0]):02x}", shown)
+    return line + (" ... (cut)" if len(text) > FOREIGN_LIMIT else "")
 
 
 def redact(text: str) -> str:
-    """`text` without what looks like a credential: PEM blocks, bearer tokens, JWTs, `password: ...`, long base64."""
-    for pattern, replacement in _SECRETS:
-        text = pattern.sub(replacement, text)
-    return text
+    """`text` without PEM blocks, Authorization headers, JWTs and long base64."""
+    text = _PEM.sub("[PEM removed]", text)
+    text = _AUTHORIZATION.sub(r"\1 [removed]", text)
+    return _WORD.sub(_without_data, text)
 
 
 def words(error: BaseException) -> str:
     """An exception in a few words, without the addresses of objects that urllib3 prints."""
-    text = re.sub(r"<[^>]*>:?\s*|\w+\(host=[^)]*\):?\s*", "", str(error))
-    return re.sub(r"^\((.*)\)$", r"\1", text).strip(" '\"") or type(error).__name__
+    text = _URLLIB3.sub("", str(error)[:FOREIGN_LIMIT])
+    if text.startswith("(") and text.endswith(")"):
+        text = text[1:-1]
+    return foreign(text.strip(" '\"")) or type(error).__name__
 
 
 def capped(text: str, limit: int = DETAIL_LIMIT) -> str:
     """`text` in at most `limit` bytes of UTF-8, with a note at its end if it was cut."""
-    data = text.encode()
+    data = text.encode(errors="replace")
     if len(data) <= limit:
         return text
     tail = "\n... (cut; the whole report is in the conductor's log)"
     return data[: limit - len(tail)].decode(errors="ignore") + tail
+
+
+def _without_data(found: re.Match[str]) -> str:
+    word = found[0]
+    if word.startswith("eyJ") and _JWT.match(word):
+        return "[token removed]"
+    return _DATA.sub("[long value removed]", word) if len(word) >= _LONG else word
+
+
+def _without_values(text: str) -> Iterator[str]:
+    """`text` in parts. Numbers and booleans stay: they help, and no secret is one of a few digits next to its limit."""
+    position = 0
+    while found := _VALUE.search(text, position):
+        yield _NAMED.sub(r"\1[removed]", text[position : found.end()])
+        if plain := _PLAIN.match(text, found.end()):
+            position = plain.end()
+            yield _REMOVED if found[0].endswith("got ") else plain[0]
+        else:
+            position = _end_of_value(text, found.end())
+            yield _REMOVED
+    yield _NAMED.sub(r"\1[removed]", text[position:])
+
+
+def _end_of_value(text: str, start: int) -> int:
+    """Where a value ends: a quoted text, a structure in brackets, else a word. One that is not closed ends with `text`."""
+    if text.startswith('"', start):
+        quoted = _TEXT.match(text, start)
+        return quoted.end() if quoted else len(text)
+    opening = _STRUCTURE.match(text, start)
+    if opening is None:
+        bare = _BARE.match(text, start)
+        return bare.end() if bare else start
+    depth = 1
+    for found in _BRACKETS.finditer(text, opening.end()):
+        if found[0] in "{[":
+            depth += 1
+        elif found[0] in "}]":
+            depth -= 1
+            if depth == 0 and not _STRUCTURE.match(text, found.end()):
+                return found.end()
+    return len(text)

@@ -9,7 +9,6 @@ from k8s_cr_driver.engine.nodes import Desired, ToDelete
 from k8s_cr_driver.engine.not_ready import Report
 from k8s_cr_driver.errors import DriverError
 from k8s_cr_driver.kube.connection import Connection
-from k8s_cr_driver.redaction import redact
 from k8s_cr_driver.resources.health import State
 
 WITH_EVENTS = 5
@@ -28,7 +27,7 @@ def reports(connection: Connection, nodes: Iterable[Desired | ToDelete]) -> list
         key=lambda pair: (_BADNESS.get(pair[1].state, 1), pair[1].reason == _BLOCKED, pair[1].key),
     )
     return [
-        replace(report, message=redact(report.message), events=_warnings(connection, node) if rank < WITH_EVENTS else ())
+        replace(report, events=_warnings(connection, node)) if rank < WITH_EVENTS else report
         for rank, (node, report) in enumerate(told)
     ]
 
@@ -46,4 +45,4 @@ def _warnings(connection: Connection, node: Desired | ToDelete) -> tuple[str, ..
     except DriverError:
         return ()  # events are a help, not a condition; RBAC may forbid them
     items.sort(key=lambda event: str(event.get("lastTimestamp") or event.get("eventTime") or ""), reverse=True)
-    return tuple(redact(f"{event.get('reason')}: {event.get('message')}")[:300] for event in items[:EVENTS])
+    return tuple(f"{event.get('reason')}: {event.get('message')}"[:300] for event in items[:EVENTS])

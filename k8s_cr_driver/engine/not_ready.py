@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from k8s_cr_driver.errors import DriverError
 from k8s_cr_driver.objects.keys import ObjectKey
+from k8s_cr_driver.redaction import foreign
 
 
 @dataclass(frozen=True)
@@ -19,6 +20,12 @@ class Report:
     message: str
     since: str = ""
     events: tuple[str, ...] = field(default=())
+
+    def __post_init__(self) -> None:
+        """What controllers wrote may hold values."""
+        object.__setattr__(self, "reason", foreign(self.reason))
+        object.__setattr__(self, "message", foreign(self.message))
+        object.__setattr__(self, "events", tuple(map(foreign, self.events)))
 
     def __str__(self) -> str:
         head = f"{self.key}: {self.state}" + (f" ({self.reason})" if self.reason else "")

@@ -231,6 +231,5 @@ class _Reconciliation:
     def _tell(self) -> None:
         reports = [node.report() for node in self._open()] or self._streams.unlisted()
         if reports:
-            first = redact(str(reports[0]))
-            LOG.info("%s: %d objects are waited for, one of them: %s", self._operation.id, len(reports), first)
+            LOG.info("%s: %d objects are waited for, one of them: %s", self._operation.id, len(reports), reports[0])
         self._loop.after(TELL_EVERY, self._tell)

@@ -25,7 +25,7 @@ from tacker.sol_refactored.objects.v2 import fields
 
 from k8s_cr_driver.errors import DriverError, InvalidRequest, Stopped, Superseded
 from k8s_cr_driver.lcm import instance_info, vim
-from k8s_cr_driver.redaction import capped, redact
+from k8s_cr_driver.redaction import capped, foreign, redact
 
 LOG = logging.getLogger(__name__)
 CONF = config.CONF
@@ -91,7 +91,7 @@ def _answer(verb: str, inst: Any, error: Exception) -> Any:
         text = redact(vim.with_remedy(error))
         LOG.error("%s of VNF instance %s failed: %s", verb, inst.id, text)
         return sol_ex.SolException(sol_status=error.status, sol_title=error.title, sol_detail=capped(text))
-    LOG.error("%s of VNF instance %s failed: %s", verb, inst.id, redact("".join(traceback.format_exception(error))))
+    LOG.error("%s of VNF instance %s failed: %s", verb, inst.id, foreign("".join(traceback.format_exception(error))))
     return sol_ex.SolException(
         sol_detail=f"{verb} failed in the driver itself ({type(error).__name__}); see the conductor's log"
     )

@@ -1,0 +1,145 @@
+"""Foreign texts keep what helps and lose what is secret, in linear time."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from k8s_cr_driver.errors import ApiError
+from k8s_cr_driver.redaction import DETAIL_LIMIT, FOREIGN_LIMIT, capped, foreign, redact, words
+
+PEM = "-----BEGIN CERTIFICATE-----\nMIIBcanary\n-----END CERTIFICATE-----"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"the certificate {PEM} is wrong",
+        "the key -----BEGIN RSA PRIVATE KEY-----\ncanary-cut-short",
+        "Authorization: Bearer canary.abcdefgh",
+        "basic Y2FuYXJ5OmNhbmFyeQ==canary",
+        "token eyJhbGciOiJSUzI1NiJ9.canary.sig",
+        '{"password": "canary"}',
+        "password=canary, retry",
+        "client_secret: canary",
+        f"unexpected data canary{'A' * 140}",
+        ".spec.size: expected string, got &value.valueUnstructured{Value:canary}",
+        'spec.token: Invalid value: "canary": must be short',
+        'data.password: Not found: "canary"',
+        "password: is-canary",
+        'spec.pin: Invalid value: "canary": must be short',
+        'spec.mode: Unsupported value: "canary": supported values: "a", "b"',
+        'spec.users: Invalid value: {"name":"a}","password":"canary"}: must be unique',
+        "spec.a: Invalid value: map[string]interface {}{\"a\":\"canary\"}: no",
+        ".spec.size: expected numeric (int or float), got &{map[a:canary b:[1 2]]}",
+        "spec.pin: Invalid value: canary: must be a number",
+        'spec.a: Invalid value: "canary that is never closed',
+        "spec.a: Invalid value: {[canary that is never closed",
+        "spec.pin: Invalid value: 73625194canary",
+    ],
+)
+def test_values_and_credentials_of_foreign_texts_are_removed(text: str) -> None:
+    assert "canary" in text
+    assert "canary" not in foreign(text)
+    assert "canary" not in str(ApiError("PATCH /x", 422, "Invalid", text))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"the certificate {PEM} is wrong",
+        "Authorization: Bearer canary.abcdefgh",
+        "token eyJhbGciOiJSUzI1NiJ9.canary.sig",
+        f"unexpected data canary{'A' * 140}",
+    ],
+)
+def test_credentials_are_removed_from_every_text(text: str) -> None:
+    assert "canary" not in redact(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'configmaps "tokens" is forbidden: User "system:serviceaccount:a:b" cannot patch resource "configmaps"',
+        "spec.template.spec.containers[0].image: Required value",
+        "field is immutable",
+        "../etc/passwd: leads out of the package; name a path below the package's root",
+        "file:///etc/passwd: only paths inside the package are allowed",
+        "vimConnectionInfo.accessInfo.bearer_token: holds a character that no token has",
+        "additionalParams.parameters.TOKEN: the package declares no such parameter",
+        "CronTab default/a: spec.password: unknown field, which the API server would drop",
+        "spec.token: Required value",
+        "spec.password: Too long: may not be more than 8 bytes",
+    ],
+)
+def test_what_helps_stays(text: str) -> None:
+    assert redact(text) == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "spec.replicas: Invalid value: -1: must be greater than or equal to 0",
+        'spec.template.spec.containers[0].volumeMounts[0].name: Not found: "data"',
+        'spec.size: Invalid value: [value removed]: spec.size in body must be of type integer: "string"',
+        "spec.token: Required value",
+        "spec.password: Too long: may not be more than 8 bytes",
+        'configmaps "tokens" is forbidden: User "system:serviceaccount:a:b" cannot patch resource "configmaps"',
+    ],
+)
+def test_what_helps_stays_in_foreign_texts(text: str) -> None:
+    assert foreign(text) == text
+
+
+def test_a_foreign_text_is_one_line_of_limited_length() -> None:
+    assert foreign("one\ntwo\x1b[31m\u2028three") == "one two\\x1b[31m three"
+    assert len(foreign("a " * FOREIGN_LIMIT)) < FOREIGN_LIMIT + 20
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        "-----BEGIN A-----",
+        "-----BEGIN ",
+        "bearer  ",
+        "-eyJ",
+        "token",
+        "token=",
+        'password:"',
+        "Invalid value: {",
+        'Invalid value: "',
+        "(host=",
+        "<",
+        "a",
+    ],
+)
+def test_hostile_texts_take_linear_time(part: str) -> None:
+    """Quadratic time would be minutes."""
+    text = part * (1_000_000 // len(part))
+    began = time.process_time()
+    foreign(text), redact(text), words(ValueError(text))
+    assert time.process_time() - began < 2
+
+
+def test_a_detail_is_cut_in_bytes_and_says_so() -> None:
+    text = "€" * DETAIL_LIMIT
+    cut = capped(text)
+    assert len(cut.encode()) <= DETAIL_LIMIT
+    assert cut.startswith("€€") and cut.endswith("conductor's log)")
+    assert capped("short") == "short"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("('Connection aborted.', ResetError(104, 'reset'))", "Connection aborted.', ResetError(104, 'reset')"),
+        (
+            "HTTPSConnection(host='a', port=1): Failed to resolve 'a' ([Errno -2] No such name)",
+            "Failed to resolve 'a' ([Errno -2] No such name)",
+        ),
+        ("", "ValueError"),
+    ],
+)
+def test_an_exception_in_a_few_words(text: str, expected: str) -> None:
+    assert words(ValueError(text)) == expected
