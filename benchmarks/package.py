@@ -66,7 +66,7 @@ class Instance:
             heard = {"progress": progress} if progress else {}
             operation = Operation.lasting(300, id="benchmark", instance=self.id, **heard)
             target = WriteContext(Client(connection, resources), Inventory(connection, "default", self.id))
-            reconcile(operation, target, [resource_for(obj) for obj in objects], prune=Prune(strays=not objects))
+            reconcile(operation, target, [resource_for(obj) for obj in objects], prune=Prune(unlabeled=not objects))
             self.requests += connection.count
 
 

@@ -87,7 +87,7 @@ def theirs(cluster: Cluster) -> Iterator[Object]:
 def test_an_object_of_a_user_is_refused_and_stays_as_it_is(vnf: Vnf, cluster: Cluster, theirs: Object):
     before = cluster.contents()
     problem = vnf.refusal("good.yaml", "theirs.yaml")
-    assert "ConfigMap default/theirs exists already and was not made by this instance" in problem["detail"]
+    assert "ConfigMap default/theirs exists already and was not created by this instance" in problem["detail"]
     assert (problem["status"], cluster.contents()) == (409, before)
     live = cluster.get("ConfigMap", "theirs", "default")
     assert live is not None and live["metadata"]["resourceVersion"] == theirs["metadata"]["resourceVersion"]

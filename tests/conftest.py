@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import settings
 
-from k8s_cr_driver.engine import apply, nodes, replace
-from k8s_cr_driver.kube import auth, watch
+from k8s_cr_driver.engine import apply, replace
+from k8s_cr_driver.kube import auth, backoff, watch
 from tests.fake_api import FakeApi
 
 # A busy machine takes longer over an example than hypothesis allows. `--hypothesis-profile=thorough` is for changes of
@@ -35,10 +35,9 @@ def tls_api() -> Iterator[FakeApi]:
 @pytest.fixture(autouse=True)
 def short_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     """Time limits that are right for a cluster are long for a test."""
-    monkeypatch.setattr(nodes, "FIRST_BACKOFF", 0.01)
-    monkeypatch.setattr(watch, "FIRST_BACKOFF", 0.01)
+    monkeypatch.setattr(backoff, "FIRST", 0.01)
     monkeypatch.setattr(watch, "IDLE_LIMIT", 0.5)
     monkeypatch.setattr(auth, "REFUSED_GRACE", 0.2)
     monkeypatch.setattr(apply, "FAILURE_GRACE", 0.2)
     monkeypatch.setattr(apply, "SILENCE", 0.2)
-    monkeypatch.setattr(replace, "LOOK_EVERY", 0.05)
+    monkeypatch.setattr(replace, "READ_EVERY", 0.05)

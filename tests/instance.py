@@ -41,7 +41,12 @@ class Instance:
         self._told = threading.Condition()
 
     def reconcile(
-        self, objects: Sequence[Object], *, prune: bool = True, strays: bool = True, renewal: Replacement = NO_REPLACEMENT
+        self,
+        objects: Sequence[Object],
+        *,
+        prune: bool = True,
+        unlabeled: bool = True,
+        replacement: Replacement = NO_REPLACEMENT,
     ) -> dict[ObjectKey, Object]:
         objects = copy.deepcopy(list(objects))
         with Connection(self.endpoint) as connection:
@@ -54,8 +59,9 @@ class Instance:
                 "test", self.id, time.monotonic() + self.seconds, self.stop, self._hear, abandon=self.abandon
             )
             target = WriteContext(Client(connection, resources), Inventory(connection, "default", self.id), **self.target)
-            wanted = [resource_for(obj, crds.get(kind_of(obj))) for obj in objects]
-            return reconcile(operation, target, wanted, prune=Prune(strays=strays) if prune else None, renewal=renewal)
+            desired = [resource_for(obj, crds.get(kind_of(obj))) for obj in objects]
+            how = Prune(unlabeled=unlabeled) if prune else None
+            return reconcile(operation, target, desired, prune=how, replacement=replacement)
 
     def terminate(self) -> None:
         self.reconcile([])
@@ -125,6 +131,37 @@ def job(name: str, image: str, **annotations: str) -> Object:
     made = obj("batch/v1", "Job", name, "default", spec={"template": template})
     made["metadata"]["annotations"] = annotations
     return made
+
+
+def deployment(name: str = "web", app: str = "web", **pod: Any) -> Object:
+    labels = {"app": app}
+    template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "c", "image": "c:1"}], **pod}}
+    return obj("apps/v1", "Deployment", name, spec={"selector": {"matchLabels": labels}, "template": template})
+
+
+def stateful_set(name: str, **spec: Any) -> Object:
+    marks = {"app": name}
+    template = {"metadata": {"labels": marks}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    claims = [{"metadata": {"name": "data"}, "spec": {"accessModes": ["ReadWriteOnce"]}}]
+    own = {"replicas": 1, "selector": {"matchLabels": marks}, "template": template, "volumeClaimTemplates": claims}
+    return obj("apps/v1", "StatefulSet", name, "default", spec={**own, **spec})
+
+
+def claim(name: str) -> Object:
+    """As the controller of a StatefulSet makes it, or a user."""
+    return obj("v1", "PersistentVolumeClaim", name, "default", spec={"accessModes": ["ReadWriteOnce"]})
+
+
+def controlled_by(owner: Object) -> Object:
+    name = {part: owner["metadata"][part] for part in ("name", "uid")}
+    return {"apiVersion": owner["apiVersion"], "kind": owner["kind"], **name, "controller": True}
+
+
+def replaced(api: FakeApi, kind: str, namespace: str, name: str, **labels: str) -> Object:
+    """As `kubectl replace` leaves it: with no label but those of the file."""
+    live = api.get(kind, namespace, name)
+    live["metadata"]["labels"] = labels
+    return api.put(live, manager="kubectl-replace")
 
 
 def status(state: str = "True", reason: str = "", message: str = "", generation: int = 1, type: str = "Ready") -> Object:

@@ -148,7 +148,7 @@ def heal(session: Session, instance: Instance) -> None:
     vdus = _recorded(session, instance, SCALED)
     chosen = {"web": set(instance.chosen), "gauge": {f"main-{number}" for number in range(SCALED)}}
     renewal = session.renewal(vdus, chosen, everything=False, recreate=True)
-    session.reconcile(list(vdus.values()), prune=False, renewal=renewal)
+    session.reconcile(list(vdus.values()), prune=False, replacement=renewal)
     session.vnfcs(vdus)
 
 

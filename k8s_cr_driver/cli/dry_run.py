@@ -71,7 +71,7 @@ def outcomes_of(
     Raises InvalidPackage, and NotReady where the server of an API that is needed is down.
     """
     if down := api_services.reports(cluster.resources, manifests.foreign_kinds(desired)):
-        raise NotReady("The cluster cannot list kinds that are needed:", down)
+        raise NotReady("Kinds that are needed are unavailable:", down)
     manifests.place(desired, cluster.resources.scope_of, namespace)
     schema.check(desired)
     dependencies.check(desired)
@@ -109,7 +109,7 @@ def _unwanted(cluster: Cluster, instance: Instance, wanted: Collection[ObjectKey
     for key, live in sorted(cluster.members([instance])[instance.id].items()):
         if key not in wanted:
             verdict = "deleted" if instance.fate(key, live) == "delete" else "released"
-            yield Outcome(key, verdict, message=NOT_RESTORED if instance.record.keeps(live) else "")
+            yield Outcome(key, verdict, message=NOT_RESTORED if instance.record.is_adopted(live) else "")
 
 
 class _Trial:
@@ -129,8 +129,8 @@ class _Trial:
             cluster.connection, instance.namespace if instance else "default", instance.id if instance else _NOBODY
         )
         if instance:
-            inventory.record = instance.record
-        inventory.check_apart(keys)
+            inventory.content = instance.record
+        inventory.check_not_in_set(keys)
         self._target = WriteContext(cluster.client, inventory)
 
     def outcome(self, obj: CustomResource) -> Outcome:
@@ -144,7 +144,7 @@ class _Trial:
         try:
             after = write(self._target, obj, resource, live)
         except Immutable as error:
-            if obj.replace_strategy() and obj.key not in self._target.inventory.record.adopted:
+            if obj.replace_strategy() and obj.key not in self._target.inventory.content.adopted:
                 return Outcome(obj.key, "replaced", self._by_manifest(obj, live))
             return Outcome(obj.key, "refused", message=_words(obj.key, error))
         except Conflict as error:

@@ -1,1 +1,1 @@
-"""The convergence engine: a set of objects becomes real on a cluster. `converge.converge` is the one way in."""
+"""The engine makes a set of objects exist on a cluster and waits until they are ready; enter by `reconcile.reconcile`."""

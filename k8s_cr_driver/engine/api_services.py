@@ -1,8 +1,8 @@
 """
-Kinds of which the cluster cannot tell now, because the server of an aggregated API is down.
+Kinds that discovery cannot list because the server of an aggregated API is down.
 
-They are neither unknown nor gone: what an instance has of them is still there. So discovery is asked again until the
-deadline, whose error names the APIService.
+Such kinds still exist, and so do the instance's objects of them: treating them as unknown would leave objects behind.
+So discovery is repeated until the deadline, and the error then names the APIService.
 """
 
 from __future__ import annotations
@@ -17,24 +17,24 @@ from k8s_cr_driver.kube.discovery import Resources, discover
 from k8s_cr_driver.objects.keys import GroupKind, ObjectKey
 from k8s_cr_driver.resources.health import State
 
-ASK_EVERY = 2.0
+DISCOVER_EVERY = 2.0
 """Seconds between two discoveries."""
 
 
-def await_kinds(operation: Operation, client: Client, wanted: Iterable[tuple[GroupKind, str]]) -> None:
-    """Until the cluster can tell of each (kind, version); NotReady at the deadline. Refreshes the client's resources."""
-    asked = set(wanted)
-    while lacking := reports(client.resources, asked):
+def await_kinds(operation: Operation, client: Client, desired: Iterable[tuple[GroupKind, str]]) -> None:
+    """Waits until discovery lists each (kind, version) and refreshes the client's resources; NotReady at the deadline."""
+    kinds = set(desired)
+    while unavailable := reports(client.resources, kinds):
         if operation.stop.is_set():
-            raise Stopped("The operation was stopped; retry or rollback takes it up again.")
+            raise Stopped("The operation was stopped; retry it or roll it back.")
         if operation.remaining() == 0:
-            raise NotReady("The cluster cannot tell of kinds that are needed:", lacking)
-        operation.stop.wait(min(ASK_EVERY, operation.remaining()))
+            raise NotReady("Kinds that are needed are unavailable:", unavailable)
+        operation.stop.wait(min(DISCOVER_EVERY, operation.remaining()))
         client.resources.refresh(operation.persist(lambda: discover(client.connection)))
 
 
 def reports(resources: Resources, asked: Iterable[tuple[GroupKind, str]]) -> list[Report]:
-    """One for each APIService without which the cluster cannot tell of some (kind, version); "" is any version."""
+    """One for each APIService that is down and serves one of the (kind, version) in `asked`; version "" is any."""
     kinds: dict[tuple[str, str], set[str]] = {}
     for kind, version in asked:
         if api := resources.unknown_in(kind, version):
@@ -44,7 +44,7 @@ def reports(resources: Resources, asked: Iterable[tuple[GroupKind, str]]) -> lis
             ObjectKey("apiregistration.k8s.io", "APIService", "", f"{version}.{group}"),
             State.WAITING.value,
             "Unavailable",
-            f"the server of {group}/{version} does not answer, so nothing can be said of {', '.join(sorted(names))}; mend "
+            f"the server of {group}/{version} does not respond, so {', '.join(sorted(names))} cannot be listed; repair "
             "it, or delete the APIService if that API is gone for good with all its objects",
         )
         for (group, version), names in sorted(kinds.items())

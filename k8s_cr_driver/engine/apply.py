@@ -1,4 +1,9 @@
-"""The objects that shall exist: each is written as soon as nothing stands in its way, and judged on every event."""
+"""
+The objects that must exist: each is applied as soon as its dependencies are ready, and assessed on every event.
+
+Level based: an event is never interpreted alone, the whole object is assessed again. A transient error is retried with
+backoff, any other ends the run.
+"""
 
 from __future__ import annotations
 
@@ -24,20 +29,20 @@ from k8s_cr_driver.resources.health.model import NO_STATUS, READINESS_UNKNOWN, S
 from k8s_cr_driver.resources.registry import resource_for
 
 FAILURE_GRACE = 30.0
-"""Seconds for which an object must stay failed before the run gives up: many failures pass."""
+"""Seconds for which an object must stay failed before the run gives up: many failures are transient."""
 SILENCE = 30.0
-"""Seconds of silence after which a status that is older than our change is believed, where no generation tells."""
+"""Seconds without an event after which a status older than our change counts, for kinds without observedGeneration."""
 
 
 class Applier:
-    """The wanted side of a run; `unready` is empty when all is done."""
+    """The desired objects of a run; `unready` is empty when all of them are ready."""
 
-    def __init__(self, run: Run, wanted: Sequence[CustomResource], late: Callable[[str], NotReady]) -> None:
-        self._operation, self._loop, self._target, self._late = run.operation, run.loop, run.target, late
-        self.nodes = _nodes(run.resources, wanted)
+    def __init__(self, run: Run, desired: Sequence[CustomResource], timeout: Callable[[str], NotReady]) -> None:
+        self._operation, self._loop, self._context, self._timeout = run.operation, run.loop, run.context, timeout
+        self.nodes = _nodes(run.resources, desired)
         self.unready = dict.fromkeys(self.nodes)
         self.kinds = frozenset(key.group_kind for key in self.nodes)
-        self.brought = frozenset(defined_by(obj.manifest) for obj in wanted if obj.key.group_kind == CRD)
+        self.brought = frozenset(defined_by(obj.manifest) for obj in desired if obj.key.group_kind == CRD)
         own = {key.name for key in self.nodes if key.group_kind == NAMESPACE}
         self.namespaces = frozenset(own | {key.namespace for key in self.nodes} - {""})
         self._own_namespaces = frozenset(own)
@@ -45,40 +50,40 @@ class Applier:
         for node in self.nodes.values():
             for need in node.needs:
                 self._dependents.setdefault(need, []).append(node)
-        self._asked: set[GroupKind] = set()
-        self._streams: Informers
+        self._crds_read: set[GroupKind] = set()
+        self._informers: Informers
 
-    def start(self, streams: Informers) -> None:
-        """Kinds whose CRD is still to come get their streams when it is established."""
-        self._streams = streams
+    def start(self, informers: Informers) -> None:
+        """Kinds whose CRD is part of the set are watched once it is established."""
+        self._informers = informers
 
-    def learnt(self, kind: GroupKind) -> None:
-        """The stream of a kind has told what is ours."""
+    def kind_listed(self, kind: GroupKind) -> None:
+        """The first list of a kind is there, so it is known which objects of it are ours."""
         for node in self.nodes.values():
             if node.key.group_kind == kind:
                 self._try(node)
 
-    def heard(self, node: Desired, live: Object | None) -> None:
-        """A stream tells of one of our objects."""
+    def observe(self, node: Desired, live: Object | None) -> None:
+        """A watch reports one of our objects; None: it is gone."""
         if live is None:
             self._gone(node)
         elif node.phase is Phase.SENT:
             self._judge(node, live)
         else:
-            node.sees(live)
+            node.observe(live)
 
     def _try(self, node: Desired) -> None:
-        """Sends the object if nothing stands in its way."""
+        """Applies the object if its dependencies are ready and its kind is listed."""
         is_free = node.phase is Phase.BLOCKED and not node.needs and not self._loop.refusals
-        if is_free and self._streams.knows(node.key.group_kind):
+        if is_free and self._informers.is_listed(node.key.group_kind):
             node.phase = Phase.SENDING
-            request = functools.partial(write, self._target, node.obj, node.resource, node.live)
+            request = functools.partial(write, self._context, node.obj, node.resource, node.live)
             self._loop.send(request, functools.partial(self._written, node), functools.partial(self._failed, node))
 
     def _written(self, node: Desired, live: Object) -> None:
         node.phase, node.error, node.attempts = Phase.SENT, None, 0
-        node.floor = version(live)
-        newest = node.live if node.live is not None and not is_older(node.live, node.floor) else live
+        node.written = version(live)
+        newest = node.live if node.live is not None and not is_older(node.live, node.written) else live
         node.live = None
         self._judge(node, newest)
 
@@ -87,49 +92,49 @@ class Applier:
             self._replace(node, node.live)
         elif is_transient(error, node.obj, self.brought, self._own_namespaces):
             node.phase, node.error = Phase.BACKOFF, error
-            self._loop.after(node.backoff(), functools.partial(self._again, node))
+            self._loop.after(node.backoff(), functools.partial(self._retry, node))
         else:
             self._loop.refuse(missing(error, node.key))
 
     def _may_replace(self, node: Desired, live: Object) -> bool:
-        """As the manifest says, or the one before it: the rollback of a change has no other way back."""
-        kept = self._target.inventory.record.keeps(live)
-        return not kept and (node.obj.replace_strategy() or resource_for(live).replace_strategy())
+        """Says the manifest, or the live object: a rollback must be able to undo what only the new manifest allowed."""
+        is_adopted = self._context.inventory.content.is_adopted(live)
+        return not is_adopted and (node.obj.replace_strategy() or resource_for(live).replace_strategy())
 
-    def _again(self, node: Desired) -> None:
+    def _retry(self, node: Desired) -> None:
         node.phase = Phase.BLOCKED
         self._try(node)
 
     def _replace(self, node: Desired, live: Object) -> None:
-        """Deletes an object; when its stream says that it is gone it is made again."""
+        """Deletes an object, which is created again when the watch reports that it is gone."""
         node.phase = Phase.SENT
-        self._lost(node)
-        request = functools.partial(remove, self._target, node.obj, node.resource, live, None)
+        self._mark_unready(node)
+        request = functools.partial(remove, self._context, node.obj, node.resource, live, None)
         self._loop.send(request, lambda _: None, functools.partial(self._failed, node))
 
     def _gone(self, node: Desired) -> None:
-        node.live, node.floor = None, ""
+        node.live, node.written = None, ""
         if node.phase is Phase.SENT:
             node.phase = Phase.BLOCKED
-            self._lost(node)
+            self._mark_unready(node)
         self._try(node)
 
     def _judge(self, node: Desired, live: Object) -> None:
-        if not node.sees(live):
+        if not node.observe(live):
             return
         self._assess(node, live)
         if node.health.reason in (NO_STATUS, READINESS_UNKNOWN) and node.obj.crd is None:
-            self._ask_for_crd(node)
+            self._read_crd(node)
 
-    def _ask_for_crd(self, node: Desired) -> None:
-        """Reads the CRD of a kind, once: only it tells whether a status, or a sign of readiness in it, is to come."""
+    def _read_crd(self, node: Desired) -> None:
+        """Reads the CRD of a kind, once: it declares whether a status, and a sign of readiness in it, can be expected."""
         kind = node.key.group_kind
-        if kind not in self._asked and not is_builtin(kind):
-            self._asked.add(kind)
-            request = functools.partial(self._target.client.crd, node.resource)
-            self._loop.send(request, functools.partial(self._answered, kind), lambda error: None)
+        if kind not in self._crds_read and not is_builtin(kind):
+            self._crds_read.add(kind)
+            request = functools.partial(self._context.client.crd, node.resource)
+            self._loop.send(request, functools.partial(self._on_crd, kind), lambda error: None)
 
-    def _answered(self, kind: GroupKind, crd: Object) -> None:
+    def _on_crd(self, kind: GroupKind, crd: Object) -> None:
         for node in self.nodes.values():
             if node.key.group_kind == kind:
                 node.obj.crd = crd
@@ -140,43 +145,43 @@ class Applier:
         node.judge(node.obj.health(live))
         self._operation.progress(node.key, node.health.state.value, node.health.message)
         if node.health.settled:
-            self._ready(node)
+            self._mark_ready(node)
             return
-        self._lost(node)
+        self._mark_unready(node)
         if node.health.reason == STATUS_OLDER_THAN_SPEC:
-            self._loop.after(SILENCE, functools.partial(self._believe, node, version(live)))
+            self._loop.after(SILENCE, functools.partial(self._accept_old_status, node, version(live)))
         if node.failed_at is not None:
             self._loop.after(FAILURE_GRACE, functools.partial(self._give_up, node, node.failed_at))
 
-    def _ready(self, node: Desired) -> None:
+    def _mark_ready(self, node: Desired) -> None:
         if node.key not in self.unready:
             return
         del self.unready[node.key]
         if node.key.group_kind == CRD:
             kind, versions = defined_by(node.obj.manifest), entries(node.obj.manifest, "spec", "versions")
-            self._streams.reopen(kind, [version["name"] for version in versions if version.get("served")])
-            self._streams.open(self.kinds & {kind})
+            self._informers.reopen(kind, [version["name"] for version in versions if version.get("served")])
+            self._informers.open(self.kinds & {kind})
         for dependent in self._dependents.pop(node.key, ()):
             dependent.needs.discard(node.key)
             self._try(dependent)
 
-    def _believe(self, node: Desired, seen: str) -> None:
-        """A controller that had nothing to write about our change leaves no sign of having seen it."""
+    def _accept_old_status(self, node: Desired, seen: str) -> None:
+        """A controller whose status does not change for our change writes nothing, so there is no sign that it has seen it."""
         if node.live is not None and version(node.live) == seen and node.health.reason == STATUS_OLDER_THAN_SPEC:
-            self._ready(node)
+            self._mark_ready(node)
 
-    def _lost(self, node: Desired) -> None:
+    def _mark_unready(self, node: Desired) -> None:
         self.unready[node.key] = None
 
     def _give_up(self, node: Desired, failed_at: float) -> None:
         if node.failed_at == failed_at:
-            raise self._late(f"not ready, and {node.key} has failed")
+            raise self._timeout(f"not ready, and {node.key} has failed")
 
 
-def _nodes(resources: Resources, wanted: Sequence[CustomResource]) -> dict[ObjectKey, Desired]:
-    needs = dependencies.graph([obj.manifest for obj in wanted])
+def _nodes(resources: Resources, desired: Sequence[CustomResource]) -> dict[ObjectKey, Desired]:
+    needs = dependencies.graph([obj.manifest for obj in desired])
     nodes = {}
-    for obj in sorted(wanted, key=lambda one: dependencies.rank(one.key.group_kind)):
+    for obj in sorted(desired, key=lambda one: dependencies.rank(one.key.group_kind)):
         resource = resources.find(obj.key.group_kind, split(obj.manifest["apiVersion"])[1])
         if resource is None:
             raise Refused(f"{obj.key}: the cluster does not know {obj.manifest['apiVersion']} {obj.key.kind}. Install its CRD.")

@@ -1,4 +1,8 @@
-"""Why objects are not ready, worst first, with what the cluster itself warned of."""
+"""
+The reports of a run that times out: why objects are not ready, worst first, with their Warning events.
+
+Events often name the cause that a status leaves out (an image that cannot be pulled, a quota).
+"""
 
 from __future__ import annotations
 
@@ -12,9 +16,9 @@ from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.resources.health import State
 
 WITH_EVENTS = 5
-"""Objects whose events are asked for: the worst."""
+"""Objects whose events are read: the worst."""
 EVENTS = 2
-"""Warnings told of one object: the last."""
+"""Warnings reported of one object: the newest."""
 
 _BADNESS = {state.value: rank for rank, state in enumerate(State)}
 _BLOCKED = "Blocked"
@@ -22,13 +26,13 @@ _BLOCKED = "Blocked"
 
 def reports(connection: Connection, nodes: Iterable[Desired | ToDelete]) -> list[Report]:
     """One report per object, worst first: failed, then waiting, then those that only wait for others."""
-    told = sorted(
+    ranked = sorted(
         ((node, node.report()) for node in nodes),
         key=lambda pair: (_BADNESS.get(pair[1].state, 1), pair[1].reason == _BLOCKED, pair[1].key),
     )
     return [
         replace(report, events=_warnings(connection, node)) if rank < WITH_EVENTS else report
-        for rank, (node, report) in enumerate(told)
+        for rank, (node, report) in enumerate(ranked)
     ]
 
 
@@ -43,6 +47,6 @@ def _warnings(connection: Connection, node: Desired | ToDelete) -> tuple[str, ..
             "GET", f"/api/v1/namespaces/{namespace}/events", query=query, read_timeout=5
         ).get("items") or []
     except DriverError:
-        return ()  # events are a help, not a condition; RBAC may forbid them
+        return ()  # a report without events is still useful; RBAC may forbid them
     items.sort(key=lambda event: str(event.get("lastTimestamp") or event.get("eventTime") or ""), reverse=True)
     return tuple(f"{event.get('reason')}: {event.get('message')}"[:300] for event in items[:EVENTS])

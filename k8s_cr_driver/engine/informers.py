@@ -1,8 +1,8 @@
 """
-What a run hears of the cluster: one stream for each kind, and the last word on each object of the instance.
+The watches of a run: a reflector for each kind, and the newest state of each object of the instance.
 
-A kind is `known` when its first snapshot is there: only then can it be said what is ours already. Where RBAC forbids to
-watch all namespaces at once there is one stream for each namespace.
+A kind `is_listed` when its first list is complete: only then is it known which objects of it are ours. A kind is watched
+in all namespaces; where RBAC forbids that, in each namespace of the instance.
 """
 
 from __future__ import annotations
@@ -21,90 +21,90 @@ from k8s_cr_driver.ownership.inventory import parse
 from k8s_cr_driver.ownership.write import selector
 from k8s_cr_driver.resources.health import State
 
-Heard = Callable[[ObjectKey, Object | None], None]
+OnChange = Callable[[ObjectKey, Object | None], None]
 """Called with the live object, or None when it is gone."""
 
 
 class Informers:
-    """The streams of one run. `heard` is called for every change, `learnt` when a kind has become known."""
+    """The reflectors of one run. `on_change` is called for every change, `on_listed` when a kind's first list is complete."""
 
-    def __init__(self, run: Run, heard: Heard, learnt: Callable[[GroupKind], None]) -> None:
-        self._operation, self._loop, self._target, self._resources = run.operation, run.loop, run.target, run.resources
-        self._heard, self._learnt = heard, learnt
+    def __init__(self, run: Run, on_change: OnChange, on_listed: Callable[[GroupKind], None]) -> None:
+        self._operation, self._loop, self._context, self._resources = run.operation, run.loop, run.context, run.resources
+        self._on_change, self._on_listed = on_change, on_listed
         self._initial_events = watch.InitialEvents()
-        self._streams: list[watch.Reflector] = []
+        self._reflectors: list[watch.Reflector] = []
         self._awaited: dict[GroupKind, set[watch.Reflector]] = {}
-        """Of each kind the streams that have not told what there is."""
+        """Of each kind the reflectors whose first list is still to come."""
         self._refused: dict[GroupKind, DriverError] = {}
-        """Why some of these never will."""
-        self._unknown: set[GroupKind] = set()
+        """Why the lists of some kinds will never come."""
+        self._unavailable: set[GroupKind] = set()
         self.objects: dict[GroupKind, dict[ObjectKey, Object]] = {}
 
     def fence(self) -> None:
-        """Follows the inventory; another worker's token in it ends this run."""
-        inventory = self._target.inventory
+        """Watches the inventory; another worker's token in it ends this run."""
+        inventory = self._context.inventory
         self._start(
-            inventory.resource, inventory.key.namespace, inventory.selector, self._fenced, inventory.record.version
+            inventory.resource, inventory.key.namespace, inventory.selector, self._fenced, inventory.content.version
         )
 
     def open(self, kinds: Iterable[GroupKind]) -> None:
-        """Opens the streams of those kinds that the cluster serves and that are not open yet.
+        """Watches those kinds that the cluster serves and that are not watched yet.
 
-        Kinds of which it cannot tell now follow when it can.
+        Kinds that are unavailable now follow when discovery lists them.
         """
         for kind in sorted(kinds):
             resource = self._resources.find(kind)
             if self._resources.unknown_in(kind):
-                self._await(kind)
+                self._discover_later(kind)
             if resource is None or kind in self.objects:
                 continue
             self.objects[kind] = {}
             if "list" in resource.verbs:
-                self._awaited[kind] = {self._start(resource, "", selector(self._target.instance, kind), self._message)}
+                self._awaited[kind] = {self._start(resource, "", selector(self._context.instance, kind), self._message)}
             else:
-                self._learnt(kind)
+                self._on_listed(kind)
 
     def reopen(self, kind: GroupKind, versions: Sequence[str]) -> None:
-        """Follows a kind in one of the versions that its CRD serves by now: of one that has ended all objects seem gone."""
-        ended = [one for one in self._streams if one.resource.group_kind == kind and one.resource.version not in versions]
+        """Watches a kind in a version that its CRD still serves: the watch of a removed version reports all objects gone."""
+        ended = [one for one in self._reflectors if one.resource.group_kind == kind and one.resource.version not in versions]
         resource = self._resources.find(kind, versions[0]) if versions else None
         if resource is None or kind not in self.objects:
             return
-        for stream in ended:
-            stream.stop()
-            self._streams.remove(stream)
-            self._awaited[kind].discard(stream)
-            self._awaited[kind].add(self._start(resource, stream.namespace, stream.selector, self._message))
+        for reflector in ended:
+            reflector.stop()
+            self._reflectors.remove(reflector)
+            self._awaited[kind].discard(reflector)
+            self._awaited[kind].add(self._start(resource, reflector.namespace, reflector.selector, self._message))
 
     def follow(
         self, resource: Resource, namespace: str, selector: str, handle: Callable[[watch.Message], None]
     ) -> None:
-        """Opens a stream of other objects than the set's; `handle` is called with what it tells."""
+        """Watches objects that are not members of the set; `handle` is called with each message."""
 
-        def hear(message: watch.Message) -> None:
+        def receive(message: watch.Message) -> None:
             if isinstance(message, watch.Broken):
                 self._loop.refuse(_explained(message.reflector, message.error))
             else:
                 handle(message)
 
-        self._start(resource, namespace, selector, hear)
+        self._start(resource, namespace, selector, receive)
 
-    def knows(self, kind: GroupKind) -> bool:
+    def is_listed(self, kind: GroupKind) -> bool:
         """Whether it is known which objects of the kind are ours."""
         return kind in self.objects and not self._awaited.get(kind)
 
-    def known(self) -> list[Resource]:
-        """The kinds of which that is known, in the versions that are followed."""
-        followed = {one.resource.group_kind: one.resource for one in self._streams}
-        return [resource for kind, resource in followed.items() if self.knows(kind)]
+    def listed(self) -> list[Resource]:
+        """The kinds that are listed, in the versions that are watched."""
+        followed = {one.resource.group_kind: one.resource for one in self._reflectors}
+        return [resource for kind, resource in followed.items() if self.is_listed(kind)]
 
-    def all_known(self) -> bool:
-        return not self._unknown and not any(self._awaited.values())
+    def all_listed(self) -> bool:
+        return not self._unavailable and not any(self._awaited.values())
 
     def unlisted(self) -> list[Report]:
-        """Why not `all_known`."""
-        awaited = [self._resources.find(kind) for kind, streams in sorted(self._awaited.items()) if streams]
-        return api_services.reports(self._resources, ((kind, "") for kind in self._unknown)) + [
+        """One report for each kind that is not listed yet."""
+        awaited = [self._resources.find(kind) for kind, awaited in sorted(self._awaited.items()) if awaited]
+        return api_services.reports(self._resources, ((kind, "") for kind in self._unavailable)) + [
             Report(
                 ObjectKey(*resource.group_kind, "", "*"),
                 State.WAITING.value,
@@ -117,31 +117,31 @@ class Informers:
         ]
 
     def everything(self) -> Iterator[tuple[ObjectKey, Object]]:
-        """The last word on every object that the streams select."""
+        """The newest state of every object that the watches select."""
         for objects in self.objects.values():
             yield from objects.items()
 
     def stop(self) -> None:
-        for stream in self._streams:
-            stream.stop()
+        for reflector in self._reflectors:
+            reflector.stop()
 
-    def _await(self, kind: GroupKind) -> None:
-        if not self._unknown:
-            self._loop.after(api_services.ASK_EVERY, self._ask_again)
-        self._unknown.add(kind)
+    def _discover_later(self, kind: GroupKind) -> None:
+        if not self._unavailable:
+            self._loop.after(api_services.DISCOVER_EVERY, self._discover_again)
+        self._unavailable.add(kind)
 
-    def _ask_again(self) -> None:
-        connection = self._target.connection
+    def _discover_again(self) -> None:
+        connection = self._context.connection
         self._loop.send(lambda: discover(connection), self._discovered, self._undiscovered)
 
     def _discovered(self, newer: Resources) -> None:
         self._resources.refresh(newer)
-        asked, self._unknown = self._unknown, set()
-        self.open(asked)
+        kinds, self._unavailable = self._unavailable, set()
+        self.open(kinds)
 
     def _undiscovered(self, error: DriverError) -> None:
         if passes(error):
-            self._loop.after(api_services.ASK_EVERY, self._ask_again)
+            self._loop.after(api_services.DISCOVER_EVERY, self._discover_again)
         else:
             self._loop.refuse(error)
 
@@ -156,19 +156,19 @@ class Informers:
         def post(message: watch.Message) -> None:
             self._loop.post(functools.partial(handle, message))
 
-        connection, known = self._target.connection, self._initial_events
-        stream = watch.Reflector(connection, resource, namespace, selector, post, resume=resume, initial_events=known)
-        self._streams.append(stream)
-        return stream
+        connection, shared = self._context.connection, self._initial_events
+        reflector = watch.Reflector(connection, resource, namespace, selector, post, resume=resume, initial_events=shared)
+        self._reflectors.append(reflector)
+        return reflector
 
     def _message(self, message: watch.Message) -> None:
         kind = message.reflector.resource.group_kind
-        if message.reflector not in self._streams:
-            return  # its version has ended, see `reopen`
+        if message.reflector not in self._reflectors:
+            return  # its version is not served any more, see `reopen`
         if isinstance(message, watch.Change):
             self._change(kind, key_of(message.live), None if message.deleted else message.live)
         elif isinstance(message, watch.Relist):
-            self._snapshot(kind, message)
+            self._relist(kind, message)
         else:
             self._broken(message)
 
@@ -177,36 +177,36 @@ class Informers:
             self.objects[kind].pop(key, None)
         else:
             self.objects[kind][key] = live
-        self._heard(key, live)
+        self._on_change(key, live)
 
-    def _snapshot(self, kind: GroupKind, snapshot: watch.Relist) -> None:
-        namespace = snapshot.reflector.namespace
+    def _relist(self, kind: GroupKind, relist: watch.Relist) -> None:
+        namespace = relist.reflector.namespace
         for key in list(self.objects[kind]):
-            if key not in snapshot.objects and namespace in ("", key.namespace):
+            if key not in relist.objects and namespace in ("", key.namespace):
                 self._change(kind, key, None)
-        for key, live in snapshot.objects.items():
+        for key, live in relist.objects.items():
             self._change(kind, key, live)
         awaited = self._awaited[kind]
-        if snapshot.reflector in awaited:
-            awaited.remove(snapshot.reflector)
+        if relist.reflector in awaited:
+            awaited.remove(relist.reflector)
             if not awaited:
-                self._learnt(kind)
+                self._on_listed(kind)
 
     def _broken(self, message: watch.Broken) -> None:
-        stream, error = message.reflector, message.error
-        awaited = self._awaited[stream.resource.group_kind]
-        namespaces = sorted(self._target.inventory.record.namespaces)
-        if _is_forbidden(error) and stream.resource.namespaced and not stream.namespace and namespaces:
-            awaited.discard(stream)
-            awaited |= {self._start(stream.resource, one, stream.selector, self._message) for one in namespaces}
+        reflector, error = message.reflector, message.error
+        awaited = self._awaited[reflector.resource.group_kind]
+        namespaces = sorted(self._context.inventory.content.namespaces)
+        if _is_forbidden(error) and reflector.resource.namespaced and not reflector.namespace and namespaces:
+            awaited.discard(reflector)
+            awaited |= {self._start(reflector.resource, one, reflector.selector, self._message) for one in namespaces}
         elif self._operation.abandon:
-            awaited.add(stream)
-            self._refused[stream.resource.group_kind] = _explained(stream, error)
+            awaited.add(reflector)
+            self._refused[reflector.resource.group_kind] = _explained(reflector, error)
         else:
-            self._loop.refuse(_explained(stream, error))
+            self._loop.refuse(_explained(reflector, error))
 
     def _fenced(self, message: watch.Message) -> None:
-        inventory = self._target.inventory
+        inventory = self._context.inventory
         if isinstance(message, watch.Broken):
             self._loop.refuse(_explained(message.reflector, message.error))
         elif isinstance(message, watch.Relist):
@@ -220,8 +220,8 @@ def _is_forbidden(error: DriverError) -> bool:
     return isinstance(error, ApiError) and error.status == 403
 
 
-def _explained(stream: watch.Reflector, error: DriverError) -> DriverError:
+def _explained(reflector: watch.Reflector, error: DriverError) -> DriverError:
     if not _is_forbidden(error):
         return error
-    where = f"namespace {stream.namespace}" if stream.namespace else "all namespaces"
-    return Forbidden(f"The driver must be allowed to list and watch {stream.resource.plural} in {where}: {error}")
+    where = f"namespace {reflector.namespace}" if reflector.namespace else "all namespaces"
+    return Forbidden(f"The driver must be allowed to list and watch {reflector.resource.plural} in {where}: {error}")

@@ -1,8 +1,8 @@
 """
-The one thread that owns a run's state.
+The event loop of a run: one thread owns the run's state.
 
-Streams, workers and timers put actions into an inbox; the loop runs them one after another. So the rest of the engine has
-no locks and no order of events to fear.
+Watches, workers and timers post actions; the loop executes them one after another. So the rest of the engine needs no
+locks. Workers send the requests, at most THREADS at a time.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from k8s_cr_driver.engine.operation import Operation
 from k8s_cr_driver.errors import DriverError, Stopped
 
 Action = Callable[[], None]
-Answer = TypeVar("Answer")
+Result = TypeVar("Result")
 
 THREADS = 8
 
 WAKE_UP = 1.0
-"""Seconds after which the loop looks whether it was told to stop."""
+"""Seconds between two looks at the operation's stop event."""
 
 
 class Loop:
-    """Runs actions until something is done, the deadline has passed, or a refusal ends the run."""
+    """Runs actions until a condition holds, the deadline has passed, or an error ends the run."""
 
     def __init__(self, operation: Operation) -> None:
         self._operation = operation
@@ -43,60 +43,60 @@ class Loop:
         self.refusals: list[DriverError] = []
 
     def post(self, action: Action) -> None:
-        """Has the loop run `action`; from any thread."""
+        """Queues `action`; callable from any thread."""
         self._inbox.put(action)
 
     def after(self, seconds: float, action: Action) -> None:
-        """Has the loop run `action` later; from the loop's thread."""
+        """Runs `action` after so many seconds; callable from the loop's thread only."""
         heapq.heappush(self._timers, (time.monotonic() + seconds, next(self._count), action))
 
     def send(
         self,
-        request: Callable[[], Answer],
-        then: Callable[[Answer], None],
+        request: Callable[[], Result],
+        then: Callable[[Result], None],
         failed: Callable[[DriverError], None],
     ) -> None:
-        """Has a worker do `request` and the loop run what follows; any other exception ends the run."""
+        """Runs `request` on a worker, then `then` or `failed` on the loop; an exception that is no DriverError ends the run."""
 
         def job() -> None:
             try:
-                answer = request()
+                response = request()
             except DriverError as error:
                 self.post(functools.partial(self._sent, functools.partial(failed, error)))
-            except Exception as error:  # a bug must end the run, not hang it
+            except Exception as error:  # a bug must end the run, else it hangs until the deadline
                 self.post(functools.partial(self._sent, functools.partial(_throw, error)))
             else:
-                self.post(functools.partial(self._sent, functools.partial(then, answer)))
+                self.post(functools.partial(self._sent, functools.partial(then, response)))
 
         self._sending += 1
         self._workers.submit(job)
 
     def refuse(self, error: DriverError) -> None:
-        """Ends the run with `error` as soon as the requests that are under way have ended, at the deadline in any case.
+        """Ends the run with `error` once the requests in flight have ended, at the deadline in any case.
 
-        None begins any more.
+        Requests that have not begun are dropped.
         """
         self.refusals.append(error)
         self._sending -= self._workers.drop()
 
-    def run(self, done: Callable[[], bool], late: Callable[[float], NotReady]) -> None:
-        """Until `done`; `late(seconds)` makes the error of a deadline that has passed."""
+    def run(self, done: Callable[[], bool], timeout: Callable[[float], NotReady]) -> None:
+        """Runs actions until `done`; `timeout(seconds)` returns the error to raise when the deadline passes."""
         started = time.monotonic()
         while self.refusals or not done():
             if self.refusals and not (self._sending and self._operation.remaining()):
                 raise self.refusals[0]
             if self._operation.stop.is_set():
-                raise Stopped("The operation was stopped; retry or rollback takes it up again.")
+                raise Stopped("The operation was stopped; retry it or roll it back.")
             if self._operation.remaining() == 0:
-                raise late(time.monotonic() - started)
+                raise timeout(time.monotonic() - started)
             self._step()
 
     def finish(self) -> None:
-        """Waits for the requests that are under way: no write happens after a run has ended."""
+        """Waits for the requests in flight: no write may happen after a run has ended."""
         self._workers.finish()
 
     def _step(self) -> None:
-        """One action, for after each all may be done."""
+        """Runs one action: `done` is checked after each."""
         if self._timers and self._timers[0][0] <= time.monotonic():
             heapq.heappop(self._timers)[2]()
             return
@@ -119,7 +119,7 @@ def _throw(error: Exception) -> None:
 
 
 class Workers:
-    """Runs jobs in parallel; every job must post its own outcome and raise nothing."""
+    """A pool of threads. A job posts its own outcome and raises nothing."""
 
     def __init__(self) -> None:
         self._jobs: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
@@ -133,7 +133,7 @@ class Workers:
         self._jobs.put(job)
 
     def drop(self) -> int:
-        """Forgets the jobs that have not begun; how many there were."""
+        """Removes the jobs that have not begun; returns their number."""
         dropped = 0
         with contextlib.suppress(queue.Empty):
             while True:
@@ -142,7 +142,7 @@ class Workers:
         return dropped
 
     def finish(self) -> None:
-        """Waits for the jobs that have begun, whose requests have time limits of their own, and forgets the others."""
+        """Waits for the jobs that have begun, whose requests have time limits of their own, and removes the others."""
         self.drop()
         for _ in self._threads:
             self._jobs.put(None)

@@ -1,4 +1,8 @@
-"""What a run knows of each object: one `Wanted` for what shall be, one `Doomed` for what shall go. State, no I/O."""
+"""
+The state of one object in a run: `Desired` for an object to apply, `ToDelete` for one to delete. No I/O.
+
+The appliers and pruners change it; `report` says in one line why the object is not ready, or not gone.
+"""
 
 from __future__ import annotations
 
@@ -8,16 +12,15 @@ import time
 from dataclasses import dataclass, field
 
 from k8s_cr_driver.engine.not_ready import Report
+from k8s_cr_driver.kube import backoff
 from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.objects.keys import NAMESPACE, Object, ObjectKey
 from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.resources.health import Health, State
 
-FIRST_BACKOFF, LAST_BACKOFF = 0.2, 5.0
-
 
 class Phase(enum.Enum):
-    """Where an object is on its way."""
+    """How far an object is."""
 
     BLOCKED = "blocked"
     SENDING = "sending"
@@ -27,7 +30,7 @@ class Phase(enum.Enum):
 
 @dataclass
 class Node:
-    """One object of a run. `needs`: those that must be ready (or gone) first; `error`: why the last try failed."""
+    """One object of a run. `needs`: objects that must be ready (or gone) first; `error`: why the last try failed."""
 
     obj: CustomResource
     resource: Resource
@@ -44,23 +47,22 @@ class Node:
     def backoff(self) -> float:
         """Seconds until the next try: exponential, or as the server says."""
         self.attempts += 1
-        told = getattr(self.error, "retry_after", None)
-        return float(told) if told else min(FIRST_BACKOFF * 2.0 ** (self.attempts - 1), LAST_BACKOFF)
+        return backoff.delay(self.attempts, self.error)
 
 
 @dataclass
 class Desired(Node):
-    """An object that shall exist and be ready."""
+    """An object that must exist and be ready."""
 
-    floor: str = ""
-    """resourceVersion of our last write: what a stream tells of earlier ones is history."""
+    written: str = ""
+    """resourceVersion of our last write: events of earlier versions are outdated."""
     health: Health = field(default_factory=lambda: Health(State.WAITING, "NotApplied", "not applied yet"))
     since: str = ""
     failed_at: float | None = None
 
-    def sees(self, live: Object) -> bool:
-        """Takes in a newer state of the object; False if it is an older one."""
-        if is_older(live, self.floor) or (self.live is not None and is_older(live, version(self.live))):
+    def observe(self, live: Object) -> bool:
+        """Keeps a newer state of the object; False if `live` is older than what is known."""
+        if is_older(live, self.written) or (self.live is not None and is_older(live, version(self.live))):
             return False
         self.live = live
         return True
@@ -85,14 +87,14 @@ class Desired(Node):
 
 @dataclass
 class ToDelete(Node):
-    """An object that shall be gone."""
+    """An object that must be gone."""
 
     is_gone: bool = False
-    """Its stream has said so while our request was under way."""
-    is_unheard: bool = False
-    """It has lost the label by which its stream selects: only reading it tells whether it is gone."""
-    left: str = ""
-    """Why it stays on the cluster though this instance has done with it."""
+    """The watch reported it gone while our request was in flight."""
+    is_unwatched: bool = False
+    """It has lost the label that the watch selects by: it must be read to see whether it is gone."""
+    stays: str = ""
+    """Why it was released and stays on the cluster; "" if it is deleted."""
 
     def report(self) -> Report:
         metadata = (self.live or {}).get("metadata") or {}
@@ -104,15 +106,16 @@ class ToDelete(Node):
             return Report(self.key, State.WAITING.value, "Blocked", f"not deleted yet, waits until these are gone: {waits}")
         held = ", ".join(set(metadata.get("finalizers") or []) - {"foregroundDeletion"})
         message = f"held by finalizers {held}: their controller must remove them" if held else "its dependents are not gone yet"
-        return Report(self.key, State.WAITING.value, "Terminating", self._content_left() or message, since)
+        return Report(self.key, State.WAITING.value, "Terminating", self._remaining_content() or message, since)
 
-    def _content_left(self) -> str:
-        """What a Namespace still holds, and which finalizers hold that: its conditions are True where something is left."""
+    def _remaining_content(self) -> str:
+        """What a Namespace still holds, and which finalizers hold that: a condition is True for each kind of content left."""
         conditions = ((self.live or {}).get("status") or {}).get("conditions") or []
         left = [str(one.get("message")) for one in conditions if one.get("status") == "True"]
         if self.key.group_kind != NAMESPACE or not left:
             return ""
-        return f"{'; '.join(left)}; the controllers of these objects must let them go: kubectl get KIND -n {self.key.name}"
+        remedy = "the controllers of these objects must remove their finalizers"
+        return f"{'; '.join(left)}; {remedy}: kubectl get KIND -n {self.key.name}"
 
 
 def version(live: Object) -> str:
@@ -120,7 +123,9 @@ def version(live: Object) -> str:
 
 
 def is_older(live: Object, than: str) -> bool:
-    """Whether `live` precedes a resourceVersion. They are whole numbers that grow (KEP-5504); others tell nothing."""
+    """Whether `live` precedes a resourceVersion. They are integers that grow (KEP-5504); others cannot
+    be compared.
+    """
     own = version(live)
     return own.isdigit() and than.isdigit() and int(own) < int(than)
 

@@ -1,4 +1,8 @@
-"""The error of a run whose objects are not ready, or not deleted, in time: one report for each object."""
+"""
+NotReady: objects were not ready, or not deleted, in time. One report for each object.
+
+The reports are data, so that callers can sort, count and shorten them for ProblemDetails and logs.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +16,7 @@ from k8s_cr_driver.redaction import foreign
 
 @dataclass(frozen=True)
 class Report:
-    """Why one object is not as it should be; `since` is an RFC 3339 time, `events` are Warning messages, newest first."""
+    """Why one object is not ready or not gone; `since` is an RFC 3339 time, `events` are Warning messages, newest first."""
 
     key: ObjectKey
     state: str
@@ -35,7 +39,7 @@ class Report:
 
 
 class NotReady(DriverError):
-    """Objects did not become ready, or did not go, in time. `reports` has one entry per object, worst first."""
+    """Objects did not become ready, or were not deleted, in time. `reports` has one entry per object, worst first."""
 
     title = "Objects are not ready"
 

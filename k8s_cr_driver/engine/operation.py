@@ -1,4 +1,8 @@
-"""One run of one LCM operation: who it is for, how long it may take, who wants to hear of it."""
+"""
+One LCM operation as the engine sees it: its instance, its deadline, its stop event, its progress callback.
+
+It is the first argument of everything that may wait, so that no wait outlives the deadline.
+"""
 
 from __future__ import annotations
 
@@ -11,51 +15,52 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from k8s_cr_driver.errors import DriverError, passes
+from k8s_cr_driver.kube import backoff
 from k8s_cr_driver.objects.keys import ObjectKey
 
-Answer = TypeVar("Answer")
+Result = TypeVar("Result")
 
 Progress = Callable[[ObjectKey, str, str], None]
-"""Called with (object, state, message) on every change of state, from the thread that called converge."""
+"""Called with (object, state, message) on every change of state, from the thread that called `reconcile`."""
 
 
-def _unheard(key: ObjectKey, state: str, message: str) -> None:
+def _ignore(key: ObjectKey, state: str, message: str) -> None:
     del key, state, message
 
 
 @dataclass(frozen=True)
 class Operation:
     """
-    `deadline` is a time of time.monotonic(); `stop` ends the run at the next message. With `abandon` the caller completes
-    whatever is left at the deadline: until then all is tried, and nothing that cannot be listed or deleted keeps anything
-    else from its deletion.
+    `deadline` is a time of time.monotonic(); `stop` ends the run within a second. With `abandon` the caller completes the
+    operation whatever is left at the deadline: an object or kind that cannot be listed or deleted then does not keep
+    others from being deleted.
     """
 
     id: str
     instance: str
     deadline: float
     stop: threading.Event = field(default_factory=threading.Event)
-    progress: Progress = _unheard
+    progress: Progress = _ignore
     abandon: bool = False
 
     @classmethod
     def lasting(
-        cls, seconds: float, *, id: str, instance: str, progress: Progress = _unheard, abandon: bool = False
+        cls, seconds: float, *, id: str, instance: str, progress: Progress = _ignore, abandon: bool = False
     ) -> Operation:
         return cls(id, instance, time.monotonic() + seconds, progress=progress, abandon=abandon)
 
-    def persist(self, request: Callable[[], Answer], patience: float = math.inf) -> Answer:
-        """The answer to a request, repeated while it fails for a reason that passes and there is time: `patience` seconds."""
+    def persist(self, request: Callable[[], Result], patience: float = math.inf) -> Result:
+        """Repeats a request while its error is transient, for at most `patience` seconds and until the deadline."""
         until = min(self.deadline, time.monotonic() + patience)
-        for backoff in itertools.chain((0.1, 0.2, 0.5, 1.0, 2.0), itertools.repeat(5.0)):
+        for failures in itertools.count(1):
             try:
                 return request()
             except DriverError as error:
-                wait = getattr(error, "retry_after", None) or backoff
+                wait = backoff.delay(failures, error)
                 if not passes(error) or time.monotonic() + wait >= until or self.stop.wait(wait):
                     raise
         raise AssertionError("an endless loop has ended")
 
     def remaining(self) -> float:
-        """Seconds that are left, never negative."""
+        """Seconds until the deadline, never negative."""
         return max(0.0, self.deadline - time.monotonic())

@@ -1,8 +1,8 @@
 """
-May we? Asked before the first write, so that a right that lacks costs nothing but a message.
+Pre-flight RBAC check: missing permissions are reported before anything is written.
 
-One SelfSubjectRulesReview a namespace tells what RBAC allows. Authorizers that cannot list their rules say so
-(`incomplete`), and there are accounts that may not ask; then the writes themselves will tell.
+One SelfSubjectRulesReview for each namespace returns what RBAC allows. Some authorizers cannot list their rules
+(`incomplete`), and some accounts may not create reviews; then the first write reports a missing permission.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from k8s_cr_driver.objects.keys import Object, ObjectKey
 
 NEEDED = ("create", "patch", "get", "list", "watch", "delete")
 NAMESPACES = 2
-"""Namespaces that are asked about; in practice one role serves all of a package's."""
+"""Namespaces that are reviewed; in practice one role serves all namespaces of a package."""
 
 _FIELDS = ("verbs", "apiGroups", "resources")
 _RULES = "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews"
@@ -25,22 +25,22 @@ _ACCESS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 
 
 def check(connection: Connection, objects: Iterable[tuple[ObjectKey, Resource]]) -> None:
-    """Forbidden, naming every verb and resource that lacks."""
+    """Raises Forbidden with every verb and resource that is missing."""
     by_namespace: dict[str, set[Resource]] = {}
     for key, resource in objects:
         by_namespace.setdefault(key.namespace, set()).add(resource)
     everywhere = by_namespace.pop("", set())
     if not by_namespace and not everywhere:
         return
-    lacking: set[str] = set()
+    missing: set[str] = set()
     for namespace in sorted(by_namespace)[:NAMESPACES] or ["default"]:
         rules = _rules(connection, namespace)
         if rules is not None:
             for resource in by_namespace.get(namespace, set()) | everywhere:
-                lacking |= {f"{verb} {_name(resource)}" for verb in _lacking(rules, resource)}
-    if lacking:
+                missing |= {f"{verb} {_name(resource)}" for verb in _missing_verbs(rules, resource)}
+    if missing:
         raise Forbidden(
-            "The cluster's RBAC does not allow what the package needs: " + ", ".join(sorted(lacking)) + ". "
+            "The cluster's RBAC does not allow what the package needs: " + ", ".join(sorted(missing)) + ". "
             "Grant it to the account of the VIM's credentials; nothing was written."
         )
 
@@ -74,7 +74,7 @@ def _rules(connection: Connection, namespace: str) -> list[Object] | None:
     return None if status.get("incomplete") else rules
 
 
-def _lacking(rules: Iterable[Object], resource: Resource) -> list[str]:
+def _missing_verbs(rules: Iterable[Object], resource: Resource) -> list[str]:
     return [
         verb
         for verb in NEEDED
@@ -83,7 +83,7 @@ def _lacking(rules: Iterable[Object], resource: Resource) -> list[str]:
 
 
 def _allows(rule: Object, verb: str, resource: Resource) -> bool:
-    """Rules for named objects count as allowing: which names they mean, the writes will tell."""
+    """Rules with resourceNames count as allowing: the writes report objects that they leave out."""
 
     def has(field: str, value: str) -> bool:
         return value in rule[field] or "*" in rule[field]

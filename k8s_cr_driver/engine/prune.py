@@ -1,4 +1,9 @@
-"""The objects that shall go: deleted in the reverse order of their making, waited for, and told of when they stay."""
+"""
+The objects that must go: deleted in reverse dependency order, and waited for.
+
+An object whose controlling owner is deleted too is left to the garbage collector. Finalizers are never removed: the
+report names the one that holds an object.
+"""
 
 from __future__ import annotations
 
@@ -20,15 +25,15 @@ from k8s_cr_driver.resources.registry import resource_for
 
 LOG = logging.getLogger(__name__)
 
-LOOK_EVERY = 2.0
-"""Seconds between two looks at an object that its stream does not select any more."""
+READ_EVERY = 2.0
+"""Seconds between two reads of an object that the watch does not select any more."""
 
 
 class Pruner:
-    """The doomed side of a run; `nodes` is empty when all are gone."""
+    """The objects to delete of a run; `nodes` is empty when all are gone."""
 
     def __init__(self, run: Run, grace_period: int | None) -> None:
-        self._operation, self._loop, self._target = run.operation, run.loop, run.target
+        self._operation, self._loop, self._context = run.operation, run.loop, run.context
         self._resources, self._grace_period = run.resources, grace_period
         self.nodes: dict[ObjectKey, ToDelete] = {}
 
@@ -38,22 +43,22 @@ class Pruner:
         needs = dependencies.deletion(lives, pairs=[(one.key, later) for one in objects for later in one.delete_before(lives)])
         for live in lives:
             self.add(live, needs)
-        for live in filter(self._target.inventory.record.keeps, lives):
-            LOG.warning("%s is let go, not deleted. %s", key_of(live), NOT_RESTORED)
+        for live in filter(self._context.inventory.content.is_adopted, lives):
+            LOG.warning("%s is released, not deleted. %s", key_of(live), NOT_RESTORED)
         for node in list(self.nodes.values()):
             self._try(node)
 
     def add(self, live: Object, needs: dict[ObjectKey, set[ObjectKey]]) -> ToDelete:
         obj = resource_for(live)
-        told = split(live["apiVersion"])[1]  # a server may name one that it does not serve
-        resource = self._resources.find(obj.key.group_kind, told) or self._resources.find(obj.key.group_kind)
-        assert resource is not None, "a stream told of it"
+        version = split(live["apiVersion"])[1]  # a server may name one that it does not serve
+        resource = self._resources.find(obj.key.group_kind, version) or self._resources.find(obj.key.group_kind)
+        assert resource is not None, "a watch reported it"
         node = ToDelete(obj, resource, set(needs.get(obj.key, ())), live=live)
         self.nodes[node.key] = node
         return node
 
-    def heard(self, key: ObjectKey, live: Object | None) -> None:
-        """A stream tells of an object that is not wanted; None: it is selected no more, or we have no part in it any more."""
+    def observe(self, key: ObjectKey, live: Object | None) -> None:
+        """A watch reports an object that is not desired; None: it is no longer selected, or we no longer manage it."""
         node = self.nodes.get(key)
         if live is not None:
             if node is None:
@@ -67,72 +72,72 @@ class Pruner:
         elif node.phase is Phase.SENT or field(node.live, "metadata", "deletionTimestamp"):
             self._gone(node)
         else:
-            self._look(node)  # nobody has deleted it that we know of: somebody may have taken our label off
+            self._read(node)  # it was not deleted as far as we know: somebody may have removed our label
 
     def _gone(self, node: ToDelete) -> None:
         if self.nodes.pop(node.key, None) is None:
             return
-        self._operation.progress(node.key, "left" if node.left else "gone", node.left)
+        self._operation.progress(node.key, "left" if node.stays else "gone", node.stays)
         for other in list(self.nodes.values()):
             other.needs.discard(node.key)
             self._try(other)
 
-    def _look(self, node: ToDelete) -> None:
-        """Reads an object that its stream tells nothing of."""
-        request = functools.partial(self._target.client.read, node.resource, node.key)
+    def _read(self, node: ToDelete) -> None:
+        """Reads an object that the watch does not select."""
+        request = functools.partial(self._context.client.read, node.resource, node.key)
         self._loop.send(request, functools.partial(self._found, node), functools.partial(self._not_found, node))
 
     def _found(self, node: ToDelete, live: Object) -> None:
-        if _uid(live) != _uid(node.live) or not is_managed(live, self._target.instance):
+        if _uid(live) != _uid(node.live) or not is_managed(live, self._context.instance):
             self._gone(node)
             return
-        node.live, node.is_gone, node.is_unheard = live, False, True
+        node.live, node.is_gone, node.is_unwatched = live, False, True
         if node.phase is Phase.SENT:
-            self._loop.after(LOOK_EVERY, functools.partial(self._look, node))
+            self._loop.after(READ_EVERY, functools.partial(self._read, node))
 
     def _not_found(self, node: ToDelete, error: DriverError) -> None:
         if isinstance(error, ApiError) and error.status == 404:
             self._gone(node)
         elif passes(error):
             node.error = error
-            self._loop.after(node.backoff(), functools.partial(self._look, node))
+            self._loop.after(node.backoff(), functools.partial(self._read, node))
         else:
-            node.is_unheard = True
+            node.is_unwatched = True
             self._refused(node, error)
 
     def _seen(self, node: ToDelete, live: Object) -> None:
-        """An object of the same name that is another one has to be deleted in its turn."""
+        """An object created again under the same name has to be deleted as well."""
         before, node.live, node.is_gone = node.live, live, False
         if _uid(before) != _uid(live) and node.phase is Phase.SENT:
-            self._again(node)
+            self._retry(node)
 
     def _try(self, node: ToDelete) -> None:
         if node.phase is not Phase.BLOCKED or node.needs or self._loop.refusals or node.live is None:
             return
         if self.nodes.get(node.key) is not node:
-            return  # it has gone while it waited for its next try
+            return  # gone while it waited for its next try
         node.phase = Phase.SENDING
         self._operation.progress(node.key, "deleting", "")
         if self._has_owner(node, node.live):
             self._sent(node, node.live, "")
             return
-        request = functools.partial(remove, self._target, node.obj, node.resource, node.live, self._grace_period)
+        request = functools.partial(remove, self._context, node.obj, node.resource, node.live, self._grace_period)
         sent = functools.partial(self._sent, node, node.live)
         self._loop.send(request, sent, functools.partial(self._failed, node))
 
     def _has_owner(self, node: ToDelete, live: Object) -> bool:
-        """Whether its controlling owner is deleted too and takes it along, and does not wait for it to be gone."""
-        owner, record = controller_of(live), self._target.inventory.record
+        """Whether its controlling owner is deleted too, so that garbage collection deletes it, and does not wait for it."""
+        owner, content = controller_of(live), self._context.inventory.content
         return any(
             other.live is not None
             and _uid(other.live) == owner
-            and not record.keeps(other.live)
+            and not content.is_adopted(other.live)
             and node.key not in self._needs_of(other)
             for other in (self.nodes.values() if owner else ())
         )
 
     def _needs_of(self, node: ToDelete) -> set[ObjectKey]:
-        """All that must be gone before the object may go, also before those."""
+        """All objects that must be gone before this one, transitively."""
         found: set[ObjectKey] = set()
         new = set(node.needs)
         while new:
@@ -140,33 +145,33 @@ class Pruner:
             new = {need for key in new if key in self.nodes for need in self.nodes[key].needs} - found
         return found
 
-    def _sent(self, node: ToDelete, asked: Object, left: str) -> None:
-        node.phase, node.error, node.attempts, node.left = Phase.SENT, None, 0, left
+    def _sent(self, node: ToDelete, asked: Object, stays: str) -> None:
+        node.phase, node.error, node.attempts, node.stays = Phase.SENT, None, 0, stays
         if _uid(node.live) != _uid(asked):
-            self._again(node)
+            self._retry(node)
         elif node.is_gone:
             self._gone(node)
-        elif node.is_unheard:
-            self._look(node)
+        elif node.is_unwatched:
+            self._read(node)
 
     def _failed(self, node: ToDelete, error: DriverError) -> None:
         if passes(error) or (isinstance(error, ApiError) and error.status == 409):
             node.phase, node.error = Phase.BACKOFF, error
-            self._loop.after(node.backoff(), functools.partial(self._again, node))
+            self._loop.after(node.backoff(), functools.partial(self._retry, node))
             if node.is_gone:
-                self._look(node)
+                self._read(node)
         else:
             node.phase = Phase.SENT
             self._refused(node, error)
 
     def _refused(self, node: ToDelete, error: DriverError) -> None:
-        """Ends the run, unless what is left is abandoned."""
+        """Ends the run, unless the operation abandons what cannot be deleted."""
         if self._operation.abandon and not isinstance(error, Superseded):
             node.error = error
         else:
             self._loop.refuse(error)
 
-    def _again(self, node: ToDelete) -> None:
+    def _retry(self, node: ToDelete) -> None:
         node.phase = Phase.BLOCKED
         self._try(node)
 

@@ -1,9 +1,9 @@
 """
-The one way in: a cluster converges on a set of objects.
+The engine's entry point: reconciles a cluster with a set of objects.
 
-The inventory is widened before the first write, streams are open before the first write of their kind, every object is
-one server-side apply as soon as what it needs is ready, and on every event the whole object is judged again. What the
-instance had and the set has not is deleted when the set is ready. Every LCM verb is a set for this one function.
+The inventory is widened before the first write, and a kind is watched before the first write of it. Each object is one
+server-side apply, sent when its dependencies are ready, and is assessed on every event. Objects of the instance that the
+set does not contain are pruned when the set is ready. Every LCM verb computes a set and calls this one function.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from k8s_cr_driver.engine.run import Run
 from k8s_cr_driver.errors import DriverError, Superseded
 from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, key_of, split
 from k8s_cr_driver.ownership.labels import is_managed
-from k8s_cr_driver.ownership.orphans import take_over
+from k8s_cr_driver.ownership.orphans import claim_orphans
 from k8s_cr_driver.ownership.unlabeled import find_unlabeled, reclaim
 from k8s_cr_driver.ownership.write import WriteContext
 from k8s_cr_driver.redaction import redact
@@ -40,56 +40,56 @@ from k8s_cr_driver.resources.base import CustomResource
 
 LOG = logging.getLogger(__name__)
 
-Answer = TypeVar("Answer")
+Result = TypeVar("Result")
 
-TELL_EVERY = 30.0
-"""Seconds between two lines in the log about what is waited for."""
+LOG_EVERY = 30.0
+"""Seconds between two log lines about what the run waits for."""
 
 
 @dataclass(frozen=True)
 class Prune:
-    """How a run deletes what the instance has and the set has not."""
+    """How a run deletes the objects of the instance that the set does not contain."""
 
     grace_period: int | None = None
-    """Seconds for the pods that it deletes, None for their own."""
-    strays: bool = True
-    """Look for what has lost its label first, with one LIST for each kind and namespace."""
+    """Grace period in seconds for the Pods that it deletes, None for their own."""
+    unlabeled: bool = True
+    """Look for objects that have lost the instance's label first, with one LIST for each kind and namespace."""
 
 
 def reconcile(
     operation: Operation,
-    target: WriteContext,
-    wanted: Sequence[CustomResource],
+    context: WriteContext,
+    desired: Sequence[CustomResource],
     *,
     prune: Prune | None,
-    renewal: Replacement = NO_REPLACEMENT,
+    replacement: Replacement = NO_REPLACEMENT,
 ) -> dict[ObjectKey, Object]:
     """
-    Makes `wanted` real and ready; with `prune` deletes what else the instance has. Returns the live objects.
+    Applies `desired` and waits until it is ready; with `prune` deletes the instance's other objects. Returns live objects.
 
-    The objects of `renewal` are deleted first, and made anew at the end. Errors: Refused (and its subclasses) for what the
-    cluster will not take; NotReady for what did not come about in time; Superseded when another worker took over;
-    ConnectionFailed; Stopped. Whatever was done by then is found again through the inventory.
+    The objects of `replacement` are deleted first and created again by their controllers. Errors: Refused (and subclasses)
+    if the cluster rejects an object; NotReady at the deadline; Superseded when another worker took over;
+    ConnectionFailed; Stopped. A later run finds whatever was written by then through the inventory.
     """
-    target.inventory.check_apart([obj.key for obj in wanted])
-    kinds = [(obj.key.group_kind, split(obj.manifest["apiVersion"])[1]) for obj in wanted]
-    await_kinds(operation, target.client, kinds)
-    with _Reconciliation(Run(operation, Loop(operation), target), wanted, prune, renewal) as converging:
-        return converging.run()
+    context.inventory.check_not_in_set([obj.key for obj in desired])
+    kinds = [(obj.key.group_kind, split(obj.manifest["apiVersion"])[1]) for obj in desired]
+    await_kinds(operation, context.client, kinds)
+    with _Reconciliation(Run(operation, Loop(operation), context), desired, prune, replacement) as reconciliation:
+        return reconciliation.run()
 
 
 class _Reconciliation:
-    """One call of converge."""
+    """One call of `reconcile`."""
 
-    def __init__(self, run: Run, wanted: Sequence[CustomResource], prune: Prune | None, renewal: Replacement) -> None:
-        self._operation, self._loop, self._target, self._prune = run.operation, run.loop, run.target, prune
+    def __init__(self, run: Run, desired: Sequence[CustomResource], prune: Prune | None, replacement: Replacement) -> None:
+        self._operation, self._loop, self._context, self._prune = run.operation, run.loop, run.context, prune
         self._resources = run.resources
-        self._applying = Applier(run, wanted, self._late)
-        self._pruning = Pruner(run, prune.grace_period if prune else None)
+        self._applier = Applier(run, desired, self._timeout)
+        self._pruner = Pruner(run, prune.grace_period if prune else None)
         self._is_pruning = False
-        self._is_patient = True
-        self._streams = Informers(run, self._heard, self._applying.learnt)
-        self._renewing = Replacer(run, self._streams, renewal)
+        self._waits_for_lists = True
+        self._informers = Informers(run, self._on_change, self._applier.kind_listed)
+        self._replacer = Replacer(run, self._informers, replacement)
 
     def __enter__(self) -> _Reconciliation:
         return self
@@ -97,139 +97,139 @@ class _Reconciliation:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._streams.stop()
+        self._informers.stop()
         self._loop.finish()
 
     def run(self) -> dict[ObjectKey, Object]:
-        applying, renewing = self._applying, self._renewing
-        self._operation.persist(self._check_rights)
+        applier, replacer = self._applier, self._replacer
+        self._operation.persist(self._check_permissions)
         if not self._operation.persist(self._claim):
             return {}
-        self._streams.fence()
-        self._loop.after(TELL_EVERY, self._tell)
-        renewing.start()
-        self._loop.run(lambda: not renewing.nodes, lambda seconds: self._late(f"not gone after {seconds:.0f} s"))
-        applying.start(self._streams)
-        had = self._target.inventory.record.kinds if self._prune else frozenset[GroupKind]()
-        self._streams.open(kind for kind in applying.kinds | had if self._is_served(kind))
-        self._loop.run(lambda: not applying.unready, lambda seconds: self._late(f"not ready after {seconds:.0f} s"))
-        renewing.look()
-        self._loop.run(lambda: renewing.is_whole and not applying.unready, self._unwhole)
+        self._informers.fence()
+        self._loop.after(LOG_EVERY, self._log_progress)
+        replacer.start()
+        self._loop.run(lambda: not replacer.nodes, lambda seconds: self._timeout(f"not gone after {seconds:.0f} s"))
+        applier.start(self._informers)
+        had = self._context.inventory.content.kinds if self._prune else frozenset[GroupKind]()
+        self._informers.open(kind for kind in applier.kinds | had if self._is_served(kind))
+        self._loop.run(lambda: not applier.unready, lambda seconds: self._timeout(f"not ready after {seconds:.0f} s"))
+        replacer.check()
+        self._loop.run(lambda: replacer.is_whole and not applier.unready, self._replace_timeout)
         if self._prune:
-            self._remove_the_rest()
-        return {key: node.live for key, node in applying.nodes.items() if node.live is not None}
+            self._delete_the_rest()
+        return {key: node.live for key, node in applier.nodes.items() if node.live is not None}
 
-    def _check_rights(self) -> None:
-        permissions.check(self._target.connection, [(key, node.resource) for key, node in self._applying.nodes.items()])
+    def _check_permissions(self) -> None:
+        permissions.check(self._context.connection, [(key, node.resource) for key, node in self._applier.nodes.items()])
 
     def _claim(self) -> bool:
-        applying = self._applying
-        return self._target.inventory.claim(
-            self._operation.id, applying.kinds, applying.namespaces, create=bool(applying.nodes)
+        applier = self._applier
+        return self._context.inventory.claim(
+            self._operation.id, applier.kinds, applier.namespaces, create=bool(applier.nodes)
         )
 
     def _is_served(self, kind: GroupKind) -> bool:
-        """False for a kind that only a CRD of this set is going to bring."""
-        return kind not in self._applying.brought or self._resources.is_served(kind)
+        """False for a kind whose CRD is in this set and not established yet."""
+        return kind not in self._applier.brought or self._resources.is_served(kind)
 
-    def _remove_the_rest(self) -> None:
-        streams, pruning, inventory = self._streams, self._pruning, self._target.inventory
+    def _delete_the_rest(self) -> None:
+        informers, pruner, inventory = self._informers, self._pruner, self._context.inventory
         if self._operation.abandon:
-            self._loop.after(self._operation.remaining() / 2, self._lose_patience)
-        self._wait_until_known()
-        taken = {key_of(live): live for live in self._taken()}
-        streams.open(inventory.record.kinds)
-        self._wait_until_known()
+            self._loop.after(self._operation.remaining() / 2, self._stop_waiting_for_lists)
+        self._wait_until_listed()
+        reclaimed = {key_of(live): live for live in self._reclaimed()}
+        informers.open(inventory.content.kinds)
+        self._wait_until_listed()
         self._is_pruning = True
-        pruning.start(list({**taken, **self._doomed()}.values()))
-        self._loop.run(lambda: not pruning.nodes and streams.all_known(), self._left)
-        streams.stop()
-        self._operation.persist(self._shrink if self._applying.nodes else inventory.delete)
+        pruner.start(list({**reclaimed, **self._to_delete()}.values()))
+        self._loop.run(lambda: not pruner.nodes and informers.all_listed(), self._prune_timeout)
+        informers.stop()
+        self._operation.persist(self._shrink if self._applier.nodes else inventory.delete)
 
-    def _wait_until_known(self) -> None:
-        self._loop.run(lambda: self._streams.all_known() or not self._is_patient, self._left)
+    def _wait_until_listed(self) -> None:
+        self._loop.run(lambda: self._informers.all_listed() or not self._waits_for_lists, self._prune_timeout)
 
-    def _lose_patience(self) -> None:
-        """What is abandoned is deleted as far as it is known; what becomes known later follows."""
-        self._is_patient = False
+    def _stop_waiting_for_lists(self) -> None:
+        """Stop waiting for unlisted kinds: delete the objects listed so far, and later ones as they are listed."""
+        self._waits_for_lists = False
 
-    def _taken(self) -> list[Object]:
-        """What is to go and was not a member, or could not be seen to be one; it is now."""
+    def _reclaimed(self) -> list[Object]:
+        """Objects to delete that the watches do not select, labelled now: members without label, claims of StatefulSets."""
         found: list[Object] = []
         try:
-            self._take(found)
+            self._reclaim(found)
         except Superseded:
             raise
         except DriverError as error:
             if not self._operation.abandon:
                 raise
-            LOG.warning("%s: what has no label of the instance is abandoned: %s", self._operation.id, redact(str(error)))
+            LOG.warning("%s: objects without the instance's label are abandoned: %s", self._operation.id, redact(str(error)))
         return found
 
-    def _take(self, found: list[Object]) -> None:
-        target = self._target
-        if self._prune and self._prune.strays:
-            for resource, stray in self._answer(lambda: list(find_unlabeled(target, self._streams.known()))):
-                live = self._answer(functools.partial(reclaim, target, resource, stray))
-                if live is not None and self._is_doomed(key_of(live), live):
+    def _reclaim(self, found: list[Object]) -> None:
+        context = self._context
+        if self._prune and self._prune.unlabeled:
+            for resource, unlabeled in self._request(lambda: list(find_unlabeled(context, self._informers.listed()))):
+                live = self._request(functools.partial(reclaim, context, resource, unlabeled))
+                if live is not None and self._must_go(key_of(live), live):
                     found.append(live)
-        if not self._applying.nodes:
-            left = [*self._doomed().values(), *found]
-            found += self._answer(lambda: take_over(target, left))
+        if not self._applier.nodes:
+            members = [*self._to_delete().values(), *found]
+            found += self._request(lambda: claim_orphans(context, members))
 
-    def _answer(self, request: Callable[[], Answer]) -> Answer:
-        """Where the rest is abandoned, half of the time that is left is kept for that."""
+    def _request(self, request: Callable[[], Result]) -> Result:
+        """With `abandon` half of the remaining time is kept for the deletions."""
         operation = self._operation
         return operation.persist(request, operation.remaining() / 2 if operation.abandon else math.inf)
 
-    def _doomed(self) -> dict[ObjectKey, Object]:
-        return {key: live for key, live in self._streams.everything() if self._is_doomed(key, live)}
+    def _to_delete(self) -> dict[ObjectKey, Object]:
+        return {key: live for key, live in self._informers.everything() if self._must_go(key, live)}
 
     def _shrink(self) -> None:
-        applying, inventory = self._applying, self._target.inventory
-        kept = frozenset(key for key in inventory.record.adopted if key in applying.nodes)
-        inventory.update(kinds=applying.kinds, namespaces=applying.namespaces, adopted=kept)
+        applier, inventory = self._applier, self._context.inventory
+        adopted = frozenset(key for key in inventory.content.adopted if key in applier.nodes)
+        inventory.update(kinds=applier.kinds, namespaces=applier.namespaces, adopted=adopted)
 
-    def _is_doomed(self, key: ObjectKey, live: Object) -> bool:
+    def _must_go(self, key: ObjectKey, live: Object) -> bool:
         return (
-            key not in self._applying.nodes
-            and key != self._target.inventory.key
-            and is_managed(live, self._target.instance)
+            key not in self._applier.nodes
+            and key != self._context.inventory.key
+            and is_managed(live, self._context.instance)
         )
 
-    def _heard(self, key: ObjectKey, live: Object | None) -> None:
-        node = self._applying.nodes.get(key)
+    def _on_change(self, key: ObjectKey, live: Object | None) -> None:
+        node = self._applier.nodes.get(key)
         if node is not None:
-            self._applying.heard(node, live)
+            self._applier.observe(node, live)
         elif self._is_pruning:
-            self._pruning.heard(key, live if live is not None and self._is_doomed(key, live) else None)
+            self._pruner.observe(key, live if live is not None and self._must_go(key, live) else None)
 
-    def _open(self) -> list[Desired] | list[ToDelete]:
-        """The objects that are waited for."""
-        if self._renewing.nodes:
-            return list(self._renewing.nodes.values())
-        unready = [self._applying.nodes[key] for key in self._applying.unready]
-        return unready or list(self._pruning.nodes.values())
+    def _open_nodes(self) -> list[Desired] | list[ToDelete]:
+        """The objects that the run waits for."""
+        if self._replacer.nodes:
+            return list(self._replacer.nodes.values())
+        unready = [self._applier.nodes[key] for key in self._applier.unready]
+        return unready or list(self._pruner.nodes.values())
 
-    def _late(self, headline: str) -> NotReady:
-        nodes = self._open()
-        total = max(len(self._applying.nodes), len(nodes))
-        return NotReady(f"{len(nodes)} of {total} objects {headline}:", reports(self._target.connection, nodes))
+    def _timeout(self, headline: str) -> NotReady:
+        nodes = self._open_nodes()
+        total = max(len(self._applier.nodes), len(nodes))
+        return NotReady(f"{len(nodes)} of {total} objects {headline}:", reports(self._context.connection, nodes))
 
-    def _left(self, seconds: float) -> NotReady:
-        """What is not gone, and the kinds of which it is not known what there is."""
-        late = NotReady(f"After {seconds:.0f} s not all that the instance has is listed:", ())
-        if self._pruning.nodes:
-            late = self._late(f"not gone after {seconds:.0f} s")
-        return NotReady(late.headline, [*late.reports, *self._streams.unlisted()])
+    def _prune_timeout(self, seconds: float) -> NotReady:
+        """Reports the objects that are not gone and the kinds that are not listed."""
+        error = NotReady(f"After {seconds:.0f} s not all kinds of the instance are listed:", ())
+        if self._pruner.nodes:
+            error = self._timeout(f"not gone after {seconds:.0f} s")
+        return NotReady(error.headline, [*error.reports, *self._informers.unlisted()])
 
-    def _unwhole(self, seconds: float) -> NotReady:
-        if self._applying.unready:
-            return self._late(f"not ready after {seconds:.0f} s")
-        return NotReady(f"the VNFCs are not as wanted after {seconds:.0f} s:", self._renewing.lacking)
+    def _replace_timeout(self, seconds: float) -> NotReady:
+        if self._applier.unready:
+            return self._timeout(f"not ready after {seconds:.0f} s")
+        return NotReady(f"VNFCs are missing after {seconds:.0f} s:", self._replacer.unfinished)
 
-    def _tell(self) -> None:
-        reports = [node.report() for node in self._open()] or self._streams.unlisted()
+    def _log_progress(self) -> None:
+        reports = [node.report() for node in self._open_nodes()] or self._informers.unlisted()
         if reports:
-            LOG.info("%s: %d objects are waited for, one of them: %s", self._operation.id, len(reports), reports[0])
-        self._loop.after(TELL_EVERY, self._tell)
+            LOG.info("%s: waiting for %d objects, one of them: %s", self._operation.id, len(reports), reports[0])
+        self._loop.after(LOG_EVERY, self._log_progress)

@@ -1,8 +1,8 @@
 """
-Objects that shall be replaced: deleted and gone before the set is applied, and made anew before the run ends.
+Replacement of VNFCs: deleted before the set is applied, created again by their controllers before the run ends.
 
-Deleting is the business of `prune`, with its fence, its uid preconditions and its error. But those who make such objects
-anew, a set's controllers, may be called ready before they have noticed a loss: so what lacks is asked for at the end.
+`Pruner` deletes them, with its fence, its uid preconditions and its errors. A controller may still report ready before it
+has noticed the loss, so the replacements are counted at the end.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from k8s_cr_driver.errors import DriverError, Refused, passes
 from k8s_cr_driver.kube.watch import Change, Message, Relist
 from k8s_cr_driver.objects.keys import Object, ObjectKey, key_of
 
-LOOK_EVERY = 1.0
-"""Seconds between two looks at what is made anew."""
+READ_EVERY = 1.0
+"""Seconds between two counts of the replacements."""
 
 
 @dataclass(frozen=True)
 class Replacement:
     """
-    `doomed`: (label selector, live objects that it finds, all of one kind and namespace).
+    `to_delete`: (label selector, live objects that it finds, all of one kind and namespace).
 
-    `lacking` reads the cluster and tells whose children are not made anew, or gone, yet; asked once all objects of the set
-    are ready.
+    `unfinished` reads the cluster and reports the owners whose children are not replaced, or not gone, yet; it is called
+    once all objects of the set are ready.
     """
 
-    doomed: Sequence[tuple[str, Sequence[Object]]] = ()
-    lacking: Callable[[], list[Report]] = list
+    to_delete: Sequence[tuple[str, Sequence[Object]]] = ()
+    unfinished: Callable[[], list[Report]] = list
 
 
 NO_REPLACEMENT = Replacement()
@@ -42,52 +42,52 @@ NO_REPLACEMENT = Replacement()
 class Replacer:
     """The first and the last phase of a run that replaces objects. `nodes`: those that are not gone yet."""
 
-    def __init__(self, run: Run, streams: Informers, renewal: Replacement) -> None:
-        self._loop, self._target, self._streams = run.loop, run.target, streams
-        self._renewal = renewal
-        self._pruning = Pruner(run, None)
-        self.nodes = self._pruning.nodes
+    def __init__(self, run: Run, informers: Informers, replacement: Replacement) -> None:
+        self._loop, self._context, self._informers = run.loop, run.context, informers
+        self._replacement = replacement
+        self._pruner = Pruner(run, None)
+        self.nodes = self._pruner.nodes
         self.is_whole = False
-        self.lacking: list[Report] = []
+        self.unfinished: list[Report] = []
 
     def start(self) -> None:
-        """Begins to delete. Refused for what was there before the instance, and is not ours to delete."""
-        lives = [live for _, several in self._renewal.doomed for live in several]
-        kept = sorted(str(key_of(live)) for live in lives if self._target.inventory.record.keeps(live))
-        if kept:
-            raise Refused(f"{', '.join(kept)}: adopted, so it is never deleted; choose others, or delete it yourself.")
-        self._pruning.start(lives)
-        for selector, several in self._renewal.doomed:
+        """Begins to delete; Refused if one of them is adopted: it existed before the instance."""
+        lives = [live for _, several in self._replacement.to_delete for live in several]
+        adopted = sorted(str(key_of(live)) for live in lives if self._context.inventory.content.is_adopted(live))
+        if adopted:
+            raise Refused(f"{', '.join(adopted)}: adopted, so it is never deleted; choose others, or delete it yourself.")
+        self._pruner.start(lives)
+        for selector, several in self._replacement.to_delete:
             keys = [key_of(live) for live in several]
             first = self.nodes[keys[0]]
             message = functools.partial(self._message, keys)
-            self._streams.follow(first.resource, first.key.namespace, selector, message)
+            self._informers.follow(first.resource, first.key.namespace, selector, message)
 
-    def look(self) -> None:
-        """Asks what lacks, until nothing does: `is_whole`."""
-        self._loop.send(self._renewal.lacking, self._looked, self._failed)
+    def check(self) -> None:
+        """Calls `unfinished` until it reports nothing: then the run `is_whole`."""
+        self._loop.send(self._replacement.unfinished, self._checked, self._failed)
 
-    def _looked(self, lacking: list[Report]) -> None:
-        self.lacking, self.is_whole = lacking, not lacking
-        if lacking:
-            self._loop.after(LOOK_EVERY, self.look)
+    def _checked(self, unfinished: list[Report]) -> None:
+        self.unfinished, self.is_whole = unfinished, not unfinished
+        if unfinished:
+            self._loop.after(READ_EVERY, self.check)
 
     def _failed(self, error: DriverError) -> None:
         if passes(error):
-            self._loop.after(LOOK_EVERY, self.look)
+            self._loop.after(READ_EVERY, self.check)
         else:
             self._loop.refuse(error)
 
     def _message(self, keys: Collection[ObjectKey], message: Message) -> None:
         if isinstance(message, Relist):
             for key in keys:
-                self._seen(key, message.objects.get(key))
+                self._observe(key, message.objects.get(key))
         elif isinstance(message, Change) and key_of(message.live) in keys:
-            self._seen(key_of(message.live), None if message.deleted else message.live)
+            self._observe(key_of(message.live), None if message.deleted else message.live)
 
-    def _seen(self, key: ObjectKey, live: Object | None) -> None:
-        """One of the same name that is another object, as a StatefulSet makes it, tells that the first is gone."""
+    def _observe(self, key: ObjectKey, live: Object | None) -> None:
+        """A new object of the same name, as a StatefulSet creates it, implies that the first is gone."""
         node = self.nodes.get(key)
         if node is not None and node.live is not None:
             same = live is not None and live["metadata"]["uid"] == node.live["metadata"]["uid"]
-            self._pruning.heard(key, live if same else None)
+            self._pruner.observe(key, live if same else None)

@@ -1,4 +1,4 @@
-"""What every part of a run shares."""
+"""The operation, event loop and write context that all parts of one run share."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from k8s_cr_driver.ownership.write import WriteContext
 
 @dataclass(frozen=True)
 class Run:
-    """One run of the engine: its operation, the loop that owns its state, and as whom and where it writes."""
+    """One run of the engine: its operation, the loop that owns its state, and the context of its writes."""
 
     operation: Operation
     loop: Loop
-    target: WriteContext
+    context: WriteContext
 
     @property
     def client(self) -> Client:
-        return self.target.client
+        return self.context.client
 
     @property
     def resources(self) -> Resources:
-        return self.target.client.resources
+        return self.context.client.resources

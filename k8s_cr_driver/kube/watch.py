@@ -19,6 +19,7 @@ import urllib3
 from oslo_log import log as logging
 
 from k8s_cr_driver.errors import ApiError, DriverError, TransportError
+from k8s_cr_driver.kube import backoff
 from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.kube.lists import pages
@@ -33,7 +34,6 @@ READ_EVERY = 2.0
 """Seconds between two lists of a kind that cannot be watched."""
 FORBIDDEN_GRACE = 30.0
 """Seconds for which a server that has allowed a watch may forbid it: one that starts has not read its RBAC yet."""
-FIRST_BACKOFF, LAST_BACKOFF = 0.1, 5.0
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ class Reflector:
                 response.shutdown()
 
     def _run(self) -> None:
-        backoff = FIRST_BACKOFF
+        failures = 0
         while not self._stopped.is_set():
             began = time.monotonic()
             try:
@@ -132,10 +132,8 @@ class Reflector:
                     LOG.exception("The watch of %s has failed", self.resource.plural)
                     self._post(Broken(self, DriverError(f"WATCH {self.resource.plural}: {type(error).__name__}")))
                 return
-            if time.monotonic() - began > LAST_BACKOFF:
-                backoff = FIRST_BACKOFF
-            self._stopped.wait(backoff)
-            backoff = min(backoff * 2, LAST_BACKOFF)
+            failures = 1 if time.monotonic() - began > backoff.LAST else failures + 1
+            self._stopped.wait(backoff.delay(failures))
 
     def _gives_up(self, error: ApiError) -> bool:
         if error.status == 410 or (error.status == 400 and self._version):

@@ -49,7 +49,7 @@ class Driver:
                 level = req.instantiationLevelId if req.obj_attr_is_set("instantiationLevelId") else None
                 assigned = _assigned(resources, vnfd, req.flavourId, options)
                 assigned = counts.at_level(assigned, vnfd, req.flavourId, level)
-                session.reconcile(_merged(resources, assigned), prune=Prune(strays=False), first=True)
+                session.reconcile(_merged(resources, assigned), prune=Prune(unlabeled=False), first=True)
                 inst.instantiatedVnfInfo = objects.VnfInstanceV2_InstantiatedVnfInfo(
                     flavourId=req.flavourId, vnfState="STARTED", metadata={}
                 )
@@ -91,7 +91,7 @@ class Driver:
         with _session(inst, grant_req, options, keep_autoscaled=False) as session:
             assigned = session.restored(instance_info.assigned_vdus(info))
             scaled = {vdu: counts.changed(vdu, assigned, change) for vdu, change in changes.items()}
-            session.reconcile(list(scaled.values()), prune=None, renewal=session.shrinkage(scaled))
+            session.reconcile(list(scaled.values()), prune=None, replacement=session.shrinkage(scaled))
             instance_info.update_vdus(inst, scaled)
             instance_info.remember(info, session.inventory)
             instance_info.tell(info, session.vnfcs({**assigned, **scaled}))
@@ -107,7 +107,7 @@ class Driver:
                 assigned = session.restored(instance_info.assigned_vdus(info))
                 wanted = _merged(session.place(desired), assigned) if everything else [assigned[vdu] for vdu in chosen]
                 renewal = session.renewal(assigned, chosen, everything=everything, recreate=recreate)
-                session.reconcile(wanted, prune=None, renewal=renewal)
+                session.reconcile(wanted, prune=None, replacement=renewal)
                 instance_info.remember(info, session.inventory)
                 instance_info.tell(info, session.vnfcs(assigned))
 

@@ -90,9 +90,9 @@ def remember(info: Any, inventory: Inventory) -> None:
     """Keeps what the inventory says, should somebody delete it."""
     info.metadata[OPTIONS][INVENTORY] = {
         "namespace": inventory.key.namespace,
-        "kinds": sorted(map(str, inventory.record.kinds)),
-        "namespaces": sorted(inventory.record.namespaces),
-        "adopted": sorted(map(list, inventory.record.adopted)),
+        "kinds": sorted(map(str, inventory.content.kinds)),
+        "namespaces": sorted(inventory.content.namespaces),
+        "adopted": sorted(map(list, inventory.content.adopted)),
     }
 
 

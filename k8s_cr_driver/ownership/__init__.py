@@ -1,1 +1,1 @@
-"""Whose an object is, and every write that respects it."""
+"""Which instance owns an object, and the writes and deletions that respect it."""

@@ -1,8 +1,8 @@
 """
-Whose an object is: the marks that the members of an instance carry.
+The labels, annotations and field managers by which an object is recognized as an instance's.
 
-Labels find them, the field manager proves that this instance has applied them, and shared objects carry a label for each
-of their users.
+The label finds objects; the field manager proves that this instance has applied them, because a controller may copy
+labels to the objects it creates. A shared object carries one label for each instance that uses it.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from __future__ import annotations
 from k8s_cr_driver.objects.keys import Object, annotations_of, labels
 
 INSTANCE_LABEL = "tacker_vnf_instance_id"
-"""Tacker's own driver sets the same label."""
+"""Tacker's in-tree driver sets the same label."""
 PART_OF_LABEL = "applyset.kubernetes.io/part-of"
 USED_BY = "used-by.k8s-cr-driver"
 """Prefix of the labels that shared objects carry, one for each instance that uses them."""
-MADE_BY_US = "k8s-cr-driver/made"
-"""Annotation of an object that one of our instances has made, where that must be told from one that was there: of a
-shared one, which the last user deletes, and of one that was adopted and has gone."""
+CREATED_BY_US = "k8s-cr-driver/made"
+"""Annotation of an object that one of our instances has created: on a shared object, which its last user deletes only then,
+and on one that was adopted and has been deleted and created again since."""
 
 
 def manager(instance: str) -> str:
@@ -34,18 +34,18 @@ def users(live: Object) -> set[str]:
     return {label.partition("/")[2] for label in labels(live) if label.startswith(f"{USED_BY}/")}
 
 
-def is_made(live: Object) -> bool:
-    """Whether an object says that one of our instances has made it; see MADE_BY_US."""
-    return annotations_of(live).get(MADE_BY_US) == "true"
+def is_created(live: Object) -> bool:
+    """Whether one of our instances has created the object; see CREATED_BY_US."""
+    return annotations_of(live).get(CREATED_BY_US) == "true"
 
 
 def is_managed(live: Object, instance: str) -> bool:
-    """Whether this instance's manager has applied the object; a copied label alone does not make it ours."""
+    """Whether this instance's field manager has applied the object; a copied label alone does not make it ours."""
     return instance in appliers(live)
 
 
 def appliers(live: Object) -> set[str]:
-    """The instances whose managers have fields of the object."""
+    """The instances whose field managers own fields of the object."""
     entries, ours = (live.get("metadata") or {}).get("managedFields") or [], manager("")
     managers = (str(entry.get("manager")) for entry in entries)
     return {name.removeprefix(ours) for name in managers if name.startswith(ours)}

@@ -1,7 +1,7 @@
-"""Who manages which fields of an object: its `managedFields`, and how one manager succeeds another.
+"""Transfer of an object's `managedFields` from one field manager to another.
 
-Server-side apply removes what an applier no longer names, and refuses what another manager holds. So a successor needs the
-entries of its predecessor as its own. client-go's csaupgrade does the same for those who leave `kubectl apply`.
+Server-side apply removes fields that a manager no longer applies, and reports a conflict for fields that another manager
+owns. So a new manager needs the entries of the former one. client-go's csaupgrade does the same for `kubectl apply`.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from typing import Any
 from k8s_cr_driver.objects.keys import Object
 
 _INHERITED = ("", "scale")
-"""Subresources whose fields are also written through the object itself; `status` stays with who writes it."""
+"""Subresources whose fields are also fields of the object itself; `status` stays with its writer."""
 
 
 def succeeded(entries: Sequence[Object], intree_driver: str, manager: str) -> list[Object] | None:
     """
-    The managedFields in which `manager` has applied what `predecessor` has created, updated or scaled; None without such.
+    The managedFields with `manager` as the applier of what `intree_driver` created, updated or scaled; None if nothing.
 
-    An applier has one entry, of one API version; what the predecessor has written in another belongs to nobody then.
+    An applier has one entry, of one API version; fields written in another version have no owner then.
     """
     theirs = [entry for entry in entries if _is_update(entry, intree_driver)]
     if not theirs:

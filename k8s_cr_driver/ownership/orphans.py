@@ -1,9 +1,9 @@
 """
-What controllers make for an object and leave when it is deleted: the volume claims of a StatefulSet.
+Orphaned objects: what a controller creates for an object and leaves when that is deleted (claims of a StatefulSet).
 
-When the whole instance goes they go too, as with Tacker's own driver: a volume of the package would else be held by
-its claim for ever. They are marked as members first, so that they are waited for, told of, and found by a retry like
-everything else. A change of package leaves them alone, and the data in them.
+Terminate deletes them too, as Tacker's in-tree driver does: else a PersistentVolume of the package stays bound to its claim
+for ever. They are labelled as members first, so that they are waited for, reported, and found by a retry. A change of
+package keeps them, and the data in them.
 """
 
 from __future__ import annotations
@@ -19,40 +19,40 @@ from k8s_cr_driver.resources.base import Orphans
 from k8s_cr_driver.resources.registry import resource_for
 
 
-def take_over(target: WriteContext, lives: Iterable[Object]) -> list[Object]:
-    """Makes what `lives` would leave members of the instance; what they are then."""
-    record = target.inventory.record
-    taken: list[Object] = []
+def claim_orphans(context: WriteContext, lives: Iterable[Object]) -> list[Object]:
+    """Makes the orphans of `lives` members of the instance; returns them with the instance's label."""
+    content = context.inventory.content
+    claimed: list[Object] = []
     for live in lives:
-        remains = resource_for(live).remains() if not record.keeps(live) else None
-        resource = target.resources.find(remains.kind, remains.version) if remains else None
-        if remains and resource:
-            taken += _taken(target, resource, remains)
-    return taken
+        orphans = resource_for(live).orphans() if not content.is_adopted(live) else None
+        resource = context.resources.find(orphans.kind, orphans.version) if orphans else None
+        if orphans and resource:
+            claimed += _claim(context, resource, orphans)
+    return claimed
 
 
-def _taken(target: WriteContext, resource: Resource, remains: Orphans) -> list[Object]:
-    among = target.client.list(resource, remains.namespace)
-    found = [one for one in among if remains.names.fullmatch(one["metadata"]["name"])]
+def _claim(context: WriteContext, resource: Resource, orphans: Orphans) -> list[Object]:
+    among = context.client.list(resource, orphans.namespace)
+    found = [one for one in among if orphans.names.fullmatch(one["metadata"]["name"])]
     if found:
-        record = target.inventory.record
-        kinds, namespaces = record.kinds | {remains.kind}, record.namespaces | {remains.namespace}
-        target.inventory.update(kinds=kinds, namespaces=namespaces, adopted=record.adopted)
-    marked = (_marked(target, resource, one) for one in found)
-    return [one for one in marked if one is not None]
+        content = context.inventory.content
+        kinds, namespaces = content.kinds | {orphans.kind}, content.namespaces | {orphans.namespace}
+        context.inventory.update(kinds=kinds, namespaces=namespaces, adopted=content.adopted)
+    labelled = (_labelled(context, resource, one) for one in found)
+    return [one for one in labelled if one is not None]
 
 
-def _marked(target: WriteContext, resource: Resource, live: Object) -> Object | None:
-    """The object with the instance's label, applied by its manager; None if it, of that uid, has gone meanwhile."""
-    target.inventory.before_write()
-    uid, marks = live["metadata"]["uid"], {INSTANCE_LABEL: target.instance}
+def _labelled(context: WriteContext, resource: Resource, live: Object) -> Object | None:
+    """Applies the instance's label to the object; None if the object of that uid is gone."""
+    context.inventory.before_write()
+    uid, own_label = live["metadata"]["uid"], {INSTANCE_LABEL: context.instance}
     key = key_of(live)
-    member = bare(key, resource.api_version, uid=uid, labels=marks)
+    member = bare(key, resource.api_version, uid=uid, labels=own_label)
     try:
-        return target.client.apply(resource, member, target.manager, force=True)
+        return context.client.apply(resource, member, context.manager, force=True)
     except ApiError as error:
         if error.status != 409:
             raise
-    if has_gone(target, key, resource, uid):
+    if has_gone(context, key, resource, uid):
         return None
     raise Contended(f"{key} is changed by others all the time")

@@ -1,8 +1,8 @@
 """
-Members without their label, such as an object that somebody has replaced from a file of his own.
+Members that have lost the instance's label, for example by `kubectl replace` with another manifest.
 
-Streams select by label and do not tell of them, but the server still knows which fields our manager has applied. Their
-label is put back before a prune, so that they are deleted, waited for and told of like everything else.
+Watches select by label and miss them, but `managedFields` still names our field manager. Their label is restored before a
+prune, so that they are deleted, waited for and reported as all members are.
 """
 
 from __future__ import annotations
@@ -18,44 +18,44 @@ from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, is_managed
 from k8s_cr_driver.ownership.write import SHARED, WriteContext, has_gone
 
 
-def find_unlabeled(target: WriteContext, resources: Iterable[Resource]) -> Iterator[tuple[Resource, Object]]:
+def find_unlabeled(context: WriteContext, resources: Iterable[Resource]) -> Iterator[tuple[Resource, Object]]:
     """
-    Those of these kinds in the instance's namespaces, with no more than their metadata.
+    Those of these kinds in the instance's namespaces, as PartialObjectMetadata.
 
-    Shared objects have no such label, and adopted ones are only let go.
+    Shared objects have no such label, and adopted ones are only released.
     """
-    record = target.inventory.record
+    content = context.inventory.content
     for resource in resources:
         if resource.group_kind not in SHARED:
-            for namespace in sorted(record.namespaces) if resource.namespaced else [""]:
-                for live in _unlabelled(target, resource, namespace):
-                    if is_managed(live, target.instance) and not record.keeps(live):
+            for namespace in sorted(content.namespaces) if resource.namespaced else [""]:
+                for live in _list_unlabeled(context, resource, namespace):
+                    if is_managed(live, context.instance) and not content.is_adopted(live):
                         yield resource, live
 
 
-def _unlabelled(target: WriteContext, resource: Resource, namespace: str) -> list[Object]:
+def _list_unlabeled(context: WriteContext, resource: Resource, namespace: str) -> list[Object]:
     try:
-        return target.client.list(resource, namespace, f"!{INSTANCE_LABEL}", METADATA_LIST)
+        return context.client.list(resource, namespace, f"!{INSTANCE_LABEL}", METADATA_LIST)
     except ApiError as error:
-        if error.status != 404:  # else the kind has gone meanwhile, and its objects with it
+        if error.status != 404:  # 404: the kind is gone, and its objects with it
             raise
         return []
 
 
-def reclaim(target: WriteContext, resource: Resource, stray: Object) -> Object | None:
-    """The object with its label; None if it has gone meanwhile. Asked twice, as when an answer is lost, it is the same.
+def reclaim(context: WriteContext, resource: Resource, live: Object) -> Object | None:
+    """Restores the label and returns the object; None if it is gone. Idempotent, so it may be repeated.
 
-    A plain patch: an apply that names the label alone would drop our other fields.
+    A merge patch: an apply that names the label alone would drop our other fields.
     """
-    target.inventory.before_write()
-    key, uid = key_of(stray), stray["metadata"]["uid"]
+    context.inventory.before_write()
+    key, uid = key_of(live), live["metadata"]["uid"]
     path = resource.path(key.namespace, key.name)
-    body = {"metadata": {"uid": uid, "labels": {INSTANCE_LABEL: target.instance}}}
-    query = [("fieldManager", target.manager)]
+    body = {"metadata": {"uid": uid, "labels": {INSTANCE_LABEL: context.instance}}}
+    query = [("fieldManager", context.manager)]
     try:
-        answer = target.connection.request("PATCH", path, query=query, body=body, content_type=MERGE)
+        response = context.connection.request("PATCH", path, query=query, body=body, content_type=MERGE)
     except ApiError as error:
-        if error.status in (404, 409, 422) and has_gone(target, key, resource, uid):
+        if error.status in (404, 409, 422) and has_gone(context, key, resource, uid):
             return None
         raise (Contended(f"{key} is changed by others all the time") if error.status == 409 else error) from None
-    return checked(answer, resource.group_kind, f"PATCH {path}")
+    return checked(response, resource.group_kind, f"PATCH {path}")

@@ -1,9 +1,9 @@
 """
-Writing one object: create only, find out whose it is, apply; and what an error of it means.
+Writes one object: create it, or find out whose it is and apply.
 
-An object that is not known to be ours is written by an apply that can only create. If one of that name exists the server
-answers 409, be it for the resourceVersion or for fields in conflict, and has written nothing. Then one read decides:
-ours, shared, another instance's, or somebody else's.
+An object that is not known to be ours is written by an apply that can only create: for an existing object the server
+responds 409, for the resourceVersion or for conflicting fields, and writes nothing. Then one read decides whether it
+is ours, shared, another instance's, or somebody else's.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from k8s_cr_driver.kube.discovery import Resource, Resources
 from k8s_cr_driver.objects.keys import CRD, NAMESPACE, GroupKind, Object, ObjectKey, annotations_of, labels
 from k8s_cr_driver.ownership.inventory import Inventory
 from k8s_cr_driver.ownership.labels import (
+    CREATED_BY_US,
     INSTANCE_LABEL,
-    MADE_BY_US,
     PART_OF_LABEL,
-    is_made,
+    is_created,
     is_managed,
     manager,
     used_by,
@@ -34,7 +34,7 @@ from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.resources.replicas import without_replicas
 
 SHARED = frozenset({NAMESPACE, CRD})
-"""Kinds that several instances may bring; see `marks.USED_BY`."""
+"""Kinds that several instances may bring; see `labels.USED_BY`."""
 
 LOG = logging.getLogger(__name__)
 
@@ -48,7 +48,7 @@ class WriteContext:
     force: bool = False
     adopt: bool = False
     keep_autoscaled: bool = True
-    """Leave a count to the autoscaler that owns it; False in SCALE, which then fails and names it."""
+    """Leave a replica count to the autoscaler that owns it; False in SCALE, which then fails and names it."""
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property
@@ -69,60 +69,60 @@ class WriteContext:
 
 
 def selector(instance: str, kind: GroupKind) -> str:
-    """Of the labels by which an instance's objects of a kind are found."""
+    """The label selector that finds an instance's objects of a kind."""
     return used_by(instance) if kind in SHARED else f"{INSTANCE_LABEL}={instance}"
 
 
-def write(target: WriteContext, obj: CustomResource, resource: Resource, known: Object | None) -> Object:
-    """Makes `obj` real and returns what the server has now. `known`: the live object if a stream says it is ours."""
-    target.inventory.before_write()
-    if known is not None and is_managed(known, target.instance):
-        return _apply(target, obj, resource, known)
-    is_told = obj.key.group_kind in SHARED or obj.key in target.inventory.record.adopted
+def write(context: WriteContext, obj: CustomResource, resource: Resource, known: Object | None) -> Object:
+    """Creates or applies `obj`; returns the live object. `known`: the live object if a watch reports it as ours."""
+    context.inventory.before_write()
+    if known is not None and is_managed(known, context.instance):
+        return _apply(context, obj, resource, known)
+    note_creation = obj.key.group_kind in SHARED or obj.key in context.inventory.content.adopted
     try:
-        made = target.client.create(resource, with_marks(target, obj, made=is_told).manifest, target.manager)
+        made = context.client.create(resource, with_owner_labels(context, obj, made=note_creation).manifest, context.manager)
     except ApiError as error:
         if error.status != 409:
-            raise explained(error, obj, target.instance) from None
+            raise explained(error, obj, context.instance) from None
         exists = error
     else:
-        with target.lock:
-            target.inventory.own(obj.key)
+        with context.lock:
+            context.inventory.created(obj.key)
         return made
     try:
-        live = target.client.read(resource, obj.key)
+        live = context.client.read(resource, obj.key)
     except ApiError as error:
-        raise (exists if error.status == 404 else error) from None  # it has gone meanwhile: 409 passes, 404 does not
-    _check_owner(target, obj, live)
-    return _apply(target, obj, resource, live)
+        raise (exists if error.status == 404 else error) from None  # it is gone again: a 409 is retried, a 404 is not
+    _check_owner(context, obj, live)
+    return _apply(context, obj, resource, live)
 
 
-def _apply(target: WriteContext, obj: CustomResource, resource: Resource, live: Object) -> Object:
-    marked = with_marks(target, obj, made=is_made(live))
-    if is_made(live):  # the answer to its making may have been lost
-        with target.lock:
-            target.inventory.own(obj.key)
+def _apply(context: WriteContext, obj: CustomResource, resource: Resource, live: Object) -> Object:
+    labelled = with_owner_labels(context, obj, made=is_created(live))
+    if is_created(live):  # the response to its creation may have been lost
+        with context.lock:
+            context.inventory.created(obj.key)
     if "patch" not in resource.verbs:
         return live
     try:
-        return target.client.apply(resource, marked.manifest, target.manager, force=False)
+        return context.client.apply(resource, labelled.manifest, context.manager, force=False)
     except ApiError as error:
         refusal = error
-    if target.force and refusal.status == 409 and refusal.causes:
-        LOG.warning("%s takes over what others manage: %s. %s", obj.key, conflicting(refusal), NOT_RESTORED)
+    if context.force and refusal.status == 409 and refusal.causes:
+        LOG.warning("%s: fields of other managers are taken by force: %s. %s", obj.key, conflicting(refusal), NOT_RESTORED)
         try:
-            return target.client.apply(resource, marked.manifest, target.manager, force=True)
+            return context.client.apply(resource, labelled.manifest, context.manager, force=True)
         except ApiError as error:
             refusal = error
-    elif target.keep_autoscaled and _is_autoscaled(refusal, obj):
-        return target.client.apply(resource, without_replicas(marked).manifest, target.manager, force=False)
-    raise explained(refusal, obj, target.instance, live)
+    elif context.keep_autoscaled and _is_autoscaled(refusal, obj):
+        return context.client.apply(resource, without_replicas(labelled).manifest, context.manager, force=False)
+    raise explained(refusal, obj, context.instance, live)
 
 
-def has_gone(target: WriteContext, key: ObjectKey, resource: Resource, uid: str) -> bool:
-    """Whether there is no object of that uid any more; another one may have its name."""
+def has_gone(context: WriteContext, key: ObjectKey, resource: Resource, uid: str) -> bool:
+    """Whether the object of that uid is gone; another one may have its name."""
     try:
-        live = target.client.read(resource, key)
+        live = context.client.read(resource, key)
     except ApiError as error:
         if error.status != 404:
             raise
@@ -130,38 +130,38 @@ def has_gone(target: WriteContext, key: ObjectKey, resource: Resource, uid: str)
     return bool(live["metadata"]["uid"] != uid)
 
 
-def with_marks(target: WriteContext, obj: CustomResource, *, made: bool) -> CustomResource:
-    """The object with the labels that tell whose it is; `made` is that it shall say who has made it."""
+def with_owner_labels(context: WriteContext, obj: CustomResource, *, made: bool) -> CustomResource:
+    """The object with the labels of its owner, and with `made` the annotation that we have created it."""
     metadata = dict(obj.manifest["metadata"])
     if obj.key.group_kind in SHARED:
-        marks = {used_by(target.instance): ""}
+        own_labels = {used_by(context.instance): ""}
     else:
-        marks = {INSTANCE_LABEL: target.instance, PART_OF_LABEL: target.inventory.applyset}
+        own_labels = {INSTANCE_LABEL: context.instance, PART_OF_LABEL: context.inventory.applyset}
     if made:
-        metadata["annotations"] = {**annotations_of(obj.manifest), MADE_BY_US: "true"}
-    metadata["labels"] = {**labels(obj.manifest), **marks}
+        metadata["annotations"] = {**annotations_of(obj.manifest), CREATED_BY_US: "true"}
+    metadata["labels"] = {**labels(obj.manifest), **own_labels}
     return type(obj)({**obj.manifest, "metadata": metadata}, obj.crd)
 
 
-def _check_owner(target: WriteContext, obj: CustomResource, live: Object) -> None:
-    shared = obj.key.group_kind in SHARED and (users(live) or is_made(live))
-    if shared or is_managed(live, target.instance):
+def _check_owner(context: WriteContext, obj: CustomResource, live: Object) -> None:
+    shared = obj.key.group_kind in SHARED and (users(live) or is_created(live))
+    if shared or is_managed(live, context.instance):
         return
     owner = labels(live).get(INSTANCE_LABEL)
-    if owner == target.instance or obj.key in target.inventory.record.adopted:
+    if owner == context.instance or obj.key in context.inventory.content.adopted:
         return
     if owner:
         raise NotOurs(
             f"{obj.key} belongs to VNF instance {owner}. Give this one another name or namespace, or terminate that instance."
         )
-    if not target.adopt:
+    if not context.adopt:
         raise NotOurs(
-            f"{obj.key} exists already and was not made by this instance. Give it another name, delete it, or set "
-            "additionalParams adopt-existing: true to take it over (it will not be deleted at terminate)."
+            f"{obj.key} exists already and was not created by this instance. Give it another name, delete it, or set "
+            "additionalParams adopt-existing: true to adopt it (terminate will release it, not delete it)."
         )
-    LOG.warning("%s was there before and is adopted: it will be let go, not deleted", obj.key)
-    with target.lock:
-        target.inventory.adopt(obj.key)
+    LOG.warning("%s existed before and is adopted: it will be released, not deleted", obj.key)
+    with context.lock:
+        context.inventory.adopt(obj.key)
 
 
 def _is_autoscaled(error: ApiError, obj: CustomResource) -> bool:

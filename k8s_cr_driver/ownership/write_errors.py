@@ -1,4 +1,8 @@
-"""What the API server's refusal of a write means, and whether the same write may succeed later."""
+"""
+What an error response to a write means: the exception to raise, and whether the same write may succeed later.
+
+The HTTP status alone does not say: a 403 may be a quota that is not counted yet, a 500 a manifest that no retry repairs.
+"""
 
 from __future__ import annotations
 
@@ -10,26 +14,27 @@ from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey
 from k8s_cr_driver.ownership.labels import users
 from k8s_cr_driver.resources.base import CustomResource
 
-NOT_RESTORED = "Values of others that were taken over by force are restored by neither rollback nor terminate."
+NOT_RESTORED = "Values taken from other managers by force are restored by neither rollback nor terminate."
 
 
 class Immutable(Refused):
-    """The change touches a field that cannot change; the object's kind or annotation may allow to replace it."""
+    """The change touches an immutable field; the object's kind or annotation may allow to replace the object."""
 
 
 def explained(error: ApiError, obj: CustomResource, instance: str, live: Object | None = None) -> ApiError | Refused:
-    """The error as a user should read it; ApiError itself where `is_transient` has yet to decide."""
+    """The error for the user; the ApiError itself where `is_transient` decides."""
     if error.status == 409 and error.causes:
         others = sorted(users(live or {}) - {instance})
         whose = f" It is shared with VNF instance {', '.join(others)}." if others else ""
         return Conflict(
             f"{obj.key}: others manage fields that the manifest sets: {conflicting(error)}.{whose} Remove them from the "
-            f"manifest, or set additionalParams force-conflicts: true to take them over. {NOT_RESTORED}",
+            f"manifest, or set additionalParams force-conflicts: true to take them by force. {NOT_RESTORED}",
             [where for _, where, _ in error.causes],
         )
     if error.status == 422 and re.search(r"immutable|may not change|forbidden: updates to", error.message):
         return Immutable(
-            f"{obj.key}: {error.message}. Annotate it with k8s-cr-driver/replace: \"true\" to have it deleted and made again."
+            f"{obj.key}: {error.message}. Annotate it with "
+            'k8s-cr-driver/replace: "true" to have it deleted and created again.'
         )
     if error.status == 403 and not _passes(error.message):
         return Forbidden(f"{obj.key}: {error.message}")
@@ -44,31 +49,31 @@ def conflicting(conflict: ApiError) -> str:
 
 
 def _is_wrong(error: ApiError) -> bool:
-    """500s that no retry mends: a manifest that cannot be merged (structured-merge-diff's typed errors), or is more than
-    etcd takes in one request (kubernetes/kubernetes#112152).
+    """500s that no retry repairs: a manifest that cannot be merged (structured-merge-diff's typed errors), or that exceeds
+    etcd's request limit (kubernetes/kubernetes#112152).
     """
     wrong = r"typed patch object|duplicate entries|request is too large|message larger than max"
     return error.status == 500 and bool(re.search(wrong, error.message))
 
 
 def _passes(message: str) -> bool:
-    """403s that are about order, not about rights.
+    """403s that are about order, not about permissions.
 
-    A namespace on its way out, an account or class not there yet, a quota that nobody has counted yet, or one for what a
-    LimitRange not there yet sets.
+    A namespace that is terminating, a ServiceAccount or class that does not exist yet, a quota that is not counted yet, or
+    one for requests that a LimitRange sets which does not exist yet.
     """
     return bool(re.search("being terminated|not found|status unknown for quota|failed quota", message))
 
 
 def is_transient(error: Exception, obj: CustomResource, kinds: Collection[GroupKind], namespaces: Collection[str]) -> bool:
-    """Whether the same request may succeed later. `kinds` and `namespaces` are those that this run itself brings."""
+    """Whether the same request may succeed later. `kinds` and `namespaces`: those that the set itself creates."""
     if isinstance(error, ApiError) and error.status == 404:
         return obj.key.group_kind in kinds or obj.key.namespace in namespaces
     return passes(error) or (isinstance(error, ApiError) and error.status in (403, 409, 410))
 
 
 def missing(error: DriverError, key: ObjectKey) -> DriverError:
-    """A 404 that will not pass, in words that help."""
+    """The error of a 404 that is not transient, with the remedy."""
     if isinstance(error, ApiError) and error.status == 404:
-        return Refused(f"{key}: {error.message}. Add the namespace or the CRD to the package, or make it first.")
+        return Refused(f"{key}: {error.message}. Add the namespace or the CRD to the package, or create it first.")
     return error

@@ -110,7 +110,7 @@ class CustomResource:
                 return tuple(path.lstrip(".").split(".")) if path and isinstance(path, str) else None
         return None
 
-    def remains(self) -> Orphans | None:
+    def orphans(self) -> Orphans | None:
         """What a terminate deletes together with the object, whose manifest is the live one."""
         return None
 

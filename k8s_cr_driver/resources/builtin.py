@@ -36,7 +36,7 @@ class Deployment(Workload):
 class StatefulSet(Workload):
     group, kind = "apps", "StatefulSet"
 
-    def remains(self) -> Orphans | None:
+    def orphans(self) -> Orphans | None:
         """The claims of its pods, by the names that its controller gives them, unless the package says to keep them."""
         spec = self.manifest["spec"]
         templates = [template["metadata"]["name"] for template in spec.get("volumeClaimTemplates") or []]

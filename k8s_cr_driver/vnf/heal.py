@@ -38,20 +38,20 @@ class Healing:
         InvalidRequest if more of a VDU are chosen than may be deleted at the same time; of `everything` these stay.
         """
         members = self._members()
-        doomed = []
+        to_delete = []
         for vdu, several in members.children.items():
             obj = self._touched[vdu]
             children = obj.children(members.owners.get(obj.key))
             unwanted = [one for one in several if one["metadata"]["name"] in chosen[vdu]]
             if children and unwanted and self._may_go(vdu, obj, len(unwanted), len(several), lenient=everything):
-                doomed.append((children.selector, unwanted))
+                to_delete.append((children.selector, unwanted))
         if recreate:
             own = f"{INSTANCE_LABEL}={self._instance}"
             single = [obj.key for vdu, obj in self._touched.items() if vdu not in members.children]
-            doomed += [(own, [members.owners[key]]) for key in single if key in members.owners]
-        gone = {live["metadata"]["uid"] for _, several in doomed for live in several}
+            to_delete += [(own, [members.owners[key]]) for key in single if key in members.owners]
+        gone = {live["metadata"]["uid"] for _, several in to_delete for live in several}
         before = {vdu: len(several) for vdu, several in members.children.items()}
-        return Replacement(doomed, lambda: self._lacking(before, gone))
+        return Replacement(to_delete, lambda: self._lacking(before, gone))
 
     def _may_go(self, vdu: str, obj: CustomResource, wanted: int, among: int, *, lenient: bool) -> bool:
         most = obj.max_unavailable(among)

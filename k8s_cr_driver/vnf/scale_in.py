@@ -57,4 +57,4 @@ def shrinkage(client: Client, instance: str, scaled: VduObjects) -> Replacement:
             return []
         return reports
 
-    return Replacement(lacking=surplus)
+    return Replacement(unfinished=surplus)

@@ -159,13 +159,13 @@ class Session:
         wanted: Sequence[CustomResource],
         *,
         prune: Prune | None,
-        renewal: Replacement = NO_REPLACEMENT,
+        replacement: Replacement = NO_REPLACEMENT,
         first: bool = False,
     ) -> None:
         """`engine.converge`; what the `first` set of an instance made before it was refused is removed again."""
         run = functools.partial(reconcile, self._operation, self._target)
         try:
-            run(wanted, prune=prune, renewal=renewal)
+            run(wanted, prune=prune, replacement=replacement)
         except Refused as error:
             if first and self._target.inventory.is_new:
                 self._undo(error)

@@ -8,10 +8,9 @@ import pytest
 
 from k8s_cr_driver.objects.keys import Object
 from tests.cli.packages import write_package
-from tests.cli.test_validate import deployment
 from tests.cli.tool import Tool
 from tests.fake_api import FakeApi, controllers
-from tests.instance import BLUE, GREEN, Instance, config_map, crontab, crontab_crd, job, obj, state
+from tests.instance import BLUE, GREEN, Instance, config_map, crontab, crontab_crd, deployment, job, obj, state
 
 CRDS = "CustomResourceDefinition.apiextensions.k8s.io crontabs.stable.example.com"
 
@@ -172,7 +171,7 @@ def test_a_missing_parameter_and_an_unknown_kind_are_errors(differ: Differ) -> N
 def test_a_kind_whose_api_server_is_down_is_not_called_unknown(api: FakeApi, differ: Differ) -> None:
     api.knobs.down.add(("policy", "v1"))
     told = differ.text([obj("policy/v1", "PodDisruptionBudget", "a", spec={})], code=3)
-    assert "the server of policy/v1 does not answer" in told
+    assert "the server of policy/v1 does not respond" in told
 
 
 def test_a_namespace_that_nobody_brings_is_refused(differ: Differ) -> None:

@@ -4,8 +4,7 @@ import pytest
 
 from tests.cli.tool import Tool
 from tests.fake_api import FakeApi, faults
-from tests.instance import BLUE, GREEN, Instance, config_map, crontab, crontab_crd, obj, state
-from tests.ownership.test_unlabeled import replaced
+from tests.instance import BLUE, GREEN, Instance, config_map, crontab, crontab_crd, obj, replaced, state
 
 
 def test_everything_goes_after_a_yes(api: FakeApi, tool: Tool) -> None:
@@ -62,7 +61,7 @@ def test_what_is_shared_or_adopted_is_released(api: FakeApi, tool: Tool) -> None
     assert "release Namespace common" in lines
     assert "release ConfigMap default/theirs" in lines
     assert f"left    Namespace common (used by VNF instance {GREEN})" in progress
-    assert "left    ConfigMap default/theirs (it was there before)" in progress
+    assert "left    ConfigMap default/theirs (it existed before the instance)" in progress
     assert "gone    ConfigMap common/own" in progress
     assert api.find("Namespace", None, "common")
     assert api.find("ConfigMap", "default", "theirs")

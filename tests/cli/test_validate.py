@@ -1,7 +1,6 @@
 """`k8s-cr validate`: what is wrong with a package, and what a change to it cannot take over."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -9,13 +8,7 @@ from k8s_cr_driver.objects.keys import Object
 from k8s_cr_driver.package import csar
 from tests.cli.packages import META, write_package
 from tests.cli.tool import Tool
-from tests.instance import config_map, crontab, crontab_crd, obj
-
-
-def deployment(name: str = "web", app: str = "web", **pod: Any) -> Object:
-    labels = {"app": app}
-    template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "c", "image": "c:1"}], **pod}}
-    return obj("apps/v1", "Deployment", name, spec={"selector": {"matchLabels": labels}, "template": template})
+from tests.instance import config_map, crontab, crontab_crd, deployment, obj
 
 
 def test_a_good_package_has_no_findings_and_needs_no_cluster(tool: Tool, tmp_path: Path) -> None:

@@ -12,8 +12,7 @@ from k8s_cr_driver.ownership.labels import INSTANCE_LABEL
 from tests.fake_api import FakeApi, controllers, faults
 from tests.fake_api.kinds import Kind
 from tests.fake_api.recording import Request
-from tests.instance import BLUE, Instance, config_map, crontab, crontab_crd, obj, state, wait_for
-from tests.ownership.test_orphans import claim, stateful_set
+from tests.instance import BLUE, Instance, claim, config_map, crontab, crontab_crd, obj, state, stateful_set, wait_for
 
 API = ("remote.example.com", "v1")
 INVENTORY = f"k8s-cr-driver-{BLUE}"
@@ -27,7 +26,7 @@ def remote(name: str) -> Object:
 
 @pytest.fixture
 def blue(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> Instance:
-    monkeypatch.setattr(api_services, "ASK_EVERY", 0.02)
+    monkeypatch.setattr(api_services, "DISCOVER_EVERY", 0.02)
     kind = Kind(*API, "Remote", "remotes", generation=True, custom=True)
     api.cluster.serve(kind.resource, [kind])
     return Instance(api.url)
@@ -49,7 +48,7 @@ def test_an_api_that_is_down_keeps_no_other_object(api: FakeApi, blue: Instance,
     api.knobs.down.add(API)
     told = abandoned(blue)
     assert (api.names("Remote"), api.names("ConfigMap", "default")) == (["a"], [INVENTORY])
-    assert ("nothing can be said of Remote" if forgets else "has not listed remotes yet") in told
+    assert ("Remote cannot be listed" if forgets else "has not listed remotes yet") in told
     assert "ConfigMap" not in told
     api.knobs.down.clear()
     blue.terminate()

@@ -21,12 +21,12 @@ from tests.fake_api.recording import Request
 from tests.instance import BLUE, Instance, config_map, crontab, crontab_crd, obj, state
 
 API = ("remote.example.com", "v1")
-NAMED = r"APIService.apiregistration.k8s.io v1.remote.example.com: .* nothing can be said of Remote; mend it"
+NAMED = r"APIService.apiregistration.k8s.io v1.remote.example.com: .* Remote cannot be listed; repair it"
 
 
 @pytest.fixture(autouse=True)
 def served(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(api_services, "ASK_EVERY", 0.02)
+    monkeypatch.setattr(api_services, "DISCOVER_EVERY", 0.02)
     kind = Kind(*API, "Remote", "remotes", generation=True, custom=True)
     api.cluster.serve(kind.resource, [kind])
 
@@ -68,7 +68,7 @@ def session(api: FakeApi, seconds: float = 10) -> Iterator[Session]:
 
 
 @pytest.mark.parametrize("aggregated", [True, False])
-def test_a_kind_that_cannot_be_told_of_is_not_gone(api: FakeApi, aggregated: bool) -> None:
+def test_a_kind_of_an_api_that_is_down_is_not_gone(api: FakeApi, aggregated: bool) -> None:
     api.knobs.aggregated_discovery = aggregated
     blue = Instance(api.url)
     blue.reconcile([remote("a"), config_map("b")])
@@ -82,7 +82,7 @@ def test_a_kind_that_cannot_be_told_of_is_not_gone(api: FakeApi, aggregated: boo
     assert state(api) == {}
 
 
-def test_it_is_asked_for_until_it_is_there_again(api: FakeApi) -> None:
+def test_terminate_waits_until_the_api_is_up_again(api: FakeApi) -> None:
     blue = Instance(api.url)
     blue.reconcile([remote("a")])
     api.knobs.down.add(API)
@@ -92,7 +92,7 @@ def test_it_is_asked_for_until_it_is_there_again(api: FakeApi) -> None:
     assert not api.knobs.down
 
 
-def test_a_kind_that_the_server_still_remembers_is_waited_for_as_well(api: FakeApi) -> None:
+def test_terminate_waits_for_a_kind_that_discovery_lists_as_stale(api: FakeApi) -> None:
     api.knobs.forgets_down = False
     blue = Instance(api.url)
     blue.reconcile([remote("a")])
@@ -104,7 +104,7 @@ def test_a_kind_that_the_server_still_remembers_is_waited_for_as_well(api: FakeA
     assert state(api) == {}
 
 
-def test_a_change_makes_the_rest_and_forgets_nothing(api: FakeApi) -> None:
+def test_a_change_while_an_api_is_down_keeps_its_kinds_in_the_inventory(api: FakeApi) -> None:
     blue = Instance(api.url)
     blue.reconcile([remote("a"), config_map("b")])
     api.knobs.down.add(API)
@@ -117,7 +117,7 @@ def test_a_change_makes_the_rest_and_forgets_nothing(api: FakeApi) -> None:
     assert "b" not in api.names("ConfigMap", "default")
 
 
-def test_another_api_that_is_down_hinders_nothing(api: FakeApi) -> None:
+def test_an_unrelated_api_that_is_down_does_not_matter(api: FakeApi) -> None:
     blue = Instance(api.url)
     blue.reconcile([crontab_crd(), crontab("a"), config_map("b")])
     api.knobs.down.add(API)
@@ -127,7 +127,7 @@ def test_another_api_that_is_down_hinders_nothing(api: FakeApi) -> None:
 
 
 def test_discovery_is_repeated_at_a_bounded_rate(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(api_services, "ASK_EVERY", 60)
+    monkeypatch.setattr(api_services, "DISCOVER_EVERY", 60)
     blue = Instance(api.url)
     blue.reconcile([remote("a")])
     api.knobs.down.add(API)
@@ -137,7 +137,7 @@ def test_discovery_is_repeated_at_a_bounded_rate(api: FakeApi, monkeypatch: pyte
     assert len(api.requests.select(when=is_discovery)) == 1
 
 
-def test_a_wanted_object_of_such_an_api_waits_for_it(api: FakeApi) -> None:
+def test_a_desired_object_waits_for_its_api(api: FakeApi) -> None:
     api.knobs.down.add(API)
     come_back(api, at=3)
     with session(api) as opened:
@@ -145,14 +145,14 @@ def test_a_wanted_object_of_such_an_api_waits_for_it(api: FakeApi) -> None:
     assert api.names("Remote") == ["a"]
 
 
-def test_a_wanted_object_of_such_an_api_is_told_of_at_the_deadline_and_nothing_is_written(api: FakeApi) -> None:
+def test_a_desired_object_of_an_api_that_is_down_is_reported_at_the_deadline(api: FakeApi) -> None:
     api.knobs.down.add(API)
     with session(api, seconds=0.3) as opened, pytest.raises(NotReady, match=NAMED):
         opened.place([remote("a"), config_map("b")])
     assert state(api) == {}
 
 
-def test_a_scale_of_an_object_of_such_an_api_waits_for_it(api: FakeApi) -> None:
+def test_a_scale_waits_for_the_api_of_its_object(api: FakeApi) -> None:
     with session(api) as opened:
         placed = opened.place([remote("a")])
         opened.reconcile(placed, prune=Prune())

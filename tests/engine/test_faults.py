@@ -9,11 +9,12 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import pytest
 
+from k8s_cr_driver.engine.not_ready import NotReady
 from k8s_cr_driver.errors import DriverError
 from k8s_cr_driver.objects.keys import Object, ObjectKey
 from tests.fake_api import FakeApi, faults
 from tests.fake_api.recording import Request
-from tests.instance import Instance, config_map, crontab, crontab_crd, obj, state
+from tests.instance import BLUE, Instance, config_map, crontab, crontab_crd, obj, state
 
 BRINGS = [obj("v1", "Namespace", "blue"), crontab_crd()]
 PACKAGE = [crontab("one", "blue"), crontab("two", "blue"), config_map("a", "blue"), *BRINGS]
@@ -91,7 +92,7 @@ def check(verb: str, chosen: Iterable[tuple[int, str]]) -> None:
 
 @pytest.mark.parametrize("verb", LIFE)
 @pytest.mark.parametrize("fault", LOST)
-def test_the_answer_to_any_one_request_is_lost(verb: str, fault: str) -> None:
+def test_the_response_to_any_one_request_is_lost(verb: str, fault: str) -> None:
     requests, _ = faultless(verb)
     check(verb, ((request.index, fault) for request in requests))
 
@@ -132,3 +133,24 @@ def test_a_worker_that_dies_at_any_request_leaves_nothing_that_the_next_cannot_f
             api.clear_faults()
             Instance(api.url).reconcile(last)
             assert state(api) == (expected if last else {}), f"after death at {index}"
+
+
+def test_an_object_that_goes_between_the_conflict_and_the_read_is_made(api: FakeApi) -> None:
+    api.fail(faults.conflict(), method="PATCH", path="configmaps/a")
+    blue = Instance(api.url)
+    blue.reconcile([config_map("a")])
+    assert api.names("ConfigMap", "default") == ["a", f"k8s-cr-driver-{BLUE}"]
+
+
+@pytest.mark.parametrize("kind", [[obj("v1", "Namespace", "home")], [crontab_crd()]], ids=["Namespace", "CRD"])
+def test_a_removal_that_is_always_in_conflict_ends_at_the_deadline(api: FakeApi, kind: list[Object]) -> None:
+    blue = Instance(api.url)
+    blue.reconcile(kind)
+    blue.seconds = 1
+    api.fail(faults.conflict(), method="DELETE", times=1000)
+    with pytest.raises(NotReady):
+        blue.terminate()
+    assert len(api.requests.select("DELETE")) < 20
+    api.clear_faults()
+    blue.terminate()
+    assert state(api) == {}

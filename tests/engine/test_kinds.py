@@ -171,7 +171,7 @@ def test_an_object_that_is_too_large_is_refused_at_once(api: FakeApi, answer: fa
         Instance(api.url).reconcile([config_map("a")])
 
 
-def test_what_is_held_by_a_finalizer_is_told_and_not_forced(api: FakeApi) -> None:
+def test_a_finalizer_is_reported_and_not_removed(api: FakeApi) -> None:
     blue = Instance(api.url, seconds=1)
     held = config_map("a")
     held["metadata"]["finalizers"] = ["example.com/hold"]
@@ -185,7 +185,7 @@ def test_what_is_held_by_a_finalizer_is_told_and_not_forced(api: FakeApi) -> Non
     assert state(api) == {}
 
 
-def test_a_namespace_that_stays_tells_what_it_still_holds(api: FakeApi) -> None:
+def test_a_namespace_that_stays_is_reported_with_its_content(api: FakeApi) -> None:
     blue = Instance(api.url, seconds=1)
     blue.reconcile([obj("v1", "Namespace", "stuck")])
     left = "Some content in the namespace has finalizers remaining: example.com/hold in 1 resource instances"

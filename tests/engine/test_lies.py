@@ -76,7 +76,7 @@ def lies(draw: st.DrawFn) -> tuple[int, bytes]:
 
 
 @given(lies())
-def test_whatever_is_answered_to_any_one_request(lie: tuple[int, bytes]) -> None:
+def test_any_malformed_response_to_any_request(lie: tuple[int, bytes]) -> None:
     index, body = lie
     with FakeApi(like=before()) as api:
         api.fail(faults.lie(body), index=index)
@@ -89,7 +89,7 @@ def test_whatever_is_answered_to_any_one_request(lie: tuple[int, bytes]) -> None
         assert not api.crashes, "\n".join(api.crashes)
 
 
-def test_a_version_that_is_not_served_in_an_event_hinders_no_deletion() -> None:
+def test_an_event_of_an_unserved_version_does_not_stop_a_deletion() -> None:
     with FakeApi(like=before()) as api:
         live = {**api.get("CronTab", "blue", "one"), "apiVersion": "stable.example.com/v9"}
         end = {**BEFORE[0], "metadata": {"resourceVersion": "1", "annotations": {"k8s.io/initial-events-end": "true"}}}

@@ -53,7 +53,7 @@ def test_a_watch_of_all_namespaces_that_is_forbidden_during_the_run_is_replaced_
 
 
 @pytest.mark.parametrize("status, reason", [(403, "Forbidden"), (404, "NotFound")])
-def test_an_account_that_may_not_ask_for_its_rights_learns_them_from_its_writes(
+def test_an_account_that_may_not_create_reviews_gets_errors_from_its_writes(
     api: FakeApi, status: int, reason: str
 ) -> None:
     api.fail(faults.status(status, reason), path="selfsubjectrulesreviews", times=9)
@@ -62,7 +62,7 @@ def test_an_account_that_may_not_ask_for_its_rights_learns_them_from_its_writes(
 
 
 @pytest.mark.parametrize("verb", ["create", "patch", "get", "list", "watch", "delete"])
-def test_a_right_that_lacks_is_named_and_nothing_is_written(api: FakeApi, verb: str) -> None:
+def test_a_missing_permission_is_named_and_nothing_is_written(api: FakeApi, verb: str) -> None:
     api.put(crontab_crd())
     api.requests.clear()
     api.knobs.denied.add((verb, "stable.example.com", "crontabs", ANY))
@@ -71,7 +71,7 @@ def test_a_right_that_lacks_is_named_and_nothing_is_written(api: FakeApi, verb: 
     assert writes(api) == []
 
 
-def test_all_rights_that_lack_are_named_at_once(api: FakeApi) -> None:
+def test_all_missing_permissions_are_named_at_once(api: FakeApi) -> None:
     api.knobs.denied |= {("patch", "", "configmaps", ANY), ("create", "apps", "deployments", ANY)}
     deployment = obj("apps/v1", "Deployment", "web", "default", spec={})
     with pytest.raises(Forbidden, match=r"create deployments\.apps, patch configmaps\."):
@@ -86,7 +86,7 @@ def test_a_namespace_in_which_the_inventory_may_not_be_is_named_with_the_remedy(
     assert writes(api) == []
 
 
-def test_rights_that_are_told_of_only_when_they_are_used_end_the_run(api: FakeApi) -> None:
+def test_a_403_of_a_write_ends_the_run(api: FakeApi) -> None:
     """Admission forbids what RBAC allows; what has begun is found again."""
     api.fail(faults.status(403, "Forbidden", 'configmaps "a" is forbidden: no'), method="PATCH", path="configmaps/a$")
     with pytest.raises(Forbidden, match=r"ConfigMap default/a: configmaps \"a\" is forbidden: no"):

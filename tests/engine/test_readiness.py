@@ -154,14 +154,14 @@ def test_a_crd_that_is_not_of_the_package_is_asked_once_whether_a_status_is_to_c
     assert len(api.requests.select("GET", "customresourcedefinitions/crontabs")) == 1
 
 
-def test_without_the_right_to_read_the_crd_the_timeout_names_the_remedy(api: FakeApi) -> None:
+def test_without_permission_to_read_the_crd_the_timeout_names_the_remedy(api: FakeApi) -> None:
     api.put(crontab_crd())
     api.knobs.denied.add(("get", "apiextensions.k8s.io", "customresourcedefinitions", "*"))
     with pytest.raises(NotReady, match="ready-when: stored"):
         Instance(api.url, seconds=0.5).reconcile([crontab("one")])
 
 
-def test_a_status_that_says_nothing_of_our_change_is_believed_after_a_while(api: FakeApi) -> None:
+def test_a_status_without_observed_generation_counts_after_a_while(api: FakeApi) -> None:
     crd = crontab_crd(conditions=CONDITIONS["conditions"])
     blue = Instance(api.url)
     silent = status()

@@ -9,7 +9,7 @@ from tests.fake_api import FakeApi
 from tests.instance import BLUE, GREEN, Instance, config_map, crontab, crontab_crd, obj
 
 
-def test_objects_are_made_with_the_labels_that_tell_whose_they_are(api: FakeApi) -> None:
+def test_objects_are_created_with_the_labels_of_their_owner(api: FakeApi) -> None:
     Instance(api.url).reconcile([config_map("a")])
     live = api.get("ConfigMap", "default", "a")
     assert live["metadata"]["labels"]["tacker_vnf_instance_id"] == BLUE
@@ -23,7 +23,7 @@ def test_a_crd_and_its_objects_in_any_order(api: FakeApi) -> None:
     assert len(lives) == 3
 
 
-def test_what_the_set_lacks_is_deleted_and_nothing_else(api: FakeApi) -> None:
+def test_prune_deletes_what_is_not_in_the_set_and_nothing_else(api: FakeApi) -> None:
     api.put(config_map("theirs"))
     blue = Instance(api.url)
     blue.reconcile([config_map("a"), config_map("b")])

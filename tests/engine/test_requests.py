@@ -37,7 +37,7 @@ def test_a_run_costs_one_request_an_object_and_one_or_two_a_stream(
     api.knobs.send_initial_events = initial_events
     for _ in ("new", "again, unchanged"):
         api.requests.clear()
-        Instance(api.url).reconcile(PACKAGE, strays=False)
+        Instance(api.url).reconcile(PACKAGE, unlabeled=False)
         assert len(api.requests) <= len(PACKAGE) + per_stream * (KINDS + 1) + 6, str(api.requests)
         assert len(api.requests.select("PATCH")) <= len(PACKAGE) + 2
 
@@ -72,7 +72,7 @@ def test_the_connections_of_a_run_are_bounded(api: FakeApi) -> None:
     assert api.connections_opened - opened <= KINDS + 1 + 8 + 1
 
 
-def test_a_termination_costs_one_request_an_object_one_a_stream_and_a_look_for_strays(api: FakeApi) -> None:
+def test_a_termination_costs_one_request_an_object_and_two_a_kind(api: FakeApi) -> None:
     Instance(api.url).reconcile(PACKAGE)
     api.requests.clear()
     Instance(api.url).terminate()

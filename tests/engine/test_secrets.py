@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from k8s_cr_driver.engine import reconcile
+from k8s_cr_driver.engine.not_ready import NotReady
 from k8s_cr_driver.errors import DriverError
 from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.connection import Connection
@@ -20,7 +22,7 @@ from k8s_cr_driver.ownership.inventory import Inventory
 from k8s_cr_driver.ownership.write import WriteContext
 from k8s_cr_driver.resources.registry import resource_for
 from tests.fake_api import FakeApi, faults
-from tests.instance import BLUE, CONDITIONS, Instance, crontab, crontab_crd, obj
+from tests.instance import BLUE, CONDITIONS, Instance, crontab, crontab_crd, obj, status
 from tests.oidc_provider import OidcProvider
 
 CANARY = "canary-5f1d9c0b7e"
@@ -66,7 +68,7 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_a_secret_whose_write_fails(api: FakeApi, told: list[str], fault: str) -> None:
+def test_a_failed_write_of_a_secret_logs_no_value(api: FakeApi, told: list[str], fault: str) -> None:
     api.knobs.tokens = {TOKEN}
     blue = Instance(api.url, seconds=0.4, authorization=f"Bearer {TOKEN}")
     api.fail(FAULTS[fault], path="secrets/", times=1000)
@@ -148,3 +150,21 @@ def test_an_unready_object_whose_events_hold_a_password(api: FakeApi, told: list
     error = run.exception(10)
     assert "login failed" in str(error)
     told.append(str(error))
+
+
+def test_the_log_line_of_a_wait_holds_no_credentials(
+    api: FakeApi, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reconcile, "LOG_EVERY", 0.05)
+    caplog.set_level("INFO")
+    api.put(crontab_crd(**CONDITIONS))
+    api.react(
+        "CronTab",
+        lambda live: "status" in live
+        or api.set_status("CronTab", "default", "one", status("False", message="login with password: hunter2 refused")),
+        "stable.example.com",
+    )
+    with pytest.raises(NotReady):
+        Instance(api.url, seconds=1).reconcile([crontab("one")])
+    assert "refused" in caplog.text
+    assert "hunter2" not in caplog.text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import socket
 import tempfile
 import threading
 from collections.abc import Iterator
@@ -242,3 +243,15 @@ def test_nothing_of_a_key_stays_in_the_temporary_folder(tmp_path: Path, monkeypa
     with pytest.raises(DriverError):
         Connection(Endpoint("https://127.0.0.1:1", client_cert="wrong", client_key="wrong"))
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_server_that_closes_in_the_handshake_may_be_there_later() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def close_at_once() -> None:
+            server.accept()[0].close()
+
+        threading.Thread(target=close_at_once, daemon=True).start()
+        endpoint = Endpoint(f"https://127.0.0.1:{server.getsockname()[1]}")
+        with Connection(endpoint) as connection, pytest.raises(TransportError):
+            connection.request("GET", "/api")

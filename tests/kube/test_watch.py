@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import queue
+import socket
 import threading
 from collections.abc import Iterator
 
 import pytest
 
 from k8s_cr_driver.errors import ApiError
-from k8s_cr_driver.kube import connection, lists, watch
+from k8s_cr_driver.kube import backoff, connection, lists, watch
 from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.kube.endpoint import Endpoint
@@ -23,7 +24,7 @@ CONFIG_MAPS = Resource(GroupKind("", "ConfigMap"), "v1", "configmaps", True, fro
 
 @pytest.fixture(autouse=True)
 def impatience(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watch, "FIRST_BACKOFF", 0.01)
+    monkeypatch.setattr(backoff, "FIRST", 0.01)
 
 
 class Listener:
@@ -253,7 +254,7 @@ def test_an_error_that_passes_delays_the_beginning(
 
 
 def test_an_end_at_once_is_not_answered_by_a_storm(api: FakeApi, listener: Listener, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watch, "FIRST_BACKOFF", 60)
+    monkeypatch.setattr(backoff, "FIRST", 60)
     listener.open()
     assert listener.next() == "all: "
     api.break_streams(faults.stream_end())
@@ -274,7 +275,7 @@ def test_stop_ends_the_thread_in_the_middle_of_a_read_and_closes_the_connection(
 
 
 def test_stop_ends_a_stream_that_waits_to_try_again(api: FakeApi, listener: Listener, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watch, "FIRST_BACKOFF", 60)
+    monkeypatch.setattr(backoff, "FIRST", 60)
     answered = threading.Event()
     api.fail(faults.unavailable(), when=lambda request: answered.set() or True, times=100)  # type: ignore[func-returns-value]
     stream = listener.open()
@@ -282,3 +283,28 @@ def test_stop_ends_a_stream_that_waits_to_try_again(api: FakeApi, listener: List
     stream.stop()
     stream._thread.join(10)
     assert not stream._thread.is_alive()
+
+
+def test_a_watch_with_a_malformed_event_is_opened_again() -> None:
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n"
+    metadata = b'{"resourceVersion": "5", "annotations": {"k8s.io/initial-events-end": "true"}}'
+    bodies = [
+        b'{"type": "ADDED", "object": {"metadata": "nonsense"}}\n',
+        b'{"type": "BOOKMARK", "object": {"metadata": %b}}\n' % metadata,
+    ]
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve() -> None:
+            for body in bodies:
+                client = server.accept()[0]
+                client.recv(65536)
+                client.sendall(head + body)
+                client.close()
+
+        threading.Thread(target=serve, daemon=True).start()
+        heard: queue.SimpleQueue[watch.Message] = queue.SimpleQueue()
+        with Connection(Endpoint(f"http://127.0.0.1:{server.getsockname()[1]}")) as connection:
+            resource = Resource(GroupKind("", "ConfigMap"), "v1", "configmaps", True, frozenset({"list", "watch"}))
+            stream = watch.Reflector(connection, resource, "", "a=b", heard.put)
+            assert heard.get(timeout=10) == watch.Relist(stream, {})
+            stream.stop()

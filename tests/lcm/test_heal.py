@@ -60,7 +60,7 @@ def test_of_all_pods_each_is_replaced_and_every_object_applied_again(cluster: Fa
 def test_a_pod_that_is_not_ready_yet_is_waited_for(
     cluster: FakeApi, web: Instance, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(replace, "LOOK_EVERY", 0.05)
+    monkeypatch.setattr(replace, "READ_EVERY", 0.05)
     old = set(cluster.names("Pod", "default"))
     starting: list[str] = []
     looks: list[Request] = []

@@ -17,7 +17,7 @@ __all__ = ["cluster"]
 
 @pytest.fixture(autouse=True)
 def short_intervals(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(replace, "LOOK_EVERY", 0.02)
+    monkeypatch.setattr(replace, "READ_EVERY", 0.02)
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from k8s_cr_driver.engine.not_ready import NotReady
 from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.discovery import discover
@@ -17,7 +18,7 @@ from k8s_cr_driver.ownership.labels import manager
 from k8s_cr_driver.ownership.write import WriteContext
 from k8s_cr_driver.resources.registry import resource_for
 from tests.fake_api import FakeApi
-from tests.instance import BLUE, config_map, crontab, crontab_crd, job
+from tests.instance import BLUE, Instance, config_map, controlled_by, crontab, crontab_crd, job
 
 
 def written_by(live: dict[str, Any], *managers: str, **metadata: Any) -> dict[str, Any]:
@@ -46,3 +47,18 @@ def test_propagation(api: FakeApi, live: dict[str, Any], policy: str) -> None:
         assert resource is not None
         remove(target, resource_for(live), resource, live, None)
     assert api.requests[-1].body["propagationPolicy"] == policy
+
+
+def test_a_foreground_deletion_stays_one_when_it_is_asked_for_again(api: FakeApi) -> None:
+    blue = Instance(api.url)
+    blue.start([job("a", "one")])
+    blue.wait_until_told("a", "Waiting")
+    child = config_map("child")
+    owner = controlled_by(api.get("Job", "default", "a"))
+    child["metadata"].update(ownerReferences=[{**owner, "blockOwnerDeletion": True}], finalizers=["example.com/hold"])
+    api.put(child)
+    for _ in range(2):
+        with pytest.raises(NotReady):
+            Instance(api.url, seconds=0.5).terminate()
+    policies = [request.body["propagationPolicy"] for request in api.requests.select("DELETE", "jobs/a")]
+    assert policies == ["Foreground", "Foreground"]

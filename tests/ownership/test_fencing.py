@@ -108,7 +108,7 @@ def test_a_worker_that_was_superseded_unnoticed_replaces_no_children(api: FakeAp
     child = api.put(config_map("child"))
     api.react("ConfigMap", take_over)
     with pytest.raises(Superseded):
-        Instance(api.url).reconcile([config_map("a")], renewal=Replacement([("", [child])]))
+        Instance(api.url).reconcile([config_map("a")], replacement=Replacement([("", [child])]))
     assert not api.requests.select("DELETE")
 
 

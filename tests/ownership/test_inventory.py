@@ -17,7 +17,7 @@ from k8s_cr_driver.ownership.inventory import Inventory, InventoryContent
 from k8s_cr_driver.ownership.labels import is_managed, manager, used_by, users
 from tests.fake_api import FakeApi, faults
 from tests.fake_api.recording import Request
-from tests.instance import BLUE, GREEN, config_map
+from tests.instance import BLUE, GREEN, Instance, config_map
 
 MAPS, JOBS = GroupKind("", "ConfigMap"), GroupKind("batch", "Job")
 ADOPTED = ObjectKey("", "ConfigMap", "blue", "theirs")
@@ -43,7 +43,7 @@ def claimed(connection: Connection, instance: str = BLUE) -> Inventory:
     return one
 
 
-def test_it_is_an_applyset_parent(api: FakeApi, connection: Connection) -> None:
+def test_the_inventory_is_an_applyset_parent(api: FakeApi, connection: Connection) -> None:
     claimed(connection)
     metadata = api.get("ConfigMap", "default", NAME)["metadata"]
     digest = hashlib.sha256(f"{NAME}.default.ConfigMap.".encode()).digest()
@@ -56,19 +56,19 @@ def test_it_is_an_applyset_parent(api: FakeApi, connection: Connection) -> None:
     assert marks["k8s-cr-driver/operation"] == "operation-1"
 
 
-def test_each_claim_widens_it_and_keeps_what_is_adopted(connection: Connection) -> None:
+def test_each_claim_widens_the_inventory_and_keeps_adoptions(connection: Connection) -> None:
     first = claimed(connection)
     first.adopt(ADOPTED)
     second = Inventory(connection, "default", BLUE)
     assert second.claim("operation-2", [JOBS], ["green"], create=True)
-    assert second.record.kinds == {MAPS, JOBS}
-    assert second.record.namespaces == {"blue", "green"}
-    assert second.record.adopted == {ADOPTED}
+    assert second.content.kinds == {MAPS, JOBS}
+    assert second.content.namespaces == {"blue", "green"}
+    assert second.content.adopted == {ADOPTED}
     assert (first.is_new, second.is_new) == (True, False)
-    assert second.read() == second.record
+    assert second.read() == second.content
 
 
-def test_a_run_knows_that_it_has_made_it_also_if_the_answer_was_lost(api: FakeApi, connection: Connection) -> None:
+def test_is_new_survives_a_lost_response(api: FakeApi, connection: Connection) -> None:
     one = Inventory(connection, "default", BLUE)
     api.fail(faults.reset_after(), method="PATCH")
     with pytest.raises(TransportError):
@@ -78,7 +78,7 @@ def test_a_run_knows_that_it_has_made_it_also_if_the_answer_was_lost(api: FakeAp
     assert one.is_new
 
 
-def test_without_one_there_is_nothing_to_claim_unless_it_is_to_be_made(api: FakeApi, connection: Connection) -> None:
+def test_claim_creates_an_inventory_only_if_asked_to(api: FakeApi, connection: Connection) -> None:
     one = Inventory(connection, "default", BLUE)
     assert one.read() is None
     assert not one.claim("operation", [], [], create=False)
@@ -92,7 +92,7 @@ def test_a_run_that_was_superseded_can_change_and_delete_nothing(
     second = claimed(connection)
     before = api.get("ConfigMap", "default", NAME)
     changes = (lambda: first.adopt(ADOPTED), first.delete, first.before_write, first.before_delete)
-    for attempt in (*changes, lambda: first.check(second.record)):
+    for attempt in (*changes, lambda: first.check(second.content)):
         with pytest.raises(Superseded, match=f"Another worker took over VNF instance {BLUE}"):
             attempt()
     assert api.get("ConfigMap", "default", NAME) == before
@@ -102,7 +102,7 @@ def test_a_run_that_was_superseded_can_change_and_delete_nothing(
     assert api.names("ConfigMap") == []
 
 
-def test_of_two_claims_at_once_the_last_wins(api: FakeApi, connection: Connection, distrust: None) -> None:
+def test_of_two_concurrent_claims_the_last_wins(api: FakeApi, connection: Connection, distrust: None) -> None:
     other = config_map(NAME)
     other["metadata"]["annotations"] = {"applyset.kubernetes.io/contains-group-kinds": "Job.batch"}
 
@@ -115,13 +115,13 @@ def test_of_two_claims_at_once_the_last_wins(api: FakeApi, connection: Connectio
     with pytest.raises(Contended):
         claimed(connection)
     one = claimed(connection)
-    assert one.record.kinds == {MAPS, JOBS}
+    assert one.content.kinds == {MAPS, JOBS}
     assert [request.status for request in api.requests.select("PATCH")] == [409, 200]
     one.before_write()
 
 
 @pytest.mark.parametrize("fault", [faults.reset_after(), faults.truncated()])
-def test_a_write_whose_answer_was_lost_is_not_taken_for_another_worker(
+def test_a_write_whose_response_was_lost_is_not_taken_for_another_worker(
     api: FakeApi, connection: Connection, fault: faults.Action
 ) -> None:
     one = claimed(connection)
@@ -129,7 +129,7 @@ def test_a_write_whose_answer_was_lost_is_not_taken_for_another_worker(
     with pytest.raises(Exception, match="PATCH"):
         one.adopt(ADOPTED)
     one.adopt(ADOPTED)
-    assert one.read() == one.record
+    assert one.read() == one.content
     api.fail(fault, method="DELETE")
     with pytest.raises(Exception, match="DELETE"):
         one.delete()
@@ -137,14 +137,14 @@ def test_a_write_whose_answer_was_lost_is_not_taken_for_another_worker(
     assert api.names("ConfigMap") == []
 
 
-def test_what_has_not_changed_is_not_written(api: FakeApi, connection: Connection) -> None:
+def test_an_unchanged_inventory_is_not_written(api: FakeApi, connection: Connection) -> None:
     one = claimed(connection)
     api.requests.clear()
-    one.update(kinds=one.record.kinds, namespaces=one.record.namespaces, adopted=one.record.adopted)
+    one.update(kinds=one.content.kinds, namespaces=one.content.namespaces, adopted=one.content.adopted)
     assert len(api.requests) == 0
 
 
-def test_a_word_on_the_token_is_believed_for_a_while(
+def test_a_confirmed_token_is_trusted_for_a_while(
     api: FakeApi, connection: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(inventory, "WRITE_WITHIN", 60)
@@ -154,30 +154,30 @@ def test_a_word_on_the_token_is_believed_for_a_while(
     assert len(api.requests) == 0
     monkeypatch.setattr(inventory, "WRITE_WITHIN", -1)
     one.before_write()
-    one.check(one.record)
+    one.check(one.content)
     monkeypatch.setattr(inventory, "WRITE_WITHIN", 60)
     one.before_write()
     assert len(api.requests) == 1
 
 
 def test_a_namespace_that_is_missing_or_forbidden_is_named_with_the_option(api: FakeApi, connection: Connection) -> None:
-    with pytest.raises(Forbidden, match=r"Namespace nowhere does not exist: make it, or set \[k8s_cr\] inventory_namespace"):
+    with pytest.raises(Forbidden, match=r"Namespace nowhere does not exist: create it, or set \[k8s_cr\] inventory_namespace"):
         Inventory(connection, "nowhere", BLUE).claim("operation", [], [], create=True)
     api.knobs.denied.add(("patch", "", "configmaps", "default"))
     with pytest.raises(Forbidden, match=r"keeps its inventory in ConfigMap default/.*inventory_namespace"):
         claimed(connection)
 
 
-def test_the_inventories_of_other_instances_tell_where_they_are(connection: Connection) -> None:
+def test_others_returns_the_inventories_of_other_instances(connection: Connection) -> None:
     blue = claimed(connection)
     green = Inventory(connection, "default", GREEN)
     green.claim("operation", [JOBS], ["shared"], create=True)
     assert [record.namespaces for record in blue.others()] == [{"shared"}]
-    green.leave(namespace="shared")
+    green.withdraw(namespace="shared")
     assert [record.namespaces for record in blue.others()] == [set()]
 
 
-def test_a_copied_label_makes_nothing_ours_but_an_apply_does() -> None:
+def test_an_apply_makes_an_object_ours_and_a_copied_label_does_not() -> None:
     live = config_map("a")
     live["metadata"]["labels"] = {"tacker_vnf_instance_id": BLUE, used_by(BLUE): "", used_by(GREEN): ""}
     assert not is_managed(live, BLUE)
@@ -186,7 +186,20 @@ def test_a_copied_label_makes_nothing_ours_but_an_apply_does() -> None:
     assert users(live) == {BLUE, GREEN}
 
 
-def test_a_record_without_our_annotations_is_empty() -> None:
+def test_an_inventory_without_annotations_is_empty() -> None:
     live = config_map("a")
     live["metadata"] |= {"uid": "u", "resourceVersion": "5"}
     assert inventory.parse(live) == InventoryContent(version="5")
+
+
+@pytest.mark.parametrize("verb", ["instantiate", "terminate"])
+def test_an_inventory_that_is_always_in_conflict_ends_at_the_deadline(api: FakeApi, verb: str) -> None:
+    blue = Instance(api.url)
+    if verb == "terminate":
+        blue.reconcile([config_map("a")])
+    blue.seconds = 1
+    api.requests.clear()
+    api.fail(faults.conflict(), method="PATCH", path=f"/k8s-cr-driver-{BLUE}$", times=10**6)
+    with pytest.raises(Contended, match="the inventory, is changed by others all the time"):
+        blue.start([config_map("a")] if verb == "instantiate" else []).result(20)
+    assert len(api.requests.select("PATCH")) < 20

@@ -13,7 +13,7 @@ def entry(manager: str, fields: dict[str, Any], operation: str = "Update", **res
     return {"manager": manager, "operation": operation, "apiVersion": "apps/v1", "fieldsV1": fields, **rest}
 
 
-def test_without_a_predecessor_there_is_nothing_to_succeed_in() -> None:
+def test_without_entries_of_the_former_manager_nothing_is_transferred() -> None:
     others = [entry("kubectl", WEB), entry("old", WEB, "Apply"), entry("old", WEB, subresource="status")]
     assert succeeded(others, "old", "new") is None
     assert succeeded([], "old", "new") is None

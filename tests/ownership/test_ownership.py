@@ -11,6 +11,7 @@ import urllib3
 from k8s_cr_driver.engine import prune
 from k8s_cr_driver.engine.not_ready import NotReady
 from k8s_cr_driver.errors import Conflict, NotOurs, Refused
+from k8s_cr_driver.objects.dependencies import DEPENDS_ON
 from k8s_cr_driver.objects.keys import Object, ObjectKey
 from tests.fake_api import FakeApi, controllers, faults
 from tests.instance import (
@@ -19,6 +20,7 @@ from tests.instance import (
     GREEN,
     Instance,
     config_map,
+    controlled_by,
     crontab,
     crontab_crd,
     job,
@@ -77,11 +79,6 @@ def test_an_adopted_object_is_never_replaced(api: FakeApi) -> None:
     assert api.get("Job", "default", "a") == before
 
 
-def controlled_by(owner: Object) -> Object:
-    name = {part: owner["metadata"][part] for part in ("name", "uid")}
-    return {"apiVersion": owner["apiVersion"], "kind": owner["kind"], **name, "controller": True}
-
-
 def test_an_adoption_outlives_a_retry_without_the_option(api: FakeApi) -> None:
     api.put(config_map("a", theirs="1"))
     Instance(api.url, adopt=True).reconcile([config_map("a", ours="2")])
@@ -112,7 +109,7 @@ def test_an_adopted_object_that_was_deleted_and_made_again_is_ours(api: FakeApi)
 
 
 @pytest.mark.parametrize("next_run", ["retry", "terminate"])
-def test_one_whose_making_was_not_answered_is_ours_as_well(api: FakeApi, next_run: str) -> None:
+def test_an_object_whose_creation_got_no_response_is_ours(api: FakeApi, next_run: str) -> None:
     api.put(config_map("a", theirs="1"))
     blue = Instance(api.url, adopt=True)
     blue.reconcile([config_map("a", ours="2")])
@@ -140,19 +137,19 @@ def test_an_object_whose_label_somebody_took_off_is_found_again_after_the_next_a
     assert state(api) == {}
 
 
-def test_what_is_taken_by_force_or_let_go_is_told_of_before(api: FakeApi, caplog: pytest.LogCaptureFixture) -> None:
+def test_force_adoption_and_release_are_logged_as_warnings(api: FakeApi, caplog: pytest.LogCaptureFixture) -> None:
     api.put(config_map("a", x="theirs", y="1"), manager="kubectl")
     blue = Instance(api.url, adopt=True, force=True)
     blue.reconcile([config_map("a", x="ours")])
     told = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
     assert len(told) == 2
-    assert told[0] == "ConfigMap default/a was there before and is adopted: it will be let go, not deleted"
-    assert 'ConfigMap default/a takes over what others manage: .data.x (conflict with "kubectl"' in told[1]
+    assert told[0] == "ConfigMap default/a existed before and is adopted: it will be released, not deleted"
+    assert 'ConfigMap default/a: fields of other managers are taken by force: .data.x (conflict with "kubectl"' in told[1]
     assert "restored by neither rollback nor terminate" in told[1]
     assert "theirs" not in told[1]
     caplog.clear()
     blue.terminate()
-    assert "ConfigMap default/a is let go, not deleted. Values of others" in caplog.text
+    assert "ConfigMap default/a is released, not deleted. Values taken from other managers" in caplog.text
     assert api.get("ConfigMap", "default", "a")["data"] == {"y": "1"}
 
 
@@ -166,7 +163,7 @@ def co_own(api: FakeApi, path: str, live: Object) -> None:
         assert answer.status == 200, answer.data
 
 
-def test_a_released_object_whose_labels_another_manager_keeps_is_done_with(api: FakeApi) -> None:
+def test_a_released_object_may_keep_labels_of_another_manager(api: FakeApi) -> None:
     api.put(config_map("a", theirs="1"))
     blue = Instance(api.url, adopt=True)
     blue.reconcile([config_map("a", ours="2")])
@@ -193,7 +190,7 @@ def last_waits_for_first(api: FakeApi) -> tuple[Instance, Future[dict[ObjectKey,
 def test_an_object_that_has_lost_our_label_while_it_waits_is_deleted_all_the_same(
     api: FakeApi, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(prune, "LOOK_EVERY", 0.02)
+    monkeypatch.setattr(prune, "READ_EVERY", 0.02)
     blue, run = last_waits_for_first(api)
     api.edit("ConfigMap", "default", "last", lambda live: live["metadata"].update(labels={}, finalizers=["example.com/too"]))
     wait_for(api, lambda: len(api.requests.select("GET", "/configmaps/last")) > 0)
@@ -225,7 +222,7 @@ def test_an_object_that_has_lost_our_label_is_applied_again(api: FakeApi) -> Non
     run.result(10)
 
 
-def test_a_crd_that_is_left_to_guests_hinders_no_later_instance(api: FakeApi) -> None:
+def test_a_crd_released_to_another_instance_can_be_used_again(api: FakeApi) -> None:
     blue, green = Instance(api.url, BLUE), Instance(api.url, GREEN)
     blue.reconcile([crontab_crd()])
     green.reconcile([crontab("guest")])
@@ -294,3 +291,39 @@ def test_a_users_objects_of_the_same_name_survive_everything(api: FakeApi) -> No
     blue.terminate()
     assert [api.get(live["kind"], "default", live["metadata"]["name"]) for live in theirs] == theirs
     assert api.names("ConfigMap") == ["a"]
+
+
+def test_a_crd_whose_objects_another_instance_has_stays(api: FakeApi) -> None:
+    blue, green = Instance(api.url, BLUE), Instance(api.url, GREEN)
+    blue.reconcile([crontab_crd(), crontab("ours")])
+    green.reconcile([crontab("guest")])
+    blue.terminate()
+    assert api.names("CronTab") == ["guest"]
+    green.terminate()
+    assert api.names("CronTab") == []
+    blue.reconcile([crontab_crd()])
+    blue.terminate()
+    assert state(api) == {}
+
+
+def test_a_namespace_that_holds_guests_keeps_its_labels(api: FakeApi) -> None:
+    home = obj("v1", "Namespace", "home")
+    home["metadata"]["labels"] = {"pod-security.kubernetes.io/enforce": "privileged"}
+    blue = Instance(api.url, BLUE)
+    blue.reconcile([home])
+    Instance(api.url, GREEN).reconcile([config_map("guest", "home")])
+    blue.terminate()
+    kept = api.get("Namespace", None, "home")["metadata"]["labels"]
+    assert kept == {"pod-security.kubernetes.io/enforce": "privileged"}
+
+
+def test_an_owner_that_waits_for_what_it_owns_does_not_hold_it(api: FakeApi) -> None:
+    blue = Instance(api.url)
+    child = config_map("child")
+    child["metadata"]["annotations"] = {DEPENDS_ON: "stable.example.com/namespaces/default/CronTab/owner"}
+    blue.reconcile([crontab_crd(), crontab("owner"), child])
+    owner = api.get("CronTab", "default", "owner")
+    api.edit("ConfigMap", "default", "child", lambda live: live["metadata"].update(ownerReferences=[controlled_by(owner)]))
+    blue.seconds = 3
+    blue.terminate()
+    assert state(api) == {}

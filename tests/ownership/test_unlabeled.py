@@ -6,22 +6,13 @@ from typing import Any
 
 import pytest
 
-from k8s_cr_driver.objects.keys import Object
 from k8s_cr_driver.ownership.labels import INSTANCE_LABEL
 from tests.fake_api import FakeApi, controllers, faults
 from tests.fake_api.recording import Request
-from tests.instance import GREEN, Instance, config_map, crontab, crontab_crd, obj, state
-from tests.ownership.test_orphans import claim, stateful_set
+from tests.instance import GREEN, Instance, claim, config_map, crontab, crontab_crd, obj, replaced, state, stateful_set
 
 
-def replaced(api: FakeApi, kind: str, namespace: str, name: str, **labels: str) -> Object:
-    """As `kubectl replace` leaves it: with no label but those of the file."""
-    live = api.get(kind, namespace, name)
-    live["metadata"]["labels"] = labels
-    return api.put(live, manager="kubectl-replace")
-
-
-def test_terminate_deletes_them(api: FakeApi) -> None:
+def test_terminate_deletes_unlabeled_members(api: FakeApi) -> None:
     blue = Instance(api.url)
     blue.reconcile([crontab_crd(), crontab("one"), obj("v1", "Namespace", "blue"), config_map("a", "blue"), config_map("b")])
     replaced(api, "CronTab", "default", "one")
@@ -31,7 +22,7 @@ def test_terminate_deletes_them(api: FakeApi) -> None:
     assert {key.name for key, now, _ in blue.heard if now == "gone"} >= {"one", "a", "b"}
 
 
-def test_a_change_of_package_prunes_them(api: FakeApi) -> None:
+def test_a_change_of_package_prunes_unlabeled_members(api: FakeApi) -> None:
     blue = Instance(api.url)
     blue.reconcile([config_map("a"), config_map("b"), obj("v1", "Secret", "c", "default", data={"a": "Yg=="})])
     replaced(api, "ConfigMap", "default", "a")
@@ -40,7 +31,7 @@ def test_a_change_of_package_prunes_them(api: FakeApi) -> None:
     assert [key.name for key in state(api) if not key.name.startswith("k8s-cr-driver-")] == ["b"]
 
 
-def test_objects_of_others_stay(api: FakeApi) -> None:
+def test_unlabeled_objects_of_others_stay(api: FakeApi) -> None:
     blue, green = Instance(api.url, adopt=True), Instance(api.url, id=GREEN)
     api.put(config_map("adopted"))
     api.put(config_map("theirs"))
@@ -63,7 +54,7 @@ FAULTS = [faults.reset_before(), faults.reset_after(), faults.truncated(), fault
 @pytest.mark.parametrize(
     ("match", "fault"), [*((match, fault) for match in (LOOK, MARK) for fault in FAULTS), (MARK, faults.conflict())]
 )
-def test_a_fault_is_no_trouble(api: FakeApi, match: dict[str, Any], fault: faults.Answer) -> None:
+def test_a_fault_while_members_are_reclaimed_is_retried(api: FakeApi, match: dict[str, Any], fault: faults.Answer) -> None:
     blue = Instance(api.url)
     blue.reconcile([config_map("a")])
     replaced(api, "ConfigMap", "default", "a")
@@ -74,7 +65,7 @@ def test_a_fault_is_no_trouble(api: FakeApi, match: dict[str, Any], fault: fault
 
 
 @pytest.mark.parametrize("another", [True, False])
-def test_one_that_goes_meanwhile_is_gone_though_another_has_its_name(api: FakeApi, another: bool) -> None:
+def test_an_unlabeled_member_that_goes_meanwhile_is_gone(api: FakeApi, another: bool) -> None:
     blue = Instance(api.url)
     blue.reconcile([config_map("a")])
     replaced(api, "ConfigMap", "default", "a")
@@ -90,7 +81,7 @@ def test_one_that_goes_meanwhile_is_gone_though_another_has_its_name(api: FakeAp
     assert api.names("ConfigMap", "default") == ["a"] * another
 
 
-def test_the_claims_of_a_stateful_set_among_them_go_too(api: FakeApi) -> None:
+def test_the_claims_of_an_unlabeled_stateful_set_go_too(api: FakeApi) -> None:
     controllers.run_workloads(api)
     blue = Instance(api.url)
     blue.reconcile([stateful_set("db")])
@@ -100,7 +91,7 @@ def test_the_claims_of_a_stateful_set_among_them_go_too(api: FakeApi) -> None:
     assert state(api) == {}
 
 
-def test_what_may_not_be_marked_is_told_and_abandoned(api: FakeApi, caplog: pytest.LogCaptureFixture) -> None:
+def test_an_unlabeled_member_that_may_not_be_patched_is_abandoned(api: FakeApi, caplog: pytest.LogCaptureFixture) -> None:
     blue = Instance(api.url)
     blue.reconcile([config_map("a"), config_map("b")])
     replaced(api, "ConfigMap", "default", "a")
@@ -110,10 +101,10 @@ def test_what_may_not_be_marked_is_told_and_abandoned(api: FakeApi, caplog: pyte
     blue.abandon = True
     blue.terminate()
     assert api.names("ConfigMap", "default") == ["a"]
-    assert "what has no label of the instance is abandoned" in caplog.text
+    assert "objects without the instance's label are abandoned" in caplog.text
 
 
-def test_a_kind_that_goes_meanwhile_has_none(api: FakeApi) -> None:
+def test_a_kind_that_goes_meanwhile_has_no_unlabeled_members(api: FakeApi) -> None:
     blue = Instance(api.url)
     blue.reconcile([crontab_crd(), config_map("a")])
     blue.reconcile([crontab_crd(), crontab("one")])

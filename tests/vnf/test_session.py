@@ -50,7 +50,7 @@ def test_a_cluster_that_cannot_be_connected_to_is_told_at_once(api: FakeApi) -> 
 
 def test_discovery_that_goes_on_failing_is_told_before_the_deadline(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "DISCOVERY_SECONDS", 0.2)
-    api.fail(faults.unavailable(), path="^/api$", times=4)
+    api.fail(faults.unavailable(), path="^/api$", times=100)
     with pytest.raises(ApiError, match="GET /api: 503"), session(api.url):
         pass
     assert api.faults_pending

@@ -198,3 +198,14 @@ def test_a_count_is_read_from_the_live_object_if_there_is_one() -> None:
     web = resource_for(deployment("web", 2))
     assert (replicas.count(web), replicas.count(web, deployment("web", 7))) == (2, 7)
     assert replicas.count(resource_for(crontab("one"))) == 1
+
+
+def test_bare_pods_with_the_same_labels_are_one_vnfc_each(api: FakeApi) -> None:
+    pods = {name: obj("v1", "Pod", name, "default", spec={"containers": [{"name": "c", "image": "i"}]}) for name in "ab"}
+    for pod in pods.values():
+        pod["metadata"]["labels"] = {"app": "x", INSTANCE_LABEL: BLUE}
+        api.put({**pod, "status": {"phase": "Running"}})
+    with Connection(Endpoint(api.url)) as connection:
+        vdus = {name: resource_for(pod) for name, pod in pods.items()}
+        found = vnfcs.collect(Client(connection, discover(connection)), BLUE, vdus)
+    assert sorted((one.vdu, one.id) for one in found) == [("a", "a"), ("b", "b")]
