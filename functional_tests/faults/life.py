@@ -147,8 +147,8 @@ def heal(session: Session, instance: Instance) -> None:
     """The chosen pods are replaced, the Gauge is made again."""
     vdus = _recorded(session, instance, SCALED)
     chosen = {"web": set(instance.chosen), "gauge": {f"main-{number}" for number in range(SCALED)}}
-    renewal = session.renewal(vdus, chosen, everything=False, recreate=True)
-    session.reconcile(list(vdus.values()), prune=False, replacement=renewal)
+    replacement = session.replacement(vdus, chosen, everything=False, recreate=True)
+    session.reconcile(list(vdus.values()), prune=False, replacement=replacement)
     session.vnfcs(vdus)
 
 
@@ -172,7 +172,7 @@ VERBS = {
 
 def _recorded(session: Session, instance: Instance, count: int) -> dict[str, CustomResource]:
     """The VDUs as the instance's record has them, with that count of the Gauge."""
-    vdus = session.restored({"gauge": resource_for(instance.gauge()), "web": resource_for(instance.web())})
+    vdus = session.with_crds({"gauge": resource_for(instance.gauge()), "web": resource_for(instance.web())})
     if not vdus["gauge"].replicas():
         raise InvalidRequest("The Gauge's kind has no count to scale.")
     return {**vdus, "gauge": with_replicas(vdus["gauge"], count)}

@@ -1,7 +1,7 @@
 """A workload cluster as a whole.
 
-Its controllers delete machines with the help of templates and Secrets, so a Cluster is deleted first and alone: what
-else of Cluster API is in its namespace, and the Secrets there, are deleted after it.
+Its controllers need templates and Secrets to delete machines. So a Cluster is deleted first: the other objects of Cluster
+API in its namespace, and the Secrets there, are deleted only after it.
 """
 
 from __future__ import annotations

@@ -28,9 +28,9 @@ def is_cluster_api(kind: GroupKind) -> bool:
 
 
 def machine_metadata(machine: Object) -> dict[str, str]:
-    """Where a Machine runs: its Node, and the provider's identifier of its server."""
-    metadata = {
+    """Where a Machine runs: its Node and the id that the infrastructure provider gave it."""
+    known = {
         "node": ((machine.get("status") or {}).get("nodeRef") or {}).get("name"),
         "providerID": (machine.get("spec") or {}).get("providerID"),
     }
-    return {key: value for key, value in metadata.items() if value}
+    return {key: value for key, value in known.items() if value}

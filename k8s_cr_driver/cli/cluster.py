@@ -90,12 +90,12 @@ class Instance:
     id: str
     namespace: str
     live: Object
-    record: InventoryContent
+    content: InventoryContent
 
     def fate(self, key: ObjectKey, live: Object) -> str:
         """What a terminate does with an object, as far as it is known before: others may use shared objects."""
         shared = key.group_kind in SHARED and (not is_created(live) or users(live) - {self.id})
-        return "release" if shared or self.record.is_adopted(live) else "delete"
+        return "release" if shared or self.content.is_adopted(live) else "delete"
 
 
 class Cluster:
@@ -158,8 +158,8 @@ class Cluster:
         """The metadata of the objects of each instance, by one LIST for each kind. Warns of kinds that cannot be listed."""
         several = list(instances)
         found: dict[str, dict[ObjectKey, Object]] = {one.id: {} for one in several}
-        kinds = {kind for one in several for kind in one.record.kinds}
-        namespaces = {name for one in several for name in one.record.namespaces}
+        kinds = {kind for one in several for kind in one.content.kinds}
+        namespaces = {name for one in several for name in one.content.namespaces}
         for report in api_services.reports(self.resources, ((kind, "") for kind in kinds)):
             if report not in self._told:
                 self._told.add(report)

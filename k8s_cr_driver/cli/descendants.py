@@ -57,7 +57,7 @@ def descent(cluster: Cluster, instance: Instance) -> list[Node]:
         if live is not None:
             key = key_of(metadata)
             health = resource_for(live, _crd(cluster, key.group_kind, crds)).health(live)
-            nodes[uid] = Node(key, metadata["metadata"]["creationTimestamp"], health, key in instance.record.adopted)
+            nodes[uid] = Node(key, metadata["metadata"]["creationTimestamp"], health, key in instance.content.adopted)
     return _linked(nodes, family)
 
 
@@ -70,7 +70,7 @@ def _everything(cluster: Cluster, instance: Instance, members: Iterable[ObjectKe
         for resource in cluster.resources
         if resource.group_kind not in _NO_OWNERS and (resource.namespaced or everywhere)
     ]
-    return cluster.lists(kinds, instance.record.namespaces)
+    return cluster.lists(kinds, instance.content.namespaces)
 
 
 def _family(members: Iterable[Object], everything: Iterable[Object]) -> dict[str, Object]:

@@ -109,7 +109,7 @@ def _unwanted(cluster: Cluster, instance: Instance, wanted: Collection[ObjectKey
     for key, live in sorted(cluster.members([instance])[instance.id].items()):
         if key not in wanted:
             verdict = "deleted" if instance.fate(key, live) == "delete" else "released"
-            yield Outcome(key, verdict, message=NOT_RESTORED if instance.record.is_adopted(live) else "")
+            yield Outcome(key, verdict, message=NOT_RESTORED if instance.content.is_adopted(live) else "")
 
 
 class _Trial:
@@ -129,7 +129,7 @@ class _Trial:
             cluster.connection, instance.namespace if instance else "default", instance.id if instance else _NOBODY
         )
         if instance:
-            inventory.content = instance.record
+            inventory.content = instance.content
         inventory.check_not_in_set(keys)
         self._target = WriteContext(cluster.client, inventory)
 

@@ -45,17 +45,17 @@ def instances(kubeconfig: Kubeconfig, inventory_namespace: str, output: str) -> 
 
 
 def _described(instance: Instance, members: Mapping[ObjectKey, Object]) -> dict[str, Any]:
-    metadata, record = instance.live["metadata"], instance.record
+    metadata, content = instance.live["metadata"], instance.content
     times = [str(entry.get("time") or "") for entry in metadata.get("managedFields") or []]
     return {
         "id": instance.id,
         "inventoryNamespace": instance.namespace,
         "created": metadata.get("creationTimestamp"),
-        "operation": record.operation,
+        "operation": content.operation,
         "operationTime": max(times, default=""),
         "objects": dict(sorted(Counter(str(key.group_kind) for key in members).items())),
-        "namespaces": sorted(record.namespaces),
-        "adopted": sorted(map(str, record.adopted)),
+        "namespaces": sorted(content.namespaces),
+        "adopted": sorted(map(str, content.adopted)),
     }
 
 

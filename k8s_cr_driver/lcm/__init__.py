@@ -1,1 +1,1 @@
-"""What Tacker calls: the LCM verbs. The only folder that imports tacker."""
+"""What Tacker calls: the LCM verbs for VNF instances. The only folder that imports tacker."""

@@ -1,127 +1,209 @@
-"""An instance as Tacker stores it, in instantiatedVnfInfo: what this driver keeps there and reads again.
+"""Tacker's record of one VNF instance (SOL003 instantiatedVnfInfo): what this driver stores in it and reads again.
 
-Changed in place, for Tacker keeps other things beside (scaleStatus would be lost in a rollback of a change of package).
+A verb reads the record once, at its start, into a `StoredInstance`, and writes it once, at its end. So a verb that fails
+leaves the record as it was. The record is changed in place, because Tacker keeps other things in it: scaleStatus would be
+lost in the rollback of a change of the VNF package.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from oslo_log import log as logging
 from tacker.sol_refactored import objects
 from tacker.sol_refactored.common import vnf_instance_utils as inst_utils
 
 from k8s_cr_driver.errors import InvalidRequest
-from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, key_of, labels
+from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, labels
 from k8s_cr_driver.ownership.inventory import NOTHING, Inventory, InventoryContent
 from k8s_cr_driver.ownership.labels import INSTANCE_LABEL
-from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.resources.registry import resource_for
-from k8s_cr_driver.vnf import vnfcs
 from k8s_cr_driver.vnf.additional_params import FILES, Options
 from k8s_cr_driver.vnf.vdus import VduObjects
+from k8s_cr_driver.vnf.vnfcs import Vnfc
 
-LOG = logging.getLogger(__name__)
-OPTIONS = "k8s_cr"
-"""Key of instantiatedVnfInfo.metadata that keeps what instantiate was given."""
+OWN = "k8s_cr"
+"""Key of instantiatedVnfInfo.metadata under which this driver keeps what Tacker's own driver has no key for: the options
+of the instance, and the keys below."""
 
 ENDPOINT = "endpoint"
-"""Key beside the options: where the instance is."""
+"""Key in `OWN`: URL of the cluster on which the instance is."""
 
 INVENTORY = "inventory"
-"""Key beside the options: where its inventory is, whatever the option says by now, and what that said last."""
+"""Key in `OWN`: namespace and content of the inventory. [k8s_cr] inventory_namespace may have changed since."""
 
-BY_TACKER = "made-by-tacker"
-"""Key beside the options: whether Tacker's own driver has instantiated it."""
+BY_INTREE_DRIVER = "made-by-tacker"
+"""Key in `OWN`: whether the in-tree driver has instantiated the instance."""
+
+NEW_ASPECTS = "new-scaling-aspects"
+"""Key in `OWN`: scaling aspects of the package that Tacker's scaleStatus does not have yet."""
 
 VDUS = "vdu_reses"
-"""Key of instantiatedVnfInfo.metadata for the VDUs' manifests, as Tacker's own driver has it: their counts are wanted."""
+"""Key of instantiatedVnfInfo.metadata for the VDUs' manifests with the desired counts; the in-tree driver's key."""
 
 
-def keep(inst: Any, options: Options, assigned: VduObjects, inventory: Inventory) -> None:
-    """What later verbs need, and in Tacker's own keys what its own driver needs to go on with the instance."""
-    by_tacker = is_by_tacker(inst)
-    namespaces = {obj.key.namespace for obj in assigned.values()}
-    namespace = namespaces.pop() if len(namespaces) == 1 else options.namespace
-    inst.instantiatedVnfInfo.metadata.update(
-        {
-            "namespace": namespace,
-            "tenant": namespace,
-            FILES: list(options.files),
-            VDUS: _labelled(inst, assigned),
+@dataclass
+class StoredInstance:
+    """The record of one instance. A verb changes the attributes; `write` puts them into Tacker's record."""
+
+    record: Any
+    """Tacker's VnfInstanceV2; only `read` and `write` use it."""
+    id: str
+    vim: Any
+    """The VimConnectionInfo of the operation."""
+    info: Any
+    """Tacker's instantiatedVnfInfo; None before instantiate."""
+    options: Options
+    """Those of instantiate or of a later change of the VNF package."""
+    vdus: VduObjects
+    """As last written, with the desired counts."""
+    is_ours: bool
+    """Whether this driver has written the record before."""
+    by_intree_driver: bool
+    """Whether the in-tree driver has instantiated the instance."""
+    endpoint: str
+    """URL of the cluster on which the instance is; "" before instantiate."""
+    inventory_namespace: str | None
+    inventory_content: InventoryContent
+    """As of the last verb, in case somebody deletes the inventory."""
+    new_aspects: list[str]
+
+    @classmethod
+    def read(cls, record: Any) -> StoredInstance:
+        info = record.instantiatedVnfInfo if record.obj_attr_is_set("instantiatedVnfInfo") else None
+        metadata: dict[str, Any] = (info.metadata if info and info.obj_attr_is_set("metadata") else None) or {}
+        own = metadata.get(OWN) or {}
+        namespace, content = _parsed(own.get(INVENTORY))
+        return cls(
+            record,
+            str(record.id),
+            inst_utils.select_vim_info(record.vimConnectionInfo),
+            info if metadata else None,
+            _options(metadata),
+            {vdu: resource_for(body) for vdu, body in metadata.get(VDUS, {}).items()},
+            is_ours=bool(own),
+            by_intree_driver=bool(metadata) and (not own or own.get(BY_INTREE_DRIVER) is True),
+            endpoint=own.get(ENDPOINT) or "",
+            inventory_namespace=namespace,
+            inventory_content=content,
+            new_aspects=own.get(NEW_ASPECTS) or [],
+        )
+
+    @property
+    def flavour(self) -> str:
+        return str(self.info.flavourId)
+
+    def start(self, flavour: str) -> None:
+        """Begins the record of an instance that has been instantiated."""
+        self.info = objects.VnfInstanceV2_InstantiatedVnfInfo(flavourId=flavour, vnfState="STARTED", metadata={})
+
+    def write(self, found: Sequence[Vnfc], inventory: Inventory | None = None) -> None:
+        """Writes the attributes, the VNFCs in `found` (newest first) and what the inventory names into Tacker's record.
+
+        Without an inventory, as in the database synchronization, an instance of the in-tree driver stays one.
+        """
+        metadata = self.info.metadata
+        if inventory:
+            self.inventory_namespace, self.inventory_content = inventory.key.namespace, inventory.content
+        if self.inventory_namespace is not None:
+            namespace = self._namespace()
+            metadata.update({"namespace": namespace, "tenant": namespace, FILES: list(self.options.files)})
+            metadata[OWN] = self._own()
+        # With the label by which the in-tree driver selects its objects, should an operator go back to it.
+        metadata[VDUS] = {vdu: _labelled(obj.manifest, self.id) for vdu, obj in self.vdus.items()}
+        _write_vnfcs(self.info, found)
+        self.record.instantiatedVnfInfo = self.info
+
+    def vnfcs(self) -> dict[str, dict[str, str]]:
+        """VNFC id -> its metadata: a Pod or a Machine gets its node some time after it was created."""
+        stored = self.info.vnfcResourceInfo
+        return {one.id: dict(one.metadata) if one.obj_attr_is_set("metadata") else {} for one in stored}
+
+    def chosen_vnfcs(self, grant_req: Any) -> dict[str, set[str]]:
+        """VDU id -> ids of the VNFCs that the grant request lists in removeResources."""
+        named = {
+            (one.resourceTemplateId, one.resource.resourceId)
+            for one in (grant_req.removeResources if grant_req.obj_attr_is_set("removeResources") else [])
+            if one.type == "COMPUTE"
         }
-    )
-    keep_options(inst, options, inventory, by_tacker=by_tacker)
+        chosen: dict[str, set[str]] = {}
+        for one in self.info.vnfcResourceInfo:
+            if (one.vduId, one.computeResource.resourceId) in named:
+                chosen.setdefault(one.vduId, set()).add(one.id)
+        return chosen
+
+    def on_cluster(self, default_inventory_namespace: str) -> str:
+        """What the record says about the instance's objects, for an operator who has to find them on the cluster."""
+        vdus = {vdu: obj.key for vdu, obj in self.vdus.items()}
+        namespaces = {self._namespace(), *(key.namespace for key in vdus.values())} - {""}
+        inventory = self.inventory_namespace or default_inventory_namespace
+        return (
+            f"VDUs {', '.join(f'{vdu} ({key})' for vdu, key in sorted(vdus.items())) or 'none'}; "
+            f"namespaces {', '.join(sorted(namespaces))}; the inventory ConfigMap {inventory}/k8s-cr-driver-{self.id}"
+        )
+
+    def check_endpoint(self) -> None:
+        """InvalidRequest if the request moves the instance to another cluster."""
+        now = self.vim.interfaceInfo.get("endpoint")
+        if self.endpoint and now != self.endpoint:
+            raise InvalidRequest(
+                f"vimConnectionInfo: the endpoint cannot change with the package: the instance is on {self.endpoint}, "
+                f"not on {now}"
+            )
+
+    def check_flavour(self, vnfd: Any) -> None:
+        """InvalidRequest if the package does not have the flavour of the instance."""
+        if vnfd.get_vnfd_flavour(self.flavour) is None:
+            raise InvalidRequest(
+                f"vnfdId: the package has no flavour {self.flavour!r}, which is this instance's; add it"
+            )
+
+    def _namespace(self) -> str:
+        """The in-tree driver keeps one namespace for each instance."""
+        namespaces = {obj.key.namespace for obj in self.vdus.values()} - {""}
+        return namespaces.pop() if len(namespaces) == 1 else self.options.namespace
+
+    def _own(self) -> dict[str, Any]:
+        return {
+            **self.options.as_params(),
+            ENDPOINT: self.endpoint or self.vim.interfaceInfo["endpoint"],
+            BY_INTREE_DRIVER: self.by_intree_driver,
+            INVENTORY: {
+                "namespace": self.inventory_namespace,
+                "kinds": sorted(map(str, self.inventory_content.kinds)),
+                "namespaces": sorted(self.inventory_content.namespaces),
+                "adopted": sorted(map(list, self.inventory_content.adopted)),
+            },
+            **({NEW_ASPECTS: self.new_aspects} if self.new_aspects else {}),
+        }
 
 
-def keep_options(inst: Any, options: Options, inventory: Inventory, *, by_tacker: bool) -> None:
-    """What later verbs need beside Tacker's own keys."""
-    vim = inst_utils.select_vim_info(inst.vimConnectionInfo)
-    inst.instantiatedVnfInfo.metadata[OPTIONS] = {
-        **options.as_params(),
-        ENDPOINT: vim.interfaceInfo["endpoint"],
-        BY_TACKER: by_tacker,
-    }
-    remember(inst.instantiatedVnfInfo, inventory)
+def _options(metadata: dict[str, Any]) -> Options:
+    """The in-tree driver keeps two of the options, under the same names, in the metadata itself."""
+    if not metadata:
+        return Options()
+    # Tacker's management driver for a MODIFY of the package, container_update_mgmt_v2, writes other files there.
+    return Options().updated({**(metadata.get(OWN) or metadata), FILES: metadata[FILES]})
 
 
-def is_by_tacker(inst: Any) -> bool:
-    """Whether Tacker's own driver has instantiated it."""
-    metadata = metadata_of(inst)
-    return bool(metadata) and (OPTIONS not in metadata or metadata[OPTIONS].get(BY_TACKER) is True)
-
-
-def update_vdus(inst: Any, assigned: VduObjects) -> None:
-    """Some of the VDUs' objects as they have now been written."""
-    inst.instantiatedVnfInfo.metadata[VDUS].update(_labelled(inst, assigned))
-
-
-def _labelled(inst: Any, assigned: VduObjects) -> dict[str, Object]:
-    """With the label by which Tacker's own driver knows its objects, should an operator go back to it."""
-    label = {INSTANCE_LABEL: inst.id}
-    return {
-        vdu: {**obj.manifest, "metadata": {**obj.manifest["metadata"], "labels": labels(obj.manifest) | label}}
-        for vdu, obj in assigned.items()
-    }
-
-
-def remember(info: Any, inventory: Inventory) -> None:
-    """Keeps what the inventory says, should somebody delete it."""
-    info.metadata[OPTIONS][INVENTORY] = {
-        "namespace": inventory.key.namespace,
-        "kinds": sorted(map(str, inventory.content.kinds)),
-        "namespaces": sorted(inventory.content.namespaces),
-        "adopted": sorted(map(list, inventory.content.adopted)),
-    }
-
-
-def remembered(inst: Any) -> tuple[str | None, InventoryContent]:
-    """The namespace of the instance's inventory and what that said last; None and nothing before it is instantiated."""
-    kept = metadata_of(inst).get(OPTIONS, {}).get(INVENTORY)
-    if kept is None:
+def _parsed(inventory: dict[str, Any] | None) -> tuple[str | None, InventoryContent]:
+    if inventory is None:
         return None, NOTHING
-    return kept["namespace"], InventoryContent(
-        frozenset(map(GroupKind.parse, kept["kinds"])),
-        frozenset(kept["namespaces"]),
-        frozenset(ObjectKey(*one) for one in kept["adopted"]),
+    return inventory["namespace"], InventoryContent(
+        frozenset(map(GroupKind.parse, inventory["kinds"])),
+        frozenset(inventory["namespaces"]),
+        frozenset(ObjectKey(*one) for one in inventory["adopted"]),
     )
 
 
-def kept(inst: Any) -> dict[str, Any]:
-    """What this driver has stored; empty before instantiate, and for an instance that Tacker's own driver has made."""
-    return metadata_of(inst).get(OPTIONS) or {}
+def _labelled(manifest: Object, instance: str) -> Object:
+    label = {INSTANCE_LABEL: instance}
+    return {**manifest, "metadata": {**manifest["metadata"], "labels": labels(manifest) | label}}
 
 
-def metadata_of(inst: Any) -> dict[str, Any]:
-    """instantiatedVnfInfo.metadata; empty before instantiate."""
-    if not inst.obj_attr_is_set("instantiatedVnfInfo") or not inst.instantiatedVnfInfo.obj_attr_is_set("metadata"):
-        return {}
-    return inst.instantiatedVnfInfo.metadata or {}
-
-
-def tell(info: Any, found: Sequence[vnfcs.Vnfc]) -> None:
-    """Sets vnfcResourceInfo (newest first: Tacker scales in from the front) and vnfcInfo."""
+def _write_vnfcs(info: Any, found: Sequence[Vnfc]) -> None:
+    """Newest first: for a scale in Tacker puts the first ones into the grant request."""
     info.vnfcResourceInfo = [
         objects.VnfcResourceInfoV2(
             id=one.id,
@@ -135,60 +217,3 @@ def tell(info: Any, found: Sequence[vnfcs.Vnfc]) -> None:
         objects.VnfcInfoV2(id=f"{one.vdu}-{one.id}", vduId=one.vdu, vnfcResourceInfoId=one.id, vnfcState="STARTED")
         for one in found
     ]
-
-
-def known_vnfcs(info: Any) -> dict[str, dict[str, str]]:
-    """VNFC id -> its metadata: a Pod or Machine has a Node some time after it was made."""
-    return {one.id: dict(one.metadata) if one.obj_attr_is_set("metadata") else {} for one in info.vnfcResourceInfo}
-
-
-def assigned_vdus(info: Any) -> dict[str, CustomResource]:
-    """The VDUs' objects as they were last written."""
-    return {vdu: resource_for(body) for vdu, body in info.metadata[VDUS].items()}
-
-
-def chosen_vnfcs(info: Any, grant_req: Any) -> dict[str, set[str]]:
-    """VDU id -> ids of the VNFCs that a heal replaces, as the grant names them."""
-    named = {
-        (one.resourceTemplateId, one.resource.resourceId)
-        for one in (grant_req.removeResources if grant_req.obj_attr_is_set("removeResources") else [])
-        if one.type == "COMPUTE"
-    }
-    chosen: dict[str, set[str]] = {}
-    for one in info.vnfcResourceInfo:
-        if (one.vduId, one.computeResource.resourceId) in named:
-            chosen.setdefault(one.vduId, set()).add(one.id)
-    return chosen
-
-
-def told(inst: Any, inventory: str) -> str:
-    """What the instance has on its cluster as far as Tacker knows, for an operator who looks for it there."""
-    metadata = inst.instantiatedVnfInfo.metadata
-    vdus = {vdu: key_of(body) for vdu, body in metadata[VDUS].items()}
-    namespaces = {metadata["namespace"], *(key.namespace for key in vdus.values())} - {""}
-    return (
-        f"VDUs {', '.join(f'{vdu} ({key})' for vdu, key in sorted(vdus.items())) or 'none'}; "
-        f"namespaces {', '.join(sorted(namespaces))}; the inventory ConfigMap {inventory}/k8s-cr-driver-{inst.id}"
-    )
-
-
-def check_endpoint(inst: Any) -> None:
-    before = kept(inst).get(ENDPOINT)
-    now = inst_utils.select_vim_info(inst.vimConnectionInfo).interfaceInfo.get("endpoint")
-    if before and now != before:
-        raise InvalidRequest(
-            f"vimConnectionInfo: the endpoint cannot change with the package: the instance is on {before}, not on {now}"
-        )
-
-
-def check_flavour(inst: Any, vnfd: Any) -> None:
-    flavour = inst.instantiatedVnfInfo.flavourId
-    if vnfd.get_vnfd_flavour(flavour) is None:
-        raise InvalidRequest(f"vnfdId: the package has no flavour {flavour!r}, which is this instance's; add it")
-
-
-def stored_options(inst: Any) -> Options:
-    """What instantiate, or a later request, was given; Tacker's own driver keeps two of the keys, under the same names."""
-    metadata = inst.instantiatedVnfInfo.metadata
-    # Tacker's management driver for a MODIFY of the package, container_update_mgmt_v2, writes other files there.
-    return Options().updated({**(metadata.get(OPTIONS) or metadata), FILES: metadata[FILES]})

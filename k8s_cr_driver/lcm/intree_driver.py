@@ -1,23 +1,22 @@
-"""Instances that Tacker's own Kubernetes driver has made, or has worked on since.
+"""Instances that Tacker's in-tree Kubernetes driver has instantiated, or has written since this driver did.
 
-The first verb of this driver that writes takes over what that driver has made. How Tacker 16 places objects, and what it
-stores, is told here and nowhere else; from then on the instance is like any other, but for its namespaces, for which
-Tacker's rule stays. Instances of Tacker's Helm driver have another vimType and never come here.
+The first verb that writes takes the objects of such an instance over. This module alone knows where the driver of
+Tacker 16 places objects and what it stores. Afterwards the instance is like any other, except that the placement rule of
+the in-tree driver still holds. Instances of Tacker's Helm driver have another vimType and never come here.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from k8s_cr_driver.engine.takeover import InTreeDriver
-from k8s_cr_driver.lcm import instance_info
+from k8s_cr_driver.lcm.instance_info import StoredInstance
 from k8s_cr_driver.objects.keys import GroupKind, Object, kind_of
 from k8s_cr_driver.resources import replicas
 from k8s_cr_driver.vnf.session import Session
 
 MANAGER = "OpenAPI-Generator"
-"""Tacker names no field manager: the API server takes the product of the Python client's User-Agent."""
+"""Tacker names no field manager, so the API server takes the product of the Python client's User-Agent."""
 
 
 def _kinds(groups: Mapping[str, str]) -> frozenset[GroupKind]:
@@ -37,8 +36,8 @@ PLACED = _kinds(
 )
 """Kinds whose objects Tacker puts into the one namespace of the instance, whatever their manifests say.
 
-`SUPPORTED_NAMESPACE_KIND` in Tacker's kubernetes_utils.py. A comma lacks there between Role and RoleBinding, so these two
-stay where their manifests say.
+`SUPPORTED_NAMESPACE_KIND` in Tacker's kubernetes_utils.py. It misses a comma between Role and RoleBinding, so these two
+stay in the namespaces of their manifests.
 """
 
 _UNPLACED = _kinds(
@@ -51,46 +50,42 @@ _UNPLACED = _kinds(
     }
 )
 
-MADE = PLACED | _UNPLACED
-"""Every kind of which Tacker's driver makes objects; it leaves out all others without a word."""
+KINDS = PLACED | _UNPLACED
+"""Every kind of which the in-tree driver creates objects; it ignores manifests of all others without a message."""
 
 _WITH_PODS = ("Pod", "Deployment", "DaemonSet", "StatefulSet", "ReplicaSet")
-"""Kinds that can be a VDU for Tacker's driver."""
+"""Kinds that can be a VDU for the in-tree driver."""
 
 
-def is_pending(inst: Any) -> bool:
-    """Whether Tacker's driver was the last to write an instance that is instantiated.
+def is_pending(stored: StoredInstance) -> bool:
+    """Whether the in-tree driver was the last to write an instance that is instantiated.
 
-    It tells VNFCs without metadata, this driver names their node.
+    It stores VNFCs without metadata, while this driver stores their nodes.
     """
-    if not instance_info.metadata_of(inst):
+    if stored.info is None:
         return False
-    return not instance_info.kept(inst) or any(
-        one.computeResource.vimLevelResourceType in _WITH_PODS and not one.metadata
-        for one in inst.instantiatedVnfInfo.vnfcResourceInfo
+    return not stored.is_ours or any(
+        one.computeResource.vimLevelResourceType in _WITH_PODS and not one.metadata for one in stored.info.vnfcResourceInfo
     )
 
 
-def intree_driver(namespace: str, kinds: frozenset[GroupKind] = MADE) -> InTreeDriver:
-    """Tacker's own driver; `namespace` is the instance's, `kinds` are those that it may have made objects of."""
-    return InTreeDriver("Tacker's own driver", MANAGER, MADE & kinds, namespace)
+def intree_driver(namespace: str, kinds: frozenset[GroupKind] = KINDS) -> InTreeDriver:
+    """The in-tree driver; `namespace` is the instance's, `kinds` are those of which it may have created objects."""
+    return InTreeDriver("Tacker's own driver", MANAGER, KINDS & kinds, namespace)
 
 
-def take_over(inst: Any, session: Session) -> None:
-    """Makes the objects ours, and the record one of this driver."""
-    info, options = inst.instantiatedVnfInfo, instance_info.stored_options(inst)
-    session.take_over(intree_driver(info.metadata["namespace"]))
-    if not instance_info.kept(inst):
-        instance_info.keep_options(inst, options, session.inventory, by_tacker=True)
-    told = [one.vduId for one in info.vnfcResourceInfo]
-    # Tacker scales from the VNFCs; of a VDU that a change of package has left out it stores the new manifest's count.
-    assigned = instance_info.assigned_vdus(info).items()
-    instance_info.update_vdus(inst, {vdu: replicas.with_replicas(obj, told.count(vdu)) for vdu, obj in assigned})
+def take_over(stored: StoredInstance, session: Session) -> None:
+    """Makes the objects, and the counts in the record, those of this driver."""
+    session.take_over(intree_driver(stored.info.metadata["namespace"]))
+    present = [one.vduId for one in stored.info.vnfcResourceInfo]
+    # The in-tree driver scales from the number of VNFCs. For a VDU that a change of the package has left out it stores the
+    # count of the new manifest.
+    stored.vdus = {vdu: replicas.with_replicas(obj, present.count(vdu)) for vdu, obj in stored.vdus.items()}
 
 
-def placed(inst: Any, desired: list[Object], namespace: str) -> list[Object]:
-    """The objects where Tacker's driver would put them, if it has made the instance."""
-    if instance_info.is_by_tacker(inst):
+def placed(stored: StoredInstance, desired: list[Object], namespace: str) -> list[Object]:
+    """The objects in the namespaces of the in-tree driver, if it has instantiated the instance."""
+    if stored.by_intree_driver:
         for obj in desired:
             if kind_of(obj) in PLACED:
                 obj["metadata"]["namespace"] = namespace

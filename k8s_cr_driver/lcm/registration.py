@@ -1,8 +1,8 @@
 """What Tacker loads: the entry point `kubernetes_cr` in the group tacker.tacker.vnfm.drivers.
 
-Tacker's v1 API finds its drivers there; its v2 API makes `kubernetes.Kubernetes()` of a module of its own. So the entry
-point is Tacker's v1 driver as it is, and being made it puts our driver into that module. This is the only place that
-touches Tacker's attributes. Where Tacker is not as expected, an error is logged and Tacker's own driver stays.
+Tacker's v1 API finds its drivers there; its v2 API creates `kubernetes.Kubernetes()`, a class of its own module. So the
+entry point is Tacker's v1 driver, unchanged, and its constructor puts this driver into that module. No other module
+changes Tacker's attributes. If Tacker is not as expected, an error is logged and Tacker's own driver stays.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _EXPECTED = {
 
 
 class Kubernetes(kubernetes_driver.Kubernetes):  # type: ignore[misc]
-    """Tacker's v1 driver, unchanged; made several times, also in the API server."""
+    """Tacker's v1 driver, unchanged. Tacker creates several, also in the API server."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -43,7 +43,7 @@ class Kubernetes(kubernetes_driver.Kubernetes):  # type: ignore[misc]
 
 
 def install() -> bool:
-    """Puts our driver where v2's conductor looks for one; False, with an error in the log, if that cannot be done."""
+    """Puts this driver where the conductor of the v2 API looks for one; False, with an error in the log, if it cannot."""
     try:
         from tacker.sol_refactored.infra_drivers.kubernetes import kubernetes
 

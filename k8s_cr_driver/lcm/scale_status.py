@@ -1,4 +1,8 @@
-"""Scale levels and scaling aspects in instantiatedVnfInfo (SOL003 clause 5.5.3.2)."""
+"""Scale levels and scaling aspects in instantiatedVnfInfo (SOL003 clause 5.5.3.2).
+
+Tacker keeps both itself, from its own requests. The database synchronization adapts them to replica counts that somebody
+has changed on the cluster, and to scaling aspects that a change of the VNF package has added.
+"""
 
 from __future__ import annotations
 
@@ -9,21 +13,19 @@ from oslo_log import log as logging
 from tacker.sol_refactored import objects
 from tacker.sol_refactored.common import exceptions as sol_ex
 
-from k8s_cr_driver.lcm.instance_info import OPTIONS
+from k8s_cr_driver.lcm.instance_info import StoredInstance
 from k8s_cr_driver.resources import replicas
 from k8s_cr_driver.vnf.vdus import VduObjects
 
 LOG = logging.getLogger(__name__)
 
-NEW_ASPECTS = "new-scaling-aspects"
-"""Key beside the options: aspects that the package has and Tacker's scale status does not have yet."""
 
-
-def take_over_levels(info: Any, before: VduObjects, now: VduObjects, vnfd: Any) -> None:
-    """Scale levels that fit the new counts: a level more for each delta more than before. DbSyncFailed if none fits."""
+def update_levels(stored: StoredInstance, before: VduObjects, now: VduObjects, vnfd: Any) -> None:
+    """Sets the scale levels that match the counts in `now`: one level up for each delta added. DbSyncFailed if none does."""
+    flavour = stored.flavour
     seen: set[str] = set()
-    for status in _scale_status(info):
-        deltas = vnfd.get_scale_vdu_and_num(info.flavourId, status.aspectId)
+    for status in _scale_status(stored.info):
+        deltas = vnfd.get_scale_vdu_and_num(flavour, status.aspectId)
         deltas = {vdu: delta for vdu, delta in deltas.items() if vdu in now and vdu not in seen}
         seen |= set(deltas)
         steps = {divmod(replicas.count(now[vdu]) - replicas.count(before[vdu]), delta) for vdu, delta in deltas.items()}
@@ -31,54 +33,46 @@ def take_over_levels(info: Any, before: VduObjects, now: VduObjects, vnfd: Any) 
             continue
         more, rest = min(steps)
         level = status.scaleLevel + more
-        if len(steps) > 1 or rest or not 0 <= level <= vnfd.get_max_scale_level(info.flavourId, status.aspectId):
+        if len(steps) > 1 or rest or not 0 <= level <= vnfd.get_max_scale_level(flavour, status.aspectId):
             counts = ", ".join(f"VDU {vdu} has {replicas.count(now[vdu])} replicas" for vdu in sorted(deltas))
             raise sol_ex.DbSyncFailed(f"{counts}, which no level of the scaling aspect {status.aspectId} means.")
         status.scaleLevel = level
 
 
-def note_aspects(inst: Any, vnfd: Any) -> None:
+def remember_new_aspects(stored: StoredInstance, vnfd: Any) -> None:
     """
-    Keeps which scaling aspects only the new package has, for `take_over_aspects`.
+    Stores the names of the scaling aspects that only the new package has, for `add_new_aspects`.
 
-    They cannot be taken over at once: after a change of package Tacker restores the scale status of before (Tacker 16,
+    They cannot be added at once: after a change of the package Tacker restores the scale status from before it (Tacker 16,
     `VnfLcmDriverV2._make_inst_info_common`).
     """
-    info = inst.instantiatedVnfInfo
-    policies = vnfd.get_policy_values_by_type(info.flavourId, "tosca.policies.nfv.ScalingAspects")
+    policies = vnfd.get_policy_values_by_type(stored.flavour, "tosca.policies.nfv.ScalingAspects")
     aspects = {aspect for policy in policies for aspect in policy["properties"]["aspects"]}
-    added = sorted(aspects - {one.aspectId for one in _scale_status(info)})
-    if added:
-        info.metadata[OPTIONS][NEW_ASPECTS] = added
+    stored.new_aspects = sorted(aspects - {one.aspectId for one in _scale_status(stored.info)})
+    if stored.new_aspects:
         LOG.warning(
             "VNF instance %s: the scaling aspects %s are new; Tacker takes them over with its next database "
             "synchronization, and cannot scale them before",
-            inst.id,
-            ", ".join(added),
+            stored.id,
+            ", ".join(stored.new_aspects),
         )
 
 
-def new_aspects(info: Any) -> list[str]:
-    """Scaling aspects of the package that Tacker does not know of yet."""
-    found: list[str] = (info.metadata.get(OPTIONS) or {}).get(NEW_ASPECTS) or []
-    return found
-
-
-def take_over_aspects(info: Any, now: VduObjects, vnfd: Any) -> None:
-    """Has Tacker know of the new aspects, at the levels that fit the counts."""
-    added = new_aspects(info)
+def add_new_aspects(stored: StoredInstance, now: VduObjects, vnfd: Any) -> None:
+    """Adds the stored new aspects to scaleStatus and maxScaleLevels, at the levels that match the counts."""
+    info, flavour, added = stored.info, stored.flavour, stored.new_aspects
     if not added:
         return
-    info.metadata[OPTIONS].pop(NEW_ASPECTS)
-    highest = {aspect: vnfd.get_max_scale_level(info.flavourId, aspect) for aspect in added}
-    levels = {aspect: _level(info.flavourId, aspect, now, vnfd) for aspect in added}
+    stored.new_aspects = []
+    highest = {aspect: vnfd.get_max_scale_level(flavour, aspect) for aspect in added}
+    levels = {aspect: _level(flavour, aspect, now, vnfd) for aspect in added}
     info.scaleStatus = [*_scale_status(info), *_scale_infos(levels)]
     known = info.maxScaleLevels if info.obj_attr_is_set("maxScaleLevels") else []
     info.maxScaleLevels = [*known, *_scale_infos(highest)]
 
 
 def _level(flavour: str, aspect: str, now: VduObjects, vnfd: Any) -> int:
-    """What the count of a VDU means above its initial delta, else the aspect's level in the default instantiation level."""
+    """The level that matches a VDU's count and its initial delta, else the one of the default instantiation level."""
     policies = vnfd.get_policy_values_by_type(flavour, "tosca.policies.nfv.VduInitialDelta")
     initial = {
         vdu: policy["properties"]["initial_delta"]["number_of_instances"] for policy in policies for vdu in policy["targets"]

@@ -1,4 +1,8 @@
-"""vimConnectionInfo -> Endpoint, in the keys that Tacker's own driver reads."""
+"""A VIM of Tacker (vimConnectionInfo) as the endpoint of a cluster: its URL, CA and credentials.
+
+Reads the keys that the in-tree driver reads, and those of an OpenID Connect provider. Every value is checked here, because
+a wrong one would otherwise show as a failure of the connection.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The driver's own keys of additionalParams: read, checked, and kept with the instance.
+"""The driver's own keys of additionalParams: reads and checks them.
 
-What instantiate was given stays for every later verb; what a later request gives overrides it.
+The values of instantiate are stored with the instance and hold for every later verb; a later request overrides them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ FILES = "lcm-kubernetes-def-files"
 
 @dataclass(frozen=True)
 class Options:
-    """additionalParams in the driver's words; the key of each field is its name with hyphens."""
+    """The additionalParams of this driver; the key of each field is its name with hyphens."""
 
     files: tuple[str, ...] = field(default=(), metadata={"key": FILES})
     namespace: str = "default"
@@ -29,7 +29,7 @@ class Options:
     adopt_existing: bool = False
 
     def updated(self, given: Mapping[str, Any]) -> Options:
-        """With what a request gives; InvalidRequest names a key of a wrong type. Keys of others are left alone."""
+        """With the values of a request; InvalidRequest names a key of a wrong type. Keys of other drivers are ignored."""
         changes: dict[str, Any] = {}
         for one in fields(self):
             key = _key(one.name)
@@ -38,7 +38,7 @@ class Options:
         return replace(self, **changes)
 
     def as_params(self) -> dict[str, Any]:
-        """As additionalParams would say it, in JSON's types."""
+        """As additionalParams, in JSON's types."""
         values = {_key(one.name): getattr(self, one.name) for one in fields(self)}
         values[FILES] = list(self.files)
         values["parameters"] = dict(self.parameters)
@@ -80,7 +80,7 @@ def _seconds(key: str, value: Any) -> float:
 
 
 def flag(key: str, value: Any) -> bool:
-    """Of additionalParams; InvalidRequest unless it is true or false, maybe in quotes."""
+    """A flag of additionalParams; InvalidRequest unless it is true or false, maybe in quotes."""
     if isinstance(value, str) and value.lower() in ("true", "false"):
         return value.lower() == "true"
     if not isinstance(value, bool):

@@ -1,4 +1,4 @@
-"""Which count each VDU's object gets: what the VNFD's levels say, what the instance has already, what a scale adds."""
+"""The replica count of each VDU's object: from the VNFD's levels, from the instance before, or from a scale."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ def of(assigned: VduObjects) -> dict[str, int]:
 
 
 def at_level(assigned: VduObjects, vnfd: Any, flavour: str, level: str | None = None) -> dict[str, CustomResource]:
-    """With the counts of an instantiation level, else the default one; a VDU without one there keeps its manifest's."""
+    """With the counts of an instantiation level, else of the default one; a VDU without a count there keeps its manifest's."""
     level = level or vnfd.get_default_instantiation_level(flavour)
     wanted = {vdu: vnfd.get_vdu_num(flavour, vdu, level) for vdu in assigned}
     return {vdu: replicas.with_replicas(obj, wanted[vdu]) if wanted[vdu] else obj for vdu, obj in assigned.items()}
 
 
 def carried_over(before: VduObjects, assigned: VduObjects) -> dict[str, CustomResource]:
-    """With the counts that the instance has: of the same object, whatever its VDU is called by now, or of the same VDU."""
+    """With the counts of the instance before: of the same object, also if its VDU has another id now, else of the same VDU."""
     of_vdu = of({vdu: obj for vdu, obj in before.items() if obj.replicas()})
     of_object = {before[vdu].key: count for vdu, count in of_vdu.items()}
     kept = {vdu: of_object.get(obj.key, of_vdu.get(vdu)) for vdu, obj in assigned.items()}
@@ -30,7 +30,7 @@ def carried_over(before: VduObjects, assigned: VduObjects) -> dict[str, CustomRe
 
 
 def changed(vdu: str, assigned: VduObjects, change: int) -> CustomResource:
-    """The VDU's object with so many replicas more, or fewer."""
+    """The VDU's object with `change` more replicas, or fewer if it is negative."""
     if vdu not in assigned:
         raise InvalidRequest(f"VDU {vdu} is not part of this instance; its VDUs: {', '.join(sorted(assigned))}")
     obj = assigned[vdu]

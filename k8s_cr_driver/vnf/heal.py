@@ -1,7 +1,7 @@
-"""What a heal deletes, and how it is known that it has been made anew.
+"""Which objects a heal deletes, and which of them have been replaced.
 
-Of a VDU whose VNFCs are Pods or Machines these are deleted, for their owner makes others. An object without such is
-applied again, which also undoes what others have changed of it, or on request deleted and made again.
+VNFCs that are Pods or Machines are deleted, and their owner creates others. The object of a VDU without Pods or Machines
+is applied again, which also undoes changes by others. With `recreate: true` it is deleted and created again.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from k8s_cr_driver.engine.not_ready import Report
 from k8s_cr_driver.engine.replace import Replacement
 from k8s_cr_driver.errors import InvalidRequest
 from k8s_cr_driver.kube.client import Client
+from k8s_cr_driver.objects.keys import Object
 from k8s_cr_driver.ownership.labels import INSTANCE_LABEL
 from k8s_cr_driver.resources import replicas
 from k8s_cr_driver.resources.base import CustomResource
@@ -31,29 +32,30 @@ class Healing:
         self._client, self._instance = client, instance
         self._touched = touched
 
-    def renewal(self, chosen: Mapping[str, set[str]], *, everything: bool, recreate: bool) -> Replacement:
+    def replacement(self, chosen: Mapping[str, set[str]], *, everything: bool, recreate: bool) -> Replacement:
         """
         For the VNFCs in `chosen` (VDU id -> ids).
 
-        InvalidRequest if more of a VDU are chosen than may be deleted at the same time; of `everything` these stay.
+        If more VNFCs of a VDU are chosen than may be deleted at the same time: InvalidRequest, or with `everything` no
+        VNFC of that VDU is replaced.
         """
         members = self._members()
-        to_delete = []
+        to_delete: list[tuple[str, list[Object]]] = []
         for vdu, several in members.children.items():
             obj = self._touched[vdu]
             children = obj.children(members.owners.get(obj.key))
             unwanted = [one for one in several if one["metadata"]["name"] in chosen[vdu]]
-            if children and unwanted and self._may_go(vdu, obj, len(unwanted), len(several), lenient=everything):
+            if children and unwanted and self._may_replace(vdu, obj, len(unwanted), len(several), lenient=everything):
                 to_delete.append((children.selector, unwanted))
         if recreate:
             own = f"{INSTANCE_LABEL}={self._instance}"
             single = [obj.key for vdu, obj in self._touched.items() if vdu not in members.children]
             to_delete += [(own, [members.owners[key]]) for key in single if key in members.owners]
-        gone = {live["metadata"]["uid"] for _, several in to_delete for live in several}
+        deleted = {live["metadata"]["uid"] for _, several in to_delete for live in several}
         before = {vdu: len(several) for vdu, several in members.children.items()}
-        return Replacement(to_delete, lambda: self._lacking(before, gone))
+        return Replacement(to_delete, lambda: self._missing(before, deleted))
 
-    def _may_go(self, vdu: str, obj: CustomResource, wanted: int, among: int, *, lenient: bool) -> bool:
+    def _may_replace(self, vdu: str, obj: CustomResource, wanted: int, among: int, *, lenient: bool) -> bool:
         most = obj.max_unavailable(among)
         if wanted <= most:
             return True
@@ -62,18 +64,18 @@ class Healing:
                 f"vnfcInstanceId: VDU {vdu} is {obj.key}, of whose {among} VNFCs at most {most} can be replaced at the same "
                 f"time, not {wanted}; choose fewer"
             )
-        LOG.info("VNF instance %s: the VNFCs of VDU %s stay, %s is only applied again", self._instance, vdu, obj.key)
+        LOG.info("VNF instance %s: VNFCs of VDU %s are not replaced, %s is only applied again", self._instance, vdu, obj.key)
         return False
 
-    def _lacking(self, before: Mapping[str, int], gone: Collection[str]) -> list[Report]:
-        """An owner may be ready still, for it has not noticed the loss: its children are counted, and judged themselves."""
+    def _missing(self, before: Mapping[str, int], deleted: Collection[str]) -> list[Report]:
+        """Owners whose VNFCs are not all ready again. The owner itself may not have noticed the deletion yet."""
         members = self._members()
         reports = []
         for vdu, several in members.children.items():
             obj = self._touched[vdu]
             owner = members.owners.get(obj.key)
-            wanted = replicas.count(obj, owner) if _has_one_a_replica(obj) else before[vdu]
-            fresh = [one for one in several if one["metadata"]["uid"] not in gone]
+            wanted = replicas.count(obj, owner) if _has_one_vnfc_per_replica(obj) else before[vdu]
+            fresh = [one for one in several if one["metadata"]["uid"] not in deleted]
             ready = sum(resource_for(one).health(one).settled for one in fresh)
             if ready != wanted:
                 reports.append(Report(obj.key, "Waiting", "Replicas", f"VDU {vdu} has {ready} of {wanted} VNFCs"))
@@ -83,7 +85,7 @@ class Healing:
         return vnfcs.members(self._client, self._instance, self._touched)
 
 
-def _has_one_a_replica(obj: CustomResource) -> bool:
-    """A replica of a custom resource may be several Pods: each shard of a database has a primary and its copies."""
+def _has_one_vnfc_per_replica(obj: CustomResource) -> bool:
+    """False for a custom resource whose replicas are several Pods each: a shard of a database has a primary and copies."""
     children = obj.children()
     return bool(obj.replicas()) and not (children and children.by_selector)

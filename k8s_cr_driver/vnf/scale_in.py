@@ -1,9 +1,8 @@
-"""How it is known that what a scale in takes away is gone, where the status does not tell.
+"""Waits until the VNFCs that a scale in removes are deleted, where the status of the custom resource does not show it.
 
-A custom resource can call itself ready for its new generation before its controller has done anything about it: one
-that writes the status from a queue of its own may find an older event there, and calls Available what has the shards that
-it shall have, whatever else is there. Pods that are found by the selector in such a status are therefore counted, before
-and after.
+A controller can report its custom resource ready in the new generation before it has deleted anything: one that writes
+the status from a queue of its own may find an older event there, and reports Available as soon as the desired shards are
+present, whatever else is. So the Pods that the selector in such a status finds are counted before and after.
 """
 
 from __future__ import annotations
@@ -22,14 +21,14 @@ from k8s_cr_driver.vnf.vdus import VduObjects
 LOG = logging.getLogger(__name__)
 
 GRACE = 30.0
-"""Seconds after which the status is believed: what else there is of Pods may have come for another reason."""
+"""Seconds after which the status is trusted: surplus Pods may have another reason."""
 
 
-def shrinkage(client: Client, instance: str, scaled: VduObjects) -> Replacement:
+def removal(client: Client, instance: str, scaled: VduObjects) -> Replacement:
     """
-    For a run that gives the VDUs' objects in `scaled` (VDU id -> object) their counts; asked before it writes.
+    For a run that sets the counts of the VDUs' objects in `scaled` (VDU id -> object); called before the run writes.
 
-    With each replica that goes, one VNFC goes at least.
+    With each replica at least one VNFC is removed.
     """
     selecting = {vdu: obj for vdu, obj in scaled.items() if (children := obj.children()) and children.by_selector}
     owners = vnfcs.owners(client, instance, selecting)
@@ -53,7 +52,7 @@ def shrinkage(client: Client, instance: str, scaled: VduObjects) -> Replacement:
             if len(several) > most[vdu]
         ]
         if reports and time.monotonic() > deadline:
-            LOG.warning("VNF instance %s: %s; its status is believed all the same", instance, "; ".join(map(str, reports)))
+            LOG.warning("VNF instance %s: %s; its status is trusted all the same", instance, "; ".join(map(str, reports)))
             return []
         return reports
 

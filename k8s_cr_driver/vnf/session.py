@@ -1,6 +1,6 @@
-"""One verb's dealings with one cluster: what is there to be called is discovered, sets converge, VNFCs are told.
+"""The session of one verb with one cluster: discovers its kinds, reconciles sets of objects, lists VNFCs.
 
-Everything that the verbs share and that needs no word of Tacker's.
+Contains what the verbs share and what needs nothing of Tacker.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ LOG = logging.getLogger(__name__)
 
 UNDO_SECONDS = 120.0
 DISCOVERY_SECONDS = 30.0
-"""Seconds for which a server is asked again that does not answer discovery, or with 429 or 5xx."""
+"""Seconds for which discovery is repeated if it gets no response, or 429 or 5xx."""
 
 
 class Session:
@@ -79,7 +79,7 @@ class Session:
         return self
 
     def _discovered(self) -> Resources:
-        """A cluster is asked again for a while, for nothing is written yet; one to abandon until the end."""
+        """Repeats discovery for DISCOVERY_SECONDS, because nothing is written yet; with `abandon` until the deadline."""
         return self._operation.persist(self._discover, math.inf if self._operation.abandon else DISCOVERY_SECONDS)
 
     def _discover(self) -> Resources:
@@ -88,7 +88,7 @@ class Session:
         except NotConnected as error:
             if self._operation.abandon:
                 raise
-            # A wrong one is told at once.
+            # A wrong endpoint is reported at once.
             raise ConnectionFailed(f"{error}.", Concern.ENDPOINT) from None
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
@@ -98,11 +98,11 @@ class Session:
     def inventory(self) -> Inventory:
         return self._target.inventory
 
-    def recall(self, desired: Sequence[Object]) -> None:
+    def recover_inventory(self, desired: Sequence[Object]) -> None:
         """
-        If there is no inventory, has it made anew for those kinds of `desired` of which the instance has objects.
+        If there is no inventory, has it created again for those kinds of `desired` of which the instance has objects.
 
-        For an instance of which nobody remembers more than its package; a kind that may not be listed was never written.
+        For an instance of which only the package is known. A kind that may not be listed cannot have been written.
         """
         if self._operation.persist(self.inventory.read) is None:
             kinds = {kind_of(obj) for obj in desired}
@@ -122,11 +122,11 @@ class Session:
         return bool(found.get("items"))
 
     def take_over(self, intree_driver: InTreeDriver) -> None:
-        """Makes what a predecessor has made of this instance ours; see `engine.succession`."""
+        """Makes the objects of the in-tree driver this driver's; see `engine.takeover`."""
         take_over(self._operation, self._target, intree_driver)
 
     def place(self, desired: list[Object]) -> list[CustomResource]:
-        """The objects where they will be, checked against the package's own CRDs."""
+        """The objects in their namespaces, checked against the package's own CRDs."""
         await_kinds(self._operation, self._client, manifests.foreign_kinds(desired))
         manifests.place(desired, self._client.resources.scope_of, self._options.namespace)
         crds = crds_of(desired)
@@ -136,12 +136,12 @@ class Session:
             self._client.resources.add_crd(crd)
         return [self._scalable(resource_for(obj, crds.get(kind_of(obj)))) for obj in desired]
 
-    def restored(self, assigned: VduObjects) -> dict[str, CustomResource]:
-        """The VDUs' objects of a record, with the CRDs that tell where their counts stand."""
+    def with_crds(self, assigned: VduObjects) -> dict[str, CustomResource]:
+        """The stored objects of VDUs with their CRDs, which define the fields of their counts."""
         return {vdu: self._scalable(obj) for vdu, obj in assigned.items()}
 
     def _scalable(self, obj: CustomResource) -> CustomResource:
-        """The object with its CRD, if the cluster has the kind's and only it says where the count is."""
+        """The object with its CRD, if only that defines the field of the count, and the cluster has it."""
         resource = self._client.resources.find(obj.key.group_kind)
         asks = obj.crd is None and not obj.replicas() and not is_builtin(obj.key.group_kind)
         if resource is None or not asks or "scale" not in resource.subresources:
@@ -162,7 +162,7 @@ class Session:
         replacement: Replacement = NO_REPLACEMENT,
         first: bool = False,
     ) -> None:
-        """`engine.converge`; what the `first` set of an instance made before it was refused is removed again."""
+        """`engine.reconcile`; if the `first` set of an instance is refused, what it has created is deleted again."""
         run = functools.partial(reconcile, self._operation, self._target)
         try:
             run(wanted, prune=prune, replacement=replacement)
@@ -172,38 +172,40 @@ class Session:
             raise
 
     def _undo(self, refusal: Refused) -> None:
-        LOG.info("%s: refused (%s); what was made is removed", self._operation.id, redact(str(refusal)))
+        LOG.info("%s: refused (%s); the objects created so far are deleted", self._operation.id, redact(str(refusal)))
         operation = Operation.lasting(UNDO_SECONDS, id=self._operation.id, instance=self._operation.instance)
         inventory = self._target.inventory
         try:
-            inventory.check(inventory.read())  # what another worker has taken over since is not ours to remove
+            inventory.check(inventory.read())  # Superseded if another worker has taken the instance over
             reconcile(operation, self._target, [], prune=Prune())
         except DriverError as error:
-            LOG.warning("%s: not everything could be removed; rollback does it: %s", operation.id, redact(str(error)))
+            LOG.warning("%s: not everything could be deleted; rollback does it: %s", operation.id, redact(str(error)))
 
     def vnfcs(self, assigned: VduObjects) -> list[vnfcs.Vnfc]:
         """The VNFCs of the VDUs, newest first."""
         instance = self._operation.instance
         return self._operation.persist(lambda: vnfcs.collect(self._client, instance, assigned))
 
-    def refreshed(self, assigned: VduObjects) -> dict[str, CustomResource]:
-        """The VDUs' objects with the counts that they have on the cluster now."""
+    def with_live_counts(self, assigned: VduObjects) -> dict[str, CustomResource]:
+        """The VDUs' objects with the counts that they have on the cluster."""
         lives = self._operation.persist(lambda: self._owners(assigned))
         return {
             vdu: replicas.with_replicas(obj, replicas.count(obj, lives[obj.key])) if obj.key in lives else obj
             for vdu, obj in assigned.items()
         }
 
-    def renewal(self, assigned: VduObjects, chosen: Mapping[str, set[str]], *, everything: bool, recreate: bool) -> Replacement:
-        """What replaces the VNFCs in `chosen` (VDU id -> ids); see `Healing.renewal`."""
+    def replacement(
+        self, assigned: VduObjects, chosen: Mapping[str, set[str]], *, everything: bool, recreate: bool
+    ) -> Replacement:
+        """Replaces the VNFCs in `chosen` (VDU id -> ids); see `Healing.replacement`."""
         touched = {vdu: assigned[vdu] for vdu in chosen}
         healing = Healing(self._client, self._operation.instance, touched)
-        return self._operation.persist(lambda: healing.renewal(chosen, everything=everything, recreate=recreate))
+        return self._operation.persist(lambda: healing.replacement(chosen, everything=everything, recreate=recreate))
 
-    def shrinkage(self, scaled: VduObjects) -> Replacement:
-        """Waits for VNFCs to go that the new counts of VDUs have no use for; see `scaling.shrinkage`."""
+    def removal(self, scaled: VduObjects) -> Replacement:
+        """Waits until surplus VNFCs are deleted; see `scale_in.removal`."""
         instance = self._operation.instance
-        return self._operation.persist(lambda: scale_in.shrinkage(self._client, instance, scaled))
+        return self._operation.persist(lambda: scale_in.removal(self._client, instance, scaled))
 
     def _owners(self, assigned: VduObjects) -> dict[ObjectKey, Object]:
         return vnfcs.owners(self._client, self._operation.instance, assigned)

@@ -1,10 +1,10 @@
 """
-Which object each VDU of a VNFD is.
+Finds the object of each VDU of a VNFD.
 
-The annotation `k8s-cr-driver/vdu: <VDU id>` wins; else it is the one object with the name that the VDU's node has in its
-property `name`, among those that have VNFCs or a count. None or two of them are an error: scaling the wrong one, or
-nothing at all, would be found out much later. A request may name a part of a package's manifests; a VDU that is in none
-of them is then not part of the instance, as with Tacker's own driver.
+The annotation `k8s-cr-driver/vdu: <VDU id>` comes first; else it is the one object with VNFCs or a count whose name is the
+property `name` of the VDU's node. None or two are an error, because scaling the wrong object, or none, would be noticed
+much later. A request may list only some of a package's manifests; a VDU that is in none of them is then not part of the
+instance, as with the in-tree driver.
 """
 
 from __future__ import annotations

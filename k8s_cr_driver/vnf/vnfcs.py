@@ -1,8 +1,8 @@
-"""Objects and their children -> VNFCs, as plain dicts.
+"""The VNFCs of VDUs, read from the live objects.
 
-A VDU's object has children (Pods of a Deployment, Machines of a MachineDeployment): each that it controls, directly or
-through objects between, is one VNFC; or each that it selects, where its status has the selector. An object without such
-children has one VNFC for each replica, under names that stay the same from one look to the next.
+Pods of a Deployment, Machines of a MachineDeployment: each child that a VDU's object controls, directly or through other
+objects, is one VNFC. If the status of the object has a selector, each Pod that this finds is one VNFC. An object without
+children has one VNFC for each replica, with an id that is the same each time.
 """
 
 from __future__ import annotations
@@ -16,14 +16,12 @@ from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.responses import understood
 from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, controlled_by, controller_of, key_of, kind_of, split
 from k8s_cr_driver.ownership.labels import INSTANCE_LABEL
-from k8s_cr_driver.resources.base import Children, CustomResource
+from k8s_cr_driver.resources.base import Children
 from k8s_cr_driver.resources.replicas import count
-
-VduObjects = Mapping[str, CustomResource]
-"""VDU id -> its object."""
+from k8s_cr_driver.vnf.vdus import VduObjects
 
 _Place = tuple[GroupKind, str, str]
-"""Kind, version (or "") and namespace: what one LIST is about."""
+"""Kind, version (or "") and namespace of one LIST."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +37,7 @@ class Vnfc:
 
 
 class Members(NamedTuple):
-    """What VDUs are on the cluster: the live objects, and by VDU id the live VNFCs of those whose kind has such."""
+    """The live objects of VDUs, and by VDU id their live VNFCs, for kinds that have such."""
 
     owners: dict[ObjectKey, Object]
     children: dict[str, list[Object]]
@@ -74,7 +72,7 @@ def members(client: Client, instance: str, vdus: VduObjects) -> Members:
 
 
 def owners(client: Client, instance: str, vdus: VduObjects) -> dict[ObjectKey, Object]:
-    """The VDUs' objects as they are on the cluster, of those that are there; one LIST for each kind and namespace."""
+    """The live objects of VDUs, as far as they exist; one LIST for each kind and namespace."""
     wanted = {obj.key for obj in vdus.values()}
     places = {(obj.key.group_kind, split(obj.manifest["apiVersion"])[1], obj.key.namespace) for obj in vdus.values()}
     return {
@@ -92,8 +90,8 @@ def children(
     """
     VDU id -> the live objects that are its VNFCs, for the VDUs whose kind has such.
 
-    `lives` are the VDUs' objects, as `owners` finds them. Found by label and chosen by controller, for labels can be
-    anybody's, with one LIST for each kind and namespace; by the selector in the VDU's status with one for each VDU.
+    `lives` are the VDUs' objects, as `owners` finds them. Listed by label, with one LIST for each kind and namespace, and
+    filtered by controller, because anybody may set the labels. By the selector of a status: one LIST for each VDU.
     """
     wanted = {vdu: places for vdu, obj in vdus.items() if (places := obj.children(lives.get(obj.key)))}
     selected = {vdu: _selected(client, one) for vdu, one in wanted.items() if one.by_selector}
@@ -124,7 +122,7 @@ def _selected(client: Client, one: Children) -> list[Object]:
 
 
 def _stays(client: Client, reference: Object, namespace: str) -> bool:
-    """False if what controls a child is gone or going: the garbage collector is about to delete the child, too."""
+    """False if the controller of a child is deleted or being deleted: the garbage collector will delete the child, too."""
     with understood("ownerReferences"):
         resource = client.resources.find(kind_of(reference), split(reference["apiVersion"])[1])
         name, uid = reference["name"], reference["uid"]
@@ -170,6 +168,6 @@ def _list(client: Client, place: _Place, selector: str) -> list[Object]:
 
 
 def _lives(child: Object) -> bool:
-    """Pods that have ended or are on their way out are no VNFCs any more."""
+    """Pods that have ended or are being deleted are no VNFCs any more."""
     ended = (child.get("status") or {}).get("phase") in ("Succeeded", "Failed")
     return not child["metadata"].get("deletionTimestamp") and not ended

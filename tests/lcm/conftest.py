@@ -7,6 +7,9 @@ import pytest
 from oslo_config import cfg
 from oslo_service import backend
 
+from tests.fake_api import FakeApi
+from tests.lcm.web import run_web
+
 backend.init_backend(backend.BackendType.THREADING)
 
 
@@ -21,3 +24,10 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> None:
     options.set_defaults(cfg.CONF, connection=f"sqlite:///{tmp_path_factory.mktemp('database')}/tacker.db")
     kinds = (models.VnfInstanceV2, models.VnfLcmOpOccV2, models.GrantRequestV1, models.GrantV1, models.LccnSubscriptionV2)
     model_base.BASE.metadata.create_all(api.get_engine(), [kind.__table__ for kind in kinds])
+
+
+@pytest.fixture
+def cluster(api: FakeApi) -> FakeApi:
+    """The fake API server with the controller of the Deployment `web`."""
+    run_web(api)
+    return api

@@ -1,4 +1,4 @@
-"""Terminate with `abandon: true`: the cluster's best until the deadline, then the end, and a word about what is left."""
+"""Terminate with `abandon: true`: deletes what it can until the deadline, completes, and logs the objects left."""
 
 from __future__ import annotations
 
@@ -11,21 +11,22 @@ from tacker.sol_refactored.common import exceptions as sol_ex
 
 from tests.fake_api import FakeApi, faults
 from tests.instance import BLUE, config_map
-from tests.lcm.test_driver import Instance, cluster, deployment  # noqa: F401 (a fixture)
+from tests.lcm.instance import Instance
+from tests.lcm.web import deployment
 
 ABANDON = {"abandon": True, "wait-timeout": 1}
 INVENTORY = f"k8s-cr-driver-{BLUE}"
 
 
 @pytest.fixture
-def blue(cluster: FakeApi, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> Instance:  # noqa: F811
+def blue(cluster: FakeApi, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> Instance:
     one = Instance(cluster, tmp_path, [deployment(1), config_map("a"), config_map("b")])
     one.instantiate()
     caplog.set_level(logging.WARNING)
     return one
 
 
-def test_a_cluster_that_is_gone_ends_a_terminate_only_if_it_is_abandoned(
+def test_terminate_of_an_unreachable_cluster_completes_only_with_abandon(
     api: FakeApi, blue: Instance, caplog: pytest.LogCaptureFixture
 ) -> None:
     api.close()
@@ -33,15 +34,15 @@ def test_a_cluster_that_is_gone_ends_a_terminate_only_if_it_is_abandoned(
         blue.terminate(**{"wait-timeout": 1})
     assert "abandoned" not in caplog.text
     blue.terminate(**ABANDON)
-    told = (
+    message = (
         f"Left on {api.url}: VDUs Web (Deployment.apps default/web); namespaces default; the inventory ConfigMap "
         f"default/{INVENTORY}. If that can be reached again, `k8s-cr purge {BLUE}` removes it."
     )
     assert f"VNF instance {BLUE} is abandoned: GET /api: cannot connect to {api.url}" in caplog.text
-    assert told in caplog.text
+    assert message in caplog.text
 
 
-def test_a_cluster_that_does_not_know_us_any_more_is_abandoned(
+def test_a_cluster_that_rejects_the_credentials_is_abandoned(
     api: FakeApi, blue: Instance, caplog: pytest.LogCaptureFixture
 ) -> None:
     api.knobs.tokens = {"another"}
@@ -61,7 +62,7 @@ def test_a_cluster_that_comes_back_in_time_is_cleaned_up(
 
 
 @pytest.mark.parametrize("way", ["finalizer", "refusal"])
-def test_what_cannot_be_deleted_is_left_and_told_and_the_rest_deleted(
+def test_objects_that_cannot_be_deleted_are_logged_and_the_rest_deleted(
     api: FakeApi, blue: Instance, caplog: pytest.LogCaptureFixture, way: str
 ) -> None:
     if way == "finalizer":
@@ -94,7 +95,7 @@ def test_a_value_that_is_no_flag_is_refused(api: FakeApi, blue: Instance) -> Non
     assert api.names("Deployment") == ["web"]
 
 
-def test_null_is_as_if_it_were_not_given(api: FakeApi, blue: Instance) -> None:
+def test_null_is_the_same_as_an_absent_flag(api: FakeApi, blue: Instance) -> None:
     api.fail(faults.status(403, "Forbidden", "no"), method="DELETE", path="deployments", times=10**6)
     with pytest.raises(sol_ex.SolException, match="deployments/web: 403 Forbidden: no"):
         blue.terminate(**{**ABANDON, "abandon": None})

@@ -13,9 +13,8 @@ from k8s_cr_driver.objects.dependencies import DEPENDS_ON
 from k8s_cr_driver.objects.keys import Object, ObjectKey
 from tests.fake_api import FakeApi, faults
 from tests.instance import BLUE, config_map, crontab, crontab_crd, obj, state
-from tests.lcm.test_driver import Instance, cluster, deployment, make_vnfd
-
-__all__ = ["cluster"]
+from tests.lcm.instance import Instance, make_vnfd
+from tests.lcm.web import deployment
 
 COUNT = {"COUNT": {"type": "integer", "default": 1}, "NAME": {"type": "string", "default": "a"}}
 
@@ -62,7 +61,7 @@ def test_a_parameter_that_is_not_given_and_a_count_stay(cluster: FakeApi, sized:
     assert cluster.get("ConfigMap", "default", "settings")["data"] == {"mode": "c"}
 
 
-def test_a_count_that_a_given_parameter_means_is_taken(cluster: FakeApi, sized: Instance) -> None:
+def test_a_count_from_a_given_parameter_is_applied(cluster: FakeApi, sized: Instance) -> None:
     sized.scale("SCALE_OUT")
     sized.change(sized.vnfd, parameters={"COUNT": 3})
     assert replicas(cluster) == 3
@@ -172,7 +171,7 @@ def test_a_package_without_the_flavour_of_the_instance_is_refused(web: Instance,
         web.change(make_vnfd(tmp_path / "new", [deployment(1)], flavour="other"))
 
 
-def test_new_scaling_aspects_are_kept_until_tacker_can_be_told(web: Instance, tmp_path: Path) -> None:
+def test_new_scaling_aspects_are_stored_for_the_synchronization(web: Instance, tmp_path: Path) -> None:
     new = make_vnfd(tmp_path / "new", [deployment(1)], aspects={"web": ["Web"], "more": ["Web"]})
     web.inst.instantiatedVnfInfo.scaleStatus = [objects.ScaleInfoV2(aspectId="web", scaleLevel=0)]
     web.change(new)

@@ -8,9 +8,8 @@ import yaml
 
 from tests.fake_api import FakeApi
 from tests.instance import BLUE, config_map
-from tests.lcm.test_driver import Instance, cluster, deployment
-
-__all__ = ["cluster"]
+from tests.lcm.instance import Instance
+from tests.lcm.web import deployment
 
 
 def test_the_stored_objects_of_vdus_carry_the_label_by_which_tackers_driver_knows_its_own(

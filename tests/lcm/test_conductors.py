@@ -1,4 +1,4 @@
-"""Two of Tacker's own conductors, each as on a host of its own, at work on one operation: the later one's word counts."""
+"""Two of Tacker's own conductors, each on a host of its own, working on one operation: the later one decides its result."""
 
 from __future__ import annotations
 
@@ -18,9 +18,8 @@ from tacker.sol_refactored.conductor.conductor_v2 import ConductorV2
 from k8s_cr_driver.lcm import registration
 from tests.fake_api import FakeApi
 from tests.instance import BLUE, CONDITIONS, crontab, crontab_crd, status, wait_for
-from tests.lcm.test_driver import Instance, cluster, deployment
-
-__all__ = ["cluster"]
+from tests.lcm.instance import Instance
+from tests.lcm.web import deployment
 
 OPERATION = "8f0e2ef0-5d8a-4a43-a1f0-0000000000aa"
 
@@ -29,14 +28,14 @@ class Nfvo:
     """In the place of Tacker's client of the NFVO: one package, and a list of the notified states."""
 
     def __init__(self, vnfd: Any) -> None:
-        self.told: list[str] = []
+        self.notified: list[str] = []
         self._vnfd = vnfd
 
     def get_vnfd(self, context: Any, vnfd_id: str, all_contents: bool = False) -> Any:
         return self._vnfd
 
     def send_lcmocc_notification(self, context: Any, lcmocc: Any, inst: Any, endpoint: str) -> None:
-        self.told.append(lcmocc.operationState)
+        self.notified.append(lcmocc.operationState)
 
 
 class Conductor(ConductorV2):  # type: ignore[misc]
@@ -154,5 +153,5 @@ def test_a_worker_whose_operation_was_given_to_another_conductor_stores_nothing(
     cluster.set_status("CronTab", "default", "one", status())
     assert second.is_free()
     assert operation().operationState == "COMPLETED"
-    assert first.nfvo.told == ["PROCESSING"]
-    assert second.nfvo.told == ["PROCESSING", "COMPLETED"]
+    assert first.nfvo.notified == ["PROCESSING"]
+    assert second.nfvo.notified == ["PROCESSING", "COMPLETED"]

@@ -12,9 +12,8 @@ from k8s_cr_driver.engine import replace
 from tests.fake_api import FakeApi, faults
 from tests.fake_api.recording import Request
 from tests.instance import config_map, crontab, crontab_crd
-from tests.lcm.test_driver import RUNNING, Instance, cluster, deployment, selecting
-
-__all__ = ["cluster"]
+from tests.lcm.instance import Instance
+from tests.lcm.web import RUNNING, deployment, selecting
 
 
 @pytest.fixture
@@ -35,7 +34,7 @@ def tab(api: FakeApi, tmp_path: Path) -> Instance:
     return tab
 
 
-def told(instance: Instance) -> set[str]:
+def vnfcs(instance: Instance) -> set[str]:
     return {vnfc.id for vnfc in instance.inst.instantiatedVnfInfo.vnfcResourceInfo}
 
 
@@ -44,7 +43,7 @@ def test_the_chosen_pod_is_replaced_and_no_other(cluster: FakeApi, web: Instance
     web.heal(chosen)
     after = set(cluster.names("Pod", "default"))
     assert other in after and chosen not in after and len(after) == 2
-    assert told(web) == after
+    assert vnfcs(web) == after
 
 
 def test_of_all_pods_each_is_replaced_and_every_object_applied_again(cluster: FakeApi, web: Instance) -> None:
@@ -53,7 +52,7 @@ def test_of_all_pods_each_is_replaced_and_every_object_applied_again(cluster: Fa
     web.heal()
     after = set(cluster.names("Pod", "default"))
     assert not before & after and len(after) == 2
-    assert told(web) == after
+    assert vnfcs(web) == after
     assert cluster.find("ConfigMap", "default", "settings")
 
 
@@ -85,14 +84,14 @@ def test_a_pod_that_is_not_ready_yet_is_waited_for(
     assert cluster.get("Pod", "default", starting[0])["status"] == RUNNING
 
 
-def test_a_pod_that_went_by_itself_and_a_retry_are_well(cluster: FakeApi, web: Instance) -> None:
+def test_heal_of_a_pod_that_no_longer_exists_completes(cluster: FakeApi, web: Instance) -> None:
     chosen, _ = cluster.names("Pod", "default")
     cluster.delete("Pod", "default", chosen)
     web.heal(chosen)
-    assert told(web) == set(cluster.names("Pod", "default"))
+    assert vnfcs(web) == set(cluster.names("Pod", "default"))
 
 
-def test_what_somebody_has_changed_is_changed_back(cluster: FakeApi, web: Instance) -> None:
+def test_changes_by_others_are_undone_with_force_conflicts(cluster: FakeApi, web: Instance) -> None:
     def drift(live: dict[str, Any]) -> None:
         live["spec"]["template"]["spec"]["containers"][0]["image"] = "drifted:1"
 
@@ -109,10 +108,10 @@ def test_a_replica_that_is_several_pods_is_whole_again(cluster: FakeApi, tmp_pat
     tab = Instance(cluster, tmp_path, selecting(cluster, 1))
     tab.instantiate()
     chosen, other = cluster.names("Pod", "default")
-    assert told(tab) == {chosen, other}
+    assert vnfcs(tab) == {chosen, other}
     tab.heal(chosen)
     after = set(cluster.names("Pod", "default"))
-    assert told(tab) == after and other in after and chosen not in after and len(after) == 2
+    assert vnfcs(tab) == after and other in after and chosen not in after and len(after) == 2
 
 
 @pytest.mark.parametrize("again", [False, True])
@@ -121,7 +120,7 @@ def test_an_object_without_pods_is_applied_again_or_made_again(api: FakeApi, tab
     api.edit("CronTab", "default", "tab", lambda live: live["spec"].update(extra="drift"))
     tab.heal("tab-0", recreate=again)
     assert (api.get("CronTab", "default", "tab")["metadata"]["uid"] != before) is again
-    assert told(tab) == {"tab-0"}
+    assert vnfcs(tab) == {"tab-0"}
 
 
 def test_an_object_that_was_deleted_is_made_again(api: FakeApi, tab: Instance) -> None:

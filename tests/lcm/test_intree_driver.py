@@ -1,4 +1,4 @@
-"""Instances that change hands between Tacker's own Kubernetes driver, the real one, and ours, on the fake API server."""
+"""Instances that Tacker's real in-tree driver and this driver operate in turn, on the fake API server."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import pytest
 from tacker.sol_refactored import objects
 from tacker.sol_refactored.common import exceptions as sol_ex
 from tacker.sol_refactored.infra_drivers.kubernetes import (
-    kubernetes,
     kubernetes_common,
     kubernetes_resource,
     kubernetes_utils,
@@ -19,12 +18,12 @@ from tacker.sol_refactored.infra_drivers.kubernetes import (
 
 from k8s_cr_driver.lcm import intree_driver
 from k8s_cr_driver.lcm.driver import Driver
+from k8s_cr_driver.lcm.instance_info import StoredInstance
 from k8s_cr_driver.objects.keys import GroupKind
 from tests.fake_api import FakeApi, faults
 from tests.instance import BLUE, config_map, obj
-from tests.lcm.test_driver import Instance, cluster, deployment, make_vnfd
-
-__all__ = ["cluster"]
+from tests.lcm.instance import INTREE_DRIVER, Instance, make_vnfd
+from tests.lcm.web import deployment
 
 INVENTORY = OURS = f"k8s-cr-driver-{BLUE}"
 """The name of the inventory, and of our field manager."""
@@ -37,20 +36,16 @@ def no_long_intervals(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kubernetes_resource, "CHECK_INTERVAL", 0.02)
 
 
-TACKERS = kubernetes.Kubernetes
-"""As it is before a conductor of another test has registered ours in its place."""
-
-
 class Handed(Instance):
     """Its first verb is done by Tacker's driver."""
 
-    driver = TACKERS
+    driver = INTREE_DRIVER
 
     def switch(self) -> None:
-        self.driver = Driver if self.driver is TACKERS else TACKERS
+        self.driver = Driver if self.driver is INTREE_DRIVER else INTREE_DRIVER
 
 
-def legacy_instance(cluster: FakeApi, folder: Path, *manifests: dict[str, Any], **params: Any) -> Handed:
+def intree_instance(cluster: FakeApi, folder: Path, *manifests: dict[str, Any], **params: Any) -> Handed:
     """Made by Tacker's driver; ours is next."""
     blue = Handed(cluster, folder, [deployment(1), *manifests])
     blue.instantiate(**params)
@@ -91,7 +86,7 @@ def test_the_kinds_are_those_of_which_tackers_driver_makes_objects() -> None:
         if issubclass(cls, kubernetes_resource.NamespacedResource | kubernetes_resource.ClusterResource)
         and cls not in (kubernetes_resource.NamespacedResource, kubernetes_resource.ClusterResource)
     }
-    assert {kind for kind in intree_driver.MADE if kind.kind not in ("Binding", "LocalSubjectAccessReview")} == made
+    assert {kind for kind in intree_driver.KINDS if kind.kind not in ("Binding", "LocalSubjectAccessReview")} == made
 
 
 def _group(api_class: str) -> str:
@@ -111,8 +106,8 @@ def _group(api_class: str) -> str:
 
 
 def test_objects_are_placed_as_tackers_driver_places_them(cluster: FakeApi, tmp_path: Path) -> None:
-    blue = legacy_instance(cluster, tmp_path / "web")
-    kinds = sorted(intree_driver.MADE | {GroupKind("stable.example.com", "CronTab")})
+    blue = intree_instance(cluster, tmp_path / "web")
+    kinds = sorted(intree_driver.KINDS | {GroupKind("stable.example.com", "CronTab")})
     manifests = [
         {
             "apiVersion": f"{kind.group}/v1" if kind.group else "v1",
@@ -123,7 +118,8 @@ def test_objects_are_placed_as_tackers_driver_places_them(cluster: FakeApi, tmp_
     ]
     vnfd = make_vnfd(tmp_path / "all", manifests)
     by_tacker = _placed_by_tacker(vnfd)
-    by_us = {one["kind"]: one["metadata"]["namespace"] for one in intree_driver.placed(blue.inst, manifests, "given")}
+    placed = intree_driver.placed(StoredInstance.read(blue.inst), manifests, "given")
+    by_us = {one["kind"]: one["metadata"]["namespace"] for one in placed}
     assert {kind: by_us[kind] for kind in by_tacker} == by_tacker
     assert {by_tacker[kind] for kind in ("Role", "RoleBinding")} == {"own"}
 
@@ -136,7 +132,7 @@ def _placed_by_tacker(vnfd: Any) -> dict[str, str]:
 
 
 def test_scale_counts_on_from_tackers_count(cluster: FakeApi, tmp_path: Path) -> None:
-    blue = legacy_instance(cluster, tmp_path)
+    blue = intree_instance(cluster, tmp_path)
     blue.switch()
     blue.scale("SCALE_OUT")
     blue.switch()
@@ -147,8 +143,8 @@ def test_scale_counts_on_from_tackers_count(cluster: FakeApi, tmp_path: Path) ->
     assert replicas(cluster) == 1
 
 
-def test_every_object_is_handed_over_whatever_the_verb(cluster: FakeApi, tmp_path: Path) -> None:
-    blue = legacy_instance(cluster, tmp_path, config_map("a"))
+def test_every_verb_takes_all_objects_over(cluster: FakeApi, tmp_path: Path) -> None:
+    blue = intree_instance(cluster, tmp_path, config_map("a"))
     assert managers(cluster, "ConfigMap", "a") == {(intree_driver.MANAGER, "Update")}
     blue.scale("SCALE_OUT")
     assert managers(cluster, "ConfigMap", "a") == managers(cluster, "Deployment", "web") == {(OURS, "Apply")}
@@ -157,7 +153,7 @@ def test_every_object_is_handed_over_whatever_the_verb(cluster: FakeApi, tmp_pat
 
 
 def test_heal_replaces_the_chosen_pod(cluster: FakeApi, tmp_path: Path) -> None:
-    blue = legacy_instance(cluster, tmp_path)
+    blue = intree_instance(cluster, tmp_path)
     [chosen] = cluster.names("Pod", "default")
     blue.heal(chosen)
     [after] = cluster.names("Pod", "default")
@@ -169,7 +165,7 @@ def test_heal_of_all_finds_the_objects_where_tacker_has_put_them(cluster: FakeAp
     cluster.put(obj("v1", "Namespace", "own"))
     elsewhere = config_map("a")
     elsewhere["metadata"]["namespace"] = "own"
-    blue = legacy_instance(cluster, tmp_path, elsewhere, namespace="default")
+    blue = intree_instance(cluster, tmp_path, elsewhere, namespace="default")
     cluster.edit("ConfigMap", "default", "a", lambda live: live["data"].clear())
     blue.driver().heal(objects.HealVnfRequest(), blue.inst, blue.grant_req, None, blue.vnfd)
     assert cluster.get("ConfigMap", "default", "a")["data"] == elsewhere["data"]
@@ -177,7 +173,7 @@ def test_heal_of_all_finds_the_objects_where_tacker_has_put_them(cluster: FakeAp
 
 
 def test_a_new_package_adds_changes_and_prunes(cluster: FakeApi, tmp_path: Path) -> None:
-    blue = legacy_instance(cluster, tmp_path / "old", config_map("kept", x="1", y="1"), config_map("dropped"))
+    blue = intree_instance(cluster, tmp_path / "old", config_map("kept", x="1", y="1"), config_map("dropped"))
     blue.scale("SCALE_OUT")
     blue.change(make_vnfd(tmp_path / "new", [deployment(1), config_map("kept", x="2"), config_map("added")]))
     assert config_maps(cluster) == {"kept", "added"}
@@ -186,14 +182,14 @@ def test_a_new_package_adds_changes_and_prunes(cluster: FakeApi, tmp_path: Path)
 
 
 def test_a_new_package_as_the_first_touch_prunes_what_tacker_made(cluster: FakeApi, tmp_path: Path) -> None:
-    blue = legacy_instance(cluster, tmp_path / "old", config_map("dropped"), obj("v1", "ServiceAccount", "dropped"))
+    blue = intree_instance(cluster, tmp_path / "old", config_map("dropped"), obj("v1", "ServiceAccount", "dropped"))
     blue.change(make_vnfd(tmp_path / "new", [deployment(1)]))
     assert config_maps(cluster) == set()
     assert "dropped" not in cluster.names("ServiceAccount", "default")
 
 
 def test_rollback_of_a_change_that_tackers_driver_began(cluster: FakeApi, tmp_path: Path) -> None:
-    blue = legacy_instance(cluster, tmp_path / "old", config_map("a"))
+    blue = intree_instance(cluster, tmp_path / "old", config_map("a"))
     blue.switch()
     stored = blue.inst.obj_clone()
     changed = deployment(1)
@@ -215,7 +211,7 @@ def test_terminate_leaves_nothing(cluster: FakeApi, tmp_path: Path, scaled_befor
         {**obj("rbac.authorization.k8s.io/v1", "Role", "role", rules=[]), "metadata": {"name": "role", "namespace": "own"}},
     ]
     cluster.put(config_map("theirs"))
-    blue = legacy_instance(cluster, tmp_path, *everything, namespace="default")
+    blue = intree_instance(cluster, tmp_path, *everything, namespace="default")
     if scaled_before:
         blue.scale("SCALE_OUT")
     blue.terminate()
@@ -225,7 +221,7 @@ def test_terminate_leaves_nothing(cluster: FakeApi, tmp_path: Path, scaled_befor
 
 
 def test_a_copy_that_somebody_made_with_the_label_stays(cluster: FakeApi, tmp_path: Path) -> None:
-    blue = legacy_instance(cluster, tmp_path)
+    blue = intree_instance(cluster, tmp_path)
     copied = config_map("copied")
     copied["metadata"]["labels"] = {"tacker_vnf_instance_id": BLUE}
     cluster.put(copied)
@@ -246,7 +242,7 @@ def test_rollback_of_an_instantiate_that_tackers_driver_began(cluster: FakeApi, 
 
 @pytest.mark.parametrize("after", range(6))
 def test_a_crash_in_the_middle_is_harmless(cluster: FakeApi, tmp_path: Path, after: int) -> None:
-    blue = legacy_instance(cluster, tmp_path, config_map("a"), obj("v1", "Namespace", "own"))
+    blue = intree_instance(cluster, tmp_path, config_map("a"), obj("v1", "Namespace", "own"))
     stored = blue.inst.obj_clone()
     writes = itertools.count()
     cluster.fail(faults.status(400, "BadRequest", "crash"), when=lambda one: one.method == "PATCH" and next(writes) == after)
@@ -260,22 +256,22 @@ def test_a_crash_in_the_middle_is_harmless(cluster: FakeApi, tmp_path: Path, aft
     assert "own" not in cluster.names("Namespace")
 
 
-def test_what_changes_while_it_is_handed_over_is_read_again(cluster: FakeApi, tmp_path: Path) -> None:
-    blue = legacy_instance(cluster, tmp_path, config_map("a"))
+def test_an_object_that_changes_during_the_takeover_is_read_again(cluster: FakeApi, tmp_path: Path) -> None:
+    blue = intree_instance(cluster, tmp_path, config_map("a"))
     cluster.fail(faults.status(409, "Conflict", "the object has been modified"), method="PATCH", path="configmaps/a")
     blue.scale("SCALE_OUT")
     assert managers(cluster, "ConfigMap", "a") == {(OURS, "Apply")}
 
 
-def test_one_that_changes_all_the_time_ends_the_operation_at_the_deadline(cluster: FakeApi, tmp_path: Path) -> None:
-    blue = legacy_instance(cluster, tmp_path, config_map("a"))
+def test_an_object_that_changes_all_the_time_ends_the_operation_at_the_deadline(cluster: FakeApi, tmp_path: Path) -> None:
+    blue = intree_instance(cluster, tmp_path, config_map("a"))
     cluster.fail(faults.conflict(), method="PATCH", path="configmaps/a", times=10**6)
     with pytest.raises(sol_ex.SolException, match=r"configmaps/a.*: 409 Conflict"):
         blue.terminate(**{"wait-timeout": 1})
 
 
-def test_an_account_that_could_have_made_what_it_cannot_list_is_told(cluster: FakeApi, tmp_path: Path) -> None:
-    blue = legacy_instance(cluster, tmp_path, config_map("a"))
+def test_an_account_that_may_create_but_not_list_a_kind_is_refused(cluster: FakeApi, tmp_path: Path) -> None:
+    blue = intree_instance(cluster, tmp_path, config_map("a"))
     cluster.knobs.denied.add(("list", "", "configmaps", "*"))
     with pytest.raises(sol_ex.SolException, match="must be allowed to list configmaps") as refused:
         blue.terminate()
@@ -283,16 +279,16 @@ def test_an_account_that_could_have_made_what_it_cannot_list_is_told(cluster: Fa
     assert config_maps(cluster) == {"a"}
 
 
-def test_an_account_that_may_neither_list_nor_make_a_kind_need_not_look_for_it(cluster: FakeApi, tmp_path: Path) -> None:
-    blue = legacy_instance(cluster, tmp_path)
+def test_a_kind_that_the_account_may_neither_list_nor_create_is_skipped(cluster: FakeApi, tmp_path: Path) -> None:
+    blue = intree_instance(cluster, tmp_path)
     cluster.knobs.denied.add(("list", "storage.k8s.io", "*", "*"))
     cluster.knobs.denied.add(("create", "storage.k8s.io", "*", "*"))
     blue.terminate()
     assert cluster.names("Deployment") == []
 
 
-def test_looks_write_nothing(cluster: FakeApi, tmp_path: Path) -> None:
-    blue = legacy_instance(cluster, tmp_path)
+def test_a_check_for_differences_writes_nothing(cluster: FakeApi, tmp_path: Path) -> None:
+    blue = intree_instance(cluster, tmp_path)
     vim = blue.inst.vimConnectionInfo["vim1"]
     before = len(writes(cluster))
     with pytest.raises(sol_ex.DbSyncNoDiff):
@@ -322,7 +318,7 @@ def test_tackers_driver_scales_heals_and_terminates_what_ours_made(cluster: Fake
 
 
 def test_tackers_driver_terminates_what_it_made_and_ours_scaled_healed_and_changed(cluster: FakeApi, tmp_path: Path) -> None:
-    blue = legacy_instance(cluster, tmp_path / "old", config_map("a"))
+    blue = intree_instance(cluster, tmp_path / "old", config_map("a"))
     blue.scale("SCALE_OUT")
     blue.heal(*cluster.names("Pod", "default"))
     blue.vnfd = make_vnfd(tmp_path / "new", [deployment(1), config_map("b")])
@@ -348,7 +344,7 @@ def test_tackers_driver_finds_objects_in_the_namespace_of_their_manifests(cluste
     assert cluster.names("Pod", "own") == []
 
 
-def test_what_tackers_driver_has_written_since_is_taken_over_again(cluster: FakeApi, tmp_path: Path) -> None:
+def test_objects_that_the_intree_driver_has_written_since_are_taken_over_again(cluster: FakeApi, tmp_path: Path) -> None:
     blue = own_instance(cluster, tmp_path)
     blue.scale("SCALE_OUT")
     blue.switch()
@@ -357,7 +353,7 @@ def test_what_tackers_driver_has_written_since_is_taken_over_again(cluster: Fake
     assert managers(cluster, "Deployment", "web") == {(OURS, "Apply")}
 
 
-def test_a_bare_pod_that_tackers_driver_has_made_anew_is_still_of_the_instance(cluster: FakeApi, tmp_path: Path) -> None:
+def test_a_bare_pod_that_the_intree_driver_has_created_again_is_deleted_by_terminate(cluster: FakeApi, tmp_path: Path) -> None:
     _runs_at_once(cluster)
     blue = Handed(cluster, tmp_path, [obj("v1", "Pod", "web", spec={"containers": [{"name": "web", "image": "web:1"}]})])
     blue.switch()

@@ -1,4 +1,4 @@
-"""Somebody has deleted an instance's inventory: what Tacker's record and the package still tell is enough to find all."""
+"""Somebody has deleted an instance's inventory: Tacker's record and the package are enough to find all objects."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ from tacker.sol_refactored.common import exceptions as sol_ex
 
 from tests.fake_api import FakeApi
 from tests.instance import BLUE, config_map, crontab, crontab_crd, obj, state
-from tests.lcm.test_driver import Instance, cluster, deployment, make_vnfd
-
-__all__ = ["cluster"]
+from tests.lcm.instance import Instance, make_vnfd
+from tests.lcm.web import deployment
 
 INVENTORY = f"k8s-cr-driver-{BLUE}"
 KINDS = "applyset.kubernetes.io/contains-group-kinds"
@@ -54,7 +53,7 @@ def change(blue: Instance, folder: Path) -> None:
 
 
 @pytest.mark.parametrize("verb", [scale, heal, change])
-def test_any_verb_makes_it_anew(cluster: FakeApi, tmp_path: Path, verb: Callable[[Instance, Path], None]) -> None:
+def test_any_verb_creates_it_again(cluster: FakeApi, tmp_path: Path, verb: Callable[[Instance, Path], None]) -> None:
     secret = obj("v1", "Secret", "dropped-by-change", data={"a": "Yg=="})
     blue = Instance(cluster, tmp_path / "old", [deployment(1), config_map("a"), secret])
     blue.instantiate()
@@ -86,7 +85,7 @@ def test_rollback_of_an_instantiate_that_has_written_nothing_writes_nothing(clus
     assert len(cluster.requests) <= 6
 
 
-def test_rollback_of_what_cannot_be_loaded_is_well(cluster: FakeApi, tmp_path: Path) -> None:
+def test_rollback_completes_for_a_package_that_cannot_be_loaded(cluster: FakeApi, tmp_path: Path) -> None:
     blue = Instance(cluster, tmp_path, [{"apiVersion": "v1", "kind": "ConfigMap"}])
     with pytest.raises(sol_ex.SolException):
         blue.instantiate()

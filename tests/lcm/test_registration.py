@@ -12,19 +12,19 @@ from tacker.vnfm.infra_drivers.kubernetes import kubernetes_driver
 
 from k8s_cr_driver.lcm import registration
 from k8s_cr_driver.lcm.driver import Driver
-from tests.lcm.test_intree_driver import TACKERS
+from tests.lcm.instance import INTREE_DRIVER
 
 
 @pytest.fixture(autouse=True)
 def tackers_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kubernetes, "Kubernetes", TACKERS)
+    monkeypatch.setattr(kubernetes, "Kubernetes", INTREE_DRIVER)
 
 
-class AnotherParameter(TACKERS):  # type: ignore[misc, valid-type]
+class AnotherParameter(INTREE_DRIVER):  # type: ignore[misc, valid-type]
     def scale(self, request: Any) -> None: ...
 
 
-def told(caplog: pytest.LogCaptureFixture) -> list[str]:
+def errors(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [each.getMessage() for each in caplog.records if each.levelno == logging.ERROR]
 
 
@@ -36,9 +36,9 @@ def test_what_tacker_loads_is_its_driver_of_the_first_version_and_registers_ours
     assert not [name for name in vars(type(loaded)) if not name.startswith("_")], "the first version is Tacker's own"
 
 
-def test_being_made_again_changes_nothing(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_second_registration_changes_nothing(caplog: pytest.LogCaptureFixture) -> None:
     assert registration.install() and registration.install()
-    assert kubernetes.Kubernetes is Driver and not told(caplog)
+    assert kubernetes.Kubernetes is Driver and not errors(caplog)
 
 
 def test_where_a_verb_takes_other_parameters_tackers_driver_stays(
@@ -47,7 +47,7 @@ def test_where_a_verb_takes_other_parameters_tackers_driver_stays(
     monkeypatch.setattr(kubernetes, "Kubernetes", AnotherParameter)
     assert not registration.install()
     assert kubernetes.Kubernetes is AnotherParameter
-    [error] = told(caplog)
+    [error] = errors(caplog)
     assert "its method scale takes (self, request) instead of (self, req, inst, grant_req, grant, vnfd)" in error
     assert "Tacker's own Kubernetes driver stays in use" in error
 
@@ -58,4 +58,4 @@ def test_where_tacker_has_no_such_driver_the_first_version_goes_on(
     monkeypatch.delattr(kubernetes, "Kubernetes")
     assert isinstance(registration.Kubernetes(), kubernetes_driver.Kubernetes)
     assert not hasattr(kubernetes, "Kubernetes")
-    assert len(told(caplog)) == 1
+    assert len(errors(caplog)) == 1

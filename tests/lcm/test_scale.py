@@ -1,18 +1,21 @@
-"""Scale in of a custom resource whose status is of the new generation before its pods have gone."""
+"""Scale and its rollback: counts continue from the stored ones, and a scale in waits until its VNFCs are deleted."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
+from tacker.sol_refactored import objects
+from tacker.sol_refactored.common import exceptions as sol_ex
 
 from k8s_cr_driver.engine import replace
+from k8s_cr_driver.lcm.driver import Driver
 from k8s_cr_driver.vnf import scale_in
 from tests.fake_api import FakeApi, faults
 from tests.fake_api.recording import Request
-from tests.lcm.test_driver import Instance, cluster, deployment, selecting
-
-__all__ = ["cluster"]
+from tests.instance import BLUE
+from tests.lcm.instance import Instance
+from tests.lcm.web import deployment, selecting
 
 
 @pytest.fixture(autouse=True)
@@ -30,7 +33,7 @@ def tab(cluster: FakeApi, tmp_path: Path) -> Instance:
     return made
 
 
-def told(tab: Instance) -> list[str]:
+def vnfcs(tab: Instance) -> list[str]:
     return sorted(vnfc.id for vnfc in tab.inst.instantiatedVnfInfo.vnfcResourceInfo)
 
 
@@ -38,9 +41,51 @@ def looks(cluster: FakeApi) -> int:
     return len(cluster.requests.select("GET", "/api/v1/namespaces/default/pods", watch=False))
 
 
-def test_pods_are_waited_for_until_they_go(cluster: FakeApi, tab: Instance) -> None:
+def test_scale_counts_from_what_is_stored(cluster: FakeApi, tmp_path: Path) -> None:
+    blue = Instance(cluster, tmp_path, [deployment(1)])
+    blue.instantiate()
+    blue.scale("SCALE_OUT", 2)
+    assert cluster.get("Deployment", "default", "web")["spec"]["replicas"] == 5
+    assert len(blue.inst.instantiatedVnfInfo.vnfcResourceInfo) == 5
+    blue.scale("SCALE_IN")
+    assert cluster.get("Deployment", "default", "web")["spec"]["replicas"] == 3
+    assert blue.inst.instantiatedVnfInfo.metadata["vdu_reses"]["Web"]["spec"]["replicas"] == 3
+
+
+def test_scale_in_below_zero_is_refused(cluster: FakeApi, tmp_path: Path) -> None:
+    """A change of package may have set a count that is below the one of the scale level."""
+    blue = Instance(cluster, tmp_path, [deployment(1)])
+    blue.instantiate()
+    with pytest.raises(sol_ex.SolException, match="numberOfSteps: VDU Web has 1 replicas and cannot lose 2") as refused:
+        blue.scale("SCALE_IN")
+    assert refused.value.status == 400
+    assert cluster.get("Deployment", "default", "web")["spec"]["replicas"] == 1
+
+
+def test_a_refused_scale_deletes_nothing_although_the_inventory_is_new(cluster: FakeApi, tmp_path: Path) -> None:
+    blue = Instance(cluster, tmp_path, [deployment(1)])
+    blue.instantiate()
+    cluster.delete("ConfigMap", "default", f"k8s-cr-driver-{BLUE}")
+    cluster.fail(faults.field_conflict(), method="PATCH", path="deployments/web", times=9)
+    with pytest.raises(sol_ex.SolException, match="others manage fields"):
+        blue.scale("SCALE_OUT")
+    assert cluster.names("Deployment") == ["web"]
+
+
+def test_rollback_of_scale_ignores_the_options_of_the_request(cluster: FakeApi, tmp_path: Path) -> None:
+    blue = Instance(cluster, tmp_path, [deployment(1)])
+    blue.instantiate()
+    body = {"type": "SCALE_OUT", "aspectId": "web", "numberOfSteps": 1, "additionalParams": {"wait-timeout": "soon"}}
+    req = objects.ScaleVnfRequest.from_dict(body)
+    with pytest.raises(sol_ex.SolException, match="wait-timeout"):
+        Driver().scale(req, blue.inst, blue.grant_req, None, blue.vnfd)
+    Driver().scale_rollback(req, blue.inst, blue.grant_req, None, blue.vnfd)
+    assert blue.inst.instantiatedVnfInfo.metadata["vdu_reses"]["Web"]["spec"]["replicas"] == 1
+
+
+def test_scale_in_waits_until_the_surplus_pods_are_deleted(cluster: FakeApi, tab: Instance) -> None:
     def shrink(request: Request) -> bool:
-        """The controller comes to it when it has been looked at once before and twice after the scale. No fault."""
+        """The controller comes to it after one look before the scale and two after it. No fault."""
         if looks(cluster) == 3:
             cluster.edit("Deployment", "default", "web", lambda live: live["spec"].update(replicas=1))
         return False
@@ -48,18 +93,18 @@ def test_pods_are_waited_for_until_they_go(cluster: FakeApi, tab: Instance) -> N
     cluster.fail(faults.internal(), when=shrink)
     tab.scale("SCALE_IN")
     assert cluster.get("CronTab", "default", "tab")["spec"]["size"] == 1
-    assert told(tab) == cluster.names("Pod", "default") and len(told(tab)) == 1
+    assert vnfcs(tab) == cluster.names("Pod", "default") and len(vnfcs(tab)) == 1
 
 
-def test_what_stays_is_believed_in_the_end(
+def test_surplus_pods_are_accepted_after_the_grace_time(
     cluster: FakeApi, tab: Instance, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(scale_in, "GRACE", 0.0)
     tab.scale("SCALE_IN")
-    assert told(tab) == cluster.names("Pod", "default") and len(told(tab)) == 3
-    assert "VDU Web has 3 VNFCs instead of 1; its status is believed all the same" in caplog.text
+    assert vnfcs(tab) == cluster.names("Pod", "default") and len(vnfcs(tab)) == 3
+    assert "VDU Web has 3 VNFCs instead of 1; its status is trusted all the same" in caplog.text
 
 
-def test_nothing_is_counted_where_nothing_goes(cluster: FakeApi, tab: Instance) -> None:
+def test_scale_out_does_not_count_pods_before(cluster: FakeApi, tab: Instance) -> None:
     tab.scale("SCALE_OUT")
-    assert looks(cluster) == 1, "to tell the VNFCs"
+    assert looks(cluster) == 1, "to store the VNFCs"

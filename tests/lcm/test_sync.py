@@ -1,4 +1,4 @@
-"""Database synchronization: what has changed on the cluster behind Tacker's back is seen, and taken over."""
+"""Database synchronization: changes on the cluster that no LCM operation made are found, and stored in the record."""
 
 from __future__ import annotations
 
@@ -13,9 +13,8 @@ from tacker.sol_refactored.nfvo import nfvo_client
 from k8s_cr_driver.lcm.driver import Driver
 from tests.fake_api import FakeApi
 from tests.instance import crontab, crontab_crd
-from tests.lcm.test_driver import Instance, cluster, deployment, make_vnfd
-
-__all__ = ["cluster"]
+from tests.lcm.instance import Instance, make_vnfd
+from tests.lcm.web import deployment
 
 
 class Synced(Instance):
@@ -51,7 +50,7 @@ class Synced(Instance):
     def levels(self) -> dict[str, int]:
         return {one.aspectId: one.scaleLevel for one in self.info.scaleStatus}
 
-    def told(self) -> set[str]:
+    def vnfcs(self) -> set[str]:
         return {vnfc.id for vnfc in self.info.vnfcResourceInfo}
 
 
@@ -71,24 +70,24 @@ def scalable(*names: str) -> list[dict[str, Any]]:
     return [crd, *manifests]
 
 
-def test_what_has_not_changed_is_no_difference(cluster: FakeApi, tmp_path: Path) -> None:
+def test_an_unchanged_instance_has_no_difference(cluster: FakeApi, tmp_path: Path) -> None:
     blue = Synced(cluster, tmp_path, [deployment(2)])
     cluster.requests.clear()
     assert not blue.differs()
     assert {request.method for request in cluster.requests} == {"GET"}
 
 
-def test_pods_that_were_replaced_are_taken_over(cluster: FakeApi, tmp_path: Path) -> None:
+def test_replaced_pods_are_stored(cluster: FakeApi, tmp_path: Path) -> None:
     blue = Synced(cluster, tmp_path, [deployment(2)])
     cluster.delete("Pod", "default", cluster.names("Pod", "default")[0])
     assert blue.differs()
     blue.sync()
-    assert blue.told() == set(cluster.names("Pod", "default"))
+    assert blue.vnfcs() == set(cluster.names("Pod", "default"))
     assert blue.levels() == {"web": 1}
     assert not blue.differs()
 
 
-def test_the_node_of_a_pod_is_taken_over_when_it_has_one(cluster: FakeApi, tmp_path: Path) -> None:
+def test_the_node_of_a_pod_is_stored_when_it_has_one(cluster: FakeApi, tmp_path: Path) -> None:
     blue = Synced(cluster, tmp_path, [deployment(1)])
     [pod] = cluster.names("Pod", "default")
     bound = {**cluster.get("Pod", "default", pod), "spec": {"nodeName": "n1"}}  # what only a scheduler may write
@@ -100,40 +99,40 @@ def test_the_node_of_a_pod_is_taken_over_when_it_has_one(cluster: FakeApi, tmp_p
     assert not blue.differs()
 
 
-def test_a_count_set_by_hand_is_taken_over_with_the_level_that_it_means(cluster: FakeApi, tmp_path: Path) -> None:
+def test_a_count_set_by_hand_is_stored_with_its_scale_level(cluster: FakeApi, tmp_path: Path) -> None:
     blue = Synced(cluster, tmp_path, [deployment(1)])
     set_count(cluster, 5)
     blue.sync()
     assert blue.levels() == {"web": 3}
-    assert len(blue.told()) == 5
+    assert len(blue.vnfcs()) == 5
     assert blue.info.metadata["vdu_reses"]["Web"]["spec"]["replicas"] == 5
 
 
-def test_a_count_that_no_level_means_changes_nothing(cluster: FakeApi, tmp_path: Path) -> None:
+def test_a_count_without_a_scale_level_changes_nothing(cluster: FakeApi, tmp_path: Path) -> None:
     blue = Synced(cluster, tmp_path, [deployment(1)])
-    before = blue.told()
+    before = blue.vnfcs()
     set_count(cluster, 4)
     with pytest.raises(sol_ex.DbSyncFailed, match="VDU Web has 4 replicas, which no level of the scaling aspect web means"):
         blue.sync()
-    assert (blue.levels(), blue.told()) == ({"web": 1}, before)
+    assert (blue.levels(), blue.vnfcs()) == ({"web": 1}, before)
 
 
-def test_a_custom_resource_scaled_by_hand_is_taken_over(api: FakeApi, tmp_path: Path) -> None:
+def test_the_count_of_a_custom_resource_scaled_by_hand_is_stored(api: FakeApi, tmp_path: Path) -> None:
     blue = Synced(api, tmp_path, scalable("web"))
     set_count(api, 3, "CronTab")
     assert blue.differs()
     blue.sync()
-    assert (blue.told(), blue.levels()) == ({"web-0", "web-1", "web-2"}, {"web": 2})
+    assert (blue.vnfcs(), blue.levels()) == ({"web-0", "web-1", "web-2"}, {"web": 2})
 
 
-def test_an_object_that_is_gone_has_no_vnfcs_and_keeps_its_count(cluster: FakeApi, tmp_path: Path) -> None:
+def test_a_deleted_object_has_no_vnfcs_and_keeps_its_count(cluster: FakeApi, tmp_path: Path) -> None:
     blue = Synced(cluster, tmp_path, [deployment(2)])
     cluster.delete("Deployment", "default", "web")
     blue.sync()
-    assert (blue.told(), blue.levels()) == (set(), {"web": 1})
+    assert (blue.vnfcs(), blue.levels()) == (set(), {"web": 1})
     assert not blue.differs()
     blue.heal()
-    assert len(blue.told()) == 2
+    assert len(blue.vnfcs()) == 2
 
 
 def test_vdus_of_one_aspect_must_agree_on_a_level(api: FakeApi, tmp_path: Path) -> None:
@@ -147,7 +146,7 @@ def test_vdus_of_one_aspect_must_agree_on_a_level(api: FakeApi, tmp_path: Path) 
 
 
 @pytest.mark.parametrize(("initial", "level"), [(1, 1), (None, 0)])
-def test_new_scaling_aspects_are_taken_over(cluster: FakeApi, tmp_path: Path, initial: int | None, level: int) -> None:
+def test_new_scaling_aspects_are_stored(cluster: FakeApi, tmp_path: Path, initial: int | None, level: int) -> None:
     blue = Synced(cluster, tmp_path / "old", [deployment(3)])
     aspects = {"web": ["Web"], "more": ["Web"]}
     blue.vnfd = make_vnfd(tmp_path / "new", [deployment(3)], aspects=aspects, initial=initial)
@@ -160,7 +159,7 @@ def test_new_scaling_aspects_are_taken_over(cluster: FakeApi, tmp_path: Path, in
 
 
 @pytest.mark.parametrize("running", ["STARTING", "PROCESSING", "ROLLING_BACK"])
-def test_the_cluster_is_not_even_looked_at_while_an_operation_runs(cluster: FakeApi, tmp_path: Path, running: str) -> None:
+def test_no_request_is_sent_while_an_operation_runs(cluster: FakeApi, tmp_path: Path, running: str) -> None:
     blue = Synced(cluster, tmp_path, [deployment(1)])
     set_count(cluster, 3)
     cluster.requests.clear()

@@ -74,16 +74,16 @@ def test_the_machines_of_a_deployment_are_those_of_its_sets(api: FakeApi) -> Non
         machine(api, machines, f"{name}-1", **labels)
     with healing(api, Workers=MachineDeployment(workers)) as heal:
         chosen = {"Workers": {"workers-1", "others-1"}}
-        [(selector, to_delete)] = heal.renewal(chosen, everything=False, recreate=False).to_delete
+        [(selector, to_delete)] = heal.replacement(chosen, everything=False, recreate=False).to_delete
     assert (selector, names(list(to_delete))) == ("cluster.x-k8s.io/deployment-name=workers", ["workers-1"])
 
 
 def test_of_a_control_plane_a_minority_can_be_replaced(api: FakeApi) -> None:
     with healing(api, ControlPlane=control_plane(api, 3)) as heal:
-        renewal = heal.renewal({"ControlPlane": {"blue-1"}}, everything=False, recreate=False)
-        assert [names(list(to_delete)) for _, to_delete in renewal.to_delete] == [["blue-1"]]
-        [lacking] = renewal.unfinished()
-        assert lacking.message == "VDU ControlPlane has 2 of 3 VNFCs"
+        replacement = heal.replacement({"ControlPlane": {"blue-1"}}, everything=False, recreate=False)
+        assert [names(list(to_delete)) for _, to_delete in replacement.to_delete] == [["blue-1"]]
+        [unfinished] = replacement.unfinished()
+        assert unfinished.message == "VDU ControlPlane has 2 of 3 VNFCs"
 
 
 def test_of_a_control_plane_no_majority_can_be_chosen(api: FakeApi) -> None:
@@ -92,10 +92,10 @@ def test_of_a_control_plane_no_majority_can_be_chosen(api: FakeApi) -> None:
         healing(api, ControlPlane=control_plane(api, 3)) as heal,
         pytest.raises(InvalidRequest, match="of whose 3 VNFCs at most 1 can be replaced at the same time, not 2"),
     ):
-        heal.renewal(chosen, everything=False, recreate=False)
+        heal.replacement(chosen, everything=False, recreate=False)
 
 
 def test_a_heal_of_everything_leaves_a_control_plane_as_it_is(api: FakeApi) -> None:
     with healing(api, ControlPlane=control_plane(api, 1)) as heal:
-        renewal = heal.renewal({"ControlPlane": {"blue-0"}}, everything=True, recreate=False)
-        assert (list(renewal.to_delete), renewal.unfinished()) == ([], [])
+        replacement = heal.replacement({"ControlPlane": {"blue-0"}}, everything=True, recreate=False)
+        assert (list(replacement.to_delete), replacement.unfinished()) == ([], [])

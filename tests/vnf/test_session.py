@@ -1,4 +1,4 @@
-"""A session's own requests: those that no engine repeats."""
+"""The requests of a session itself, outside of the engine: discovery, and the CRDs of scalable kinds."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ def session(url: str) -> Session:
     return Session(Endpoint(url), Options(), operation, inventory_namespace="default")
 
 
-def test_a_busy_server_is_asked_again_where_a_kind_has_its_count(api: FakeApi) -> None:
+def test_reading_a_crd_is_repeated_while_the_server_is_busy(api: FakeApi) -> None:
     crd = crontab_crd(replicas={"type": "integer"})
     paths = {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"}
     crd["spec"]["versions"][0]["subresources"] = {"scale": paths}
     api.put(crd)
     api.fail(faults.unavailable(), path=f"/{CRD.group}/v1/customresourcedefinitions/")
     with session(api.url) as opened:
-        vdus = opened.restored({"cron": resource_for(crontab("one"))})
+        vdus = opened.with_crds({"cron": resource_for(crontab("one"))})
     assert vdus["cron"].replicas() == ("spec", "replicas")
 
 
@@ -42,13 +42,13 @@ def test_discovery_is_repeated_like_every_other_request(api: FakeApi, fault: Act
         assert api.faults_pending == 0
 
 
-def test_a_cluster_that_cannot_be_connected_to_is_told_at_once(api: FakeApi) -> None:
+def test_a_refused_connection_is_reported_at_once(api: FakeApi) -> None:
     api.close()
     with pytest.raises(ConnectionFailed, match=f"cannot connect to {api.url}"), session(api.url):
         pass
 
 
-def test_discovery_that_goes_on_failing_is_told_before_the_deadline(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_discovery_that_keeps_failing_is_reported_before_the_deadline(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "DISCOVERY_SECONDS", 0.2)
     api.fail(faults.unavailable(), path="^/api$", times=100)
     with pytest.raises(ApiError, match="GET /api: 503"), session(api.url):

@@ -55,7 +55,7 @@ def test_the_pods_of_several_vdus_in_one_list_a_kind(api: FakeApi) -> None:
     assert len(api.requests) == 3
 
 
-def test_pods_with_the_labels_of_a_vdu_that_somebody_else_controls_are_none(api: FakeApi) -> None:
+def test_pods_of_another_controller_with_the_labels_of_a_vdu_are_no_vnfcs(api: FakeApi) -> None:
     controllers.run_workloads(api)
     web, twin = deployment("web", 1), deployment("twin", 2)
     twin["metadata"]["labels"] = {}
@@ -86,13 +86,13 @@ def test_a_bare_pod_is_its_own_vnfc(api: FakeApi) -> None:
     assert [one.id for one in collect(api, {"VDU1": pod})] == ["alone"]
 
 
-def test_an_object_that_is_gone_has_no_vnfcs(api: FakeApi) -> None:
+def test_a_deleted_object_has_no_vnfcs(api: FakeApi) -> None:
     controllers.run_workloads(api)
     api.put(crontab_crd())
     assert collect(api, {"VDU1": deployment("web", 2), "VDU2": crontab("tab")}) == []
 
 
-def test_namespaces_are_listed_apart(api: FakeApi) -> None:
+def test_each_namespace_is_listed_separately(api: FakeApi) -> None:
     controllers.run_workloads(api)
     api.put(obj("v1", "Namespace", "blue"))
     vdus = {"VDU1": deployment("web", 1), "VDU2": deployment("web", 1, "blue")}
@@ -102,7 +102,7 @@ def test_namespaces_are_listed_apart(api: FakeApi) -> None:
     assert len(api.requests) == 6
 
 
-def test_pods_that_have_ended_or_are_leaving_are_none(api: FakeApi) -> None:
+def test_ended_and_deleted_pods_are_no_vnfcs(api: FakeApi) -> None:
     controllers.run_workloads(api)
     api.put(deployment("web", 3))
     ended, leaving, stays = sorted(api.names("Pod"))
@@ -147,7 +147,7 @@ def test_the_pods_that_the_status_of_a_custom_resource_selects_are_its_vnfcs(api
     assert {one.id for one in found} == {name for name in api.names("Pod") if name.startswith("web")}
 
 
-def test_selected_pods_whose_controller_is_gone_or_going_are_none(api: FakeApi) -> None:
+def test_selected_pods_of_a_deleted_controller_are_no_vnfcs(api: FakeApi) -> None:
     """Pods of a shard that is scaled in stay a while after the operator has deleted what controls them."""
     for manifest in (crd := scalable(labelSelectorPath=".status.selector"), tab := ours(crontab("tab"))):
         api.put(manifest)
@@ -157,7 +157,7 @@ def test_selected_pods_whose_controller_is_gone_or_going_are_none(api: FakeApi) 
         if name == "going":
             api.edit("ReplicaSet", "default", name, lambda live: live["metadata"].update(finalizers=["example.com/hold"]))
         if name == "gone":
-            owner["metadata"]["uid"] = "that of its predecessor"
+            owner["metadata"]["uid"] = "an earlier one"
         spec = {"containers": [{"name": "c", "image": "i"}]}
         api.put(controllers.owned(owner, "v1", "Pod", f"{name}-0", spec=spec, labels={"app": "web"}))
     api.delete("ReplicaSet", "default", "going")
@@ -188,7 +188,7 @@ def test_a_kind_of_children_that_the_cluster_does_not_know_is_refused(api: FakeA
         collect(api, {"VDU1": cluster})
 
 
-def test_a_list_that_is_forbidden_is_told(api: FakeApi) -> None:
+def test_a_forbidden_list_is_refused(api: FakeApi) -> None:
     api.fail(faults.status(403, "Forbidden", "no"), path="pods")
     with pytest.raises(Refused, match=r"The VNFCs cannot be listed: .*pods: 403 Forbidden: no"):
         collect(api, {"VDU1": deployment("web", 1)})

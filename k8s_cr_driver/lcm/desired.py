@@ -1,0 +1,81 @@
+"""The desired objects of one verb: the manifests of a VNF package with parameters filled in, and the objects of its VDUs."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from tacker.sol_refactored.common import config
+
+from k8s_cr_driver.errors import DriverError, InvalidRequest
+from k8s_cr_driver.lcm import intree_driver, request
+from k8s_cr_driver.lcm.instance_info import StoredInstance
+from k8s_cr_driver.objects.keys import Object
+from k8s_cr_driver.package import manifests, parameters, substitution, tosca_meta
+from k8s_cr_driver.resources.base import CustomResource
+from k8s_cr_driver.vnf import vdus
+from k8s_cr_driver.vnf.additional_params import Options
+from k8s_cr_driver.vnf.vdus import VduObjects
+
+CONF = config.CONF
+
+
+def load(
+    stored: StoredInstance, vnfd: Any, options: Options, given: Mapping[str, Any] | None = None
+) -> tuple[list[Object], Options]:
+    """The package's objects, and the options with the parameters that the package declares.
+
+    `given` are the parameters of a change of the package, which the new package must declare. Stored parameters that it
+    does not declare are dropped.
+    """
+    declared = parameters.declared(vnfd.definitions)
+    if given is not None:
+        kept = {name: value for name, value in options.parameters.items() if name in declared or name in given}
+        options = replace(options, parameters=kept)
+    values = parameters.resolve(declared, options.parameters)
+    objects = manifests.load(
+        Path(vnfd.csar_dir),
+        options.files,
+        fill=lambda value: substitution.fill(value, declared, values),
+        allow_remote=CONF.k8s_cr.allow_remote_manifests,
+    )
+    return intree_driver.placed(stored, objects, options.namespace), options
+
+
+def of_failed_instantiate(stored: StoredInstance, vnfd: Any, req: Any) -> list[Object]:
+    """
+    The objects that a failed instantiate may have written; none if the package cannot be loaded.
+
+    None with adopt-existing either: only the inventory says which objects the instance has adopted, and these must stay.
+    """
+    try:
+        options = Options().updated(request.params(req))
+        return [] if options.adopt_existing else load(stored, vnfd, options)[0]
+    except DriverError:
+        return []
+
+
+def with_stored_parameters(stored: StoredInstance, vnfd: Any, options: Options) -> list[Object] | None:
+    """The package's objects with the parameters of the last change; None if the package does not accept them."""
+    before = stored.options.parameters
+    kept = {name: before.get(name, value) for name, value in options.parameters.items()}
+    with contextlib.suppress(InvalidRequest):
+        return load(stored, vnfd, replace(options, parameters=kept))[0]
+    return None
+
+
+def assigned_vdus(
+    resources: list[CustomResource], vnfd: Any, flavour: str, options: Options
+) -> dict[str, CustomResource]:
+    """VDU id -> its object."""
+    partial = tosca_meta.leaves_out(Path(vnfd.csar_dir), options.files)
+    return vdus.assign(resources, vnfd.get_vdu_nodes(flavour), partial=partial)
+
+
+def merged(resources: Sequence[CustomResource], assigned: VduObjects) -> list[CustomResource]:
+    """`resources` with the counts of the VDUs' objects."""
+    changed = {obj.key: obj for obj in assigned.values()}
+    return [changed.get(obj.key, obj) for obj in resources]

@@ -1,0 +1,39 @@
+"""What a request of the LCM API says to this driver: its additionalParams, and the time of a graceful terminate."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from tacker.sol_refactored.common import config
+
+from k8s_cr_driver.lcm.instance_info import StoredInstance
+from k8s_cr_driver.vnf.additional_params import Options, flag
+
+CONF = config.CONF
+
+
+def params(req: Any) -> dict[str, Any]:
+    """The request's additionalParams."""
+    return dict(req.additionalParams) if req.obj_attr_is_set("additionalParams") and req.additionalParams else {}
+
+
+def is_set(req: Any, key: str) -> bool:
+    """A flag that holds for this request only."""
+    value = params(req).get(key)
+    return value is not None and flag(key, value)
+
+
+def options(stored: StoredInstance, req: Any) -> Options:
+    """The stored options, overridden by those of the request; parameters one by one."""
+    given = stored.options.updated(params(req))
+    return replace(given, parameters={**stored.options.parameters, **given.parameters})
+
+
+def grace_period(req: Any) -> int:
+    """Seconds in which the VNF is taken out of service, before the time limit of the verb begins (SOL003 clause 5.5.2.8)."""
+    if req.terminationType != "GRACEFUL":
+        return 0
+    if req.obj_attr_is_set("gracefulTerminationTimeout"):
+        return int(req.gracefulTerminationTimeout)
+    return int(CONF.v2_vnfm.default_graceful_termination_timeout)
