@@ -28,7 +28,7 @@ _NAMED = re.compile(
     r"(?i)(\"?\b(?:password|passwd|token|secret|client-key-data|client-certificate-data|certificate-authority-data|"
     r"bearer_token|client_secret)\b\"?\s{0,8}[:=]\s{0,8})"
     # A field of such a name may be what the API server's error is about (field.ErrorType).
-    r"(?!(?:(?:invalid|required|unsupported|duplicate) value|not found|forbidden|too long|too many)\b)"
+    r"(?!(?:(?:invalid|required|unsupported|duplicate) value|not found|forbidden|too long|too many|expected)\b)"
     r"(\"[^\"]*\"|[^\s,;}\]]+)"
 )
 _VALUE = re.compile(
@@ -59,6 +59,11 @@ def redact(text: str) -> str:
     text = _PEM.sub("[PEM removed]", text)
     text = _AUTHORIZATION.sub(r"\1 [removed]", text)
     return _WORD.sub(_without_data, text)
+
+
+def looks_secret(text: str) -> bool:
+    """Whether `text`, a field's path with its value, holds a credential or names one."""
+    return redact(text) != text or _NAMED.search(text) is not None
 
 
 def words(error: BaseException) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from k8s_cr_driver.objects.keys import GroupKind, Object, kind_of
-from k8s_cr_driver.redaction import redact
+from k8s_cr_driver.redaction import looks_secret
 
 HIDDEN = "(hidden)"
 _SECRET = GroupKind("", "Secret")
@@ -65,8 +65,7 @@ def _hidden(value: Any) -> Any:
 
 def _redacted(path: str, value: Any) -> Any:
     """A value unless it looks like a credential, or its field's name does."""
-    text = f"{path}: {json.dumps(value)}"
-    return value if value is None or redact(text) == text else HIDDEN
+    return HIDDEN if value is not None and looks_secret(f"{path}: {json.dumps(value)}") else value
 
 
 def _shown(value: Any) -> str:

@@ -197,7 +197,7 @@ def test_a_certificate_of_another_authority_is_one_clear_error(tls_api: FakeApi)
         connection.request("GET", "/version")
     assert str(raised.value) == (
         f"The certificate of {tls_api.url} was not accepted: [SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed: "
-        "unable to get local issuer certificate. Give the CA in vimConnectionInfo.interfaceInfo.ssl_ca_cert."
+        "unable to get local issuer certificate."
     )
 
 
