@@ -56,7 +56,7 @@ def descent(cluster: Cluster, instance: Instance) -> list[Node]:
         live = metadata if key_of(metadata).group_kind == _SECRET else whole.get(uid)
         if live is not None:
             key = key_of(metadata)
-            health = resource_for(live, _crd(cluster, key.group_kind, crds)).health(live)
+            health = resource_for(live, crd_of(cluster, key.group_kind, crds)).health(live)
             nodes[uid] = Node(key, metadata["metadata"]["creationTimestamp"], health, key in instance.content.adopted)
     return _linked(nodes, family)
 
@@ -103,7 +103,7 @@ def _whole(cluster: Cluster, family: Iterable[Object]) -> list[Object]:
     ]
 
 
-def _crd(cluster: Cluster, kind: GroupKind, known: dict[GroupKind, Object | None]) -> Object | None:
+def crd_of(cluster: Cluster, kind: GroupKind, known: dict[GroupKind, Object | None]) -> Object | None:
     """The CRD of a kind, which decides how the status of its objects is read."""
     resource = cluster.resources.find(kind)
     if is_builtin(kind) or resource is None:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from k8s_cr_driver.cli.cluster import THREADS, Cluster, Instance
+from k8s_cr_driver.cli.descendants import crd_of
 from k8s_cr_driver.cli.field_diff import Change, changes
 from k8s_cr_driver.engine import api_services
 from k8s_cr_driver.engine.not_ready import NotReady
@@ -73,9 +74,10 @@ def outcomes_of(
     if down := api_services.reports(cluster.resources, manifests.foreign_kinds(desired)):
         raise NotReady("Kinds that are needed are unavailable:", down)
     manifests.place(desired, cluster.resources.scope_of, namespace)
+    crds = crds_of(desired)
+    schema.remove_nulls(desired, lambda kind: crds.get(kind) or crd_of(cluster, kind, {}))
     schema.check(desired)
     dependencies.check(desired)
-    crds = crds_of(desired)
     wanted = [_resource(cluster, obj, crds) for obj in desired]
     counted = _counted(folder, wanted) if instance else frozenset()
     trial = _Trial(cluster, instance, {obj.key for obj in wanted}, crds, counted)

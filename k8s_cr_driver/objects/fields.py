@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import difflib
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from k8s_cr_driver.objects.keys import GroupKind, Object, kind_of
+
+SIMILAR_LIMIT = 100
+"""Characters of a name for which a similar one is looked for."""
 
 
 def field(value: Any, *path: str) -> Any:
@@ -43,3 +47,9 @@ def type_name(value: Any) -> str:
     """What JSON calls the type of `value`, with its article."""
     names = {str: "text", bool: "a boolean", int: "an integer", float: "a number", dict: "a mapping", list: "a list"}
     return names.get(type(value), "null")
+
+
+def similar(name: str, known: Iterable[str]) -> str:
+    """The one of `known` that `name` may be a slip for, else "". A long name has none: the comparison is quadratic."""
+    near = difflib.get_close_matches(name, known, n=1) if len(name) <= SIMILAR_LIMIT else []
+    return near[0] if near else ""

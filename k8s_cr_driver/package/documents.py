@@ -24,6 +24,8 @@ ALIAS_LIMIT = 8 * 1024 * 1024
 """Bytes, about, that aliases may copy within one file."""
 
 _NODE_COST = 64
+_DIGITS = 80
+"""Digits of the longest text that may be an integer of 64 bits, in base 2 with some zeros before."""
 _PLAIN, _STR, _MAP, _SEQ, _MERGE = (f"tag:yaml.org,2002:{name}" for name in ("plain", "str", "map", "seq", "merge"))
 _TYPED = {f"tag:yaml.org,2002:{name}" for name in ("int", "float", "bool", "null")}
 _WORDS: dict[str, bool | None] = {
@@ -77,7 +79,7 @@ def documents(text: str) -> Iterator[tuple[int, Any]]:
 
 def _json(text: str) -> Any:
     """`text` as one JSON value. YAML is no superset: it knows no surrogate pairs, and no keys of more than 1024 characters."""
-    value = json.loads(text, object_pairs_hook=_unique, parse_float=_whole, parse_constant=_refuse)
+    value = json.loads(text, object_pairs_hook=_unique, parse_int=_integer, parse_float=_whole, parse_constant=_refuse)
     level = [value]
     for _ in range(DEPTH_LIMIT + 1):
         level = [item for outer in level for item in _items(outer)]
@@ -98,6 +100,12 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(found) != len(pairs):
         raise ValueError("a key is given twice")
     return found
+
+
+def _integer(text: str) -> int | float:
+    """As `kubectl` reads it: an integer of 64 bits, else a float. Python refuses to convert one of 5,000 digits."""
+    value = int(text) if len(text) <= _DIGITS else math.inf
+    return value if -(2**63) <= value < 2**64 else _float(float(text))
 
 
 def _whole(text: str) -> int | float:
@@ -244,14 +252,15 @@ def _number(text: str, node: yaml.Node) -> int | float | str:
     plain = text.replace("_", "")
     if match := _INTEGER.fullmatch(plain):
         sign, *digits = match.groups()
-        value = next(int(part, base) for part, base in zip(digits, (2, 16, 8, 10), strict=True) if part is not None)
-        value = -value if sign == "-" else value
+        part, base = next((part, base) for part, base in zip(digits, (2, 16, 8, 10), strict=True) if part is not None)
+        value = int(sign + part, base) if len(part) <= _DIGITS else math.inf
         if -(2**63) <= value < 2**64:
             return value
     if _FLOAT.fullmatch(plain):
         number = float(plain)
         if math.isfinite(number):
             return _float(number)
-    elif not _NOT_JSON.fullmatch(text):
+        raise _problem("the number is beyond 1.8e308, the largest that JSON readers take; write the value in quotes", node)
+    if not _NOT_JSON.fullmatch(text):
         return text
     raise _problem("infinity and not-a-number have no meaning in JSON; write the value in quotes", node)

@@ -168,6 +168,7 @@ def _prepared(raw: Object, source: str, fill: Callable[[Any], Any]) -> Object:
         _check_identity(obj)
         source = f"{source}, {obj['kind']} {'/'.join(filter(None, key_of(obj)[2:]))}"
         _drop_server_fields(obj)
+        _drop_null_texts(obj)
         _check_texts(obj)
         if kind_of(obj) == _SECRET:
             _encode_string_data(obj)
@@ -225,12 +226,25 @@ def _drop_server_fields(obj: Object) -> None:
         annotations.pop(_LAST_APPLIED, None)
 
 
-def _check_texts(obj: Object) -> None:
-    """Labels, annotations and data are text: YAML turns unquoted values into numbers and booleans."""
+def _texts(obj: Object) -> list[tuple[str, Any]]:
+    """(field, value) of the fields that hold mappings of texts: YAML turns unquoted values into numbers and booleans."""
     holders = [(f"metadata.{field}", obj["metadata"].get(field)) for field in ("labels", "annotations")]
     if kind_of(obj) in (_SECRET, _CONFIG_MAP):
         holders += [(field, obj.get(field)) for field in ("data", "stringData", "binaryData")]
-    for field, value in holders:
+    return holders
+
+
+def _drop_null_texts(obj: Object) -> None:
+    """As `kubectl apply` does: to a server-side apply a null is an empty text."""
+    for _, value in _texts(obj):
+        if isinstance(value, dict):
+            for name in [name for name, text in value.items() if text is None]:
+                del value[name]
+
+
+def _check_texts(obj: Object) -> None:
+    """Labels, annotations and data are text: YAML makes numbers and booleans of what is not in quotes."""
+    for field, value in _texts(obj):
         if value is None:
             continue
         if not isinstance(value, dict):

@@ -12,7 +12,6 @@ value that is exactly `${NAME}` becomes `{"name": ..., "key": ...}`, which is wh
 
 from __future__ import annotations
 
-import difflib
 import json
 import re
 from collections.abc import Callable, Mapping
@@ -20,7 +19,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from k8s_cr_driver.errors import InvalidPackage, InvalidRequest
-from k8s_cr_driver.objects.fields import mapping, type_name
+from k8s_cr_driver.objects.fields import mapping, similar, type_name
+from k8s_cr_driver.package import patterns
 
 _NAME = r"[A-Za-z_][A-Za-z0-9_]*"
 TYPES: Mapping[str, tuple[type, ...]] = {
@@ -42,7 +42,7 @@ _CONSTRAINTS: Mapping[str, Callable[[Any, Any], bool]] = {
     "length": lambda value, bound: len(value) == bound,
     "min_length": lambda value, bound: len(value) >= bound,
     "max_length": lambda value, bound: len(value) <= bound,
-    "pattern": lambda value, bound: re.fullmatch(bound, value) is not None,
+    "pattern": lambda value, bound: patterns.is_match(bound, value),
 }
 
 
@@ -133,6 +133,8 @@ def _constraint(clause: Any, where: str) -> tuple[str, Any]:
     if not (isinstance(clause, dict) and len(clause) == 1 and set(clause) <= set(_CONSTRAINTS)):
         raise InvalidPackage(f"{where}: each constraint is a mapping with one of {', '.join(_CONSTRAINTS)}")
     ((name, bound),) = clause.items()
+    if name == "pattern" and (reason := patterns.problem(str(bound))):
+        raise InvalidPackage(f"{where}: its pattern is no regular expression of RE2: {reason}; rewrite it")
     return name, bound
 
 
@@ -145,8 +147,8 @@ def resolve(declarations: Mapping[str, Declaration], given: Mapping[str, Any]) -
     """
     for name in given:
         if name not in declarations:
-            near = difflib.get_close_matches(name, declarations, n=1)
-            known = f"did you mean {near[0]}?" if near else f"it declares {', '.join(sorted(declarations)) or 'none'}"
+            near = similar(name, declarations)
+            known = f"did you mean {near}?" if near else f"it declares {', '.join(sorted(declarations)) or 'none'}"
             raise InvalidRequest(f"additionalParams.parameters.{name}: the package declares no such parameter; {known}")
     return {name: _resolved(declaration, given.get(name)) for name, declaration in declarations.items()}
 
@@ -175,8 +177,8 @@ def _wrong(declared: Declaration, value: Any) -> str:
     for name, bound in declared.constraints:
         try:
             met = _CONSTRAINTS[name](value, bound)
-        except (TypeError, LookupError, re.error):
-            return f"cannot be checked: the constraint {name} does not fit the type {declared.type}"
+        except (TypeError, LookupError, ValueError):
+            return f"cannot be checked: the constraint {name} does not fit the type {declared.type}, or the value is too long"
         if not met:
             return f"does not meet the constraint {name}: {bound}"
     return ""
@@ -190,3 +192,7 @@ def _wrong_secret(given: Any) -> str:
     if set(reference) != {"name", "key"} or not all(isinstance(part, str) and part for part in reference.values()):
         return f"its secretRef wants exactly name and key, both text; {remedy}"
     return ""
+
+
+def _unescaped(text: str) -> str:
+    return text.replace("$${", "${")

@@ -1,47 +1,50 @@
 """Custom resources against the CustomResourceDefinitions of their own package, before anything is sent to a cluster.
 
-A structural schema (OpenAPI 3.0 with `x-kubernetes-*`) becomes a JSON Schema of draft 4, whose keywords mean the same.
 A field that the schema does not know is an error, as in `kubectl`'s strict validation: the API server would drop it
-without a word. CEL rules and formats are left to the API server. Errors name fields, never values, for secrecy.
+without a word. What `structural` and `validation` leave out is decided by the API server, and so is all that exceeds
+`STEPS`. Errors name fields, never values, for secrecy.
 """
 
 from __future__ import annotations
 
-import difflib
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import copy
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any
-
-from jsonschema import Draft4Validator, ValidationError
-from jsonschema.exceptions import UnknownType
-from jsonschema.validators import extend
 
 from k8s_cr_driver.errors import InvalidPackage
 from k8s_cr_driver.objects.crds import defined_by
-from k8s_cr_driver.objects.fields import entries, field, mapping, texts, type_name
+from k8s_cr_driver.objects.fields import entries, field, mapping, similar, texts, type_name
 from k8s_cr_driver.objects.keys import CRD, GroupKind, Object, key_of, kind_of, split
-from k8s_cr_driver.package.merge_keys import repeated
+from k8s_cr_driver.package import patterns
+from k8s_cr_driver.package.structural import Budget, Node, Path, TooMuch, Unknown, drop_nulls, unknown_fields, with_defaults
+from k8s_cr_driver.package.validation import Validation, Violation
 
 REPORTED = 10
-"""Violations that one error tells of."""
+"""Violations in one error."""
 
-_MUTATING = GroupKind("admissionregistration.k8s.io", "MutatingWebhookConfiguration")
-_SAME = frozenset(
-    {"enum", "pattern", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength"}
-    | {"maxLength", "minItems", "maxItems", "uniqueItems", "minProperties", "maxProperties"}
-    | {"allOf", "anyOf", "oneOf", "not"}
-)
-_NOT_PYTHON = re.compile(r"\[\[:|\\[zQpPC]|\(\?[a-zA-Z-]*U")
+STEPS = 5_000_000
+"""Pairs of a value and a part of a schema that are compared for one package: some seconds."""
+
+_MUTATING = {
+    GroupKind("admissionregistration.k8s.io", "MutatingWebhookConfiguration"): ("webhooks", "rules"),
+    GroupKind("admissionregistration.k8s.io", "MutatingAdmissionPolicy"): ("spec", "matchConstraints", "resourceRules"),
+}
+_VALUES = frozenset({"default", "enum", "example"})
+"""Keywords of a schema that hold values, and no schema."""
+
 _WORDS: Mapping[str, str] = {
+    "required": "is missing and required",
     "pattern": "must match {}",
     "minimum": "must be at least {}",
     "maximum": "must be at most {}",
+    "exclusiveMinimum": "must be more than {}",
+    "exclusiveMaximum": "must be less than {}",
     "multipleOf": "must be a multiple of {}",
     "minLength": "must have at least {} characters",
     "maxLength": "must have at most {} characters",
     "minItems": "must have at least {} entries",
     "maxItems": "must have at most {} entries",
-    "uniqueItems": "must not have an entry twice",
     "minProperties": "must have at least {} fields",
     "maxProperties": "must have at most {} fields",
     "not": "has a form that the schema forbids",
@@ -49,181 +52,153 @@ _WORDS: Mapping[str, str] = {
 
 
 def check(objects: Sequence[Object]) -> None:
-    """Raise InvalidPackage for custom resources that the package's own CustomResourceDefinitions do not allow.
-
-    The error has up to `REPORTED` violations, one a line. Required fields are not asked of kinds that a
-    MutatingWebhookConfiguration of the package may complete: the API server validates after it.
     """
-    crds = {defined_by(obj): obj for obj in objects if kind_of(obj) == CRD}
-    completed = _completed_groups(objects)
-    validators: dict[tuple[GroupKind, str], Any] = {}
-    problems: list[str] = []
-    for obj in objects:
-        kind, version = kind_of(obj), split(obj["apiVersion"])[1]
-        if kind not in crds:
-            continue
-        if (kind, version) not in validators:
-            validators[kind, version] = _validator(crds[kind], version, kind.group in completed)
-        validator = validators[kind, version]
-        if validator is None:
-            served = [entry.get("name") for entry in entries(crds[kind], "spec", "versions") if entry.get("served")]
-            known = ", ".join(f"{kind.group}/{name}" for name in served)
-            found: Iterable[str] = [f"apiVersion: its CustomResourceDefinition serves only {known or 'no version'}"]
-        else:
-            found = _violations(validator, obj)
-        problems += [f"{key_of(obj)}: {problem}" for problem in found]
-        if len(problems) > REPORTED:
-            problems[REPORTED:] = ["... and more"]
-            break
+    Raise InvalidPackage for custom resources that the package's own CustomResourceDefinitions do not allow.
+
+    Also for a pattern in a CustomResourceDefinition that is no regular expression to the API server. The error has up to
+    `REPORTED` violations, one a line. Required fields are not asked of kinds that a mutating webhook or policy of the
+    package may complete: the API server validates after it.
+    """
+    problems = list(islice(_problems(objects), REPORTED + 1))
     if problems:
+        problems[REPORTED:] = ["... and more"][: len(problems) - REPORTED]
         raise InvalidPackage("\n".join(["custom resources do not fit their CustomResourceDefinitions:", *problems]))
 
 
-def _completed_groups(objects: Iterable[Object]) -> set[str]:
-    """The groups for which a MutatingWebhookConfiguration of the set has a rule."""
-    return {
-        group
-        for obj in objects
-        if kind_of(obj) == _MUTATING
-        for webhook in entries(obj, "webhooks")
-        for rule in entries(webhook, "rules")
-        for group in texts(rule, "apiGroups")
-    }
+def remove_nulls(objects: Iterable[Object], crd_of: Callable[[GroupKind], Object | None]) -> None:
+    """
+    Remove from custom resources, in place, the nulls that the API server would drop on create.
+
+    Server-side apply refuses them where the schema has a type ("must be of type object: null"), but in built-in kinds it
+    takes them as a create does. `crd_of` returns the CustomResourceDefinition of a kind, None for one without, or where it
+    is not known: then the nulls stay.
+    """
+    for obj in objects:
+        kind, version = kind_of(obj), split(obj["apiVersion"])[1]
+        crd = crd_of(kind) if has_nulls(obj) else None
+        if crd is not None:
+            _drop_nulls(schema_of(crd, version), obj)
 
 
-def _validator(crd: Object, version: str, completed: bool) -> Any:
-    """Of a served version; None if it is not served."""
+def schema_of(crd: Object, version: str) -> Node | None:
+    """The schema of a served version; None if it is not served."""
     for entry in entries(crd, "spec", "versions"):
         if entry.get("name") == version and entry.get("served"):
             schema = mapping(entry, "schema", "openAPIV3Schema")
             keep = field(crd, "spec", "preserveUnknownFields") is True or not schema
-            return _Validator(_converted({"x-kubernetes-preserve-unknown-fields": keep, **schema}, completed, True))
+            return {"x-kubernetes-preserve-unknown-fields": True, **schema} if keep else schema
     return None
 
 
-def _converted(node: Any, completed: bool, embedded: bool = False) -> dict[str, Any]:
-    """A node of a structural schema as JSON Schema; an `embedded` one is a whole object."""
-    if not isinstance(node, Mapping):
-        return {}
-    result = {keyword: node[keyword] for keyword in _SAME & node.keys()}
-    types = [node["type"]] if "type" in node else []
-    if node.get("x-kubernetes-int-or-string"):
-        types = ["integer", "string"]
-        result.pop("anyOf", None)
-    if types:
-        # The API server takes the default for a null.
-        result["type"] = [*types, "null"] if node.get("nullable") or "default" in node else types
-    properties = mapping(node, "properties")
-    result["properties"] = {name: _converted(child, completed) for name, child in properties.items()}
-    if embedded or node.get("x-kubernetes-embedded-resource"):
-        result["properties"] |= {"apiVersion": {"type": "string"}, "kind": {"type": "string"}, "metadata": {}}
-    if not completed:
-        given = [name for name in texts(node, "required") if "default" not in mapping(properties, name)]
-        result["required"] = given
-    if isinstance(node.get("additionalProperties"), Mapping):
-        result["additionalProperties"] = _converted(node["additionalProperties"], completed)
-    elif node.get("type") == "object" and not (
-        node.get("x-kubernetes-preserve-unknown-fields") or node.get("additionalProperties")
-    ):
-        result["additionalProperties"] = False
-    if "items" in node:
-        result["items"] = _converted(node["items"], completed)
-    if node.get("x-kubernetes-list-type") == "map":
-        result["mergeKeys"] = texts(node, "x-kubernetes-list-map-keys")
-    return result
+def _problems(objects: Sequence[Object]) -> Iterator[str]:
+    crds = {defined_by(obj): obj for obj in objects if kind_of(obj) == CRD}
+    for crd in crds.values():
+        yield from (f"{key_of(crd)}: {problem}" for problem in _pattern_problems(mapping(crd, "spec"), ("spec",)))
+    completed = _completed_groups(objects)
+    budget = Budget(STEPS)
+    for obj in objects:
+        kind = kind_of(obj)
+        if kind in crds:
+            validation = Validation(budget, completed=not completed.isdisjoint({kind.group, "*"}))
+            yield from (f"{key_of(obj)}: {problem}" for problem in _object_problems(crds[kind], obj, validation, budget))
 
 
-def _pattern(validator: Any, pattern: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
-    """Patterns are of Go's RE2; the few that Python understands otherwise are left to the API server."""
-    if not isinstance(instance, str) or not isinstance(pattern, str) or _NOT_PYTHON.search(pattern):
+def _object_problems(crd: Object, obj: Object, validation: Validation, budget: Budget) -> Iterator[str]:
+    schema = schema_of(crd, split(obj["apiVersion"])[1])
+    if schema is None:
+        served = [entry.get("name") for entry in entries(crd, "spec", "versions") if entry.get("served")]
+        known = ", ".join(f"{defined_by(crd).group}/{name}" for name in served)
+        yield f"apiVersion: its CustomResourceDefinition serves only {known or 'no version'}"
         return
+    obj = _without_nulls(schema, obj)
+    for unknown in unknown_fields(schema, obj):
+        yield f"{_path(unknown.path)}: unknown field, which the API server would drop; {_instead(unknown)}"
     try:
-        matches = re.search(pattern, instance) is not None
-    except re.error:
+        for violation in validation.violations(schema, with_defaults(schema, obj, budget)):
+            yield f"{_path(violation.path)}: {_text(violation)}"
+    except TooMuch:
         return
-    if not matches:
-        yield ValidationError("pattern")
 
 
-def _known(validator: Any, properties: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
-    """The API server drops a field that is null, unless it may be null."""
-    if isinstance(instance, Mapping):
-        for name, child in properties.items():
-            if instance.get(name) is not None:
-                yield from validator.descend(instance[name], child, path=name, schema_path=name)
+def _without_nulls(schema: Node, obj: Object) -> Object:
+    if not has_nulls(obj):
+        return obj
+    copied = copy.deepcopy(obj)
+    _drop_nulls(schema, copied)
+    return copied
 
 
-def _unknown(validator: Any, allowed: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
-    if not isinstance(instance, Mapping):
-        return
-    known = schema["properties"]
-    for name in instance.keys() - known.keys():
-        if allowed is not False:
-            if instance[name] is not None:
-                yield from validator.descend(instance[name], allowed, path=name)
-            continue
-        near = difflib.get_close_matches(name, known, n=1)
-        remedy = f"did you mean {near[0]}?" if near else f"known are {_listed(sorted(known)) or 'none'}"
-        yield ValidationError(f"unknown field, which the API server would drop; {remedy}", path=[name])
+def _drop_nulls(schema: Node | None, obj: Object) -> None:
+    """Also the unknown ones: they say nothing, and `kubectl apply` leaves them out."""
+    drop_nulls(schema, obj)
+    for unknown in list(unknown_fields(schema, obj)):
+        *steps, name = unknown.path
+        holder: Any = obj
+        for step in steps:
+            holder = holder[step]
+        if holder[name] is None:
+            del holder[name]
 
 
-def _required(validator: Any, required: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
-    if isinstance(instance, Mapping):
-        for name in required:
-            may_be_null = "null" in schema.get("properties", {}).get(name, {}).get("type", ())
-            if name not in instance or (instance[name] is None and not may_be_null):
-                yield ValidationError("is missing and required", path=[name])
+def has_nulls(value: Any) -> bool:
+    if isinstance(value, dict):
+        return any(map(has_nulls, value.values()))
+    return any(map(has_nulls, value)) if isinstance(value, list) else value is None
 
 
-def _merge_keys(validator: Any, keys: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
-    if isinstance(instance, list):
-        for index, key in repeated(instance, tuple(keys)):
-            yield ValidationError(f"another entry of this list has {key}, too", path=[index])
+def _pattern_problems(value: Any, path: Path) -> Iterator[str]:
+    """The patterns within `value`, a part of a CustomResourceDefinition, that Go refuses."""
+    if isinstance(value, dict):
+        pattern = value.get("pattern")
+        if isinstance(pattern, str) and (reason := patterns.refused_by_go(pattern)):
+            yield f"{_path((*path, 'pattern'))}: is no regular expression to the API server (RE2): {reason}; rewrite it"
+        for name, item in value.items():
+            if name not in _VALUES:
+                yield from _pattern_problems(item, (*path, name))
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _pattern_problems(item, (*path, index))
 
 
-_Validator = extend(
-    Draft4Validator,
-    {
-        "pattern": _pattern,
-        "properties": _known,
-        "additionalProperties": _unknown,
-        "required": _required,
-        "mergeKeys": _merge_keys,
-    },
-)
+def _completed_groups(objects: Iterable[Object]) -> set[str]:
+    """The groups for which a MutatingWebhookConfiguration or MutatingAdmissionPolicy of the set has a rule."""
+    holders = [(obj, _MUTATING[kind_of(obj)]) for obj in objects if kind_of(obj) in _MUTATING]
+    rules = [rule for obj, path in holders for rule in _rules(obj, *path)]
+    return {group for rule in rules for group in texts(rule, "apiGroups")}
 
 
-def _violations(validator: Any, obj: Object) -> list[str]:
-    """What is wrong with `obj`. Nothing if the schema itself cannot be evaluated: the API server says why."""
-    try:
-        errors = sorted(validator.iter_errors(obj), key=lambda error: [str(step) for step in error.absolute_path])
-    except (UnknownType, TypeError, ValueError, LookupError, AttributeError):
-        return []
-    return [f"{_path(error)}: {_text(error)}" for error in errors]
+def _rules(obj: Mapping[str, Any], *path: str) -> list[Mapping[str, Any]]:
+    if len(path) == 1 or isinstance(field(obj, path[0]), dict):
+        return entries(obj, *path)
+    return [rule for holder in entries(obj, path[0]) for rule in _rules(holder, *path[1:])]
 
 
-def _path(error: Any) -> str:
-    text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in error.absolute_path)
+def _path(path: Path) -> str:
+    text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
     return text.lstrip(".") or "the object"
 
 
-def _text(error: Any) -> str:
+def _text(violation: Violation) -> str:
     """What is wrong and what is allowed, without the value."""
-    keyword, allowed = error.validator, error.validator_value
+    keyword, bound = violation.keyword, violation.bound
     if keyword == "type":
-        types = allowed if isinstance(allowed, list) else [allowed]
-        return f"is {type_name(error.instance)}, must be {' or '.join(map(str, types))}"
+        return f"is {type_name(violation.value)}, must be {' or '.join(bound)}"
     if keyword == "enum":
-        near = difflib.get_close_matches(str(error.instance), map(str, allowed), n=1)
-        return f"must be one of {_listed(allowed)}" + (f"; did you mean {near[0]}?" if near else "")
+        near = similar(str(violation.value), map(str, bound))
+        return f"must be one of {_listed(bound)}" + (f"; did you mean {near}?" if near else "")
+    if keyword == "unique":
+        return f"another entry of this list has {bound}, too" if bound else "another entry of this list is the same"
     if keyword in ("anyOf", "oneOf"):
-        reasons = dict.fromkeys(f"{_path(reason)} {_text(reason)}" for reason in error.context)
+        reasons = dict.fromkeys(f"{_path(reason.path)} {_text(reason)}" for reason in violation.reasons)
         return f"fits {'none' if reasons else 'more than one'} of the forms that the schema allows" + "".join(
             f"; {reason}" for reason in list(reasons)[:4]
         )
-    if keyword in _WORDS:
-        return _WORDS[keyword].format(allowed)
-    return str(error.message)
+    return _WORDS[keyword].format(bound)
+
+
+def _instead(unknown: Unknown) -> str:
+    near = similar(str(unknown.path[-1]), unknown.known)
+    return f"did you mean {near}?" if near else f"known are {_listed(sorted(unknown.known)) or 'none'}"
 
 
 def _listed(names: Iterable[Any]) -> str:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import contextlib
-import difflib
 import json
 import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from k8s_cr_driver.errors import InvalidPackage
-from k8s_cr_driver.package.parameters import _NAME, Declaration, _wrong
+from k8s_cr_driver.objects.fields import similar
+from k8s_cr_driver.package.parameters import _NAME, Declaration, _unescaped, _wrong
 
-_REFERENCE = re.compile(rf"\$\$\{{|\$\{{(?P<name>{_NAME})(?P<inline>:=(?P<default>[^}}]*))?\}}")
+_REFERENCE = re.compile(rf"\$\$\{{|\$\{{(?P<name>{_NAME})(?P<inline>:=(?P<default>[^}}]*))?(?P<end>\}})?")
+"""Matches without its end, too, where it is no reference: to look for the end from each start would be quadratic."""
+
+
 Path = tuple[str, ...]
 """The fields that lead to a value; "[]" for any entry of a list."""
 
@@ -33,9 +36,9 @@ def fill(value: Any, declarations: Mapping[str, Declaration], values: Mapping[st
 
     def replaced(text: str, path: Path) -> Any:
         whole = _REFERENCE.fullmatch(text)
-        if whole and whole["name"] and not _is_text(path):
+        if whole and whole["end"] and not _is_text(path):
             return found(whole)
-        return _REFERENCE.sub(lambda match: _as_text(found(match), match) if match["name"] else "${", text)
+        return _REFERENCE.sub(lambda match: _as_text(found(match), match) if match["end"] else _unescaped(match[0]), text)
 
     return _mapped(value, replaced, ())
 
@@ -45,7 +48,7 @@ def references(value: Any) -> set[str]:
     names: set[str] = set()
 
     def collect(text: str, path: Path) -> str:
-        names.update(match["name"] for match in _REFERENCE.finditer(text) if match["name"])
+        names.update(match["name"] for match in _REFERENCE.finditer(text) if match["end"])
         return text
 
     _mapped(value, collect, ())
@@ -76,8 +79,8 @@ def _is_text(path: Path) -> bool:
 def _value(match: re.Match[str], declarations: Mapping[str, Declaration], values: Mapping[str, Any]) -> Any:
     declaration = declarations.get(match["name"])
     if declaration is None:
-        near = difflib.get_close_matches(match["name"], declarations, n=1)
-        guess = f" (did you mean {near[0]}?)" if near else ""
+        near = similar(match["name"], declarations)
+        guess = f" (did you mean {near}?)" if near else ""
         raise InvalidPackage(
             f"{match[0]} is not declared in the VNFD{guess}; declare it, or write ${match[0]} to have it as it stands"
         )

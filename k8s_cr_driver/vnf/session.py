@@ -130,6 +130,7 @@ class Session:
         await_kinds(self._operation, self._client, manifests.foreign_kinds(desired))
         manifests.place(desired, self._client.resources.scope_of, self._options.namespace)
         crds = crds_of(desired)
+        schema.remove_nulls(desired, lambda kind: crds.get(kind) or self._stored_crd(kind))
         schema.check(desired)
         dependencies.check(desired)
         for crd in crds.values():
@@ -146,13 +147,21 @@ class Session:
         asks = obj.crd is None and not obj.replicas() and not is_builtin(obj.key.group_kind)
         if resource is None or not asks or "scale" not in resource.subresources:
             return obj
-        if obj.key.group_kind not in self._crds:
+        crd = self._stored_crd(obj.key.group_kind)
+        return type(obj)(obj.manifest, crd) if crd else obj
+
+    def _stored_crd(self, kind: GroupKind) -> Object | None:
+        """The CRD of a kind on the cluster; None for a kind that has none, or whose CRD may not be read."""
+        resource = self._client.resources.find(kind)
+        if resource is None or is_builtin(kind):
+            return None
+        if kind not in self._crds:
             try:
-                self._crds[obj.key.group_kind] = self._operation.persist(lambda: self._client.crd(resource))
+                self._crds[kind] = self._operation.persist(lambda: self._client.crd(resource))
             except ApiError as error:
-                LOG.warning("The CRD of %s cannot be read, so it cannot be scaled: %s", obj.key.group_kind, error)
-                return obj
-        return type(obj)(obj.manifest, self._crds[obj.key.group_kind])
+                LOG.warning("The CRD of %s cannot be read: its objects cannot be scaled, and keep their nulls: %s", kind, error)
+                return None
+        return self._crds[kind]
 
     def reconcile(
         self,

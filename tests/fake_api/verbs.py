@@ -146,7 +146,7 @@ def _apply(call: Call) -> tuple[int, Object]:
     live = call.cluster.store.get(call.kind.resource, call.key)
     if call.subresource:
         live = call.stored()
-    config = _without_nulls(call.body)
+    config = _typed(call)
     if call.subresource == "scale" and live is not None:
         config = scale.config(call.kind, live, config)
     config = _identified(call, config)
@@ -291,6 +291,13 @@ def _merge_patch(old: Any, patch_: Any) -> Any:
         else:
             result[name] = _merge_patch(result.get(name), value)
     return result
+
+
+def _typed(call: Call) -> Object:
+    """A null says nothing in a Go struct; what is applied of a custom resource keeps it, and validation refuses it."""
+    if not call.kind.custom:
+        return _without_nulls(call.body)
+    return {**call.body, "metadata": _without_nulls(call.body.get("metadata") or {})}
 
 
 def _without_nulls(value: Any) -> Any:

@@ -354,3 +354,12 @@ def test_nothing_but_invalid_package_comes_of_any_file(tmp_path: Path, content: 
         return
     place(objects, lambda kind, version: True)
     assert all(obj["metadata"]["name"] and obj["metadata"]["namespace"] for obj in objects)
+
+
+def test_texts_that_are_null_are_left_out_as_by_kubectl_apply(package: Any) -> None:
+    (secret,) = package(
+        "apiVersion: v1\nkind: Secret\nmetadata: {name: a, labels: {l: null, m: x}, annotations: {n: null}}\n"
+        "data: {a: null}\nstringData: {b: null}"
+    )
+    assert secret["metadata"] == {"name": "a", "labels": {"m": "x"}, "annotations": {}}
+    assert secret["data"] == {}

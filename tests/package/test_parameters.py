@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
@@ -73,6 +74,8 @@ def test_a_vnfd_without_parameters_declares_none(definitions: dict[str, Any]) ->
         ("A", {"type": "integer", "default": 9, "constraints": [{"less_than": 9}]}, "its default does not meet .*less_than: 9"),
         ("A", {"type": "integer", "constraints": [{"prime": True}]}, "each constraint is a mapping with one of equal"),
         ("A", {"type": "string", "default": "x", "metadata": {"secret": "true"}}, "a secret one is a string without default"),
+        ("A", {"type": "string", "constraints": [{"pattern": "(?=a)"}]}, "its pattern is no regular expression of RE2: "),
+        ("A", {"type": "string", "constraints": [{"pattern": 5}], "default": "5"}, "its default cannot be checked"),
     ],
 )
 def test_bad_declarations_are_refused(name: str, definition: Any, words: str) -> None:
@@ -258,3 +261,37 @@ def test_fill_fails_with_invalid_package_only(value: Any) -> None:
         fill(value, ALL, VALUES)
     except InvalidPackage:
         assert references(value)
+
+
+def test_patterns_are_matched_in_linear_time() -> None:
+    declarations = {"A": Declaration("A", constraints=(("pattern", "(a+)+"),))}
+    started = time.thread_time()
+    with pytest.raises(InvalidRequest, match="does not meet the constraint pattern"):
+        resolve(declarations, {"A": "a" * 100_000 + "b"})
+    assert time.thread_time() - started < 1
+
+
+def test_a_value_that_takes_long_to_match_is_refused() -> None:
+    declarations = {"A": Declaration("A", constraints=(("pattern", "[ab]*a[ab]{900}c"),))}
+    with pytest.raises(InvalidRequest, match=r"cannot be checked: .* or the value is too long"):
+        resolve(declarations, {"A": "ab" * 100_000})
+
+
+@pytest.mark.parametrize("text", ["${COUNT:=" * 100_000, "${COUNT" * 100_000, "$${" * 300_000, "${" + "A" * 1_000_000])
+def test_references_without_an_end_take_linear_time(text: str) -> None:
+    started = time.thread_time()
+    assert fill(text, ALL, {}) == text.replace("$${", "${")
+    assert time.thread_time() - started < 1
+
+
+def test_a_reference_without_an_end_is_text() -> None:
+    assert fill(["${COUNT", "${COUNT:=1"], ALL, {"COUNT": 1}) == ["${COUNT", "${COUNT:=1"]
+    assert fill("${COUNT:=$${HOME", ALL, {"COUNT": 1}) == "${COUNT:=${HOME"
+    assert references("${COUNT:=1") == set()
+
+
+def test_long_names_are_not_compared() -> None:
+    started = time.thread_time()
+    with pytest.raises(InvalidRequest, match="it declares"):
+        resolve({"ab" * 50_000: COUNT}, {"ba" * 50_000: 1})
+    assert time.thread_time() - started < 1

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import copy
+import time
 from typing import Any
 
 import pytest
 
 from k8s_cr_driver.errors import InvalidPackage
 from k8s_cr_driver.objects.keys import Object
+from k8s_cr_driver.package import schema
 from k8s_cr_driver.package.schema import check
 
 PROPERTIES: dict[str, Any] = {
@@ -35,6 +37,40 @@ PROPERTIES: dict[str, Any] = {
         "items": {"type": "object", "required": ["name"], "properties": {"name": {"type": "string"}}},
     },
     "empty": {"type": "object"},
+    "kept": {
+        "type": "array",
+        "x-kubernetes-preserve-unknown-fields": True,
+        "items": {"type": "object", "properties": {"id": {"type": "string"}}},
+    },
+    "address": {
+        "type": "object",
+        "properties": {"type": {"type": "string", "default": "IP"}, "value": {"type": "string"}},
+        "oneOf": [
+            {"properties": {"type": {"enum": ["IP"]}, "value": {"pattern": "^[0-9.]+$"}}},
+            {"properties": {"type": {"not": {"enum": ["IP"]}}}},
+        ],
+        "minProperties": 2,
+        "maxProperties": 2,
+    },
+    "optional": {
+        "type": "object",
+        "nullable": True,
+        "properties": {"a": {"type": "string"}, "b": {"type": "string"}},
+        "oneOf": [{"required": ["a"]}, {"required": ["b"]}],
+    },
+    "step": {"type": "number", "multipleOf": 0.1},
+    "never": {"type": "number", "multipleOf": 0},
+    "set": {"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "integer"}},
+    "ports": {
+        "type": "array",
+        "x-kubernetes-list-type": "map",
+        "x-kubernetes-list-map-keys": ["port", "protocol"],
+        "items": {
+            "type": "object",
+            "required": ["port"],
+            "properties": {"port": {"type": "integer"}, "protocol": {"type": "string", "default": "UDP"}},
+        },
+    },
     "either": {
         "type": "object",
         "properties": {"a": {"type": "string"}, "b": {"type": "string"}},
@@ -78,7 +114,7 @@ def tab(version: str = "v1", **spec: Any) -> Object:
     "spec",
     [
         {},
-        {"ratio": 1, "color": "Red", "name": "abc", "go": "1"},
+        {"ratio": 1, "color": "Red", "name": "abc", "go": "Go"},
         {"mode": None, "note": None, "color": None, "labels": {"a": None}},
         {"port": 80},
         {"port": "80%"},
@@ -87,6 +123,15 @@ def tab(version: str = "v1", **spec: Any) -> Object:
         {"template": {"apiVersion": "v1", "kind": "Pod", "metadata": {"labels": {"a": "b"}}, "spec": {"a": "x"}}},
         {"list": [{"name": "a"}, {"name": "b"}]},
         {"either": {"a": "x"}},
+        {"kept": [{"id": "x", "unknown": {"a": 1}}]},
+        {"address": {"value": "10.0.0.1"}},
+        {"address": {"type": "Name", "value": "a"}},
+        {"optional": None},
+        {"step": 0.3},
+        {"step": 1.1},
+        {"set": [1, 2]},
+        {"ports": [{"port": 1}, {"port": 1, "protocol": "TCP"}]},
+        {"unknown": None},
     ],
 )
 def test_what_the_schema_allows_passes(spec: dict[str, Any]) -> None:
@@ -99,7 +144,7 @@ def test_what_the_schema_allows_passes(spec: dict[str, Any]) -> None:
         ({"count": "hunter2"}, "Tab.example.com blue/one: spec.count: is text, must be integer"),
         ({"count": 0}, "spec.count: must be at least 1"),
         ({"count": 6}, "spec.count: must be at most 5"),
-        ({"ratio": 0}, "spec.ratio: must be at least 0"),
+        ({"ratio": 0}, "spec.ratio: must be more than 0"),
         ({"color": "red"}, "spec.color: must be one of Red, Green; did you mean Red?"),
         ({"name": "Abc"}, r"spec.name: must match \^\[a-z\]\+\$"),
         ({"name": "abcde"}, "spec.name: must have at most 4 characters"),
@@ -123,6 +168,18 @@ def test_what_the_schema_allows_passes(spec: dict[str, Any]) -> None:
             "spec.either: fits none of the forms that the schema allows; spec.either.a is missing.*; spec.either.b is",
         ),
         ({"either": {"a": "x", "b": "y"}}, "spec.either: fits more than one of the forms"),
+        ({"kept": [{"id": 1}]}, r"spec.kept\[0\].id: is an integer, must be string"),
+        ({"address": {"value": "a"}}, r"spec.address: fits none of the forms .*; spec.address.value must match \^\[0-9"),
+        ({"address": {}}, "spec.address: must have at least 2 fields"),
+        ({"optional": {}}, "spec.optional: fits none of the forms"),
+        ({"step": 0.35}, "spec.step: must be a multiple of 0.1"),
+        ({"never": 1}, "spec.never: must be a multiple of 0"),
+        ({"set": [1, 2, 1]}, r"spec.set\[2\]: another entry of this list is the same"),
+        (
+            {"ports": [{"port": 1}, {"port": 1, "protocol": "UDP"}]},
+            r"spec.ports\[1\]: another entry of this list has port 1, protocol UDP, too",
+        ),
+        ({"go": "1"}, r"spec.go: must match \^\[\[:alpha:\]\]"),
     ],
 )
 def test_what_it_does_not_allow_is_told_by_field(spec: dict[str, Any], words: str) -> None:
@@ -172,16 +229,95 @@ def test_kinds_that_the_package_does_not_define_are_left_to_the_api_server() -> 
 
 
 @pytest.mark.parametrize(
-    "schema",
+    "nonsense",
     [
         None,
         {},
         {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
         {"type": "nonsense"},
+        {"type": []},
         {"properties": {"spec": 5}},
     ],
 )
-def test_a_schema_that_says_nothing_or_nonsense_refuses_nothing(schema: Any) -> None:
+def test_a_schema_that_says_nothing_or_nonsense_refuses_nothing(nonsense: Any) -> None:
     crd = copy.deepcopy(CRD)
-    crd["spec"]["versions"][0]["schema"] = {"openAPIV3Schema": schema}
+    crd["spec"]["versions"][0]["schema"] = {"openAPIV3Schema": nonsense}
     check([crd, tab(anything=1)])
+
+
+def with_schema(node: Any) -> Object:
+    """The definition with `node` as the only field of its spec, `value`."""
+    crd = copy.deepcopy(CRD)
+    spec = {"type": "object", "properties": {"count": {"type": "integer"}, "value": node}}
+    crd["spec"]["versions"][0]["schema"] = {"openAPIV3Schema": {"type": "object", "properties": {"spec": spec}}}
+    return crd
+
+
+@pytest.mark.parametrize("pattern", ["(?=a)b", r"(a)\1", "a{1001}", "(", "[b-a]"])
+def test_a_pattern_that_go_does_not_take_is_an_error_of_its_definition(pattern: str) -> None:
+    words = r"CustomResourceDefinition.* tabs.example.com: spec.versions\[0\].schema.*value.pattern: is no regular expression"
+    with pytest.raises(InvalidPackage, match=words):
+        check([with_schema({"type": "string", "pattern": pattern})])
+
+
+def test_a_field_with_the_name_pattern_is_no_pattern() -> None:
+    check([with_schema({"type": "object", "properties": {"pattern": {"type": "string", "default": "("}}})])
+    check([with_schema({"type": "object", "x-kubernetes-preserve-unknown-fields": True, "default": {"pattern": "("}})])
+
+
+def test_a_pattern_that_backtracks_takes_no_time() -> None:
+    crd = with_schema({"type": "string", "pattern": "^([0-9]+,?)+$"})
+    started = time.thread_time()
+    with pytest.raises(InvalidPackage, match=r"spec.value: must match"):
+        check([crd, tab(value="1" * 100_000 + "x")])
+    assert time.thread_time() - started < 1
+
+
+@pytest.mark.parametrize(
+    "branch",
+    [{"$ref": "http://127.0.0.1:1/"}, {"patternProperties": {"^a$": {"type": "object"}}}, {"dependencies": {"a": ["b"]}}],
+)
+def test_keywords_that_no_definition_may_have_are_left_to_the_api_server(branch: dict[str, Any]) -> None:
+    crd = with_schema({"type": "object", "additionalProperties": {"type": "string"}, "anyOf": [branch]})
+    check([crd, tab(value={"a": "x"})])
+
+
+def test_what_takes_long_is_left_to_the_api_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    crd = with_schema({"type": "array", "items": {"type": "string", "allOf": [{"minLength": 1}] * 100}})
+    monkeypatch.setattr(schema, "STEPS", 1000)
+    check([crd, tab(value=["a"] * 20 + [""])])
+
+
+def test_a_list_is_compared_in_linear_time() -> None:
+    crd = with_schema({"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "integer"}})
+    started = time.thread_time()
+    check([crd, tab(value=list(range(50_000)))])
+    assert time.thread_time() - started < 2
+
+
+def test_a_deep_object_of_a_deep_schema_is_checked() -> None:
+    node: Any = {"type": "string"}
+    value: Any = 1
+    for _ in range(180):
+        node, value = {"type": "object", "additionalProperties": node}, {"a": value}
+    with pytest.raises(InvalidPackage, match=r"a\.a: is an integer, must be string"):
+        check([with_schema(node), tab(value=value)])
+
+
+@pytest.mark.parametrize("number", [10**4000, -(10**400), 1e308])
+def test_numbers_of_any_size_are_compared(number: float) -> None:
+    check([with_schema({"type": "number", "multipleOf": 0.7, "minimum": -(10**500)}), tab(value=number)])
+
+
+@pytest.mark.parametrize(
+    "hook",
+    [
+        {"kind": "MutatingWebhookConfiguration", "webhooks": [{"rules": [{"apiGroups": ["*"]}]}]},
+        {"kind": "MutatingAdmissionPolicy", "spec": {"matchConstraints": {"resourceRules": [{"apiGroups": ["example.com"]}]}}},
+    ],
+)
+def test_what_admission_of_the_package_may_add_is_not_asked_for(hook: Object) -> None:
+    hook = {"apiVersion": "admissionregistration.k8s.io/v1", "metadata": {"name": "hook"}, **hook}
+    check([CRD, tab(either={}, address={}), hook])
+    with pytest.raises(InvalidPackage, match=r"spec.either: fits none"):
+        check([CRD, tab(either={})])

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from k8s_cr_driver.engine.operation import Operation
-from k8s_cr_driver.errors import ApiError, ConnectionFailed
+from k8s_cr_driver.errors import ApiError, ConnectionFailed, Refused
 from k8s_cr_driver.kube.endpoint import Endpoint
-from k8s_cr_driver.objects.keys import CRD
+from k8s_cr_driver.objects.keys import CRD, Object
 from k8s_cr_driver.resources.registry import resource_for
 from k8s_cr_driver.vnf import session as module
 from k8s_cr_driver.vnf.additional_params import Options
@@ -54,3 +54,69 @@ def test_discovery_that_keeps_failing_is_reported_before_the_deadline(api: FakeA
     with pytest.raises(ApiError, match="GET /api: 503"), session(api.url):
         pass
     assert api.faults_pending
+
+
+def nulls_crd() -> Object:
+    crd = crontab_crd()
+    fields = {
+        "cronSpec": {"type": "string"},
+        "selector": {"type": "object", "properties": {"matchLabels": {"type": "object", "nullable": False}}},
+        "note": {"type": "string", "nullable": True},
+        "mode": {"type": "string", "default": "fast"},
+        "values": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
+        "labels": {"type": "object", "additionalProperties": {"type": "string"}},
+        "list": {"type": "array", "items": {"type": "object", "properties": {"a": {"type": "string"}}}},
+    }
+    schema = {"type": "object", "properties": {"spec": {"type": "object", "properties": fields}}}
+    crd["spec"]["versions"][0]["schema"] = {"openAPIV3Schema": schema}
+    return crd
+
+
+def with_nulls() -> Object:
+    manifest = crontab("one")
+    manifest["spec"] |= {"selector": {"matchLabels": None}, "note": None, "mode": None, "values": {"a": None, "b": {"c": None}}}
+    manifest["spec"] |= {"labels": {"a": None, "b": "x"}, "list": [{"a": None}], "unknown": None}
+    return manifest
+
+
+KEPT = {
+    "cronSpec": "* * * * *",
+    "selector": {},
+    "note": None,
+    "values": {"a": None, "b": {"c": None}},
+    "labels": {"b": "x"},
+    "list": [{}],
+}
+
+
+@pytest.mark.parametrize("packaged", [True, False])
+def test_nulls_that_the_schema_has_no_room_for_are_not_applied(api: FakeApi, packaged: bool) -> None:
+    crd = nulls_crd()
+    if not packaged:
+        api.put(crd)
+    with session(api.url) as opened:
+        placed = opened.place([*([crd] if packaged else []), with_nulls()])
+        assert placed[-1].manifest["spec"] == KEPT
+        opened.reconcile(placed, prune=True)
+
+
+def test_the_server_refuses_a_null_that_is_applied(api: FakeApi) -> None:
+    api.put(nulls_crd())
+    manifest = with_nulls()
+    del manifest["spec"]["unknown"]
+    with session(api.url) as opened, pytest.raises(Refused, match="must be of type object"):
+        opened.reconcile([resource_for(manifest)], prune=True)
+
+
+def test_nulls_stay_where_the_definition_may_not_be_read(api: FakeApi) -> None:
+    api.put(nulls_crd())
+    api.fail(faults.status(403, "Forbidden"), path=f"/{CRD.group}/v1/customresourcedefinitions/")
+    with session(api.url) as opened:
+        assert opened.place([with_nulls()])[0].manifest == {**with_nulls(), "metadata": {"name": "one", "namespace": "default"}}
+
+
+def test_no_definition_is_read_for_objects_without_nulls(api: FakeApi) -> None:
+    api.put(nulls_crd())
+    with session(api.url) as opened:
+        opened.place([crontab("one")])
+    assert not [one for one in api.requests if "/customresourcedefinitions/" in one.path]
