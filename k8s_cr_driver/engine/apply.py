@@ -11,7 +11,7 @@ import functools
 from collections.abc import Callable, Sequence
 
 from k8s_cr_driver.engine.informers import Informers
-from k8s_cr_driver.engine.nodes import Desired, Phase, is_older, version
+from k8s_cr_driver.engine.nodes import Desired, Phase, changes_spec, is_older, version
 from k8s_cr_driver.engine.not_ready import NotReady
 from k8s_cr_driver.engine.run import Run
 from k8s_cr_driver.errors import DriverError, Refused
@@ -25,13 +25,16 @@ from k8s_cr_driver.ownership.delete import remove
 from k8s_cr_driver.ownership.write import write
 from k8s_cr_driver.ownership.write_errors import Immutable, is_transient, missing
 from k8s_cr_driver.resources.base import CustomResource
-from k8s_cr_driver.resources.health.model import NO_STATUS, READINESS_UNKNOWN, STATUS_OLDER_THAN_SPEC
+from k8s_cr_driver.resources.health.model import CRD_DECIDES, RUNNING, STATUS_OLDER_THAN_SPEC
 from k8s_cr_driver.resources.registry import resource_for
 
 FAILURE_GRACE = 30.0
 """Seconds for which an object must stay failed before the run gives up: many failures are transient."""
 SILENCE = 30.0
 """Seconds without an event after which a status older than our change counts, for kinds without observedGeneration."""
+
+UNREADABLE_CRD: Object = {}
+"""Stands for a CRD that RBAC forbids to read: it declares nothing, and is not read again."""
 
 
 class Applier:
@@ -78,9 +81,11 @@ class Applier:
         if is_free and self._informers.is_listed(node.key.group_kind):
             node.phase = Phase.SENDING
             request = functools.partial(write, self._context, node.obj, node.resource, node.live)
-            self._loop.send(request, functools.partial(self._written, node), functools.partial(self._failed, node))
+            written = functools.partial(self._written, node, node.live)
+            self._loop.send(request, written, functools.partial(self._failed, node))
 
-    def _written(self, node: Desired, live: Object) -> None:
+    def _written(self, node: Desired, before: Object | None, live: Object) -> None:
+        node.obj.old_status = live.get("status") if changes_spec(before, live) else None
         node.phase, node.error, node.attempts = Phase.SENT, None, 0
         node.written = version(live)
         newest = node.live if node.live is not None and not is_older(node.live, node.written) else live
@@ -120,19 +125,16 @@ class Applier:
         self._try(node)
 
     def _judge(self, node: Desired, live: Object) -> None:
-        if not node.observe(live):
-            return
-        self._assess(node, live)
-        if node.health.reason in (NO_STATUS, READINESS_UNKNOWN) and node.obj.crd is None:
-            self._read_crd(node)
+        if node.observe(live):
+            self._assess(node, live)
 
     def _read_crd(self, node: Desired) -> None:
-        """Reads the CRD of a kind, once: it declares whether a status, and a sign of readiness in it, can be expected."""
+        """Reads the CRD of a kind, once: it declares whether a status, a sign of readiness in it, or an end can be expected."""
         kind = node.key.group_kind
         if kind not in self._crds_read and not is_builtin(kind):
             self._crds_read.add(kind)
             request = functools.partial(self._context.client.crd, node.resource)
-            self._loop.send(request, functools.partial(self._on_crd, kind), lambda error: None)
+            self._loop.send(request, functools.partial(self._on_crd, kind), lambda _: self._on_crd(kind, UNREADABLE_CRD))
 
     def _on_crd(self, kind: GroupKind, crd: Object) -> None:
         for node in self.nodes.values():
@@ -141,10 +143,15 @@ class Applier:
                 if node.phase is Phase.SENT and node.live is not None:
                     self._assess(node, node.live)
 
+    def _awaits_crd(self, node: Desired) -> bool:
+        return node.obj.crd is None and node.key.group_kind in self._crds_read
+
     def _assess(self, node: Desired, live: Object) -> None:
         node.judge(node.obj.health(live))
         self._operation.progress(node.key, node.health.state.value, node.health.message)
-        if node.health.settled:
+        if node.health.reason in CRD_DECIDES and node.obj.crd is None:
+            self._read_crd(node)
+        if node.health.settled and not (node.health.reason == RUNNING and self._awaits_crd(node)):
             self._mark_ready(node)
             return
         self._mark_unready(node)

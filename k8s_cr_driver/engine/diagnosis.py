@@ -25,10 +25,10 @@ _BLOCKED = "Blocked"
 
 
 def reports(connection: Connection, nodes: Iterable[Desired | ToDelete]) -> list[Report]:
-    """One report per object, worst first: failed, then waiting, then those that only wait for others."""
+    """One report per object, worst first: failed, then in trouble, then waiting, then those that only wait for others."""
     ranked = sorted(
         ((node, node.report()) for node in nodes),
-        key=lambda pair: (_BADNESS.get(pair[1].state, 1), pair[1].reason == _BLOCKED, pair[1].key),
+        key=lambda pair: (_BADNESS.get(pair[1].state, 1), not pair[0].in_trouble, pair[1].reason == _BLOCKED, pair[1].key),
     )
     return [
         replace(report, events=_warnings(connection, node)) if rank < WITH_EVENTS else report

@@ -44,6 +44,11 @@ class Node:
     def key(self) -> ObjectKey:
         return self.obj.key
 
+    @property
+    def in_trouble(self) -> bool:
+        """Whether something went wrong, in distinction to work that takes its time."""
+        return self.error is not None
+
     def backoff(self) -> float:
         """Seconds until the next try: exponential, or as the server says."""
         self.attempts += 1
@@ -75,6 +80,10 @@ class Desired(Node):
             self.failed_at = None
         elif self.failed_at is None:
             self.failed_at = time.monotonic()
+
+    @property
+    def in_trouble(self) -> bool:
+        return super().in_trouble or self.health.trouble
 
     def report(self) -> Report:
         if self.error is not None:
@@ -120,6 +129,15 @@ class ToDelete(Node):
 
 def version(live: Object) -> str:
     return str((live.get("metadata") or {}).get("resourceVersion") or "")
+
+
+def changes_spec(before: Object | None, live: Object) -> bool:
+    """Whether a write that found `before` and returned `live` has changed the spec."""
+    return before is not None and _generation(before) != _generation(live)
+
+
+def _generation(live: Object) -> int | None:
+    return (live.get("metadata") or {}).get("generation")
 
 
 def is_older(live: Object, than: str) -> bool:

@@ -20,7 +20,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from k8s_cr_driver.objects.fields import entries, field
 from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, annotations_of, key_of, split
@@ -69,6 +69,8 @@ class CustomResource:
     def __init__(self, manifest: Object, crd: Object | None = None) -> None:
         self.manifest = manifest
         self.crd = crd
+        self.old_status: Any = None
+        """The status that the server returned for our last change of the spec, None if we changed nothing."""
         self.key: ObjectKey = key_of(manifest)
 
     def health(self, live: Object) -> Health:
@@ -76,8 +78,8 @@ class CustomResource:
         return terminating(live) or self.assess(live)
 
     def assess(self, live: Object) -> Health:
-        """The health of the object as it is now, from `live` and the CRD alone."""
-        return assess(live, self.crd)
+        """The health of the object as it is now, from `live`, the CRD and the old status alone."""
+        return assess(live, self.crd, self.old_status)
 
     def children(self, live: Object | None = None) -> Children | None:
         """

@@ -154,7 +154,78 @@ def test_a_crd_that_is_not_of_the_package_is_asked_once_whether_a_status_is_to_c
     assert len(api.requests.select("GET", "customresourcedefinitions/crontabs")) == 1
 
 
-def test_without_permission_to_read_the_crd_the_timeout_names_the_remedy(api: FakeApi) -> None:
+TEXT = {"type": "string"}
+
+
+def test_running_settles_nothing_before_the_crd_says_whether_the_kind_runs_to_an_end(api: FakeApi) -> None:
+    api.put(crontab_crd(phase=TEXT, finishedAt=TEXT))
+    blue = Instance(api.url)
+    run = blue.start([crontab("one")])
+    blue.wait_until_told("one", "Waiting")
+    api.set_status("CronTab", "default", "one", {"phase": "Running"})
+    wait_for(api, lambda: any("its work is not done yet" in message for _, _, message in blue.heard))
+    assert not run.done()
+    api.set_status("CronTab", "default", "one", {"phase": "Succeeded", "finishedAt": "2026-01-01T00:00:00Z"})
+    run.result(10)
+
+
+@pytest.mark.parametrize("readable", [True, False])
+def test_running_settles_where_no_crd_speaks_of_an_end(api: FakeApi, readable: bool) -> None:
+    api.put(crontab_crd(phase=TEXT))
+    if not readable:
+        api.knobs.denied.add(("get", "apiextensions.k8s.io", "customresourcedefinitions", "*"))
+    api.react("CronTab", lambda live: run_once(api, live))
+    Instance(api.url).reconcile([crontab("one")])
+
+
+def run_once(api: FakeApi, live: Object) -> None:
+    if "status" not in live and "deletionTimestamp" not in live["metadata"]:
+        api.set_status("CronTab", live["metadata"]["namespace"], live["metadata"]["name"], {"phase": "Running"})
+
+
+def test_a_status_that_has_not_changed_since_our_change_within_the_same_second_is_older(
+    api: FakeApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tests.fake_api.apply.now", lambda: "2026-01-01T00:00:00Z")
+    crd = crontab_crd(phase=TEXT, note=TEXT)
+    blue = Instance(api.url)
+    api.react("CronTab", lambda live: run_once(api, live))
+    blue.reconcile([crd, crontab("one")])
+    monkeypatch.setattr("k8s_cr_driver.engine.apply.SILENCE", 60)
+    blue.heard.clear()
+    run = blue.start([crd, crontab("one", schedule="0 * * * *")])
+    blue.wait_until_told("one", "Waiting")
+    assert not run.done()
+    api.set_status("CronTab", "default", "one", {"phase": "Running", "note": "of the new schedule"})
+    run.result(10)
+
+
+def test_an_apply_that_changes_nothing_leaves_the_status_current(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tests.fake_api.apply.now", lambda: "2026-01-01T00:00:00Z")
+    crd = crontab_crd(phase=TEXT)
+    blue = Instance(api.url)
+    api.react("CronTab", lambda live: run_once(api, live))
+    blue.reconcile([crd, crontab("one")])
+    blue.reconcile([crd, crontab("one", schedule="0 * * * *")])
+    monkeypatch.setattr("k8s_cr_driver.engine.apply.SILENCE", 60)
+    blue.heard.clear()
+    blue.reconcile([crd, crontab("one", schedule="0 * * * *")])
+    assert [state for key, state, _ in blue.heard if key.name == "one"] == ["Ready"]
+
+
+def test_the_report_names_what_is_in_trouble_before_what_takes_its_time(api: FakeApi) -> None:
+    blue = Instance(api.url, seconds=1)
+    run = blue.start([CRD, crontab("a-slow"), crontab("broken"), crontab("slow")])
+    for name in ("a-slow", "broken", "slow"):
+        blue.wait_until_told(name, "Waiting")
+    api.set_status("CronTab", "default", "a-slow", status("False", "Starting"))
+    api.set_status("CronTab", "default", "broken", status("False", "ImagePullFailed"))
+    with pytest.raises(NotReady) as raised:
+        run.result(10)
+    assert [report.key.name for report in raised.value.reports] == ["broken", "a-slow", "slow"]
+
+
+def test_without_the_right_to_read_the_crd_the_timeout_names_the_remedy(api: FakeApi) -> None:
     api.put(crontab_crd())
     api.knobs.denied.add(("get", "apiextensions.k8s.io", "customresourcedefinitions", "*"))
     with pytest.raises(NotReady, match="ready-when: stored"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from k8s_cr_driver.engine.operation import Operation
+from k8s_cr_driver.engine.reconcile import Prune
 from k8s_cr_driver.errors import ApiError, ConnectionFailed, Refused
 from k8s_cr_driver.kube.endpoint import Endpoint
 from k8s_cr_driver.objects.keys import CRD, Object
@@ -97,7 +98,7 @@ def test_nulls_that_the_schema_has_no_room_for_are_not_applied(api: FakeApi, pac
     with session(api.url) as opened:
         placed = opened.place([*([crd] if packaged else []), with_nulls()])
         assert placed[-1].manifest["spec"] == KEPT
-        opened.reconcile(placed, prune=True)
+        opened.reconcile(placed, prune=Prune())
 
 
 def test_the_server_refuses_a_null_that_is_applied(api: FakeApi) -> None:
@@ -105,7 +106,7 @@ def test_the_server_refuses_a_null_that_is_applied(api: FakeApi) -> None:
     manifest = with_nulls()
     del manifest["spec"]["unknown"]
     with session(api.url) as opened, pytest.raises(Refused, match="must be of type object"):
-        opened.reconcile([resource_for(manifest)], prune=True)
+        opened.reconcile([resource_for(manifest)], prune=Prune())
 
 
 def test_nulls_stay_where_the_definition_may_not_be_read(api: FakeApi) -> None:

@@ -11,24 +11,29 @@ from typing import Any
 from k8s_cr_driver.objects.api_groups import GROUPS
 from k8s_cr_driver.resources.health.builtin import RULES
 from k8s_cr_driver.resources.health.custom import assess_custom, stored_suffices, terminating
-from k8s_cr_driver.resources.health.model import Health, State, ready
+from k8s_cr_driver.resources.health.fields import text
+from k8s_cr_driver.resources.health.model import Health, State, ready, waiting
 from k8s_cr_driver.resources.health.schema import group_kind
 
 __all__ = ["Health", "State", "assess"]
 
 
-def assess(live: dict[str, Any], crd: dict[str, Any] | None) -> Health:
+def assess(live: dict[str, Any], crd: dict[str, Any] | None, old_status: Any = None) -> Health:
     """Judge an object as read from the API server; `crd` is its CustomResourceDefinition, None if not known.
 
+    `old_status` is the status that the server returned for our last change of the spec, None if we changed nothing: where
+    no generation says which spec a status speaks of, one that equals it is older than the change.
     Never raises: a malformed object is judged as far as it can be read.
     """
     if deletion := terminating(live):
         return deletion
+    group, kind = group_kind(live)
+    if not kind or not text(live.get("apiVersion")):
+        return waiting("NoKind", "it has no kind or no apiVersion, so nothing is known of it")
     if stored_suffices(live, crd):
         return ready("Stored", "no more is asked for than that it is stored")
-    group, kind = group_kind(live)
     if rule := RULES.get((group, kind)):
         return rule(live)
     if crd is None and group in GROUPS:
         return ready("Stored", "a kind without a state of its own")
-    return assess_custom(live, crd)
+    return assess_custom(live, crd, old_status)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from k8s_cr_driver.resources.health import workloads
-from k8s_cr_driver.resources.health.conditions import explain, status_of
+from k8s_cr_driver.resources.health.conditions import explain, is_trouble, status_of
 from k8s_cr_driver.resources.health.fields import dig, mappings, sequence, text
 from k8s_cr_driver.resources.health.freshness import unobserved
 from k8s_cr_driver.resources.health.model import Health, failed, ready, suspended, waiting
@@ -36,7 +36,7 @@ def requires(live: dict[str, Any], *names: str) -> Health:
         if not found:
             return waiting("NoStatus", f"the condition {name} is not there yet")
         if status_of(found) != "true":
-            return waiting(*explain([found]))
+            return waiting(*explain([found]), trouble=is_trouble(found))
     return ready(names[0])
 
 
@@ -108,7 +108,7 @@ def disruption_budget(live: dict[str, Any]) -> Health:
     if not live.get("status"):
         return waiting("NoStatus", "the disruption controller has not looked at the budget yet")
     if allowed.get("reason") == "SyncFailed":
-        return waiting(*explain([allowed]))
+        return waiting(*explain([allowed]), trouble=True)
     return unobserved(live) or ready("Observed")
 
 

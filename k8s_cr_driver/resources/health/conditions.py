@@ -1,54 +1,151 @@
 """What a list of conditions says about the object as a whole.
 
-A condition of the whole ("Ready", "Available") outweighs those of its parts ("InfrastructureReady"); trouble and
-unfinished work veto either. In Cluster API's v1beta2 contract Paused, Deleting, RollingOut, ScalingUp and the like are
-False on a healthy object, so "every condition must be True" would be wrong.
+A condition of the whole ("Ready", "Available") outweighs those of its parts ("InfrastructureReady"); trouble,
+unfinished work and contradictions veto either. In Cluster API's v1beta2 contract Paused, Deleting, RollingOut, ScalingUp
+and the like are False on a healthy object, so "every condition must be True" would be wrong.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from k8s_cr_driver.resources.health.fields import mappings, text
 from k8s_cr_driver.resources.health.freshness import is_stale
 from k8s_cr_driver.resources.health.model import Health, failed, ready, suspended, waiting
-from k8s_cr_driver.resources.health.vocabulary import HELD, Meaning, ends_well, meaning_of_type, parts
+from k8s_cr_driver.resources.health.words import (
+    TROUBLED,
+    Meaning,
+    Word,
+    contradicts,
+    ends_well,
+    is_final,
+    meaning_of_type,
+    meaning_of_word,
+    told_of,
+    waits,
+)
 
-_FINAL_REASONS = frozenset({"stalled", "terminal", "fatal", "unrecoverable", "unretryable", "permanent", "permanently"})
-_WELL = (Meaning.WHOLE_IS_WELL, Meaning.SIDE_IS_WELL, Meaning.PART_IS_WELL, Meaning.STAGE)
+_WELL = frozenset({Meaning.WHOLE_IS_WELL, Meaning.SIDE_IS_WELL, Meaning.PART_IS_WELL, Meaning.STAGE})
+_WHOLE = frozenset({Meaning.WHOLE_IS_WELL, Meaning.SIDE_IS_WELL})
+_ALARMS = frozenset({Meaning.TROUBLE, Meaning.NEGATED})
 
 
-def judge_conditions(conditions: Any, generation: int | None) -> Health | None:
+class Condition:
+    """One condition as it was read: what its type means, its status, and the words that explain it."""
+
+    __slots__ = ("meaning", "message", "raw", "reason", "stale", "status", "type", "word")
+
+    def __init__(self, raw: dict[str, Any], generation: int | None) -> None:
+        self.raw = raw
+        self.type, self.reason, self.message = text(raw.get("type")), text(raw.get("reason")), text(raw.get("message"))
+        self.status = status_of(raw)
+        self.meaning = meaning_of_type(self.type)
+        self.word = meaning_of_word(self.reason)
+        self.stale = is_stale(raw, generation)
+
+    @property
+    def is_well(self) -> bool:
+        """Whether it says that something is well, and it is."""
+        return self.meaning in _WELL and self.status == "true"
+
+    @property
+    def is_held(self) -> bool:
+        """Whether it says that the object is at rest on purpose."""
+        if self.meaning is Meaning.HELD:
+            return self.status == "true" and not self.stale
+        return self.word is Word.HELD and (self.status == "unknown" or (self.meaning in _WELL and self.status != "true"))
+
+    @property
+    def vetoes(self) -> bool:
+        """Whether it contradicts a condition that says "ready"."""
+        if self.stale:
+            return False
+        if self.meaning in _ALARMS:
+            return self.status == "true"
+        if self.meaning is Meaning.BUSY:
+            busy = self.status == "true" and not ends_well(self.reason)
+            return busy or self.status == "unknown" or (self.status == "false" and self.word in TROUBLED)
+        return self.meaning in _WHOLE and self.status == "true" and contradicts(self.reason)
+
+    @property
+    def refuses(self) -> bool:
+        """Whether it says that nothing gets better without a change to what somebody wrote."""
+        if self.stale or not (self.word is Word.REFUSED or is_final(self.reason)):
+            return False
+        return self.status == ("true" if self.meaning in _ALARMS else "false") and self.meaning in _WHOLE | _ALARMS
+
+    @property
+    def in_trouble(self) -> bool:
+        """Whether what it objects to is trouble, and not work in progress."""
+        if self.stale or (self.status == "unknown" and self.word is not Word.TROUBLE):
+            return False
+        severity = text(self.raw.get("severity")).lower()
+        if self.word in TROUBLED or self.meaning is Meaning.TROUBLE or severity == "error":
+            return True
+        if severity == "info":
+            return False
+        return not waits(self.reason) and told_of(self.message) is Word.TROUBLE
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether it states that the whole is not well and names no work under way, which is trouble if nothing else is."""
+        if self.stale or self.status == "unknown":
+            return False
+        if self.status not in ("true", "false"):
+            return True
+        explained = self.word is Word.UNKNOWN and bool(self.reason or self.message)
+        alarming = self.meaning in _WHOLE or self.meaning in _ALARMS
+        return explained and alarming and told_of(self.message) is not Word.UNFINISHED
+
+
+def judge_conditions(conditions: Any, generation: int | None, *, at_work: bool = False) -> Health | None:
     """Judge a `conditions` list; None if none of them says whether the object is ready.
 
-    `generation` is the object's; conditions observed at an older one cannot make it ready.
+    `generation` is the object's; conditions observed at an older one cannot make it ready. `at_work`: the object's phase
+    says that work is under way, so that what is not well without a telling reason is no trouble.
     """
-    by_meaning: dict[Meaning, list[dict[str, Any]]] = {meaning: [] for meaning in Meaning}
-    for condition in mappings(conditions):
-        by_meaning[meaning_of_type(text(condition.get("type")))].append(condition)
+    told = [Condition(raw, generation) for raw in mappings(conditions)]
+    if not told:
+        return None
+    if final := _final(told):
+        return failed(*_explain(final))
+    if held := [c for c in told if c.is_held]:
+        return suspended(*_explain(held))
+    return _judge(told, at_work)
 
-    def fresh(meaning: Meaning) -> list[dict[str, Any]]:
-        return [c for c in by_meaning[meaning] if status_of(c) == "true" and not is_stale(c, generation)]
 
-    if final := fresh(Meaning.FINAL_FAILURE):
-        return failed(*explain(final))
-    summaries, parts_ = by_meaning[Meaning.WHOLE_IS_WELL], by_meaning[Meaning.PART_IS_WELL]
-    whole = summaries + by_meaning[Meaning.SIDE_IS_WELL]
-    not_well = [c for meaning in _WELL for c in by_meaning[meaning] if status_of(c) != "true"]
-    if stopped := [c for c in not_well if c in whole and status_of(c) == "false" and _is_final(c)]:
-        return failed(*explain([c for c in stopped if not is_stale(c, generation)] or stopped))
-    if held := fresh(Meaning.HELD) + [c for c in not_well if set(parts(text(c.get("reason")))) & HELD]:
-        return suspended(*explain(held))
-    trouble = fresh(Meaning.TROUBLE)
-    busy = [c for c in fresh(Meaning.BUSY) if not ends_well(text(c.get("reason")))]
-    decisive = whole if summaries else whole + parts_
-    if trouble or busy or any(c in not_well for c in decisive):
-        return waiting(*explain([*trouble, *not_well, *busy]))
-    if old := [c for c in decisive if is_stale(c, generation)]:
-        return waiting("SpecNotObserved", f"{explain(old)[1]}, but that speaks of an older generation of the spec")
-    if not decisive:
-        return waiting(*explain(not_well)) if not_well else None
-    return ready(*explain(decisive))
+def _judge(told: list[Condition], at_work: bool) -> Health | None:
+    not_well = [c for c in told if c.meaning in _WELL and c.status != "true"]
+    vetoes = [c for c in told if c.vetoes]
+    summed_up = any(c.meaning is Meaning.WHOLE_IS_WELL for c in told)
+    decisive = [c for c in told if c.meaning in _WHOLE or (c.meaning is Meaning.PART_IS_WELL and not summed_up)]
+    if vetoes or any(c.status != "true" for c in decisive):
+        return _unready(vetoes, not_well, at_work)
+    if old := [c for c in decisive if c.stale]:
+        return waiting("SpecNotObserved", f"{_explain(old)[1]}, but that speaks of an older generation of the spec")
+    if decisive:
+        return ready(*_explain(decisive))
+    return _unready([], not_well, at_work) if not_well else None
+
+
+def _unready(vetoes: list[Condition], not_well: list[Condition], at_work: bool) -> Health:
+    busy = [c for c in vetoes if c.meaning is Meaning.BUSY]
+    objections = [c for c in vetoes if c.meaning is not Meaning.BUSY] + not_well
+    stands_still = not busy and not at_work and any(c.is_settled for c in objections)
+    trouble = stands_still or any(c.in_trouble for c in objections + busy)
+    return waiting(*_explain(objections + busy), trouble=trouble)
+
+
+def _final(told: list[Condition]) -> list[Condition]:
+    """Those that say that the controller has given up, or has refused what was written."""
+    given_up = [c for c in told if c.meaning is Meaning.FINAL_FAILURE and c.status == "true" and not c.stale]
+    return given_up or [c for c in told if c.refuses]
+
+
+def is_trouble(condition: dict[str, Any]) -> bool:
+    """Whether one condition that says that something is not well names trouble, and not work in progress."""
+    return Condition(condition, None).in_trouble
 
 
 def speak_for_the_whole(conditions: Any) -> bool:
@@ -61,19 +158,18 @@ def status_of(condition: dict[str, Any]) -> str:
     return str(condition.get("status")).lower()
 
 
-def explain(conditions: list[dict[str, Any]]) -> tuple[str, str]:
+def explain(conditions: Iterable[dict[str, Any]]) -> tuple[str, str]:
     """Reason and message for an operator from the conditions that matter; False and talkative ones come first."""
     ordered = sorted(conditions, key=lambda c: (status_of(c) == "unknown", not text(c.get("message"))))
-    told = [_tell(condition) for condition in ordered[:3]]
     first = ordered[0]
-    return text(first.get("reason")) or text(first.get("type")), "; ".join(dict.fromkeys(told))
+    return text(first.get("reason")) or text(first.get("type")), "; ".join(dict.fromkeys(map(_line, ordered[:3])))
 
 
-def _tell(condition: dict[str, Any]) -> str:
+def _explain(conditions: list[Condition]) -> tuple[str, str]:
+    return explain([condition.raw for condition in conditions])
+
+
+def _line(condition: dict[str, Any]) -> str:
     reason, message = text(condition.get("reason")), text(condition.get("message"))
     line = f"{text(condition.get('type')) or 'a condition without a type'} is {condition.get('status')}"
     return line + (f" ({reason})" if reason else "") + (f": {message}" if message else "")
-
-
-def _is_final(condition: dict[str, Any]) -> bool:
-    return bool(_FINAL_REASONS & set(parts(text(condition.get("reason")))))

@@ -6,25 +6,21 @@ seen the latest spec, or a CRD without status. What says nothing is waiting, and
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import Any
 
 from k8s_cr_driver.resources.health.conditions import judge_conditions, speak_for_the_whole
+from k8s_cr_driver.resources.health.counts import contradicting_counts, judge_counts
 from k8s_cr_driver.resources.health.fields import dig, integer, mapping, mappings, sequence, text
 from k8s_cr_driver.resources.health.freshness import behind
-from k8s_cr_driver.resources.health.model import NO_STATUS, READINESS_UNKNOWN, Health, State, ready, suspended, waiting
+from k8s_cr_driver.resources.health.model import NO_STATUS, READINESS_UNKNOWN, Health, State, ready, waiting
+from k8s_cr_driver.resources.health.rest import held_by_spec
 from k8s_cr_driver.resources.health.schema import is_template, status_fields
-from k8s_cr_driver.resources.health.status_fields import judge_counts, judge_words, says_readiness
-from k8s_cr_driver.resources.health.vocabulary import AT_REST
+from k8s_cr_driver.resources.health.status_fields import is_at_work, judge_words, says_readiness
 
 READY_WHEN = "k8s-cr-driver/ready-when"
 STORED = "stored"
 REMEDY = f"annotate the object or its CRD with {READY_WHEN}: {STORED}"
-
-_PAUSE_FIELDS = ("paused", "pause", "suspend", "suspended", "disabled")
-_RUN_FIELDS = ("running", "enabled")
-_PAUSE_ANNOTATIONS = frozenset({"paused", "pause", "suspended", "pause-reconciliation", "reconcile-paused"})
 
 
 def terminating(live: dict[str, Any]) -> Health | None:
@@ -40,20 +36,8 @@ def stored_suffices(*objects: dict[str, Any] | None) -> bool:
     return any(dig(item, "metadata", "annotations", READY_WHEN) == STORED for item in objects)
 
 
-def held_by_spec(live: dict[str, Any]) -> Health | None:
-    """SUSPENDED if the spec or an annotation asks for rest: to leave the object alone, or not to run it."""
-    for field, value in mapping(live.get("spec")).items():
-        wished = isinstance(value, str) and value.lower() in AT_REST
-        if wished or (value is True and field in _PAUSE_FIELDS) or (value is False and field in _RUN_FIELDS):
-            return suspended("Suspended", f"spec.{field} is {json.dumps(value)}")
-    for annotation, value in mapping(dig(live, "metadata", "annotations")).items():
-        if annotation.rpartition("/")[2] in _PAUSE_ANNOTATIONS and value != "false" and "/" in annotation:
-            return suspended("Suspended", f"the annotation {annotation} is set")
-    return None
-
-
-def assess_custom(live: dict[str, Any], crd: dict[str, Any] | None) -> Health:
-    """Judge a custom resource that is not being deleted; `crd` is its definition, None if not known."""
+def assess_custom(live: dict[str, Any], crd: dict[str, Any] | None, old_status: Any) -> Health:
+    """Judge a custom resource that is not being deleted; the arguments are those of `assess`."""
     version = text(live.get("apiVersion"))
     fields = status_fields(crd, version) if crd is not None else {}
     if fields is None:
@@ -66,30 +50,32 @@ def assess_custom(live: dict[str, Any], crd: dict[str, Any] | None) -> Health:
     status = mapping(live.get("status"))
     if not status:
         return waiting(NO_STATUS, f"no controller has written a status yet; if none ever does, {REMEDY}")
-    return behind(live) or _judge_status(live, status, fields) or _judge_silence(status, fields)
+    return behind(live, old_status) or _judge_status(live, status, fields) or _judge_silence(status, fields)
 
 
 def _judge_status(live: dict[str, Any], status: dict[str, Any], fields: dict[str, Any]) -> Health | None:
     generation = integer(dig(live, "metadata", "generation"))
-    told = [health for group in _condition_lists(status) if (health := judge_conditions(group, generation))]
+    at_work = is_at_work(status)
+    lists = _condition_lists(status)
+    told = [health for group in lists if (health := judge_conditions(group, generation, at_work=at_work))]
     decided = speak_for_the_whole(status.get("conditions"))
     if health := judge_words(status, fields, own_only=decided):
         told.append(health)
-    if not decided and (health := judge_counts(live, fields)):
+    if health := contradicting_counts(live) if decided else judge_counts(live, fields):
         told.append(health)
-    by_state = {health.state: health for health in reversed(told)}
     # What is held speaks of other things as unfinished, and nobody works on those
     order = (State.FAILED, State.SUSPENDED, State.WAITING, State.READY)
-    return next((by_state[state] for state in order if state in by_state), None)
+    return min(told, key=lambda health: (order.index(health.state), not health.trouble), default=None)
 
 
 def _condition_lists(status: dict[str, Any]) -> Iterator[Any]:
     """The status' own conditions, and those of its parts (`parents`, `listeners`, `conditionedStatus`)."""
     yield status.get("conditions")
     for field, value in status.items():
-        if field != "deprecated":
-            for part in (mapping(value), *mappings(value)):
-                yield part.get("conditions")
+        if field not in ("deprecated", "conditions"):
+            for part in (value,) if isinstance(value, dict) else mappings(value):
+                if conditions := part.get("conditions"):
+                    yield conditions
 
 
 def _judge_silence(status: dict[str, Any], fields: dict[str, Any]) -> Health:

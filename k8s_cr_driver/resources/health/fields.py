@@ -6,13 +6,14 @@ fields, and a controller may write what it likes. These readers give an empty va
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
+Mapping = dict[str, Any]
 
-def mapping(value: Any) -> dict[str, Any]:
-    """The value if it is an object with string keys, else an empty one."""
-    return value if isinstance(value, dict) and all(isinstance(key, str) for key in value) else {}
+
+def mapping(value: Any) -> Mapping:
+    """The value if it is an object, else an empty one."""
+    return value if isinstance(value, dict) else {}
 
 
 def sequence(value: Any) -> list[Any]:
@@ -20,9 +21,9 @@ def sequence(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def mappings(value: Any) -> Iterator[dict[str, Any]]:
+def mappings(value: Any) -> list[Mapping]:
     """The objects in a list that are not empty; whatever else it holds is left out."""
-    return filter(None, map(mapping, sequence(value)))
+    return [item for item in value if item and isinstance(item, dict)] if isinstance(value, list) else []
 
 
 def text(value: Any) -> str:
@@ -45,5 +46,7 @@ def integer(value: Any) -> int | None:
 def dig(value: Any, *path: str) -> Any:
     """The value at a path of keys; None where the path ends early."""
     for key in path:
-        value = mapping(value).get(key)
+        if not isinstance(value, dict):
+            return None
+        value = value.get(key)
     return value

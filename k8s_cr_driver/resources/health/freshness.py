@@ -1,7 +1,8 @@
 """Does the status speak of the spec that is stored now?
 
-Controllers tell by `observedGeneration`. Where they do not, the API server's own record in `metadata.managedFields`
-tells who wrote the status and when, with a resolution of one second.
+Controllers report it by `observedGeneration`. Where they do not, the status that our own change of the spec got back is
+older than that change, and so is one that equals it. Where nothing was changed, the API server's record in
+`metadata.managedFields` says who wrote the status and when, with a resolution of one second.
 """
 
 from __future__ import annotations
@@ -12,7 +13,15 @@ from typing import Any
 from k8s_cr_driver.resources.health.fields import dig, integer, mapping, mappings, text
 from k8s_cr_driver.resources.health.model import STATUS_OLDER_THAN_SPEC, Health, waiting
 
-OBSERVED = ("observedGeneration", "lastObservedGeneration", "reconciledGeneration", "lastReconciledGeneration")
+OBSERVED = (
+    "observedGeneration",
+    "lastObservedGeneration",
+    "reconciledGeneration",
+    "lastReconciledGeneration",
+    "lastEvaluatedGeneration",
+    "lastProcessedGeneration",
+    "lastSyncedGeneration",
+)
 _BOOKKEEPING = frozenset({"f:metadata", "f:status", "f:apiVersion", "f:kind"})
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d")
 
@@ -27,11 +36,18 @@ def unobserved(live: dict[str, Any]) -> Health | None:
     return waiting("SpecNotObserved", message)
 
 
-def behind(live: dict[str, Any]) -> Health | None:
-    """WAITING if the status was written for an older spec, or by no controller at all; None if it is current."""
+def behind(live: dict[str, Any], old_status: Any) -> Health | None:
+    """WAITING if the status was written for an older spec, or by no controller at all; None if it is current.
+
+    `old_status` is the status that the server returned for our last change of the spec, None if we changed nothing.
+    """
     if _observed(live) or _observed_by_conditions(live):
         return unobserved(live)
-    return _older_than_spec(live)
+    if not old_status:
+        return _older_than_spec(live)
+    if live.get("status") != old_status:
+        return None
+    return waiting(STATUS_OLDER_THAN_SPEC, "the status is as it was when the spec was changed")
 
 
 def is_stale(condition: dict[str, Any], generation: int | None) -> bool:

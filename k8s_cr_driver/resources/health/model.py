@@ -1,7 +1,8 @@
-"""The answer to "is this object ready?".
+"""The response to "is this object ready?".
 
-An answer is a state, a reason (one word, as in a condition) and a message, which is what an operator reads in
-ProblemDetails when an operation fails.
+It is a state, a reason (one word, as in a condition) and a message, which is what an operator reads in ProblemDetails
+when an operation fails. An object that waits is in progress, or in trouble: its controller reports an error and tries
+again.
 """
 
 from __future__ import annotations
@@ -11,11 +12,13 @@ from dataclasses import dataclass
 from functools import total_ordering
 
 MESSAGE_LIMIT = 400
+REASON_LIMIT = 200
 
-NO_STATUS, READINESS_UNKNOWN = "NoStatus", "ReadinessUnknown"
-"""Reasons of answers that the kind's CRD may change."""
+NO_STATUS, READINESS_UNKNOWN, RUNNING = "NoStatus", "ReadinessUnknown", "Running"
+CRD_DECIDES = frozenset({NO_STATUS, READINESS_UNKNOWN, RUNNING})
+"""Reasons of responses that the kind's CRD may change."""
 STATUS_OLDER_THAN_SPEC = "StatusOlderThanSpec"
-"""Reason of an answer that time may change: a controller may have had nothing to write about the spec's change."""
+"""Reason of a response that time may change: a controller may have had nothing to write about the spec's change."""
 
 
 @total_ordering
@@ -23,7 +26,7 @@ class State(enum.Enum):
     """The state of one object; sorts worst first, so `min(states)` is the state of a set.
 
     FAILED: its controller gave up; nothing gets better without a change to the spec.
-    WAITING: not ready yet, or not known to be.
+    WAITING: not ready yet, or not known to be; in progress, or in trouble (`Health.trouble`).
     SUSPENDED: at rest on purpose (paused, suspended, a volume claim without a user): nothing happens until somebody
     acts on it, so a wait ends here as it does with READY.
     READY: does what its spec asks for.
@@ -43,39 +46,54 @@ class State(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """State of one object, with a one-word reason and a one-line message, cut at 400 characters, for the operator."""
+    """State of one object, with a reason and a message for the operator.
+
+    Both are one line: the reason of at most 200 characters, the message of at most 400. `trouble` is true of what waits
+    because something went wrong, in distinction to work in progress; what failed is always in trouble.
+    """
 
     state: State
     reason: str = ""
     message: str = ""
+    trouble: bool = False
 
     def __post_init__(self) -> None:
-        line = " ".join(self.message.split())
-        if len(line) > MESSAGE_LIMIT:
-            line = line[: MESSAGE_LIMIT - 3] + "..."
-        object.__setattr__(self, "message", line)
+        object.__setattr__(self, "reason", _one_line(self.reason, REASON_LIMIT))
+        object.__setattr__(self, "message", _one_line(self.message, MESSAGE_LIMIT))
+        if self.state is State.FAILED:
+            object.__setattr__(self, "trouble", True)
 
     @property
     def settled(self) -> bool:
         """Whether a wait for this object can end well: it is ready, or at rest on purpose."""
         return self.state in (State.READY, State.SUSPENDED)
 
+    @property
+    def badness(self) -> tuple[State, bool]:
+        """Sorts worst first: failed, waiting in trouble, waiting in progress, suspended, ready."""
+        return self.state, not self.trouble
+
+
+def _one_line(text: str, limit: int) -> str:
+    line = " ".join(text[: 4 * limit].split())
+    return line if len(line) <= limit else line[: limit - 3] + "..."
+
 
 def ready(reason: str = "Ready", message: str = "") -> Health:
-    """A READY answer."""
+    """A READY response."""
     return Health(State.READY, reason, message)
 
 
 def suspended(reason: str, message: str = "") -> Health:
-    """A SUSPENDED answer."""
+    """A SUSPENDED response."""
     return Health(State.SUSPENDED, reason, message)
 
 
-def waiting(reason: str, message: str = "") -> Health:
-    """A WAITING answer."""
-    return Health(State.WAITING, reason, message)
+def waiting(reason: str, message: str = "", *, trouble: bool = False) -> Health:
+    """A WAITING response: in progress, or in trouble."""
+    return Health(State.WAITING, reason, message, trouble)
 
 
 def failed(reason: str, message: str = "") -> Health:
-    """A FAILED answer."""
+    """A FAILED response."""
     return Health(State.FAILED, reason, message)

@@ -1,4 +1,4 @@
-"""What a status says where it has no telling conditions: phases and states, flags, errors, counts of replicas.
+"""What a status says where it has no telling conditions: phases and states, flags, errors.
 
 Parts of the status, in objects and lists, are searched too, but not what speaks of another time ("lastUpdate",
 "phaseTransitionTimestamps"), of a wish ("desiredState") or in another contract ("deprecated").
@@ -6,53 +6,129 @@ Parts of the status, in objects and lists, are searched too, but not what speaks
 
 from __future__ import annotations
 
+import enum
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any, NamedTuple
 
-from k8s_cr_driver.resources.health.fields import dig, integer, mapping, mappings, text
-from k8s_cr_driver.resources.health.model import Health, failed, ready, suspended, waiting
-from k8s_cr_driver.resources.health.vocabulary import Word, meaning_of_word, word_set
+from k8s_cr_driver.resources.health.fields import dig, mapping, mappings, text
+from k8s_cr_driver.resources.health.model import RUNNING, Health, failed, ready, suspended, waiting
+from k8s_cr_driver.resources.health.vocabulary import word_set
+from k8s_cr_driver.resources.health.words import TROUBLED, Meaning, Word, meaning_of_type, meaning_of_word, parts, told_of
 
 DEPTH = 2
-WORD_FIELDS = word_set("phase state status health currentPhase currentState printableStatus overallStatus compliant")
-FLAG_FIELDS = word_set("ready healthy available success succeeded pass passed provisioned initialized")
-ERROR_FIELDS = word_set("error errMsg errorMsg errorMessage errorDescription failureMessage failureReason")
-_WORD_ENDINGS = ("Phase", "State", "Status", "Health", "Progress")
-# A kind whose status ends has done its work only then; for any other "Running" is the aim
-_ENDINGS = ("completionTime", "completionTimestamp", "completedAt", "finishedAt", "finishTime", "endTime")
+WORD_FIELDS = word_set(
+    """phase state status health currentPhase currentState printableStatus overallStatus compliant stage robustness
+    clusterStatus"""
+)
+_WORD_ENDINGS = ("Phase", "State", "Status", "Health", "Progress", "Stage")
+_FLAGS = word_set(
+    """ready healthy available success successful succeeded pass passed provisioned initialized synced insync reconciled
+    accepted valid applied created deployed programmed bound established uptodate"""
+)
+_ALARMS = word_set("abort aborted error errors failed failure degraded unhealthy stalled unavailable broken")
+_ERROR = re.compile(
+    r"(.*[a-z_-])?([Ee]rr|[Ee]rrors?|[Ff]ailure)"
+    r"([Mm]sg|[Mm]essages?|[Dd]escription|[Rr]eason|[Tt]ype|[Dd]etails?)?"
+)
+_NO_ERROR = word_set("none ok no null nil false success 0 - n/a noerror")
 _ELSEWHERE = re.compile(
     r"(last(?!Operation|Observed)|previous|prev|desired|target|deprecated|history|conditions)([A-Z]|$)"
     r"|.*([Hh]istory|[Tt]ransitions?|[Tt]imestamps?|[Ee]vents?|[Aa]ttempts?|[Rr]evisions?)([A-Z]|$)"
 )
-_FRACTION = re.compile(r"\s*(\d{1,9})\s*/\s*(\d{1,9})\s*")
-_COUNTERS = (
-    "readyReplicas",
-    "availableReplicas",
-    "updatedReplicas",
-    "updatedReadyReplicas",
-    "upToDateReplicas",
-    "readyInstances",
-    "availableInstances",
-)
-_PAIRS = (("ready", "size"), ("currentHealthy", "expectedMachines"), ("readyInstances", "instances"))
+# A kind whose status ends has done its work only then; for any other "Running" is the aim
+_ENDINGS = ("completionTime", "completionTimestamp", "completedAt", "finishedAt", "finishTime", "endTime")
+
+
+class Role(enum.Enum):
+    """What a field of the status is by its name."""
+
+    ELSEWHERE = enum.auto()
+    WORD = enum.auto()
+    ENDS_IN_WORD = enum.auto()
+    ERROR = enum.auto()
+    FLAG = enum.auto()
+    FLAG_OF_PART = enum.auto()
+    ALARM = enum.auto()
+    OTHER = enum.auto()
+
+
+@lru_cache(maxsize=8192)
+def role_of(field: Any) -> Role:
+    """The role of a field of this name; one that is no text has none."""
+    if not isinstance(field, str) or _ELSEWHERE.match(field):
+        return Role.ELSEWHERE
+    if field in WORD_FIELDS:
+        return Role.WORD
+    if _ERROR.fullmatch(field):
+        return Role.ERROR
+    words = parts(field)
+    if field in _FLAGS or words[:1] == ["is"] or words[:2] == ["ready", "to"]:
+        return Role.FLAG
+    if words and words[-1] in _FLAGS:
+        return Role.FLAG_OF_PART
+    if words and (words[-1] in _ALARMS or meaning_of_type(field) in (Meaning.HELD, Meaning.BUSY)):
+        return Role.ALARM
+    return Role.ENDS_IN_WORD if field.endswith(_WORD_ENDINGS) else Role.OTHER
 
 
 def says_readiness(fields: dict[str, Any], depth: int = 0) -> bool:
     """Whether a status of these fields (field -> schema) has one that tells readiness, also within its parts."""
-    if not fields.keys().isdisjoint({"conditions", "replicas", *WORD_FIELDS, *FLAG_FIELDS, *_COUNTERS}):
-        return True
-    schemas = [schema for field, schema in fields.items() if not _ELSEWHERE.match(field)] if depth < DEPTH else []
-    inner = (mapping(dig(part, "properties")) for schema in schemas for part in (schema, dig(schema, "items")))
-    return any(says_readiness(properties, depth + 1) for properties in inner)
+    for field, schema in fields.items():
+        role = role_of(field)
+        if field in ("conditions", "replicas") or role in (Role.WORD, Role.ERROR) or dig(schema, "type") == "boolean":
+            return True
+        if role is not Role.ELSEWHERE and depth < DEPTH:
+            inner = (mapping(dig(part, "properties")) for part in (schema, dig(schema, "items")))
+            if any(says_readiness(properties, depth + 1) for properties in inner):
+                return True
+    return False
 
 
 class Sign(NamedTuple):
-    """A field of the status that says something, how deep it lies, and what it says."""
+    """A field of the status that says something: how deep it lies, its role, what it says, and the fields beside it."""
 
     depth: int
     field: str
-    health: Health | None
+    role: Role
+    word: Word
+    value: Any
+    beside: dict[str, Any]
+    listed: bool = False
+
+    @property
+    def says(self) -> bool:
+        return self.word is not Word.UNKNOWN
+
+    @property
+    def objects(self) -> bool:
+        """Whether it says that something is not ready."""
+        return self.word in TROUBLED or self.word is Word.UNFINISHED
+
+    def health(self) -> Health:
+        reason, message = self._explain()
+        if self.role is Role.WORD and self.depth == 0 and self.word in (Word.FAILED, Word.REFUSED):
+            return failed(reason, message)
+        if self.objects:
+            return waiting(reason, message, trouble=self.in_trouble)
+        return suspended(reason, message) if self.word is Word.HELD else ready(reason, message)
+
+    @property
+    def in_trouble(self) -> bool:
+        return self.word in TROUBLED or told_of(self._detail()) is Word.TROUBLE
+
+    def _detail(self) -> str:
+        return next((told for name in ("message", "reason") if (told := text(self.beside.get(name)))), "")
+
+    def _explain(self) -> tuple[str, str]:
+        if self.role is Role.ERROR:
+            return "Error", f"{self.field} is {self.value}"
+        if not isinstance(self.value, str):
+            return "NotReady" if self.objects else "Ready", f"{self.field} is {str(self.value).lower()} in the status"
+        detail = self._detail()
+        reason = self.value if re.fullmatch(r"\w{1,60}", self.value) else self.field
+        return reason, f"{self.field} is {self.value}" + (f": {detail}" if detail else "")
 
 
 def judge_words(status: dict[str, Any], fields: dict[str, Any], own_only: bool) -> Health | None:
@@ -63,18 +139,35 @@ def judge_words(status: dict[str, Any], fields: dict[str, Any], own_only: bool) 
     """
     signs = list(_signs(status, 0))
     if own_only:
-        signs = [sign for sign in signs if sign.depth == 0 and sign.field in WORD_FIELDS]
-    judged = [sign.health for sign in signs if sign.health]
-    if bad := [health for health in judged if not health.settled]:
-        return min(bad, key=lambda health: health.state)
-    shallow = min((sign.depth for sign in signs if sign.health), default=0)
-    settled = [sign.health for sign in signs if sign.health and sign.depth == shallow]
-    if any(sign.health is None and sign.depth <= shallow and sign.field in WORD_FIELDS for sign in signs):
+        signs = [sign for sign in signs if sign.role in (Role.WORD, Role.ERROR) and (sign.depth == 0 or sign.listed)]
+    # What a flag of a part says does not matter beside a flag of the whole that is true
+    if any(sign.role is Role.FLAG and sign.word is Word.GOOD and sign.depth == 0 for sign in signs):
+        signs = [sign for sign in signs if sign.role is not Role.FLAG_OF_PART]
+    if objections := [sign for sign in signs if sign.objects]:
+        return min((sign.health() for sign in objections), key=lambda health: health.badness)
+    return _settled(signs, status, fields)
+
+
+def is_at_work(status: dict[str, Any]) -> bool:
+    """Whether the object's own phase or state says that work is under way."""
+    words = (text(value) for field, value in status.items() if role_of(field) is Role.WORD)
+    return any(word and meaning_of_word(word) is Word.UNFINISHED for word in words)
+
+
+def _settled(signs: list[Sign], status: dict[str, Any], fields: dict[str, Any]) -> Health | None:
+    shallow = min((sign.depth for sign in signs if sign.says), default=0)
+    if any(sign.role is Role.WORD and not sign.says and sign.depth <= shallow for sign in signs):
         return None
-    best = min(settled, key=lambda health: health.state, default=None)
-    if best and best.reason.lower() == "running" and _has_an_end_to_come(status, fields):
-        return waiting(best.reason, f"{best.message}, and its work is not done yet")
-    return best
+    settled = [sign for sign in signs if sign.says and sign.depth == shallow]
+    best = min(settled, key=lambda sign: sign.word is Word.GOOD, default=None)
+    if best is None:
+        return None
+    health = best.health()
+    if health.settled and str(best.value).lower() == "running":
+        if _has_an_end_to_come(status, fields):
+            return waiting(health.reason, f"{health.message}, and its work is not done yet")
+        return ready(RUNNING, health.message)
+    return health
 
 
 def _has_an_end_to_come(status: dict[str, Any], fields: dict[str, Any]) -> bool:
@@ -84,69 +177,49 @@ def _has_an_end_to_come(status: dict[str, Any], fields: dict[str, Any]) -> bool:
 
 def _signs(values: dict[str, Any], depth: int) -> Iterator[Sign]:
     for field, value in values.items():
-        if _ELSEWHERE.match(field):
+        role = role_of(field)
+        if role is Role.ELSEWHERE:
             continue
-        if field in FLAG_FIELDS and isinstance(value, bool):
-            yield Sign(depth, field, ready() if value else waiting("NotReady", f"{field} is false in the status"))
-        elif field in ERROR_FIELDS and text(value).strip():
-            yield Sign(depth, field, waiting("Error", text(value)))
-        elif isinstance(value, str) and value and (field in WORD_FIELDS or field.endswith(_WORD_ENDINGS)):
-            own = depth == 0 and field in WORD_FIELDS
-            yield Sign(depth, field, _judge_word(field, value, values, own))
-        elif field in WORD_FIELDS and isinstance(value, int):
-            yield Sign(depth, field, None)
-        elif depth < DEPTH:
-            yield from _signs(mapping(value), depth + 1)
-            # One of several parts can only object
-            several = (sign for part in mappings(value) for sign in _signs(part, depth + 1))
-            yield from (sign for sign in several if sign.health and not sign.health.settled)
+        if isinstance(value, (dict, list)) and role is not Role.ERROR:
+            if depth < DEPTH and value:
+                yield from _signs_of_parts(value, depth + 1)
+        elif (word := _read(role, value)) is not None:
+            yield Sign(depth, field, role, word, value, values)
 
 
-def _judge_word(field: str, word: str, values: dict[str, Any], own: bool) -> Health | None:
-    detail = next((told for name in ("message", "reason", *ERROR_FIELDS) if (told := text(values.get(name)))), "")
-    message = f"{field} is {word}" + (f": {detail}" if detail else "")
-    reason = word if re.fullmatch(r"\w{1,60}", word) else field
-    match meaning_of_word(word):
-        case Word.FAILED if own:
-            return failed(reason, message)
-        case Word.FAILED | Word.TROUBLE | Word.UNFINISHED:
-            return waiting(reason, message)
-        case Word.HELD:
-            return suspended(reason, message)
-        case Word.GOOD:
-            return ready(reason, message)
-        case _:
-            return None
+def _signs_of_parts(value: Any, depth: int) -> Iterator[Sign]:
+    if isinstance(value, dict):
+        yield from _signs(value, depth)
+    else:
+        # One of several parts can only object
+        every = (sign for part in mappings(value) for sign in _signs(part, depth))
+        yield from (sign._replace(listed=True) for sign in every if sign.objects)
 
 
-def judge_counts(live: dict[str, Any], fields: dict[str, Any]) -> Health | None:
-    """Judge counts of ready replicas against the wanted number; None if there are none.
-
-    `fields` are the schemas of the status' fields.
-    """
-    status, spec = mapping(live.get("status")), mapping(live.get("spec"))
-    wanted = integer(spec.get("replicas", spec.get("instances")))
-    counts = [(field, integer(have), wanted) for field, have in _counters(status, fields).items()]
-    counts += [(have, integer(status.get(have)), integer(status.get(want))) for have, want in _PAIRS]
-    for field, value in status.items():
-        if fraction := _FRACTION.fullmatch(text(value)):
-            counts.append((field, int(fraction[1]), int(fraction[2])))
-    known = [(field, have, want) for field, have, want in counts if have is not None and want is not None]
-    short = [f"{field} is {have} of {want}" for field, have, want in known if have < want]
-    there = integer(status.get("replicas"))
-    if there is not None and wanted is not None and there > wanted:
-        short.append(f"{there} replicas are there, {wanted} are wanted")
-    if short:
-        return waiting("ReplicasNotReady", "; ".join(short))
-    told = "; ".join(f"{field} is {have} of {want}" for field, have, want in known)
-    return ready("ReplicasReady", told) if known else None
+def _read(role: Role, value: Any) -> Word | None:
+    """What a field of this role says by its value; None if it is no sign."""
+    if role is Role.ERROR:
+        return Word.TROUBLE if _is_error(value) else None
+    if role in (Role.FLAG, Role.FLAG_OF_PART, Role.ALARM):
+        return _read_flag(role, value)
+    if isinstance(value, str) and value and role in (Role.WORD, Role.ENDS_IN_WORD):
+        return meaning_of_word(value)
+    return Word.UNKNOWN if role is Role.WORD and isinstance(value, int) else None
 
 
-def _counters(status: dict[str, Any], fields: dict[str, Any]) -> dict[str, Any]:
-    """The counts of ready replicas. A count of zero is often left out, so what is only declared counts as zero."""
-    present = {field: status[field] for field in _COUNTERS if field in status}
-    declared = {field: 0 for field in _COUNTERS if field in fields}
-    if present or declared:
-        return present or declared
-    # Where nothing counts the ready ones, those that are there are all there is to know
-    return {"replicas": status.get("replicas")} if fields else {}
+def _read_flag(role: Role, value: Any) -> Word | None:
+    if isinstance(value, str):
+        value = {"true": True, "false": False}.get(value.lower())
+    if not isinstance(value, bool):
+        return None
+    if role is Role.ALARM:
+        return Word.TROUBLE if value else None
+    return Word.GOOD if value else Word.UNFINISHED
+
+
+def _is_error(value: Any) -> bool:
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, str):
+        return bool(value.strip()) and value.strip().lower() not in _NO_ERROR
+    return isinstance(value, (dict, list)) and any(value.values() if isinstance(value, dict) else value)

@@ -1,17 +1,11 @@
-"""What the words mean that controllers use for condition types, phases and states.
+"""The words that controllers use for condition types, reasons, phases and states, by what they mean.
 
 The same English is used by controllers that know nothing of each other ("Ready", "AllReplicasReady", "Provisioning",
-"ConfigError"), so a word is judged by its parts. No API group or kind is known here.
+"ConfigError"). Only words that are listed here say that something is well: an unknown one never does. No API group or
+kind is known here; `words` reads compounds.
 """
 
 from __future__ import annotations
-
-import enum
-import re
-from functools import lru_cache
-
-_DOMAIN = re.compile(r"^[\w.-]+/")
-_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 
 
 def word_set(words: str) -> frozenset[str]:
@@ -20,135 +14,83 @@ def word_set(words: str) -> frozenset[str]:
 
 
 GOOD = word_set(
-    """ready available healthy succeeded success successful succeeding complete completed done finished bound deployed
-    created exists accepted synced synchronized sync insync applied installed provisioned reconciled online up green
-    enabled active running valid established connected attached issued published initialized compliant normal stable
-    ok programmed operational serving listening reachable discoverable resolved uptodate known matched"""
+    """ready available healthy succeeded success successful successfully succeeding complete completed completely done
+    finished bound deployed created exists accepted synced synchronized sync insync applied installed provisioned
+    reconciled online up green enabled active activated running valid validated verified established connected
+    attached issued published initialized compliant normal stable ok programmed operational serving listening reachable
+    discoverable resolved uptodate known matched updated upgraded joined loaded realized configured formed satisfied
+    fulfilled enforced admitted imported replicated advertised enrolled unsealed unlocked discovered delivered open
+    opened alive live passed pass merged mounted allocated executed"""
 )
+COMPLETION = word_set("succeeded success successful successfully complete completed completely done finished passed")
 CLEAR = word_set("ready healthy running")
 TROUBLE = word_set(
-    """error errors err failed failure failures failing fail fatal rejected invalid degraded unhealthy crash crashed
-    crashloop red warn warning lost aborted cancelled canceled expired conflict conflicted unavailable unknown missing
-    timeout exceeded noncompliant unreachable blocked broken misconfigured denied refused dead unresponsive inactive
-    disconnected corrupted corrupt faulted offline down fallback exhausted violation evicted dangling pressure orphaned
-    unschedulable backoff stuck"""
+    """error errors errored err failed failure failures failing fail fails fatal degraded unhealthy abnormal crash crashed
+    crashing crashloop red warn warning warnings lost abort aborted cancelled canceled expired conflict conflicted conflicting
+    conflicts unavailable missing timeout timedout exceeded exceeds noncompliant unreachable blocked blocking broken
+    denied refused dead unresponsive inactive disconnected corrupted corrupt faulted faulty fault offline down fallback
+    exhausted violation violations violated evicted dangling pressure orphaned unschedulable backoff stuck exception
+    throwable panic panicked killed oomkilled unauthorized unauthenticated interrupted preempted overloaded mismatch
+    mismatched problem problems unable cannot rollback rolledback reverted insufficient unresolved undefined diverged
+    irreconcilable recoverable hung impossible terminal unrecoverable unretryable permanent
+    permanently stalled critical wrong quarantined tainted malfunctioned compromised"""
 )
-HELD = word_set("paused suspended hibernated hibernation")
+REFUSAL = word_set(
+    """invalid rejected rejection misconfigured misconfiguration malformed unsupported illegal disallowed unacceptable
+    forbidden incompatible unparsable unprocessable badrequest"""
+)
+# "ConfigError", "SpecInvalid": what failed is what somebody wrote
+WRITTEN = word_set("config configuration spec specification parameter parameters params validation syntax schema")
+FAULTS = word_set("error errors err failed failure bad wrong")
+# What an object points at may come later, also if the reason is "InvalidCertificateRef"
+POINTERS = word_set(
+    """ref refs reference references referenced secret secrets certificate certificates credential credentials backend
+    backends parent dependency dependencies connection token login password license state checksum"""
+)
+HELD = word_set("paused pause suspended suspend hibernated hibernating hibernation")
 # In a spec these are a wish; in a status they may be no more than the state before the first start
-AT_REST = HELD | word_set("stopped halted")
+AT_REST = word_set("paused suspended hibernated hibernation stopped halted")
 UNFINISHED = word_set(
-    """pending progress queued requested scheduled submitted new init initial not non no partial partially yellow
-    retry rerun stopped halted uninitialized unset unready incomplete unbound terminated deleted"""
+    """pending progress inprogress queued requested scheduled submitted new init initial initiated partial partially
+    yellow retry retries retrying rerun stopped halted uninitialized unset unready incomplete unbound terminated deleted
+    unknown wait waits awaiting requires required started launched enqueued planned preparation delayed disabled build
+    building closed detached shutoff shutdown removed uninstalled undeployed deprovisioned unmanaged skipped
+    inconclusive undetermined outofsync"""
 )
-NEGATIONS = word_set("not non no")
+# A verb in its plain form is a stage ("InstallReady", "WaitForPods"), unless its completion follows ("UpdateSucceeded")
+STEMS = word_set(
+    """install uninstall upgrade update create delete deploy provision migrate scale plan rollout reconcile initialize
+    start stop restart restore import build apply request deletion removal termination"""
+)
+# It was there once, or is not there yet: True contradicts "ready"
+ENDED = word_set(
+    """stopped halted terminated deleted closed shutdown removed uninstalled undeployed deprovisioned decommissioned
+    deactivated destroyed superseded retired revoked archived abandoned withdrawn queued incomplete unknown outofsync
+    outdated obsolete stale inconsistent nonfunctional malfunctioned compromised"""
+)
+NEGATIONS = word_set("not non no never without yet")
+NEGATIVE_PREFIXES = ("un", "in", "dis", "non", "mis")
+# Said of a thing that has to be there or to be allowed: trouble if it is not
+MUST_BE = word_set(
+    """found allowed permitted supported match matching matches enough properly authorized compliant valid
+    healthy reachable responding responsive"""
+)
 BUSY = word_set(
     """reconciling progressing provisioning creating updating upgrading deleting terminating rolling scaling remediating
     pending installing initializing starting stopping restarting restoring migrating resizing rebalancing deploying
-    processing waiting issuing unpacking draining disrupting configuring joining recovering rollout"""
+    processing waiting issuing unpacking draining disrupting configuring joining recovering rollout progress inprogress
+    applying syncing synchronizing"""
 )
 # "RollingOut", "ScalingUp" and "ScalingDown" carry their verb in front
 DIRECTIONS = word_set("out up down in")
 # Said of the object as a whole, where "InfrastructureReady" is said of a part
 SUMMARIES = word_set("ready available healthy succeeded complete completed established")
 # Said of the object as a whole, but of one side of it
-ASPECTS = word_set("programmed synced accepted reconciled applied compliant valid issued")
+ASPECTS = word_set("programmed synced accepted reconciled applied compliant valid issued admitted updated")
 # Passed on the way; True is no sign that the end is reached
 STAGES = word_set(
-    """launched registered scheduled initialized admitted created adopted started bootstrapped approved requested
-    validated"""
+    """launched registered scheduled initialized created adopted started bootstrapped approved requested validated
+    offered"""
 )
 # Facts about an object that is well either way
-FACTS = word_set("limited managed allowed deprecated required restricted requested ignored warning running")
-
-
-class Meaning(enum.Enum):
-    """What it means that a condition type is True."""
-
-    FINAL_FAILURE = enum.auto()
-    TROUBLE = enum.auto()
-    HELD = enum.auto()
-    BUSY = enum.auto()
-    WHOLE_IS_WELL = enum.auto()
-    SIDE_IS_WELL = enum.auto()
-    PART_IS_WELL = enum.auto()
-    STAGE = enum.auto()
-    FACT = enum.auto()
-
-
-class Word(enum.Enum):
-    """What a phase or state says."""
-
-    FAILED = enum.auto()
-    TROUBLE = enum.auto()
-    UNFINISHED = enum.auto()
-    HELD = enum.auto()
-    GOOD = enum.auto()
-    UNKNOWN = enum.auto()
-
-
-def parts(word: str) -> list[str]:
-    """The parts of a CamelCase, snake_case or spoken word, in lower case, without a `domain/` in front."""
-    return [part.lower() for part in _PART.findall(_DOMAIN.sub("", word[:200]))]
-
-
-SINGLE_WORDS = {
-    **dict.fromkeys(("stalled", "failed"), Meaning.FINAL_FAILURE),
-    **dict.fromkeys(SUMMARIES, Meaning.WHOLE_IS_WELL),
-    **dict.fromkeys(ASPECTS, Meaning.SIDE_IS_WELL),
-    **dict.fromkeys(STAGES, Meaning.STAGE),
-}
-
-
-@lru_cache(maxsize=1024)
-def meaning_of_type(condition_type: str) -> Meaning:
-    """What it means that a condition of this type is True."""
-    words = parts(condition_type)
-    if not words:
-        return Meaning.FACT
-    if len(words) == 1 and words[0] in SINGLE_WORDS:
-        return SINGLE_WORDS[words[0]]
-    if words[0] in NEGATIONS:
-        return Meaning.PART_IS_WELL if words[-1].rstrip("s") in TROUBLE else Meaning.TROUBLE
-    return _meaning_of_ends(words[0], words[-1], words[-2:])
-
-
-def _meaning_of_ends(first: str, last: str, end: list[str]) -> Meaning:
-    if last == "terminal":
-        return Meaning.FINAL_FAILURE
-    if last in HELD:
-        return Meaning.HELD
-    if last in BUSY or (last in DIRECTIONS and end[0] in BUSY):
-        return Meaning.BUSY
-    if last in FACTS:
-        return Meaning.FACT
-    if last in TROUBLE or first in TROUBLE:
-        return Meaning.TROUBLE
-    well = any(word in GOOD or word.endswith("ed") for word in (first, last))
-    return Meaning.PART_IS_WELL if well else Meaning.FACT
-
-
-@lru_cache(maxsize=1024)
-def meaning_of_word(word: str) -> Word:
-    """What a phase or state says; the worst of its parts counts ("DeployedNotReady" is unfinished)."""
-    words = parts(word)
-    if words == ["failed"]:
-        return Word.FAILED
-    if any(part in TROUBLE for part in words):
-        return Word.TROUBLE
-    if words[:2] == ["out", "of"] or any(_is_unfinished(part) for part in words):
-        return Word.UNFINISHED
-    if any(part in HELD for part in words):
-        return Word.HELD
-    # "Another tenant already exists" is a sentence, where one good word says little
-    good = GOOD if len(words) <= 3 else CLEAR
-    return Word.GOOD if any(part in good for part in words) else Word.UNKNOWN
-
-
-def ends_well(reason: str) -> bool:
-    """Whether a reason tells that the work is done ("NewReplicaSetAvailable")."""
-    words = parts(reason)
-    return bool(words) and words[-1] in GOOD and NEGATIONS.isdisjoint(words)
-
-
-def _is_unfinished(part: str) -> bool:
-    return part in UNFINISHED or part in BUSY or (part.endswith("ing") and part not in GOOD)
+FACTS = word_set("limited managed allowed deprecated required restricted requested ignored warning warnings running")

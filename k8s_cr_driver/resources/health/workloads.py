@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from k8s_cr_driver.resources.health.conditions import explain, status_of
+from k8s_cr_driver.resources.health.conditions import explain, is_trouble, status_of
 from k8s_cr_driver.resources.health.fields import dig, integer, mappings, text
 from k8s_cr_driver.resources.health.freshness import unobserved
 from k8s_cr_driver.resources.health.model import Health, failed, ready, suspended, waiting
@@ -54,7 +54,7 @@ def _because(health: Health, causes: list[dict[str, Any]]) -> Health:
     if not causes:
         return health
     reason, message = explain(causes)
-    return Health(health.state, reason, f"{message}; {health.message}")
+    return Health(health.state, reason, f"{message}; {health.message}", any(map(is_trouble, causes)))
 
 
 def deployment(live: dict[str, Any]) -> Health:
@@ -143,9 +143,11 @@ def pod(live: dict[str, Any]) -> Health:
     if _conditions(live, "true", "Ready"):
         return ready("Ready")
     if trouble := _container_trouble(live):
-        return waiting(*trouble)
+        return waiting(*trouble, trouble=True)
     unmet = _conditions(live, "false", "PodScheduled", "Initialized", "ContainersReady", "Ready")
-    return waiting(*explain(unmet)) if unmet else waiting(phase or "NoStatus", "no condition is known yet")
+    if unmet:
+        return waiting(*explain(unmet), trouble=any(map(is_trouble, unmet)))
+    return waiting(phase or "NoStatus", "no condition is known yet")
 
 
 def _container_trouble(live: dict[str, Any]) -> tuple[str, str] | None:

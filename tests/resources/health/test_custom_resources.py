@@ -100,7 +100,7 @@ def test_object_that_an_annotation_holds_is_settled_whatever_its_status_says() -
         ({"phase": "OutOfSync"}, WAITING),
         ({"phase": "Reticulating splines"}, WAITING),
         ({"phase": "Another tenant already exists in the namespace"}, WAITING),
-        ({"state": "ConfigError"}, WAITING),
+        ({"state": "ConfigError"}, FAILED),
         ({"state": 3}, WAITING),
         ({"ready": False}, WAITING),
         ({"phase": "Running", "errorMessage": "quota exceeded"}, WAITING),

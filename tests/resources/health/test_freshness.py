@@ -93,3 +93,23 @@ def test_status_that_only_a_manifest_or_a_default_has_set_waits(fields: tuple[st
     created = wrote(DRIVER, "2026-01-01T00:00:01Z", *fields, operation="Apply")
     health = assess(custom(conditions("Ready"), managedFields=[created]), None)
     assert (health.state, health.reason) == (WAITING, "StatusNotWritten")
+
+
+AT_ONCE = {"managedFields": written("2026-01-01T00:00:05Z", "2026-01-01T00:00:05Z"), "generation": 2}
+
+
+def test_within_one_second_the_status_that_our_change_got_back_is_older() -> None:
+    live = custom(conditions("Ready"), **AT_ONCE)
+    health = assess(live, None, old_status=conditions("Ready"))
+    assert (health.state, health.reason) == (WAITING, "StatusOlderThanSpec")
+    assert assess(live, None, old_status={**conditions("Ready"), "note": "of before"}).state is READY
+    assert assess(live, None).state is READY
+
+
+def test_without_managed_fields_the_status_that_our_change_got_back_is_older() -> None:
+    assert assess(custom(conditions("Ready"), generation=2), None, old_status=conditions("Ready")).state is WAITING
+
+
+def test_observed_generation_outweighs_a_status_that_has_not_changed() -> None:
+    status = {**conditions("Ready"), "observedGeneration": 2}
+    assert assess(custom(status, generation=2), None, old_status=status).state is READY

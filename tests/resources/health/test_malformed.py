@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
@@ -57,6 +58,13 @@ NAMES = [
     "error",
     "rollingUpdate",
     "updateStrategy",
+    "severity",
+    "errors",
+    "upToDate",
+    "readyNodes",
+    "totalNodes",
+    "partition",
+    "example.com/reconcile",
 ]
 WORDS = ["True", "False", "Ready", "Failed", "Stalled", "Paused", "Pending", "v1", "1/2", "1", "2026-01-01T00:00:00Z"]
 scalars = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=9) | st.sampled_from(WORDS)
@@ -67,11 +75,13 @@ json_values = st.recursive(
 json_objects = st.dictionaries(keys, json_values, max_size=8)
 
 
-@given(live=json_objects, crd=st.none() | json_objects)
-def test_any_object_is_judged(live: dict[str, Any], crd: dict[str, Any] | None) -> None:
-    health = assess({**live, "apiVersion": "example.com/v1", "kind": "Widget"}, crd)
+@given(live=json_objects, crd=st.none() | json_objects, old_status=json_values)
+def test_any_object_is_judged(live: dict[str, Any], crd: dict[str, Any] | None, old_status: Any) -> None:
+    health = assess({**live, "apiVersion": "example.com/v1", "kind": "Widget"}, crd, old_status)
     assert isinstance(health, Health)
     assert len(health.message) <= 400
+    assert len(health.reason) <= 200
+    assert "\n" not in health.reason
 
 
 @given(live=json_objects, kind=st.sampled_from(sorted(RULES)))
@@ -96,3 +106,24 @@ def test_no_other_field_makes_an_object_ready_that_says_it_is_not(words: list[st
 @pytest.mark.parametrize("status", [[], "Ready", 1, True, {"conditions": {"type": "Ready"}}, {"conditions": ["Ready"]}])
 def test_status_of_a_wrong_type_never_makes_ready(status: Any) -> None:
     assert assess(custom(status), None).state is State.WAITING
+
+
+MANY = 20_000
+
+
+@pytest.mark.parametrize(
+    "status",
+    [
+        pytest.param({"conditions": [{"type": "Ready", "status": "False"}] * MANY}, id="conditions"),
+        pytest.param({"conditions": [{"type": f"P{n}Ready", "status": "False"} for n in range(MANY)]}, id="types"),
+        pytest.param({"members": [{"phase": "Failed", "ready": False}] * MANY}, id="parts"),
+        pytest.param({f"member{n}Ready": False for n in range(MANY)}, id="flags"),
+        pytest.param({"parents": [{"conditions": [{"type": "Accepted", "status": "False"}]}] * MANY}, id="lists"),
+        pytest.param({"phase": "a" * MANY * 10, "error": "e" * MANY * 10, "x" * MANY * 10: "y"}, id="words"),
+    ],
+)
+def test_time_is_linear_in_the_size_of_the_status(status: dict[str, Any]) -> None:
+    """Quadratic, each would take far longer; the limit leaves a slow machine much room."""
+    started = time.process_time()
+    assess(custom(status), None)
+    assert time.process_time() - started < 5

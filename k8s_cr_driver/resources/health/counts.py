@@ -1,0 +1,119 @@
+"""What a status says by counts: of ready, available and updated replicas against the wanted number, and "2/3"."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import Any
+
+from k8s_cr_driver.resources.health.fields import dig, integer, mapping, text
+from k8s_cr_driver.resources.health.model import Health, ready, waiting
+
+_FRACTION = re.compile(r"\s*(\d{1,9})\s*/\s*(\d{1,9})\s*")
+_READY = ("readyReplicas", "availableReplicas", "readyInstances")
+_UPDATED = ("updatedReplicas", "updatedReadyReplicas", "upToDateReplicas")
+COUNTERS = (*_READY, *_UPDATED)
+_PAIRS = {
+    "ready": ("size",),
+    "currentHealthy": ("expectedMachines",),
+    "numberAvailable": ("desiredNumberScheduled",),
+    "numberReady": ("desiredNumberScheduled",),
+    "readyPods": ("matchedPods", "desiredPods", "pods"),
+    "updatedPods": ("matchedPods", "desiredPods", "pods"),
+}
+_DONE = re.compile(r"(?:ready|available|updated)([A-Z]\w*)")
+_NOT_DONE = re.compile(r"(?:unavailable|unready|notReady)[A-Z]\w*")
+
+Count = tuple[str, int, int]
+
+
+def judge_counts(live: dict[str, Any], fields: dict[str, Any]) -> Health | None:
+    """Judge counts of ready replicas against the wanted number; None if there are none.
+
+    `fields` are the schemas of the status' fields.
+    """
+    status, wanted = mapping(live.get("status")), _wanted(live)
+    counts = _counters(status, fields, wanted, _partition(live)) + _pairs(status) + _fractions(status)
+    short = [f"{field} is {have} of {want}" for field, have, want in counts if have < want]
+    short += _surplus(status, wanted) + _missing(status)
+    if short:
+        return waiting("ReplicasNotReady", "; ".join(short))
+    told = "; ".join(f"{field} is {have} of {want}" for field, have, want in counts)
+    return ready("ReplicasReady", told) if counts else None
+
+
+def contradicting_counts(live: dict[str, Any]) -> Health | None:
+    """WAITING if counts contradict a condition that says "ready": a rollout that is not through, or nothing ready at all.
+
+    Fewer ready replicas than wanted do not: an object of five can be available with four.
+    """
+    status, wanted = mapping(live.get("status")), _wanted(live)
+    if wanted is None:
+        return None
+    known = {field: have for field in COUNTERS if (have := integer(status.get(field))) is not None}
+    updated = wanted - _partition(live)
+    told = [f"{field} is {known[field]} of {updated}" for field in _UPDATED if known.get(field, updated) < updated]
+    told += [f"{field} is 0 of {wanted}" for field in _READY if wanted > 0 and known.get(field) == 0]
+    told += _surplus(status, wanted)
+    return waiting("ReplicasNotReady", "; ".join(told)) if told else None
+
+
+def _wanted(live: dict[str, Any]) -> int | None:
+    spec = mapping(live.get("spec"))
+    return integer(spec.get("replicas", spec.get("instances")))
+
+
+def _surplus(status: dict[str, Any], wanted: int | None) -> list[str]:
+    there = integer(status.get("replicas"))
+    if there is None or wanted is None or there <= wanted:
+        return []
+    return [f"{there} replicas are there, {wanted} are wanted"]
+
+
+def _partition(live: dict[str, Any]) -> int:
+    """How many replicas a rolling update is to leave as they are."""
+    strategy = dig(live, "spec", "updateStrategy")
+    return integer(dig(strategy, "partition")) or integer(dig(strategy, "rollingUpdate", "partition")) or 0
+
+
+def _counters(status: dict[str, Any], fields: dict[str, Any], wanted: int | None, partition: int) -> list[Count]:
+    """The counts of ready replicas. A count of zero is often left out, so what is only declared counts as zero."""
+    present = {field: status[field] for field in COUNTERS if field in status}
+    # Where nothing counts the ready ones, those that are there are all there is to know
+    there = {"replicas": status.get("replicas")} if fields else {}
+    found = present or {field: 0 for field in COUNTERS if field in fields} or there
+    if wanted is None:
+        return []
+    known = [(field, have) for field, value in found.items() if (have := integer(value)) is not None]
+    return [(field, have, wanted - partition if field in _UPDATED else wanted) for field, have in known]
+
+
+@lru_cache(maxsize=4096)
+def _wholes(field: Any) -> tuple[str, ...]:
+    """The fields that may say of how many this field counts a part: of "readyNodes" those are "nodes", "desiredNodes", ..."""
+    match = _DONE.fullmatch(text(field))
+    if field in _PAIRS or not match:
+        return _PAIRS.get(field, ())
+    things = match[1]
+    return (f"desired{things}", f"expected{things}", f"total{things}", things[0].lower() + things[1:])
+
+
+def _pairs(status: dict[str, Any]) -> list[Count]:
+    """Counts of which the status itself says of how many."""
+    found = []
+    for field, value in status.items():
+        if (wholes := _wholes(field)) and (have := integer(value)) is not None:
+            want = next((want for whole in wholes if (want := integer(status.get(whole))) is not None), None)
+            found += [] if want is None else [(field, have, want)]
+    return found
+
+
+def _missing(status: dict[str, Any]) -> list[str]:
+    names = [field for field in status if isinstance(field, str) and field[0:1] in ("u", "n") and _NOT_DONE.fullmatch(field)]
+    return [f"{field} is {status[field]}" for field in names if integer(status[field])]
+
+
+def _fractions(status: dict[str, Any]) -> list[Count]:
+    """Counts such as "2/3", as controllers write them for kubectl's columns."""
+    matches = ((field, _FRACTION.fullmatch(text(value))) for field, value in status.items() if value and "/" in text(value))
+    return [(field, int(match[1]), int(match[2])) for field, match in matches if match]

@@ -1,0 +1,228 @@
+"""What a word means: a condition's type or reason, a phase, a state.
+
+A word is judged by its parts, the worst counts, and what follows a negation is turned round ("NotReady", "NoErrors").
+Each word is judged once: controllers repeat themselves.
+"""
+
+from __future__ import annotations
+
+import enum
+import re
+from functools import lru_cache
+
+from k8s_cr_driver.resources.health.vocabulary import (
+    ASPECTS,
+    BUSY,
+    CLEAR,
+    COMPLETION,
+    DIRECTIONS,
+    ENDED,
+    FACTS,
+    FAULTS,
+    GOOD,
+    HELD,
+    MUST_BE,
+    NEGATIONS,
+    NEGATIVE_PREFIXES,
+    POINTERS,
+    REFUSAL,
+    STAGES,
+    STEMS,
+    SUMMARIES,
+    TROUBLE,
+    UNFINISHED,
+    WRITTEN,
+    word_set,
+)
+
+_DOMAIN = re.compile(r"^[\w.-]+/")
+# Several words that mean one thing
+_PHRASES = re.compile(
+    r"(?i)(up[ _-]?to[ _-]?date)|(out[ _-]?of[ _-]?sync)|(back[ _-]?off)|(rolled?[ _-]?back)|(timed[ _-]?out)"
+)
+_JOINED = ("Uptodate", "Outofsync", "Backoff", "Rollback", "Timeout")
+_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_HALF = word_set("partially partial out")
+_FINAL = word_set("stalled terminal fatal unrecoverable unretryable permanent permanently")
+_TROUBLE_TOLD = re.compile(
+    r"(?i)\b(?:fail(?:s|ed|ing|ures?)?|\w*errors?|err|\w*exception|invalid|cannot|can't|couldn't|could not|unable|denied|"
+    r"forbidden|rejected|refused|unauthorized|not found|not exist|not allowed|timed[ -]?out|exceeded|unknown|mismatch|"
+    r"missing|unhealthy|degraded|misconfigured)\b"
+)
+_WAITS = re.compile(r"(?i)\s*(?:still )?(?:a?waiting|a?waits?|pending)\b")
+_WORK_TOLD = re.compile(
+    r"(?i)\b(?:in progress|is being|are being|not yet|waiting|pending|creating|updating|initializing|provisioning|starting|"
+    r"deploying|reconciling|installing|restoring|scaling)\b"
+)
+
+
+class Meaning(enum.Enum):
+    """What it means that a condition type is True."""
+
+    FINAL_FAILURE = enum.auto()
+    TROUBLE = enum.auto()
+    NEGATED = enum.auto()
+    HELD = enum.auto()
+    BUSY = enum.auto()
+    WHOLE_IS_WELL = enum.auto()
+    SIDE_IS_WELL = enum.auto()
+    PART_IS_WELL = enum.auto()
+    STAGE = enum.auto()
+    FACT = enum.auto()
+
+
+class Word(enum.Enum):
+    """What a reason, a phase or a state says."""
+
+    FAILED = enum.auto()
+    REFUSED = enum.auto()
+    TROUBLE = enum.auto()
+    UNFINISHED = enum.auto()
+    HELD = enum.auto()
+    GOOD = enum.auto()
+    UNKNOWN = enum.auto()
+
+
+TROUBLED = frozenset({Word.FAILED, Word.REFUSED, Word.TROUBLE})
+
+SINGLE_WORDS = {
+    **dict.fromkeys(("stalled", "failed", "terminal"), Meaning.FINAL_FAILURE),
+    **dict.fromkeys(SUMMARIES, Meaning.WHOLE_IS_WELL),
+    **dict.fromkeys(ASPECTS, Meaning.SIDE_IS_WELL),
+    **dict.fromkeys(STAGES, Meaning.STAGE),
+}
+
+
+def parts(word: str) -> list[str]:
+    """The parts of a CamelCase, snake_case or spoken word, in lower case, without a `domain/` in front."""
+    return [part.lower() for part in _PART.findall(_PHRASES.sub(_joined, _DOMAIN.sub("", word[:200])))]
+
+
+def _joined(phrase: re.Match[str]) -> str:
+    return _JOINED[(phrase.lastindex or 1) - 1]
+
+
+@lru_cache(maxsize=4096)
+def meaning_of_type(condition_type: str) -> Meaning:
+    """What it means that a condition of this type is True."""
+    words = parts(condition_type)
+    if not words:
+        return Meaning.FACT
+    if len(words) == 1 and words[0] in SINGLE_WORDS:
+        return SINGLE_WORDS[words[0]]
+    if words[0] in NEGATIONS:
+        return Meaning.PART_IS_WELL if words[-1] in TROUBLE else Meaning.NEGATED
+    return _meaning_of_ends(words)
+
+
+def _meaning_of_ends(words: list[str]) -> Meaning:
+    first, last = words[0], words[-1]
+    if last == "terminal":
+        return Meaning.FINAL_FAILURE
+    if last in HELD:
+        return Meaning.HELD
+    if last in BUSY or (last in DIRECTIONS and words[-2:][0] in BUSY):
+        return Meaning.BUSY
+    if last in FACTS:
+        return Meaning.FACT
+    if any(word in TROUBLE or word in REFUSAL for word in (first, last)):
+        return Meaning.TROUBLE
+    if not NEGATIONS.isdisjoint(words) or _is_negative(first) or _is_negative(last) or last in ENDED or first in _HALF:
+        return Meaning.NEGATED
+    if last in GOOD or (first in GOOD and first.endswith("ed")):
+        return Meaning.FACT if first in STEMS and last not in COMPLETION else Meaning.PART_IS_WELL
+    if first in BUSY:
+        return Meaning.BUSY
+    return Meaning.STAGE if last.endswith("ed") else Meaning.FACT
+
+
+@lru_cache(maxsize=4096)
+def meaning_of_word(word: str) -> Word:
+    """What a reason, a phase or a state says; the worst of its parts counts ("DeployedNotReady" is unfinished)."""
+    words = parts(word)
+    if words == ["failed"]:
+        return Word.FAILED
+    found = {_meaning_of_part(words, index) for index in range(len(words))}
+    if refused(words):
+        return Word.REFUSED
+    for meaning in (Word.TROUBLE, Word.UNFINISHED, Word.HELD):
+        if meaning in found:
+            return meaning
+    # "Another tenant already exists" is a sentence, where one good word says little
+    good = found if len(words) <= 3 else CLEAR.intersection(words)
+    if good and STEMS.intersection(words) and COMPLETION.isdisjoint(words):
+        return Word.UNFINISHED
+    return Word.GOOD if Word.GOOD in found and good else Word.UNKNOWN
+
+
+def refused(words: list[str]) -> bool:
+    """Whether these parts say that what somebody wrote was refused."""
+    if not POINTERS.isdisjoint(words) or not NEGATIONS.isdisjoint(words):
+        return False
+    return not REFUSAL.isdisjoint(words) or not (WRITTEN.isdisjoint(words) or FAULTS.isdisjoint(words))
+
+
+def _meaning_of_part(words: list[str], index: int) -> Word:
+    part = words[index]
+    if not NEGATIONS.isdisjoint(words[:index]):
+        if part in MUST_BE:
+            return Word.TROUBLE
+        return Word.UNFINISHED if part in GOOD else Word.UNKNOWN
+    if part in TROUBLE or part in REFUSAL:
+        return Word.TROUBLE
+    if words[:2] == ["out", "of"] or _is_unfinished(part) or (part in NEGATIONS and index == len(words) - 1):
+        return Word.UNFINISHED
+    if part in HELD:
+        return Word.HELD
+    return Word.GOOD if part in GOOD else Word.UNKNOWN
+
+
+def _is_unfinished(part: str) -> bool:
+    return part in UNFINISHED or part in BUSY or (part.endswith("ing") and part not in GOOD) or _is_negative(part)
+
+
+def _is_negative(part: str) -> bool:
+    """Whether this is the opposite of a good word: "unsynced", "disconnected"."""
+    if part in GOOD:
+        return False
+    return any(part.startswith(prefix) and part[len(prefix) :] in GOOD for prefix in NEGATIVE_PREFIXES)
+
+
+@lru_cache(maxsize=4096)
+def ends_well(reason: str) -> bool:
+    """Whether a reason says that the work is done ("NewReplicaSetAvailable")."""
+    words = parts(reason)
+    return bool(words) and words[-1] in GOOD and NEGATIONS.isdisjoint(words)
+
+
+@lru_cache(maxsize=4096)
+def is_final(reason: str) -> bool:
+    """Whether a reason says that nothing will be tried again."""
+    return not _FINAL.isdisjoint(parts(reason))
+
+
+@lru_cache(maxsize=4096)
+def contradicts(reason: str) -> bool:
+    """Whether a reason contradicts what it explains, that all is well: it names trouble, work under way, or an end."""
+    words = parts(reason)
+    if ends_well(reason):
+        return False
+    if meaning_of_word(reason) in TROUBLED or not BUSY.isdisjoint(words) or not ENDED.isdisjoint(words):
+        return True
+    return any(map(_is_negative, words)) or ("not" in words and not GOOD.isdisjoint(words))
+
+
+@lru_cache(maxsize=4096)
+def waits(reason: str) -> bool:
+    """Whether a reason says what is waited for ("WaitingForOwner")."""
+    return parts(reason)[:1] in (["waiting"], ["awaiting"], ["wait"], ["pending"])
+
+
+def told_of(message: str) -> Word:
+    """What a sentence for humans says: trouble, unfinished work, or nothing that can be told."""
+    start = message[:400]
+    if _WAITS.match(start):
+        return Word.UNFINISHED
+    if _TROUBLE_TOLD.search(start):
+        return Word.TROUBLE
+    return Word.UNFINISHED if _WORK_TOLD.search(start) else Word.UNKNOWN
