@@ -9,7 +9,7 @@ import yaml
 
 from builds.programs import build
 from functional_tests.testbed import network, processes
-from functional_tests.testbed.kubernetes import Kubernetes
+from functional_tests.testbed.kubernetes import NODE, Kubernetes
 from functional_tests.testbed.ledger import Ledger
 from functional_tests.testbed.machine import Machine
 
@@ -45,13 +45,39 @@ def wait(kubernetes: Kubernetes, pod: str) -> None:
     kubernetes.kubectl("--namespace", NAMESPACE, "wait", f"pod/{pod}", "--for=condition=Ready", "--timeout=60s")
 
 
-def test_a_pod_reaches_another_through_a_service_and_its_name(kubernetes: Kubernetes):
+@pytest.fixture(scope="module")
+def service(kubernetes: Kubernetes) -> None:
+    """A Service named `server` with one pod, and another pod named `client`."""
     create(kubernetes, SERVER, SERVICE, {**SERVER, "metadata": {"name": "client"}})
     for pod in ("server", "client"):
         wait(kubernetes, pod)
-    for url in ("http://server", f"http://server.{NAMESPACE}.svc.cluster.local"):
-        # A pod is Ready a moment before the Service sends to it.
-        assert processes.until(lambda url=url: ask(kubernetes, url), 30) == "server\n"
+
+
+@pytest.mark.usefixtures("service")
+@pytest.mark.parametrize("url", ["http://server", f"http://server.{NAMESPACE}.svc.cluster.local"])
+def test_a_pod_reaches_another_through_a_service_and_its_name(kubernetes: Kubernetes, url: str):
+    # A pod is Ready a moment before the Service sends to it.
+    assert processes.until(lambda: ask(kubernetes, url), 30) == "server\n"
+
+
+@pytest.mark.usefixtures("service")
+def test_services_outlive_a_full_sync_of_kube_proxy(kubernetes: Kubernetes):
+    """kube-proxy makes one every hour, and when a label changes that says where the node is."""
+    assert processes.until(lambda: ask(kubernetes, "http://server"), 30)
+    before = full_syncs(kubernetes)
+    try:
+        kubernetes.kubectl("label", "node", NODE, "topology.kubernetes.io/zone=test")
+        assert processes.until(lambda: full_syncs(kubernetes) > before, 30)
+        assert ask(kubernetes, "http://server") == "server\n"
+    finally:
+        kubernetes.kubectl("label", "node", NODE, "topology.kubernetes.io/zone-")
+
+
+def full_syncs(kubernetes: Kubernetes) -> int:
+    """How many kube-proxy has made since its start."""
+    metrics = kubernetes.machine.run("curl", "--silent", "--fail", "http://127.0.0.1:10249/metrics")
+    name = 'kubeproxy_sync_full_proxy_rules_duration_seconds_count{ip_family="IPv4"} '
+    return next(int(line.removeprefix(name)) for line in metrics.splitlines() if line.startswith(name))
 
 
 def ask(kubernetes: Kubernetes, url: str) -> str | None:

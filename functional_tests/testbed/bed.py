@@ -1,4 +1,4 @@
-"""The whole bed: its parts in order, one bed a host, and what is known about the one that runs.
+"""The whole bed: its parts side by side, one bed a host, and what is known about the one that runs.
 
 A part's environment file in the state folder is written when the part is complete.
 """
@@ -7,9 +7,12 @@ import json
 import os
 import socket
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any, NamedTuple
 
+from builds.programs import build
 from builds.progress import say, step
 
 from . import apt, kubernetes, paths, preconditions, processes
@@ -36,11 +39,9 @@ def up(parts: list[str]) -> None:
         # Every child has the token, so that `undo` finds it even when this run is killed now.
         os.environ[processes.TOKEN] = ledger.token
         try:
-            for part in wanted:
-                _unfinished().touch()
-                environment = _START[part](ledger)
-                ledger.file(_environment_file(part), json.dumps(environment))
-                _unfinished().unlink()
+            _unfinished().touch()
+            _start(ledger, wanted)
+            _unfinished().unlink()
         except KeyboardInterrupt:
             _remove("Interrupted: removing what was started")
             raise
@@ -60,7 +61,7 @@ def down() -> None:
 
 def environments() -> dict[str, Environment]:
     """The complete parts, and the variables with which programs find each."""
-    files = {part: _environment_file(part) for part in _START}
+    files = {part: _environment_file(part) for part in _PARTS}
     return {part: json.loads(file.read_text()) for part, file in files.items() if file.exists()}
 
 
@@ -69,21 +70,62 @@ def ended() -> list[str]:
     return Ledger(paths.STATE).ended() if paths.STATE.exists() else []
 
 
+def _start(ledger: Ledger, parts: list[str]) -> None:
+    """The parts side by side, and what is compiled for them meanwhile: the first waits for it, the others need not."""
+    with _side_by_side(ledger) as begin:
+        for family in {family for part in parts for family in _PARTS[part].families}:
+            begin(build, family)
+        apt.install(ledger, [package for part in parts for package in _PARTS[part].packages])
+        for part in parts:
+            begin(_start_part, ledger, part)
+
+
+def _start_part(ledger: Ledger, part: str) -> None:
+    environment = _PARTS[part].start(ledger)
+    ledger.file(_environment_file(part), json.dumps(environment))
+
+
+@contextmanager
+def _side_by_side(ledger: Ledger) -> Iterator[Callable[..., None]]:
+    """Runs what is begun in threads, waits for all, and raises what the first has raised.
+
+    After Ctrl-C, what they started is ended until none of them goes on.
+    """
+    with ThreadPoolExecutor() as pool:
+        begun: list[Future[Any]] = []
+        try:
+            yield lambda *call: begun.append(pool.submit(*call))
+            for future in begun:
+                future.result()
+        except KeyboardInterrupt:
+            while not all(future.done() for future in begun):
+                processes.stop(lambda: processes.with_token(ledger.token), patience=3)
+            raise
+
+
 def _start_kubernetes(ledger: Ledger) -> Environment:
-    apt.install(ledger, kubernetes.PACKAGES)
     return {"KUBECONFIG": str(kubernetes.up(ledger).kubeconfig)}
 
 
 def _start_tacker(ledger: Ledger) -> Environment:
     from . import tacker  # its clients take a second to import, which `down` and `env` need not wait for
 
-    apt.install(ledger, ("mariadb-server", "rabbitmq-server"))
     return tacker.up(ledger)
 
 
-# In the order in which they are started.
-_START: dict[str, Callable[[Ledger], Environment]] = {"kubernetes": _start_kubernetes, "tacker": _start_tacker}
-PARTS = tuple(_START)
+class Part(NamedTuple):
+    """What `start` needs that takes long to get: packages of Debian, and families of Go programs."""
+
+    start: Callable[[Ledger], Environment]
+    packages: tuple[str, ...]
+    families: tuple[str, ...] = ()
+
+
+_PARTS = {
+    "kubernetes": Part(_start_kubernetes, kubernetes.PACKAGES, kubernetes.FAMILIES),
+    "tacker": Part(_start_tacker, ("mariadb-server", "rabbitmq-server")),
+}
+PARTS = tuple(_PARTS)
 
 
 def _environment_file(part: str) -> Path:

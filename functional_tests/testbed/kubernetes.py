@@ -29,7 +29,10 @@ NODE = "node1"
 ADDRESS = str(network.NETWORK[10])
 PODS, SERVICES = "10.244.0.0/24", "10.96.0.0/16"
 # What a node runs, as families of Go programs.
-FAMILIES = ("kubernetes", "containers", "etcd", "coredns", "stand-ins")
+FAMILIES = ("kubernetes", "stand-ins")
+# Without it `nft --json` writes protocols as numbers: at its hourly full sync kube-proxy takes the keys of its maps that it
+# reads for others than it wants, and deletes them (ListElements in knftables, cleanupLeftoverKeys in kube-proxy).
+PROTOCOLS = "/etc/protocols"
 # What stays up and answers HTTP, under the names that tests and samples use, with a shell for their Jobs.
 SHELL = Path("/bin/busybox")
 STAND_INS = (
@@ -97,14 +100,14 @@ class Kubernetes:
             list(pool.map(self._load_archive, archives))
 
     def _load_archive(self, archive: Path) -> None:
-        self.machine.run("ctr", "--namespace=k8s.io", "images", "import", "--local", f"/opt/images/{archive.name}")
+        self.machine.run("ctr", "--namespace=k8s.io", "images", "import", f"/opt/images/{archive.name}")
 
 
 def up(ledger: Ledger) -> Kubernetes:
     """Make and start it; returns when the node is ready, and Services and DNS work in pods."""
+    rootfs.root_folder()
     for family in FAMILIES:
         build(family)
-    rootfs.root_folder()
     released = _released_images()
     stand_ins = images.archive(STAND_INS, "/web", {"/web": build("stand-ins") / "web", "/bin/sh": SHELL})
     kubernetes = Kubernetes(ledger)
@@ -136,21 +139,17 @@ def _released_images() -> dict[str, Path]:
 
 def _released_image(name: str, programs: Path) -> Path:
     program = name.rpartition("/")[2].partition(":")[0]
-    folder = {"etcd": "etcd", "coredns": "coredns", "pause": "stand-ins"}.get(program)
+    folder = build("stand-ins") if program == "pause" else programs
     path = "/coredns" if program == "coredns" else f"/usr/local/bin/{program}"
-    files = {path: (build(folder) if folder else programs) / program}
+    files = {path: folder / program}
     if program == "kube-proxy":
-        files |= rootfs.with_libraries("/usr/sbin/nft")
+        files |= rootfs.with_libraries("/usr/sbin/nft") | {PROTOCOLS: rootfs.file(PROTOCOLS)}
     return images.archive([name], path, files)
 
 
 def _programs() -> dict[Path, str]:
     """What a node runs itself: files of the host -> where the machine sees them."""
-    kubernetes, containers = build("kubernetes"), build("containers")
-    places = {kubernetes / name: "/usr/bin" for name in ("kubeadm", "kubelet", "kubectl")}
-    places |= {containers / name: "/usr/bin" for name in ("containerd", "containerd-shim-runc-v2", "ctr", "crictl")}
-    places |= {containers / name: "/opt/cni/bin" for name in ("ptp", "host-local", "loopback", "portmap")}
-    return {program: f"{folder}/{program.name}" for program, folder in places.items()}
+    return {build("kubernetes") / name: f"/usr/bin/{name}" for name in ("kubeadm", "kubelet", "kubectl")}
 
 
 def _configure(machine: Machine, pause: str) -> None:

@@ -10,12 +10,12 @@ from builds import cache, commands
 from builds.progress import step
 
 SUITE = "bookworm"
-# What a node, an NFS server or a load balancer needs of Debian; runc is Debian's because one built without libseccomp
-# cannot start pods.
+# What a node, an NFS server or a load balancer needs of Debian. Its containerd 1.6 does for kubelet up to 1.36, which takes
+# the cgroup driver from its own configuration where the runtime does not name one (getCgroupDriverFromCRI in kubelet).
 PACKAGES = (
     "systemd", "systemd-sysv", "dbus", "openssh-server", "sudo", "procps", "kmod", "util-linux", "mount", "e2fsprogs",
-    "iproute2", "iptables", "nftables", "ebtables", "ethtool", "conntrack", "socat", "runc", "ca-certificates", "curl",
-    "jq",
+    "iproute2", "iptables", "nftables", "ebtables", "ethtool", "conntrack", "socat", "ca-certificates", "curl", "jq",
+    "netbase", "containerd", "runc", "containernetworking-plugins",
 )  # fmt: skip
 # Nobody logs in at a console, nothing is updated, and a resolver that cannot be reached costs 10 s a look-up.
 MASKED = (
@@ -24,11 +24,13 @@ MASKED = (
     "systemd-udevd.service", "systemd-tmpfiles-clean.timer", "systemd-update-utmp.service", "sys-kernel-debug.mount",
     "sys-kernel-tracing.mount", "dev-hugepages.mount", "nftables.service", "netfilter-persistent.service",
 )  # fmt: skip
+# Which machine runs these is decided when it is made.
+NOT_ENABLED = ("containerd.service",)
 
 
 def root_folder() -> Path:
     """The read-only root folder, made first if need be. Machines put an overlay on it."""
-    target = cache.folder() / "rootfs" / f"{SUITE}-{cache.digest(*map(str.encode, (SUITE, *PACKAGES, *MASKED)))}"
+    target = cache.folder() / "rootfs" / f"{SUITE}-{cache.digest(*map(str.encode, (SUITE, *PACKAGES, *MASKED, *NOT_ENABLED)))}"
     target.parent.mkdir(parents=True, exist_ok=True)
     with (target.parent / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -54,6 +56,8 @@ def _make(folder: Path, temporary: Path) -> None:
     for unit in MASKED:
         (folder / "etc/systemd/system" / unit).unlink(missing_ok=True)
         (folder / "etc/systemd/system" / unit).symlink_to("/dev/null")
+    for unit in NOT_ENABLED:
+        (folder / "etc/systemd/system/multi-user.target.wants" / unit).unlink()
     for name in ("machine-id", "resolv.conf", "fstab"):
         (folder / "etc" / name).unlink(missing_ok=True)
         (folder / "etc" / name).touch()
@@ -63,9 +67,9 @@ def with_libraries(program: str) -> dict[str, Path]:
     """A program of the root folder and the libraries that it loads: path -> file of the host."""
     listing = commands.run(["chroot", root_folder(), "ldd", program])
     libraries = re.findall(r"(/\S+) \(0x", listing)
-    return {path: _resolve(path) for path in (program, *libraries)}
+    return {path: file(path) for path in (program, *libraries)}
 
 
-def _resolve(path: str) -> Path:
-    """The file in the root folder that a path in it names, through links that are absolute there."""
+def file(path: str) -> Path:
+    """The file of the host that a path in the root folder names, through links that are absolute there."""
     return root_folder() / commands.run(["chroot", root_folder(), "realpath", path]).strip().lstrip("/")

@@ -1,5 +1,6 @@
 """Families of Go programs are built once for what their files say, all of a family or nothing; with the real Go."""
 
+import shutil
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -37,9 +38,11 @@ def test_what_the_tool_directives_name_is_built_and_not_built_again(family: Path
     assert built_folders(binaries) == [binaries.name]
 
 
-def test_the_recipe_gives_a_program_another_name(family: Path):
+def test_the_recipe_gives_a_program_another_name_and_the_others_keep_theirs(family: Path):
+    shutil.copytree(family / "hello", family / "bye")
+    (family / "go.mod").write_text(GO_MOD + "tool bed.test/tools/bye\n")
     (family / "build.yaml").write_text("names:\n  bed.test/tools/hello: greeter\n")
-    assert [path.name for path in build("tools").iterdir()] == ["greeter"]
+    assert {path.name for path in build("tools").iterdir()} == {"bye", "greeter"}
 
 
 def test_two_builds_at_once_make_one_folder(family: Path):

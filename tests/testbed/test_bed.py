@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from builds import commands
 from builds.progress import step
-from functional_tests.testbed import bed, paths
+from functional_tests.testbed import bed, paths, processes
 from functional_tests.testbed.__main__ import main
 from functional_tests.testbed.ledger import Ledger
 
@@ -56,6 +57,22 @@ def test_a_bed_is_broken_while_a_part_is_unfinished(ledger: Ledger):
     assert not bed._is_broken()
     (ledger.home / "unfinished").touch()
     assert bed._is_broken()
+
+
+def test_what_runs_side_by_side_fails_as_one_of_it_does(ledger: Ledger):
+    done = []
+    with pytest.raises(RuntimeError, match="ended with 1"), bed._side_by_side(ledger) as begin:
+        begin(commands.run, ["false"])
+        begin(done.append, "the other")
+    assert done == ["the other"]
+
+
+def test_ctrl_c_ends_what_runs_side_by_side(ledger: Ledger, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv(processes.TOKEN, ledger.token)
+    with pytest.raises(KeyboardInterrupt), bed._side_by_side(ledger) as begin:
+        begin(commands.run, ["sleep", "600"])
+        raise KeyboardInterrupt
+    assert not processes.with_token(ledger.token)
 
 
 def test_a_step_tells_its_seconds_and_its_failure(capsys: pytest.CaptureFixture[str]):

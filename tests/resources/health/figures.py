@@ -1,10 +1,10 @@
 """How often readiness is judged right, and how fast, on objects whose health is known.
 
-    python -m tests.resources.health.figures [FILE]
+    python -m tests.resources.health.figures FILE
 
 FILE holds one case a line, or a JSON list of cases: `object`, and its health as `expected` or `status`: Healthy, Progressing,
-Degraded or Suspended (others are left out). Without FILE the states that published controllers report are judged, reduced
-to the words, flags and counts of their statuses. No rule may name a group or a kind, so the figures are also shown by
+Degraded or Suspended (others are left out).
+No rule may name a group or a kind, so the figures are also shown by
 folds of API groups: a rule that was found in one fold has to hold in the others.
 """
 
@@ -21,7 +21,6 @@ from typing import Any, NamedTuple
 
 from k8s_cr_driver.resources.health import Health, State, assess
 
-PUBLISHED = Path(__file__).with_name("published_states.jsonl")
 FOLDS = 3
 _STATES = {State.READY: "Healthy", State.SUSPENDED: "Suspended", State.FAILED: "Degraded", State.WAITING: "Progressing"}
 
@@ -57,7 +56,7 @@ class Figures(NamedTuple):
         )
 
 
-def cases(path: Path = PUBLISHED) -> list[Case]:
+def cases(path: Path) -> list[Case]:
     """The cases of a file."""
     content = path.read_text()
     read = json.loads(content) if content.startswith("[") else [json.loads(line) for line in content.splitlines()]
@@ -87,7 +86,7 @@ def _timed(live: dict[str, Any]) -> float:
 
 def main() -> None:
     """Shows the figures of a file."""
-    every = cases(Path(sys.argv[1])) if sys.argv[1:] else cases()
+    every = cases(Path(sys.argv[1]))
     lines = [f"all     {figures(every)}"]
     lines += [f"fold {fold}  {figures([case for case in every if case.fold == fold])}" for fold in range(FOLDS)]
     lines += [f"median  {statistics.median(case.seconds() for case in every) * 1e6:.0f} microseconds"]
