@@ -8,20 +8,23 @@ BIN := $(VENV)/bin
 # test starts takes three times as long.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test unit functional lint docs bench clean
+.PHONY: demo test test-all unit functional lint docs bench clean
 .DELETE_ON_ERROR:
 
 demo: bed-ready ## Three sample packages through a real Tacker on a real Kubernetes
 	@$(BIN)/python -m functional_tests.demo
 
-test: bed-ready unit functional ## All tests
+test: bed-ready unit functional ## Unit tests, and the functional tests that need no cloud
+
+test-all: bed-ready unit ## All tests
+	@$(BIN)/python -m functional_tests --all
 
 unit: $(VENV)/complete ## Unit tests, about a minute
 	@$(BIN)/python -m pytest tests --ignore=tests/lcm --numprocesses $$((2 * $$(nproc) + 1)) --dist worksteal
 	@$(BIN)/python -m pytest tests/lcm --numprocesses $$(nproc) --dist worksteal
 
-functional: bed-ready ## Tests on the test bed, through Tacker's REST API
-	@$(BIN)/python -m pytest functional_tests
+functional: bed-ready ## Tests on the test bed: of FAMILY="core samples" only these, else all that need no cloud
+	@$(BIN)/python -m functional_tests $(FAMILY)
 
 lint: $(VENV)/complete docs ## Style, types, layers and documents
 	@$(BIN)/ruff check .

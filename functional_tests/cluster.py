@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,7 +13,7 @@ from urllib.parse import quote
 from kubernetes import client, config
 from kubernetes.client.exceptions import ApiException
 
-from .objects import Object
+from .objects import Object, Place
 from .testbed.processes import until
 
 INSTANCE = "tacker_vnf_instance_id"
@@ -22,6 +23,8 @@ CRDS = "apiextensions.k8s.io/v1"
 
 # Seconds; a Namespace takes some.
 GONE_WITHIN = 30.0
+# Seconds, for a conversion webhook.
+SERVED_WITHIN = 60.0
 
 _MERGE = "application/merge-patch+json"
 # KEP-3352: all kinds in one answer.
@@ -75,15 +78,13 @@ class Cluster:
         """What VNF instances have on the cluster, their inventories included."""
         return sorted(map(name_of, self._belongings(instances)))
 
-    def contents(self) -> dict[str, str]:
-        """What users put on a cluster, with the uid of each."""
-        found = [
-            live
-            for kind in ("Namespace", "ConfigMap", "Secret", "Service", "ServiceAccount", "Pod")
-            for live in self.all(kind)
-        ]
-        found += self.all("Deployment", api_version="apps/v1")
-        found += self.all("CustomResourceDefinition", api_version=CRDS)
+    def contents(self, place: Place) -> dict[str, str]:
+        """What users put into a place, the CRDs of its group included, with the uid of each."""
+        kinds = ("ConfigMap", "Secret", "Service", "ServiceAccount", "Pod")
+        found = [live for kind in kinds for live in self.all(kind, place.name)]
+        found += self.all("Deployment", place.name, api_version="apps/v1")
+        crds = self.all("CustomResourceDefinition", api_version=CRDS)
+        found += [live for live in crds if live["spec"]["group"] == place.group]
         return {name_of(live): live["metadata"]["uid"] for live in found}
 
     # --- what users and controllers do --------------------------------------------------------------------------------
@@ -171,13 +172,22 @@ class Cluster:
 
     def _listed(self, kind: GroupKind, selector: str, namespace: str | None = None) -> list[Object]:
         query = f"?labelSelector={quote(selector)}" if selector else ""
-        try:
-            items = self._call("GET", kind.path(namespace) + query)["items"]
-        except ApiException as error:
-            if error.status != 404:  # its CRD has gone meanwhile
-                raise
-            return []
+        items = self._items(kind.path(namespace) + query)
         return [{"apiVersion": kind.api_version, "kind": kind.kind, **item} for item in items]
+
+    def _items(self, path: str) -> list[Object]:
+        """Of a list; of a kind whose conversion webhook starts or ends, as other tests make it do, a little later."""
+        end = time.monotonic() + SERVED_WITHIN
+        while True:
+            try:
+                items: list[Object] = self._call("GET", path)["items"]
+                return items
+            except ApiException as error:
+                if error.status == 404:  # its CRD has gone meanwhile
+                    return []
+                if error.status < 500 or time.monotonic() > end:
+                    raise
+            time.sleep(1)
 
     def _kind(self, api_version: str, kind: str) -> GroupKind:
         """KeyError if the cluster has none."""

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Generator, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -17,12 +17,13 @@ import pytest
 from k8s_cr_driver.kube.endpoint import Endpoint
 from k8s_cr_driver.lcm.vim import endpoint as vim_endpoint
 
-from . import samples
+from . import families, sample_onboarding, turns
 from .client import ApiError, Body, Client
 from .cluster import Cluster
 from .engine import Engine
+from .objects import Place, namespace
 from .packages import Package
-from .samples import Sample
+from .sample_onboarding import Sample
 from .testbed import bed as testbed
 from .testbed import paths, processes
 from .testbed.kubernetes import Kubernetes
@@ -39,10 +40,16 @@ Onboard = Callable[[Package], str]
 MakeEngine = Callable[[Endpoint], Engine]
 OnboardSamples = Callable[..., list[Sample]]
 Shown = Callable[[], AbstractContextManager[None]]
+Summary = Callable[[str], None]
+Logged = Callable[[str], set[str]]
+
+_STARTED = pytest.StashKey[ExitStack]()
+_SUMMARY = "summary"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--every-fault", action="store_true", help="test_faults: every fault at every request")
+    parser.addoption("--every-fault", action="store_true", help="family faults: every fault at every request")
+    parser.addoption("--every-project", action="store_true", help="family schema_check: the objects of every project")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -51,47 +58,71 @@ def pytest_configure(config: pytest.Config) -> None:
         config.addinivalue_line("filterwarnings", f"default::{warning}")
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What needs programs that take minutes to build comes late, and what looks for secrets in all logs comes last."""
-    items.sort(key=lambda item: (item.path.name == "test_canaries.py", _needs_samples(item)))
+    turns.arrange(items)
 
 
-def _needs_samples(item: pytest.Item) -> bool:
-    return isinstance(item, pytest.Function) and "onboard_samples" in item.fixturenames
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtestloop(session: pytest.Session) -> None:
+    """Starts what the chosen families need, in the process that the user has started, not in those that it starts."""
+    config = session.config
+    if hasattr(config, "workerinput") or config.option.collectonly or session.testsfailed:
+        return
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    config.stash[_STARTED] = ExitStack()
+    with _shown(config):
+        needed = families.chosen(config.args, config.invocation_params.dir)
+        config.stash[_STARTED].enter_context(families.started(needed))
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """When no other process uses it any more; also after Ctrl-C."""
+    if started := session.config.stash.get(_STARTED, None):
+        with _shown(session.config):
+            started.close()
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Its fixtures, too, are made and removed in the test's turn."""
+    with turns.turn(item):
+        return (yield)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """What tests have counted, whichever process they ran in."""
+    reports = [one for found in terminalreporter.stats.values() for one in found if isinstance(one, pytest.TestReport)]
+    for report in reports:
+        for name, text in report.user_properties:
+            if name == _SUMMARY and report.when == "call":
+                terminalreporter.write_line(f"{report.nodeid}: {text}")
+
+
+@contextmanager
+def _shown(config: pytest.Config) -> Iterator[None]:
+    """Within it the person at the terminal sees what takes minutes, which pytest would keep to itself."""
+    with config.pluginmanager.getplugin("capturemanager").global_and_fixture_disabled():
+        print(flush=True)  # ends the line of dots
+        yield
 
 
 @pytest.fixture(scope="session")
 def shown(request: pytest.FixtureRequest) -> Shown:
-    """Within it the person at the terminal sees what takes minutes, which pytest would keep to itself."""
-    capture = request.config.pluginmanager.getplugin("capturemanager")
+    return partial(_shown, request.config)
 
-    @contextmanager
-    def shown() -> Iterator[None]:
-        with capture.global_and_fixture_disabled():
-            print(flush=True)  # ends the line of dots
-            yield
 
-    return shown
+@pytest.fixture
+def summary(record_property: Callable[[str, object], None]) -> Summary:
+    """One line for the end of the run."""
+    return partial(record_property, _SUMMARY)
 
 
 @pytest.fixture(scope="session")
-def bed(request: pytest.FixtureRequest, shown: Shown) -> Iterator[testbed.Environment]:
-    """The variables of a bed that is up; one that was not up before is removed at the end, also after Ctrl-C.
-
-    What is to be built of the samples is built during the tests before them, which wait more than they work.
-    """
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    was_up = bool(testbed.environments())
-    with shown():
-        testbed.up(list(testbed.PARTS))
-    building = samples.building() if any(map(_needs_samples, request.session.items)) else nullcontext()
-    try:
-        with building:
-            yield {name: value for part in testbed.environments().values() for name, value in part.items()}
-    finally:
-        if not was_up:
-            with shown():
-                testbed.down()
+def bed() -> testbed.Environment:
+    """The variables of the bed."""
+    return {name: value for part in testbed.environments().values() for name, value in part.items()}
 
 
 @pytest.fixture(scope="session")
@@ -118,7 +149,12 @@ def endpoint(vim: Body) -> Endpoint:
 
 @pytest.fixture(scope="session")
 def tacker(bed: testbed.Environment, ledger: Ledger) -> Client:
-    return Client({**os.environ, **bed}, partial(onboarding, ledger))
+    @contextmanager
+    def one_at_a_time() -> Iterator[None]:
+        with turns.locked("onboarding"), onboarding(ledger):
+            yield
+
+    return Client({**os.environ, **bed}, one_at_a_time)
 
 
 @pytest.fixture(scope="session")
@@ -128,9 +164,17 @@ def cluster(bed: testbed.Environment) -> Iterator[Cluster]:
     cluster.close()
 
 
+@pytest.fixture(scope="session")
+def logged(ledger: Ledger) -> Logged:
+    """The names of the conductors that have logged a text since the bed is up."""
+    logs = {name: Conductor(ledger, name).log for name in CONDUCTORS}
+    return lambda text: {name for name, log in logs.items() if text in log.read_text()}
+
+
 @pytest.fixture
-def conductors(ledger: Ledger) -> Iterator[dict[str, Conductor]]:
-    """Both, by name; those that a test leaves dead are started again."""
+def conductors(request: pytest.FixtureRequest, ledger: Ledger) -> Iterator[dict[str, Conductor]]:
+    """Both, by name, to be killed and started; those that a test leaves dead are started again."""
+    assert "tacker" in turns.alone_on(request.node), 'a test that handles conductors is marked alone("tacker")'
     found = {name: Conductor(ledger, name) for name in CONDUCTORS}
     yield found
     for name in ledger.ended():
@@ -165,8 +209,8 @@ def onboard_samples(tacker: Client, kubernetes: Kubernetes, shown: Shown) -> Ite
 
     def make(*names: str) -> list[Sample]:
         with shown():
-            samples.load(kubernetes, names)
-            found = samples.onboard(tacker, names)
+            sample_onboarding.load(kubernetes, names)
+            found = sample_onboarding.onboard(tacker, names)
         onboarded.extend(found.values())
         return [found[name] for name in names]
 
@@ -175,8 +219,23 @@ def onboard_samples(tacker: Client, kubernetes: Kubernetes, shown: Shown) -> Ite
         tacker.delete_package(sample.package_id)
 
 
+@pytest.fixture(scope="module")
+def place(request: pytest.FixtureRequest, cluster: Cluster) -> Iterator[Place | None]:
+    """The module's PLACE with its Namespace; None if the module has none, and works in `default` to itself."""
+    place: Place | None = getattr(request.module, "PLACE", None)
+    if place is None:
+        yield None
+        return
+    with cluster.holding(namespace(place.name)):
+        for kind, name in (("ServiceAccount", "default"), ("ConfigMap", "kube-root-ca.crt")):
+            assert processes.until(partial(cluster.get, kind, name, place.name), EMPTY_WITHIN), f"{place.name} has no {name}"
+        yield place
+
+
 @pytest.fixture
-def make_vnf(request: pytest.FixtureRequest, tacker: Client, vim: Body, cluster: Cluster) -> Iterator[MakeVnf]:
+def make_vnf(
+    request: pytest.FixtureRequest, tacker: Client, vim: Body, cluster: Cluster, place: Place | None
+) -> Iterator[MakeVnf]:
     """Makes VNF instances of a VNFD, the module's if none is given; the last is removed first, however the test ends.
 
     A test that has passed must leave nothing on the cluster by then, and one that has failed nothing for the next.
@@ -184,7 +243,7 @@ def make_vnf(request: pytest.FixtureRequest, tacker: Client, vim: Body, cluster:
     made: list[Vnf] = []
 
     def make(vnfd_id: str = "") -> Vnf:
-        made.append(Vnf.create(tacker, vim, vnfd_id or request.getfixturevalue("package")))
+        made.append(Vnf.create(tacker, vim, vnfd_id or request.getfixturevalue("package"), place))
         return made[-1]
 
     yield make
@@ -213,12 +272,12 @@ def vnf(make_vnf: MakeVnf) -> Vnf:
 
 
 @pytest.fixture
-def make_engine(endpoint: Endpoint, cluster: Cluster) -> Iterator[MakeEngine]:
+def make_engine(endpoint: Endpoint, cluster: Cluster, place: Place | None) -> Iterator[MakeEngine]:
     """Makes VNF instances without Tacker, that log in as they are told; removed in the end by one that has all rights."""
     made: list[Engine] = []
 
     def make(login: Endpoint) -> Engine:
-        made.append(Engine(login))
+        made.append(Engine(login, place.name if place else "default"))
         return made[-1]
 
     yield make

@@ -21,7 +21,7 @@ from rich.live import Live
 from rich.table import Table
 
 from builds.progress import step
-from functional_tests import samples, vim
+from functional_tests import sample_onboarding, vim
 from functional_tests.client import ApiError, Client, OperationError
 from functional_tests.observer import Observer
 from functional_tests.testbed import bed, paths, preconditions
@@ -40,7 +40,7 @@ class Demo:
     def __init__(self, client: Client, connection: dict[str, Any], observer: Observer) -> None:
         self._client, self._vim, self._observer = client, connection, observer
         self._seconds: list[tuple[str, float]] = []
-        self._samples: dict[str, samples.Sample] = {}
+        self._samples: dict[str, sample_onboarding.Sample] = {}
         self._ids: dict[str, str] = {}
 
     def run(self) -> None:
@@ -85,7 +85,7 @@ class Demo:
         CONSOLE.print(f"  done in {seconds:.1f} s; on the cluster: {self._observer.summary()}", style="green")
 
     def _onboard(self) -> None:
-        self._samples = samples.onboard(self._client, PACKAGES)
+        self._samples = sample_onboarding.onboard(self._client, PACKAGES)
 
     def _begin(self, name: str, package: str, **parameters: Any) -> str:
         sample = self._samples[package]
@@ -131,7 +131,7 @@ def main() -> None:
         bed.up(list(bed.PARTS))
         environment = {name: value for part in bed.environments().values() for name, value in part.items()}
         ledger = Ledger(paths.STATE)
-        samples.load(Kubernetes(ledger), PACKAGES)
+        sample_onboarding.load(Kubernetes(ledger), PACKAGES)
         kubeconfig = Path(environment["KUBECONFIG"])
         with step("Making an account for Tacker on the cluster"):
             connection = vim.connection_info(kubeconfig)

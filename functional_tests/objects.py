@@ -1,11 +1,8 @@
 """Manifests that the functional tests are made of."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 Object = dict[str, Any]
-
-GROUP = "test.example.com"
-VERSION = f"{GROUP}/v1"
 
 CONDITIONS = {
     "observedGeneration": {"type": "integer"},
@@ -38,34 +35,51 @@ def deployment(name: str, replicas: int = 1, image: str = "nginx", namespace: st
     return make("apps/v1", "Deployment", name, namespace, spec=spec)
 
 
-def crd(kind: str, *, scope: str = "Namespaced", status: bool = False, scale: bool = False) -> Object:
-    """Of `kind` in GROUP, with any spec; with `status` as controllers keep it, and with the subresource scale."""
-    plural = f"{kind.lower()}s"
-    properties: Object = {"spec": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
-    subresources: Object = {}
-    if status:
-        properties["status"] = {"type": "object", "properties": CONDITIONS}
-        subresources["status"] = {}
-    if scale:
-        properties["spec"] = {"type": "object", "properties": {"replicas": {"type": "integer"}}}
-        subresources["scale"] = {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"}
-    schema = {"type": "object", "properties": properties}
-    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
-    spec = {
-        "group": GROUP,
-        "scope": scope,
-        "names": {"kind": kind, "plural": plural, "singular": kind.lower()},
-        "versions": [{**version, "subresources": subresources} if subresources else version],
-    }
-    return make("apiextensions.k8s.io/v1", "CustomResourceDefinition", f"{plural}.{GROUP}", spec=spec)
-
-
-def custom(kind: str, name: str, namespace: str = "", **spec: Any) -> Object:
-    """A custom resource of GROUP."""
-    return make(VERSION, kind, name, namespace, spec=spec)
+def quota(namespace: str, **hard: int) -> Object:
+    """Named `quota`; no more of what `hard` names than it says."""
+    return make("v1", "ResourceQuota", "quota", namespace, spec={"hard": {name: str(count) for name, count in hard.items()}})
 
 
 def annotated(manifest: Object, **annotations: str) -> Object:
     """With annotations of k8s-cr-driver/, their names with hyphens for underscores."""
     marks = {f"k8s-cr-driver/{name.replace('_', '-')}": value for name, value in annotations.items()}
     return {**manifest, "metadata": {**manifest["metadata"], "annotations": marks}}
+
+
+class Place(NamedTuple):
+    """Where the tests of a module work beside those of others: a Namespace and an API group, both of this name."""
+
+    name: str
+
+    @property
+    def group(self) -> str:
+        return f"{self.name}.example.com"
+
+    @property
+    def version(self) -> str:
+        return f"{self.group}/v1"
+
+    def crd(self, kind: str, *, scope: str = "Namespaced", status: bool = False, scale: bool = False) -> Object:
+        """Of `kind` in the group, with any spec; with `status` as controllers keep it, and with the subresource scale."""
+        plural = f"{kind.lower()}s"
+        properties: Object = {"spec": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+        subresources: Object = {}
+        if status:
+            properties["status"] = {"type": "object", "properties": CONDITIONS}
+            subresources["status"] = {}
+        if scale:
+            properties["spec"] = {"type": "object", "properties": {"replicas": {"type": "integer"}}}
+            subresources["scale"] = {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"}
+        schema = {"type": "object", "properties": properties}
+        version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+        spec = {
+            "group": self.group,
+            "scope": scope,
+            "names": {"kind": kind, "plural": plural, "singular": kind.lower()},
+            "versions": [{**version, "subresources": subresources} if subresources else version],
+        }
+        return make("apiextensions.k8s.io/v1", "CustomResourceDefinition", f"{plural}.{self.group}", spec=spec)
+
+    def custom(self, kind: str, name: str, namespace: str = "", **spec: Any) -> Object:
+        """A custom resource of the group."""
+        return make(self.version, kind, name, namespace, spec=spec)

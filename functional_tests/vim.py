@@ -21,18 +21,23 @@ def connection_info(kubeconfig: Path, account: str = ACCOUNT, role: str = "clust
     """A VimConnectionInfo with the rights of a ClusterRole, for use in requests; its token is valid for a day."""
     with config.new_client_from_config(str(kubeconfig)) as api:
         _make_account(api, account, role)
-        wanted = client.AuthenticationV1TokenRequest(
-            spec=client.V1TokenRequestSpec(audiences=[], expiration_seconds=TOKEN_SECONDS)
-        )
-        made = client.CoreV1Api(api).create_namespaced_service_account_token(account, NAMESPACE, wanted)
         return {
             "vimType": "ETSINFV.KUBERNETES.V_1",
             "interfaceInfo": {
                 "endpoint": api.configuration.host,
                 "ssl_ca_cert": Path(api.configuration.ssl_ca_cert).read_text(),
             },
-            "accessInfo": {"bearer_token": made.to_dict()["status"]["token"]},
+            "accessInfo": {"bearer_token": token(api, account, NAMESPACE)},
         }
+
+
+def token(api: client.ApiClient, account: str, namespace: str) -> str:
+    """A new bearer token of a service account, valid for a day."""
+    wanted = client.AuthenticationV1TokenRequest(
+        spec=client.V1TokenRequestSpec(audiences=[], expiration_seconds=TOKEN_SECONDS)
+    )
+    made = client.CoreV1Api(api).create_namespaced_service_account_token(account, namespace, wanted)
+    return str(made.to_dict()["status"]["token"])
 
 
 def _make_account(api: client.ApiClient, name: str, role: str) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from .client import Body, Client, OperationError
+from .objects import Place
 from .packages import paths
 
 # Seconds; a test that waits for a timeout says its own.
@@ -22,18 +23,20 @@ _BUSY = {"STARTING", "PROCESSING", "ROLLING_BACK"}
 class Vnf:
     """Verbs named `begin...` return the id of an operation that has just begun, the others that of one that is COMPLETED."""
 
-    def __init__(self, client: Client, vim: Body, id: str) -> None:
+    def __init__(self, client: Client, vim: Body, id: str, place: Place | None = None) -> None:
+        """Objects that name no Namespace go to `place`; without one, where the driver puts them."""
         self._client, self._vim, self.id = client, vim, id
+        self._placed = {"namespace": place.name} if place else {}
 
     @classmethod
-    def create(cls, client: Client, vim: Body, vnfd_id: str) -> Vnf:
-        return cls(client, vim, client.create(vnfd_id)["id"])
+    def create(cls, client: Client, vim: Body, vnfd_id: str, place: Place | None = None) -> Vnf:
+        return cls(client, vim, client.create(vnfd_id)["id"], place)
 
     # --- what a test asks for ---------------------------------------------------------------------------------------
 
     def begin_instantiate(self, *files: str, vim: Body | None = None, **params: Any) -> str:
         """`files` as the package names them; `params` are additionalParams, with underscores for hyphens."""
-        given = {"wait-timeout": 60, **_hyphened(params), "lcm-kubernetes-def-files": paths(files)}
+        given = {"wait-timeout": 60, **self._placed, **_hyphened(params), "lcm-kubernetes-def-files": paths(files)}
         return self._client.instantiate(self.id, vim or self._vim, given)
 
     def instantiate(self, *files: str, **params: Any) -> Body:

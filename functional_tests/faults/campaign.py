@@ -16,10 +16,10 @@ from multiprocessing.connection import Connection as Pipe
 from k8s_cr_driver.errors import DriverError
 from k8s_cr_driver.kube.endpoint import Endpoint
 
+from ..proxy import Among, Proxy, Upstream
 from ..testbed.processes import until
 from .injections import Injection, killing
 from .life import VERBS, Instance, Step, lead, remove
-from .proxy import Among, Proxy, Upstream
 from .state import Observer, State
 
 # At once; most of a life is waiting.

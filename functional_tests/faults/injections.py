@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from .proxy import Among, Exchange, Fault, any_request, is_watch
+from ..proxy import Among, Exchange, Fault, any_request, is_watch
 
 
 def reset_before(exchange: Exchange) -> None:

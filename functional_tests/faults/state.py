@@ -7,8 +7,8 @@ import re
 from collections import Counter
 
 from ..objects import Object
+from ..proxy import Upstream
 from .life import INVENTORIES, Instance
-from .proxy import Upstream
 
 State = dict[str, Object]
 """What each object, by its kind and name, was made to be; objects with generated names are numbered."""

@@ -159,11 +159,6 @@ def worker(conductors: Mapping[str, Conductor], instance_id: str) -> Conductor:
     return found[0]
 
 
-def has_logged(conductors: Mapping[str, Conductor], text: str) -> bool:
-    """Whether any of them has, since the bed is up."""
-    return any(text in conductor.log.read_text() for conductor in conductors.values())
-
-
 @contextmanager
 def onboarding(ledger: Ledger) -> Iterator[None]:
     """For the time of an upload the conductors work in turn; returns when both have unpacked the package.

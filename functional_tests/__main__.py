@@ -1,0 +1,25 @@
+"""`python -m functional_tests [--all] [FAMILY...]`: run families of functional tests side by side on one test bed."""
+
+import sys
+
+import click
+import pytest
+
+from .families import FAMILIES, FOLDER
+
+# Of 2 processors: the tests wait more than they work.
+PROCESSES = 4
+
+
+@click.command(help=f"Run FAMILIES ({', '.join(FAMILIES)}); by default those that need no cloud.")
+@click.option("--all", "everything", is_flag=True, help="Run every family.")
+@click.argument("names", metavar="[FAMILY]...", nargs=-1, type=click.Choice(list(FAMILIES)))
+def main(everything: bool, names: tuple[str, ...]) -> None:
+    chosen = names or [name for name, family in FAMILIES.items() if everything or not family.needs_cloud]
+    # A module is run by one process, which onboards its packages once.
+    side_by_side = [f"--numprocesses={PROCESSES}", "--dist=loadscope", "--no-loadscope-reorder"]
+    sys.exit(pytest.main([*side_by_side, "--durations=20", *(str(FOLDER / name) for name in chosen)]))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Cluster API and the clusters that it makes, with its unmodified controllers."""

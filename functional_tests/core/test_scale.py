@@ -1,0 +1,90 @@
+"""Scale, its failure, rollback and retry: Deployments by their Pods, custom resources by their scale subresource."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from ..cluster import Cluster
+from ..objects import Place, deployment, quota
+from ..packages import Package
+from ..vnf import Vnf
+
+PLACE = Place("scale")
+
+PACKAGE = Package(
+    {"all.yaml": [deployment("web"), PLACE.custom("Shard", "db", replicas=2), PLACE.crd("Shard", scale=True)]},
+    vdus={"Web": "web", "Db": "db"},
+)
+LATE = {"wait_timeout": 5}
+
+
+@pytest.fixture
+def scaled(vnf: Vnf) -> Vnf:
+    vnf.instantiate("all.yaml")
+    return vnf
+
+
+@pytest.fixture
+def full_namespace(cluster: Cluster, scaled: Vnf) -> Iterator[None]:
+    """No more Pods than there are."""
+    with cluster.holding(quota(PLACE.name, pods=1)):
+        yield
+
+
+def replicas(cluster: Cluster, kind: str = "Deployment", name: str = "web", api_version: str = "apps/v1") -> int:
+    live = cluster.get(kind, name, PLACE.name, api_version)
+    assert live is not None
+    return int(live["spec"]["replicas"])
+
+
+def test_the_vnfcs_of_a_deployment_are_its_pods_newest_first(scaled: Vnf, cluster: Cluster):
+    [first] = scaled.vnfcs("Web")
+    scaled.scale_out("Web", 2)
+    assert replicas(cluster) == 3
+    nodes = {pod["metadata"]["name"]: pod["spec"]["nodeName"] for pod in cluster.all("Pod", PLACE.name, "app=web")}
+    vnfcs = scaled.vnfcs("Web")
+    assert {vnfc["computeResource"]["resourceId"] for vnfc in vnfcs} == set(nodes)
+    assert vnfcs[-1]["id"] == first["id"]
+    assert {vnfc["metadata"]["node"] for vnfc in vnfcs} == set(nodes.values())
+    told = {one["vnfcResourceInfoId"] for one in scaled.tell()["instantiatedVnfInfo"]["vnfcInfo"]}
+    assert {vnfc["id"] for vnfc in vnfcs} < told
+
+    scaled.scale_in("Web", 2)
+    assert replicas(cluster) == 1
+    pods = [pod["metadata"] for pod in cluster.all("Pod", PLACE.name, "app=web")]
+    assert [vnfc["id"] for vnfc in scaled.vnfcs("Web")] == [
+        metadata["name"] for metadata in pods if "deletionTimestamp" not in metadata
+    ]
+
+
+def test_a_custom_resource_is_scaled_where_its_crd_says(scaled: Vnf, cluster: Cluster):
+    before = {vnfc["id"] for vnfc in scaled.vnfcs("Db")}
+    scaled.scale_out("Db", 3)
+    assert replicas(cluster, "Shard", "db", PLACE.version) == 5
+    after = {vnfc["id"] for vnfc in scaled.vnfcs("Db")}
+    assert len(before) == 2 and before < after and len(after) == 5
+    scaled.scale_in("Db", 3)
+    assert {vnfc["id"] for vnfc in scaled.vnfcs("Db")} == before
+    assert (replicas(cluster, "Shard", "db", PLACE.version), replicas(cluster)) == (2, 1)
+
+
+@pytest.mark.usefixtures("full_namespace")
+def test_a_scale_out_that_fails_is_rolled_back(scaled: Vnf, cluster: Cluster):
+    before = scaled.tell()["instantiatedVnfInfo"]
+    operation = scaled.begin_scale("SCALE_OUT", "Web", **LATE)
+    detail = scaled.failure(operation)["detail"]
+    assert "Deployment.apps scale/web" in detail and "exceeded quota" in detail
+    scaled.roll_back(operation)
+    assert replicas(cluster) == 1
+    after = scaled.tell()["instantiatedVnfInfo"]
+    assert after["vnfcResourceInfo"] == before["vnfcResourceInfo"]
+    assert after["scaleStatus"] == before["scaleStatus"]
+
+
+def test_a_scale_out_that_failed_is_retried(scaled: Vnf, cluster: Cluster):
+    with cluster.holding(quota(PLACE.name, pods=1)):
+        operation = scaled.begin_scale("SCALE_OUT", "Web", **LATE)
+        assert "Deployment.apps scale/web" in scaled.failure(operation)["detail"]
+    scaled.retry(operation)
+    assert replicas(cluster) == 2
+    assert len(scaled.vnfcs("Web")) == 2

@@ -1,0 +1,1 @@
+"""Conductors and control planes that die, are overtaken or start again in the middle of operations."""

@@ -1,0 +1,1 @@
+"""Custom resources of other projects, with their unmodified controllers."""

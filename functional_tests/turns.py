@@ -1,0 +1,60 @@
+"""Which tests run side by side on one bed, and which have a part of it to themselves.
+
+Several processes share the bed. A test marked `alone("tacker")` kills, restarts or counts something of that part, so
+no other test that needs the part runs meanwhile; `alone` with another name excludes the tests that give the same name.
+Locks on files guarantee it; the order of the tests only keeps processes from waiting for each other.
+"""
+
+from __future__ import annotations
+
+import fcntl
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+
+import pytest
+
+from .families import family_of
+from .testbed import paths
+
+LAST = "test_secrets.py"
+"""Looks at what all the other tests have left."""
+
+
+@contextmanager
+def turn(item: pytest.Item) -> Iterator[None]:
+    """The test has what it needs: to itself where it says so, else together with others."""
+    alone = alone_on(item)
+    with ExitStack() as stack:
+        for name in sorted({*family_of(item.path).parts, *alone}):  # in one order: no two wait for each other
+            stack.enter_context(locked(name, fcntl.LOCK_EX if name in alone else fcntl.LOCK_SH))
+        yield
+
+
+def alone_on(item: pytest.Item) -> set[str]:
+    """What the test has to itself."""
+    return {name for mark in item.iter_markers("alone") for name in mark.args}
+
+
+@contextmanager
+def locked(name: str, operation: int = fcntl.LOCK_EX) -> Iterator[None]:
+    """Holds a lock that lives as long as the bed."""
+    with (paths.STATE / f"{name}.lock").open("w") as file:
+        fcntl.flock(file, operation)
+        yield
+
+
+def arrange(items: list[pytest.Item]) -> None:
+    """Those for which many others have to wait come late. The tests of a module stay together."""
+    items.sort(key=_phase)
+
+
+def _phase(item: pytest.Item) -> tuple[bool, ...]:
+    """What needs Tacker comes first, the longest before the rest; while something has Tacker to itself others can run."""
+    alone, family = alone_on(item), family_of(item.path)
+    return (
+        item.path.name == LAST,
+        "kubernetes" in alone,
+        "tacker" in alone,
+        "tacker" not in family.parts,
+        not family.samples,
+    )

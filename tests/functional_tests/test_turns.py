@@ -1,0 +1,72 @@
+"""Tests that say so have a part of the bed to themselves, whichever process they run in; the others share it."""
+
+from concurrent.futures import ThreadPoolExecutor, TimeoutError
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from functional_tests import turns
+from functional_tests.families import FOLDER
+from functional_tests.testbed import paths
+
+
+@pytest.fixture(autouse=True)
+def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(paths, "STATE", tmp_path)
+
+
+def item(file: str, *alone: str) -> Any:
+    """A test in that file of the functional tests."""
+    marks = [pytest.mark.alone(*alone)] if alone else []
+    return SimpleNamespace(path=FOLDER / file, iter_markers=lambda name: [mark.mark for mark in marks])
+
+
+def waits(one: Any, other: Any) -> bool:
+    """Does one wait while the other runs, and run after it?"""
+
+    def run() -> None:
+        with turns.turn(one):
+            pass
+
+    with ThreadPoolExecutor() as pool:
+        with turns.turn(other):
+            running = pool.submit(run)
+            try:
+                running.result(0.2)
+            except TimeoutError:
+                has_waited = True
+            else:
+                has_waited = False
+        running.result(10)
+    return has_waited
+
+
+SHARED, KUBERNETES_ONLY = item("core/test_heal.py"), item("faults/test_requests.py")
+CONDUCTORS, CONTROL_PLANE = item("recovery/test_crashes.py", "tacker"), item("testbed/test_restart.py", "kubernetes")
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "does"),
+    [
+        (SHARED, SHARED, False),
+        (CONDUCTORS, SHARED, True),
+        (SHARED, CONDUCTORS, True),
+        (CONDUCTORS, CONDUCTORS, True),
+        (KUBERNETES_ONLY, CONDUCTORS, False),
+        (CONTROL_PLANE, KUBERNETES_ONLY, True),
+        (SHARED, CONTROL_PLANE, True),
+        (item("samples/test_samples.py", "cert-manager"), SHARED, False),
+        (item("samples/test_samples.py", "cert-manager"), item("cluster_api/test_cluster_api.py", "cert-manager"), True),
+    ],
+)
+def test_a_test_waits_for_another_that_has_what_it_needs_to_itself(one: Any, other: Any, does: bool):
+    assert waits(one, other) is does
+
+
+def test_those_for_which_others_wait_come_late():
+    last, samples = item("core/test_secrets.py", "kubernetes", "tacker"), item("samples/test_samples.py")
+    items = [CONTROL_PLANE, last, CONDUCTORS, KUBERNETES_ONLY, SHARED, samples]
+    turns.arrange(items)
+    assert items == [samples, SHARED, KUBERNETES_ONLY, CONDUCTORS, CONTROL_PLANE, last]
