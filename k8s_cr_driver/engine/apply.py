@@ -20,7 +20,7 @@ from k8s_cr_driver.objects import dependencies
 from k8s_cr_driver.objects.api_groups import is_builtin
 from k8s_cr_driver.objects.crds import defined_by
 from k8s_cr_driver.objects.fields import entries
-from k8s_cr_driver.objects.keys import CRD, NAMESPACE, GroupKind, Object, ObjectKey, split
+from k8s_cr_driver.objects.keys import CRD, NAMESPACE, GroupKind, Object, ObjectKey, key_of, split
 from k8s_cr_driver.ownership.delete import remove
 from k8s_cr_driver.ownership.write import write
 from k8s_cr_driver.ownership.write_errors import Immutable, is_transient, missing
@@ -55,6 +55,12 @@ class Applier:
                 self._dependents.setdefault(need, []).append(node)
         self._crds_read: set[GroupKind] = set()
         self._informers: Informers
+
+    def uses(self, live: Object) -> bool:
+        """Whether desired objects are in this Namespace, or of the kind that this CRD defines."""
+        key = key_of(live)
+        in_use = key.group_kind == NAMESPACE and key.name in self.namespaces
+        return in_use or (key.group_kind == CRD and defined_by(live) in self.kinds)
 
     def start(self, informers: Informers) -> None:
         """Kinds whose CRD is part of the set are watched once it is established."""

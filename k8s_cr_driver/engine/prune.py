@@ -8,7 +8,7 @@ report names the one that holds an object.
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from oslo_log import log as logging
 
@@ -30,11 +30,11 @@ READ_EVERY = 2.0
 
 
 class Pruner:
-    """The objects to delete of a run; `nodes` is empty when all are gone."""
+    """The objects to delete of a run; `nodes` is empty when all are gone. Those that the set `uses` are only released."""
 
-    def __init__(self, run: Run, grace_period: int | None) -> None:
+    def __init__(self, run: Run, grace_period: int | None, uses: Callable[[Object], bool] = lambda _: False) -> None:
         self._operation, self._loop, self._context = run.operation, run.loop, run.context
-        self._resources, self._grace_period = run.resources, grace_period
+        self._resources, self._grace_period, self._uses = run.resources, grace_period, uses
         self.nodes: dict[ObjectKey, ToDelete] = {}
 
     def start(self, lives: Sequence[Object]) -> None:
@@ -121,7 +121,8 @@ class Pruner:
         if self._has_owner(node, node.live):
             self._sent(node, node.live, "")
             return
-        request = functools.partial(remove, self._context, node.obj, node.resource, node.live, self._grace_period)
+        is_used, grace_period = self._uses(node.live), self._grace_period
+        request = functools.partial(remove, self._context, node.obj, node.resource, node.live, grace_period, is_used=is_used)
         sent = functools.partial(self._sent, node, node.live)
         self._loop.send(request, sent, functools.partial(self._failed, node))
 

@@ -85,7 +85,7 @@ class _Reconciliation:
         self._operation, self._loop, self._context, self._prune = run.operation, run.loop, run.context, prune
         self._resources = run.resources
         self._applier = Applier(run, desired, self._timeout)
-        self._pruner = Pruner(run, prune.grace_period if prune else None)
+        self._pruner = Pruner(run, prune.grace_period if prune else None, self._applier.uses)
         self._is_pruning = False
         self._waits_for_lists = True
         self._informers = Informers(run, self._on_change, self._applier.kind_listed)
@@ -142,9 +142,13 @@ class _Reconciliation:
         self._wait_until_listed()
         self._is_pruning = True
         pruner.start(list({**reclaimed, **self._to_delete()}.values()))
-        self._loop.run(lambda: not pruner.nodes and informers.all_listed(), self._prune_timeout)
+        self._loop.run(self._is_pruned, self._prune_timeout)
         informers.stop()
         self._operation.persist(self._shrink if self._applier.nodes else inventory.delete)
+
+    def _is_pruned(self) -> bool:
+        """A desired object may go with what is pruned, such as its owner: it must be ready again."""
+        return not self._pruner.nodes and self._informers.all_listed() and not self._applier.unready
 
     def _wait_until_listed(self) -> None:
         self._loop.run(lambda: self._informers.all_listed() or not self._waits_for_lists, self._prune_timeout)
@@ -219,7 +223,9 @@ class _Reconciliation:
     def _prune_timeout(self, seconds: float) -> NotReady:
         """Reports the objects that are not gone and the kinds that are not listed."""
         error = NotReady(f"After {seconds:.0f} s not all kinds of the instance are listed:", ())
-        if self._pruner.nodes:
+        if self._applier.unready:
+            error = self._timeout(f"not ready after {seconds:.0f} s")
+        elif self._pruner.nodes:
             error = self._timeout(f"not gone after {seconds:.0f} s")
         return NotReady(error.headline, [*error.reports, *self._informers.unlisted()])
 

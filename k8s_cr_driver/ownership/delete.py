@@ -18,10 +18,19 @@ from k8s_cr_driver.ownership.write import SHARED, WriteContext
 from k8s_cr_driver.resources.base import CustomResource
 
 
-def remove(context: WriteContext, obj: CustomResource, resource: Resource, live: Object, grace_period: int | None) -> str:
+def remove(
+    context: WriteContext,
+    obj: CustomResource,
+    resource: Resource,
+    live: Object,
+    grace_period: int | None,
+    *,
+    is_used: bool = False,
+) -> str:
     """Requests the deletion or release; the watch of its kind reports when it is done.
 
-    Returns "" for a deletion, else why the object stays. ApiError 409: it has changed, call again.
+    Returns "" for a deletion, else why the object stays. `is_used`: a Namespace or CRD without which objects that the
+    instance keeps would be deleted, so it is released. ApiError 409: it has changed, call again.
     """
     context.inventory.before_delete()
     try:
@@ -29,7 +38,7 @@ def remove(context: WriteContext, obj: CustomResource, resource: Resource, live:
             context.client.release(resource, context.client.read(resource, obj.key), context.manager)
             return "it existed before the instance"
         if obj.key.group_kind in SHARED:
-            return _release_shared(context, obj, resource)
+            return _release_shared(context, obj, resource, is_used=is_used)
         context.client.delete(resource, live, propagation=_propagation(live), grace_period=grace_period)
     except ApiError as error:
         if error.status != 404:
@@ -37,21 +46,26 @@ def remove(context: WriteContext, obj: CustomResource, resource: Resource, live:
     return ""
 
 
-def _release_shared(context: WriteContext, obj: CustomResource, resource: Resource) -> str:
+def _release_shared(context: WriteContext, obj: CustomResource, resource: Resource, *, is_used: bool) -> str:
     live = context.client.read(resource, obj.key)
+    if not is_used:
+        _withdraw(context, obj, live)
+    if others := users(live) - {context.instance}:
+        context.client.release(resource, live, context.manager)
+        return f"used by VNF instance {', '.join(sorted(others))}"
+    if is_used or not is_created(live) or _is_used_by_others(context, obj, live):
+        _unlabel(context, resource, live)
+        return "it holds objects of this instance" if is_used else "other instances use it"
+    context.client.delete(resource, live, propagation=_propagation(live), unchanged=True)
+    return ""
+
+
+def _withdraw(context: WriteContext, obj: CustomResource, live: Object) -> None:
     with context.lock:  # before the other users are looked up: else two that release at once would each find the other
         if obj.key.group_kind == NAMESPACE:
             context.inventory.withdraw(namespace=obj.key.name)
         else:
             context.inventory.withdraw(kind=defined_by(live))
-    if others := users(live) - {context.instance}:
-        context.client.release(resource, live, context.manager)
-        return f"used by VNF instance {', '.join(sorted(others))}"
-    if not is_created(live) or _is_used_by_others(context, obj, live):
-        _unlabel(context, resource, live)
-        return "other instances use it"
-    context.client.delete(resource, live, propagation=_propagation(live), unchanged=True)
-    return ""
 
 
 def _is_used_by_others(context: WriteContext, obj: CustomResource, live: Object) -> bool:

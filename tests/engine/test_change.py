@@ -1,0 +1,61 @@
+"""A change of package: what the new set still needs is never pruned, and all of it is ready at the end."""
+
+from __future__ import annotations
+
+import pytest
+
+from k8s_cr_driver.objects.keys import Object
+from tests.fake_api import FakeApi
+from tests.instance import CONDITIONS, GREEN, Instance, config_map, crontab, crontab_crd, obj, state, status
+
+SHARED = {
+    "Namespace": (obj("v1", "Namespace", "home"), config_map("a", "home")),
+    "CustomResourceDefinition": (crontab_crd(), crontab("one")),
+}
+
+
+@pytest.mark.parametrize("kind", SHARED)
+def test_a_dropped_namespace_or_crd_of_desired_objects_stays_and_terminate_finds_them(api: FakeApi, kind: str) -> None:
+    shared, member = SHARED[kind]
+    blue = Instance(api.url)
+    blue.reconcile([shared, member])
+    uid = api.get(member["kind"], member["metadata"]["namespace"], member["metadata"]["name"])["metadata"]["uid"]
+    blue.reconcile([member])
+    live = api.get(member["kind"], member["metadata"]["namespace"], member["metadata"]["name"])
+    assert live["metadata"]["uid"] == uid
+    assert not [label for label in labels_of(api, shared) if "k8s-cr-driver" in label]
+    blue.terminate()
+    assert [key.kind for key in state(api)] == [kind]
+
+
+def test_a_dropped_namespace_that_another_instance_brings_is_released(api: FakeApi) -> None:
+    shared, member = SHARED["Namespace"]
+    blue, green = Instance(api.url), Instance(api.url, GREEN)
+    blue.reconcile([shared, member])
+    green.reconcile([shared])
+    blue.reconcile([member])
+    assert labels_of(api, shared) == {f"used-by.k8s-cr-driver/{GREEN}": ""}
+    green.terminate()
+    assert api.names("ConfigMap", "home") == ["a"]
+
+
+def test_prune_waits_until_a_desired_object_is_ready_again(api: FakeApi) -> None:
+    crd, one = crontab_crd(**CONDITIONS), crontab("one")
+    api.put(crd)
+    api.put({**one, "status": status()})
+    blue = Instance(api.url, adopt=True)
+    blue.reconcile([one, config_map("b")])
+    api.edit("ConfigMap", "default", "b", lambda live: live["metadata"].update(finalizers=["example.com/hold"]))
+    run = blue.start([one])
+    blue.wait_until_told("b", "deleting")
+    api.set_status("CronTab", "default", "one", status("False"))
+    blue.wait_until_told("one", "Waiting")
+    api.release("ConfigMap", "default", "b")
+    with pytest.raises(TimeoutError):
+        run.result(0.5)
+    api.set_status("CronTab", "default", "one", status())
+    run.result(10)
+
+
+def labels_of(api: FakeApi, manifest: Object) -> dict[str, str]:
+    return dict(api.get(manifest["kind"], None, manifest["metadata"]["name"])["metadata"].get("labels") or {})
