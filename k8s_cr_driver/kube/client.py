@@ -8,11 +8,13 @@ object is, and whether it may be written, is the matter of `ownership`.
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from k8s_cr_driver.errors import ApiError, Contended
 from k8s_cr_driver.kube.connection import APPLY, Connection
-from k8s_cr_driver.kube.discovery import Resource, Resources
+from k8s_cr_driver.kube.discovery import Resource, Resources, serves
 from k8s_cr_driver.kube.lists import pages
 from k8s_cr_driver.kube.responses import checked, entries
 from k8s_cr_driver.objects.keys import CRD, Object, ObjectKey, bare, key_of
@@ -37,6 +39,19 @@ class Client:
         for page in pages(self.connection, path, query, accept):
             found += entries(page, resource.api_version, resource.group_kind, f"LIST {path}")
         return found
+
+    def list_if_served(
+        self, resource: Resource, namespace: str = "", selector: str = "", accept: str = "application/json"
+    ) -> Sequence[Object]:
+        """As `list`; no objects if the kind is not served any more, Contended if discovery still lists it after a 404."""
+        try:
+            return self.list(resource, namespace, selector, accept)
+        except ApiError as error:
+            if error.status != 404:
+                raise
+        if serves(self.connection, resource):
+            raise Contended(f"{resource.plural} were not found, though the cluster serves them")
+        return []
 
     def read(self, resource: Resource, key: ObjectKey) -> Object:
         """The object as it is; ApiError 404 if there is none."""

@@ -114,6 +114,20 @@ def discover(connection: Connection) -> Resources:
         return Resources(found, down)
 
 
+def serves(connection: Connection, resource: Resource) -> bool:
+    """Whether the server lists the resource now, by one request for its group and version."""
+    group = resource.group_kind.group
+    path = f"/apis/{group}/{resource.version}" if group else f"/api/{resource.version}"
+    try:
+        found = connection.request("GET", path)
+    except ApiError as error:
+        if error.status != 404:
+            raise
+        return False
+    with understood(f"GET {path}"):
+        return any(entry["name"] == resource.plural for entry in found.get("resources") or [])
+
+
 def _aggregated(response: Object, down: set[tuple[str, str]]) -> Iterator[Resource]:
     for group in response.get("items") or []:
         name = (group.get("metadata") or {}).get("name") or ""

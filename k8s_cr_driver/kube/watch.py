@@ -21,7 +21,7 @@ from oslo_log import log as logging
 from k8s_cr_driver.errors import ApiError, DriverError, TransportError
 from k8s_cr_driver.kube import backoff
 from k8s_cr_driver.kube.connection import Connection
-from k8s_cr_driver.kube.discovery import Resource
+from k8s_cr_driver.kube.discovery import Resource, serves
 from k8s_cr_driver.kube.lists import pages
 from k8s_cr_driver.kube.responses import checked, entries, understood
 from k8s_cr_driver.objects.keys import Object, ObjectKey, key_of
@@ -140,13 +140,21 @@ class Reflector:
             self._version = ""
         elif error.status == 404:
             self._version = ""
-            self._post(Relist(self, {}))
+            if not self._is_served():
+                self._post(Relist(self, {}))
         elif error.status == 403 and time.monotonic() - self._allowed_at < FORBIDDEN_GRACE:
             pass
         elif error.status in (400, 403, 405, 422):
             self._post(Broken(self, error))
             return True
         return False
+
+    def _is_served(self) -> bool:
+        """Whether discovery still lists the kind: a single 404, of a proxy or a lagging API server, is no proof."""
+        try:
+            return serves(self._connection, self.resource)
+        except DriverError:
+            return True
 
     def _follow(self) -> None:
         if "watch" not in self.resource.verbs:

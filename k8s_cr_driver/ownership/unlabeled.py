@@ -28,18 +28,9 @@ def find_unlabeled(context: WriteContext, resources: Iterable[Resource]) -> Iter
     for resource in resources:
         if resource.group_kind not in SHARED:
             for namespace in sorted(content.namespaces) if resource.namespaced else [""]:
-                for live in _list_unlabeled(context, resource, namespace):
+                for live in context.client.list_if_served(resource, namespace, f"!{INSTANCE_LABEL}", METADATA_LIST):
                     if is_managed(live, context.instance) and not content.is_adopted(live):
                         yield resource, live
-
-
-def _list_unlabeled(context: WriteContext, resource: Resource, namespace: str) -> list[Object]:
-    try:
-        return context.client.list(resource, namespace, f"!{INSTANCE_LABEL}", METADATA_LIST)
-    except ApiError as error:
-        if error.status != 404:  # 404: the kind is gone, and its objects with it
-            raise
-        return []
 
 
 def reclaim(context: WriteContext, resource: Resource, live: Object) -> Object | None:

@@ -222,6 +222,13 @@ def test_a_kind_that_is_served_no_more_has_no_objects_until_it_is_served_again(a
     assert told == "all: a"
 
 
+def test_a_404_of_a_kind_that_discovery_lists_is_no_empty_list(api: FakeApi, listener: Listener) -> None:
+    api.put(config_map("a"))
+    api.fail(faults.not_found(), when=lambda request: request.watch, times=2)
+    listener.open()
+    assert listener.next() == "all: a"
+
+
 @pytest.mark.parametrize("status, reason", [(403, "Forbidden"), (405, "MethodNotAllowed")])
 def test_what_the_server_will_never_allow_ends_the_stream(
     api: FakeApi, listener: Listener, status: int, reason: str

@@ -112,3 +112,16 @@ def test_a_kind_that_goes_meanwhile_has_no_unlabeled_members(api: FakeApi) -> No
     blue.terminate()
     assert api.faults_pending == 0
     assert state(api) == {}
+
+
+def test_one_404_of_a_list_hides_no_unlabeled_member(api: FakeApi) -> None:
+    blue = Instance(api.url)
+    blue.reconcile([crontab_crd(), crontab("one")])
+    replaced(api, "CronTab", "default", "one")
+    api.put({**crontab("user"), "metadata": {"name": "user", "namespace": "default"}})
+    api.fail(faults.status(404, "NotFound", "gone"), method="GET", path="crontabs$", when=lambda request: not request.watch)
+    told: list[str] = []
+    api.react("CronTab", lambda live: told.append(live["metadata"]["name"]), "stable.example.com")
+    blue.terminate()
+    assert api.faults_pending == 0
+    assert ("one", "gone") in {(key.name, now) for key, now, _ in blue.heard}
