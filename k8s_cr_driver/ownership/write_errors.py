@@ -17,6 +17,16 @@ from k8s_cr_driver.resources.base import CustomResource
 NOT_RESTORED = "Values taken from other managers by force are restored by neither rollback nor terminate."
 
 
+_IMMUTABLE = re.compile(
+    r"immutable"  # apimachinery's validation.FieldImmutableErrorMsg, and most transition rules of CRDs
+    r"|updates? to .*(is|are) forbidden|forbidden: updates to"  # StorageClass, StatefulSet, PodDisruptionBudget of old
+    r"|(may|must|can) ?not (be )?(chang|modif|updat)"  # PriorityClass, Pod, Service, RoleBinding, CertificateSigningRequest
+    r"|once set|after creation",  # Service, CustomResourceDefinition, ResourceQuota
+    re.IGNORECASE,
+)
+"""How the API server's validation (pkg/apis/*/validation) says that a field cannot change."""
+
+
 class Immutable(Refused):
     """The change touches an immutable field; the object's kind or annotation may allow to replace the object."""
 
@@ -31,7 +41,7 @@ def explained(error: ApiError, obj: CustomResource, instance: str, live: Object 
             f"manifest, or set additionalParams force-conflicts: true to take them by force. {NOT_RESTORED}",
             [where for _, where, _ in error.causes],
         )
-    if error.status == 422 and re.search(r"immutable|may not change|forbidden: updates to", error.message):
+    if error.status == 422 and _IMMUTABLE.search(error.message):
         return Immutable(
             f"{obj.key}: {error.message}. Annotate it with "
             'k8s-cr-driver/replace: "true" to have it deleted and created again.'
@@ -56,12 +66,20 @@ def _is_wrong(error: ApiError) -> bool:
     return error.status == 500 and bool(re.search(wrong, error.message))
 
 
+def is_denied(error: Exception | None) -> bool:
+    """Whether an admission webhook or policy has denied the request, in the words of the API server's admission plug-ins."""
+    return isinstance(error, ApiError) and bool(re.search(r"denied (the )?request", error.message))
+
+
 def _passes(message: str) -> bool:
     """403s that are about order, not about permissions.
 
     A namespace that is terminating, a ServiceAccount or class that does not exist yet, a quota that is not counted yet, or
-    one for requests that a LimitRange sets which does not exist yet.
+    one for requests that a LimitRange sets which does not exist yet. Not RBAC's own: "not found" in these is about a role of
+    the account itself (`RBAC: clusterrole ... not found`) or of one that it may not grant.
     """
+    if re.search(r"attempting to grant RBAC permissions|RBAC: ", message):
+        return False
     return bool(re.search("being terminated|not found|status unknown for quota|failed quota", message))
 
 

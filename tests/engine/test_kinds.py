@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 import pytest
 import urllib3
 
@@ -11,7 +13,7 @@ from k8s_cr_driver.kube import watch
 from k8s_cr_driver.objects.keys import Object
 from tests.fake_api import FakeApi, controllers, faults
 from tests.fake_api.kinds import Kind
-from tests.instance import CONDITIONS, Instance, config_map, crontab, crontab_crd, job, obj, state, status
+from tests.instance import CONDITIONS, Instance, config_map, crontab, crontab_crd, job, obj, state, stateful_set, status
 
 
 def serve_unwatched(api: FakeApi) -> None:
@@ -227,3 +229,28 @@ def test_a_change_that_ends_the_version_of_a_kind_follows_it_in_the_next(api: Fa
     assert api.names("CronTab") == ["one"]
     blue.terminate()
     assert state(api) == {}
+
+
+ROLE = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role"}
+IMMUTABLE = {
+    "StatefulSet": ({**stateful_set("a")}, {**stateful_set("a", serviceName="other")}),
+    "RoleBinding": tuple(
+        obj("rbac.authorization.k8s.io/v1", "RoleBinding", "a", "default", roleRef={**ROLE, "name": name}, subjects=[])
+        for name in ("one", "two")
+    ),
+    "PriorityClass": tuple(obj("scheduling.k8s.io/v1", "PriorityClass", "a", value=value) for value in (1, 2)),
+    "StorageClass": tuple(obj("storage.k8s.io/v1", "StorageClass", "a", provisioner=name) for name in ("x.io", "y.io")),
+}
+
+
+@pytest.mark.parametrize("kind", IMMUTABLE)
+def test_the_annotation_replaces_whatever_the_server_calls_immutable(api: FakeApi, kind: str) -> None:
+    """The server's words differ: field is immutable, cannot change, may not be changed, updates to ... are forbidden."""
+    controllers.run_workloads(api)
+    before, after = (copy.deepcopy(one) for one in IMMUTABLE[kind])
+    after["metadata"]["annotations"] = {"k8s-cr-driver/replace": "true"}
+    blue = Instance(api.url)
+    blue.reconcile([before])
+    uid = api.objects(kind)[0]["metadata"]["uid"]
+    blue.reconcile([after])
+    assert api.objects(kind)[0]["metadata"]["uid"] != uid

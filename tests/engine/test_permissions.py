@@ -214,3 +214,19 @@ def test_an_endpoint_that_nobody_serves_is_one_clear_error(api: FakeApi) -> None
     api.close()
     with pytest.raises(TransportError, match=rf"cannot connect to {api.url}"):
         Instance(api.url).reconcile([config_map("a")])
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        'roles.rbac.authorization.k8s.io "a" is forbidden: user "u" is attempting to grant RBAC permissions not currently '
+        'held:\n{APIGroups:["*"]}; resolution errors: [clusterroles.rbac.authorization.k8s.io "gone" not found]',
+        'configmaps "a" is forbidden: User "u" cannot patch resource "configmaps": RBAC: '
+        'clusterrole.rbac.authorization.k8s.io "gone" not found',
+    ],
+)
+def test_a_403_of_rbac_itself_ends_the_run_though_it_says_not_found(api: FakeApi, message: str) -> None:
+    api.fail(faults.status(403, "Forbidden", message), method="PATCH", path="configmaps/a$", times=1000)
+    with pytest.raises(Forbidden):
+        Instance(api.url).reconcile([config_map("a")])
+    assert len(api.requests.select("PATCH", "configmaps/a")) == 1

@@ -23,9 +23,9 @@ _IMMUTABLE_FIELDS: dict[tuple[str, str], list[tuple[str, ...]]] = {
     ("apps", "ReplicaSet"): [("spec", "selector")],
     ("apps", "DaemonSet"): [("spec", "selector")],
     ("", "Secret"): [("type",)],
-    ("rbac.authorization.k8s.io", "RoleBinding"): [("roleRef",)],
-    ("rbac.authorization.k8s.io", "ClusterRoleBinding"): [("roleRef",)],
 }
+_BINDINGS = ("RoleBinding", "ClusterRoleBinding")
+_STORAGE_CLASS = ("provisioner", "parameters", "reclaimPolicy", "volumeBindingMode")
 _POD_MUTABLE = ("activeDeadlineSeconds", "tolerations", "terminationGracePeriodSeconds")
 _STATEFULSET_MUTABLE = ("replicas", "ordinals", "template", "updateStrategy", "revisionHistoryLimit",
                         "persistentVolumeClaimRetentionPolicy", "minReadySeconds")
@@ -54,6 +54,7 @@ def _changes(kind: Kind, old: Object, new: Object) -> Iterator[Object]:
             yield _invalid(path, dig(new, *path), _IMMUTABLE)
     if kind.kind in ("ConfigMap", "Secret") and kind.group == "" and old.get("immutable"):
         yield from _immutable_content(old, new)
+    yield from _worded_otherwise(kind, old, new)
     if kind.kind == "Service" and kind.group == "":
         yield from _cluster_ip(old, new)
     if kind.kind == "StatefulSet" and _rest(old, _STATEFULSET_MUTABLE) != _rest(new, _STATEFULSET_MUTABLE):
@@ -65,6 +66,17 @@ def _changes(kind: Kind, old: Object, new: Object) -> Iterator[Object]:
                     "`spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,"
                     "`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` "
                     "(allow it to be set to 1 if it was previously negative)", "spec")
+
+
+def _worded_otherwise(kind: Kind, old: Object, new: Object) -> Iterator[Object]:
+    """Immutable fields in the words of pkg/apis/{rbac,scheduling,storage}/validation."""
+    if kind.kind in _BINDINGS and old.get("roleRef") != new.get("roleRef"):
+        yield _invalid(("roleRef",), new.get("roleRef"), "cannot change roleRef")
+    if kind.kind == "PriorityClass" and old.get("value") != new.get("value"):
+        yield cause("FieldValueForbidden", "Forbidden: may not be changed in an update.", "value")
+    for name in _STORAGE_CLASS if kind.kind == "StorageClass" else ():
+        if old.get(name) != new.get(name):
+            yield cause("FieldValueForbidden", f"Forbidden: updates to {name} are forbidden.", name)
 
 
 def _immutable_content(old: Object, new: Object) -> Iterator[Object]:
