@@ -33,9 +33,16 @@ class Instance:
     """`seconds` is the deadline of each run; `stop` ends it; `heard` is what it told of its progress."""
 
     def __init__(
-        self, url: str, id: str = BLUE, seconds: float = 10, authorization: str = "", **target: Any
+        self,
+        url: str,
+        id: str = BLUE,
+        seconds: float = 10,
+        authorization: str = "",
+        inventory_namespace: str = "default",
+        **target: Any,
     ) -> None:
         self.endpoint, self.id, self.seconds, self.target = Endpoint(url, authorization=authorization), id, seconds, target
+        self.inventory_namespace = inventory_namespace
         self.stop, self.abandon = threading.Event(), False
         self.heard: list[tuple[ObjectKey, str, str]] = []
         self._told = threading.Condition()
@@ -58,7 +65,8 @@ class Instance:
             operation = Operation(
                 "test", self.id, time.monotonic() + self.seconds, self.stop, self._hear, abandon=self.abandon
             )
-            target = WriteContext(Client(connection, resources), Inventory(connection, "default", self.id), **self.target)
+            inventory = Inventory(connection, self.inventory_namespace, self.id)
+            target = WriteContext(Client(connection, resources), inventory, **self.target)
             desired = [resource_for(obj, crds.get(kind_of(obj))) for obj in objects]
             how = Prune(unlabeled=unlabeled) if prune else None
             return reconcile(operation, target, desired, prune=how, replacement=replacement)
@@ -110,7 +118,7 @@ def wait_for(api: FakeApi, condition: Callable[[], bool]) -> None:
         assert api.cluster.store.changed.wait_for(condition, 10)
 
 
-_OF_A_RUN = ("k8s-cr-driver/token", "k8s-cr-driver/operation")
+_OF_A_RUN = ("k8s-cr-driver/token", "k8s-cr-driver/operation", "k8s-cr-driver/released")
 
 
 def obj(api_version: str, kind: str, name: str, namespace: str = "", **rest: Any) -> Object:

@@ -24,8 +24,9 @@ from k8s_cr_driver.kube.connection import METADATA_LIST, Connection
 from k8s_cr_driver.kube.discovery import Resource, Resources, discover
 from k8s_cr_driver.kube.endpoint import Endpoint
 from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, key_of, labels
-from k8s_cr_driver.ownership.inventory import INVENTORY_LABEL, InventoryContent, parse
-from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, appliers, is_created, users
+from k8s_cr_driver.ownership.inventory import INVENTORY_LABEL
+from k8s_cr_driver.ownership.inventory_content import InventoryContent, parse
+from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, appliers, is_created, is_kept, users
 from k8s_cr_driver.ownership.write import SHARED
 
 CONFIG_MAPS = GroupKind("", "ConfigMap")
@@ -95,7 +96,7 @@ class Instance:
     def fate(self, key: ObjectKey, live: Object) -> str:
         """What a terminate does with an object, as far as it is known before: others may use shared objects."""
         shared = key.group_kind in SHARED and (not is_created(live) or users(live) - {self.id})
-        return "release" if shared or self.content.is_adopted(live) else "delete"
+        return "release" if shared or is_kept(live) or self.content.is_adopted(live) else "delete"
 
 
 class Cluster:

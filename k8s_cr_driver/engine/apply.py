@@ -8,7 +8,7 @@ backoff, any other ends the run.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from k8s_cr_driver.engine.informers import Informers
 from k8s_cr_driver.engine.nodes import Desired, Phase, changes_spec, is_older, version
@@ -22,7 +22,7 @@ from k8s_cr_driver.objects.crds import defined_by
 from k8s_cr_driver.objects.fields import entries
 from k8s_cr_driver.objects.keys import CRD, NAMESPACE, GroupKind, Object, ObjectKey, key_of, split
 from k8s_cr_driver.ownership.delete import remove
-from k8s_cr_driver.ownership.write import write
+from k8s_cr_driver.ownership.write import NotAdopted, adopt, write
 from k8s_cr_driver.ownership.write_errors import Immutable, is_transient, missing
 from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.resources.health.model import CRD_DECIDES, RUNNING, STATUS_OLDER_THAN_SPEC
@@ -30,6 +30,8 @@ from k8s_cr_driver.resources.registry import resource_for
 
 FAILURE_GRACE = 30.0
 """Seconds for which an object must stay failed before the run gives up: many failures are transient."""
+ADOPT_AFTER = 0.3
+"""Seconds for which adoptions are collected."""
 SILENCE = 30.0
 """Seconds without an event after which a status older than our change counts, for kinds without observedGeneration."""
 
@@ -54,7 +56,12 @@ class Applier:
             for need in node.needs:
                 self._dependents.setdefault(need, []).append(node)
         self._crds_read: set[GroupKind] = set()
+        self._to_adopt: list[Desired] = []
+        self._by_kind: dict[GroupKind, list[Desired]] = {}
+        for node in self.nodes.values():
+            self._by_kind.setdefault(node.key.group_kind, []).append(node)
         self._informers: Informers
+        self._rerun: Collection[ObjectKey]
 
     def uses(self, live: Object) -> bool:
         """Whether desired objects are in this Namespace, or of the kind that this CRD defines."""
@@ -62,14 +69,17 @@ class Applier:
         in_use = key.group_kind == NAMESPACE and key.name in self.namespaces
         return in_use or (key.group_kind == CRD and defined_by(live) in self.kinds)
 
-    def start(self, informers: Informers) -> None:
-        """Kinds whose CRD is part of the set are watched once it is established."""
-        self._informers = informers
+    def start(self, informers: Informers, rerun: Collection[ObjectKey]) -> None:
+        """Kinds whose CRD is part of the set are watched once it is established. `rerun`: finished objects to run again."""
+        self._informers, self._rerun = informers, rerun
 
     def kind_listed(self, kind: GroupKind) -> None:
         """The first list of a kind is there, so it is known which objects of it are ours."""
-        for node in self.nodes.values():
-            if node.key.group_kind == kind:
+        finished = self._context.inventory.content.finished
+        for node in self._by_kind.get(kind, ()):
+            if node.live is None and (node.key, node.digest) in finished and node.key not in self._rerun:
+                self._finish(node)
+            else:
                 self._try(node)
 
     def observe(self, node: Desired, live: Object | None) -> None:
@@ -86,26 +96,51 @@ class Applier:
         is_free = node.phase is Phase.BLOCKED and not node.needs and not self._loop.refusals
         if is_free and self._informers.is_listed(node.key.group_kind):
             node.phase = Phase.SENDING
-            request = functools.partial(write, self._context, node.obj, node.resource, node.live)
+            request = functools.partial(
+                write, self._context, node.obj, node.resource, node.live, vanished=node.vanished
+            )
             written = functools.partial(self._written, node, node.live)
             self._loop.send(request, written, functools.partial(self._failed, node))
 
     def _written(self, node: Desired, before: Object | None, live: Object) -> None:
         node.obj.old_status = live.get("status") if changes_spec(before, live) else None
-        node.phase, node.error, node.attempts = Phase.SENT, None, 0
+        node.phase, node.error, node.attempts, node.vanished = Phase.SENT, None, 0, False
         node.written = version(live)
         newest = node.live if node.live is not None and not is_older(node.live, node.written) else live
         node.live = None
         self._judge(node, newest)
 
     def _failed(self, node: Desired, error: DriverError) -> None:
-        if isinstance(error, Immutable) and node.live is not None and self._may_replace(node, node.live):
+        if isinstance(error, NotAdopted):
+            self._adopt_later(node)
+        elif isinstance(error, Immutable) and node.live is not None and self._may_replace(node, node.live):
             self._replace(node, node.live)
         elif is_transient(error, node.obj, self.brought, self._own_namespaces):
             node.phase, node.error = Phase.BACKOFF, error
             self._loop.after(node.backoff(), functools.partial(self._retry, node))
         else:
             self._loop.refuse(missing(error, node.key))
+
+    def _adopt_later(self, node: Desired) -> None:
+        """Adoptions of some time are one write of the inventory."""
+        node.phase = Phase.BACKOFF
+        if not self._to_adopt:
+            self._loop.after(ADOPT_AFTER, self._adopt)
+        self._to_adopt.append(node)
+
+    def _adopt(self) -> None:
+        nodes, self._to_adopt = self._to_adopt, []
+        keys = [node.key for node in nodes]
+
+        def apply_all(_: None) -> None:
+            for node in nodes:
+                self._retry(node)
+
+        def failed(error: DriverError) -> None:
+            for node in nodes:
+                self._failed(node, error)
+
+        self._loop.send(functools.partial(adopt, self._context, keys), apply_all, failed)
 
     def _may_replace(self, node: Desired, live: Object) -> bool:
         """Says the manifest, or the live object: a rollback must be able to undo what only the new manifest allowed."""
@@ -118,13 +153,21 @@ class Applier:
 
     def _replace(self, node: Desired, live: Object) -> None:
         """Deletes an object, which is created again when the watch reports that it is gone."""
-        node.phase = Phase.SENT
+        node.phase, node.finished = Phase.SENT, False
         self._mark_unready(node)
         request = functools.partial(remove, self._context, node.obj, node.resource, live, None)
         self._loop.send(request, lambda _: None, functools.partial(self._failed, node))
 
+    def _finish(self, node: Desired) -> None:
+        """Nothing is left to do for an object that has run to its end, and has vanished."""
+        node.phase, node.finished = Phase.SENT, True
+        self._mark_ready(node)
+
     def _gone(self, node: Desired) -> None:
-        node.live, node.written = None, ""
+        if node.finished:
+            self._finish(node)
+            return
+        node.live, node.written, node.vanished = None, "", True
         if node.phase is Phase.SENT:
             node.phase = Phase.BLOCKED
             self._mark_unready(node)
@@ -143,11 +186,10 @@ class Applier:
             self._loop.send(request, functools.partial(self._on_crd, kind), lambda _: self._on_crd(kind, UNREADABLE_CRD))
 
     def _on_crd(self, kind: GroupKind, crd: Object) -> None:
-        for node in self.nodes.values():
-            if node.key.group_kind == kind:
-                node.obj.crd = crd
-                if node.phase is Phase.SENT and node.live is not None:
-                    self._assess(node, node.live)
+        for node in self._by_kind[kind]:
+            node.obj.crd = crd
+            if node.phase is Phase.SENT and node.live is not None:
+                self._assess(node, node.live)
 
     def _awaits_crd(self, node: Desired) -> bool:
         return node.obj.crd is None and node.key.group_kind in self._crds_read
@@ -158,6 +200,9 @@ class Applier:
         if node.health.reason in CRD_DECIDES and node.obj.crd is None:
             self._read_crd(node)
         if node.health.settled and not (node.health.reason == RUNNING and self._awaits_crd(node)):
+            node.finished = node.obj.has_finished(live)
+            if node.finished:
+                self._context.inventory.note_finished(node.key, node.digest)
             self._mark_ready(node)
             return
         self._mark_unready(node)

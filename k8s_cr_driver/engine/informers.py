@@ -17,7 +17,7 @@ from k8s_cr_driver.errors import ApiError, DriverError, Forbidden, passes
 from k8s_cr_driver.kube import watch
 from k8s_cr_driver.kube.discovery import Resource, Resources, discover
 from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, key_of
-from k8s_cr_driver.ownership.inventory import parse
+from k8s_cr_driver.ownership.inventory_content import parse
 from k8s_cr_driver.ownership.write import selector
 from k8s_cr_driver.resources.health import State
 
@@ -121,6 +121,17 @@ class Informers:
         for objects in self.objects.values():
             yield from objects.items()
 
+    def list_again(self) -> list[Object]:
+        """The objects that the watches select, by LIST requests: a watch may be late or half-open."""
+        found: list[Object] = []
+        for one in [one for one in self._reflectors if one.resource.group_kind in self.objects]:
+            try:
+                found += self._context.client.list_if_served(one.resource, one.namespace, one.selector)
+            except ApiError as error:
+                if error.status not in (403, 405):  # the reflector reports these
+                    raise
+        return found
+
     def stop(self) -> None:
         for reflector in self._reflectors:
             reflector.stop()
@@ -195,7 +206,7 @@ class Informers:
     def _broken(self, message: watch.Broken) -> None:
         reflector, error = message.reflector, message.error
         awaited = self._awaited[reflector.resource.group_kind]
-        namespaces = sorted(self._context.inventory.content.namespaces)
+        namespaces = self._context.inventory.content.places(reflector.resource.group_kind)
         if _is_forbidden(error) and reflector.resource.namespaced and not reflector.namespace and namespaces:
             awaited.discard(reflector)
             awaited |= {self._start(reflector.resource, one, reflector.selector, self._message) for one in namespaces}

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import datetime
 import enum
+import hashlib
+import json
 import time
 from dataclasses import dataclass, field
 
@@ -61,6 +63,10 @@ class Desired(Node):
 
     written: str = ""
     """resourceVersion of our last write: events of earlier versions are outdated."""
+    finished: bool = False
+    """It has run to its end: it is not created again when it vanishes, as a Job does after its time to live."""
+    vanished: bool = False
+    """It was ours, and the watch reported it gone."""
     health: Health = field(default_factory=lambda: Health(State.WAITING, "NotApplied", "not applied yet"))
     since: str = ""
     failed_at: float | None = None
@@ -71,6 +77,11 @@ class Desired(Node):
             return False
         self.live = live
         return True
+
+    @property
+    def digest(self) -> str:
+        """Of the manifest: a Job that has changed runs again."""
+        return hashlib.sha256(json.dumps(self.obj.manifest, sort_keys=True).encode()).hexdigest()[:16]
 
     def judge(self, health: Health) -> None:
         if (health.state, health.reason) != (self.health.state, self.health.reason):

@@ -8,6 +8,7 @@ report names the one that holds an object.
 from __future__ import annotations
 
 import functools
+import time
 from collections.abc import Callable, Sequence
 
 from oslo_log import log as logging
@@ -16,15 +17,19 @@ from k8s_cr_driver.engine.nodes import Phase, ToDelete
 from k8s_cr_driver.engine.run import Run
 from k8s_cr_driver.errors import ApiError, DriverError, Superseded, passes
 from k8s_cr_driver.objects import dependencies
+from k8s_cr_driver.objects.crds import defined_by
 from k8s_cr_driver.objects.fields import field
-from k8s_cr_driver.objects.keys import Object, ObjectKey, controller_of, key_of, split
+from k8s_cr_driver.objects.keys import CRD, NAMESPACE, Object, ObjectKey, controller_of, key_of, split
 from k8s_cr_driver.ownership.delete import remove
-from k8s_cr_driver.ownership.labels import is_managed
-from k8s_cr_driver.ownership.write_errors import NOT_RESTORED
+from k8s_cr_driver.ownership.labels import is_kept, is_managed
+from k8s_cr_driver.ownership.write_errors import NOT_RESTORED, is_denied
+from k8s_cr_driver.redaction import redact
 from k8s_cr_driver.resources.registry import resource_for
 
 LOG = logging.getLogger(__name__)
 
+DENIED_GRACE = 10.0
+"""Seconds after a deletion for which a webhook may still deny another one: it may see the cluster through a cache."""
 READ_EVERY = 2.0
 """Seconds between two reads of an object that the watch does not select any more."""
 
@@ -36,6 +41,11 @@ class Pruner:
         self._operation, self._loop, self._context = run.operation, run.loop, run.context
         self._resources, self._grace_period, self._uses = run.resources, grace_period, uses
         self.nodes: dict[ObjectKey, ToDelete] = {}
+        self._dependents: dict[ObjectKey, list[ToDelete]] = {}
+        self._by_uid: dict[str, ToDelete] = {}
+        self._kept: set[ObjectKey] = set()
+        self._last_gone = float("-inf")
+        self._all_needs: dict[ObjectKey, set[ObjectKey]] = {}
 
     def start(self, lives: Sequence[Object]) -> None:
         """Begins to delete `lives`."""
@@ -55,6 +65,11 @@ class Pruner:
         assert resource is not None, "a watch reported it"
         node = ToDelete(obj, resource, set(needs.get(obj.key, ())), live=live)
         self.nodes[node.key] = node
+        self._by_uid[_uid(live)] = node
+        if is_kept(live):
+            self._kept.add(node.key)
+        for need in node.needs:
+            self._dependents.setdefault(need, []).append(node)
         return node
 
     def observe(self, key: ObjectKey, live: Object | None) -> None:
@@ -77,8 +92,11 @@ class Pruner:
     def _gone(self, node: ToDelete) -> None:
         if self.nodes.pop(node.key, None) is None:
             return
+        self._last_gone = time.monotonic()
+        if node.stays:
+            LOG.warning("%s: %s is released and stays: %s", self._operation.id, node.key, redact(node.stays))
         self._operation.progress(node.key, "left" if node.stays else "gone", node.stays)
-        for other in list(self.nodes.values()):
+        for other in self._dependents.pop(node.key, ()):
             other.needs.discard(node.key)
             self._try(other)
 
@@ -108,6 +126,7 @@ class Pruner:
     def _seen(self, node: ToDelete, live: Object) -> None:
         """An object created again under the same name has to be deleted as well."""
         before, node.live, node.is_gone = node.live, live, False
+        self._by_uid[_uid(live)] = node
         if _uid(before) != _uid(live) and node.phase is Phase.SENT:
             self._retry(node)
 
@@ -121,24 +140,36 @@ class Pruner:
         if self._has_owner(node, node.live):
             self._sent(node, node.live, "")
             return
-        is_used, grace_period = self._uses(node.live), self._grace_period
+        is_used, grace_period = self._uses(node.live) or self._holds_kept(node.live), self._grace_period
         request = functools.partial(remove, self._context, node.obj, node.resource, node.live, grace_period, is_used=is_used)
         sent = functools.partial(self._sent, node, node.live)
         self._loop.send(request, sent, functools.partial(self._failed, node))
 
+    def _holds_kept(self, live: Object) -> bool:
+        """Whether a Namespace or CRD would take an object along that is kept."""
+        key = key_of(live)
+        if key.group_kind == NAMESPACE:
+            return any(kept.namespace == key.name for kept in self._kept)
+        return key.group_kind == CRD and any(kept.group_kind == defined_by(live) for kept in self._kept)
+
     def _has_owner(self, node: ToDelete, live: Object) -> bool:
         """Whether its controlling owner is deleted too, so that garbage collection deletes it, and does not wait for it."""
-        owner, content = controller_of(live), self._context.inventory.content
-        return any(
-            other.live is not None
-            and _uid(other.live) == owner
-            and not content.is_adopted(other.live)
-            and node.key not in self._needs_of(other)
-            for other in (self.nodes.values() if owner else ())
-        )
+        uid = controller_of(live)
+        owner = self._by_uid.get(uid) if uid else None
+        if owner is None or owner.live is None or _uid(owner.live) != uid or self.nodes.get(owner.key) is not owner:
+            return False
+        return self._is_deleted(owner.live) and node.key not in self._needs_of(owner)
+
+    def _is_deleted(self, live: Object) -> bool:
+        return not self._context.inventory.content.is_adopted(live) and not is_kept(live)
 
     def _needs_of(self, node: ToDelete) -> set[ObjectKey]:
-        """All objects that must be gone before this one, transitively."""
+        """All objects that must be gone before this one, transitively; some may be gone since they were first looked up."""
+        if node.key not in self._all_needs:
+            self._all_needs[node.key] = self._find_needs(node)
+        return self._all_needs[node.key]
+
+    def _find_needs(self, node: ToDelete) -> set[ObjectKey]:
         found: set[ObjectKey] = set()
         new = set(node.needs)
         while new:
@@ -156,7 +187,7 @@ class Pruner:
             self._read(node)
 
     def _failed(self, node: ToDelete, error: DriverError) -> None:
-        if passes(error) or (isinstance(error, ApiError) and error.status == 409):
+        if passes(error) or (isinstance(error, ApiError) and error.status == 409) or self._may_be_admitted_later(node, error):
             node.phase, node.error = Phase.BACKOFF, error
             self._loop.after(node.backoff(), functools.partial(self._retry, node))
             if node.is_gone:
@@ -164,6 +195,13 @@ class Pruner:
         else:
             node.phase = Phase.SENT
             self._refused(node, error)
+
+    def _may_be_admitted_later(self, node: ToDelete, error: DriverError) -> bool:
+        """Whether a webhook has denied the deletion, and an object still goes that may be the reason: a user of this one."""
+        if not is_denied(error):
+            return False
+        others = (other for other in self.nodes.values() if other is not node)
+        return time.monotonic() - self._last_gone < DENIED_GRACE or any(not is_denied(other.error) for other in others)
 
     def _refused(self, node: ToDelete, error: DriverError) -> None:
         """Ends the run, unless the operation abandons what cannot be deleted."""

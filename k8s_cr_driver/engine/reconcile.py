@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import TypeVar
 
@@ -54,6 +54,8 @@ class Prune:
     """Grace period in seconds for the Pods that it deletes, None for their own."""
     unlabeled: bool = True
     """Look for objects that have lost the instance's label first, with one LIST for each kind and namespace."""
+    delete_guests: bool = False
+    """Delete Namespaces and CRDs also if they hold objects of others."""
 
 
 def reconcile(
@@ -71,6 +73,8 @@ def reconcile(
     if the cluster rejects an object; NotReady at the deadline; Superseded when another worker took over;
     ConnectionFailed; Stopped. A later run finds whatever was written by then through the inventory.
     """
+    if prune and prune.delete_guests:
+        context = replace(context, delete_guests=True)
     context.inventory.check_not_in_set([obj.key for obj in desired])
     kinds = [(obj.key.group_kind, split(obj.manifest["apiVersion"])[1]) for obj in desired]
     await_kinds(operation, context.client, kinds)
@@ -99,6 +103,14 @@ class _Reconciliation:
     ) -> None:
         self._informers.stop()
         self._loop.finish()
+        self._release()
+
+    def _release(self) -> None:
+        """No write of this run is in flight any more; a token that stays only makes the next terminate wait."""
+        try:
+            self._context.inventory.release()
+        except DriverError as error:
+            LOG.info("%s: the inventory's token was not released: %s", self._operation.id, redact(str(error)))
 
     def run(self) -> dict[ObjectKey, Object]:
         applier, replacer = self._applier, self._replacer
@@ -109,7 +121,7 @@ class _Reconciliation:
         self._loop.after(LOG_EVERY, self._log_progress)
         replacer.start()
         self._loop.run(lambda: not replacer.nodes, lambda seconds: self._timeout(f"not gone after {seconds:.0f} s"))
-        applier.start(self._informers)
+        applier.start(self._informers, replacer.keys)
         had = self._context.inventory.content.kinds if self._prune else frozenset[GroupKind]()
         self._informers.open(kind for kind in applier.kinds | had if self._is_served(kind))
         self._loop.run(lambda: not applier.unready, lambda seconds: self._timeout(f"not ready after {seconds:.0f} s"))
@@ -125,7 +137,7 @@ class _Reconciliation:
     def _claim(self) -> bool:
         applier = self._applier
         return self._context.inventory.claim(
-            self._operation.id, applier.kinds, applier.namespaces, create=bool(applier.nodes)
+            self._operation.id, applier.kinds, applier.namespaces, create=bool(applier.nodes), members=applier.nodes
         )
 
     def _is_served(self, kind: GroupKind) -> bool:
@@ -143,8 +155,19 @@ class _Reconciliation:
         self._is_pruning = True
         pruner.start(list({**reclaimed, **self._to_delete()}.values()))
         self._loop.run(self._is_pruned, self._prune_timeout)
+        if inventory.has_former:
+            self._delete_late_writes()
         informers.stop()
         self._operation.persist(self._shrink if self._applier.nodes else inventory.delete)
+
+    def _delete_late_writes(self) -> None:
+        """A run that was superseded may write until it no longer trusts its token: wait for that, and list again."""
+        expired: list[bool] = []
+        self._loop.after(self._context.inventory.former_expires_in(), lambda: expired.append(True))
+        self._loop.run(lambda: bool(expired), self._prune_timeout)
+        for live in self._request(self._informers.list_again):
+            self._on_change(key_of(live), live)
+        self._loop.run(self._is_pruned, self._prune_timeout)
 
     def _is_pruned(self) -> bool:
         """A desired object may go with what is pruned, such as its owner: it must be ready again."""
@@ -191,15 +214,13 @@ class _Reconciliation:
 
     def _shrink(self) -> None:
         applier, inventory = self._applier, self._context.inventory
-        adopted = frozenset(key for key in inventory.content.adopted if key in applier.nodes)
-        inventory.update(kinds=applier.kinds, namespaces=applier.namespaces, adopted=adopted)
+        inventory.finish(kinds=applier.kinds, namespaces=applier.namespaces, members=frozenset(applier.nodes))
 
     def _must_go(self, key: ObjectKey, live: Object) -> bool:
-        return (
-            key not in self._applier.nodes
-            and key != self._context.inventory.key
-            and is_managed(live, self._context.instance)
-        )
+        """An object that was restored or replaced with our label but without our field manager is a member by its key."""
+        content = self._context.inventory.content
+        is_ours = is_managed(live, self._context.instance) or (content.is_member(key) and not content.is_adopted(live))
+        return key not in self._applier.nodes and key != self._context.inventory.key and is_ours
 
     def _on_change(self, key: ObjectKey, live: Object | None) -> None:
         node = self._applier.nodes.get(key)

@@ -50,6 +50,11 @@ class Replacer:
         self.is_whole = False
         self.unfinished: list[Report] = []
 
+    @property
+    def keys(self) -> frozenset[ObjectKey]:
+        """The objects that are replaced."""
+        return frozenset(key_of(live) for _, several in self._replacement.to_delete for live in several)
+
     def start(self) -> None:
         """Begins to delete; Refused if one of them is adopted: it existed before the instance."""
         lives = [live for _, several in self._replacement.to_delete for live in several]

@@ -72,7 +72,7 @@ class Driver:
             grace_period = request.grace_period(req)
             guard = abandoning(stored) if abandon else contextlib.nullcontext()
             with guard, _session(stored, grant_req, options, extra=grace_period, abandon=abandon) as session:
-                session.reconcile([], prune=Prune(grace_period))
+                session.reconcile([], prune=Prune(grace_period, delete_guests=request.is_set(req, "delete-guests")))
 
     def scale(self, req: Any, inst: Any, grant_req: Any, grant: Any, vnfd: Any) -> None:
         with boundary("scale", inst.id, grant_req):

@@ -16,7 +16,8 @@ from tacker.sol_refactored.common import vnf_instance_utils as inst_utils
 
 from k8s_cr_driver.errors import InvalidRequest
 from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, labels
-from k8s_cr_driver.ownership.inventory import NOTHING, Inventory, InventoryContent
+from k8s_cr_driver.ownership.inventory import Inventory
+from k8s_cr_driver.ownership.inventory_content import NOTHING, InventoryContent
 from k8s_cr_driver.ownership.labels import INSTANCE_LABEL
 from k8s_cr_driver.resources.registry import resource_for
 from k8s_cr_driver.vnf.additional_params import FILES, Options

@@ -8,11 +8,22 @@ it at the same time exactly one is the last, and deletes it.
 from __future__ import annotations
 
 from k8s_cr_driver.errors import ApiError
+from k8s_cr_driver.kube.connection import MERGE
 from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.objects.api_groups import is_builtin
 from k8s_cr_driver.objects.crds import defined_by
 from k8s_cr_driver.objects.keys import NAMESPACE, GroupKind, Object, annotations_of, kind_of, labels
-from k8s_cr_driver.ownership.labels import is_created, used_by, users
+from k8s_cr_driver.ownership.guests import guests_of
+from k8s_cr_driver.ownership.labels import (
+    INSTANCE_LABEL,
+    KEEP,
+    KEPT_BY,
+    PART_OF_LABEL,
+    is_created,
+    is_kept,
+    used_by,
+    users,
+)
 from k8s_cr_driver.ownership.labels import manager as manager_of
 from k8s_cr_driver.ownership.write import SHARED, WriteContext
 from k8s_cr_driver.resources.base import CustomResource
@@ -37,6 +48,8 @@ def remove(
         if context.inventory.content.is_adopted(live):
             context.client.release(resource, context.client.read(resource, obj.key), context.manager)
             return "it existed before the instance"
+        if is_kept(live):
+            return _keep(context, obj, resource)
         if obj.key.group_kind in SHARED:
             return _release_shared(context, obj, resource, is_used=is_used)
         context.client.delete(resource, live, propagation=_propagation(live), grace_period=grace_period)
@@ -46,6 +59,24 @@ def remove(
     return ""
 
 
+def _keep(context: WriteContext, obj: CustomResource, resource: Resource) -> str:
+    """Removes our labels and hands our fields to KEPT_BY: a release would remove the fields that only we have applied."""
+    live = context.client.read(resource, obj.key)
+    entries = [
+        {**entry, "manager": KEPT_BY} if entry.get("manager") == context.manager else entry
+        for entry in live["metadata"].get("managedFields") or []
+        if entry.get("manager") != KEPT_BY
+    ]
+    metadata = {
+        "resourceVersion": live["metadata"]["resourceVersion"],
+        "labels": dict.fromkeys((INSTANCE_LABEL, PART_OF_LABEL, used_by(context.instance))),
+        "managedFields": entries,
+    }
+    path = resource.path(obj.key.namespace, obj.key.name)
+    context.connection.request("PATCH", path, body={"metadata": metadata}, content_type=MERGE)
+    return f"annotated with {KEEP}"
+
+
 def _release_shared(context: WriteContext, obj: CustomResource, resource: Resource, *, is_used: bool) -> str:
     live = context.client.read(resource, obj.key)
     if not is_used:
@@ -53,9 +84,9 @@ def _release_shared(context: WriteContext, obj: CustomResource, resource: Resour
     if others := users(live) - {context.instance}:
         context.client.release(resource, live, context.manager)
         return f"used by VNF instance {', '.join(sorted(others))}"
-    if is_used or not is_created(live) or _is_used_by_others(context, obj, live):
+    if stays := _why_it_stays(context, live, is_used=is_used):
         _unlabel(context, resource, live)
-        return "it holds objects of this instance" if is_used else "other instances use it"
+        return stays
     context.client.delete(resource, live, propagation=_propagation(live), unchanged=True)
     return ""
 
@@ -68,12 +99,13 @@ def _withdraw(context: WriteContext, obj: CustomResource, live: Object) -> None:
             context.inventory.withdraw(kind=defined_by(live))
 
 
-def _is_used_by_others(context: WriteContext, obj: CustomResource, live: Object) -> bool:
-    """Whether another instance that does not bring the Namespace or CRD has objects in it or of it."""
-    others = context.inventory.others()
-    if obj.key.group_kind == NAMESPACE:
-        return any(obj.key.name in content.namespaces for content in others)
-    return any(defined_by(live) in content.kinds for content in others)
+def _why_it_stays(context: WriteContext, live: Object, *, is_used: bool) -> str:
+    """Of a Namespace or CRD that no other instance brings; "" if it goes."""
+    if is_used:
+        return "it holds objects of this instance"
+    if not is_created(live):
+        return "it existed before the instance"
+    return "" if context.delete_guests else guests_of(context, live)
 
 
 def _unlabel(context: WriteContext, resource: Resource, live: Object) -> None:

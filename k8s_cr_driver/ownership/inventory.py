@@ -11,57 +11,30 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import json
 import threading
 import time
 import uuid
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from k8s_cr_driver.errors import ApiError, Contended, Forbidden, InvalidPackage, Superseded
 from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.connection import APPLY, Connection
 from k8s_cr_driver.kube.discovery import Resource
-from k8s_cr_driver.kube.responses import checked, understood
-from k8s_cr_driver.objects.fields import field
-from k8s_cr_driver.objects.keys import NAMESPACE, GroupKind, Object, ObjectKey, annotations_of, key_of, labels
-from k8s_cr_driver.ownership.labels import is_created
+from k8s_cr_driver.kube.responses import checked
+from k8s_cr_driver.objects.keys import NAMESPACE, GroupKind, Object, ObjectKey, labels
+from k8s_cr_driver.ownership.inventory_content import CONFIG_MAP, NOTHING, InventoryContent, form, parse
 
 INVENTORY_LABEL = "k8s-cr-driver/inventory"
 
 WRITE_WITHIN, DELETE_WITHIN = 5.0, 1.0
 """Seconds for which a confirmed token is trusted before it is read again: at a write, and at a delete."""
+IN_FLIGHT = 1.0
+"""Seconds that a write may be under way after the token was trusted for it."""
 
 _ID_LABEL = "applyset.kubernetes.io/id"
-_TOOLING = "applyset.kubernetes.io/tooling"
-_KINDS = "applyset.kubernetes.io/contains-group-kinds"
-_NAMESPACES = "applyset.kubernetes.io/additional-namespaces"
-_TOKEN = "k8s-cr-driver/token"  # noqa: S105 (names a fencing token)
-_OPERATION = "k8s-cr-driver/operation"
-_ADOPTED = "k8s-cr-driver/adopted"
 _MANAGER = "k8s-cr-driver"
-_CONFIG_MAPS = Resource(GroupKind("", "ConfigMap"), "v1", "configmaps", True, frozenset({"get", "patch", "watch", "delete"}))
-
-
-@dataclass(frozen=True)
-class InventoryContent:
-    """The data of an inventory."""
-
-    kinds: frozenset[GroupKind] = frozenset()
-    namespaces: frozenset[str] = frozenset()
-    adopted: frozenset[ObjectKey] = frozenset()
-    """Objects that existed before the instance; never deleted by us."""
-    token: str = ""
-    operation: str = ""
-    version: str = ""
-    """resourceVersion."""
-
-    def is_adopted(self, live: Object) -> bool:
-        """Whether the object existed before the instance and was not created again by it since."""
-        return key_of(live) in self.adopted and not is_created(live)
-
-
-NOTHING = InventoryContent()
+_CONFIG_MAPS = Resource(CONFIG_MAP, "v1", "configmaps", True, frozenset({"get", "patch", "watch", "delete"}))
 
 
 class Inventory:
@@ -78,13 +51,26 @@ class Inventory:
         self.content = InventoryContent()
         self.remembered = remembered
         self._own_token, self._creates = uuid.uuid4().hex, False
+        self._uid, self._has_former = "", False
+        self._recreated: set[ObjectKey] = set()
+        self._finished: dict[ObjectKey, str] = {}
+        self._expires_at = 0.0
         self._lock = threading.Lock()
         self._confirmed_at = 0.0
 
     @property
     def is_new(self) -> bool:
         """Whether this run has created it."""
-        return self._creates and bool(self.content.token)
+        return self._creates and bool(self._uid)
+
+    @property
+    def has_former(self) -> bool:
+        """Whether another run held the instance when this one claimed it, and may not have noticed yet."""
+        return self._has_former
+
+    def former_expires_in(self) -> float:
+        """Seconds for which that run may still write."""
+        return max(0.0, self._expires_at - time.monotonic())
 
     @property
     def resource(self) -> Resource:
@@ -119,7 +105,15 @@ class Inventory:
                 return None
             raise _explained(error, self.key) from None
 
-    def claim(self, operation: str, kinds: Iterable[GroupKind], namespaces: Iterable[str], *, create: bool) -> bool:
+    def claim(
+        self,
+        operation: str,
+        kinds: Iterable[GroupKind],
+        namespaces: Iterable[str],
+        *,
+        create: bool,
+        members: Iterable[ObjectKey] = (),
+    ) -> bool:
         """
         Takes the instance over for this run and widens the inventory; False if there is none and `create` is not set.
 
@@ -128,42 +122,78 @@ class Inventory:
         found = self.read()
         if found is None and not create and not self.remembered.kinds:
             return False
+        self._has_former |= bool(found and found.token not in ("", self._own_token) and not found.released)
         # One with our token was created by an earlier request whose response was lost
         self._creates = found is None or (self._creates and found.token == self._own_token)
-        base = found or replace(self.remembered, version="1")  # a resourceVersion that only a new object takes
+        new = replace(self.remembered, members=None) if self.remembered.kinds else InventoryContent()
+        base = found or replace(new, version="1")  # a resourceVersion that only a new object takes
         desired = replace(
             base,
             kinds=base.kinds | frozenset(kinds),
             namespaces=base.namespaces | frozenset(namespaces),
             token=self._own_token,
             operation=operation,
+            released=False,
+            members=None if base.members is None else base.members | frozenset(members),
         )
         try:
             self._write(desired)
         except ApiError as error:
             raise _explained(error, self.key) from None
+        self._expires_at = time.monotonic() + WRITE_WITHIN + IN_FLIGHT
         return True
 
-    def update(self, *, kinds: frozenset[GroupKind], namespaces: frozenset[str], adopted: frozenset[ObjectKey]) -> None:
-        """Writes the new content if it differs; Superseded if another worker has taken over."""
-        desired = replace(self.content, kinds=kinds, namespaces=namespaces, adopted=adopted)
+    def finish(self, *, kinds: frozenset[GroupKind], namespaces: frozenset[str], members: frozenset[ObjectKey]) -> None:
+        """Writes the exact content and releases the token."""
+        adopted = self.content.adopted & members
+        finished = frozenset(one for one in self.content.finished if one[0] in members)
+        exact = replace(self.content, kinds=kinds, namespaces=namespaces, adopted=adopted, members=members, finished=finished)
+        self._change(replace(exact, released=True))
+
+    def release(self) -> None:
+        """Gives the token back at the end of a run, so that the next one need not wait until it expires."""
+        if self.content.token:
+            self._change(replace(self.content, released=True))
+
+    def _change(self, desired: InventoryContent) -> None:
+        older = {one for one in desired.finished if one[0] not in self._finished}
+        finished = frozenset(older | set(self._finished.items()))
+        desired = replace(desired, adopted=desired.adopted - self._recreated, finished=finished)
         if desired == self.content:
             return
         self._until_written(lambda: self._write(replace(desired, version=self.content.version)))
 
-    def adopt(self, key: ObjectKey) -> None:
-        self.update(kinds=self.content.kinds, namespaces=self.content.namespaces, adopted=self.content.adopted | {key})
+    def adopt(self, keys: Iterable[ObjectKey]) -> None:
+        """Records objects that exist already and are nobody's, in one write."""
+        self._change(replace(self.content, adopted=self.content.adopted | frozenset(keys)))
+
+    def add_members(self, keys: Iterable[ObjectKey]) -> None:
+        """Records objects that were not part of the set, in one write."""
+        added, content = frozenset(keys), self.content
+        self._change(
+            replace(
+                content,
+                kinds=content.kinds | {key.group_kind for key in added},
+                namespaces=content.namespaces | {key.namespace for key in added} - {""},
+                members=None if content.members is None else content.members | added,
+            )
+        )
+
+    def note_finished(self, key: ObjectKey, digest: str) -> None:
+        """Notes that an object has run to its end; written with the next change."""
+        self._finished[key] = digest
 
     def created(self, key: ObjectKey) -> None:
-        """Ends the adoption of an object: it was deleted, and this instance has created it again."""
-        self.update(kinds=self.content.kinds, namespaces=self.content.namespaces, adopted=self.content.adopted - {key})
+        """Ends the adoption of an object: it was deleted, and this instance has created it again.
+
+        Written with the next change: until then the object's own annotation says so.
+        """
+        self._recreated.add(key)
 
     def withdraw(self, *, namespace: str = "", kind: GroupKind | None = None) -> None:
         """Removes a namespace or kind in which the instance has no objects any more; see `others`."""
         content = self.content
-        self.update(
-            kinds=content.kinds - {kind}, namespaces=content.namespaces - {namespace}, adopted=content.adopted
-        )
+        self._change(replace(content, kinds=content.kinds - {kind}, namespaces=content.namespaces - {namespace}))
 
     def check(self, content: InventoryContent | None) -> None:
         """Superseded unless `content`, which was just read or watched, has this run's token."""
@@ -177,7 +207,6 @@ class Inventory:
                 f"Another worker took over VNF instance {self.instance}; this one has stopped. "
                 "See the operation that is running now."
             )
-        self._confirmed_at = time.monotonic()
 
     def before_write(self) -> None:
         """Superseded if the instance is no longer this run's."""
@@ -187,14 +216,20 @@ class Inventory:
         """Superseded if the instance is no longer this run's."""
         self._confirm(DELETE_WITHIN)
 
+    def before_recreate(self) -> None:
+        """Superseded if the instance is no longer this run's as of now: an object that vanished may be gone because of that."""
+        self._confirm(-1)
+
     def _confirm(self, seconds: float) -> None:
         """Reads the inventory if the token was not confirmed for so long: its watch may be half-open.
 
-        A run without a claim, such as a dry run, has no token to check.
+        Watch events do not confirm it, for they may be late. A run without a claim, such as a dry run, has no token.
         """
         with self._lock:
-            if self.content.token and time.monotonic() - self._confirmed_at > seconds:
+            asked_at = time.monotonic()
+            if self.content.token and asked_at - self._confirmed_at > seconds:
                 self.check(self.read())
+                self._confirmed_at = asked_at
 
     def delete(self) -> None:
         """Deletes it, if it is still this run's."""
@@ -208,10 +243,20 @@ class Inventory:
         except ApiError as error:
             if error.status != 404:
                 raise
+        self.content = replace(self.content, released=True)
 
     def others(self) -> list[InventoryContent]:
-        """The inventories of the other instances."""
-        found = Client(self._connection).list(_CONFIG_MAPS, self.key.namespace, INVENTORY_LABEL)
+        """The inventories of the other instances, in all namespaces: another Tacker may keep its own elsewhere.
+
+        An account that may not list ConfigMaps in all namespaces sees those beside its own inventory.
+        """
+        client = Client(self._connection)
+        try:
+            found = client.list(_CONFIG_MAPS, "", INVENTORY_LABEL)
+        except ApiError as error:
+            if error.status != 403:
+                raise
+            found = client.list(_CONFIG_MAPS, self.key.namespace, INVENTORY_LABEL)
         return [parse(live) for live in found if labels(live).get(INVENTORY_LABEL) != self.instance]
 
     def _until_written(self, request: Callable[[], None]) -> None:
@@ -233,7 +278,10 @@ class Inventory:
         return _CONFIG_MAPS.path(self.key.namespace, self.key.name)
 
     def _write(self, desired: InventoryContent) -> None:
-        body = {
+        stored = form(desired)
+        annotations = stored.pop("annotations")
+        body: Object = {
+            **stored,
             "apiVersion": "v1",
             "kind": "ConfigMap",
             "metadata": {
@@ -241,36 +289,18 @@ class Inventory:
                 "namespace": self.key.namespace,
                 "resourceVersion": desired.version,
                 "labels": {_ID_LABEL: self.applyset, INVENTORY_LABEL: self.instance},
-                "annotations": {
-                    _TOOLING: "k8s-cr-driver/v1",
-                    _KINDS: ",".join(sorted(map(str, desired.kinds))),
-                    _NAMESPACES: ",".join(sorted(desired.namespaces)),
-                    _TOKEN: desired.token,
-                    _OPERATION: desired.operation,
-                    _ADOPTED: json.dumps(sorted(desired.adopted)),
-                },
+                "annotations": annotations,
             },
         }
+        if self._uid:  # else an apply would create a deleted inventory again
+            body["metadata"]["uid"] = self._uid
         query = [("fieldManager", _MANAGER), ("force", "true")]
+        asked_at = time.monotonic()
         response = self._connection.request("PATCH", self._path(), query=query, body=body, content_type=APPLY)
         checked(response, _CONFIG_MAPS.group_kind, f"PATCH {self._path()}")
-        self.content = replace(desired, version=response["metadata"]["resourceVersion"])
-        self._confirmed_at = time.monotonic()
-
-
-def parse(live: Object) -> InventoryContent:
-    """The content of an inventory's ConfigMap; TransportError if it is none."""
-    where = f"the inventory {field(live, 'metadata', 'namespace')}/{field(live, 'metadata', 'name')}"
-    with understood(where):
-        annotations = annotations_of(checked(live, _CONFIG_MAPS.group_kind, where))
-        return InventoryContent(
-            kinds=frozenset(map(GroupKind.parse, filter(None, annotations.get(_KINDS, "").split(",")))),
-            namespaces=frozenset(filter(None, annotations.get(_NAMESPACES, "").split(","))),
-            adopted=frozenset(ObjectKey(*entry) for entry in json.loads(annotations.get(_ADOPTED) or "[]")),
-            token=annotations.get(_TOKEN, ""),
-            operation=annotations.get(_OPERATION, ""),
-            version=live["metadata"]["resourceVersion"],
-        )
+        metadata = response["metadata"]
+        self.content = replace(desired, version=metadata["resourceVersion"], created=metadata["creationTimestamp"])
+        self._uid, self._confirmed_at = metadata["uid"], asked_at
 
 
 def _explained(error: ApiError, key: ObjectKey) -> Exception:

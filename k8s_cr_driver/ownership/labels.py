@@ -19,6 +19,16 @@ CREATED_BY_US = "k8s-cr-driver/made"
 and on one that was adopted and has been deleted and created again since."""
 
 
+KEEP = "k8s-cr-driver/keep"
+"""Annotation `k8s-cr-driver/keep: "true"`: terminate and prune release the object and do not delete it."""
+KEPT_BY = "kept-by-k8s-cr-driver"
+"""The field manager of a kept object's fields, whose values stay."""
+
+
+def is_kept(live: Object) -> bool:
+    return annotations_of(live).get(KEEP) == "true"
+
+
 def manager(instance: str) -> str:
     """The field manager of an instance's objects."""
     return f"k8s-cr-driver-{instance}"

@@ -12,8 +12,8 @@ from collections.abc import Iterable
 
 from k8s_cr_driver.errors import ApiError, Contended
 from k8s_cr_driver.kube.discovery import Resource
-from k8s_cr_driver.objects.keys import Object, bare, key_of
-from k8s_cr_driver.ownership.labels import INSTANCE_LABEL
+from k8s_cr_driver.objects.keys import Object, bare, key_of, labels
+from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, appliers
 from k8s_cr_driver.ownership.write import WriteContext, has_gone
 from k8s_cr_driver.resources.base import Orphans
 from k8s_cr_driver.resources.registry import resource_for
@@ -27,32 +27,41 @@ def claim_orphans(context: WriteContext, lives: Iterable[Object]) -> list[Object
         orphans = resource_for(live).orphans() if not content.is_adopted(live) else None
         resource = context.resources.find(orphans.kind, orphans.version) if orphans else None
         if orphans and resource:
-            claimed += _claim(context, resource, orphans)
+            began = min(content.created, live["metadata"]["creationTimestamp"])  # a lost inventory is younger
+            claimed += _claim(context, resource, orphans, began)
     return claimed
 
 
-def _claim(context: WriteContext, resource: Resource, orphans: Orphans) -> list[Object]:
+def _claim(context: WriteContext, resource: Resource, orphans: Orphans, began: str) -> list[Object]:
+    """Only objects that were created after the instance began, and that no other instance has labelled or applied."""
     among = context.client.list(resource, orphans.namespace)
-    found = [one for one in among if orphans.names.fullmatch(one["metadata"]["name"])]
+    found = [
+        one
+        for one in among
+        if orphans.names.fullmatch(one["metadata"]["name"])
+        and one["metadata"]["creationTimestamp"] >= began
+        and labels(one).get(INSTANCE_LABEL, context.instance) == context.instance
+        and not appliers(one) - {context.instance}
+    ]
     if found:
-        content = context.inventory.content
-        kinds, namespaces = content.kinds | {orphans.kind}, content.namespaces | {orphans.namespace}
-        context.inventory.update(kinds=kinds, namespaces=namespaces, adopted=content.adopted)
+        context.inventory.add_members(map(key_of, found))
     labelled = (_labelled(context, resource, one) for one in found)
     return [one for one in labelled if one is not None]
 
 
 def _labelled(context: WriteContext, resource: Resource, live: Object) -> Object | None:
-    """Applies the instance's label to the object; None if the object of that uid is gone."""
+    """Applies the instance's label to the object; None if the object of that uid is gone, or somebody else labels it."""
     context.inventory.before_write()
     uid, own_label = live["metadata"]["uid"], {INSTANCE_LABEL: context.instance}
     key = key_of(live)
     member = bare(key, resource.api_version, uid=uid, labels=own_label)
     try:
-        return context.client.apply(resource, member, context.manager, force=True)
+        return context.client.apply(resource, member, context.manager, force=False)
     except ApiError as error:
         if error.status != 409:
             raise
+        if error.causes:
+            return None
     if has_gone(context, key, resource, uid):
         return None
     raise Contended(f"{key} is changed by others all the time")

@@ -27,7 +27,7 @@ def find_unlabeled(context: WriteContext, resources: Iterable[Resource]) -> Iter
     content = context.inventory.content
     for resource in resources:
         if resource.group_kind not in SHARED:
-            for namespace in sorted(content.namespaces) if resource.namespaced else [""]:
+            for namespace in content.places(resource.group_kind) if resource.namespaced else [""]:
                 for live in context.client.list_if_served(resource, namespace, f"!{INSTANCE_LABEL}", METADATA_LIST):
                     if is_managed(live, context.instance) and not content.is_adopted(live):
                         yield resource, live

@@ -9,11 +9,12 @@ is ours, shared, another instance's, or somebody else's.
 from __future__ import annotations
 
 import threading
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from oslo_log import log as logging
 
-from k8s_cr_driver.errors import ApiError, NotOurs
+from k8s_cr_driver.errors import ApiError, DriverError, NotOurs
 from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.discovery import Resource, Resources
@@ -39,6 +40,10 @@ SHARED = frozenset({NAMESPACE, CRD})
 LOG = logging.getLogger(__name__)
 
 
+class NotAdopted(DriverError):
+    """The object may be adopted: record that in the inventory, see `adopt`, and write it again."""
+
+
 @dataclass(frozen=True)
 class WriteContext:
     """Where and as whom objects are written; one per run, used by all its threads."""
@@ -49,6 +54,8 @@ class WriteContext:
     adopt: bool = False
     keep_autoscaled: bool = True
     """Leave a replica count to the autoscaler that owns it; False in SCALE, which then fails and names it."""
+    delete_guests: bool = False
+    """Delete Namespaces and CRDs of this instance together with objects of others in them or of them."""
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property
@@ -73,8 +80,15 @@ def selector(instance: str, kind: GroupKind) -> str:
     return used_by(instance) if kind in SHARED else f"{INSTANCE_LABEL}={instance}"
 
 
-def write(context: WriteContext, obj: CustomResource, resource: Resource, known: Object | None) -> Object:
-    """Creates or applies `obj`; returns the live object. `known`: the live object if a watch reports it as ours."""
+def write(
+    context: WriteContext, obj: CustomResource, resource: Resource, known: Object | None, *, vanished: bool = False
+) -> Object:
+    """Creates or applies `obj`; returns the live object. `known`: the live object if a watch reports it as ours.
+
+    `vanished`: the watch has reported that the object was deleted, perhaps by a worker that has taken over.
+    """
+    if vanished:
+        context.inventory.before_recreate()
     context.inventory.before_write()
     if known is not None and is_managed(known, context.instance):
         return _apply(context, obj, resource, known)
@@ -86,8 +100,7 @@ def write(context: WriteContext, obj: CustomResource, resource: Resource, known:
             raise explained(error, obj, context.instance) from None
         exists = error
     else:
-        with context.lock:
-            context.inventory.created(obj.key)
+        context.inventory.created(obj.key)
         return made
     try:
         live = context.client.read(resource, obj.key)
@@ -97,11 +110,18 @@ def write(context: WriteContext, obj: CustomResource, resource: Resource, known:
     return _apply(context, obj, resource, live)
 
 
+def adopt(context: WriteContext, keys: Collection[ObjectKey]) -> None:
+    """Records that objects are adopted, before the first write to them."""
+    for key in sorted(keys):
+        LOG.warning("%s existed before and is adopted: it will be released, not deleted", key)
+    with context.lock:
+        context.inventory.adopt(keys)
+
+
 def _apply(context: WriteContext, obj: CustomResource, resource: Resource, live: Object) -> Object:
     labelled = with_owner_labels(context, obj, made=is_created(live))
     if is_created(live):  # the response to its creation may have been lost
-        with context.lock:
-            context.inventory.created(obj.key)
+        context.inventory.created(obj.key)
     if "patch" not in resource.verbs:
         return live
     try:
@@ -159,9 +179,7 @@ def _check_owner(context: WriteContext, obj: CustomResource, live: Object) -> No
             f"{obj.key} exists already and was not created by this instance. Give it another name, delete it, or set "
             "additionalParams adopt-existing: true to adopt it (terminate will release it, not delete it)."
         )
-    LOG.warning("%s existed before and is adopted: it will be released, not deleted", obj.key)
-    with context.lock:
-        context.inventory.adopt(obj.key)
+    raise NotAdopted(f"{obj.key} is not adopted yet")
 
 
 def _is_autoscaled(error: ApiError, obj: CustomResource) -> bool:

@@ -33,6 +33,10 @@ REPLACE = "k8s-cr-driver/replace"
 
 
 
+COMPLETION_TIMES = ("completionTime", "completionTimestamp", "completedAt", "finishedAt", "finishTime", "endTime")
+"""Where the status of what runs to an end says when it ended: Job, TaskRun, Workflow, ..."""
+
+
 @dataclass(frozen=True)
 class Children:
     """Which objects are the VNFCs of an object: those of `kind` in `namespace` that it controls (ownerReferences), or itself.
@@ -115,6 +119,10 @@ class CustomResource:
     def orphans(self) -> Orphans | None:
         """What a terminate deletes together with the object, whose manifest is the live one."""
         return None
+
+    def has_finished(self, live: Object) -> bool:
+        """Whether the object has run to its end, as a Job does: it may then vanish, and is not to run again."""
+        return any(field(live, "status", name) for name in COMPLETION_TIMES)
 
     def max_unavailable(self, count: int) -> int:
         """How many of `count` children may be deleted at the same time."""

@@ -76,6 +76,9 @@ class Pod(CustomResource):
         del live
         return Children(PODS, "v1", self.key.namespace, as_selector(labels(self.manifest)))
 
+    def has_finished(self, live: Object) -> bool:
+        return mapping(live, "status").get("phase") == "Succeeded"
+
     def replace_strategy(self) -> bool:
         return True
 

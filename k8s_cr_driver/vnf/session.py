@@ -26,7 +26,8 @@ from k8s_cr_driver.objects import dependencies
 from k8s_cr_driver.objects.api_groups import is_builtin
 from k8s_cr_driver.objects.crds import crds_of
 from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, kind_of
-from k8s_cr_driver.ownership.inventory import NOTHING, Inventory, InventoryContent
+from k8s_cr_driver.ownership.inventory import Inventory
+from k8s_cr_driver.ownership.inventory_content import NOTHING, InventoryContent
 from k8s_cr_driver.ownership.write import WriteContext, selector
 from k8s_cr_driver.package import manifests, schema
 from k8s_cr_driver.redaction import redact

@@ -6,7 +6,7 @@ import pytest
 
 from k8s_cr_driver.objects.keys import Object
 from tests.fake_api import FakeApi
-from tests.instance import CONDITIONS, GREEN, Instance, config_map, crontab, crontab_crd, obj, state, status
+from tests.instance import CONDITIONS, GREEN, Instance, config_map, crontab, crontab_crd, job, obj, state, status
 
 SHARED = {
     "Namespace": (obj("v1", "Namespace", "home"), config_map("a", "home")),
@@ -59,3 +59,36 @@ def test_prune_waits_until_a_desired_object_is_ready_again(api: FakeApi) -> None
 
 def labels_of(api: FakeApi, manifest: Object) -> dict[str, str]:
     return dict(api.get(manifest["kind"], None, manifest["metadata"]["name"])["metadata"].get("labels") or {})
+
+
+COMPLETE = {
+    "completionTime": "2026-01-01T00:00:00Z",
+    "conditions": [{"type": "Complete", "status": "True"}],
+    "succeeded": 1,
+}
+
+
+def test_a_finished_job_that_vanishes_is_settled(api: FakeApi) -> None:
+    blue = Instance(api.url)
+    api.put(crontab_crd(**CONDITIONS))
+    run = blue.start([job("a", "one"), crontab("one")])
+    blue.wait_until_told("a", "Waiting")
+    api.set_status("Job", "default", "a", COMPLETE)
+    blue.wait_until_told("a", "Ready")
+    api.delete("Job", "default", "a")
+    blue.wait_until_told("one", "Waiting")
+    api.set_status("CronTab", "default", "one", status())
+    run.result(10)
+    assert len(api.requests.select("PATCH", "jobs/a")) == 1
+
+
+def test_a_finished_job_that_its_time_to_live_has_removed_runs_again_only_if_it_has_changed(api: FakeApi) -> None:
+    finish = lambda live: live.get("status", {}).get("succeeded") or api.set_status("Job", "default", "a", COMPLETE)  # noqa: E731
+    api.react("Job", finish)
+    blue = Instance(api.url)
+    blue.reconcile([job("a", "one")])
+    api.delete("Job", "default", "a")
+    blue.reconcile([job("a", "one")], prune=False)
+    assert api.names("Job") == []
+    blue.reconcile([job("a", "two")], prune=False)
+    assert api.names("Job") == ["a"]

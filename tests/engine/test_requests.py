@@ -38,7 +38,7 @@ def test_a_run_costs_one_request_an_object_and_one_or_two_a_stream(
     for _ in ("new", "again, unchanged"):
         api.requests.clear()
         Instance(api.url).reconcile(PACKAGE, unlabeled=False)
-        assert len(api.requests) <= len(PACKAGE) + per_stream * (KINDS + 1) + 6, str(api.requests)
+        assert len(api.requests) <= len(PACKAGE) + per_stream * (KINDS + 1) + 7, str(api.requests)
         assert len(api.requests.select("PATCH")) <= len(PACKAGE) + 2
 
 
@@ -76,4 +76,5 @@ def test_a_termination_costs_one_request_an_object_and_two_a_kind(api: FakeApi) 
     Instance(api.url).reconcile(PACKAGE)
     api.requests.clear()
     Instance(api.url).terminate()
-    assert len(api.requests) <= len(PACKAGE) + KINDS + 1 + 10 + 4 + STRAYS, str(api.requests)
+    searched = len([kind for kind in api.cluster.kinds() if kind.namespaced])  # for guests of the Namespace
+    assert len(api.requests) <= len(PACKAGE) + KINDS + 1 + 10 + 4 + STRAYS + searched + 14, str(api.requests)

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from k8s_cr_driver.engine.not_ready import NotReady
+from k8s_cr_driver.errors import ApiError
 from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.discovery import discover
@@ -17,8 +18,8 @@ from k8s_cr_driver.ownership.inventory import Inventory
 from k8s_cr_driver.ownership.labels import manager
 from k8s_cr_driver.ownership.write import WriteContext
 from k8s_cr_driver.resources.registry import resource_for
-from tests.fake_api import FakeApi
-from tests.instance import BLUE, Instance, config_map, controlled_by, crontab, crontab_crd, job
+from tests.fake_api import FakeApi, faults
+from tests.instance import BLUE, Instance, config_map, controlled_by, crontab, crontab_crd, job, state, wait_for
 
 
 def written_by(live: dict[str, Any], *managers: str, **metadata: Any) -> dict[str, Any]:
@@ -62,3 +63,28 @@ def test_a_foreground_deletion_stays_one_when_it_is_asked_for_again(api: FakeApi
             Instance(api.url, seconds=0.5).terminate()
     policies = [request.body["propagationPolicy"] for request in api.requests.select("DELETE", "jobs/a")]
     assert policies == ["Foreground", "Foreground"]
+
+
+def test_a_deletion_that_a_webhook_denies_is_repeated_while_others_go(api: FakeApi) -> None:
+    denied = faults.status(403, "Forbidden", 'admission webhook "v.example.com" denied the request: a is in use')
+    blue = Instance(api.url)
+    blue.reconcile([config_map("a"), config_map("user")])
+    api.edit("ConfigMap", "default", "user", lambda live: live["metadata"].update(finalizers=["example.com/hold"]))
+    is_used = lambda request: api.find("ConfigMap", "default", "user") is not None  # noqa: E731
+    api.fail(denied, method="DELETE", path="configmaps/a$", when=is_used, times=1000)
+    run = blue.start([])
+    blue.wait_until_told("user", "deleting")
+    wait_for(api, lambda: bool(api.requests.select("DELETE", "configmaps/a")))
+    api.release("ConfigMap", "default", "user")
+    run.result(10)
+    assert state(api) == {}
+
+
+def test_a_deletion_that_a_webhook_denies_when_nothing_else_goes_ends_the_run(api: FakeApi) -> None:
+    blue = Instance(api.url)
+    blue.reconcile([config_map("a")])
+    denied = faults.status(403, "Forbidden", 'admission webhook "v.example.com" denied the request: a is in use')
+    api.fail(denied, method="DELETE", path="configmaps/a$", times=1000)
+    with pytest.raises(ApiError, match="a is in use"):
+        blue.terminate()
+    assert len(api.requests.select("DELETE")) == 1

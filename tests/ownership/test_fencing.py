@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import time
+from concurrent.futures import Future
+
 import pytest
 
 from k8s_cr_driver.engine.replace import Replacement
 from k8s_cr_driver.errors import Superseded
-from k8s_cr_driver.objects.keys import Object, annotations_of
+from k8s_cr_driver.kube.client import Client
+from k8s_cr_driver.kube.discovery import Resource
+from k8s_cr_driver.objects.keys import Object, ObjectKey, annotations_of
 from k8s_cr_driver.ownership import inventory
 from tests.fake_api import FakeApi, faults
 from tests.fake_api.recording import Request
-from tests.instance import CONDITIONS, Instance, config_map, crontab, crontab_crd, state, status
+from tests.instance import CONDITIONS, Instance, config_map, crontab, crontab_crd, state, status, wait_for
 
 CRD = crontab_crd(**CONDITIONS)
 DEPENDS_ON, CRONTAB = "config.kubernetes.io/depends-on", "stable.example.com/namespaces/default/CronTab/one"
@@ -37,6 +42,16 @@ def test_a_worker_whose_instance_was_terminated_meanwhile_stops(api: FakeApi) ->
     with pytest.raises(Superseded):
         run.result(10)
     assert state(api) == {}
+
+
+TRUSTED, IN_FLIGHT = inventory.WRITE_WITHIN, inventory.IN_FLIGHT
+
+
+@pytest.fixture
+def real_limits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A token is trusted as long as on a real cluster: shorter limits hide what happens meanwhile."""
+    monkeypatch.setattr(inventory, "WRITE_WITHIN", TRUSTED)
+    monkeypatch.setattr(inventory, "IN_FLIGHT", IN_FLIGHT)
 
 
 @pytest.fixture
@@ -130,6 +145,56 @@ def test_of_many_workers_at_once_one_ends_well_and_the_rest_stop(api: FakeApi) -
     assert any(result is None for result in results)
     Instance(api.url).terminate()
     assert state(api) == {}
+
+
+@pytest.mark.usefixtures("real_limits")
+def test_an_object_that_another_worker_deletes_is_not_created_again_though_the_fence_is_half_open(api: FakeApi) -> None:
+    api.fail(faults.half_open(), when=is_fence, times=100)
+    first = Instance(api.url)
+    old = first.start([CRD, crontab("one"), config_map("a")])
+    first.wait_until_told("one", "Waiting")
+    wait_for(api, lambda: api.find("ConfigMap", "default", "a") is not None)
+    Instance(api.url, seconds=30).terminate()
+    with pytest.raises(Superseded):
+        old.result(10)
+    assert state(api) == {}
+
+
+@pytest.mark.usefixtures("real_limits")
+@pytest.mark.parametrize("half_open_watches", [False, True])
+def test_terminate_deletes_what_a_superseded_worker_writes_late(
+    api: FakeApi, monkeypatch: pytest.MonkeyPatch, half_open_watches: bool
+) -> None:
+    """A write of the first worker is under way, and arrives when the second has deleted all that it has listed."""
+    second = Instance(api.url, seconds=60)
+    runs: list[Future[dict[ObjectKey, Object]]] = []
+    send = Client.create
+
+    def delayed(client: Client, resource: Resource, manifest: Object, manager: str) -> Object:
+        if manifest["metadata"]["name"] == "late":
+            if half_open_watches:
+                api.fail(faults.half_open(after=3), path="configmaps", times=100)
+            runs.append(second.start([]))
+            wait_for(api, lambda: api.find("ConfigMap", "default", "a") is None)
+        return send(client, resource, manifest, manager)
+
+    monkeypatch.setattr(Client, "create", delayed)
+    late = config_map("late")
+    late["metadata"]["annotations"] = {DEPENDS_ON: "/namespaces/default/ConfigMap/a"}
+    with pytest.raises(Superseded):
+        Instance(api.url, seconds=60).reconcile([config_map("a"), late])
+    runs[0].result(60)
+    assert state(api) == {}
+
+
+@pytest.mark.usefixtures("real_limits")
+def test_a_run_gives_its_token_back_so_that_terminate_need_not_wait(api: FakeApi) -> None:
+    blue = Instance(api.url)
+    blue.reconcile([config_map("a")])
+    assert annotations_of(api.get("ConfigMap", "default", f"k8s-cr-driver-{blue.id}"))["k8s-cr-driver/released"] == "true"
+    began = time.monotonic()
+    blue.terminate()
+    assert time.monotonic() - began < inventory.WRITE_WITHIN
 
 
 def _ready(api: FakeApi) -> None:

@@ -13,7 +13,8 @@ from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.endpoint import Endpoint
 from k8s_cr_driver.objects.keys import GroupKind, ObjectKey
 from k8s_cr_driver.ownership import inventory
-from k8s_cr_driver.ownership.inventory import Inventory, InventoryContent
+from k8s_cr_driver.ownership.inventory import Inventory
+from k8s_cr_driver.ownership.inventory_content import InventoryContent
 from k8s_cr_driver.ownership.labels import is_managed, manager, used_by, users
 from tests.fake_api import FakeApi, faults
 from tests.fake_api.recording import Request
@@ -58,7 +59,7 @@ def test_the_inventory_is_an_applyset_parent(api: FakeApi, connection: Connectio
 
 def test_each_claim_widens_the_inventory_and_keeps_adoptions(connection: Connection) -> None:
     first = claimed(connection)
-    first.adopt(ADOPTED)
+    first.adopt([ADOPTED])
     second = Inventory(connection, "default", BLUE)
     assert second.claim("operation-2", [JOBS], ["green"], create=True)
     assert second.content.kinds == {MAPS, JOBS}
@@ -91,7 +92,7 @@ def test_a_run_that_was_superseded_can_change_and_delete_nothing(
     first = claimed(connection)
     second = claimed(connection)
     before = api.get("ConfigMap", "default", NAME)
-    changes = (lambda: first.adopt(ADOPTED), first.delete, first.before_write, first.before_delete)
+    changes = (lambda: first.adopt([ADOPTED]), first.delete, first.before_write, first.before_delete)
     for attempt in (*changes, lambda: first.check(second.content)):
         with pytest.raises(Superseded, match=f"Another worker took over VNF instance {BLUE}"):
             attempt()
@@ -127,8 +128,8 @@ def test_a_write_whose_response_was_lost_is_not_taken_for_another_worker(
     one = claimed(connection)
     api.fail(fault, method="PATCH")
     with pytest.raises(Exception, match="PATCH"):
-        one.adopt(ADOPTED)
-    one.adopt(ADOPTED)
+        one.adopt([ADOPTED])
+    one.adopt([ADOPTED])
     assert one.read() == one.content
     api.fail(fault, method="DELETE")
     with pytest.raises(Exception, match="DELETE"):
@@ -140,7 +141,7 @@ def test_a_write_whose_response_was_lost_is_not_taken_for_another_worker(
 def test_an_unchanged_inventory_is_not_written(api: FakeApi, connection: Connection) -> None:
     one = claimed(connection)
     api.requests.clear()
-    one.update(kinds=one.content.kinds, namespaces=one.content.namespaces, adopted=one.content.adopted)
+    one.adopt(one.content.adopted)
     assert len(api.requests) == 0
 
 
@@ -154,7 +155,6 @@ def test_a_confirmed_token_is_trusted_for_a_while(
     assert len(api.requests) == 0
     monkeypatch.setattr(inventory, "WRITE_WITHIN", -1)
     one.before_write()
-    one.check(one.content)
     monkeypatch.setattr(inventory, "WRITE_WITHIN", 60)
     one.before_write()
     assert len(api.requests) == 1
@@ -189,7 +189,7 @@ def test_an_apply_makes_an_object_ours_and_a_copied_label_does_not() -> None:
 def test_an_inventory_without_annotations_is_empty() -> None:
     live = config_map("a")
     live["metadata"] |= {"uid": "u", "resourceVersion": "5"}
-    assert inventory.parse(live) == InventoryContent(version="5")
+    assert inventory.parse(live) == InventoryContent(version="5", members=None)
 
 
 @pytest.mark.parametrize("verb", ["instantiate", "terminate"])
@@ -203,3 +203,37 @@ def test_an_inventory_that_is_always_in_conflict_ends_at_the_deadline(api: FakeA
     with pytest.raises(Contended, match="the inventory, is changed by others all the time"):
         blue.start([config_map("a")] if verb == "instantiate" else []).result(20)
     assert len(api.requests.select("PATCH")) < 20
+
+
+def test_a_hundred_thousand_objects_fit(api: FakeApi, connection: Connection) -> None:
+    kinds = [GroupKind(f"group{number}.example.com", f"Kind{number}") for number in range(300)]
+    keys = frozenset(
+        ObjectKey(*kinds[number % 300], f"namespace-{number % 1000:04d}", f"object-{number:06d}") for number in range(100_000)
+    )
+    one = Inventory(connection, "default", BLUE)
+    one.claim("operation", kinds, {key.namespace for key in keys}, create=True, members=keys)
+    one.adopt(keys)
+    found = one.read()
+    assert found == one.content
+    assert found.members == found.adopted == keys
+
+
+def test_kinds_are_looked_for_only_where_the_instance_has_objects_of_them(connection: Connection) -> None:
+    one = Inventory(connection, "default", BLUE)
+    members = [ObjectKey(*MAPS, "blue", "a"), ObjectKey(*JOBS, "green", "b")]
+    one.claim("operation", [MAPS, JOBS], ["blue", "green"], create=True, members=members)
+    assert (one.content.places(MAPS), one.content.places(JOBS)) == (["blue"], ["green"])
+
+
+def test_an_inventory_of_an_earlier_version_is_read(api: FakeApi, connection: Connection) -> None:
+    live = config_map(NAME)
+    live["metadata"]["annotations"] = {
+        "applyset.kubernetes.io/contains-group-kinds": "ConfigMap",
+        "applyset.kubernetes.io/additional-namespaces": "blue,green",
+        "k8s-cr-driver/adopted": '[["", "ConfigMap", "blue", "theirs"]]',
+    }
+    api.put(live)
+    one = Inventory(connection, "default", BLUE)
+    assert one.claim("operation", [], [], create=False, members=[ObjectKey(*MAPS, "blue", "new")])
+    assert one.content.adopted == {ADOPTED}
+    assert one.content.places(MAPS) == ["blue", "green"]

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tests.fake_api import FakeApi, controllers, faults
-from tests.instance import Instance, claim, config_map, state, stateful_set
+from k8s_cr_driver.errors import NotOurs
+from k8s_cr_driver.ownership.labels import INSTANCE_LABEL
+from tests.fake_api import FakeApi, controllers, defaults, faults
+from tests.instance import GREEN, Instance, claim, config_map, replaced, state, stateful_set
 
 
 @pytest.fixture(autouse=True)
@@ -57,3 +59,38 @@ def test_a_retry_finds_volume_claims_when_the_stateful_set_is_gone(api: FakeApi)
         instance.terminate()
     instance.terminate()
     assert state(api) == {}
+
+
+def test_terminate_keeps_volume_claims_of_users_and_of_other_instances(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as past:
+        past.setattr(defaults, "now", lambda: "2020-01-01T00:00:00Z")
+        api.put(claim("data-db-7"))
+    blue, green = Instance(api.url), Instance(api.url, GREEN)
+    blue.reconcile([stateful_set("db")])
+    green.reconcile([claim("data-db-5"), claim("data-db-6")])
+    replaced(api, "PersistentVolumeClaim", "default", "data-db-6")
+    api.put(claim("data-db-0"))
+    blue.terminate()
+    assert api.names("PersistentVolumeClaim", "default") == ["data-db-5", "data-db-6", "data-db-7"]
+
+
+def test_a_refused_instantiate_keeps_the_volume_claims_of_users(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as past:
+        past.setattr(defaults, "now", lambda: "2020-01-01T00:00:00Z")
+        api.put(claim("data-db-0"))
+    blue = Instance(api.url)
+    api.put(config_map("theirs"))
+    with pytest.raises(NotOurs):
+        blue.reconcile([stateful_set("db"), config_map("theirs")])
+    blue.terminate()
+    assert api.names("PersistentVolumeClaim", "default") == ["data-db-0"]
+
+
+def test_a_claim_that_somebody_labels_for_another_instance_meanwhile_is_not_taken(api: FakeApi) -> None:
+    blue = Instance(api.url)
+    blue.reconcile([stateful_set("db")])
+    api.put(claim("data-db-0"))
+    conflict = faults.field_conflict(f'.metadata.labels.{INSTANCE_LABEL}')
+    api.fail(conflict, method="PATCH", path="persistentvolumeclaims/data-db-0", times=100)
+    blue.terminate()
+    assert api.names("PersistentVolumeClaim", "default") == ["data-db-0"]

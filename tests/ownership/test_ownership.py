@@ -95,7 +95,7 @@ def test_an_adopted_object_that_leaves_the_set_is_released(api: FakeApi) -> None
     blue.reconcile([config_map("b")])
     assert api.get("ConfigMap", "default", "a")["data"] == {"theirs": "1"}
     inventory = api.get("ConfigMap", "default", f"k8s-cr-driver-{BLUE}")
-    assert inventory["metadata"]["annotations"]["k8s-cr-driver/adopted"] == "[]"
+    assert json.loads(inventory["data"]["adopted"]) == {}
 
 
 def test_an_adopted_object_that_was_deleted_and_made_again_is_ours(api: FakeApi) -> None:
@@ -325,5 +325,29 @@ def test_an_owner_that_waits_for_what_it_owns_does_not_hold_it(api: FakeApi) -> 
     owner = api.get("CronTab", "default", "owner")
     api.edit("ConfigMap", "default", "child", lambda live: live["metadata"].update(ownerReferences=[controlled_by(owner)]))
     blue.seconds = 3
+    blue.terminate()
+    assert state(api) == {}
+
+
+def test_adoptions_are_recorded_in_few_writes_and_before_the_objects_are_written(api: FakeApi) -> None:
+    maps = [config_map(f"map-{number}") for number in range(60)]
+    for one in maps:
+        api.put(one)
+    api.requests.clear()
+    Instance(api.url, adopt=True).reconcile(maps)
+    assert len(api.requests.select("PATCH", "configmaps/k8s-cr-driver-")) <= 5
+    Instance(api.url).terminate()
+    assert len(api.names("ConfigMap", "default")) == 60
+
+
+def test_a_member_that_somebody_has_created_again_with_its_labels_is_deleted(api: FakeApi) -> None:
+    """As `kubectl replace --force` and a restore from a backup do."""
+    blue = Instance(api.url)
+    blue.reconcile([crontab_crd(), crontab("one"), config_map("a")])
+    for kind, name in (("CronTab", "one"), ("ConfigMap", "a")):
+        live = api.get(kind, "default", name)
+        api.delete(kind, "default", name)
+        live["metadata"] = {part: live["metadata"][part] for part in ("name", "namespace", "labels")}
+        api.put(live, manager="velero")
     blue.terminate()
     assert state(api) == {}

@@ -1,0 +1,95 @@
+"""Guests: a Namespace or CRD that objects of others need stays, whoever they are; else it goes with its contents."""
+
+from __future__ import annotations
+
+import pytest
+
+from k8s_cr_driver.objects.keys import Object
+from k8s_cr_driver.ownership.labels import INSTANCE_LABEL
+from tests.fake_api import FakeApi
+from tests.instance import (
+    BLUE,
+    GREEN,
+    Instance,
+    claim,
+    config_map,
+    controlled_by,
+    crontab,
+    crontab_crd,
+    deployment,
+    obj,
+    state,
+)
+
+HOME = obj("v1", "Namespace", "home")
+POD = obj("v1", "Pod", "guest", "home", spec={"containers": [{"name": "c", "image": "i"}]})
+
+
+def at_home(manifest: Object, **labels: str) -> Object:
+    return {**manifest, "metadata": {**manifest["metadata"], "namespace": "home", "labels": labels}}
+
+
+GUESTS = {
+    "a Pod": POD,
+    "a volume claim": at_home(claim("guest")),
+    "a Helm release": at_home(obj("v1", "Secret", "sh.helm.release.v1.guest.v1"), owner="helm"),
+    "an object of the in-tree driver": at_home(deployment("guest"), **{INSTANCE_LABEL: GREEN}),
+}
+
+
+@pytest.mark.parametrize("guest", GUESTS.values(), ids=GUESTS)
+def test_a_namespace_with_a_guest_stays_unlabelled(api: FakeApi, caplog: pytest.LogCaptureFixture, guest: Object) -> None:
+    blue = Instance(api.url)
+    blue.reconcile([HOME, config_map("ours", "home")])
+    api.put(guest)
+    blue.terminate()
+    assert api.find(guest["kind"], "home", guest["metadata"]["name"])
+    assert api.names("ConfigMap", "home") == []
+    assert f"used-by.k8s-cr-driver/{BLUE}" not in (api.get("Namespace", None, "home")["metadata"].get("labels") or {})
+    assert "Namespace home is released and stays: it holds objects of others" in caplog.text
+
+
+def test_a_namespace_of_an_instance_with_its_inventory_elsewhere_stays(api: FakeApi) -> None:
+    api.put(obj("v1", "Namespace", "other-tacker"))
+    blue = Instance(api.url)
+    blue.reconcile([HOME])
+    Instance(api.url, GREEN, inventory_namespace="other-tacker").reconcile([config_map("guest", "home")])
+    blue.terminate()
+    assert api.names("ConfigMap", "home") == ["guest"]
+
+
+def test_a_namespace_goes_with_other_contents_and_with_pods_of_the_instance(api: FakeApi) -> None:
+    blue = Instance(api.url)
+    blue.reconcile([HOME, config_map("ours", "home")])
+    owner = controlled_by(api.get("ConfigMap", "home", "ours"))
+    child = {**POD, "metadata": {**POD["metadata"], "ownerReferences": [owner]}}
+    api.put(child)
+    api.put(at_home(config_map("theirs")))
+    blue.terminate()
+    assert state(api) == {}
+
+
+def test_a_crd_with_a_custom_resource_of_a_user_stays(api: FakeApi, caplog: pytest.LogCaptureFixture) -> None:
+    blue = Instance(api.url)
+    blue.reconcile([crontab_crd(), crontab("ours")])
+    api.put(crontab("users"))
+    blue.terminate()
+    assert api.names("CronTab") == ["users"]
+    assert "it holds objects of others: CronTab.stable.example.com default/users" in caplog.text
+
+
+@pytest.mark.parametrize("shared, guest", [(HOME, POD), (crontab_crd(), crontab("users"))], ids=["Namespace", "CRD"])
+def test_delete_guests_takes_all(api: FakeApi, shared: Object, guest: Object) -> None:
+    Instance(api.url).reconcile([shared])
+    api.put(guest)
+    Instance(api.url, delete_guests=True).terminate()
+    assert state(api) == {}
+
+
+def test_a_namespace_whose_pods_may_not_be_listed_stays(api: FakeApi, caplog: pytest.LogCaptureFixture) -> None:
+    blue = Instance(api.url)
+    blue.reconcile([HOME])
+    api.knobs.denied.add(("list", "", "pods", "*"))
+    blue.terminate()
+    assert api.find("Namespace", None, "home")
+    assert "it may hold objects of others, which the driver may not list" in caplog.text
