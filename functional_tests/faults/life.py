@@ -172,7 +172,7 @@ VERBS = {
 
 def _recorded(session: Session, instance: Instance, count: int) -> dict[str, CustomResource]:
     """The VDUs as the instance's record has them, with that count of the Gauge."""
-    vdus = session.with_crds({"gauge": resource_for(instance.gauge()), "web": resource_for(instance.web())})
+    vdus = session.stored_vdus({"gauge": resource_for(instance.gauge()), "web": resource_for(instance.web())})
     if not vdus["gauge"].replicas():
         raise InvalidRequest("The Gauge's kind has no count to scale.")
     return {**vdus, "gauge": with_replicas(vdus["gauge"], count)}

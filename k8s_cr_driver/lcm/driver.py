@@ -47,7 +47,7 @@ class Driver:
                 assigned = counts.at_level(assigned, vnfd, req.flavourId, level)
                 session.reconcile(desired.merged(resources, assigned), prune=Prune(unlabeled=False), first=True)
                 stored.start(req.flavourId)
-                stored.options, stored.vdus = options, assigned
+                stored.options, stored.vdus = options, session.with_explicit_counts(assigned)
                 stored.write(session.vnfcs(assigned), session.inventory)
 
     def instantiate_rollback(self, req: Any, inst: Any, grant_req: Any, grant: Any, vnfd: Any) -> None:
@@ -92,7 +92,7 @@ class Driver:
     def _scale(self, stored: StoredInstance, grant_req: Any, options: Options, changes: Mapping[str, int]) -> None:
         """Stored count + change; never counted from the grant request, which is empty if there are no VNFCs."""
         with _session(stored, grant_req, options, keep_autoscaled=False) as session:
-            assigned = session.with_crds(stored.vdus)
+            assigned = session.stored_vdus(stored.vdus)
             scaled = {vdu: counts.changed(vdu, assigned, change) for vdu, change in changes.items()}
             session.reconcile(list(scaled.values()), prune=None, replacement=session.removal(scaled))
             stored.vdus = {**assigned, **scaled}
@@ -107,7 +107,7 @@ class Driver:
             package = desired.load(stored, vnfd, options)[0] if everything else []
             chosen = stored.chosen_vnfcs(grant_req)
             with _session(stored, grant_req, options) as session:
-                assigned = session.with_crds(stored.vdus)
+                assigned = session.stored_vdus(stored.vdus)
                 placed = desired.merged(session.place(package), assigned)
                 wanted = placed if everything else [assigned[vdu] for vdu in chosen]
                 replacement = session.replacement(assigned, chosen, everything=everything, recreate=recreate)
@@ -144,10 +144,10 @@ class Driver:
             assigned = desired.assigned_vdus(resources, vnfd, stored.flavour, options)
             assigned = counts.at_level(assigned, vnfd, stored.flavour)
             merged = {obj.key: obj for obj in resources}
-            kept = counts.carried_over(session.with_crds(stored.vdus), assigned)
+            kept = counts.carried_over(session.stored_vdus(stored.vdus), assigned)
             assigned = {vdu: merged[obj.key] if obj.key in given else kept[vdu] for vdu, obj in assigned.items()}
             session.reconcile(desired.merged(resources, assigned), prune=Prune())
-            stored.options, stored.vdus = options, assigned
+            stored.options, stored.vdus = options, session.with_explicit_counts(assigned)
             scale_status.remember_new_aspects(stored, vnfd)
             stored.write(session.vnfcs(assigned), session.inventory)
 
@@ -174,7 +174,7 @@ class Driver:
 
 def _differences(session: Session, stored: StoredInstance) -> tuple[VduObjects, VduObjects, list[Vnfc]]:
     """The VDUs' objects as stored and with the live counts, and the live VNFCs; DbSyncNoDiff if all agree."""
-    before = session.with_crds(stored.vdus)
+    before = session.stored_vdus(stored.vdus)
     now = session.with_live_counts(before)
     found = session.vnfcs(now)
     agree = stored.vnfcs() == {one.id: one.metadata for one in found}

@@ -40,8 +40,15 @@ def with_replicas(obj: CustomResource, count: int) -> CustomResource:
 
 
 def count(obj: CustomResource, live: Object | None = None) -> int:
-    """The replica count of the object; 1 if it names none."""
-    value: object = live or obj.manifest
-    for step in obj.replicas() or ():
+    """The replica count in the manifest, or in the live object if that is given; 1 if the field is absent."""
+    found = explicit_count(obj, live)
+    return 1 if found is None else found
+
+
+def explicit_count(obj: CustomResource, live: Object | None = None) -> int | None:
+    """The same; None if the field is absent: the API server sets a default, which the kind or its CRD defines."""
+    path = obj.replicas()
+    value: object = (live or obj.manifest) if path else None
+    for step in path or ():
         value = value.get(step) if isinstance(value, Mapping) else None
-    return value if isinstance(value, int) else 1
+    return value if isinstance(value, int) else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from k8s_cr_driver.errors import InvalidRequest
+from k8s_cr_driver.objects.fields import field
 from k8s_cr_driver.resources import replicas
 from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.vnf.vdus import VduObjects
@@ -16,9 +17,17 @@ def of(assigned: VduObjects) -> dict[str, int]:
 
 def at_level(assigned: VduObjects, vnfd: Any, flavour: str, level: str | None = None) -> dict[str, CustomResource]:
     """With the counts of an instantiation level, else of the default one; a VDU without a count there keeps its manifest's."""
-    level = level or vnfd.get_default_instantiation_level(flavour)
-    wanted = {vdu: vnfd.get_vdu_num(flavour, vdu, level) for vdu in assigned}
-    return {vdu: replicas.with_replicas(obj, wanted[vdu]) if wanted[vdu] else obj for vdu, obj in assigned.items()}
+    level = str(level or vnfd.get_default_instantiation_level(flavour))
+    counts = _counts_at(vnfd, flavour, level)
+    return {vdu: replicas.with_replicas(obj, counts[vdu]) if vdu in counts else obj for vdu, obj in assigned.items()}
+
+
+def _counts_at(vnfd: Any, flavour: str, level: str) -> dict[str, int]:
+    """VDU id -> number of instances. Tacker's Vnfd.get_vdu_num returns 0 also for a VDU without a number at that level."""
+    policies = vnfd.get_policy_values_by_type(flavour, "tosca.policies.nfv.VduInstantiationLevels")
+    found = [(vdu, field(policy, "properties", "levels", level)) for policy in policies for vdu in policy.get("targets", [])]
+    counts = {vdu: field(entry, "number_of_instances") for vdu, entry in reversed(found)}
+    return {vdu: count for vdu, count in counts.items() if isinstance(count, int)}
 
 
 def carried_over(before: VduObjects, assigned: VduObjects) -> dict[str, CustomResource]:

@@ -138,9 +138,14 @@ class Session:
             self._client.resources.add_crd(crd)
         return [self._scalable(resource_for(obj, crds.get(kind_of(obj)))) for obj in desired]
 
-    def with_crds(self, assigned: VduObjects) -> dict[str, CustomResource]:
-        """The stored objects of VDUs with their CRDs, which define the fields of their counts."""
-        return {vdu: self._scalable(obj) for vdu, obj in assigned.items()}
+    def stored_vdus(self, assigned: VduObjects) -> dict[str, CustomResource]:
+        """The stored objects of VDUs with their CRDs, which define the fields of their counts, and with explicit counts."""
+        return self.with_explicit_counts({vdu: self._scalable(obj) for vdu, obj in assigned.items()})
+
+    def with_explicit_counts(self, assigned: VduObjects) -> dict[str, CustomResource]:
+        """With the live count of each object whose manifest names none: the API server has set a default there."""
+        implicit = {vdu: obj for vdu, obj in assigned.items() if obj.replicas() and replicas.explicit_count(obj) is None}
+        return {**assigned, **(self.with_live_counts(implicit) if implicit else {})}
 
     def _scalable(self, obj: CustomResource) -> CustomResource:
         """The object with its CRD, if only that defines the field of the count, and the cluster has it."""
@@ -200,9 +205,12 @@ class Session:
         """The VDUs' objects with the counts that they have on the cluster."""
         lives = self._operation.persist(lambda: self._owners(assigned))
         return {
-            vdu: replicas.with_replicas(obj, replicas.count(obj, lives[obj.key])) if obj.key in lives else obj
+            vdu: obj if (count := self._count(obj, lives)) is None else replicas.with_replicas(obj, count)
             for vdu, obj in assigned.items()
         }
+
+    def _count(self, obj: CustomResource, lives: Mapping[ObjectKey, Object]) -> int | None:
+        return replicas.explicit_count(obj, lives[obj.key]) if obj.key in lives else None
 
     def replacement(
         self, assigned: VduObjects, chosen: Mapping[str, set[str]], *, everything: bool, recreate: bool

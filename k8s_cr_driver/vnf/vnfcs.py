@@ -60,8 +60,9 @@ def collect(client: Client, instance: str, vdus: VduObjects) -> list[Vnfc]:
             for child in several
         ]
     for vdu, obj in vdus.items():
-        if obj.children() is None and obj.key in there.owners:
-            found += [Vnfc(f"{obj.key.name}-{index}", vdu, obj.key.kind) for index in range(count(obj))]
+        live = there.owners.get(obj.key)
+        if obj.children() is None and live is not None:
+            found += [Vnfc(f"{obj.key.name}-{index}", vdu, obj.key.kind) for index in range(count(obj, live))]
     return sorted(found, key=lambda vnfc: (vnfc.created, vnfc.id), reverse=True)
 
 

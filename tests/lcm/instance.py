@@ -45,9 +45,10 @@ class Instance:
         self.vnfd = make_vnfd(folder, manifests, **package)
         self.grant_req = grant("1")
 
-    def instantiate(self, **params: Any) -> None:
+    def instantiate(self, level: str = "", **params: Any) -> None:
         params = {"lcm-kubernetes-def-files": ["Files/kubernetes/all.yaml"], "wait-timeout": 60, **params}
-        self._req = req = objects.InstantiateVnfRequest.from_dict({"flavourId": "simple", "additionalParams": params})
+        body = {"flavourId": "simple", "additionalParams": params, **({"instantiationLevelId": level} if level else {})}
+        self._req = req = objects.InstantiateVnfRequest.from_dict(body)
         self.driver().instantiate(req, self.inst, self.grant_req, None, self.vnfd)
 
     def roll_back_instantiate(self) -> None:
@@ -100,9 +101,12 @@ def make_vnfd(
     vdus: dict[str, str] | None = None,
     aspects: dict[str, list[str]] | None = None,
     initial: int | None = None,
+    levels: dict[str, int | None] | None = None,
     parameters: dict[str, Any] | None = None,
 ) -> Vnfd:
-    """`vdus`: id -> name of the object; `aspects`: id -> VDUs, with steps of 2; `initial`: instances at level 0."""
+    """`vdus`: id -> name of the object; `aspects`: id -> VDUs, with steps of 2; `initial`: instances at level 0;
+    `levels`: instantiation level -> instances of each VDU, the first level is the default.
+    """
     vdus, aspects = vdus or {"Web": "web"}, aspects or {"web": ["Web"]}
     for name in ("TOSCA-Metadata", "Definitions", "Files/kubernetes"):
         (folder / name).mkdir(parents=True)
@@ -116,6 +120,10 @@ def make_vnfd(
     if initial is not None:
         delta = _policy("VduInitialDelta", initial_delta={"number_of_instances": initial})
         policies.append({"initial": {**delta, "targets": list(vdus)}})
+    if levels:
+        counts = {level: {} if count is None else {"number_of_instances": count} for level, count in levels.items()}
+        policies.append({"levels": _policy("InstantiationLevels", levels=counts, default_level=next(iter(levels)))})
+        policies.append({"counts": {**_policy("VduInstantiationLevels", levels=counts), "targets": list(vdus)}})
     template = {
         "substitution_mappings": {"node_type": "test.VNF", "properties": {"flavour_id": flavour}},
         "node_templates": {

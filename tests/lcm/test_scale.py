@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tacker.sol_refactored import objects
@@ -13,7 +14,7 @@ from k8s_cr_driver.lcm.driver import Driver
 from k8s_cr_driver.vnf import scale_in
 from tests.fake_api import FakeApi, faults
 from tests.fake_api.recording import Request
-from tests.instance import BLUE
+from tests.instance import BLUE, crontab, crontab_crd
 from tests.lcm.instance import Instance
 from tests.lcm.web import deployment, selecting
 
@@ -50,6 +51,44 @@ def test_scale_counts_from_what_is_stored(cluster: FakeApi, tmp_path: Path) -> N
     blue.scale("SCALE_IN")
     assert cluster.get("Deployment", "default", "web")["spec"]["replicas"] == 3
     assert blue.inst.instantiatedVnfInfo.metadata["vdu_reses"]["Web"]["spec"]["replicas"] == 3
+
+
+def with_default(count: int) -> list[dict[str, Any]]:
+    """A CronTab that names no count, and a CRD with that default for it."""
+    crd, manifest = crontab_crd(), crontab("web")
+    version = crd["spec"]["versions"][0]
+    count_schema = {"type": "integer", "default": count}
+    version["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]["replicas"] = count_schema
+    version["subresources"] = {"scale": {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"}}
+    return [crd, manifest]
+
+
+@pytest.mark.parametrize("is_stored", [True, False])
+def test_scale_continues_from_the_default_count_of_the_crd(api: FakeApi, tmp_path: Path, is_stored: bool) -> None:
+    """Also of an instance whose record has no count, as earlier versions of this driver stored it."""
+    blue = Instance(api, tmp_path, with_default(5))
+    blue.instantiate()
+    assert vnfcs(blue) == [f"web-{index}" for index in range(5)]
+    if not is_stored:
+        del blue.inst.instantiatedVnfInfo.metadata["vdu_reses"]["Web"]["spec"]["replicas"]
+    blue.scale("SCALE_OUT")
+    assert api.get("CronTab", "default", "web")["spec"]["replicas"] == 7
+    assert len(vnfcs(blue)) == 7
+
+
+def test_a_level_of_zero_instances_is_instantiated_and_scaled_from(cluster: FakeApi, tmp_path: Path) -> None:
+    blue = Instance(cluster, tmp_path, [deployment(3)], levels={"none": 0, "some": 2})
+    blue.instantiate(level="none")
+    assert cluster.get("Deployment", "default", "web")["spec"]["replicas"] == 0
+    assert vnfcs(blue) == []
+    blue.scale("SCALE_OUT")
+    assert cluster.get("Deployment", "default", "web")["spec"]["replicas"] == 2
+
+
+def test_a_level_that_does_not_name_the_vdu_keeps_the_count_of_its_manifest(cluster: FakeApi, tmp_path: Path) -> None:
+    blue = Instance(cluster, tmp_path, [deployment(3)], levels={"other": 1, "empty": None})
+    blue.instantiate(level="empty")
+    assert cluster.get("Deployment", "default", "web")["spec"]["replicas"] == 3
 
 
 def test_scale_in_below_zero_is_refused(cluster: FakeApi, tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ def test_reading_a_crd_is_repeated_while_the_server_is_busy(api: FakeApi) -> Non
     api.put(crd)
     api.fail(faults.unavailable(), path=f"/{CRD.group}/v1/customresourcedefinitions/")
     with session(api.url) as opened:
-        vdus = opened.with_crds({"cron": resource_for(crontab("one"))})
+        vdus = opened.stored_vdus({"cron": resource_for(crontab("one"))})
     assert vdus["cron"].replicas() == ("spec", "replicas")
 
 
