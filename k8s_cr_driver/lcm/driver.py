@@ -215,6 +215,6 @@ def _session(
         remembered=stored.inventory_content,
         keep_autoscaled=keep_autoscaled,
     ) as session:
-        if grant_req and intree_driver.is_pending(stored):
+        if grant_req and stored.is_pending:
             intree_driver.take_over(stored, session)
         yield session

@@ -7,14 +7,14 @@ lost in the rollback of a change of the VNF package.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from tacker.sol_refactored import objects
 from tacker.sol_refactored.common import vnf_instance_utils as inst_utils
 
-from k8s_cr_driver.errors import InvalidRequest
+from k8s_cr_driver.errors import InvalidRequest, Refused
 from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, labels
 from k8s_cr_driver.ownership.inventory import Inventory
 from k8s_cr_driver.ownership.inventory_content import NOTHING, InventoryContent
@@ -40,8 +40,20 @@ BY_INTREE_DRIVER = "made-by-tacker"
 NEW_ASPECTS = "new-scaling-aspects"
 """Key in `OWN`: scaling aspects of the package that Tacker's scaleStatus does not have yet."""
 
+VERSION = "version"
+"""Key in `OWN`: version of the record, an integer. Absent in records of the first form, which had no VNFC_MARK."""
+
+RECORD_VERSION = 1
+"""The version that this driver writes. It reads older ones, and refuses newer ones: it would drop what they add."""
+
+VNFC_MARK = {"managed-by": "k8s-cr-driver"}
+"""In the metadata of each VNFC that this driver stores. The in-tree driver stores all VNFCs again, without metadata."""
+
 VDUS = "vdu_reses"
 """Key of instantiatedVnfInfo.metadata for the VDUs' manifests with the desired counts; the in-tree driver's key."""
+
+_INTREE_VDUS = ("Pod", "Deployment", "DaemonSet", "StatefulSet", "ReplicaSet")
+"""Kinds that can be a VDU for the in-tree driver."""
 
 
 @dataclass
@@ -59,8 +71,8 @@ class StoredInstance:
     """Those of instantiate or of a later change of the VNF package."""
     vdus: VduObjects
     """As last written, with the desired counts."""
-    is_ours: bool
-    """Whether this driver has written the record before."""
+    is_pending: bool
+    """Whether the in-tree driver was the last to write the record of an instance that is instantiated."""
     by_intree_driver: bool
     """Whether the in-tree driver has instantiated the instance."""
     endpoint: str
@@ -75,6 +87,7 @@ class StoredInstance:
         info = record.instantiatedVnfInfo if record.obj_attr_is_set("instantiatedVnfInfo") else None
         metadata: dict[str, Any] = (info.metadata if info and info.obj_attr_is_set("metadata") else None) or {}
         own = metadata.get(OWN) or {}
+        _check_version(record, own)
         namespace, content = _parsed(own.get(INVENTORY))
         return cls(
             record,
@@ -83,7 +96,7 @@ class StoredInstance:
             info if metadata else None,
             _options(metadata),
             {vdu: resource_for(body) for vdu, body in metadata.get(VDUS, {}).items()},
-            is_ours=bool(own),
+            is_pending=bool(metadata) and not (own and _is_written_by_us(own, info)),
             by_intree_driver=bool(metadata) and (not own or own.get(BY_INTREE_DRIVER) is True),
             endpoint=own.get(ENDPOINT) or "",
             inventory_namespace=namespace,
@@ -106,6 +119,7 @@ class StoredInstance:
         """
         metadata = self.info.metadata
         if inventory:
+            self.is_pending = False
             self.inventory_namespace, self.inventory_content = inventory.key.namespace, inventory.content
         if self.inventory_namespace is not None:
             namespace = self._namespace()
@@ -113,13 +127,15 @@ class StoredInstance:
             metadata[OWN] = self._own()
         # With the label by which the in-tree driver selects its objects, should an operator go back to it.
         metadata[VDUS] = {vdu: _labelled(obj.manifest, self.id) for vdu, obj in self.vdus.items()}
-        _write_vnfcs(self.info, found)
+        _write_vnfcs(self.info, found, {} if self.is_pending else VNFC_MARK)
         self.record.instantiatedVnfInfo = self.info
 
     def vnfcs(self) -> dict[str, dict[str, str]]:
         """VNFC id -> its metadata: a Pod or a Machine gets its node some time after it was created."""
-        stored = self.info.vnfcResourceInfo
-        return {one.id: dict(one.metadata) if one.obj_attr_is_set("metadata") else {} for one in stored}
+        return {
+            one.id: {key: value for key, value in _metadata(one).items() if key not in VNFC_MARK}
+            for one in self.info.vnfcResourceInfo
+        }
 
     def chosen_vnfcs(self, grant_req: Any) -> dict[str, set[str]]:
         """VDU id -> ids of the VNFCs that the grant request lists in removeResources."""
@@ -167,6 +183,7 @@ class StoredInstance:
 
     def _own(self) -> dict[str, Any]:
         return {
+            VERSION: RECORD_VERSION,
             **self.options.as_params(),
             ENDPOINT: self.endpoint or self.vim.interfaceInfo["endpoint"],
             BY_INTREE_DRIVER: self.by_intree_driver,
@@ -178,6 +195,27 @@ class StoredInstance:
             },
             **({NEW_ASPECTS: self.new_aspects} if self.new_aspects else {}),
         }
+
+
+def _check_version(record: Any, own: dict[str, Any]) -> None:
+    if own.get(VERSION, 0) > RECORD_VERSION:
+        raise Refused(
+            f"The record of VNF instance {record.id} has version {own[VERSION]}: a newer k8s-cr-driver has written it. This "
+            f"one knows versions up to {RECORD_VERSION}; upgrade it on this conductor."
+        )
+
+
+def _is_written_by_us(own: dict[str, Any], info: Any) -> bool:
+    vnfcs = info.vnfcResourceInfo
+    if VERSION in own:
+        return all(VNFC_MARK.items() <= _metadata(one).items() for one in vnfcs)
+    # Records of the first form have the node of each Pod, but a Pod may have none yet.
+    pods = [one for one in vnfcs if one.computeResource.vimLevelResourceType in _INTREE_VDUS]
+    return not pods or any(_metadata(one) for one in pods)
+
+
+def _metadata(vnfc: Any) -> dict[str, str]:
+    return dict(vnfc.metadata) if vnfc.obj_attr_is_set("metadata") and vnfc.metadata else {}
 
 
 def _options(metadata: dict[str, Any]) -> Options:
@@ -203,14 +241,14 @@ def _labelled(manifest: Object, instance: str) -> Object:
     return {**manifest, "metadata": {**manifest["metadata"], "labels": labels(manifest) | label}}
 
 
-def _write_vnfcs(info: Any, found: Sequence[Vnfc]) -> None:
+def _write_vnfcs(info: Any, found: Sequence[Vnfc], mark: Mapping[str, str]) -> None:
     """Newest first: for a scale in Tacker puts the first ones into the grant request."""
     info.vnfcResourceInfo = [
         objects.VnfcResourceInfoV2(
             id=one.id,
             vduId=one.vdu,
             computeResource=objects.ResourceHandle(resourceId=one.id, vimLevelResourceType=one.kind),
-            metadata=one.metadata,
+            metadata={**one.metadata, **mark},
         )
         for one in found
     ]

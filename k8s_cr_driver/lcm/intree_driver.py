@@ -53,21 +53,6 @@ _UNPLACED = _kinds(
 KINDS = PLACED | _UNPLACED
 """Every kind of which the in-tree driver creates objects; it ignores manifests of all others without a message."""
 
-_WITH_PODS = ("Pod", "Deployment", "DaemonSet", "StatefulSet", "ReplicaSet")
-"""Kinds that can be a VDU for the in-tree driver."""
-
-
-def is_pending(stored: StoredInstance) -> bool:
-    """Whether the in-tree driver was the last to write an instance that is instantiated.
-
-    It stores VNFCs without metadata, while this driver stores their nodes.
-    """
-    if stored.info is None:
-        return False
-    return not stored.is_ours or any(
-        one.computeResource.vimLevelResourceType in _WITH_PODS and not one.metadata for one in stored.info.vnfcResourceInfo
-    )
-
 
 def intree_driver(namespace: str, kinds: frozenset[GroupKind] = KINDS) -> InTreeDriver:
     """The in-tree driver; `namespace` is the instance's, `kinds` are those of which it may have created objects."""

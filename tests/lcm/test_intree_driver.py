@@ -15,6 +15,7 @@ from tacker.sol_refactored.infra_drivers.kubernetes import (
     kubernetes_resource,
     kubernetes_utils,
 )
+from tacker.sol_refactored.nfvo import nfvo_client
 
 from k8s_cr_driver.lcm import intree_driver
 from k8s_cr_driver.lcm.driver import Driver
@@ -351,6 +352,46 @@ def test_objects_that_the_intree_driver_has_written_since_are_taken_over_again(c
     blue.scale("SCALE_OUT")
     assert replicas(cluster) == 5
     assert managers(cluster, "Deployment", "web") == {(OURS, "Apply")}
+
+
+def lose_nodes(blue: Handed, *, all_of_them: bool = False) -> None:
+    """The VNFCs as this driver stores them for Pods that have no node."""
+    vnfcs = blue.inst.instantiatedVnfInfo.vnfcResourceInfo
+    for vnfc in vnfcs if all_of_them else vnfcs[:1]:
+        vnfc.metadata = {key: value for key, value in vnfc.metadata.items() if key != "node"}
+
+
+@pytest.mark.parametrize("form", ["present", "first"])
+def test_a_pod_without_a_node_does_not_hand_an_instance_over(cluster: FakeApi, tmp_path: Path, form: str) -> None:
+    """The count must not become that of the Pods that are present: one may be lost with its node."""
+    blue = Handed(cluster, tmp_path, [deployment(5)])
+    blue.switch()
+    blue.instantiate()
+    info = blue.inst.instantiatedVnfInfo
+    if form == "first":
+        del info.metadata["k8s_cr"]["version"]
+        for number, vnfc in enumerate(info.vnfcResourceInfo):
+            vnfc.metadata = {"node": f"n{number}"}
+    lose_nodes(blue, all_of_them=form == "present")
+    info.vnfcResourceInfo = info.vnfcResourceInfo[:4]
+    blue.heal(info.vnfcResourceInfo[0].id)
+    assert replicas(cluster) == 5
+
+
+def test_a_synchronization_leaves_the_takeover_to_the_next_verb(cluster: FakeApi, tmp_path: Path) -> None:
+    blue = own_instance(cluster, tmp_path)
+    blue.scale("SCALE_OUT")
+    blue.inst.vnfdId = "vnfd"
+    blue.inst.instantiatedVnfInfo.scaleStatus = []
+    cluster.delete("Pod", "default", cluster.names("Pod", "default")[0])
+    with pytest.MonkeyPatch.context() as tacker:
+        tacker.setattr(objects.VnfLcmOpOccV2, "get_by_filter", lambda *_, **__: [])
+        tacker.setattr(nfvo_client.NfvoClient, "get_vnfd", lambda *_: blue.vnfd)
+        Driver().sync_db(None, blue.inst, blue.inst.vimConnectionInfo["vim1"])
+    blue.switch()
+    blue.scale("SCALE_OUT")
+    assert managers(cluster, "Deployment", "web") == {(OURS, "Apply")}
+    assert replicas(cluster) == 5
 
 
 def test_a_bare_pod_that_the_intree_driver_has_created_again_is_deleted_by_terminate(cluster: FakeApi, tmp_path: Path) -> None:

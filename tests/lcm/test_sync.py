@@ -95,7 +95,7 @@ def test_the_node_of_a_pod_is_stored_when_it_has_one(cluster: FakeApi, tmp_path:
         cluster.cluster.store.put(("", "pods"), bound)
     assert blue.differs()
     blue.sync()
-    assert [vnfc.metadata for vnfc in blue.info.vnfcResourceInfo] == [{"node": "n1"}]
+    assert [vnfc.metadata["node"] for vnfc in blue.info.vnfcResourceInfo] == ["n1"]
     assert not blue.differs()
 
 
