@@ -14,7 +14,7 @@ from typing import Any
 
 from k8s_cr_driver.errors import InvalidPackage
 from k8s_cr_driver.objects.fields import field
-from k8s_cr_driver.objects.keys import annotations_of
+from k8s_cr_driver.objects.keys import ObjectKey, annotations_of
 from k8s_cr_driver.resources.base import CustomResource
 
 VDU = "k8s-cr-driver/vdu"
@@ -40,7 +40,20 @@ def assign(
             )
     names = {vdu: str(field(node, "properties", "name")) for vdu, node in nodes.items()}
     found = {vdu: _candidates(vdu, name, objects) for vdu, name in names.items()}
-    return {vdu: _only(vdu, names[vdu], several) for vdu, several in found.items() if several or not partial}
+    assigned = {vdu: _only(vdu, names[vdu], several) for vdu, several in found.items() if several or not partial}
+    _check_distinct(assigned)
+    return assigned
+
+
+def _check_distinct(assigned: VduObjects) -> None:
+    """InvalidPackage if two VDUs are one object, which has only one count."""
+    seen: dict[ObjectKey, str] = {}
+    for vdu, obj in assigned.items():
+        if (other := seen.setdefault(obj.key, vdu)) != vdu:
+            raise InvalidPackage(
+                f"VDUs {other} and {vdu} are one object: {obj.key}. Name another one for each in the property name of its "
+                f"node, or annotate one with {VDU}."
+            )
 
 
 def _candidates(vdu: str, name: str, objects: list[CustomResource]) -> list[CustomResource]:

@@ -63,6 +63,11 @@ def test_a_vdu_that_names_two_things_is_an_error_that_lists_them() -> None:
         assign(objects, {"VDU1": node("web")})
 
 
+def test_two_vdus_that_name_one_object_are_an_error() -> None:
+    with pytest.raises(InvalidPackage, match=r"VDUs VDU1 and VDU2 are one object: Deployment\.apps default/web\."):
+        assign([deployment("web")], {"VDU1": node("web"), "VDU2": node("web")})
+
+
 def test_an_annotation_that_names_no_vdu_is_an_error_that_lists_those_there_are() -> None:
     with pytest.raises(InvalidPackage, match=r"Deployment.apps default/web: .* names 'VDU9'.* Its VDUs: VDU1, VDU2\."):
         assign([deployment("web", vdu="VDU9")], {"VDU2": node("a"), "VDU1": node("b")})
