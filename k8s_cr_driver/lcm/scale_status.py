@@ -25,7 +25,7 @@ def update_levels(stored: StoredInstance, before: VduObjects, now: VduObjects, v
     flavour = stored.flavour
     seen: set[str] = set()
     for status in _scale_status(stored.info):
-        deltas = vnfd.get_scale_vdu_and_num(flavour, status.aspectId)
+        deltas = _deltas(vnfd, flavour, status.aspectId)
         deltas = {vdu: delta for vdu, delta in deltas.items() if vdu in now and vdu not in seen}
         seen |= set(deltas)
         steps = {divmod(replicas.count(now[vdu]) - replicas.count(before[vdu]), delta) for vdu, delta in deltas.items()}
@@ -77,13 +77,18 @@ def _level(flavour: str, aspect: str, now: VduObjects, vnfd: Any) -> int:
     initial = {
         vdu: policy["properties"]["initial_delta"]["number_of_instances"] for policy in policies for vdu in policy["targets"]
     }
-    for vdu, delta in vnfd.get_scale_vdu_and_num(flavour, aspect).items():
+    for vdu, delta in _deltas(vnfd, flavour, aspect).items():
         if vdu in now and vdu in initial:
             level, rest = divmod(replicas.count(now[vdu]) - initial[vdu], delta)
             if not rest and 0 <= level <= vnfd.get_max_scale_level(flavour, aspect):
                 return int(level)
     default = vnfd.get_scale_info_from_inst_level(flavour, vnfd.get_default_instantiation_level(flavour))
     return int(default.get(aspect, {}).get("scale_level", 0))
+
+
+def _deltas(vnfd: Any, flavour: str, aspect: str) -> dict[str, int]:
+    """VDU id -> instances that a scale level adds, of the VDUs that the aspect scales: not of those with a delta of 0."""
+    return {vdu: delta for vdu, delta in vnfd.get_scale_vdu_and_num(flavour, aspect).items() if delta}
 
 
 def _scale_status(info: Any) -> list[Any]:

@@ -102,9 +102,10 @@ def make_vnfd(
     aspects: dict[str, list[str]] | None = None,
     initial: int | None = None,
     levels: dict[str, int | None] | None = None,
+    delta: int = 2,
     parameters: dict[str, Any] | None = None,
 ) -> Vnfd:
-    """`vdus`: id -> name of the object; `aspects`: id -> VDUs, with steps of 2; `initial`: instances at level 0;
+    """`vdus`: id -> name of the object; `aspects`: id -> VDUs, with steps of `delta`; `initial`: instances at level 0;
     `levels`: instantiation level -> instances of each VDU, the first level is the default.
     """
     vdus, aspects = vdus or {"Web": "web"}, aspects or {"web": ["Web"]}
@@ -115,7 +116,7 @@ def make_vnfd(
     scaling = {aspect: {"max_scale_level": 5, "step_deltas": ["one"]} for aspect in aspects}
     policies = [{"aspects": _policy("ScalingAspects", aspects=scaling)}]
     for aspect, targets in aspects.items():
-        deltas = _policy("VduScalingAspectDeltas", aspect=aspect, deltas={"one": {"number_of_instances": 2}})
+        deltas = _policy("VduScalingAspectDeltas", aspect=aspect, deltas={"one": {"number_of_instances": delta}})
         policies.append({f"{aspect}_deltas": {**deltas, "targets": targets}})
     if initial is not None:
         delta = _policy("VduInitialDelta", initial_delta={"number_of_instances": initial})

@@ -145,6 +145,19 @@ def test_vdus_of_one_aspect_must_agree_on_a_level(api: FakeApi, tmp_path: Path) 
     assert blue.levels() == {"web": 2}
 
 
+@pytest.mark.parametrize("aspects", [{"web": ["Web"]}, {"web": ["Web"], "more": ["Web"]}])
+def test_an_aspect_with_a_delta_of_zero_has_no_part_in_the_levels(
+    cluster: FakeApi, tmp_path: Path, aspects: dict[str, list[str]]
+) -> None:
+    blue = Synced(cluster, tmp_path / "old", [deployment(1)])
+    blue.vnfd = make_vnfd(tmp_path / "new", [deployment(1)], aspects=aspects, delta=0, initial=1)
+    blue.change(blue.vnfd)
+    set_count(cluster, 3)
+    blue.sync()
+    assert blue.levels() == dict.fromkeys(aspects, 0) | {"web": 1}
+    assert len(blue.vnfcs()) == 3
+
+
 @pytest.mark.parametrize(("initial", "level"), [(1, 1), (None, 0)])
 def test_new_scaling_aspects_are_stored(cluster: FakeApi, tmp_path: Path, initial: int | None, level: int) -> None:
     blue = Synced(cluster, tmp_path / "old", [deployment(3)])
