@@ -68,7 +68,7 @@ class Driver:
         """With `abandon`, objects that cannot be deleted until the deadline are left on the cluster, and logged."""
         with boundary("terminate", inst.id, grant_req):
             stored = StoredInstance.read(inst)
-            options, abandon = request.options(stored, req), request.is_set(req, "abandon")
+            options, abandon = request.options_in_place(stored, req), request.is_set(req, "abandon")
             grace_period = request.grace_period(req)
             guard = abandoning(stored) if abandon else contextlib.nullcontext()
             with guard, _session(stored, grant_req, options, extra=grace_period, abandon=abandon) as session:
@@ -80,7 +80,7 @@ class Driver:
             sign = 1 if req.type == "SCALE_OUT" else -1
             deltas = vnfd.get_scale_vdu_and_num(stored.flavour, req.aspectId)
             changes = {vdu: sign * req.numberOfSteps * delta for vdu, delta in deltas.items()}
-            self._scale(stored, grant_req, request.options(stored, req), changes)
+            self._scale(stored, grant_req, request.options_in_place(stored, req), changes)
 
     def scale_rollback(self, req: Any, inst: Any, grant_req: Any, grant: Any, vnfd: Any) -> None:
         """Ignores the request's options: invalid options may be why scale failed."""
@@ -102,7 +102,7 @@ class Driver:
         """Chosen VNFCs, or all: Pods and Machines are replaced, the objects of the others applied again."""
         with boundary("heal", inst.id, grant_req):
             stored = StoredInstance.read(inst)
-            options, recreate = request.options(stored, req), request.is_set(req, "recreate")
+            options, recreate = request.options_in_place(stored, req), request.is_set(req, "recreate")
             everything = not req.obj_attr_is_set("vnfcInstanceId")
             package = desired.load(stored, vnfd, options)[0] if everything else []
             chosen = stored.chosen_vnfcs(grant_req)

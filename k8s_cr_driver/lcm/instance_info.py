@@ -20,7 +20,7 @@ from k8s_cr_driver.ownership.inventory import Inventory
 from k8s_cr_driver.ownership.inventory_content import NOTHING, InventoryContent
 from k8s_cr_driver.ownership.labels import INSTANCE_LABEL
 from k8s_cr_driver.resources.registry import resource_for
-from k8s_cr_driver.vnf.additional_params import FILES, Options
+from k8s_cr_driver.vnf.additional_params import FILES, OF_ONE_REQUEST, Options
 from k8s_cr_driver.vnf.vdus import VduObjects
 from k8s_cr_driver.vnf.vnfcs import Vnfc
 
@@ -138,7 +138,7 @@ class StoredInstance:
         }
 
     def chosen_vnfcs(self, grant_req: Any) -> dict[str, set[str]]:
-        """VDU id -> ids of the VNFCs that the grant request lists in removeResources."""
+        """VDU id -> names of the VNFCs that the grant request lists in removeResources."""
         named = {
             (one.resourceTemplateId, one.resource.resourceId)
             for one in (grant_req.removeResources if grant_req.obj_attr_is_set("removeResources") else [])
@@ -147,7 +147,7 @@ class StoredInstance:
         chosen: dict[str, set[str]] = {}
         for one in self.info.vnfcResourceInfo:
             if (one.vduId, one.computeResource.resourceId) in named:
-                chosen.setdefault(one.vduId, set()).add(one.id)
+                chosen.setdefault(one.vduId, set()).add(one.computeResource.resourceId)
         return chosen
 
     def on_cluster(self, default_inventory_namespace: str) -> str:
@@ -222,8 +222,11 @@ def _options(metadata: dict[str, Any]) -> Options:
     """The in-tree driver keeps two of the options, under the same names, in the metadata itself."""
     if not metadata:
         return Options()
+    kept = metadata.get(OWN) or metadata
     # Tacker's management driver for a MODIFY of the package, container_update_mgmt_v2, writes other files there.
-    return Options().updated({**(metadata.get(OWN) or metadata), FILES: metadata[FILES]})
+    kept = {**kept, FILES: metadata[FILES]}
+    # Records of the first form have the options of one request, too.
+    return Options().updated({key: value for key, value in kept.items() if key not in OF_ONE_REQUEST})
 
 
 def _parsed(inventory: dict[str, Any] | None) -> tuple[str | None, InventoryContent]:
@@ -247,12 +250,12 @@ def _write_vnfcs(info: Any, found: Sequence[Vnfc], mark: Mapping[str, str]) -> N
         objects.VnfcResourceInfoV2(
             id=one.id,
             vduId=one.vdu,
-            computeResource=objects.ResourceHandle(resourceId=one.id, vimLevelResourceType=one.kind),
+            computeResource=objects.ResourceHandle(resourceId=one.name, vimLevelResourceType=one.kind),
             metadata={**one.metadata, **mark},
         )
         for one in found
     ]
     info.vnfcInfo = [
-        objects.VnfcInfoV2(id=f"{one.vdu}-{one.id}", vduId=one.vdu, vnfcResourceInfoId=one.id, vnfcState="STARTED")
+        objects.VnfcInfoV2(id=f"{one.vdu}-{one.name}", vduId=one.vdu, vnfcResourceInfoId=one.id, vnfcState="STARTED")
         for one in found
     ]

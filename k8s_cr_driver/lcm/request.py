@@ -7,8 +7,9 @@ from typing import Any
 
 from tacker.sol_refactored.common import config
 
+from k8s_cr_driver.errors import InvalidRequest
 from k8s_cr_driver.lcm.instance_info import StoredInstance
-from k8s_cr_driver.vnf.additional_params import Options, flag
+from k8s_cr_driver.vnf.additional_params import FILES, Options, flag
 
 CONF = config.CONF
 
@@ -28,6 +29,20 @@ def options(stored: StoredInstance, req: Any) -> Options:
     """The stored options, overridden by those of the request; parameters one by one."""
     given = stored.options.updated(params(req))
     return replace(given, parameters={**stored.options.parameters, **given.parameters})
+
+
+def options_in_place(stored: StoredInstance, req: Any) -> Options:
+    """The same for a verb that keeps the set of objects: InvalidRequest for a key that would select or place others."""
+    found = options(stored, req)
+    for key, given, kept in (
+        ("namespace", found.namespace, stored.options.namespace),
+        (FILES, list(found.files), list(stored.options.files)),
+    ):
+        if given != kept:
+            raise InvalidRequest(
+                f"additionalParams {key}: only a change of the VNF package can change it; the instance has {kept!r}"
+            )
+    return found
 
 
 def grace_period(req: Any) -> int:

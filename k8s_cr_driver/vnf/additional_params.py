@@ -13,6 +13,8 @@ from k8s_cr_driver.errors import InvalidRequest
 from k8s_cr_driver.package.files import shown
 
 FILES = "lcm-kubernetes-def-files"
+OF_ONE_REQUEST = ("force-conflicts", "adopt-existing")
+"""Never stored: what a user has allowed once, a later heal or change of the package must not do by itself."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +28,9 @@ class Options:
     wait_timeout: float | None = None
     """Seconds; None: Tacker's [v2_vnfm] kubernetes_vim_rsc_wait_timeout."""
     force_conflicts: bool = False
+    """Of one request, never stored."""
     adopt_existing: bool = False
+    """Of one request, never stored."""
 
     def updated(self, given: Mapping[str, Any]) -> Options:
         """With the values of a request; InvalidRequest names a key of a wrong type. Keys of other drivers are ignored."""
@@ -38,8 +42,10 @@ class Options:
         return replace(self, **changes)
 
     def as_params(self) -> dict[str, Any]:
-        """As additionalParams, in JSON's types."""
+        """Those that are stored with the instance, as additionalParams in JSON's types."""
         values = {_key(one.name): getattr(self, one.name) for one in fields(self)}
+        for key in OF_ONE_REQUEST:
+            del values[key]
         values[FILES] = list(self.files)
         values["parameters"] = dict(self.parameters)
         return values

@@ -34,7 +34,7 @@ class Healing:
 
     def replacement(self, chosen: Mapping[str, set[str]], *, everything: bool, recreate: bool) -> Replacement:
         """
-        For the VNFCs in `chosen` (VDU id -> ids).
+        For the VNFCs in `chosen` (VDU id -> names).
 
         If more VNFCs of a VDU are chosen than may be deleted at the same time: InvalidRequest, or with `everything` no
         VNFC of that VDU is replaced.

@@ -215,7 +215,7 @@ class Session:
     def replacement(
         self, assigned: VduObjects, chosen: Mapping[str, set[str]], *, everything: bool, recreate: bool
     ) -> Replacement:
-        """Replaces the VNFCs in `chosen` (VDU id -> ids); see `Healing.replacement`."""
+        """Replaces the VNFCs in `chosen` (VDU id -> names); see `Healing.replacement`."""
         touched = {vdu: assigned[vdu] for vdu in chosen}
         healing = Healing(self._client, self._operation.instance, touched)
         return self._operation.persist(lambda: healing.replacement(chosen, everything=everything, recreate=recreate))

@@ -7,8 +7,9 @@ children has one VNFC for each replica, with an id that is the same each time.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from k8s_cr_driver.errors import ApiError, Refused, passes
@@ -26,14 +27,21 @@ _Place = tuple[GroupKind, str, str]
 
 @dataclass(frozen=True)
 class Vnfc:
-    """One VNFC (SOL003 clause 5.5.3.5): `id` is its name on the cluster, `kind` that of the VDU's object."""
+    """One VNFC (SOL003 clause 5.5.3.5): `name` is that on the cluster, `kind` that of the VDU's object."""
 
-    id: str
+    name: str
     vdu: str
     kind: str
     created: str = ""
     """creationTimestamp."""
     metadata: dict[str, str] = field(default_factory=dict)
+    qualified: bool = False
+    """Whether VNFCs of other VDUs may have the same name."""
+
+    @property
+    def id(self) -> str:
+        """Unique in the instance; the name where that is unique, as the in-tree driver has it."""
+        return f"{self.vdu}.{self.name}" if self.qualified else self.name
 
 
 class Members(NamedTuple):
@@ -46,24 +54,41 @@ class Members(NamedTuple):
 def collect(client: Client, instance: str, vdus: VduObjects) -> list[Vnfc]:
     """The VNFCs of all VDUs of an instance, newest first."""
     there = members(client, instance, vdus)
-    found: list[Vnfc] = []
-    for vdu, several in there.children.items():
-        obj = vdus[vdu]
-        found += [
-            Vnfc(
-                child["metadata"]["name"],
-                vdu,
-                obj.key.kind,
-                child["metadata"].get("creationTimestamp", ""),
-                obj.child_metadata(child),
-            )
-            for child in several
-        ]
+    found = [
+        Vnfc(
+            child["metadata"]["name"],
+            vdu,
+            vdus[vdu].key.kind,
+            child["metadata"].get("creationTimestamp", ""),
+            vdus[vdu].child_metadata(child),
+        )
+        for vdu, several in there.children.items()
+        for child in several
+    ]
     for vdu, obj in vdus.items():
         live = there.owners.get(obj.key)
         if obj.children() is None and live is not None:
             found += [Vnfc(f"{obj.key.name}-{index}", vdu, obj.key.kind) for index in range(count(obj, live))]
-    return sorted(found, key=lambda vnfc: (vnfc.created, vnfc.id), reverse=True)
+    qualified = _may_share_names(vdus)
+    found = [replace(vnfc, qualified=qualified) for vnfc in found]
+    return sorted(found, key=lambda vnfc: (vnfc.created, _natural(vnfc.id)), reverse=True)
+
+
+def _may_share_names(vdus: VduObjects) -> bool:
+    """Whether VNFCs of two VDUs may have one name: controllers derive names from their own, selectors find any name.
+
+    Decided from the VDUs and not from the VNFCs, so that an id stays the same when another VNFC comes.
+    """
+    names = {obj.key.name for obj in vdus.values()}
+    namespaces = {obj.key.namespace for obj in vdus.values()}
+    by_selector = any(one.by_selector for obj in vdus.values() if (one := obj.children()))
+    return len(names) < len(vdus) or (by_selector and len(namespaces) > 1)
+
+
+def _natural(name: str) -> list[tuple[int, str]]:
+    """Sorts tab-9 before tab-11: numbers by their value, all else as text."""
+    parts = re.split(r"([0-9]+)", name)
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in parts]
 
 
 def members(client: Client, instance: str, vdus: VduObjects) -> Members:

@@ -127,21 +127,29 @@ def test_rollback_restores_every_field_with_the_counts_and_parameters_of_before(
 
 
 def test_options_stay_and_a_later_request_overrides_them(cluster: FakeApi, tmp_path: Path) -> None:
+    web = Instance(cluster, tmp_path, [deployment(1), config_map("a")])
+    web.instantiate(**{"wait-timeout": 50})
+    web.change(web.vnfd, **{"wait-timeout": 40})
+    web.change(web.vnfd, **{"wait-timeout": None})
+    assert kept(web, "wait-timeout") == 40
+
+
+def test_force_conflicts_and_adopt_existing_hold_for_one_request(cluster: FakeApi, tmp_path: Path) -> None:
     def drift() -> None:
         cluster.edit("ConfigMap", "default", "a", lambda live: live["data"].update(a="drifted"), manager="kubectl-edit")
 
     web = Instance(cluster, tmp_path, [deployment(1), config_map("a")])
-    web.instantiate(**{"force-conflicts": True, "wait-timeout": 50})
+    web.instantiate(**{"force-conflicts": True, "adopt-existing": True})
+    assert [kept(web, key) for key in ("force-conflicts", "adopt-existing")] == [None, None]
+    web.inst.instantiatedVnfInfo.metadata["k8s_cr"]["force-conflicts"] = True  # as the first form of the record has it
     drift()
-    web.heal()
+    with pytest.raises(sol_ex.SolException, match="kubectl-edit"):
+        web.heal()
+    web.heal(**{"force-conflicts": True})
     assert cluster.get("ConfigMap", "default", "a")["data"] == {"a": "1"}
     drift()
     with pytest.raises(sol_ex.SolException, match="kubectl-edit"):
-        web.heal(**{"force-conflicts": False})
-    assert kept(web, "force-conflicts") is True
-    web.change(web.vnfd, **{"force-conflicts": "true", "wait-timeout": 40, "adopt-existing": True})
-    web.change(web.vnfd, **{"force-conflicts": False, "wait-timeout": None})
-    assert [kept(web, key) for key in ("force-conflicts", "wait-timeout", "adopt-existing")] == [False, 40, True]
+        web.change(web.vnfd)
 
 
 def test_rollback_makes_again_what_only_the_new_package_allows_to_replace(

@@ -11,7 +11,7 @@ from tacker.sol_refactored.common import exceptions as sol_ex
 from k8s_cr_driver.engine import replace
 from tests.fake_api import FakeApi, faults
 from tests.fake_api.recording import Request
-from tests.instance import config_map, crontab, crontab_crd
+from tests.instance import config_map, crontab, crontab_crd, obj
 from tests.lcm.instance import Instance
 from tests.lcm.web import RUNNING, deployment, selecting
 
@@ -132,3 +132,21 @@ def test_an_object_that_was_deleted_is_made_again(api: FakeApi, tab: Instance) -
 def test_recreate_is_true_or_false(tab: Instance) -> None:
     with pytest.raises(sol_ex.SolException, match="additionalParams recreate: give true or false"):
         tab.heal("tab-0", recreate="perhaps")
+
+
+@pytest.mark.parametrize(("key", "value"), [("namespace", "other"), ("lcm-kubernetes-def-files", ["Files/other.yaml"])])
+@pytest.mark.parametrize("verb", ["heal", "terminate"])
+def test_a_key_that_would_select_or_place_other_objects_is_refused(
+    cluster: FakeApi, web: Instance, verb: str, key: str, value: Any
+) -> None:
+    cluster.put(obj("v1", "Namespace", "other"))
+    cluster.requests.clear()
+    with pytest.raises(sol_ex.SolException, match=f"additionalParams {key}: only a change of the VNF package") as refused:
+        getattr(web, verb)(**{key: value})
+    assert refused.value.status == 400
+    assert len(cluster.requests) == 0
+
+
+def test_the_namespace_of_the_instance_may_be_repeated(web: Instance) -> None:
+    web.heal(namespace="default")
+    assert len(vnfcs(web)) == 2

@@ -130,7 +130,9 @@ def scalable(**paths: str) -> Object:
     """The CRD of CronTab with the subresource scale."""
     crd = crontab_crd(selector={"type": "string"})
     paths = {"specReplicasPath": ".spec.size", "statusReplicasPath": ".status.size", **paths}
-    crd["spec"]["versions"][0]["subresources"] = {"status": {}, "scale": paths}
+    [version] = crd["spec"]["versions"]
+    version["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]["size"] = {"type": "integer"}
+    version["subresources"] = {"status": {}, "scale": paths}
     return crd
 
 
@@ -180,6 +182,28 @@ def test_an_object_without_children_has_one_stable_vnfc_for_each_replica(api: Fa
         found = vnfcs.collect(Client(connection, resources), BLUE, vdus)
     assert [(one.id, one.vdu) for one in found] == [("tab-1", "VDU1"), ("tab-0", "VDU1"), ("one-0", "VDU2")]
     assert len(api.requests) == 1
+
+
+def test_vnfcs_are_sorted_by_the_numbers_in_their_names(api: FakeApi) -> None:
+    crd, tab = scalable(), ours(crontab("tab"))
+    tab["spec"]["size"] = 12
+    for manifest in (crd, tab):
+        api.put(manifest)
+    with Connection(Endpoint(api.url)) as connection:
+        found = vnfcs.collect(Client(connection, discover(connection)), BLUE, {"VDU1": CustomResource(tab, crd)})
+    assert [one.id for one in found] == [f"tab-{index}" for index in range(11, -1, -1)]
+
+
+def test_vnfcs_of_objects_with_one_name_have_ids_of_their_own(api: FakeApi) -> None:
+    controllers.run_workloads(api)
+    api.put(obj("v1", "Namespace", "blue"))
+    objects = (deployment("web", 2), deployment("web", 1, "blue"))
+    vdus = {f"VDU{number}": {**one, "kind": "StatefulSet"} for number, one in enumerate(objects, 1)}
+    for manifest in vdus.values():
+        api.put(manifest)
+    found = collect(api, vdus)
+    assert sorted(one.id for one in found) == ["VDU1.web-0", "VDU1.web-1", "VDU2.web-0"]
+    assert sorted(one.name for one in found) == ["web-0", "web-0", "web-1"]
 
 
 def test_a_kind_of_children_that_the_cluster_does_not_know_is_refused(api: FakeApi) -> None:
