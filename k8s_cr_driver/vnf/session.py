@@ -34,7 +34,7 @@ from k8s_cr_driver.redaction import redact
 from k8s_cr_driver.resources import replicas
 from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.resources.registry import resource_for
-from k8s_cr_driver.vnf import scale_in, vnfcs
+from k8s_cr_driver.vnf import preflight, scale_in, vnfcs
 from k8s_cr_driver.vnf.additional_params import Options
 from k8s_cr_driver.vnf.heal import Healing
 from k8s_cr_driver.vnf.vdus import VduObjects
@@ -177,7 +177,12 @@ class Session:
         replacement: Replacement = NO_REPLACEMENT,
         first: bool = False,
     ) -> None:
-        """`engine.reconcile`; if the `first` set of an instance is refused, what it has created is deleted again."""
+        """`engine.reconcile`, after a dry run if `renewal` deletes objects.
+
+        If the `first` set of an instance is refused, what it has created is deleted again.
+        """
+        if renewal.doomed:
+            self._operation.persist(lambda: preflight.check(self._target, wanted))
         run = functools.partial(reconcile, self._operation, self._target)
         try:
             run(wanted, prune=prune, replacement=replacement)

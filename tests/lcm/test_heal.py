@@ -103,6 +103,26 @@ def test_changes_by_others_are_undone_with_force_conflicts(cluster: FakeApi, web
     assert cluster.get("Deployment", "default", "web")["spec"]["template"]["spec"]["containers"][0]["image"] == "web:1"
 
 
+@pytest.mark.parametrize("everything", [False, True])
+def test_a_refused_object_is_reported_before_any_pod_is_deleted(cluster: FakeApi, web: Instance, everything: bool) -> None:
+    def drift(live: dict[str, Any]) -> None:
+        live["spec"]["template"]["metadata"]["labels"]["app"] = "drifted"
+
+    cluster.edit("Deployment", "default", "web", drift, manager="kubectl-edit")
+    before = cluster.names("Pod", "default")
+    with pytest.raises(sol_ex.SolException, match=r"others manage fields .*kubectl-edit"):
+        web.heal(*(() if everything else before[:1]))
+    assert cluster.names("Pod", "default") == before
+
+
+def test_a_webhook_that_accepts_no_dry_run_does_not_prevent_a_heal(cluster: FakeApi, web: Instance) -> None:
+    refusal = faults.status(400, "BadRequest", 'admission webhook "a.example.com" does not support dry run')
+    cluster.fail(refusal, method="PATCH", path="deployments/web", when=lambda one: one.query.get("dryRun") == "All")
+    before = set(cluster.names("Pod", "default"))
+    web.heal()
+    assert not before & set(cluster.names("Pod", "default"))
+
+
 def test_a_replica_that_is_several_pods_is_whole_again(cluster: FakeApi, tmp_path: Path) -> None:
     cluster.put(deployment(2))
     tab = Instance(cluster, tmp_path, selecting(cluster, 1))

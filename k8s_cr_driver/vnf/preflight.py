@@ -1,0 +1,67 @@
+"""Applies objects as a dry run before a heal deletes their VNFCs: a refusal is reported while all VNFCs still run.
+
+The real apply comes after the deletion. So what only that can show, as a webhook that accepts no dry runs, is left to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+from k8s_cr_driver.errors import ApiError, Refused
+from k8s_cr_driver.kube.client import Client
+from k8s_cr_driver.kube.connection import Connection
+from k8s_cr_driver.kube.discovery import Resource
+from k8s_cr_driver.objects.keys import Object, split
+from k8s_cr_driver.ownership.write import WriteContext, write
+from k8s_cr_driver.ownership.write_errors import Immutable
+from k8s_cr_driver.resources.base import CustomResource
+
+
+class _DryRun(Connection):
+    """Sends writes over another connection, on which nothing is stored (Kubernetes API concepts, "Dry-run")."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def request(self, method: str, path: str, **options: Any) -> Object:
+        """As `Connection.request`."""
+        if method != "GET":
+            options["query"] = [*options.get("query", ()), ("dryRun", "All")]
+        return self._connection.request(method, path, **options)
+
+
+def check(target: WriteContext, wanted: Iterable[CustomResource]) -> None:
+    """Raises Refused (and its subclasses) for the first of the existing objects that the server would not take."""
+    trial = replace(target, client=Client(_DryRun(target.connection), target.resources))
+    for obj in wanted:
+        resource = target.resources.find(obj.key.group_kind, split(obj.manifest["apiVersion"])[1])
+        live = _live(target, obj, resource) if resource else None
+        if resource and live:
+            _try(trial, obj, resource, live)
+
+
+def _live(target: WriteContext, obj: CustomResource, resource: Resource) -> Object | None:
+    if not {"get", "patch"} <= resource.verbs:
+        return None
+    try:
+        return target.client.read(resource, obj.key)
+    except ApiError as error:
+        if error.status in (403, 404):
+            return None
+        raise
+
+
+def _try(trial: WriteContext, obj: CustomResource, resource: Resource, live: Object) -> None:
+    try:
+        write(trial, obj, resource, live)
+    except Immutable:
+        if not obj.replace_strategy():
+            raise
+    except Refused as error:
+        if "does not support dry run" not in str(error):
+            raise
+    except ApiError as error:
+        if error.status not in (403, 404, 409, 410):  # the engine repeats such a write until the deadline
+            raise
