@@ -2,19 +2,18 @@
 
 Tacker's v1 API finds its drivers there; its v2 API creates `kubernetes.Kubernetes()`, a class of its own module. So the
 entry point is Tacker's v1 driver, unchanged, and its constructor puts this driver into that module. No other module
-changes Tacker's attributes. If Tacker is not as expected, an error is logged and Tacker's own driver stays.
+changes Tacker's attributes. If Tacker does not fit, or an import fails, a stand-in is put there whose verbs all fail with
+the reason: the in-tree driver must not serve instances of this one. So nothing but Tacker is imported at the top.
 """
 
 from __future__ import annotations
 
 import inspect
+import logging
 from typing import Any
 
-from oslo_config import cfg
-from oslo_log import log as logging
+from tacker.sol_refactored.common import exceptions as sol_ex
 from tacker.vnfm.infra_drivers.kubernetes import kubernetes_driver
-
-from k8s_cr_driver.lcm import conf
 
 LOG = logging.getLogger(__name__)
 
@@ -42,29 +41,46 @@ class Kubernetes(kubernetes_driver.Kubernetes):  # type: ignore[misc]
         install()
 
 
+class StandIn:
+    """In the place of the driver that cannot be used."""
+
+
 def install() -> bool:
     """Puts this driver where the conductor of the v2 API looks for one; False, with an error in the log, if it cannot."""
+    from tacker.sol_refactored.infra_drivers.kubernetes import kubernetes
+
+    present = getattr(kubernetes, "Kubernetes", None)
+    if inspect.isclass(present) and issubclass(present, StandIn):
+        return False
     try:
-        from tacker.sol_refactored.infra_drivers.kubernetes import kubernetes
-
-        from k8s_cr_driver.lcm.driver import Driver
-
-        if kubernetes.Kubernetes is Driver:
-            return True
-        unexpected = _differences(kubernetes.Kubernetes)
-        if unexpected:
-            raise TypeError("; ".join(unexpected))
-        conf.register(cfg.CONF)
-        kubernetes.Kubernetes = Driver
+        kubernetes.Kubernetes = _driver(present)
     except Exception as error:
-        LOG.error(
-            "k8s-cr-driver does not fit this Tacker (%s: %s). Tacker's own Kubernetes driver stays in use.",
-            type(error).__name__,
-            error,
-        )
+        reason = f"k8s-cr-driver does not fit this Tacker ({type(error).__name__}: {error})"
+        LOG.error("%s. No VNF instance of vimType ETSINFV.KUBERNETES.V_1 can be operated.", reason)
+        kubernetes.Kubernetes = _stand_in(reason)
         return False
     LOG.info("k8s-cr-driver serves vimType ETSINFV.KUBERNETES.V_1")
     return True
+
+
+def _driver(present: Any) -> type:
+    """The class that replaces `present`; TypeError if the methods of that are not as expected."""
+    from oslo_config import cfg
+
+    from k8s_cr_driver.lcm import conf
+    from k8s_cr_driver.lcm.driver import Driver
+
+    if present is not Driver and (unexpected := _differences(present)):
+        raise TypeError("; ".join(unexpected))
+    conf.register(cfg.CONF)
+    return Driver
+
+
+def _stand_in(reason: str) -> type[StandIn]:
+    def fail(*args: Any, **kwargs: Any) -> None:
+        raise sol_ex.SolException(sol_detail=f"{reason}; see the conductor's log")
+
+    return type("StandIn", (StandIn,), dict.fromkeys(_EXPECTED, fail))
 
 
 def _differences(driver: Any) -> list[str]:

@@ -14,6 +14,7 @@ from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.objects.keys import Object, split
+from k8s_cr_driver.ownership.labels import is_managed
 from k8s_cr_driver.ownership.write import WriteContext, write
 from k8s_cr_driver.ownership.write_errors import Immutable
 from k8s_cr_driver.resources.base import CustomResource
@@ -33,12 +34,12 @@ class _DryRun(Connection):
 
 
 def check(target: WriteContext, wanted: Iterable[CustomResource]) -> None:
-    """Raises Refused (and its subclasses) for the first of the existing objects that the server would not take."""
+    """Raises Refused (and its subclasses) for the first of the instance's objects that the server would refuse."""
     trial = replace(target, client=Client(_DryRun(target.connection), target.resources))
     for obj in wanted:
         resource = target.resources.find(obj.key.group_kind, split(obj.manifest["apiVersion"])[1])
         live = _live(target, obj, resource) if resource else None
-        if resource and live:
+        if resource and live and is_managed(live, target.instance):
             _try(trial, obj, resource, live)
 
 

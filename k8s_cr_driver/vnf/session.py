@@ -177,11 +177,11 @@ class Session:
         replacement: Replacement = NO_REPLACEMENT,
         first: bool = False,
     ) -> None:
-        """`engine.reconcile`, after a dry run if `renewal` deletes objects.
+        """`engine.reconcile`, after a dry run if `replacement` deletes objects.
 
         If the `first` set of an instance is refused, what it has created is deleted again.
         """
-        if renewal.doomed:
+        if replacement.to_delete:
             self._operation.persist(lambda: preflight.check(self._target, wanted))
         run = functools.partial(reconcile, self._operation, self._target)
         try:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 import logging
+import sys
 from importlib import metadata
+from pathlib import Path
 from typing import Any
 
 import pytest
+from tacker.sol_refactored.common import exceptions as sol_ex
 from tacker.sol_refactored.infra_drivers.kubernetes import kubernetes
 from tacker.vnfm.infra_drivers.kubernetes import kubernetes_driver
 
@@ -41,21 +45,42 @@ def test_a_second_registration_changes_nothing(caplog: pytest.LogCaptureFixture)
     assert kubernetes.Kubernetes is Driver and not errors(caplog)
 
 
-def test_where_a_verb_takes_other_parameters_tackers_driver_stays(
+VERBS = list(registration._EXPECTED)
+
+
+def assert_fails_closed(reason: str) -> None:
+    """The verbs of what Tacker finds in the place of its driver all fail with the reason."""
+    for verb in VERBS:
+        with pytest.raises(sol_ex.SolException, match=reason):
+            getattr(kubernetes.Kubernetes(), verb)(*[None] * 5)
+
+
+def test_no_verb_works_where_a_verb_takes_other_parameters(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(kubernetes, "Kubernetes", AnotherParameter)
-    assert not registration.install()
-    assert kubernetes.Kubernetes is AnotherParameter
+    assert not registration.install() and not registration.install()
     [error] = errors(caplog)
     assert "its method scale takes (self, request) instead of (self, req, inst, grant_req, grant, vnfd)" in error
-    assert "Tacker's own Kubernetes driver stays in use" in error
+    assert_fails_closed("does not fit this Tacker .*its method scale takes")
 
 
-def test_where_tacker_has_no_such_driver_the_first_version_goes_on(
+def test_no_verb_works_where_tacker_has_no_such_driver_and_the_first_version_goes_on(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.delattr(kubernetes, "Kubernetes")
     assert isinstance(registration.Kubernetes(), kubernetes_driver.Kubernetes)
-    assert not hasattr(kubernetes, "Kubernetes")
     assert len(errors(caplog)) == 1
+    assert_fails_closed("does not fit this Tacker")
+
+
+def test_no_verb_works_where_an_import_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "k8s_cr_driver.lcm.driver", None)
+    assert not registration.install()
+    assert_fails_closed("ModuleNotFoundError|ImportError")
+
+
+def test_the_module_of_the_entry_point_imports_nothing_but_tacker_at_its_top() -> None:
+    tree = ast.parse(Path(registration.__file__).read_text())
+    names = {one.module for one in tree.body if isinstance(one, ast.ImportFrom)}
+    assert all(str(name).startswith(("tacker.", "__future__", "typing")) for name in names)
