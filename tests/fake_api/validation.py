@@ -35,6 +35,7 @@ def check(kind: Kind, old: Object | None, new: Object) -> None:
     """ApiError 422 with a cause for every fault of `new`, or of the change from `old`."""
     name = new["metadata"].get("name") or ""
     found = list(_name(kind, name)) if old is None else list(_changes(kind, old, new))
+    found += _too_long(kind, new)
     if kind.custom:
         found += _schema_errors(kind, new)
     if found:
@@ -46,6 +47,17 @@ def _name(kind: Kind, name: str) -> Iterator[Object]:
         yield cause("FieldValueRequired", "Required value: name or generateName is required", "metadata.name")
     elif kind.group != "rbac.authorization.k8s.io" and not _NAME.match(name):
         yield cause("FieldValueInvalid", f"Invalid value: {errors.quoted(name)}: {_NAME_RULE}", "metadata.name")
+
+
+def _too_long(kind: Kind, obj: Object) -> Iterator[Object]:
+    """TotalAnnotationSizeLimitB of apimachinery, and MaxSecretSize for a ConfigMap."""
+    annotations = obj["metadata"].get("annotations") or {}
+    if sum(len(name) + len(value) for name, value in annotations.items()) > 256 * 1024:
+        yield cause("FieldValueTooLong", "Too long: may not be more than 262144 bytes", "metadata.annotations")
+    if kind.kind == "ConfigMap":
+        binary = sum(len(value) * 3 // 4 for value in (obj.get("binaryData") or {}).values())
+        if binary + sum(map(len, (obj.get("data") or {}).values())) > 1024 * 1024:
+            yield cause("FieldValueTooLong", "Too long: may not be more than 1048576 bytes", "")
 
 
 def _changes(kind: Kind, old: Object, new: Object) -> Iterator[Object]:

@@ -1,0 +1,55 @@
+"""The time of a prune itself grows linearly: it has one thread, on which everything else of the run waits."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+
+from k8s_cr_driver.engine.loop import Loop
+from k8s_cr_driver.engine.operation import Operation
+from k8s_cr_driver.engine.prune import Pruner
+from k8s_cr_driver.engine.run import Run
+from k8s_cr_driver.kube.client import Client
+from k8s_cr_driver.kube.connection import Connection
+from k8s_cr_driver.kube.discovery import Resource, Resources
+from k8s_cr_driver.kube.endpoint import Endpoint
+from k8s_cr_driver.objects.keys import GroupKind, Object, key_of
+from k8s_cr_driver.ownership.inventory import Inventory
+from k8s_cr_driver.ownership.write import WriteContext
+from tests.instance import BLUE, config_map, controlled_by
+
+OBJECTS, SECONDS = 8000, 2.5
+"""CPU time; all of them took 7 s and more when each object that was gone was looked for among all others."""
+
+
+class Unsent(Loop):
+    """Requests are not sent: only the time of the loop's own thread counts."""
+
+    def send(self, request: Any, then: Any, failed: Any) -> None:
+        then("")
+
+
+def live(number: int, *, owned: bool) -> Object:
+    made = config_map(f"map-{number}")
+    made["metadata"] |= {"uid": f"uid-{number}", "resourceVersion": "1"}
+    if owned and number % 100:
+        made["metadata"]["ownerReferences"] = [controlled_by(live(number - number % 100, owned=False))]
+    return made
+
+
+@pytest.mark.parametrize("owned", [False, True])
+def test_thousands_of_objects_are_pruned_in_linear_time(owned: bool) -> None:
+    resources = Resources([Resource(GroupKind("", "ConfigMap"), "v1", "configmaps", True, frozenset({"list"}))])
+    connection = Connection(Endpoint("http://127.0.0.1:9"))
+    operation = Operation.lasting(100, id="test", instance=BLUE)
+    context = WriteContext(Client(connection, resources), Inventory(connection, "default", BLUE))
+    pruner = Pruner(Run(operation, Unsent(operation), context), None)
+    lives = [live(number, owned=owned) for number in range(OBJECTS)]
+    began = time.process_time()
+    pruner.start(lives)
+    for one in lives:
+        pruner.observe(key_of(one), None)
+    assert time.process_time() - began < SECONDS
+    assert not pruner.nodes
