@@ -119,7 +119,6 @@ class Driver:
         with boundary("change of the current VNF package", inst.id, grant_req):
             stored = StoredInstance.read(inst)
             given, options = request.params(req).get("parameters") or {}, request.options(stored, req)
-            stored.check_endpoint()
             stored.check_flavour(vnfd)
             wanted, options = desired.load(stored, vnfd, options, given)
             former = desired.with_stored_parameters(stored, vnfd, options) if given else None
@@ -215,6 +214,8 @@ def _session(
         remembered=stored.inventory_content,
         keep_autoscaled=keep_autoscaled,
     ) as session:
+        if stored.is_moved:
+            session.check_cluster(stored.endpoint)
         if grant_req and stored.is_pending:
             intree_driver.take_over(stored, session)
         yield session

@@ -108,6 +108,11 @@ class StoredInstance:
     def flavour(self) -> str:
         return str(self.info.flavourId)
 
+    @property
+    def is_moved(self) -> bool:
+        """Whether the operation has another endpoint than the last verb."""
+        return bool(self.endpoint) and self.endpoint != self.vim.interfaceInfo["endpoint"]
+
     def start(self, flavour: str) -> None:
         """Begins the record of an instance that has been instantiated."""
         self.info = objects.VnfInstanceV2_InstantiatedVnfInfo(flavourId=flavour, vnfState="STARTED", metadata={})
@@ -160,15 +165,6 @@ class StoredInstance:
             f"namespaces {', '.join(sorted(namespaces))}; the inventory ConfigMap {inventory}/k8s-cr-driver-{self.id}"
         )
 
-    def check_endpoint(self) -> None:
-        """InvalidRequest if the request moves the instance to another cluster."""
-        now = self.vim.interfaceInfo.get("endpoint")
-        if self.endpoint and now != self.endpoint:
-            raise InvalidRequest(
-                f"vimConnectionInfo: the endpoint cannot change with the package: the instance is on {self.endpoint}, "
-                f"not on {now}"
-            )
-
     def check_flavour(self, vnfd: Any) -> None:
         """InvalidRequest if the package does not have the flavour of the instance."""
         if vnfd.get_vnfd_flavour(self.flavour) is None:
@@ -185,13 +181,14 @@ class StoredInstance:
         return {
             VERSION: RECORD_VERSION,
             **self.options.as_params(),
-            ENDPOINT: self.endpoint or self.vim.interfaceInfo["endpoint"],
+            ENDPOINT: self.vim.interfaceInfo["endpoint"],
             BY_INTREE_DRIVER: self.by_intree_driver,
             INVENTORY: {
                 "namespace": self.inventory_namespace,
                 "kinds": sorted(map(str, self.inventory_content.kinds)),
                 "namespaces": sorted(self.inventory_content.namespaces),
                 "adopted": sorted(map(list, self.inventory_content.adopted)),
+                "uid": self.inventory_content.uid,
             },
             **({NEW_ASPECTS: self.new_aspects} if self.new_aspects else {}),
         }
@@ -236,6 +233,7 @@ def _parsed(inventory: dict[str, Any] | None) -> tuple[str | None, InventoryCont
         frozenset(map(GroupKind.parse, inventory["kinds"])),
         frozenset(inventory["namespaces"]),
         frozenset(ObjectKey(*one) for one in inventory["adopted"]),
+        uid=inventory.get("uid") or "",
     )
 
 

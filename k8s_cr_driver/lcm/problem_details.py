@@ -77,7 +77,7 @@ def abandoning(stored: StoredInstance) -> Iterator[None]:
             "VNF instance %s is abandoned: %s\nLeft on %s: %s. If that can be reached again, `k8s-cr purge %s` removes it.",
             stored.id,
             redact(str(error)),
-            stored.vim.interfaceInfo["endpoint"],
+            stored.endpoint or stored.vim.interfaceInfo["endpoint"],
             stored.on_cluster(CONF.k8s_cr.inventory_namespace),
             stored.id,
         )

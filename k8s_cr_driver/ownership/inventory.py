@@ -299,7 +299,8 @@ class Inventory:
         response = self._connection.request("PATCH", self._path(), query=query, body=body, content_type=APPLY)
         checked(response, _CONFIG_MAPS.group_kind, f"PATCH {self._path()}")
         metadata = response["metadata"]
-        self.content = replace(desired, version=metadata["resourceVersion"], created=metadata["creationTimestamp"])
+        identity = {"uid": metadata["uid"], "created": metadata["creationTimestamp"]}
+        self.content = replace(desired, version=metadata["resourceVersion"], **identity)
         self._uid, self._confirmed_at = metadata["uid"], asked_at
 
 

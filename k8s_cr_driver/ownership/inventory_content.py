@@ -46,6 +46,8 @@ class InventoryContent:
     operation: str = ""
     version: str = ""
     """resourceVersion."""
+    uid: str = ""
+    """Of the ConfigMap: it identifies the cluster on which the instance is."""
     created: str = ""
     """creationTimestamp of the inventory, RFC 3339: no object of the instance is older."""
     released: bool = False
@@ -113,6 +115,7 @@ def parse(live: Object) -> InventoryContent:
             token=annotations.get(_TOKEN, ""),
             operation=annotations.get(_OPERATION, ""),
             version=live["metadata"]["resourceVersion"],
+            uid=live["metadata"]["uid"],
             created=str(live["metadata"].get("creationTimestamp") or ""),
             released=annotations.get(_RELEASED) == "true",
             members=_stored(live, "members"),

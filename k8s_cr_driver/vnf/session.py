@@ -99,6 +99,16 @@ class Session:
     def inventory(self) -> Inventory:
         return self._target.inventory
 
+    def check_cluster(self, before: str) -> None:
+        """Refused if this cluster, at another endpoint than `before`, does not have the inventory of the instance."""
+        found, uid = self._operation.persist(self.inventory.read), self.inventory.remembered.uid
+        if found is None or (uid and found.uid != uid):
+            raise Refused(
+                f"vimConnectionInfo: VNF instance {self._operation.instance} is on the cluster at {before}. The endpoint now "
+                f"is {self._client.connection.endpoint.url}, another cluster, which does not have the inventory of the "
+                "instance. Change the endpoint back, or terminate with additionalParams abandon: true."
+            )
+
     def recover_inventory(self, desired: Sequence[Object]) -> None:
         """
         If there is no inventory, has it created again for those kinds of `desired` of which the instance has objects.

@@ -168,12 +168,6 @@ def test_rollback_makes_again_what_only_the_new_package_allows_to_replace(
     assert cluster.get("ConfigMap", "default", "kept")["data"] == {"a": "1"}
 
 
-def test_a_changed_endpoint_is_refused(web: Instance, tmp_path: Path) -> None:
-    web.inst.vimConnectionInfo["vim1"].interfaceInfo = {"endpoint": "http://127.0.0.1:1"}
-    with pytest.raises(sol_ex.SolException, match="the endpoint cannot change"):
-        web.change(make_vnfd(tmp_path / "new", [deployment(1)]))
-
-
 def test_a_package_without_the_flavour_of_the_instance_is_refused(web: Instance, tmp_path: Path) -> None:
     with pytest.raises(sol_ex.SolException, match="no flavour 'simple'"):
         web.change(make_vnfd(tmp_path / "new", [deployment(1)], flavour="other"))

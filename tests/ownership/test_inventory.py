@@ -189,7 +189,7 @@ def test_an_apply_makes_an_object_ours_and_a_copied_label_does_not() -> None:
 def test_an_inventory_without_annotations_is_empty() -> None:
     live = config_map("a")
     live["metadata"] |= {"uid": "u", "resourceVersion": "5"}
-    assert inventory.parse(live) == InventoryContent(version="5", members=None)
+    assert inventory.parse(live) == InventoryContent(version="5", uid="u", members=None)
 
 
 @pytest.mark.parametrize("verb", ["instantiate", "terminate"])
