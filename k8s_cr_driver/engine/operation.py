@@ -39,7 +39,7 @@ class Operation:
     id: str
     instance: str
     deadline: float
-    stop: threading.Event = field(default_factory=threading.Event)
+    stop: threading.Event = field(default_factory=lambda: threading.Event())  # as `threading` is patched by then
     progress: Progress = _ignore
     abandon: bool = False
 

@@ -116,7 +116,7 @@ class Session:
         For an instance of which only the package is known. A kind that may not be listed cannot have been written.
         """
         if self._operation.persist(self.inventory.read) is None:
-            kinds = {kind_of(obj) for obj in desired}
+            kinds = sorted({kind_of(obj) for obj in desired})
             self.inventory.remembered = InventoryContent(frozenset(kind for kind in kinds if self._has(kind)))
 
     def _has(self, kind: GroupKind) -> bool:

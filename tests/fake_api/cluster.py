@@ -5,7 +5,7 @@ released the lock and before its response is sent.
 """
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -15,6 +15,7 @@ from tests.fake_api.objects import Object, group_of
 from tests.fake_api.store import Store
 
 Reaction = Callable[[Object], None]
+Work = Callable[[], None]
 DEFAULT_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
 
 
@@ -44,6 +45,8 @@ class Cluster:
         self.store = Store()
         self.knobs = Knobs()
         self.reactions: list[tuple[str, str | None, Reaction]] = []
+        self.later: Callable[[Work], None] = _at_once
+        """How the server's own controllers (garbage, namespaces, CRDs) come to do what a write leaves to them."""
         self._kinds: dict[Resource, dict[str, Kind]] = {}
         self._pending = threading.local()
         for kind in kinds.built_in():
@@ -64,6 +67,12 @@ class Cluster:
             if served:
                 self._kinds[resource] = {kind.version: kind for kind in served}
             self.store.end_streams(resource)
+
+    def serve_only(self, names: Collection[str]) -> None:
+        """Withdraw all other kinds."""
+        for versions in list(self._kinds.values()):
+            for kind in [one for one in versions.values() if one.kind not in names]:
+                del versions[kind.version]
 
     def kinds(self) -> list[Kind]:
         with self.store.lock:
@@ -114,3 +123,7 @@ class Cluster:
             for kind, group, reaction in list(self.reactions):
                 if obj["kind"] == kind and group in (None, group_of(obj["apiVersion"])):
                     reaction(obj)
+
+
+def _at_once(work: Work) -> None:
+    work()

@@ -1,18 +1,17 @@
 """Ready-made reactions that play the workload controllers and a kubelet whose pods are ready at once."""
 
-from tests.fake_api.api import FakeApi
+from collections.abc import Callable
+from functools import partial
+from zlib import crc32
+
+from tests.fake_api.hand import Hand
 from tests.fake_api.objects import Object, copy, dig, now
 
 
-def run_workloads(api: FakeApi) -> None:
-    """Deployments get a ReplicaSet, ReplicaSets and StatefulSets pods, Jobs complete, pods run, claims are bound."""
-    api.react("Deployment", lambda obj: _deployment(api, obj), "apps")
-    api.react("ReplicaSet", lambda obj: _replicas(api, obj), "apps")
-    api.react("StatefulSet", lambda obj: _replicas(api, obj), "apps")
-    api.react("DaemonSet", lambda obj: _daemon_set(api, obj), "apps")
-    api.react("Job", lambda obj: _job(api, obj), "batch")
-    api.react("Pod", lambda obj: _pod(api, obj), "")
-    api.react("PersistentVolumeClaim", lambda obj: _set(api, obj, {"phase": "Bound"}), "")
+def run_workloads(api: Hand) -> None:
+    """Deployments get a ReplicaSet, ReplicaSets and StatefulSets pods and claims, Jobs complete, pods run, claims are bound."""
+    for kind, reaction in REACTIONS.items():
+        api.cluster.reactions.append((kind, None, partial(reaction, api)))
 
 
 def condition(type_: str, status: str = "True", reason: str = "Test", message: str = "") -> Object:
@@ -28,23 +27,23 @@ def owned(owner: Object, api_version: str, kind: str, name: str, **parts: object
         "labels": dig(parts, "spec", "template", "metadata", "labels") or parts.get("labels") or {}}}
 
 
-def children(api: FakeApi, owner: Object, kind: str) -> list[Object]:
+def children(api: Hand, owner: Object, kind: str) -> list[Object]:
     uid = owner["metadata"]["uid"]
     return [obj for obj in api.objects(kind, owner["metadata"]["namespace"])
             if any(ref["uid"] == uid for ref in obj["metadata"].get("ownerReferences") or [])]
 
 
-def _set(api: FakeApi, obj: Object, status: Object) -> None:
+def _set(api: Hand, obj: Object, status: Object) -> None:
     metadata = obj["metadata"]
     current = api.find(obj["kind"], metadata.get("namespace"), metadata["name"])
     if current is not None and "deletionTimestamp" not in current["metadata"] and current.get("status") != status:
         api.set_status(obj["kind"], metadata.get("namespace"), metadata["name"], status)
 
 
-def _deployment(api: FakeApi, obj: Object) -> None:
+def _deployment(api: Hand, obj: Object) -> None:
     if "deletionTimestamp" in obj["metadata"]:
         return
-    revision = f"{obj['metadata']['name']}-{abs(hash(str(obj['spec']['template']))) % 10**8:08d}"
+    revision = f"{obj['metadata']['name']}-{crc32(str(obj['spec']['template']).encode()):08x}"
     for old in children(api, obj, "ReplicaSet"):
         if old["metadata"]["name"] != revision:
             api.delete("ReplicaSet", old["metadata"]["namespace"], old["metadata"]["name"])
@@ -59,7 +58,7 @@ def _deployment(api: FakeApi, obj: Object) -> None:
         "conditions": _kept(obj, condition("Available"), condition("Progressing", reason="NewReplicaSetAvailable"))})
 
 
-def _replicas(api: FakeApi, obj: Object) -> None:
+def _replicas(api: Hand, obj: Object) -> None:
     if "deletionTimestamp" in obj["metadata"]:
         return
     count, name = obj["spec"]["replicas"], obj["metadata"]["name"]
@@ -77,23 +76,36 @@ def _replicas(api: FakeApi, obj: Object) -> None:
     status = {"observedGeneration": obj["metadata"]["generation"], "replicas": count, "readyReplicas": count,
               "availableReplicas": count}
     if obj["kind"] == "StatefulSet":
+        _claims(api, obj)
         status.update(currentReplicas=count, updatedReplicas=count, currentRevision="1", updateRevision="1")
     _set(api, obj, status)
 
 
-def _daemon_set(api: FakeApi, obj: Object) -> None:
+def _claims(api: Hand, obj: Object) -> None:
+    """A claim for each pod and template, which nobody owns, with the labels of the selector."""
+    namespace, labels = obj["metadata"]["namespace"], dig(obj, "spec", "selector", "matchLabels", default={})
+    for template in obj["spec"].get("volumeClaimTemplates") or []:
+        for number in range(obj["spec"]["replicas"]):
+            name = f"{template['metadata']['name']}-{obj['metadata']['name']}-{number}"
+            if api.find("PersistentVolumeClaim", namespace, name) is None:
+                metadata = {"name": name, "namespace": namespace, "labels": labels}
+                api.put({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata,
+                         "spec": template["spec"]}, manager="kube-controller-manager")
+
+
+def _daemon_set(api: Hand, obj: Object) -> None:
     _set(api, obj, {"observedGeneration": obj["metadata"]["generation"], "desiredNumberScheduled": 1,
                     "currentNumberScheduled": 1, "updatedNumberScheduled": 1, "numberReady": 1, "numberAvailable": 1,
                     "numberMisscheduled": 0})
 
 
-def _job(api: FakeApi, obj: Object) -> None:
+def _job(api: Hand, obj: Object) -> None:
     if not dig(obj, "status", "succeeded"):
         _set(api, obj, {"succeeded": 1, "startTime": now(), "completionTime": now(),
                         "conditions": [condition("SuccessCriteriaMet"), condition("Complete")]})
 
 
-def _pod(api: FakeApi, obj: Object) -> None:
+def _pod(api: Hand, obj: Object) -> None:
     if dig(obj, "status", "phase") == "Pending":
         names = ("PodScheduled", "Initialized", "ContainersReady", "Ready")
         states = [{"name": container["name"], "image": container.get("image", ""), "ready": True, "restartCount": 0,
@@ -106,3 +118,9 @@ def _kept(obj: Object, *conditions: Object) -> list[Object]:
     """The conditions as they are already, so that a write that changes nothing else changes nothing."""
     known = {one["type"]: one for one in dig(obj, "status", "conditions", default=[])}
     return [known.get(one["type"], one) for one in conditions]
+
+
+REACTIONS: dict[str, Callable[[Hand, Object], None]] = {
+    "Deployment": _deployment, "ReplicaSet": _replicas, "StatefulSet": _replicas, "DaemonSet": _daemon_set, "Job": _job,
+    "Pod": _pod, "PersistentVolumeClaim": lambda api, obj: _set(api, obj, {"phase": "Bound"})}
+"""What the controller of each kind does about an object that was written, once."""

@@ -34,10 +34,9 @@ def fresh(kind: Kind, obj: Object) -> Object:
     metadata.update(uid=str(uuid.uuid4()), creationTimestamp=now())
     if kind.generation:
         metadata["generation"] = 1
-    obj = fill(kind, {**obj, "metadata": metadata})
     if kind.kind == "CustomResourceDefinition":
         metadata.setdefault("finalizers", ["customresourcecleanup.apiextensions.k8s.io"])
-    return obj
+    return fill(kind, {**obj, "metadata": metadata})
 
 
 def fill(kind: Kind, obj: Object) -> Object:

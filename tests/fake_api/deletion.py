@@ -1,9 +1,11 @@
 """Deletion: preconditions, finalizers, propagation, the garbage collector, Namespaces and CRDs with contents.
 
-The controllers that do the latter on a real cluster work here at once, inside the request that removed an object.
+The controllers that do the latter on a real cluster work here by `Cluster.later`: at once, inside the request that
+removed an object, unless a test has it otherwise.
 """
 
 from collections.abc import Iterator
+from functools import partial
 
 from tests.fake_api import errors
 from tests.fake_api.cluster import Cluster
@@ -51,26 +53,57 @@ def delete(cluster: Cluster, resource: Resource, key: Key, policy: str = "Backgr
     if policy != "Foreground" and not obj["metadata"].get("finalizers") and resource not in (NAMESPACES, CRDS):
         return _remove(cluster, resource, key)
     obj = _mark(cluster, resource, obj, policy)
-    if resource == NAMESPACES:
-        _empty_namespace(cluster, obj["metadata"]["name"])
-    elif resource == CRDS:
-        _delete_instances(cluster, obj)
-    elif FOREGROUND in obj["metadata"].get("finalizers", []):
-        _delete_blocking_dependents(cluster, obj)
+    if _is_held_by_server(resource, obj):
+        cluster.later(partial(_take_down_contents, cluster, resource, key, obj["metadata"]["uid"]))
     return settle(cluster, resource, key) or obj
 
 
 def settle(cluster: Cluster, resource: Resource, key: Key) -> Object | None:
-    """Remove a deleted object that nothing holds any more, and what follows from that; None if it stays."""
+    """Remove a deleted object that nothing holds any more, and what follows from that; None if it stays for now."""
     obj = cluster.store.get(resource, key)
     if obj is None or "deletionTimestamp" not in obj["metadata"]:
         return None
+    if not _is_held_by_server(resource, obj):
+        return None if obj["metadata"].get("finalizers") else _remove(cluster, resource, key)
+    removed: list[Object] = []
+    cluster.later(partial(_finish, cluster, resource, key, obj["metadata"]["uid"], removed))
+    return removed[0] if removed else None
+
+
+def _is_held_by_server(resource: Resource, obj: Object) -> bool:
+    """Whether a controller of the server itself has to end the deletion."""
+    finalizers = obj["metadata"].get("finalizers") or []
+    return resource == NAMESPACES or CRD_CLEANUP in finalizers or FOREGROUND in finalizers
+
+
+def _take_down_contents(cluster: Cluster, resource: Resource, key: Key, uid: str) -> None:
+    obj = _deleted(cluster, resource, key, uid)
+    if obj is None:
+        return
+    if resource == NAMESPACES:
+        _empty_namespace(cluster, key[1])
+    elif resource == CRDS:
+        _delete_instances(cluster, obj)
+    else:
+        _delete_blocking_dependents(cluster, obj)
+    settle(cluster, resource, key)
+
+
+def _finish(cluster: Cluster, resource: Resource, key: Key, uid: str, removed: list[Object]) -> None:
+    """`removed` gets the object if it goes."""
+    obj = _deleted(cluster, resource, key, uid)
+    if obj is None:
+        return
     obj = _drop_served_finalizers(cluster, resource, obj)
-    if obj["metadata"].get("finalizers"):
-        return None
-    if resource == NAMESPACES and (any(_contents(cluster, key[1])) or key[1] in cluster.knobs.hold_namespaces):
-        return None
-    return _remove(cluster, resource, key)
+    held = resource == NAMESPACES and (any(_contents(cluster, key[1])) or key[1] in cluster.knobs.hold_namespaces)
+    if not obj["metadata"].get("finalizers") and not held:
+        removed.append(_remove(cluster, resource, key))
+
+
+def _deleted(cluster: Cluster, resource: Resource, key: Key, uid: str) -> Object | None:
+    """The object of that uid if it is there and on its way out."""
+    obj = cluster.store.get(resource, key)
+    return obj if obj is not None and obj["metadata"]["uid"] == uid and "deletionTimestamp" in obj["metadata"] else None
 
 
 def _remove(cluster: Cluster, resource: Resource, key: Key) -> Object:
@@ -180,10 +213,7 @@ def _drop_served_finalizers(cluster: Cluster, resource: Resource, obj: Object) -
 
 def _after_removal(cluster: Cluster, resource: Resource, gone: Object) -> None:
     for dependent, key in cluster.store.dependents(gone["metadata"]["uid"]):
-        obj = cluster.store.get(dependent, key)
-        owners = dig(obj, "metadata", "ownerReferences", default=[])
-        if obj is not None and not any(cluster.store.by_uid(ref.get("uid", "")) for ref in owners):
-            delete(cluster, dependent, key)
+        cluster.later(partial(collect, cluster, dependent, key))
     for reference in gone["metadata"].get("ownerReferences") or []:
         owner = cluster.store.by_uid(reference.get("uid", ""))
         if owner is not None:
@@ -193,3 +223,11 @@ def _after_removal(cluster: Cluster, resource: Resource, gone: Object) -> None:
         settle(cluster, NAMESPACES, ("", namespace))
     if any(kind.custom for kind in cluster.served(resource)):
         settle(cluster, CRDS, ("", f"{resource[1]}.{resource[0]}"))
+
+
+def collect(cluster: Cluster, resource: Resource, key: Key) -> None:
+    """The garbage collector's look at one object: it goes if it had owners and none of them is there."""
+    obj = cluster.store.get(resource, key)
+    owners = dig(obj, "metadata", "ownerReferences", default=[])
+    if obj is not None and owners and not any(cluster.store.by_uid(ref.get("uid", "")) for ref in owners):
+        delete(cluster, resource, key)

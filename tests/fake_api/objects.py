@@ -3,6 +3,7 @@
 Stored objects are never changed in place: every write stores a new one, so readers and watches need no lock.
 """
 
+import marshal
 from collections.abc import Iterable
 from datetime import datetime, timezone
 from typing import Any
@@ -13,11 +14,7 @@ Key = tuple[str, str]
 
 def copy(value: Any) -> Any:
     """A deep copy of JSON-like data, much faster than `copy.deepcopy`."""
-    if isinstance(value, dict):
-        return {key: copy(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [copy(item) for item in value]
-    return value
+    return marshal.loads(marshal.dumps(value))
 
 
 def dig(value: Any, *path: str | int, default: Any = None) -> Any:

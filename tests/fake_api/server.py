@@ -15,7 +15,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 import yaml
 
-from tests.fake_api import access, discovery, errors, routes, verbs
+from tests.fake_api import access, discovery, dispatch, errors, verbs
 from tests.fake_api.cluster import Cluster
 from tests.fake_api.errors import ApiError, PageNotFound
 from tests.fake_api.faults import Action, Answer, Cut, Faults, Hang, Lie, StreamFault
@@ -155,7 +155,7 @@ class Handler(BaseHTTPRequestHandler):
         elif request.watch and request.method == "GET":
             self._stream(request, Stream(self._call(request)), fault)
         else:
-            code, body = _execute(self._call(request), request.method)
+            code, body = dispatch.execute(self._call(request), request.method)
             if isinstance(fault, Cut) and fault.when == "after":
                 request.status = code
                 self._cut(reset=True)
@@ -169,15 +169,8 @@ class Handler(BaseHTTPRequestHandler):
             self._send(request, 200, body, headers, half)
 
     def _call(self, request: Request) -> verbs.Call:
-        cluster = self.server.cluster
-        target = routes.route(cluster, request.path)
-        verb = routes.verb(request.method, bool(target.name), request.watch)
-        access.authorize(cluster.knobs, verb, target.kind.group, target.kind.plural, target.subresource,
-                         target.namespace or (target.name if target.kind.plural == "namespaces" else ""), target.name)
-        if verb not in target.kind.verbs:
-            raise errors.method_not_allowed()
-        return verbs.Call(cluster, target.kind, target.namespace, target.name, target.subresource, request.query,
-                          request.body, request.content_type, self.headers.get("User-Agent") or "")
+        return dispatch.call(self.server.cluster, request.method, request.path, request.query, request.body,
+                             request.content_type, self.headers.get("User-Agent") or "")
 
     def _stream(self, request: Request, stream: Stream, fault: Action | None) -> None:
         if isinstance(fault, StreamFault):
@@ -244,19 +237,6 @@ class Handler(BaseHTTPRequestHandler):
         self.close_connection = True
         while not self._client_gone():
             select.select([self.connection], [], [], 0.1)
-
-
-def _execute(call: verbs.Call, method: str) -> tuple[int, Object]:
-    if method == "GET":
-        return verbs.read(call) if call.name else verbs.list_(call)
-    with call.cluster.writing():
-        if method == "POST":
-            return verbs.create(call)
-        if method == "PUT":
-            return verbs.update(call)
-        if method == "PATCH":
-            return verbs.patch(call)
-        return verbs.delete(call) if call.name else verbs.delete_collection(call)
 
 
 def _parse(raw: bytes) -> Any:

@@ -5,6 +5,7 @@ its kin); for built-in kinds a short table of field names says what their publis
 """
 
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 _POD_LISTS = {"containers": "name", "initContainers": "name", "ephemeralContainers": "name", "volumes": "name",
@@ -85,6 +86,7 @@ def of_schema(schema: dict[str, Any], name: str) -> Shape:
                  schema=schema, name=name)
 
 
+@cache
 def _built_in(kind: str, parent: str, name: str) -> Shape:
     declared = _MERGE_KEYS.get((parent, name), "")
     if kind == "Service" and (parent, name) == ("spec", "ports"):

@@ -1,0 +1,172 @@
+"""The watch caches of one API server, and the watches that they feed."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import urllib3
+
+from tests.fake_api import errors, watch
+from tests.fake_api.cluster import Cluster
+from tests.fake_api.kinds import Resource
+from tests.fake_api.objects import Key, Object, key_of
+from tests.fake_api.store import Change
+from tests.fake_api.verbs import Call
+from tests.simulation.scheduler import Scheduler, Waiter
+from tests.simulation.weather import Weather
+
+
+class Cache:
+    """What one server has seen of one resource; `slowness`: how many times later than others."""
+
+    def __init__(self, slowness: float) -> None:
+        self.slowness = slowness
+        self.objects: dict[Key, Object] = {}
+        self.position, self.revision, self.due = 0, 0, 0.0
+        self.streams: list[Watch] = []
+
+
+class Server:
+    """One API server of the pair."""
+
+    def __init__(self, scheduler: Scheduler, cluster: Cluster, weather: Weather) -> None:
+        self._scheduler, self._cluster, self._weather = scheduler, cluster, weather
+        self._caches: dict[Resource, Cache] = defaultdict(lambda: Cache(weather.slowness()))
+        self.unserved: set[Resource] = set()
+        """Resources of CRDs that this server has not seen yet."""
+
+    def cache(self, resource: Resource) -> Cache:
+        return self._caches[resource]
+
+    def changed(self, resource: Resource) -> None:
+        """The last change in the log comes to this server's cache after a while, behind those before it."""
+        cache = self._caches[resource]
+        cache.due = max(cache.due, self._scheduler.now + self._weather.lag(cache.slowness))
+        self._scheduler.after(cache.due - self._scheduler.now, partial(self._advance, resource))
+
+    def _advance(self, resource: Resource) -> None:
+        cache = self._caches[resource]
+        change = self._cluster.store.log(resource)[cache.position]
+        cache.position, cache.revision = cache.position + 1, change.revision
+        if change.new is not None:
+            cache.objects[key_of(change.new)] = change.new
+        elif change.old is not None:
+            cache.objects.pop(key_of(change.old), None)
+        for stream in list(cache.streams):
+            stream.hear(change)
+
+    def end_streams(self, resource: Resource) -> None:
+        for stream in list(self._caches[resource].streams):
+            stream.end()
+
+    def restart(self) -> None:
+        for resource in list(self._caches):
+            self.end_streams(resource)
+
+
+class Watch(watch.Stream):
+    """One open watch; what it has to say goes into the response that the client reads."""
+
+    def __init__(self, call: Call, cache: Cache, response: Response) -> None:
+        self._cache, self._response = cache, response
+        super().__init__(call)
+        self._until, self._since = 0, 0
+        cache.streams.append(self)
+        store = call.cluster.store
+        version = call.query.get("resourceVersion", "")
+        if call.query.get("sendInitialEvents") == "true" or version in ("", "0"):
+            self._until = len(store.log(call.kind.resource))
+            self._asked = store.revision
+            self._is_listing = True
+            self._try_to_list()
+        elif int(version) < store.oldest:
+            self._say({"type": "ERROR", "object": errors.expired().status})
+            self.end()
+        else:
+            self._is_listing, self._since = False, int(version)
+            for change in store.log(call.kind.resource)[: cache.position]:
+                self.hear(change)
+
+    def _begin(self) -> Any:
+        return None, 0
+
+    def hear(self, change: Change) -> None:
+        if self._is_listing:
+            self._try_to_list()
+        elif change.revision > self._since:
+            for event in self._seen(change):
+                self._say(event)
+
+    def _try_to_list(self) -> None:
+        if self._cache.position < self._until:
+            return
+        self._is_listing = False
+        for _, obj in sorted(self._cache.objects.items()):
+            if self._fits(obj):
+                self._say(self._event("ADDED", obj))
+        self._say(self._bookmark({watch.INITIAL_EVENTS_END: "true"}, max(self._asked, self._cache.revision)))
+
+    def bookmark(self) -> None:
+        if not self._is_listing and self._cache.revision:
+            self._say(self._bookmark({}, self._cache.revision))
+
+    def end(self) -> None:
+        if self in self._cache.streams:
+            self._cache.streams.remove(self)
+        self._response.end()
+
+    def _say(self, event: Object) -> None:
+        self._response.say(json.dumps(event).encode() + b"\n")
+
+
+class Response:
+    """What the engine has of an open watch, as urllib3 gives it."""
+
+    def __init__(self, scheduler: Scheduler, idle_limit: float) -> None:
+        self._scheduler, self._idle_limit = scheduler, idle_limit
+        self._chunks: list[bytes] = []
+        self._is_over, self._is_silent, self._is_broken = False, False, False
+        self._waiter: Waiter | None = None
+        self.watch: Watch
+
+    def say(self, line: bytes) -> None:
+        if not self._is_silent:
+            self._chunks.append(line)
+            self._wake()
+
+    def end(self) -> None:
+        if not self._is_silent:
+            self._is_over = True
+            self._wake()
+
+    def fall_silent(self) -> None:
+        """Half open: nothing comes any more, not even an end."""
+        self._is_silent = True
+
+    def stream(self, size: int) -> Iterator[bytes]:
+        del size
+        while True:
+            while self._chunks:
+                yield self._chunks.pop(0)
+            if self._is_over:
+                return
+            self._waiter = self._scheduler.waiter()
+            if not self._waiter.wait(self._idle_limit):
+                raise urllib3.exceptions.HTTPError("read timed out")
+
+    def shutdown(self) -> None:
+        """The client's own end."""
+        self._is_over = True
+        self._wake()
+
+    def close(self) -> None:
+        self._is_silent = True
+        self.watch.end()
+
+    def _wake(self) -> None:
+        if self._waiter is not None:
+            self._waiter.wake()

@@ -1,0 +1,82 @@
+"""In the place of the engine's `Connection`: requests that travel in virtual time."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from types import TracebackType
+from typing import Any, ClassVar
+
+from greenlet import GreenletExit
+
+from k8s_cr_driver.errors import TransportError
+from tests.simulation.caches import Response
+from tests.simulation.ledger import Actor
+from tests.simulation.scheduler import active
+from tests.simulation.servers import Sent, Servers
+
+
+class Client:
+    """The requests of one run of one worker, which lives in the process that made it."""
+
+    servers: ClassVar[Servers]
+
+    def __init__(self, endpoint: Any) -> None:
+        self.endpoint = endpoint
+        process = active().here().process
+        self._process, self._actor = process, Actor(endpoint.url, process.name)
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        pass
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Iterable[tuple[str, str]] = (),
+        body: Any = None,
+        content_type: str = "application/json",
+        accept: str = "application/json",
+        read_timeout: float = 60.0,
+    ) -> Any:
+        sent = Sent(method, path, dict(query), body, content_type.partition(";")[0], accept)
+        answer = self._send(sent, read_timeout)
+        return json.loads(answer) if isinstance(answer, str) else answer
+
+    def stream(self, path: str, query: Iterable[tuple[str, str]], idle_limit: float) -> Response:
+        response: Response = self._send(
+            Sent("GET", path, dict(query), None, "application/json", "application/json", idle_limit), 60.0
+        )
+        return response
+
+    def _send(self, sent: Sent, patience: float) -> Any:
+        servers, process = self.servers, self._process
+        scheduler, weather = servers.scheduler, servers.weather
+        if not process.is_alive:
+            raise GreenletExit
+        sent.body = json.loads(json.dumps(sent.body))
+        waiter = scheduler.waiter()
+
+        def arrive() -> None:
+            servers.execute(sent, self._actor)
+            if not weather.loses_answer():
+                scheduler.after(weather.travel(), answer)
+
+        def answer() -> None:
+            sent.is_answered = True
+            waiter.wake()
+
+        if weather.crashes(process):
+            process.crash()
+            servers.ledger.note(f"{process.name} crashes")
+        scheduler.after(weather.travel(), arrive)
+        waiter.wait(patience)
+        if not sent.is_answered:
+            raise TransportError(f"{sent}: timed out")
+        if sent.error is not None:
+            raise sent.error
+        return sent.answer

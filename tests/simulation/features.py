@@ -1,0 +1,22 @@
+"""The kinds of trouble that a life may have, and those for which the engine has no remedy yet."""
+
+from __future__ import annotations
+
+_OF_THE_NETWORK = frozenset({"latency", "lost answers", "server errors", "silent streams", "streams not found"})
+_OF_WORKERS = frozenset({"crashes", "two workers", "early rollbacks"})
+_OF_USERS = frozenset({"edits", "lost labels", "finalizers", "deletions", "namespaces deleted", "recreated"})
+_OF_NEIGHBOURS = frozenset({"neighbours", "guests", "lookalikes"})
+_OF_PACKAGES = frozenset({"dropped containers", "job ttl"})
+
+ALL = _OF_THE_NETWORK | _OF_WORKERS | _OF_USERS | _OF_NEIGHBOURS | _OF_PACKAGES
+
+UNMENDED = frozenset(
+    {
+        "two workers",  # one begins while another still runs, and the first hears of that late
+        "early rollbacks",  # and that even before the first has claimed the instance
+        "lookalikes",  # claims of users with names as those of a StatefulSet
+        "streams not found",  # a server answers a watch with 404 though it serves the kind
+    }
+)
+
+MENDED = ALL - UNMENDED

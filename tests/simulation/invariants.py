@@ -1,0 +1,135 @@
+"""What must be so whenever an operation says COMPLETED, whatever was going on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.fake_api.kinds import Resource
+from tests.fake_api.objects import Object, dig, key_of
+from tests.simulation.ledger import CONTROLLER, SHARED, Entry
+from tests.simulation.servers import Servers
+from tests.simulation.users import Users
+from tests.simulation.weather import LONGEST_LAG, LONGEST_TRAVEL
+
+NEWS = LONGEST_LAG + 2 * LONGEST_TRAVEL + 1
+"""Seconds after which whatever others have done is known to everybody, as long as no stream is silent."""
+NEWS_OF_SILENT = 320.0
+
+
+class Invariants:
+    """Checked against the store itself; what others have done so late that nobody could know of it is left out."""
+
+    def __init__(self, servers: Servers, users: Users) -> None:
+        self._servers, self._users = servers, users
+        self._ledger, self._store = servers.ledger, servers.store
+        self._news = NEWS_OF_SILENT if "silent streams" in servers.weather.features else NEWS
+
+    def check_completed(self, instance: str, verb: str, desired: list[Object], *, prunes: bool) -> None:
+        for manifest in desired:
+            self._check_present(instance, verb, manifest)
+        if prunes:
+            wanted = {(self._resource(manifest), key_of(manifest)) for manifest in desired}
+            for entry in self._of(instance):
+                if (entry.resource, entry.key) not in wanted and self._is_direct(entry) and desired:
+                    self._check_left(entry, instance, f"{verb} COMPLETED")
+
+    def check_gone(self, instance: str) -> None:
+        """Nothing of the instance is there, and nothing says that it is."""
+        for entry in self._of(instance):
+            self._check_left(entry, instance, "terminated")
+
+    def _check_present(self, instance: str, verb: str, manifest: Object) -> None:
+        resource, key = self._resource(manifest), key_of(manifest)
+        name, live = f"{resource[1]} {'/'.join(filter(None, key))}", self._store.get(resource, key)
+        if self._is_news(self._ledger.lost.get((resource, key), -1000.0)):
+            return
+        if live is None:
+            if not _is_expendable(manifest):
+                self._ledger.violated(f"{verb} COMPLETED without {name}")
+            return
+        if self._is_news(self._users.last):
+            return
+        if not _contains(live, manifest):
+            self._ledger.violated(f"{verb} COMPLETED with another {name}")
+        if "deletionTimestamp" in live["metadata"]:
+            self._ledger.violated(f"{verb} COMPLETED while {name} goes")
+        elif not _is_ready(live):
+            self._ledger.violated(f"{verb} COMPLETED before {name} is ready")
+        if live["kind"] == "ConfigMap" and set(live["data"]) - set(manifest["data"]) - {"user-note"}:
+            self._ledger.violated(f"{verb} COMPLETED with fields of before in {name}")
+
+    def _check_left(self, entry: Entry, instance: str, when: str) -> None:
+        if self._is_news(entry.touched) or self._is_news(entry.made_by_others):
+            return
+        drops = "dropped containers" in self._servers.weather.features
+        if entry.resource in SHARED and (drops or self._is_used(entry, instance)):
+            live = self._store.get(entry.resource, entry.key)
+            if when == "terminated" and any(instance in label for label in dig(live, "metadata", "labels", default={})):
+                self._ledger.violated(f"{when}, and {entry} is still marked")
+            return
+        self._ledger.violated(f"{when}, and {entry} is left")
+
+    def _of(self, instance: str) -> list[Entry]:
+        return [entry for entry in self._ledger.entries.values() if instance in (entry.owner, entry.reclaimable_by)]
+
+    def _is_direct(self, entry: Entry) -> bool:
+        """Whether the engine itself has made it, and not a controller for it; the inventory is the engine's own."""
+        live = self._store.get(entry.resource, entry.key)
+        managers = {one["manager"] for one in dig(live, "metadata", "managedFields", default=[])}
+        return f"k8s-cr-driver-{entry.owner}" in managers
+
+    def _is_used(self, entry: Entry, instance: str) -> bool:
+        """Whether a Namespace or a CRD holds what is not the instance's, or another instance lives, which may have used it."""
+        for other in self._ledger.entries.values():
+            inside = other.key[0] == entry.key[1] or other.resource == _defined(self._store.get(entry.resource, entry.key))
+            lives = other.key[1] == f"k8s-cr-driver-{other.owner}"
+            if (inside or lives) and other.owner not in (instance, CONTROLLER):
+                return True
+        return False
+
+    def _is_news(self, when: float) -> bool:
+        return self._servers.scheduler.now - when < self._news
+
+    def _resource(self, manifest: Object) -> Resource:
+        return _RESOURCES[manifest["kind"]]
+
+
+_RESOURCES: dict[str, Resource] = {
+    "Namespace": ("", "namespaces"),
+    "ConfigMap": ("", "configmaps"),
+    "CustomResourceDefinition": ("apiextensions.k8s.io", "customresourcedefinitions"),
+    "Widget": ("sim.example.com", "widgets"),
+    "StatefulSet": ("apps", "statefulsets"),
+    "Deployment": ("apps", "deployments"),
+    "Job": ("batch", "jobs"),
+    "ClusterRole": ("rbac.authorization.k8s.io", "clusterroles"),
+}
+
+
+def _defined(crd: Object | None) -> Resource | None:
+    group = dig(crd, "spec", "group")
+    return (group, crd["spec"]["names"]["plural"]) if crd and group else None
+
+
+def _is_expendable(manifest: Object) -> bool:
+    """What has finished is not created again when it vanishes."""
+    return bool(manifest["kind"] == "Job")
+
+
+def _contains(live: Any, manifest: Any) -> bool:
+    if isinstance(manifest, dict):
+        return isinstance(live, dict) and all(_contains(live.get(name), value) for name, value in manifest.items())
+    if isinstance(manifest, list):
+        return isinstance(live, list) and len(live) >= len(manifest) and all(map(_contains, live, manifest))
+    return bool(live == manifest)
+
+
+def _is_ready(live: Object) -> bool:
+    status, generation = live.get("status") or {}, live["metadata"].get("generation")
+    if live["kind"] in ("Deployment", "StatefulSet"):
+        return bool(status.get("observedGeneration") == generation and status.get("readyReplicas") == live["spec"]["replicas"])
+    if live["kind"] == "Widget":
+        return bool(status.get("observedGeneration") == generation)
+    if live["kind"] == "Job":
+        return bool(status.get("succeeded"))
+    return live["kind"] != "CustomResourceDefinition" or bool(status.get("conditions"))

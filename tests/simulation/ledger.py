@@ -1,0 +1,181 @@
+"""
+Who owns what, known from who made it and not from any mark on it; and what was done by whom.
+
+Every write of the store is noted with its actor: the worker, user or controller that asked for it, or that set off the
+server's own controllers. What an object's controlling owner made is the owner's. So the ledger judges the engine by
+facts that the engine cannot see.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from tests.fake_api.kinds import Resource
+from tests.fake_api.objects import Key, Object, dig, key_of
+from tests.fake_api.store import Store
+from tests.simulation.scheduler import Scheduler
+
+CONTROLLER = "controller"
+USER = "user"
+NO_ONE = "no one"
+
+
+@dataclass(frozen=True)
+class Actor:
+    """`owner`: the instance that a worker works for, USER or CONTROLLER; `is_direct`: by a request of its own."""
+
+    owner: str
+    name: str
+    is_direct: bool = True
+
+    def __str__(self) -> str:
+        return self.name if self.is_direct else f"{self.name}'s cascade"
+
+
+NOBODY = Actor(CONTROLLER, "the cluster")
+
+
+@dataclass
+class Entry:
+    """What is known of one object, by its uid."""
+
+    resource: Resource
+    key: Key
+    owner: str
+    touched: float = -1000.0
+    """When somebody other than the owner last wrote or deleted it."""
+    reclaimable_by: str = ""
+    """The instance of which this is an object that somebody else has made again, labels and all."""
+    made_by_others: float = -1000.0
+    """When somebody else made it, if it is reclaimable."""
+    is_marked_by_others: bool = False
+    """Whether they have begun its deletion."""
+    adopted_by: set[str] = field(default_factory=set)
+
+    def __str__(self) -> str:
+        return f"{self.resource[1]} {'/'.join(filter(None, self.key))}"
+
+
+class Ledger:
+    """`actor` is whoever acts now. `violations`: what must never be, in words."""
+
+    def __init__(self, scheduler: Scheduler) -> None:
+        self.scheduler = scheduler
+        self.actor = NOBODY
+        self.entries: dict[str, Entry] = {}
+        self.lost: dict[tuple[Resource, Key], float] = {}
+        """When somebody other than the owner deleted an object."""
+        self.trace: list[tuple[float, str]] = []
+        self.violations: list[str] = []
+        self.writers: set[str] = set()
+        """The names of all that have written anything."""
+        self.expired: set[tuple[Resource, Key]] = set()
+        """Jobs that were removed when their time to live was over."""
+        self._made: set[tuple[str, Resource, Key]] = set()
+
+    def note(self, text: str) -> None:
+        self.trace.append((self.scheduler.now, text))
+
+    def violated(self, text: str) -> None:
+        self.note(f"VIOLATION: {text}")
+        self.violations.append(text)
+
+    def wrote(self, resource: Resource, old: Object | None, new: Object) -> None:
+        uid, actor = new["metadata"]["uid"], self.actor
+        self.writers.add(actor.name)
+        if old is None:
+            self.entries[uid] = Entry(resource, key_of(new), self._owner_of(new))
+            self._check_creation(actor, resource, key_of(new))
+        entry = self.entries[uid]
+        what = "made" if old is None else "marked" if _is_marked(old, new) else "changed"
+        self.note(f"{actor} {what} {entry} {uid[:4]} at {new['metadata']['resourceVersion']}")
+        if old is not None:
+            self._touch(entry, actor)
+            if what == "marked":
+                entry.is_marked_by_others = actor.owner != entry.owner
+                self._check_deletion(entry, actor, old)
+            else:
+                self._check_change(entry, actor)
+
+    def removed(self, resource: Resource, old: Object) -> None:
+        entry, actor = self.entries.pop(old["metadata"]["uid"]), self.actor
+        self.note(f"{actor} removed {entry} {old['metadata']['uid'][:4]}")
+        if "deletionTimestamp" not in old["metadata"]:
+            self._check_deletion(entry, actor, old)
+        if actor.owner != entry.owner or entry.is_marked_by_others:
+            self.lost[resource, key_of(old)] = self.scheduler.now
+            if resource == STATEFUL_SETS:
+                self.leave_claims(entry.owner)
+
+    def leave_claims(self, instance: str) -> None:
+        """The claims of a StatefulSet that a change, or a user, has removed are nobody's: they may stay or go."""
+        for entry in self.entries.values():
+            if entry.owner == instance and entry.resource == CLAIMS:
+                entry.owner = NO_ONE
+
+    def _owner_of(self, new: Object) -> str:
+        for reference in dig(new, "metadata", "ownerReferences", default=None) or []:
+            if reference.get("controller") and reference["uid"] in self.entries:
+                return self.entries[reference["uid"]].owner
+        return self.actor.owner
+
+    def _check_creation(self, actor: Actor, resource: Resource, key: Key) -> None:
+        if (actor.name, resource, key) in self._made and (resource, key) in self.expired:
+            self.violated(f"ran a finished Job again: {actor} made {'/'.join(key)}")
+        self._made.add((actor.name, resource, key))
+
+    def _touch(self, entry: Entry, actor: Actor) -> None:
+        if actor.owner not in (entry.owner, CONTROLLER):
+            entry.touched = self.scheduler.now
+
+    def _check_change(self, entry: Entry, actor: Actor) -> None:
+        if actor.is_direct and not self._may_change(entry, actor):
+            self.violated(f"changed what is not its own: {actor} changed {entry} of {entry.owner}")
+
+    def _check_deletion(self, entry: Entry, actor: Actor, old: Object) -> None:
+        users = {label.partition("/")[2] for label in dig(old, "metadata", "labels", default={}) if label.startswith("used-by")}
+        is_shared = actor.owner not in (USER, CONTROLLER) and users - {actor.owner}
+        if is_shared or not self._may_delete(entry, actor):
+            self.violated(f"deleted what is not its own: {actor} deleted {entry} of {entry.owner}")
+
+    def _may_change(self, entry: Entry, actor: Actor) -> bool:
+        is_mine = actor.owner in (entry.owner, entry.reclaimable_by, *entry.adopted_by, USER, CONTROLLER)
+        return is_mine or entry.owner == NO_ONE or entry.resource in SHARED
+
+    def _may_delete(self, entry: Entry, actor: Actor) -> bool:
+        if actor.owner in (entry.owner, entry.reclaimable_by, USER, CONTROLLER) or entry.owner == NO_ONE:
+            return True
+        if entry.resource in SHARED:
+            return entry.owner not in (USER, CONTROLLER)
+        return not actor.is_direct and entry.resource not in PROTECTED and entry.owner in (USER, CONTROLLER)
+
+
+STATEFUL_SETS: Resource = ("apps", "statefulsets")
+CLAIMS: Resource = ("", "persistentvolumeclaims")
+SHARED: tuple[Resource, ...] = (("", "namespaces"), ("apiextensions.k8s.io", "customresourcedefinitions"))
+"""The last of several instances that bring it deletes it, whoever of them made it."""
+PROTECTED: tuple[Resource, ...] = (("", "pods"), CLAIMS, ("", "secrets"), ("sim.example.com", "widgets"))
+"""What of users never goes with a Namespace or a CRD of an instance; the rest in a Namespace goes with it."""
+
+
+def _is_marked(old: Object, new: Object) -> bool:
+    return "deletionTimestamp" in new["metadata"] and "deletionTimestamp" not in old["metadata"]
+
+
+class WatchedStore(Store):
+    """A store that tells a ledger of all writes, and others of what has been written."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        super().__init__()
+        self._ledger = ledger
+
+    def put(self, resource: Resource, obj: Object) -> Object:
+        old = self.get(resource, key_of(obj))
+        stored = super().put(resource, obj)
+        self._ledger.wrote(resource, old, stored)
+        return stored
+
+    def remove(self, resource: Resource, key: Key) -> Object:
+        gone = super().remove(resource, key)
+        self._ledger.removed(resource, gone)
+        return gone

@@ -1,0 +1,157 @@
+"""Generated packages: sets of objects that need each other, and the same set a version later."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+from tests.fake_api.objects import Object, copy
+
+GROUP = "sim.example.com"
+DEPENDS_ON = "config.kubernetes.io/depends-on"
+
+
+def make(api_version: str, kind: str, name: str, namespace: str = "", **rest: Any) -> Object:
+    metadata = {"name": name, **({"namespace": namespace} if namespace else {})}
+    return {"apiVersion": api_version, "kind": kind, "metadata": metadata, **rest}
+
+
+def namespace(name: str) -> Object:
+    return make("v1", "Namespace", name)
+
+
+def config_map(name: str, where: str, **data: str) -> Object:
+    return make("v1", "ConfigMap", name, where, data=data)
+
+
+def crd() -> Object:
+    free = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    schema = {"type": "object", "properties": {"spec": free, "status": free}}
+    version: Object = {"name": "v1", "served": True, "storage": True, "subresources": {"status": {}}}
+    version["schema"] = {"openAPIV3Schema": schema}
+    names = {"plural": "widgets", "singular": "widget", "kind": "Widget"}
+    spec = {"group": GROUP, "scope": "Namespaced", "names": names, "versions": [version]}
+    return make("apiextensions.k8s.io/v1", "CustomResourceDefinition", f"widgets.{GROUP}", spec=spec)
+
+
+def widget(name: str, where: str, **spec: Any) -> Object:
+    """`holds`: its controller puts a finalizer on it."""
+    return make(f"{GROUP}/v1", "Widget", name, where, spec=spec)
+
+
+def workload(kind: str, name: str, where: str, replicas: int, image: str) -> Object:
+    marks = {"app": name}
+    template = {"metadata": {"labels": marks}, "spec": {"containers": [{"name": "c", "image": image}]}}
+    spec: Object = {"replicas": replicas, "selector": {"matchLabels": marks}, "template": template}
+    if kind == "StatefulSet":
+        spec["volumeClaimTemplates"] = [{"metadata": {"name": "data"}, "spec": {"accessModes": ["ReadWriteOnce"]}}]
+    return make("apps/v1", kind, name, where, spec=spec)
+
+
+def job(name: str, where: str, ttl: int | None) -> Object:
+    template = {"spec": {"containers": [{"name": "c", "image": "i"}], "restartPolicy": "Never"}}
+    spec = {"template": template, **({} if ttl is None else {"ttlSecondsAfterFinished": ttl})}
+    return make("batch/v1", "Job", name, where, spec=spec)
+
+
+def first(
+    chance: random.Random, own: str, shared: str, features: frozenset[str], *, has_widgets: bool = False
+) -> list[Object]:
+    """
+    A package of an instance whose own Namespace is `own`; `shared` is one that others bring, too.
+
+    With `has_widgets` the cluster knows these already, and the package brings no CRD of them.
+    """
+    places = ["default"]
+    objects: list[Object] = []
+    for name, odds in ((own, 0.6), (shared, 0.4)):
+        if chance.random() < odds:
+            objects.append(namespace(name))
+            places.append(name)
+
+    def place() -> str:
+        return chance.choice(places)
+
+    objects += [config_map(f"map-{own}-{number}", place(), version="1") for number in range(chance.randint(1, 3))]
+    if chance.random() < 0.6:
+        objects += [] if has_widgets else [crd()]
+        names = [f"widget-{own}-{number}" for number in range(chance.randint(0, 2))]
+        objects += [widget(name, place(), size=1, holds=chance.random() < 0.3) for name in names]
+    if chance.random() < 0.4:
+        objects.append(workload("StatefulSet", f"db-{own}", place(), chance.randint(1, 2), "i:1"))
+    if chance.random() < 0.3:
+        objects.append(workload("Deployment", f"web-{own}", place(), chance.randint(1, 2), "i:1"))
+    if chance.random() < 0.3:
+        ttl = chance.choice((0, 5)) if "job ttl" in features else None
+        objects.append(job(f"job-{own}", place(), ttl))
+    if chance.random() < 0.3:
+        objects.append(make("rbac.authorization.k8s.io/v1", "ClusterRole", f"role-{own}", rules=[]))
+    _depend(chance, objects)
+    return objects
+
+
+def neighbour(chance: random.Random, objects: list[Object], *, is_guest: bool) -> list[Object]:
+    """A package that shares what it can with those `objects`; a guest has an object in a Namespace that it does not bring."""
+    shared = [copy(obj) for obj in objects if obj["kind"] in ("Namespace", "CustomResourceDefinition")]
+    for obj in shared:
+        obj["metadata"].pop("annotations", None)
+    brought = [obj for obj in shared if chance.random() < 0.5]
+    found = [config_map("map-green", "team", version="1"), *brought]
+    for obj in shared if is_guest else brought:
+        where = obj["metadata"]["name"]
+        found.append(config_map("guest-green", where, version="1") if obj["kind"] == "Namespace" else widget("green", "team"))
+    return found
+
+
+def guests(objects: list[Object]) -> list[Object]:
+    """What users have in the Namespaces and of the CRDs that a package brings, and must never lose."""
+    found = []
+    for obj in objects:
+        name = obj["metadata"]["name"]
+        if obj["kind"] == "CustomResourceDefinition":
+            found.append(widget("guest", "team", size=1))
+        elif obj["kind"] == "Namespace":
+            found.append(make("v1", "PersistentVolumeClaim", "guest", name, spec={"accessModes": ["ReadWriteOnce"]}))
+            found.append(make("v1", "Secret", "sh.helm.release.v1.guest.v1", name, type="helm.sh/release.v1"))
+    return found
+
+
+def lookalikes(objects: list[Object]) -> list[Object]:
+    """Claims of users whose names look like those of a package's StatefulSets."""
+    return [
+        make("v1", "PersistentVolumeClaim", f"data-{obj['metadata']['name']}-7", obj["metadata"]["namespace"], spec={})
+        for obj in objects
+        if obj["kind"] == "StatefulSet"
+    ]
+
+
+def _depend(chance: random.Random, objects: list[Object]) -> None:
+    """Lets some objects wait for one before them."""
+    for index, obj in enumerate(objects[1:], 1):
+        other = objects[chance.randrange(index)]
+        if chance.random() < 0.2 and other["kind"] not in ("Namespace", "CustomResourceDefinition"):
+            group, where = other["apiVersion"].rpartition("/")[0], other["metadata"].get("namespace", "")
+            steps = [group, *(["namespaces", where] if where else []), other["kind"], other["metadata"]["name"]]
+            obj["metadata"]["annotations"] = {DEPENDS_ON: "/".join(steps)}
+
+
+def second(chance: random.Random, before: list[Object], own: str, features: frozenset[str]) -> list[Object]:
+    """The next version of a package: some objects go, some change, one is new."""
+    objects = [copy(obj) for obj in before if not _goes(chance, obj, before, features)]
+    for obj in objects:
+        obj["metadata"].pop("annotations", None)
+        if obj["kind"] == "ConfigMap" and chance.random() < 0.5:
+            obj["data"] = {"version": "2", "more": "yes"}
+        elif obj["kind"] == "Widget" and chance.random() < 0.5:
+            obj["spec"]["size"] = 2
+        elif obj["kind"] in ("Deployment", "StatefulSet") and chance.random() < 0.5:
+            obj["spec"]["template"]["spec"]["containers"][0]["image"] = "i:2"
+    fresh = config_map(f"new-{own}-{chance.randrange(10**6)}", "default", version="2")
+    return [*objects, fresh]
+
+
+def _goes(chance: random.Random, obj: Object, among: list[Object], features: frozenset[str]) -> bool:
+    """Containers of objects that stay are left out only with that feature."""
+    if obj["kind"] in ("Namespace", "CustomResourceDefinition"):
+        return "dropped containers" in features and chance.random() < 0.5
+    return chance.random() < 0.3

@@ -1,0 +1,162 @@
+"""
+What the engine waits on, in virtual time: stand-ins for the modules `threading`, `queue`, `time`, `uuid` and `random`.
+
+The engine is written for plain `threading` under whatever patches it, as eventlet does; the simulation patches it the same
+way, module by module. So none of its code knows of the simulation, whatever file it is in.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import queue
+import random
+import sys
+import threading
+import time
+import uuid
+from collections import deque
+from collections.abc import Callable, Collection, Iterator, Mapping
+from datetime import datetime, timedelta, timezone
+from types import ModuleType, SimpleNamespace, TracebackType
+from typing import Any
+
+from tests.fake_api import objects
+from tests.simulation.scheduler import Task, Waiter, active
+
+BEGIN = datetime(2026, 1, 1, tzinfo=timezone.utc)
+
+
+class Event:
+    def __init__(self) -> None:
+        self._is_set, self._waiting = False, list[Waiter]()
+
+    def is_set(self) -> bool:
+        return self._is_set
+
+    def set(self) -> None:
+        self._is_set = True
+        for waiter in self._waiting:
+            waiter.wake()
+        self._waiting.clear()
+
+    def wait(self, timeout: float | None = None) -> bool:
+        if not self._is_set:
+            waiter = active().waiter()
+            self._waiting.append(waiter)
+            waiter.wait(timeout)
+        return self._is_set
+
+
+class Lock:
+    def __init__(self) -> None:
+        self._is_held, self._waiting = False, deque[Waiter]()
+
+    def __enter__(self) -> bool:
+        while self._is_held:
+            waiter = active().waiter()
+            self._waiting.append(waiter)
+            waiter.wait()
+        self._is_held = True
+        return True
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._is_held = False
+        if self._waiting:
+            self._waiting.popleft().wake()
+
+
+class Thread:
+    def __init__(self, target: Callable[[], None], name: str = "", daemon: bool = False) -> None:
+        del daemon
+        self._target, self.name = target, name
+        self._task: Task | None = None
+
+    def start(self) -> None:
+        scheduler = active()
+        self._task = scheduler.spawn(scheduler.here().process, self._target)
+
+    def join(self) -> None:
+        assert self._task is not None
+        self._task.join()
+
+
+class SimpleQueue:
+    def __init__(self) -> None:
+        self._items, self._waiting = deque[Any](), deque[Waiter]()
+
+    def put(self, item: Any) -> None:
+        self._items.append(item)
+        while self._waiting:
+            waiter = self._waiting.popleft()
+            if not waiter.is_over:
+                waiter.wake()
+                return
+
+    def get(self, timeout: float | None = None) -> Any:
+        deadline = None if timeout is None else active().now + timeout
+        while not self._items:
+            waiter = active().waiter()
+            self._waiting.append(waiter)
+            if not waiter.wait(None if deadline is None else deadline - active().now) and not self._items:
+                raise queue.Empty
+        return self._items.popleft()
+
+    def get_nowait(self) -> Any:
+        if not self._items:
+            raise queue.Empty
+        return self._items.popleft()
+
+
+def _uuid4() -> uuid.UUID:
+    return uuid.UUID(int=active().random.getrandbits(128), version=4)
+
+
+class _Chance:
+    """The module `random`, of the scheduler that is active."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(active().random, name)
+
+
+class _Datetime:
+    """The class `datetime`, of which the fake API server only asks the time."""
+
+    @staticmethod
+    def now(zone: timezone) -> datetime:
+        del zone
+        return BEGIN + timedelta(seconds=active().now)
+
+
+_MODULES: Mapping[ModuleType, object] = {
+    threading: SimpleNamespace(Event=Event, Lock=Lock, Thread=Thread),
+    queue: SimpleNamespace(SimpleQueue=SimpleQueue, Empty=queue.Empty),
+    time: SimpleNamespace(monotonic=lambda: active().now, sleep=lambda seconds: active().sleep(seconds)),
+    uuid: SimpleNamespace(uuid4=_uuid4),
+    random: _Chance(),
+}
+_OF_ENGINE = frozenset({threading, queue, time, uuid})
+_OF_FAKE = frozenset({uuid, random})
+
+
+@contextlib.contextmanager
+def patched(**classes: tuple[object, object]) -> Iterator[None]:
+    """Within it the engine and the fake's verbs know no other time, threads or chance; `classes` are (real, stand-in)."""
+    changes = [*_changes("k8s_cr_driver", _OF_ENGINE, classes.values()), *_changes("tests.fake_api", _OF_FAKE, ())]
+    changes.append((objects, "datetime", objects.datetime, _Datetime))
+    for where, name, _, stand_in in changes:
+        setattr(where, name, stand_in)
+    try:
+        yield
+    finally:
+        for where, name, real, _ in changes:
+            setattr(where, name, real)
+
+
+def _changes(
+    root: str, modules: Collection[ModuleType], classes: Collection[tuple[object, object]]
+) -> Iterator[tuple[ModuleType, str, object, object]]:
+    stand_ins = {id(module): _MODULES[module] for module in modules} | {id(real): other for real, other in classes}
+    for where in [module for name, module in sys.modules.items() if f"{name}.".startswith(f"{root}.")]:
+        for name, value in vars(where).items():
+            if id(value) in stand_ins:
+                yield where, name, value, stand_ins[id(value)]

@@ -1,0 +1,47 @@
+"""Lives in which everything goes wrong that may; `python -m tests.simulation --lives 100000` goes on for an hour."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tests.simulation.features import MENDED
+from tests.simulation.life import Life, Outcome
+
+BLOCKS, LIVES = 10, 20
+"""Blocks of seeds, which run beside each other, and lives in each."""
+
+
+def life(seed: int, features: frozenset[str] = MENDED) -> Outcome:
+    return Life(str(seed), features).run()
+
+
+def shown(seed: int, outcome: Outcome) -> str:
+    trace = "\n".join(f"{when:10.3f} {what}" for when, what in outcome.trace)
+    return f"seed {seed}: {'; '.join(outcome.violations)}\n{trace}"
+
+
+def digest(outcome: Outcome) -> str:
+    return hashlib.sha256(repr(outcome.trace).encode()).hexdigest()
+
+
+@pytest.mark.parametrize("block", range(BLOCKS))
+def test_nothing_is_lost_and_nothing_taken(block: int) -> None:
+    for seed in range(block * LIVES, (block + 1) * LIVES):
+        outcome = life(seed)
+        assert not outcome.violations, shown(seed, outcome)
+
+
+def test_a_seed_replays_its_life_in_any_process() -> None:
+    seeds = range(12)
+    here = [digest(life(seed)) for seed in seeds]
+    program = f"from tests.simulation.test_lives import *; print(*[digest(life(seed)) for seed in {seeds!r}])"
+    for hash_seed in ("1", "2"):
+        environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
+        there = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
+        assert there.stdout.split() == here
+    assert len(set(here)) == len(here)
