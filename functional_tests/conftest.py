@@ -86,7 +86,8 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    """Its fixtures, too, are made and removed in the test's turn."""
+    """Its fixtures, too, are made and removed in the test's turn; while programs are built, it is others' turn."""
+    sample_onboarding.build(families.family_of(item.path).samples)
     with turns.turn(item):
         return (yield)
 

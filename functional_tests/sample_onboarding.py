@@ -52,7 +52,7 @@ def onboard(client: Client, names: Iterable[str]) -> dict[str, Sample]:
 
 def load(kubernetes: Kubernetes, names: Iterable[str]) -> None:
     """Give the node the images of the controllers that the samples install, built first if need be."""
-    wanted = _build(names)
+    wanted = build(names)
     with step("Loading the images of the controllers"), ThreadPoolExecutor() as pool:
         list(pool.map(partial(_load, kubernetes), [one for one in CONTROLLERS.values() if one.family in wanted]))
 
@@ -75,7 +75,7 @@ def programs_of(names: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(family for name in names for family in upstream.families(name)))
 
 
-def _build(names: Iterable[str]) -> list[str]:
+def build(names: Iterable[str]) -> list[str]:
     """The Go module families of the samples, all built."""
     families = programs_of(names)
     for family in families:
@@ -100,4 +100,4 @@ def _files(csar: Path) -> list[str]:
 
 
 if __name__ == "__main__":
-    _build(sys.argv[1:])
+    build(sys.argv[1:])

@@ -29,8 +29,8 @@ from .ledger import Ledger, Process
 OWN_DRIVER = "kubernetes_cr"
 TACKERS_DRIVER = "kubernetes"
 CONDUCTORS = ("conductor-1", "conductor-2")
-# Seconds for which one conductor rests while a package is onboarded; more than a small package takes.
-TURN = 1.5
+# Seconds for which one conductor rests while a package is onboarded; more than a small package takes on a busy host.
+TURN = 3.0
 
 _SCRIPTS = Path(sysconfig.get_path("scripts"))
 _PASTE = Path(sysconfig.get_path("data"), "etc", "tacker", "api-paste.ini")
