@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import TypeVar
@@ -34,7 +34,7 @@ from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, key_of, spl
 from k8s_cr_driver.ownership.labels import is_managed
 from k8s_cr_driver.ownership.orphans import claim_orphans
 from k8s_cr_driver.ownership.unlabeled import find_unlabeled, reclaim
-from k8s_cr_driver.ownership.write import WriteContext
+from k8s_cr_driver.ownership.write import SHARED, WriteContext
 from k8s_cr_driver.redaction import redact
 from k8s_cr_driver.resources.base import CustomResource
 
@@ -149,16 +149,29 @@ class _Reconciliation:
         if self._operation.abandon:
             self._loop.after(self._operation.remaining() / 2, self._stop_waiting_for_lists)
         self._wait_until_listed()
-        reclaimed = {key_of(live): live for live in self._reclaimed()}
+        listed = self._to_delete()
+        reclaimed = self._reclaimed(self._reclaim)
         informers.open(inventory.content.kinds)
         self._wait_until_listed()
+        reclaimed += self._reclaimed(functools.partial(self._reclaim_again, {**listed, **_by_key(reclaimed)}))
         self._is_pruning = True
-        pruner.start(list({**reclaimed, **self._to_delete()}.values()))
+        members = list({**_by_key(reclaimed), **self._to_delete()}.values())
+        pruner.start(members)
         self._loop.run(self._is_pruned, self._prune_timeout)
+        if not self._applier.nodes:
+            self._delete_late_orphans(members)
         if inventory.has_former:
             self._delete_late_writes()
         informers.stop()
         self._operation.persist(self._shrink if self._applier.nodes else inventory.delete)
+
+    def _delete_late_orphans(self, members: list[Object]) -> None:
+        """A controller may create orphans until its object is deleted: claims of a StatefulSet, one for each of its pods."""
+        while late := self._orphans(members):
+            self._informers.open(self._context.inventory.content.kinds)
+            for live in late:
+                self._on_change(key_of(live), live)
+            self._loop.run(self._is_pruned, self._prune_timeout)
 
     def _delete_late_writes(self) -> None:
         """A run that was superseded may write until it no longer trusts its token: wait for that, and list again."""
@@ -180,11 +193,11 @@ class _Reconciliation:
         """Stop waiting for unlisted kinds: delete the objects listed so far, and later ones as they are listed."""
         self._waits_for_lists = False
 
-    def _reclaimed(self) -> list[Object]:
-        """Objects to delete that the watches do not select, labelled now: members without label, claims of StatefulSets."""
+    def _reclaimed(self, reclaim: Callable[[list[Object]], None]) -> list[Object]:
+        """What `reclaim` collects; with `abandon` what it has collected before it failed."""
         found: list[Object] = []
         try:
-            self._reclaim(found)
+            reclaim(found)
         except Superseded:
             raise
         except DriverError as error:
@@ -194,6 +207,7 @@ class _Reconciliation:
         return found
 
     def _reclaim(self, found: list[Object]) -> None:
+        """Labels objects to delete that the watches do not select: members without label, claims of StatefulSets."""
         context = self._context
         if self._prune and self._prune.unlabeled:
             for resource, unlabeled in self._request(lambda: list(find_unlabeled(context, self._informers.listed()))):
@@ -201,8 +215,20 @@ class _Reconciliation:
                 if live is not None and self._must_go(key_of(live), live):
                     found.append(live)
         if not self._applier.nodes:
-            members = [*self._to_delete().values(), *found]
-            found += self._request(lambda: claim_orphans(context, members))
+            found += self._orphans([*self._to_delete().values(), *found])
+
+    def _reclaim_again(self, listed: Mapping[ObjectKey, Object], found: list[Object]) -> None:
+        """Labels those of `listed` that have lost their label since: their watch takes them for deleted."""
+        for key in sorted(listed.keys() - self._to_delete().keys()):
+            resource = self._resources.find(key.group_kind)
+            if resource is None or key.group_kind in SHARED:
+                continue
+            live = self._request(functools.partial(reclaim, self._context, resource, listed[key]))
+            if live is not None:
+                found.append(live)
+
+    def _orphans(self, members: list[Object]) -> list[Object]:
+        return self._request(lambda: claim_orphans(self._context, members))
 
     def _request(self, request: Callable[[], Result]) -> Result:
         """With `abandon` half of the remaining time is kept for the deletions."""
@@ -260,3 +286,7 @@ class _Reconciliation:
         if reports:
             LOG.info("%s: waiting for %d objects, one of them: %s", self._operation.id, len(reports), reports[0])
         self._loop.after(LOG_EVERY, self._log_progress)
+
+
+def _by_key(lives: Iterable[Object]) -> dict[ObjectKey, Object]:
+    return {key_of(live): live for live in lives}

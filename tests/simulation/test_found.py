@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
-
 from tests.fake_api import FakeApi, controllers, faults
 from tests.fake_api.recording import Request
 from tests.instance import Instance
 from tests.ownership.test_orphans import claim, stateful_set
 
 
-@pytest.mark.xfail(strict=True, reason="claims are listed once, before their StatefulSet goes")
 def test_a_claim_made_after_claims_were_listed_goes_with_the_instance(api: FakeApi) -> None:
     """Its controller makes the claims of a StatefulSet one by one, until the StatefulSet itself is deleted."""
 
