@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
 """How fast the engine is, beside its peers, on a real API server. `python -m benchmarks`."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Measures, prints one table, and with --json writes the figures to a file."""
 
 from __future__ import annotations

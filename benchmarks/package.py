@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is measured: a custom resource as small as they come, and the verbs of the engine as the driver calls them."""
 
 from __future__ import annotations

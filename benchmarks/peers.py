@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The same objects by other means: bare HTTP as the limit, and the tools that operators use."""
 
 from __future__ import annotations

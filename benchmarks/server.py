@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A bare API server of the test bed's own programs: etcd and kube-apiserver on free ports, in a temporary folder."""
 
 from __future__ import annotations

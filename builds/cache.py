@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The cache on this host: a folder of what is expensive to make, each part under the hash of its recipe."""
 
 import hashlib

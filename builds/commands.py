@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Commands that run to their end: what they print is returned, and is in the error when they fail."""
 
 import subprocess

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The controllers of the sample packages: which program is which image in the released manifests."""
 
 from collections.abc import Callable

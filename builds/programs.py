@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Builds the pinned Go programs: one Go module per family under `go/`, its `tool` directives name what is built.
 
 Families share what they compile if all that it imports has one version in both: their go.mod files name the same versions

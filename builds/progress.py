@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is being done and for how long: a live table on a terminal, plain lines elsewhere."""
 
 import sys

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`python -m functional_tests [--all] [FAMILY...]`: run families of functional tests side by side on one test bed."""
 
 import sys

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The virtual environment in which everything else runs; needs nothing but Python's standard library.
 
 Quick when nothing has changed: the environment remembers from which files it was made. With --bed it first asks whether

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tacker's public REST API as the demo and the functional tests use it: VNF packages (v1) and VNF LCM (v2).
 
 Methods that start an LCM operation return its id, a VnfLcmOpOcc's; `wait` waits for its end. Bodies are plain dicts as

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The cluster as the tests read it, past Tacker and the driver; and the controllers and users that they play."""
 
 from __future__ import annotations

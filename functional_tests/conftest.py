@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the functional tests stand on: the bed, Tacker's API, the cluster, and an empty world before and after each test.
 
 Whatever is missing (root, a program, the bed) makes tests fail with its name; nothing is skipped.

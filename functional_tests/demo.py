@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`python -m functional_tests.demo`: three sample packages through a real Tacker on a real Kubernetes.
 
 A custom resource; a Cluster API management cluster; two workload clusters made by it, scaled out and in; all terminated.

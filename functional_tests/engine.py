@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One VNF instance on the driver's own engine, without Tacker: for what Tacker's API has no words for, and for speed."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The families of functional tests: each is a folder here, which can be run alone, and needs what it declares below.
 
 The parts of the bed that the chosen families need are started before their first test, by the process that the user

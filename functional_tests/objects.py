@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Manifests that the functional tests are made of."""
 
 from typing import Any, NamedTuple

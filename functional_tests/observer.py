@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a cluster shows of VNF instances while Tacker works on them: a table of objects and their states.
 
 It only looks: it follows the inventories, and one stream for each kind that they name.

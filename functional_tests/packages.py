@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """VNF packages of the functional tests: an ordinary VNFD around the manifests that a test is about.
 
 Manifests that `k8s-cr package` would refuse are put into the CSAR afterwards, as an author without that tool would.

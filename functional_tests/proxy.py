@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An HTTP proxy that stands for the API server, counts its clients' requests, and lets one of them meet a fault.
 
 A fault is a function of the `Exchange` that it befalls, which may forward it, answer in the server's place, or break

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The sample packages as a user of Tacker's API has them: made, onboarded, and what requests must say of them.
 
 `python -m functional_tests.sample_onboarding NAME...` builds the programs that they need, which takes minutes the first

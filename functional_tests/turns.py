@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which tests run side by side on one bed, and which have a part of it to themselves.
 
 Several processes share the bed. A test marked `alone("tacker")` kills, restarts or counts something of that part, so

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What Tacker must know of a cluster: the vimConnectionInfo of vimType ETSINFV.KUBERNETES.V_1.
 
 Tacker logs in with a bearer token, not with the client certificate of a kubeconfig, so the cluster's administrator

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One VNF instance of a test: what Tacker's client does, in a test's words, and how it is got rid of afterwards."""
 
 from __future__ import annotations

@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
 """Kubernetes infra-driver for Tacker that manages custom resources of any kind."""

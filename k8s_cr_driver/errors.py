@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Errors that carry data.
 
 The text of an error is complete: it names the object, the field and the remedy, because ProblemDetails shows it as it is to

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """
 Removes what must not be shown from texts, and caps their length.
 

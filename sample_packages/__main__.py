@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`python -m sample_packages -o DIR [NAME...]`: make CSAR files of the sample packages, all of them by default."""
 
 import shutil

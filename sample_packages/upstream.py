@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which projects' released manifests a sample holds: rendered when its package is made, never kept here."""
 
 import shutil

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Fixtures that all unit tests share."""
 
 from collections.abc import Iterator

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One VNF instance on the fake API server, driven through the engine's public functions as the driver does."""
 
 from __future__ import annotations

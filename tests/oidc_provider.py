@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A small OpenID Connect provider: the token endpoint, and the ID tokens that it has given."""
 
 from __future__ import annotations

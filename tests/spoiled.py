@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Packages of which one field holds something else than it should."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which errors may pass, and how reports read."""
 
 from __future__ import annotations

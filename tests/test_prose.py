@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """README and documents fit a terminal, as the code does."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Foreign texts keep what helps and lose what is secret, in linear time."""
 
 from __future__ import annotations

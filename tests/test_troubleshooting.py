@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The document on troubleshooting quotes messages as the code has them."""
 
 from __future__ import annotations

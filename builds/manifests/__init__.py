@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The manifests that projects release, rendered from their pinned sources and cached; none is kept in this repository.
 
 Each project is a module with FAMILIES, the Go module families that its sources come from, and `render(folder)`, which

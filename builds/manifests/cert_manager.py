@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """cert-manager, from its Helm chart, rendered as the release process of the project does it."""
 
 import shutil

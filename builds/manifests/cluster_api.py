@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Cluster API, from its kustomizations, rendered as its release process does it.
 
 That sets the released image and the pull policy IfNotPresent. The variables are filled in that clusterctl fills in;

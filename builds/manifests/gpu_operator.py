@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """NVIDIA's GPU operator with its CRD and the ClusterPolicy of its Helm chart.
 
 Its dependency, Node Feature Discovery, is left out: a cluster may have it already, and it takes a program of its own.

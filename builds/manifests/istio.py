@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Istio's CRDs, as its chart `base` installs them. Its control plane cannot be built of released modules alone."""
 
 import shutil

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The Prometheus operator, its rights and its CRDs: the bundle that the project releases.
 
 Only that the operator starts after its CRDs is added: one that finds some of them leaves the rest alone for ever.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The programs that projects render their manifests with, built from pinned sources."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sphinx: `sphinx-build -W -b html doc/source doc/build/html`, which is what `make docs` does.
 
 Options, help texts, hooks and modules are taken from the code when the documents are built, so that they cannot differ.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The main job: Cluster API and a cluster that it makes, as two CNFs, with the unmodified controllers in real pods."""
 
 from typing import Any

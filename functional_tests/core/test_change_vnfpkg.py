@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Change of the current VNF package: what it adds, changes, deletes and keeps; its failure, rollback and retry."""
 
 from pathlib import Path

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the documents tell people to do works as it is written there."""
 
 from collections.abc import Iterator

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Heal: chosen VNFCs and all, drift, what a heal waits for, and its retry."""
 
 import pytest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Instances that change hands: made by Tacker's own Kubernetes driver and taken over by ours, and the other way round."""
 
 from collections.abc import Callable, Iterator

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Instantiate and terminate: objects of every kind, wherever they are written and wherever they shall be."""
 
 import pytest

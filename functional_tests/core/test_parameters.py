@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """additionalParams.parameters: declared with types by the package, filled into its manifests, secret ones by reference."""
 
 from typing import Any

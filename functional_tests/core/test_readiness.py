@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An operation ends when its objects are ready, not when they are stored; and tells why when they are not."""
 
 import re

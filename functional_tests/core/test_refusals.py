@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Bad input is told in one clear error through Tacker's API, and nothing is written to the cluster."""
 
 from collections.abc import Iterator

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The driver within Tacker: registered where Tacker looks, and without effect on what is not its own."""
 
 import pytest

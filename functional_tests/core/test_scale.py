@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Scale, its failure, rollback and retry: Deployments by their Pods, custom resources by their scale subresource."""
 
 from collections.abc import Iterator

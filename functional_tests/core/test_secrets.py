@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Nothing that is secret is found where it does not belong: in a log (at DEBUG, too), a data base row, an answer, a file.
 
 These tests run last, so they look at what all the others have left as well. Secrets belong in the cluster, and in VNF

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Several instances on one cluster, and its users: what they share, and what is nobody's but its owner's."""
 
 from collections.abc import Iterator

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tacker's periodic database synchronization: it follows what users and controllers do to the cluster."""
 
 import pytest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`k8s-cr` beside Tacker: it foretells what an operation does, shows what there is, and removes what Tacker forgot."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What vimConnectionInfo says of a cluster: how to log in, how to trust it, and that it may be gone for good."""
 
 from k8s_cr_driver.kube.endpoint import Endpoint

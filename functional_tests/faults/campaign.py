@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Many lives, each with one fault at one index of the requests of every verb; what has come of it is counted.
 
 A verb that has met the fault must reach its state all the same, or end with a clear error. Then its rollback must reach

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What befalls a request: the faults of the network, and of an API server that is busy, broken or behind."""
 
 from __future__ import annotations

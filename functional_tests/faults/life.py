@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The life of a small VNF instance on the engine itself: the verbs as Tacker's conductor has the driver do them.
 
 Each verb is a function of (session, instance), so that it can be run in a process of its own, and be killed there.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a cluster has of one instance, in a form in which two instances, and two moments of one, can be compared."""
 
 from __future__ import annotations

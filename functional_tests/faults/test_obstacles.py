@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a cluster puts in an operation's way: things that do not go, quotas, autoscalers, names and sizes at their limits."""
 
 import re

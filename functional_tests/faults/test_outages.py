@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What goes away, or changes, in the middle of an operation: a login, an authority, a webhook."""
 
 import base64

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whatever becomes of any one request, or of the process that has sent it: nothing is orphaned, nothing is doubled.
 
 At every index of the requests of instantiate, scale, heal, change of the package and terminate, on the real API server.

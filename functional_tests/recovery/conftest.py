@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An operation that is under way while conductors or the control plane go."""
 
 from collections.abc import Iterator

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Conductors that die or are overtaken: nothing is orphaned and nothing is doubled."""
 
 import pytest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An API server or an etcd that goes away in the middle of an operation is waited for."""
 
 import pytest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A conductor that is killed at a write of any verb: rollback and retry reach their states, and Tacker knows them.
 
 Two writes of each verb; `faults.campaign` has all requests, without Tacker.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A VNF instance whose Turbine is ready when a test says so: an operation is under way until then."""
 
 from typing import NamedTuple

@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
 """Custom resources of other projects, with their unmodified controllers."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Custom resources of other projects, with their own controllers in real pods: the driver knows none of their kinds."""
 
 from collections.abc import Iterator

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Structural schemas and objects of all sorts, right ones and wrong ones, for hypothesis."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the API server would say of CustomResourceDefinitions and custom resources: its own packages, asked without a cluster.
 
 The program is built from `builds/go/schema-oracle`; its main.go describes questions and answers.

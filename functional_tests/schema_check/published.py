@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """CustomResourceDefinitions and custom resources that projects publish in their Go modules: manifests, samples and tests."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The check of custom resources against the API server's own: whatever it refuses, the API server would refuse, too."""
 
 from __future__ import annotations

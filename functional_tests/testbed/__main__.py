@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`python -m functional_tests.testbed up|down|status|env`: the test bed from the command line."""
 
 import shlex

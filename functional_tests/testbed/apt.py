@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Debian packages that the bed needs on this host: missing ones are installed, and no service of them is started."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The whole bed: its parts side by side, one bed a host, and what is known about the one that runs.
 
 A part's environment file in the state folder is written when the part is complete.

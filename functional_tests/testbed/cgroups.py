@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Control groups of machines: the one place that tells version 1 from version 2.
 
 Every machine gets a group of its own below the root of each hierarchy, whatever group the caller is in: systemd-nspawn

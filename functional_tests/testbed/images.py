@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Container images made without a registry: one layer, on nothing, that holds a static program.
 
 An image is a docker-archive in the cache, named by the hash of what it holds; equal input gives equal archives.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where the bed's Tacker keeps the keys of registered VIMs: files, in place of the Barbican that operators have.
 
 Tacker 16 registers a Kubernetes VIM only with a key manager; `[key_manager] api_class` names this one, so that it is

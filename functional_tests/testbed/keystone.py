@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A Keystone of the bed's own, in a virtual environment of its own that is kept in the cache.
 
 Set up as an operator does: `keystone-manage` makes the data base, the administrator and the region; the

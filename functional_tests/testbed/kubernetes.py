@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A one-node Kubernetes that kubeadm makes in a machine, with all its parts real, and its images loaded, not pulled.
 
 `up` makes it; `Kubernetes(ledger)` is the one that runs, also for a test that has not started it.

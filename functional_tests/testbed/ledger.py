@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The record of everything that `up` makes on this host, written before each thing is made.
 
 `undo` takes it all away in reverse order, also when `up` was killed between writing and making: every kind of entry

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A machine: a Debian root folder with an overlay, booted by systemd-nspawn in a network namespace of its own.
 
 It knows nothing of what it is used for. What is written into it before or after it boots goes to the overlay, and is

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A MariaDB of the bed's own: Debian's program on data, config and socket in the state folder.
 
 It has no TCP port and no password: the socket lies in a folder that only root can enter.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One bridge that the host and all machines are on; each machine has a network namespace of its own."""
 
 import ipaddress

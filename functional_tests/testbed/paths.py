@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where the test bed finds the project, and keeps the state that `down` removes."""
 
 from pathlib import Path

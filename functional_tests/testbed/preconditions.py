@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What this host must be and have, asked before anything on it is changed."""
 
 import os

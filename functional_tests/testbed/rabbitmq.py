@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A RabbitMQ of the bed's own: Debian's program on data, config, cookie and ports of the state folder and its bed.
 
 Debian's script in the PATH would change to the user rabbitmq and to the host's folders, so the one below it is called.

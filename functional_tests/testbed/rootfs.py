@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The Debian root folder that every machine of the bed boots from, made once and cached by the hash of its recipe."""
 
 import fcntl

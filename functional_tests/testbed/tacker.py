@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A real Tacker: API server and two conductors, with the services that they need, set up as operators do.
 
 The conductors run as on two hosts: with names, locks and copies of the VNF packages of their own. Each is started,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The test bed itself: what tests take for granted of its Kubernetes and its machines."""
 
 from collections.abc import Iterator

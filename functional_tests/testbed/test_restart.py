@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The control plane of the test bed can be restarted."""
 
 import pytest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tacker's own functional tests of its Kubernetes driver, unmodified, on the bed: with that driver and with this one.
 
 They come from Tacker's source distribution and find their configuration in /etc/tacker and beside themselves; both are

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`python -m functional_tests.upstream [--driver NAME] [MODULES]`: Tacker's functional tests on the bed, and their results."""
 
 import signal

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`results.csv`: which of the tests have passed with which driver, as it was when somebody last recorded it."""
 
 import csv

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs of the tests on a bed that is up: one conductor with the wanted driver, a VIM by name, no remains of failures."""
 
 from __future__ import annotations

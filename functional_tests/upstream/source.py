@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tacker's source distribution: fetched once, checked against its pinned hash, kept unpacked in the cache."""
 
 import shutil

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tacker's own functional tests: whatever passes with Tacker's Kubernetes driver passes with this one.
 
 What passes with Tacker's is read from what was recorded of it; `python -m functional_tests.upstream` runs the rest.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One run of the tests: their configuration, the process that they run in, and what it tells of each."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Cluster API: the classes of clusters, control planes and sets of machines: their Machines, count and order.
 
 Registered by the entry point `cluster_api`; the engine knows nothing of it.

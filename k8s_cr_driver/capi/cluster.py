@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A workload cluster as a whole.
 
 Its controllers need templates and Secrets to delete machines. So a Cluster is deleted first: the other objects of Cluster

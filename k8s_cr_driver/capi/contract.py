@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every field path, label and group of Cluster API that this driver reads, for the contracts v1beta1 and v1beta2.
 
 Source: the Cluster API book, "Contracts" and "Labels and annotations".

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The control plane of a workload cluster: its VNFCs are its Machines."""
 
 from __future__ import annotations

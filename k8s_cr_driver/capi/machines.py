@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sets of worker machines: a count, and Machines as VNFCs."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`k8s-cr`: the tool of package authors and operators.
 
 One module for each command. An error is one message without a traceback, and the exit code names one of five outcomes.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A cluster as the commands see it: read by lists only, with the inventories of its instances.
 
 Lists request metadata only, so that no Secret's data is read, and run by namespace where RBAC demands it.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Objects of an instance with all that descends from them, whatever its kind, by ownerReferences.
 
 Every kind that the cluster lists is searched in the instance's namespaces, by metadata only. Objects of the tree are then

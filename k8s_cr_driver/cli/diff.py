@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`k8s-cr diff`: what an operation would create, change and delete, without doing it."""
 
 from __future__ import annotations

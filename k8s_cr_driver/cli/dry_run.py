@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What an operation would do to each object of a set: the engine's own writes, as dry runs of the server.
 
 The only difference to a real run is the connection: it marks every write as a dry run, so that nothing can be stored.

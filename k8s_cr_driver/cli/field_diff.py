@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Compares two states of one object, field by field, without the server's own fields and without secrets."""
 
 from __future__ import annotations

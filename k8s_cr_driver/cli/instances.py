@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`k8s-cr instances`: the VNF instances of a cluster, by their inventories."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How commands print: tables and colours on a terminal, plain columns into a pipe, JSON for programs."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`k8s-cr package`: a folder becomes a CSAR."""
 
 from __future__ import annotations

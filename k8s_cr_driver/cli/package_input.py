@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A package as the commands read it: a folder or a CSAR, with parameters from the command line.
 
 A parameter without a value gets a sample of its type, so that a package can be checked before it is used.

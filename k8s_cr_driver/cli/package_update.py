@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a change from one package to another cannot apply, as far as the packages show.
 
 Immutable fields are those of the API server's validation in Kubernetes 1.36; only the cluster knows those of custom resources.

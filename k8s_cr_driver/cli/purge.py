@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`k8s-cr purge`: deletes an instance that Tacker no longer has, as terminate does."""
 
 from __future__ import annotations

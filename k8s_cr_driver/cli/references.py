@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """References of built-in kinds to objects that a package does not bring.
 
 The objects may be on the cluster, or a controller may create them, so a reference is a warning and no error. References

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`k8s-cr tree`: the objects of an instance with their state, or those of a package in the order of their creation."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`k8s-cr validate`: checks a package without a cluster."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """
 Kinds that discovery cannot list because the server of an aggregated API is down.
 

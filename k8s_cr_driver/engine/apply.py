@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """
 The objects that must exist: each is applied as soon as its dependencies are ready, and assessed on every event.
 

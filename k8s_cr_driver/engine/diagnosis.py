@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """
 The reports of a run that times out: why objects are not ready, worst first, with their Warning events.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """
 The watches of a run: a reflector for each kind, and the newest state of each object of the instance.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """
 The event loop of a run: one thread owns the run's state.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """
 The state of one object in a run: `Desired` for an object to apply, `ToDelete` for one to delete. No I/O.
 

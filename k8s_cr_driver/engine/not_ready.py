@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """
 NotReady: objects were not ready, or not deleted, in time. One report for each object.
 

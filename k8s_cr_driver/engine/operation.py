@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """
 One LCM operation as the engine sees it: its instance, its deadline, its stop event, its progress callback.
 

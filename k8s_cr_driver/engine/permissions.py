@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """
 Pre-flight RBAC check: missing permissions are reported before anything is written.
 

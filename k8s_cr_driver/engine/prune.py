@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """
 The objects that must go: deleted in reverse dependency order, and waited for.
 

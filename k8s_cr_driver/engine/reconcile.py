@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """
 The engine's entry point: reconciles a cluster with a set of objects.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """
 Replacement of VNFCs: deleted before the set is applied, created again by their controllers before the run ends.
 

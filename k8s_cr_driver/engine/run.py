@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The operation, event loop and write context that all parts of one run share."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """
 Takeover of the objects that Tacker's in-tree driver has created for an instance.
 

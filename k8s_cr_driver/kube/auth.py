@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How a connection authenticates: ID tokens of an OpenID Connect provider, and what a refused credential (401) means.
 
 The first request that needs an ID token requests it with the password grant. The token is kept in memory only. It is

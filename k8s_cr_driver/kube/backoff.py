@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Exponential backoff: the time between two tries of a request, and between two openings of a watch."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """
 The requests of objects: list, read, create, apply, release, delete.
 

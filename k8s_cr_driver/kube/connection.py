@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One way to send a request to a cluster.
 
 Requests go through the official dynamic client over one urllib3 pool of our own, because the client's own pool reads CA

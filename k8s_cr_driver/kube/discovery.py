@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Discovery: which kinds a cluster serves, with their paths, scopes and verbs.
 
 Aggregated discovery (KEP-3352, Kubernetes 1.27) takes two requests; older servers are asked group by group. A CRD of the

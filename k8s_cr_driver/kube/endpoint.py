@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where a cluster is and how to authenticate there."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Lists in pages (Kubernetes API concepts, "Retrieving large results sets in chunks")."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Checks the shape of responses.
 
 A cluster may send anything: proxies, aggregated APIs and conversion webhooks respond in its name. What the driver reads

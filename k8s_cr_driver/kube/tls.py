@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """PEM texts -> a TLS context: which CA to trust, which client certificate to show.
 
 Key material stays in memory. The ssl module reads client certificates from files only, so these stand in a file of mode

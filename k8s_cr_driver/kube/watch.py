@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reflectors: each follows the objects of one kind, in a thread of its own, and posts what changes.
 
 A reflector first posts a `Relist` of all objects (from the initial events of KEP-3157, or a LIST where the server does not

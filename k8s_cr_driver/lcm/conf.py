@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Options of the group [k8s_cr] in tacker.conf: what an operator sets for all instances of a conductor."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The desired objects of one verb: the manifests of a VNF package with parameters filled in, and the objects of its VDUs."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The LCM verbs of Tacker's v2 API for vimType ETSINFV.KUBERNETES.V_1.
 
 Each verb computes the set of desired objects and reconciles the cluster with it; in everything else the verbs are alike.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tacker's record of one VNF instance (SOL003 instantiatedVnfInfo): what this driver stores in it and reads again.
 
 A verb reads the record once, at its start, into a `StoredInstance`, and writes it once, at its end. So a verb that fails

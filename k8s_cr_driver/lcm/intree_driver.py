@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Instances that Tacker's in-tree Kubernetes driver has instantiated, or has written since this driver did.
 
 The first verb that writes takes the objects of such an instance over. This module alone knows where the driver of

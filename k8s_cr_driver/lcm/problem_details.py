@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How a verb ends for Tacker: it returns, raises a SolException, or ends its worker.
 
 A SolException has no chain, and its detail may be read by every user of the API: Tacker logs chains and sends details to

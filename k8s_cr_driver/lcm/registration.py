@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What Tacker loads: the entry point `kubernetes_cr` in the group tacker.tacker.vnfm.drivers.
 
 Tacker's v1 API finds its drivers there; its v2 API creates `kubernetes.Kubernetes()`, a class of its own module. So the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a request of the LCM API says to this driver: its additionalParams, and the time of a graceful terminate."""
 
 from __future__ import annotations

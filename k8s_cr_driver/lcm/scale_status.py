@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Scale levels and scaling aspects in instantiatedVnfInfo (SOL003 clause 5.5.3.2).
 
 Tacker keeps both itself, from its own requests. The database synchronization adapts them to replica counts that somebody

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A VIM of Tacker (vimConnectionInfo) as the endpoint of a cluster: its URL, CA and credentials.
 
 Reads the keys that the in-tree driver reads, and those of an OpenID Connect provider. Every value is checked here, because

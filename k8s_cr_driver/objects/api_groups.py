@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The API groups that Kubernetes itself serves, which no CustomResourceDefinition describes.
 
 Taken from the OpenAPI description of Kubernetes 1.36.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which workloads serve a kind: the pods behind webhooks, conversions and API services, and controllers by their RBAC.
 
 The API server calls webhooks and conversions before it stores an object, and controllers remove finalizers. No field names

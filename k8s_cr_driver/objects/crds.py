@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a CustomResourceDefinition says of its kind."""
 
 from __future__ import annotations

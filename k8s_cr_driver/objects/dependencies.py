@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which object waits for which: a graph for applying a set of objects, and one for deleting it.
 
 Edges come from structure (a CustomResourceDefinition before its objects, a Namespace before its contents), from the author

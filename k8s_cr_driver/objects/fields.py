@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reads fields of objects that nobody has checked: what is not of the expected form counts as absent."""
 
 from __future__ import annotations

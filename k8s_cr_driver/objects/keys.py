@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The identity of objects.
 
 An object is identified by group, kind, namespace and name. Its version is only a way to look at it: two documents that

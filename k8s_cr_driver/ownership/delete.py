@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """
 Removes one object of an instance: deletes it if the instance created it, releases it if it is shared or adopted.
 

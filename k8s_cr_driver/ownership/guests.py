@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """
 Guests: objects of others that the deletion of a Namespace or CRD would delete too.
 

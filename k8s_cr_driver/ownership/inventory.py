@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """
 The inventory of an instance: where its objects are, and which worker may write them.
 

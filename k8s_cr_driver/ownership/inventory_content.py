@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """
 What an inventory says, and its form as a ConfigMap.
 

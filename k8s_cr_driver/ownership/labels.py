@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """
 The labels, annotations and field managers by which an object is recognized as an instance's.
 

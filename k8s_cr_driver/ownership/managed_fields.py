@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Transfer of an object's `managedFields` from one field manager to another.
 
 Server-side apply removes fields that a manager no longer applies, and reports a conflict for fields that another manager

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """
 Orphaned objects: what a controller creates for an object and leaves when that is deleted (claims of a StatefulSet).
 

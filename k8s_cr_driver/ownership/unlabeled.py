@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """
 Members that have lost the instance's label, for example by `kubectl replace` with another manifest.
 

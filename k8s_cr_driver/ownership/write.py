@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """
 Writes one object: create it, or find out whose it is and apply.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """
 What an error response to a write means: the exception to raise, and whether the same write may succeed later.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The checks of a package's folder."""
 
 from __future__ import annotations

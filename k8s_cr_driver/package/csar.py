@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Builds a VNF package (CSAR, SOL004) from a folder, after checking the folder.
 
 The same folder always gives the same bytes: names are sorted and times fixed, so a CSAR's hash says whether a package

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """
 YAML and JSON text -> plain JSON values, read as `kubectl` reads them.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """
 The entries of lcm-kubernetes-def-files -> bytes: paths of the package, and URLs where the operator allows them.
 

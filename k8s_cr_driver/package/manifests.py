@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """
 The manifest files of a package -> objects, checked as far as no cluster is needed.
 

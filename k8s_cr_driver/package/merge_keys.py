@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Lists with merge keys: entries that repeat a key.
 
 A server-side apply of such a list fails with 500 "failed to create typed patch object: duplicate entries", which

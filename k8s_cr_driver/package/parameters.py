@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """
 Parameters of a package: declared with types, given in `additionalParams.parameters`, filled into manifests.
 

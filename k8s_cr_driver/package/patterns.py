@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """
 The regular expressions of packages, matched by RE2: in linear time, with bounded memory, outside of the interpreter's lock.
 

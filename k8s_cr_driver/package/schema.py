@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Custom resources against the CustomResourceDefinitions of their own package, before anything is sent to a cluster.
 
 A field that the schema does not know is an error, as in `kubectl`'s strict validation: the API server would drop it

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """
 What the API server makes of a custom resource before it validates it, by the structural schema of its version.
 

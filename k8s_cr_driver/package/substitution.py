@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Fills the values of parameters into manifests."""
 
 from __future__ import annotations

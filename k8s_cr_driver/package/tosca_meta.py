@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """TOSCA.meta and the files that it names."""
 
 from __future__ import annotations

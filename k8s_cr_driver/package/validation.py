@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """
 Values against the value validations of a structural schema, as the API server decides (k8s.io/kube-openapi, `validate`).
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The files in Definitions: TOSCA templates, flavours and VDU nodes."""
 
 from __future__ import annotations

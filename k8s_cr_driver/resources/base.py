@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The hooks of a kind: what the engine asks it.
 
 `CustomResource` works for any kind; a kind with rules of its own is a subclass that overrides some hooks and is

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Built-in kinds with rules of their own: their VNFCs, their replica count."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which class knows a kind: (group, kind) -> subclass of CustomResource.
 
 Other projects add classes by an entry point of group `k8s_cr_driver.resources` that names a class or a module of them;

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The replica count of an object: reads it, sets it, removes it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The driver's own keys of additionalParams: reads and checks them.
 
 The values of instantiate are stored with the instance and hold for every later verb; a later request overrides them.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The replica count of each VDU's object: from the VNFD's levels, from the instance before, or from a scale."""
 
 from __future__ import annotations

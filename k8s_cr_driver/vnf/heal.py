@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which objects a heal deletes, and which of them have been replaced.
 
 VNFCs that are Pods or Machines are deleted, and their owner creates others. The object of a VDU without Pods or Machines

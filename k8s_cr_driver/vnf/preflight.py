@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Applies objects as a dry run before a heal deletes their VNFCs: a refusal is reported while all VNFCs still run.
 
 The real apply comes after the deletion. So what only that can show, as a webhook that accepts no dry runs, is left to it.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Waits until the VNFCs that a scale in removes are deleted, where the status of the custom resource does not show it.
 
 A controller can report its custom resource ready in the new generation before it has deleted anything: one that writes

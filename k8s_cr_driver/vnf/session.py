@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The session of one verb with one cluster: discovers its kinds, reconciles sets of objects, lists VNFCs.
 
 Contains what the verbs share and what needs nothing of Tacker.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The VNFCs of VDUs, read from the live objects.
 
 Pods of a Deployment, Machines of a MachineDeployment: each child that a VDU's object controls, directly or through other

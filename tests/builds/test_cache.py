@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Keys of the cache follow everything that a recipe is made of."""
 
 from builds.cache import digest

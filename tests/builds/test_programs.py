@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Families of Go programs are built once for what their files say, all of a family or nothing; with the real Go."""
 
 import shutil

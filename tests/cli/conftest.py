@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The tool on a fake API server."""
 
 from pathlib import Path

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Packages written into a folder."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`k8s-cr diff`: what an operation would do, without doing it."""
 
 import copy

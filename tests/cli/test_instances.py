@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`k8s-cr instances`, and what all commands have in common."""
 
 import subprocess

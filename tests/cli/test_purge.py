@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`k8s-cr purge`: says what goes, asks, removes."""
 
 import pytest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whatever one field of a package holds, `k8s-cr` says what is wrong and never fails itself."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`k8s-cr tree`: an instance with its descendants, a package with its order."""
 
 from pathlib import Path

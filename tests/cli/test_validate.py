@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`k8s-cr validate`: what is wrong with a package, and what a change to it cannot take over."""
 
 from pathlib import Path

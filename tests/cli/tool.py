@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The tool as a shell runs it, on the fake API server."""
 
 from __future__ import annotations

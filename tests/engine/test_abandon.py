@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A cluster that is left for good: what can be deleted is deleted, whatever cannot be listed, read or marked is told."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Aggregated APIs whose servers are down: what an instance has of their kinds is neither gone nor forgotten."""
 
 from __future__ import annotations

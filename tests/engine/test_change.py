@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A change of package: what the new set still needs is never pruned, and all of it is ready at the end."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whatever goes wrong with any one request: the set becomes real, or a clear error comes and the next run does it."""
 
 from __future__ import annotations

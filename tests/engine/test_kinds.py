@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Kinds of every sort: without watch, without patch, with fields that cannot change, with counts that others hold."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A cluster may lie: whatever it answers to any one request, a run ends in time and in order, and the next one is right."""
 
 from __future__ import annotations

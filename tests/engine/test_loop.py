@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The event loop of a run: errors, deadline and requests in flight."""
 
 from __future__ import annotations

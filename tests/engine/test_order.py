@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is written and deleted before what, seen in the requests that reach the server."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the credentials allow, and what a cluster that cannot be reached says: known before anything is written."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The time of a prune itself grows linearly: it has one thread, on which everything else of the run waits."""
 
 from __future__ import annotations

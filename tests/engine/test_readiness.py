@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An object counts as ready when its newest state says so, and never before."""
 
 from __future__ import annotations

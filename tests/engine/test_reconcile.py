@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A set of objects becomes real, and stays what the last set said."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Children that are replaced: deleted by the run that holds the instance, gone before the set is applied, made anew."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How many requests a run costs: one for each object, one or two for each stream, a few for the rest, none for waiting."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Nothing that is secret is told: not in errors, not in logs of any library, not in what an object prints of itself."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A Kubernetes API server for tests: real sockets, in-memory objects, the behaviour that a driver depends on.
 
     with FakeApi() as api:

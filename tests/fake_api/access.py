@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Who may do what: bearer tokens (401) and denied verbs (403), worded as the server words them."""
 
 from tests.fake_api import errors

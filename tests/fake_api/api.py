@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`FakeApi`: a running fake API server, with a test's hand in its cluster."""
 
 from collections.abc import Iterator

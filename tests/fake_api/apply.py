@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Server-side apply: merge what a manager wants into the live object, keep who owns which field, find conflicts.
 
 Follows the documented semantics: a field that its only owner no longer applies is removed; a field that another

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The server's state and knobs: stored objects, served kinds, what tests switch.
 
 Writes run inside `Cluster.writing()`: one at a time; reactions of the test to them run after the outermost one has

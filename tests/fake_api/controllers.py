@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Ready-made reactions that play the workload controllers and a kubelet whose pods are ready at once."""
 
 from collections.abc import Callable

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the API server's CRD controllers do: accept names, mark a CRD Established, serve its kinds."""
 
 from tests.fake_api import kinds

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the server fills in and keeps on a write, as far as clients see it: identity, generation, a few defaults."""
 
 import base64

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Deletion: preconditions, finalizers, propagation, the garbage collector, Namespaces and CRDs with contents.
 
 The controllers that do the latter on a real cluster work here by `Cluster.later`: at once, inside the request that

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Discovery: the aggregated form with its ETag, and the older list per group and version."""
 
 import hashlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """From a request to the verb that serves it, whatever carries the request: a socket, or a call in this process."""
 
 from typing import Any

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Errors as the API server words them.
 
 One exception carries the HTTP code and the whole `Status` body; the functions below make the ones that clients tell

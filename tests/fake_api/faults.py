@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Fault injection: what a test wants to go wrong, with which request, how many times.
 
 A fault is an action and a match. Actions of `Answer` and `Lie` replace the answer and nothing is written; the others are cut

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Field sets: which fields an object has, as paths, and the `fieldsV1` form in which managers store them.
 
 A path is a tuple of `f:<field>`, `k:{<keys>}` and `v:<value>` steps, exactly the steps of `fieldsV1`.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`Hand`: a test's hand in a cluster, as another client and as the controllers would write."""
 
 from collections.abc import Callable, Iterable

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The kinds that the server serves: a table of built-in ones, and those that CustomResourceDefinitions add.
 
 A `Kind` is one served version of a resource. Versions of one resource share their storage (`Kind.resource`), as on a

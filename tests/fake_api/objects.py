@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Small helpers on JSON-like objects: copy, address, read a nested field, the server's notion of time.
 
 Stored objects are never changed in place: every write stores a new one, so readers and watches need no lock.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every request that came, for tests that count and read them."""
 
 import threading

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Create-only kinds: nothing is stored, the answer is in the returned status."""
 
 from collections.abc import Iterator

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """From a path to a kind and names, and from a method to the verb that RBAC knows."""
 
 import re

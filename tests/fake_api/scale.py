@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The `scale` subresource: an autoscaling/v1 Scale view of an object that has replicas."""
 
 from tests.fake_api import errors

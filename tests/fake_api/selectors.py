@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Label and field selectors of LIST and WATCH."""
 
 import re

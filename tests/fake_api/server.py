@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The HTTP side: sockets, keep-alive, TLS, recording, faults, and the hand-over to verbs and streams."""
 
 import contextlib

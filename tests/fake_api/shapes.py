@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How the parts of an object merge: which maps and lists are one value, which lists have keys.
 
 A `Shape` describes one place in an object. Custom resources declare it in their schema (`x-kubernetes-list-type` and

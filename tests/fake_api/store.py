@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What etcd and the watch cache are to a real server: objects by resource, one revision counter, a log for watches.
 
 Everything is guarded by one re-entrant lock (`changed` is its condition); stored objects are never changed in place.

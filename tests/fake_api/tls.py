@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A certificate authority and a server certificate for one address, made in memory in a few milliseconds."""
 
 import ipaddress

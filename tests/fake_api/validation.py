@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the server refuses with 422: names, custom resources against their schema, fields that may not change."""
 
 import re

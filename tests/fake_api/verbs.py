@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The verbs on one resource: create, read, list, update, patch, apply, delete, and what every write has in common.
 
 A `Call` is a routed request. Each function gives (HTTP code, body); faults are ApiError.

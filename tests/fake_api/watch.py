@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Watch streams: initial events, changes through selectors, bookmarks, and what tests inject into open streams."""
 
 import json

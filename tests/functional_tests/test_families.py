@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is started for the arguments of pytest."""
 
 from pathlib import Path

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tests that say so have a part of the bed to themselves, whichever process they run in; the others share it."""
 
 from concurrent.futures import ThreadPoolExecutor, TimeoutError

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Logins with OpenID Connect: when a token is asked for, how long it is used, and every way it can fail."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """From a VIM to a cluster: the keys that Tacker stores, TLS, logins, and every way an answer can fail."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What kinds a cluster serves, whatever way it tells."""
 
 from __future__ import annotations

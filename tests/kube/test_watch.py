@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A stream tells everything once and in order, whatever happens to the connections that it runs over."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A VNF instance with Tacker's own objects, whose verbs are called as Tacker's conductor calls them, and its package."""
 
 from __future__ import annotations

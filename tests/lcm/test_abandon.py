@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Terminate with `abandon: true`: deletes what it can until the deadline, completes, and logs the objects left."""
 
 from __future__ import annotations

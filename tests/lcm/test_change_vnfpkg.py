@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Change of the current VNF package and its rollback: the set of the new package, and of the old one again."""
 
 from __future__ import annotations

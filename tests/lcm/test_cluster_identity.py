@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The endpoint of an instance changes: the same cluster at another URL is accepted, and another cluster is refused."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What Tacker's own functional tests, its management drivers, and an operator who goes back to its driver rely on."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Two of Tacker's own conductors, each on a host of its own, working on one operation: the later one decides its result."""
 
 from __future__ import annotations

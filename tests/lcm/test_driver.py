@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The verbs as Tacker's conductor calls them, with Tacker's own objects, on the fake API server."""
 
 from __future__ import annotations

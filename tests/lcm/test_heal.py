@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Heal: what was chosen is replaced, or applied again, and COMPLETED means that it is there and ready."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The record of an instance: each released form of it is read, and a newer one is refused."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Instances that Tacker's real in-tree driver and this driver operate in turn, on the fake API server."""
 
 from __future__ import annotations

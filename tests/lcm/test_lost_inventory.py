@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Somebody has deleted an instance's inventory: Tacker's record and the package are enough to find all objects."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What Tacker loads, on the real Tacker and on some that are not as expected."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Scale and its rollback: counts continue from the stored ones, and a scale in waits until its VNFCs are deleted."""
 
 from __future__ import annotations

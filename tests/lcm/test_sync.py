@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Database synchronization: changes on the cluster that no LCM operation made are found, and stored in the record."""
 
 from __future__ import annotations

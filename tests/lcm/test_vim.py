@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """vimConnectionInfo becomes an endpoint, or an error that names the field and not the value."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The objects of the VDU `Web`, and the controller of its Deployment on the fake API server; without Tacker."""
 
 from __future__ import annotations

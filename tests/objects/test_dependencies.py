@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What waits for what: structure, webhooks and controllers, the author's wishes; never in a cycle."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How an object is deleted: in the foreground where something may hang on it, in the background where nothing does."""
 
 from __future__ import annotations

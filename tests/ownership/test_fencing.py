@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Two workers on one instance: the one that began last goes on, the other stops and touches nothing any more."""
 
 from __future__ import annotations

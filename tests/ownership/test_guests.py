@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Guests: a Namespace or CRD that objects of others need stays, whoever they are; else it goes with its contents."""
 
 from __future__ import annotations

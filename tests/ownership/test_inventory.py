@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The inventory: found again after any crash, held by one run at a time, a superset of what is there."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The annotation k8s-cr-driver/keep: terminate and prune release an object, with all its fields."""
 
 from __future__ import annotations

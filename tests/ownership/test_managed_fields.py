@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What one manager has written becomes what another has applied."""
 
 from __future__ import annotations

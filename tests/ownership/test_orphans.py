@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The volume claims of a StatefulSet go with the instance, and only with it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whose an object is: ours is changed and deleted, others' is left alone, what is shared goes with its last user."""
 
 from __future__ import annotations

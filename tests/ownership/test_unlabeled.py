@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Objects that have lost their label are members all the same: somebody has replaced them from a file of his own."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A folder becomes a CSAR file that Tacker accepts, or one learns what is wrong with it."""
 
 import hashlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """YAML is read as kubectl reads it, and what JSON cannot say is refused with its line."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Bad manifests are refused with one error that names file, document, object, field and remedy."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Parameters are checked against their declarations, and filled in where they cannot change a document's structure."""
 
 from __future__ import annotations

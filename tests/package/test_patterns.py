@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Regular expressions of packages are matched in linear time, and refused where the API server would refuse them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Custom resources are checked against their package's own CRDs as the API server would, and without showing values."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which class knows a kind, with one of another project as it would be installed."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """
 The engine's own code on a simulated cluster, in one process, in virtual time, from one seed.
 

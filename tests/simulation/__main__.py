@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`python -m tests.simulation --lives N --seed S`: lives one after another, and of each that breaks an invariant its trace."""
 
 from __future__ import annotations

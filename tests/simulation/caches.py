@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The watch caches of one API server, and the watches that they feed."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """In the place of the engine's `Connection`: requests that travel in virtual time."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """In virtual time the limits are those of a real cluster."""
 
 import pytest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The cluster's own life: workload controllers, a kubelet, Jobs with a time to live, and the controller of the packages' CRD.
 
 Each looks at an object some time after it, or what it controls, was written, and does what the object as it is then asks

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The kinds of trouble that a life may have, and those for which the engine has no remedy yet."""
 
 from __future__ import annotations

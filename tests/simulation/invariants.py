@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What must be so whenever an operation says COMPLETED, whatever was going on."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """
 Who owns what, known from who made it and not from any mark on it; and what was done by whom.
 

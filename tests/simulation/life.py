@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """
 The life of one VNF instance, from a seed: its package, its verbs, its workers, and the trouble they are in.
 

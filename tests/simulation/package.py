@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Generated packages: sets of objects that need each other, and the same set a version later."""
 
 from __future__ import annotations

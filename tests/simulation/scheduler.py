@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """
 Virtual time, and tasks of which exactly one runs at any moment.
 

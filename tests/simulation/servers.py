@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """
 API servers in virtual time: a pair that shares one etcd, each with watch caches of its own.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """
 What the engine waits on, in virtual time: stand-ins for the modules `threading`, `queue`, `time`, `uuid` and `random`.
 

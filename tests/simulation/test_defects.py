@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Trouble for which the engine has no remedy yet is found; once it has one, its name leaves `UNMENDED` and this table."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What lives have found, each as the shortest story in which it happens, on the fake API server."""
 
 from __future__ import annotations

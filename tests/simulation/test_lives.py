@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Lives in which everything goes wrong that may; `python -m tests.simulation --lives 100000` goes on for an hour."""
 
 from __future__ import annotations

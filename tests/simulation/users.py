@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Users, who know nothing of operations and do what they like, with the instance's objects and with their own."""
 
 from __future__ import annotations

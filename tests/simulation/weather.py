@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """
 What goes wrong, and how long things take: every chance of a life that is not somebody's will.
 

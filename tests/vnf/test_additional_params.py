@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The driver's keys of additionalParams: read, checked by type, kept, overridden."""
 
 from __future__ import annotations

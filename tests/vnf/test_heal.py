@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a heal deletes of Cluster API's machines, and what it refuses to."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The requests of a session itself, outside of the engine: discovery, and the CRDs of scalable kinds."""
 
 from __future__ import annotations

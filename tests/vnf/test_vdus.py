@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which object each VDU is: by annotation, by name, or an error that says what to do."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """VNFCs: the children of a VDU's object, or one for each replica."""
 
 from __future__ import annotations

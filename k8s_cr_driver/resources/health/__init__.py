@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Is this object ready? Pure functions of the object as it was read, without I/O.
 
 `assess` is the one way in: a kind built into Kubernetes is judged by its own rule (`builtin.RULES`), any other

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Health rules of the kinds that are built into Kubernetes, by (group, kind).
 
 Kinds of these groups without a rule (ConfigMap, Role, Ingress, ...) are ready once stored: they have no status, or one

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a list of conditions says about the object as a whole.
 
 A condition of the whole ("Ready", "Available") outweighs those of its parts ("InfrastructureReady"); trouble,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a status says by counts: of ready, available and updated replicas against the wanted number, and "2/3"."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The rule for any custom resource, from the structure of the object and its CRD alone.
 
 No API group or kind is named here. An object is ready only if something says so: the status of a controller that has

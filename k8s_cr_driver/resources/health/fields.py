@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reading fields of an object that may be malformed.
 
 Nothing in a custom resource's status has to have the type that a rule expects: a schema may preserve unknown

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Does the status speak of the spec that is stored now?
 
 Controllers report it by `observedGeneration`. Where they do not, the status that our own change of the spec got back is

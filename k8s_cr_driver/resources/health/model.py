@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The response to "is this object ready?".
 
 It is a state, a reason (one word, as in a condition) and a message, which is what an operator reads in ProblemDetails

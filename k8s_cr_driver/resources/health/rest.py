@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Does the object's author ask that it is left alone, or not run?
 
 A spec says so in a field ("paused: true", "runStrategy: Halted"), also in that of its update strategy, or an annotation

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a CustomResourceDefinition says about the status of its objects.
 
 One published CRD in seven declares no status: its objects are ready once stored. Where a status is declared, its

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a status says where it has no telling conditions: phases and states, flags, errors.
 
 Parts of the status, in objects and lists, are searched too, but not what speaks of another time ("lastUpdate",

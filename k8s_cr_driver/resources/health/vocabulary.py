@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The words that controllers use for condition types, reasons, phases and states, by what they mean.
 
 The same English is used by controllers that know nothing of each other ("Ready", "AllReplicasReady", "Provisioning",

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a word means: a condition's type or reason, a phase, a state.
 
 A word is judged by its parts, the worst counts, and what follows a negation is turned round ("NotReady", "NoErrors").

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Health rules of the built-in kinds that run containers.
 
 A rollout is done when every replica runs the latest template and is available. What the kubelet and the controllers

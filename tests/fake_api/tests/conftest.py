@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A bare HTTP client for the tests of the fake, and the servers that they run against.
 
 Tests that use `server` say what Kubernetes does. With K8S_CR_COMPARE_KUBECONFIG naming the kubeconfig of a throw-away

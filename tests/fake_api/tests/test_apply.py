@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Server-side apply: creation, ownership, conflicts, pruning, preconditions, subresources."""
 
 import pytest

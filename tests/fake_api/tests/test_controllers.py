@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The test's hand in the cluster: objects in and out, statuses, reactions, ready-made controllers."""
 
 import pytest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Deletion: preconditions, finalizers, owners, Namespaces, CRDs."""
 
 from collections.abc import Callable

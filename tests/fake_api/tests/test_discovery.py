@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Discovery in both forms, versions, and who may not ask."""
 
 from typing import Any

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Faults that tests inject, seen from the client's side of the socket."""
 
 import ssl

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """LIST: selectors, pages, what items carry."""
 
 import pytest

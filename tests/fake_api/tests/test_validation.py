@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the server refuses with 422, and how it words it."""
 
 import copy

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Watch streams: how they begin, what they say, how they end."""
 
 import pytest

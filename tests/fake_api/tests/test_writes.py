@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Small print of writes: uids, protected namespaces, options that do not go together."""
 
 from tests.fake_api.tests.conftest import MERGE, Client, config_map

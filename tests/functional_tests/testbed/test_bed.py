@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the bed says of itself, from its state folder alone."""
 
 import json

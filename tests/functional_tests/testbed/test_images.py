@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Images made without a registry are what a container runtime takes for a docker-archive."""
 
 import hashlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The bed's record undoes what it holds, and nothing else; with real processes and folders, without root."""
 
 import os

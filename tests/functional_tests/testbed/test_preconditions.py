@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is missing is told in one sentence with its remedy."""
 
 import sys

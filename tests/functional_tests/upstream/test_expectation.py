@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is recorded of Tacker's own tests."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How another project teaches the driver a kind: a class, and an entry point that names it."""
 
 from k8s_cr_driver.objects.keys import Object

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How often readiness is judged right, and how fast, on objects whose health is known.
 
     python -m tests.resources.health.figures FILE

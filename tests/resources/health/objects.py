@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Objects to judge: a custom resource, its CRD, a condition, an entry of managedFields."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The kinds that are built into Kubernetes have rules of their own."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a set of conditions says about the object as a whole."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What contradicts "ready" vetoes it, however loudly another field says it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A custom resource of any kind is ready only when something says so."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What waits is in progress or in trouble; what was refused has failed."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A status counts only if it speaks of the spec that is stored now."""
 
 from __future__ import annotations

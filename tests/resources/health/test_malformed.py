@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A cluster may lie: whatever an object holds, it is judged and not tripped over."""
 
 from __future__ import annotations

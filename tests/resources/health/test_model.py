@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """States are ordered, and answers can be compared and shown."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """States that public API references document, of kinds that no rule names, are judged as their authors mean them."""
 
 from __future__ import annotations

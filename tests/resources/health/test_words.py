@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Only words that are known to be good say that something is well."""
 
 from __future__ import annotations
