@@ -16,7 +16,8 @@ PACKAGE = Package(
     {"all.yaml": [deployment("web"), PLACE.custom("Shard", "db", replicas=2), PLACE.crd("Shard", scale=True)]},
     vdus={"Web": "web", "Db": "db"},
 )
-LATE = {"wait_timeout": 5}
+# The ReplicaSet controller tries again after 5 ms, 10 ms, ... 10 s: what failed by then is tried once more in as much time.
+LATE = {"wait_timeout": 12}
 
 
 @pytest.fixture

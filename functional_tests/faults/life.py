@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from k8s_cr_driver.engine.operation import Operation
+from k8s_cr_driver.engine.reconcile import Prune
 from k8s_cr_driver.errors import InvalidRequest
 from k8s_cr_driver.kube.endpoint import Endpoint
 from k8s_cr_driver.resources.base import CustomResource
@@ -128,12 +129,12 @@ def lead(endpoint: Endpoint, instance: Instance, step: Step, seconds: float) -> 
 
 def instantiate(session: Session, instance: Instance) -> None:
     resources = session.place(instance.package())
-    session.reconcile(resources, prune=True, first=True)
+    session.reconcile(resources, prune=Prune(), first=True)
     session.vnfcs(_vdus(resources))
 
 
 def remove(session: Session, instance: Instance) -> None:
-    session.reconcile([], prune=True)
+    session.reconcile([], prune=Prune())
 
 
 def scale(session: Session, instance: Instance) -> None:
@@ -149,7 +150,7 @@ def heal(session: Session, instance: Instance) -> None:
     vdus = _recorded(session, instance, SCALED)
     chosen = {"web": set(instance.chosen), "gauge": {f"main-{number}" for number in range(SCALED)}}
     replacement = session.replacement(vdus, chosen, everything=False, recreate=True)
-    session.reconcile(list(vdus.values()), prune=False, replacement=replacement)
+    session.reconcile(list(vdus.values()), prune=None, replacement=replacement)
     session.vnfcs(vdus)
 
 
@@ -181,7 +182,7 @@ def _recorded(session: Session, instance: Instance, count: int) -> dict[str, Cus
 
 def _scale_to(session: Session, instance: Instance, count: int) -> None:
     vdus = _recorded(session, instance, count)
-    session.reconcile([vdus["gauge"]], prune=False)
+    session.reconcile([vdus["gauge"]], prune=None)
     session.vnfcs(vdus)
 
 
@@ -190,7 +191,7 @@ def _change_to(session: Session, package: list[Object]) -> None:
     vdus = _vdus(resources)
     vdus["gauge"] = with_replicas(vdus["gauge"], SCALED)
     changed = {obj.key: obj for obj in vdus.values()}
-    session.reconcile([changed.get(obj.key, obj) for obj in resources], prune=True)
+    session.reconcile([changed.get(obj.key, obj) for obj in resources], prune=Prune())
     session.vnfcs(vdus)
 
 

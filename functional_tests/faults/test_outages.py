@@ -98,7 +98,7 @@ def test_another_authority_is_told_and_a_retry_with_its_certificate_goes_on(
         before = uid(cluster)
         proxy.tls, new_ca = server_context()
         proxy.drop_connections()
-        with pytest.raises(ConnectionFailed, match=r"was not accepted: .*interfaceInfo\.ssl_ca_cert"):
+        with pytest.raises(ConnectionFailed, match=r"was not accepted: "):
             run.result(60)
         make_ready(cluster)
         engine.endpoint = replace(engine.endpoint, ca=new_ca)

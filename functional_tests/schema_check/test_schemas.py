@@ -23,6 +23,7 @@ KNOWN_MISSES = re.compile(
     r"|Checked value must be|(Maximum|Minimum) boundary|MultipleOf value must be"  # beyond 64 bits, fractions
     r"|factor in multipleOf must be positive|should be a multiple of"  # an integer as a multiple of a fraction
     r"|Required value: must not be empty|metadata"  # an embedded object's own identity and metadata
+    r"|^spec\.value(\.\w+)+$"  # unknown fields below additionalProperties: true
 )
 """What the API server refuses and the check leaves to it."""
 

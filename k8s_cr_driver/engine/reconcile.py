@@ -168,7 +168,7 @@ class _Reconciliation:
 
     def _delete_late_orphans(self, members: list[Object]) -> None:
         """A controller may create orphans until its object is deleted: claims of a StatefulSet, one for each of its pods."""
-        while late := self._orphans(members):
+        while late := self._reclaimed(functools.partial(self._claim_orphans, members)):
             self._informers.open(self._context.inventory.content.kinds)
             for live in late:
                 self._on_change(key_of(live), live)
@@ -216,7 +216,7 @@ class _Reconciliation:
                 if live is not None and self._must_go(key_of(live), live):
                     found.append(live)
         if not self._applier.nodes:
-            found += self._orphans([*self._to_delete().values(), *found])
+            self._claim_orphans([*self._to_delete().values(), *found], found)
 
     def _reclaim_again(self, listed: Mapping[ObjectKey, Object], found: list[Object]) -> None:
         """Labels those of `listed` that have lost their label since: their watch takes them for deleted."""
@@ -228,8 +228,8 @@ class _Reconciliation:
             if live is not None:
                 found.append(live)
 
-    def _orphans(self, members: list[Object]) -> list[Object]:
-        return self._request(lambda: claim_orphans(self._context, members))
+    def _claim_orphans(self, members: list[Object], found: list[Object]) -> None:
+        found += self._request(lambda: claim_orphans(self._context, members))
 
     def _request(self, request: Callable[[], Result]) -> Result:
         """With `abandon` half of the remaining time is kept for the deletions."""

@@ -36,7 +36,7 @@ def judge_counts(live: dict[str, Any], fields: dict[str, Any]) -> Health | None:
     status, wanted = mapping(live.get("status")), _wanted(live)
     counts = _counters(status, fields, wanted, _partition(live)) + _pairs(status) + _fractions(status)
     short = [f"{field} is {have} of {want}" for field, have, want in counts if have < want]
-    short += _surplus(status, wanted) + _missing(status)
+    short += _surplus(live, wanted) + _missing(status)
     if short:
         return waiting("ReplicasNotReady", "; ".join(short))
     told = "; ".join(f"{field} is {have} of {want}" for field, have, want in counts)
@@ -55,7 +55,7 @@ def contradicting_counts(live: dict[str, Any]) -> Health | None:
     updated = wanted - _partition(live)
     told = [f"{field} is {known[field]} of {updated}" for field in _UPDATED if known.get(field, updated) < updated]
     told += [f"{field} is 0 of {wanted}" for field in _READY if wanted > 0 and known.get(field) == 0]
-    told += _surplus(status, wanted)
+    told += _surplus(live, wanted)
     return waiting("ReplicasNotReady", "; ".join(told)) if told else None
 
 
@@ -64,11 +64,17 @@ def _wanted(live: dict[str, Any]) -> int | None:
     return integer(spec.get("replicas", spec.get("instances")))
 
 
-def _surplus(status: dict[str, Any], wanted: int | None) -> list[str]:
-    there = integer(status.get("replicas"))
-    if there is None or wanted is None or there <= wanted:
+def _surplus(live: dict[str, Any], wanted: int | None) -> list[str]:
+    there = integer(dig(live, "status", "replicas"))
+    if there is None or wanted is None or there <= wanted or _is_product(live, there, wanted):
         return []
     return [f"{there} replicas are there, {wanted} are wanted"]
+
+
+def _is_product(live: dict[str, Any], there: int, wanted: int) -> bool:
+    """Whether the wanted count is that of one part, and another count in the spec (shards, groups) is the number of parts."""
+    factors = [integer(value) for field, value in mapping(live.get("spec")).items() if field not in ("replicas", "instances")]
+    return wanted > 0 and there % wanted == 0 and there // wanted in factors
 
 
 def _partition(live: dict[str, Any]) -> int:

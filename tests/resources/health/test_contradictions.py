@@ -104,3 +104,11 @@ def test_object_of_no_known_kind_is_not_ready(missing: str) -> None:
     live = custom(conditions("Ready"), annotations={"k8s-cr-driver/ready-when": "stored"})
     del live[missing]
     assert assess(live, None).state is WAITING
+
+
+@pytest.mark.parametrize(("there", "state"), [(2, READY), (3, WAITING)])
+def test_counts_of_several_parts_are_no_surplus(there: int, state: State) -> None:
+    """An operator's `replicas` may be those of each shard."""
+    counts = {"replicas": there, "updatedReplicas": there, "availableReplicas": there}
+    live = custom(beside_ready(**counts)) | {"spec": {"replicas": 1, "shards": 2}}
+    assert assess(live, None).state is state
