@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The engine makes a set of objects exist on a cluster and waits until they are ready; enter by `reconcile.reconcile`."""
+"""The engine applies a set of objects to a cluster and waits until they are ready; its entry point is in `reconcile`."""

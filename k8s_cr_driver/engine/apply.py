@@ -123,7 +123,7 @@ class Applier:
             self._loop.refuse(missing(error, node.key))
 
     def _adopt_later(self, node: Desired) -> None:
-        """Adoptions of some time are one write of the inventory."""
+        """Collects adoptions for a short time and records them in one write of the inventory."""
         node.phase = Phase.BACKOFF
         if not self._to_adopt:
             self._loop.after(ADOPT_AFTER, self._adopt)

@@ -27,7 +27,7 @@ class Report:
     events: tuple[str, ...] = field(default=())
 
     def __post_init__(self) -> None:
-        """What controllers wrote may hold values."""
+        """Redacts the text: controllers copy values into messages."""
         object.__setattr__(self, "reason", foreign(self.reason))
         object.__setattr__(self, "message", foreign(self.message))
         object.__setattr__(self, "events", tuple(map(foreign, self.events)))

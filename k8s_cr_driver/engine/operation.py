@@ -40,7 +40,7 @@ class Operation:
     id: str
     instance: str
     deadline: float
-    stop: threading.Event = field(default_factory=lambda: threading.Event())  # as `threading` is patched by then
+    stop: threading.Event = field(default_factory=lambda: threading.Event())  # `threading` may be patched
     progress: Progress = _ignore
     abandon: bool = False
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-The objects that must go: deleted in reverse dependency order, and waited for.
+Deletes objects in reverse dependency order, and waits until they are deleted.
 
 An object whose controlling owner is deleted too is left to the garbage collector. Finalizers are never removed: the
 report names the one that holds an object.

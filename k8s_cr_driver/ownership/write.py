@@ -57,7 +57,7 @@ class WriteContext:
     """Leave a replica count to the autoscaler that owns it; False in SCALE, which then fails and names it."""
     delete_guests: bool = False
     """Delete Namespaces and CRDs of this instance together with objects of others in them or of them."""
-    lock: threading.Lock = field(default_factory=lambda: threading.Lock())  # as `threading` is patched by then
+    lock: threading.Lock = field(default_factory=lambda: threading.Lock())  # `threading` may be patched
 
     @property
     def connection(self) -> Connection:

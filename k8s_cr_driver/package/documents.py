@@ -156,7 +156,7 @@ class _Nodes(Shallow, getattr(yaml, "CBaseLoader", yaml.BaseLoader)):  # type: i
 
 
 class _Builder:
-    """Nodes -> values. An aliased node is built anew for each alias, for values are changed in place later."""
+    """Nodes -> values. An aliased node is built again for each alias, for values are changed in place later."""
 
     def __init__(self, copied: int) -> None:
         self.copied = copied

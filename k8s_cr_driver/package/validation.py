@@ -23,7 +23,7 @@ Keyword = tuple[type | tuple[type, ...], type | tuple[type, ...], Callable[[Any,
 
 _NUMBER = (int, float)
 _REASONS = 4
-"""Violations told of each alternative of `anyOf` and `oneOf`."""
+"""Violations reported of each alternative of `anyOf` and `oneOf`."""
 
 
 class Violation(NamedTuple):

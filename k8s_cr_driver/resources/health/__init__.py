@@ -2,7 +2,7 @@
 """Is this object ready? Pure functions of the object as it was read, without I/O.
 
 `assess` is the one way in: a kind built into Kubernetes is judged by its own rule (`builtin.RULES`), any other
-by the structure of its status and by what its CRD declares. Every rule judges the whole object anew.
+by the structure of its status and by what its CRD declares. Every rule judges the whole object again.
 """
 
 from __future__ import annotations

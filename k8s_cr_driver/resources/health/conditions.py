@@ -106,21 +106,21 @@ def judge_conditions(conditions: Any, generation: int | None, *, at_work: bool =
     `generation` is the object's; conditions observed at an older one cannot make it ready. `at_work`: the object's phase
     says that work is under way, so that what is not well without a telling reason is no trouble.
     """
-    told = [Condition(raw, generation) for raw in mappings(conditions)]
-    if not told:
+    found = [Condition(raw, generation) for raw in mappings(conditions)]
+    if not found:
         return None
-    if final := _final(told):
+    if final := _final(found):
         return failed(*_explain(final))
-    if held := [c for c in told if c.is_held]:
+    if held := [c for c in found if c.is_held]:
         return suspended(*_explain(held))
-    return _judge(told, at_work)
+    return _judge(found, at_work)
 
 
-def _judge(told: list[Condition], at_work: bool) -> Health | None:
-    not_well = [c for c in told if c.meaning in _WELL and c.status != "true"]
-    vetoes = [c for c in told if c.vetoes]
-    summed_up = any(c.meaning is Meaning.WHOLE_IS_WELL for c in told)
-    decisive = [c for c in told if c.meaning in _WHOLE or (c.meaning is Meaning.PART_IS_WELL and not summed_up)]
+def _judge(found: list[Condition], at_work: bool) -> Health | None:
+    not_well = [c for c in found if c.meaning in _WELL and c.status != "true"]
+    vetoes = [c for c in found if c.vetoes]
+    summed_up = any(c.meaning is Meaning.WHOLE_IS_WELL for c in found)
+    decisive = [c for c in found if c.meaning in _WHOLE or (c.meaning is Meaning.PART_IS_WELL and not summed_up)]
     if vetoes or any(c.status != "true" for c in decisive):
         return _unready(vetoes, not_well, at_work)
     if old := [c for c in decisive if c.stale]:
@@ -138,10 +138,10 @@ def _unready(vetoes: list[Condition], not_well: list[Condition], at_work: bool) 
     return waiting(*_explain(objections + busy), trouble=trouble)
 
 
-def _final(told: list[Condition]) -> list[Condition]:
+def _final(found: list[Condition]) -> list[Condition]:
     """Those that say that the controller has given up, or has refused what was written."""
-    given_up = [c for c in told if c.meaning is Meaning.FINAL_FAILURE and c.status == "true" and not c.stale]
-    return given_up or [c for c in told if c.refuses]
+    given_up = [c for c in found if c.meaning is Meaning.FINAL_FAILURE and c.status == "true" and not c.stale]
+    return given_up or [c for c in found if c.refuses]
 
 
 def is_trouble(condition: dict[str, Any]) -> bool:

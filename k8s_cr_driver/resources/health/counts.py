@@ -39,8 +39,8 @@ def judge_counts(live: dict[str, Any], fields: dict[str, Any]) -> Health | None:
     short += _surplus(live, wanted) + _missing(status)
     if short:
         return waiting("ReplicasNotReady", "; ".join(short))
-    told = "; ".join(f"{field} is {have} of {want}" for field, have, want in counts)
-    return ready("ReplicasReady", told) if counts else None
+    judged = "; ".join(f"{field} is {have} of {want}" for field, have, want in counts)
+    return ready("ReplicasReady", judged) if counts else None
 
 
 def contradicting_counts(live: dict[str, Any]) -> Health | None:
@@ -53,10 +53,10 @@ def contradicting_counts(live: dict[str, Any]) -> Health | None:
         return None
     known = {field: have for field in COUNTERS if (have := integer(status.get(field))) is not None}
     updated = wanted - _partition(live)
-    told = [f"{field} is {known[field]} of {updated}" for field in _UPDATED if known.get(field, updated) < updated]
-    told += [f"{field} is 0 of {wanted}" for field in _READY if wanted > 0 and known.get(field) == 0]
-    told += _surplus(live, wanted)
-    return waiting("ReplicasNotReady", "; ".join(told)) if told else None
+    judged = [f"{field} is {known[field]} of {updated}" for field in _UPDATED if known.get(field, updated) < updated]
+    judged += [f"{field} is 0 of {wanted}" for field in _READY if wanted > 0 and known.get(field) == 0]
+    judged += _surplus(live, wanted)
+    return waiting("ReplicasNotReady", "; ".join(judged)) if judged else None
 
 
 def _wanted(live: dict[str, Any]) -> int | None:

@@ -58,15 +58,15 @@ def _judge_status(live: dict[str, Any], status: dict[str, Any], fields: dict[str
     generation = integer(dig(live, "metadata", "generation"))
     at_work = is_at_work(status)
     lists = _condition_lists(status)
-    told = [health for group in lists if (health := judge_conditions(group, generation, at_work=at_work))]
+    found = [health for group in lists if (health := judge_conditions(group, generation, at_work=at_work))]
     decided = speak_for_the_whole(status.get("conditions"))
     if health := judge_words(status, fields, own_only=decided):
-        told.append(health)
+        found.append(health)
     if health := contradicting_counts(live) if decided else judge_counts(live, fields):
-        told.append(health)
+        found.append(health)
     # What is held speaks of other things as unfinished, and nobody works on those
     order = (State.FAILED, State.SUSPENDED, State.WAITING, State.READY)
-    return min(told, key=lambda health: (order.index(health.state), not health.trouble), default=None)
+    return min(found, key=lambda health: (order.index(health.state), not health.trouble), default=None)
 
 
 def _condition_lists(status: dict[str, Any]) -> Iterator[Any]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Does the object's author ask that it is left alone, or not run?
+"""Whether the spec or an annotation suspends the object.
 
 A spec says so in a field ("paused: true", "runStrategy: Halted"), also in that of its update strategy, or an annotation
 does. Nobody works on such an object, so whatever its status says does not change before somebody acts on it.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a status says where it has no telling conditions: phases and states, flags, errors.
+"""Judges a status without usable conditions: phases and states, flags, errors.
 
 Parts of the status, in objects and lists, are searched too, but not what speaks of another time ("lastUpdate",
 "phaseTransitionTimestamps"), of a wish ("desiredState") or in another contract ("deprecated").
@@ -120,7 +120,7 @@ class Sign(NamedTuple):
         return self.word in TROUBLED or told_of(self._detail()) is Word.TROUBLE
 
     def _detail(self) -> str:
-        return next((told for name in ("message", "reason") if (told := text(self.beside.get(name)))), "")
+        return next((found for name in ("message", "reason") if (found := text(self.beside.get(name)))), "")
 
     def _explain(self) -> tuple[str, str]:
         if self.role is Role.ERROR:

@@ -220,7 +220,7 @@ def waits(reason: str) -> bool:
 
 
 def told_of(message: str) -> Word:
-    """What a sentence for humans says: trouble, unfinished work, or nothing that can be told."""
+    """What a sentence for humans says: trouble, unfinished work, or nothing that can be judged."""
     start = message[:400]
     if _WAITS.match(start):
         return Word.UNFINISHED

@@ -158,10 +158,10 @@ def _container_trouble(live: dict[str, Any]) -> tuple[str, str] | None:
             waits = dig(container, "state", "waiting")
             ended = dig(container, "state", "terminated") or dig(container, "lastState", "terminated")
             reason = text(dig(waits, "reason"))
-            told = [text(dig(waits, "message"))]
+            judged = [text(dig(waits, "message"))]
             if integer(dig(ended, "exitCode")):
-                told.append(f"last exit code {dig(ended, 'exitCode')} {text(dig(ended, 'reason'))}".rstrip())
+                judged.append(f"last exit code {dig(ended, 'exitCode')} {text(dig(ended, 'reason'))}".rstrip())
                 reason = reason or text(dig(ended, "reason"))
             if reason and reason not in ("ContainerCreating", "PodInitializing"):
-                return reason, f"container {container.get('name')}: {reason}: " + "; ".join(filter(None, told))
+                return reason, f"container {container.get('name')}: {reason}: " + "; ".join(filter(None, judged))
     return None
