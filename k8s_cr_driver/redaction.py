@@ -26,8 +26,8 @@ _WORD = re.compile(r"[A-Za-z0-9_+/.-]{16,}={0,2}")
 _DATA = re.compile(rf"[A-Za-z0-9+/]{{{_LONG},}}={{0,2}}")
 _JWT = re.compile(r"eyJ[A-Za-z0-9_-]+\.[A-Za-z0-9_.-]+")
 _NAMED = re.compile(
-    r"(?i)(\"?\b(?:password|passwd|token|secret|client-key-data|client-certificate-data|certificate-authority-data|"
-    r"bearer_token|client_secret)\b\"?\s{0,8}[:=]\s{0,8})"
+    r"(?i)((?:password|passwd|passphrase|token|secret|(?:api|access|private)[_-]?key|client-key-data|client-certificate-data|"
+    r"certificate-authority-data)\"?\s{0,8}[:=]\s{0,8}|://[^\s/@:]{0,100}:(?=[^\s/@]{1,200}@))"
     # A field of such a name may be what the API server's error is about (field.ErrorType).
     r"(?!(?:(?:invalid|required|unsupported|duplicate) value|not found|forbidden|too long|too many|expected)\b)"
     r"(\"[^\"]*\"|[^\s,;}\]]+)"

@@ -18,7 +18,9 @@ State = dict[str, Object]
 _OF_A_RUN = frozenset(
     {"uid", "resourceVersion", "generation", "creationTimestamp", "ownerReferences", "managedFields", "finalizers"}
 )
-_MARKS_OF_A_RUN = frozenset({"k8s-cr-driver/token", "k8s-cr-driver/operation", "deployment.kubernetes.io/revision"})
+_MARKS_OF_A_RUN = frozenset(
+    {"k8s-cr-driver/token", "k8s-cr-driver/operation", "k8s-cr-driver/released", "deployment.kubernetes.io/revision"}
+)
 
 
 class Observer:

@@ -147,11 +147,11 @@ class Pruner:
         self._loop.send(request, sent, functools.partial(self._failed, node))
 
     def _holds_kept(self, live: Object) -> bool:
-        """Whether a Namespace or CRD would take an object along that is kept."""
-        key = key_of(live)
+        """Whether a Namespace or CRD would take an object along that is kept, or was adopted."""
+        key, staying = key_of(live), self._kept | self._context.inventory.content.adopted
         if key.group_kind == NAMESPACE:
-            return any(kept.namespace == key.name for kept in self._kept)
-        return key.group_kind == CRD and any(kept.group_kind == defined_by(live) for kept in self._kept)
+            return any(kept.namespace == key.name for kept in staying)
+        return key.group_kind == CRD and any(kept.group_kind == defined_by(live) for kept in staying)
 
     def _has_owner(self, node: ToDelete, live: Object) -> bool:
         """Whether its controlling owner is deleted too, so that garbage collection deletes it, and does not wait for it."""

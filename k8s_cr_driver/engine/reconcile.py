@@ -34,7 +34,7 @@ from k8s_cr_driver.errors import DriverError, Superseded
 from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, key_of, split
 from k8s_cr_driver.ownership.labels import is_managed
 from k8s_cr_driver.ownership.orphans import claim_orphans
-from k8s_cr_driver.ownership.unlabeled import find_unlabeled, reclaim
+from k8s_cr_driver.ownership.unlabeled import find_unlabeled, read_unlabeled, reclaim
 from k8s_cr_driver.ownership.write import SHARED, WriteContext
 from k8s_cr_driver.redaction import redact
 from k8s_cr_driver.resources.base import CustomResource
@@ -224,9 +224,9 @@ class _Reconciliation:
             resource = self._resources.find(key.group_kind)
             if resource is None or key.group_kind in SHARED:
                 continue
-            live = self._request(functools.partial(reclaim, self._context, resource, listed[key]))
-            if live is not None:
-                found.append(live)
+            live = self._request(functools.partial(read_unlabeled, self._context, resource, key))
+            if live is not None and (labelled := self._request(functools.partial(reclaim, self._context, resource, live))):
+                found.append(labelled)
 
     def _claim_orphans(self, members: list[Object], found: list[Object]) -> None:
         found += self._request(lambda: claim_orphans(self._context, members))

@@ -76,37 +76,32 @@ def _allowed(context: WriteContext, resource: Resource, namespace: str, selector
 
 
 def _strangers(context: WriteContext, found: Iterable[Object]) -> Iterator[Object]:
-    return (live for live in found if not _goes(context, live))
+    return (live for live in found if not _goes(context, live, LONGEST_CHAIN))
 
 
-def _goes(context: WriteContext, live: Object) -> bool:
-    """Whether an object is deleted, or is to be garbage collected, or descends from an object of this instance."""
-    for _ in range(LONGEST_CHAIN):
-        if field(live, "metadata", "deletionTimestamp") or is_managed(live, context.instance):
-            return True
-        owners = field(live, "metadata", "ownerReferences") or []
-        if not owners:
-            return False
-        owner = next((one for one in owners if one.get("controller")), owners[0])
-        above = _read_owner(context, live, owner)
-        if above is None:
-            return True
-        live = above
-    return False
+def _goes(context: WriteContext, live: Object, chain: int) -> bool:
+    """Whether an object is deleted, or is to be garbage collected, or descends from an object of this instance.
+
+    The garbage collector deletes an object only if all its owners are gone.
+    """
+    if field(live, "metadata", "deletionTimestamp") or is_managed(live, context.instance):
+        return True
+    owners = field(live, "metadata", "ownerReferences") or []
+    return bool(owners) and chain > 0 and all(_owner_goes(context, live, owner, chain - 1) for owner in owners)
 
 
-def _read_owner(context: WriteContext, live: Object, owner: Object) -> Object | None:
-    """None if the owner is gone, so that the garbage collector deletes what it owns."""
+def _owner_goes(context: WriteContext, live: Object, owner: Object, chain: int) -> bool:
+    """False for an owner of a kind that the cluster does not list: the garbage collector keeps what it owns."""
     group, version = split(owner["apiVersion"])
     kind = GroupKind(group, owner["kind"])
     resource = context.resources.find(kind, version) or context.resources.find(kind)
     if resource is None:
-        return None
+        return False
     namespace = key_of(live).namespace if resource.namespaced else ""
     try:
         above = context.client.read(resource, ObjectKey(*kind, namespace, owner["name"]))
     except ApiError as error:
         if error.status != 404:
             raise
-        return None
-    return above if above["metadata"]["uid"] == owner["uid"] else None
+        return True
+    return bool(above["metadata"]["uid"] != owner["uid"]) or _goes(context, above, chain)

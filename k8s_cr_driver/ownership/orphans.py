@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from k8s_cr_driver.errors import ApiError, Contended
 from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.objects.keys import Object, bare, key_of, labels
-from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, appliers
+from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, appliers, is_kept
 from k8s_cr_driver.ownership.write import WriteContext, has_gone
 from k8s_cr_driver.resources.base import Orphans
 from k8s_cr_driver.resources.registry import resource_for
@@ -25,7 +25,7 @@ def claim_orphans(context: WriteContext, lives: Iterable[Object]) -> list[Object
     content = context.inventory.content
     claimed: list[Object] = []
     for live in lives:
-        orphans = resource_for(live).orphans() if not content.is_adopted(live) else None
+        orphans = None if content.is_adopted(live) or is_kept(live) else resource_for(live).orphans()
         resource = context.resources.find(orphans.kind, orphans.version) if orphans else None
         if orphans and resource:
             began = min(content.created, live["metadata"]["creationTimestamp"])  # a lost inventory is younger
@@ -43,6 +43,7 @@ def _claim(context: WriteContext, resource: Resource, orphans: Orphans, began: s
         and one["metadata"]["creationTimestamp"] >= began
         and labels(one).get(INSTANCE_LABEL, context.instance) == context.instance
         and not appliers(one) - {context.instance}
+        and not (is_kept(one) or context.inventory.content.is_adopted(one))
     ]
     if found:
         context.inventory.add_members(map(key_of, found))

@@ -14,7 +14,7 @@ from k8s_cr_driver.errors import ApiError, Contended
 from k8s_cr_driver.kube.connection import MERGE, METADATA_LIST
 from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.kube.responses import checked
-from k8s_cr_driver.objects.keys import Object, key_of
+from k8s_cr_driver.objects.keys import Object, ObjectKey, key_of, labels
 from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, is_managed
 from k8s_cr_driver.ownership.write import SHARED, WriteContext, has_gone
 
@@ -32,6 +32,17 @@ def find_unlabeled(context: WriteContext, resources: Iterable[Resource]) -> Iter
                 for live in context.client.list_if_served(resource, namespace, f"!{INSTANCE_LABEL}", METADATA_LIST):
                     if is_managed(live, context.instance) and not content.is_adopted(live):
                         yield resource, live
+
+
+def read_unlabeled(context: WriteContext, resource: Resource, key: ObjectKey) -> Object | None:
+    """The object if it exists, has no instance's label, and this instance has applied it; else None."""
+    try:
+        live = context.client.read(resource, key)
+    except ApiError as error:
+        if error.status != 404:
+            raise
+        return None
+    return live if INSTANCE_LABEL not in labels(live) and is_managed(live, context.instance) else None
 
 
 def reclaim(context: WriteContext, resource: Resource, live: Object) -> Object | None:

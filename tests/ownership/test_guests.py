@@ -94,3 +94,27 @@ def test_a_namespace_whose_pods_may_not_be_listed_stays(api: FakeApi, caplog: py
     blue.terminate()
     assert api.find("Namespace", None, "home")
     assert "it may hold objects of others, which the driver may not list" in caplog.text
+
+
+@pytest.mark.parametrize("kind", ["ConfigMap", "Thing"])
+def test_a_claim_with_an_owner_that_stays_or_is_not_known_stays(api: FakeApi, kind: str) -> None:
+    """The garbage collector deletes what has owners only when all of them are gone."""
+    blue = Instance(api.url)
+    blue.reconcile([HOME])
+    alive = api.put(config_map("alive", "home"))
+    gone = {"apiVersion": "v1", "kind": "ConfigMap", "name": "gone", "uid": "0000"}
+    owner = {"apiVersion": "v1" if kind == "ConfigMap" else "example.com/v1", "kind": kind, "name": "alive"}
+    guest = at_home(claim("guest"))
+    guest["metadata"]["ownerReferences"] = [gone, {**owner, "uid": alive["metadata"]["uid"]}]
+    api.put(guest)
+    blue.terminate()
+    assert api.names("PersistentVolumeClaim", "home") == ["guest"]
+
+
+def test_a_namespace_with_an_adopted_object_stays(api: FakeApi) -> None:
+    blue = Instance(api.url, adopt=True)
+    blue.reconcile([HOME])
+    api.put(config_map("theirs", "home"))
+    blue.reconcile([HOME, config_map("theirs", "home")])
+    blue.terminate()
+    assert api.names("ConfigMap", "home") == ["theirs"]

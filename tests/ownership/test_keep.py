@@ -7,8 +7,8 @@ import pytest
 
 from k8s_cr_driver.objects.keys import Object
 from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, KEEP
-from tests.fake_api import FakeApi
-from tests.instance import Instance, config_map, crontab, crontab_crd, obj, state
+from tests.fake_api import FakeApi, controllers
+from tests.instance import Instance, claim, config_map, crontab, crontab_crd, obj, state, stateful_set
 
 
 def kept(manifest: Object) -> Object:
@@ -35,3 +35,13 @@ def test_the_namespace_or_crd_of_a_kept_object_stays(api: FakeApi, shared: Objec
     blue.reconcile([shared, kept(member)])
     blue.terminate()
     assert api.find(member["kind"], member["metadata"]["namespace"], "a")
+
+
+@pytest.mark.parametrize("keeps", ["stateful set", "claim"])
+def test_a_kept_stateful_set_and_a_kept_claim_keep_the_data(api: FakeApi, keeps: str) -> None:
+    controllers.run_workloads(api)
+    blue = Instance(api.url, seconds=5)
+    blue.reconcile([kept(stateful_set("db")) if keeps == "stateful set" else stateful_set("db")])
+    api.put(claim("data-db-0") if keeps == "stateful set" else kept(claim("data-db-0")))
+    blue.terminate()
+    assert api.names("PersistentVolumeClaim", "default") == ["data-db-0"]

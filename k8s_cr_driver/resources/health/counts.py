@@ -13,6 +13,8 @@ from k8s_cr_driver.resources.health.model import Health, ready, waiting
 _FRACTION = re.compile(r"\s*(\d{1,9})\s*/\s*(\d{1,9})\s*")
 _READY = ("readyReplicas", "availableReplicas", "readyInstances")
 _UPDATED = ("updatedReplicas", "updatedReadyReplicas", "upToDateReplicas")
+_PARTS = ("shards", "groups", "partitions", "parts", "zones")
+"""Fields of a spec that say how many parts have the wanted count each."""
 COUNTERS = (*_READY, *_UPDATED)
 _PAIRS = {
     "ready": ("size",),
@@ -73,7 +75,7 @@ def _surplus(live: dict[str, Any], wanted: int | None) -> list[str]:
 
 def _is_product(live: dict[str, Any], there: int, wanted: int) -> bool:
     """Whether the wanted count is that of one part, and another count in the spec (shards, groups) is the number of parts."""
-    factors = [integer(value) for field, value in mapping(live.get("spec")).items() if field not in ("replicas", "instances")]
+    factors = [integer(dig(live, "spec", field)) for field in _PARTS]
     return wanted > 0 and there % wanted == 0 and there // wanted in factors
 
 
