@@ -20,7 +20,7 @@ from k8s_cr_driver.cli.field_diff import Change, changes
 from k8s_cr_driver.engine import api_services
 from k8s_cr_driver.engine.not_ready import NotReady
 from k8s_cr_driver.errors import ApiError, Conflict, DriverError, Refused
-from k8s_cr_driver.kube.connection import Connection
+from k8s_cr_driver.kube.connection import Connection, as_dry_run
 from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.objects import dependencies
 from k8s_cr_driver.objects.api_groups import is_builtin
@@ -60,9 +60,7 @@ class DryRun(Connection):
 
     def request(self, method: str, path: str, **options: Any) -> Object:
         """As `Connection.request`."""
-        if method != "GET":
-            options["query"] = [*options.get("query", ()), ("dryRun", "All")]
-        return super().request(method, path, **options)
+        return super().request(method, path, **as_dry_run(method, options))
 
 
 def outcomes_of(

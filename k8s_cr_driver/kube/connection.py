@@ -159,6 +159,11 @@ class Connection:
         return self._acceptance.refused(attempt, refusal)
 
 
+def as_dry_run(method: str, options: dict[str, Any]) -> dict[str, Any]:
+    """The options of a request with which nothing is stored (Kubernetes API concepts, "Dry-run")."""
+    return options if method == "GET" else {**options, "query": [*options.get("query", ()), ("dryRun", "All")]}
+
+
 def _yaml(body: Object) -> str:
     """JSON that servers read as YAML, which knows no surrogate pairs, folds some characters and refuses others raw."""
     text = json.dumps(body, ensure_ascii=False)

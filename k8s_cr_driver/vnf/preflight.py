@@ -12,7 +12,7 @@ from typing import Any
 
 from k8s_cr_driver.errors import ApiError, Refused
 from k8s_cr_driver.kube.client import Client
-from k8s_cr_driver.kube.connection import Connection
+from k8s_cr_driver.kube.connection import Connection, as_dry_run
 from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.objects.keys import Object, split
 from k8s_cr_driver.ownership.labels import is_managed
@@ -29,9 +29,7 @@ class _DryRun(Connection):
 
     def request(self, method: str, path: str, **options: Any) -> Object:
         """As `Connection.request`."""
-        if method != "GET":
-            options["query"] = [*options.get("query", ()), ("dryRun", "All")]
-        return self._connection.request(method, path, **options)
+        return self._connection.request(method, path, **as_dry_run(method, options))
 
 
 def check(target: WriteContext, wanted: Iterable[CustomResource]) -> None:
