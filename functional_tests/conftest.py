@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import signal
+import warnings
 from collections.abc import Callable, Generator, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import partial
@@ -46,6 +47,10 @@ Logged = Callable[[str], set[str]]
 
 _STARTED = pytest.StashKey[ExitStack]()
 _SUMMARY = "summary"
+_REPORTED = {
+    "ResourceWarning": ResourceWarning,
+    "pytest.PytestUnraisableExceptionWarning": pytest.PytestUnraisableExceptionWarning,
+}
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -54,9 +59,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Client libraries leave sockets open while the bed's servers are not up yet: told, but no failure of a test."""
-    for warning in ("ResourceWarning", "pytest.PytestUnraisableExceptionWarning"):
-        config.addinivalue_line("filterwarnings", f"default::{warning}")
+    """Client libraries leave sockets open while the bed's servers are not up yet: reported, but no failure of a test.
+
+    pytest has applied the configured filters before this hook; what is collected after the last test meets only those.
+    """
+    for name, category in _REPORTED.items():
+        config.addinivalue_line("filterwarnings", f"default::{name}")
+        warnings.simplefilter("default", category)
 
 
 @pytest.hookimpl(tryfirst=True)
