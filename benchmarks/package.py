@@ -85,8 +85,8 @@ class _Counting(Connection):
 
 def set_ready(connection: Connection, name: str) -> None:
     """As a controller says that its work is done."""
-    told = {"reason": "Done", "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z"}
-    status = {"conditions": [{"type": "Ready", "status": "True", **told}]}
+    details = {"reason": "Done", "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z"}
+    status = {"conditions": [{"type": "Ready", "status": "True", **details}]}
     body = {"apiVersion": f"{GROUP}/v1", "kind": "CronTab", "metadata": {"name": name}, "status": status}
     query = [("fieldManager", "controller"), ("force", "true")]
     connection.request("PATCH", f"{COLLECTION}/{name}/status", query=query, body=body, content_type=APPLY)

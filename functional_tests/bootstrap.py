@@ -2,7 +2,7 @@
 """The virtual environment in which everything else runs; needs nothing but Python's standard library.
 
 Quick when nothing has changed: the environment remembers from which files it was made. With --bed it first asks whether
-this host can hold a test bed, so that a missing precondition is told before anything is changed.
+this host can hold a test bed, so that a missing precondition is reported before anything is changed.
 """
 
 import hashlib

@@ -115,12 +115,12 @@ class Demo:
 
     def _show_vnfcs(self, name: str) -> None:
         info = self._client.instance(self._ids[name])["instantiatedVnfInfo"]
-        table = Table(title=f"VNFCs of {name}, as Tacker tells them", title_justify="left")
+        table = Table(title=f"VNFCs of {name}, as Tacker lists them", title_justify="left")
         for column in ("VDU", "VNFC", "node", "providerID"):
             table.add_column(column)
         for vnfc in info["vnfcResourceInfo"]:
-            told = vnfc.get("metadata") or {}
-            table.add_row(vnfc["vduId"], vnfc["id"], told.get("node", ""), told.get("providerID", ""))
+            details = vnfc.get("metadata") or {}
+            table.add_row(vnfc["vduId"], vnfc["id"], details.get("node", ""), details.get("providerID", ""))
         CONSOLE.print(table)
 
 

@@ -31,7 +31,7 @@ GREEN = "8f0e2ef0-5d8a-4a43-a1f0-000000000002"
 
 
 class Instance:
-    """`seconds` is the deadline of each run; `stop` ends it; `heard` is what it told of its progress."""
+    """`seconds` is the deadline of each run; `stop` ends it; `heard` is the progress it reported."""
 
     def __init__(
         self,
@@ -89,7 +89,7 @@ class Instance:
         return future
 
     def wait_until_told(self, name: str, state: str) -> None:
-        """Until a run has told that the object of that name is in that state."""
+        """Until a run has reported that the object of that name is in that state."""
         with self._told:
             assert self._told.wait_for(lambda: any(key.name == name and s == state for key, s, _ in self.heard), 10)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Control groups of machines: the one place that tells version 1 from version 2.
+"""Control groups of machines: the one place that knows version 1 from version 2.
 
 Every machine gets a group of its own below the root of each hierarchy, whatever group the caller is in: systemd-nspawn
 can then hand the controllers on, and nothing is left behind in the groups of others.

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Config files of the bed's services: a template of `templates/` and the values that differ from bed to bed.
 
-Ports are picked anew for each bed, so that services of the host that have the usual ones are not in the way.
+Each bed picks new ports, so that services of the host that have the usual ones are not in the way.
 """
 
 import socket

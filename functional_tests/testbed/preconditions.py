@@ -28,8 +28,8 @@ def check() -> None:
     if os.geteuid() != 0:
         raise PreconditionError("the test bed makes mounts and network namespaces: run it as root")
     if missing := [name for name, bit in CAPABILITIES.items() if not _effective_capabilities() >> bit & 1]:
-        lacking = " and ".join(missing)
-        raise PreconditionError(f"root lacks {lacking} here: run the test bed on the host or in a privileged container")
+        missing = " and ".join(missing)
+        raise PreconditionError(f"root misses {missing} here: run the test bed on the host or in a privileged container")
     if not shutil.which("apt-get"):
         raise PreconditionError("apt-get is missing: the test bed installs Debian or Ubuntu packages")
     if not cgroups.is_mounted():

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Processes as /proc shows them: found by a token in their environment, known again by pid and start time.
 
-A token finds a process although nobody lived to write its pid down, and its children too; the start time tells a
+A token finds a process although nobody lived to write its pid down, and its children too; the start time distinguishes a
 process from a later one that got the same pid.
 """
 

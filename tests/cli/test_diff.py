@@ -26,8 +26,8 @@ class Differ:
         return self._run(objects, arguments, package, lambda *line: self._tool.run(*line, code=code).output)
 
     def verdicts(self, objects: list[Object], *arguments: str, code: int = 1, **package: Any) -> dict[str, Any]:
-        told = self._run(objects, arguments, package, lambda *line: self._tool.json(*line, code=code))
-        return {one["object"]: one for one in told}
+        reported = self._run(objects, arguments, package, lambda *line: self._tool.json(*line, code=code))
+        return {one["object"]: one for one in reported}
 
     def _run(self, objects: list[Object], arguments: tuple[str, ...], package: dict[str, Any], run: Any) -> Any:
         folder = write_package(self._folder, copy.deepcopy(objects), **package)
@@ -42,16 +42,16 @@ def differ(api: FakeApi, tool: Tool, tmp_path: Path) -> Differ:
     return Differ(api, tool, tmp_path / "package")
 
 
-def words(told: dict[str, Any]) -> dict[str, str]:
-    return {name: one["verdict"] for name, one in told.items()}
+def words(reported: dict[str, Any]) -> dict[str, str]:
+    return {name: one["verdict"] for name, one in reported.items()}
 
 
 def test_a_new_instance_is_made_with_crd_and_namespace_of_its_own(api: FakeApi, differ: Differ) -> None:
     new = [obj("v1", "Namespace", "blue"), config_map("a", "blue"), crontab("one", "blue"), crontab_crd()]
-    told = differ.verdicts(new)
-    assert set(words(told).values()) == {"created"}
-    assert len(told) == 4
-    assert "CustomResourceDefinition" in told["CronTab.stable.example.com blue/one"]["message"]
+    reported = differ.verdicts(new)
+    assert set(words(reported).values()) == {"created"}
+    assert len(reported) == 4
+    assert "CustomResourceDefinition" in reported["CronTab.stable.example.com blue/one"]["message"]
 
 
 def test_a_custom_resource_that_its_new_crd_forbids_is_told(differ: Differ) -> None:
@@ -68,13 +68,13 @@ def test_every_write_is_a_dry_run(api: FakeApi, differ: Differ) -> None:
 
 def test_changed_pruned_unchanged(api: FakeApi, differ: Differ) -> None:
     Instance(api.url).reconcile([config_map("same"), config_map("changed", a="1", gone="1"), config_map("pruned")])
-    told = differ.verdicts([config_map("same"), config_map("changed", a="2")], "--instance", BLUE)
-    assert words(told) == {
+    reported = differ.verdicts([config_map("same"), config_map("changed", a="2")], "--instance", BLUE)
+    assert words(reported) == {
         "ConfigMap default/same": "unchanged",
         "ConfigMap default/changed": "changed",
         "ConfigMap default/pruned": "deleted",
     }
-    assert told["ConfigMap default/changed"]["changes"] == [
+    assert reported["ConfigMap default/changed"]["changes"] == [
         {"field": "data.a", "before": "1", "after": "2"},
         {"field": "data.gone", "before": "1", "after": None},
     ]
@@ -105,28 +105,28 @@ def test_a_value_whose_field_is_called_a_password_is_not_told(api: FakeApi, diff
 def test_a_conflict_names_manager_and_field(api: FakeApi, differ: Differ) -> None:
     Instance(api.url).reconcile([config_map("a", a="1")])
     api.edit("ConfigMap", "default", "a", lambda live: live["data"].update(a="3"), manager="kubectl-edit")
-    (told,) = differ.verdicts([config_map("a", a="2")], "--instance", BLUE).values()
-    assert told["verdict"] == "conflict"
-    assert "kubectl-edit" in told["message"]
-    assert ".data.a" in told["message"]
+    (reported,) = differ.verdicts([config_map("a", a="2")], "--instance", BLUE).values()
+    assert reported["verdict"] == "conflict"
+    assert "kubectl-edit" in reported["message"]
+    assert ".data.a" in reported["message"]
 
 
 def test_objects_of_others_are_refused(api: FakeApi, differ: Differ) -> None:
     api.put(config_map("somebodys"))
     Instance(api.url, GREEN).reconcile([crontab_crd(), crontab("greens")])
-    told = differ.verdicts([config_map("somebodys"), crontab_crd(), crontab("greens")])
-    assert told["ConfigMap default/somebodys"]["verdict"] == "refused"
-    assert "exists already" in told["ConfigMap default/somebodys"]["message"]
-    assert GREEN in told["CronTab.stable.example.com default/greens"]["message"]
-    assert told[CRDS]["verdict"] == "changed"
+    reported = differ.verdicts([config_map("somebodys"), crontab_crd(), crontab("greens")])
+    assert reported["ConfigMap default/somebodys"]["verdict"] == "refused"
+    assert "exists already" in reported["ConfigMap default/somebodys"]["message"]
+    assert GREEN in reported["CronTab.stable.example.com default/greens"]["message"]
+    assert reported[CRDS]["verdict"] == "changed"
 
 
 def test_an_immutable_field_is_refused_or_the_object_replaced(api: FakeApi, differ: Differ) -> None:
     controllers.run_workloads(api)
     Instance(api.url).reconcile([deployment(), job("once", "a:1")])
-    told = differ.verdicts([deployment(app="other"), job("once", "a:2")], "--instance", BLUE)
-    assert "k8s-cr-driver/replace" in told["Deployment.apps default/web"]["message"]
-    replaced = told["Job.batch default/once"]
+    reported = differ.verdicts([deployment(app="other"), job("once", "a:2")], "--instance", BLUE)
+    assert "k8s-cr-driver/replace" in reported["Deployment.apps default/web"]["message"]
+    replaced = reported["Job.batch default/once"]
     assert replaced["verdict"] == "replaced"
     assert {"field": "spec.template.spec.containers[c].image", "before": "a:1", "after": "a:2"} in replaced["changes"]
 
@@ -139,8 +139,8 @@ def test_the_counts_of_vdus_are_kept(api: FakeApi, differ: Differ) -> None:
     Instance(api.url).reconcile([web, other])
     for one in (web, other):
         one["spec"]["replicas"] = 1
-    told = differ.verdicts([web, other], "--instance", BLUE, vdus={"Web": "web"})
-    assert words(told) == {"Deployment.apps default/web": "unchanged", "Deployment.apps default/other": "changed"}
+    reported = differ.verdicts([web, other], "--instance", BLUE, vdus={"Web": "web"})
+    assert words(reported) == {"Deployment.apps default/web": "unchanged", "Deployment.apps default/other": "changed"}
 
 
 def test_fields_that_the_package_s_crd_adds_are_no_error(api: FakeApi, differ: Differ) -> None:
@@ -148,9 +148,9 @@ def test_fields_that_the_package_s_crd_adds_are_no_error(api: FakeApi, differ: D
     crd, one = crontab_crd(), crontab("one")
     crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]["image"] = {"type": "string"}
     one["spec"]["image"] = "a:1"
-    told = differ.verdicts([crd, one], "--instance", BLUE)
-    assert words(told) == {CRDS: "changed", "CronTab.stable.example.com default/one": "changed"}
-    assert told["CronTab.stable.example.com default/one"]["changes"] == [
+    reported = differ.verdicts([crd, one], "--instance", BLUE)
+    assert words(reported) == {CRDS: "changed", "CronTab.stable.example.com default/one": "changed"}
+    assert reported["CronTab.stable.example.com default/one"]["changes"] == [
         {"field": "spec.image", "before": None, "after": "a:1"}
     ]
 
@@ -159,9 +159,9 @@ def test_what_others_use_is_let_go(api: FakeApi, differ: Differ) -> None:
     api.put(config_map("theirs", b="1"))
     Instance(api.url, BLUE, adopt=True).reconcile([obj("v1", "Namespace", "common"), config_map("theirs"), config_map("own")])
     Instance(api.url, GREEN).reconcile([obj("v1", "Namespace", "common")])
-    told = differ.verdicts([config_map("own")], "--instance", BLUE)
-    assert words(told)["Namespace common"] == "released"
-    assert words(told)["ConfigMap default/theirs"] == "released"
+    reported = differ.verdicts([config_map("own")], "--instance", BLUE)
+    assert words(reported)["Namespace common"] == "released"
+    assert words(reported)["ConfigMap default/theirs"] == "released"
 
 
 def test_a_missing_parameter_and_an_unknown_kind_are_errors(differ: Differ) -> None:
@@ -171,11 +171,11 @@ def test_a_missing_parameter_and_an_unknown_kind_are_errors(differ: Differ) -> N
 
 def test_a_kind_whose_api_server_is_down_is_not_called_unknown(api: FakeApi, differ: Differ) -> None:
     api.knobs.down.add(("policy", "v1"))
-    told = differ.text([obj("policy/v1", "PodDisruptionBudget", "a", spec={})], code=3)
-    assert "the server of policy/v1 does not respond" in told
+    reported = differ.text([obj("policy/v1", "PodDisruptionBudget", "a", spec={})], code=3)
+    assert "the server of policy/v1 does not respond" in reported
 
 
 def test_a_namespace_that_nobody_brings_is_refused(differ: Differ) -> None:
-    (told,) = differ.verdicts([config_map("a", "nowhere")]).values()
-    assert told["verdict"] == "refused"
-    assert "Add the namespace" in told["message"]
+    (reported,) = differ.verdicts([config_map("a", "nowhere")]).values()
+    assert reported["verdict"] == "refused"
+    assert "Add the namespace" in reported["message"]

@@ -112,7 +112,7 @@ def test_an_interrupt_ends_with_130(api: FakeApi, tool: Tool) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "expected"),
     [
         ("", "not a whole kubeconfig"),
         ("a: [", "not a whole kubeconfig"),
@@ -120,10 +120,10 @@ def test_an_interrupt_ends_with_130(api: FakeApi, tool: Tool) -> None:
         (yaml.safe_dump(kubeconfig("http://x", exec={"command": "login"})), "user u has exec"),
     ],
 )
-def test_a_bad_kubeconfig_is_a_usage_error(tool: Tool, tmp_path: Path, content: str, told: str) -> None:
+def test_a_bad_kubeconfig_is_a_usage_error(tool: Tool, tmp_path: Path, content: str, expected: str) -> None:
     path = tmp_path / "bad"
     path.write_text(content)
-    assert told in tool.run("instances", "--kubeconfig", str(path), code=2).stderr
+    assert expected in tool.run("instances", "--kubeconfig", str(path), code=2).stderr
 
 
 def test_a_missing_kubeconfig_is_a_usage_error(tool: Tool, tmp_path: Path) -> None:
@@ -150,13 +150,13 @@ def test_a_closed_output_is_no_failure(api: FakeApi, tool: Tool, command: list[s
 
 
 @pytest.mark.parametrize(
-    ("shell", "at", "told"),
+    ("shell", "at", "expected"),
     [("bash", "1", "plain,validate\n"), ("zsh", "1", "plain\nvalidate\nCheck"), ("fish", "va", "plain,validate\tCheck")],
 )
-def test_a_shell_completes_commands(tool: Tool, shell: str, at: str, told: str) -> None:
+def test_a_shell_completes_commands(tool: Tool, shell: str, at: str, expected: str) -> None:
     environment = {"_K8S_CR_COMPLETE": f"{shell}_complete", "COMP_WORDS": "k8s-cr va", "COMP_CWORD": at}
     result = CliRunner(env=environment).invoke(main, [], prog_name="k8s-cr")
-    assert result.stdout.startswith(told)
+    assert result.stdout.startswith(expected)
 
 
 @pytest.mark.parametrize("command", ["package", "validate", "diff", "instances", "tree", "purge"])

@@ -114,15 +114,15 @@ def test_secret_data_is_not_read(api: FakeApi, tool: Tool) -> None:
 def test_a_package_is_told_in_its_order_and_needs_no_cluster(tool: Tool, tmp_path: Path) -> None:
     folder = write_package(tmp_path / "p", [crontab("one", "blue"), crontab_crd(), obj("v1", "Namespace", "blue")])
     tool.kubeconfig.unlink()
-    told = tool.json("tree", str(folder))
-    assert [one["object"] for one in told] == [
+    reported = tool.json("tree", str(folder))
+    assert [one["object"] for one in reported] == [
         "Namespace blue",
         "CustomResourceDefinition.apiextensions.k8s.io crontabs.stable.example.com",
         "CronTab.stable.example.com blue/one",
     ]
-    assert told[2]["needs"] == [told[1]["object"], told[0]["object"]]
+    assert reported[2]["needs"] == [reported[1]["object"], reported[0]["object"]]
     archive = csar.build(folder, tmp_path / "p.csar")
-    assert tool.json("tree", str(archive)) == told
+    assert tool.json("tree", str(archive)) == reported
     assert "needs Namespace blue" in tool.run("tree", str(archive)).stdout
 
 

@@ -151,7 +151,7 @@ def test_parameters_of_the_new_package_alone_do_not_disturb_the_old(tool: Tool, 
 
 
 @pytest.mark.parametrize(
-    ("file", "content", "told"),
+    ("file", "content", "expected"),
     [
         ("Definitions/vnfd.yaml", b"topology_template: text\nimports: 5\n", "flavour_id"),
         ("Definitions/vnfd.yaml", b"topology_template: {substitution_mappings: [1]}\n", "flavour_id"),
@@ -163,11 +163,11 @@ def test_parameters_of_the_new_package_alone_do_not_disturb_the_old(tool: Tool, 
     ],
 )
 def test_bad_files_are_told_without_a_traceback(
-    tool: Tool, tmp_path: Path, file: str, content: bytes, told: str
+    tool: Tool, tmp_path: Path, file: str, content: bytes, expected: str
 ) -> None:
     folder = write_package(tmp_path / "p", [config_map("a")])
     (folder / file).write_bytes(content)
-    assert told in tool.run("validate", str(folder), code=1).stdout
+    assert expected in tool.run("validate", str(folder), code=1).stdout
 
 
 def test_no_csar_is_made_of_a_package_that_is_not_valid(tool: Tool, tmp_path: Path) -> None:

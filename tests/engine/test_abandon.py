@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A cluster that is left for good: what can be deleted is deleted, whatever cannot be listed, read or marked is told."""
+"""A cluster that is left for good: what can be deleted is deleted, whatever cannot be listed, read or marked is reported."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def blue(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> Instance:
 
 
 def abandoned(blue: Instance, seconds: float = 1) -> str:
-    """What the error of a terminate with `abandon` tells."""
+    """What the error of a terminate with `abandon` says."""
     blue.abandon, blue.seconds = True, seconds
     with pytest.raises(NotReady) as left:
         blue.terminate()
@@ -47,10 +47,10 @@ def test_an_api_that_is_down_keeps_no_other_object(api: FakeApi, blue: Instance,
     blue.reconcile([remote("a"), config_map("b")])
     api.knobs.forgets_down = forgets
     api.knobs.down.add(API)
-    told = abandoned(blue)
+    message = abandoned(blue)
     assert (api.names("Remote"), api.names("ConfigMap", "default")) == (["a"], [INVENTORY])
-    assert ("Remote cannot be listed" if forgets else "has not listed remotes yet") in told
-    assert "ConfigMap" not in told
+    assert ("Remote cannot be listed" if forgets else "has not listed remotes yet") in message
+    assert "ConfigMap" not in message
     api.knobs.down.clear()
     blue.terminate()
     assert state(api) == {}
@@ -72,9 +72,9 @@ def test_an_api_that_comes_back_late_loses_its_objects_too(api: FakeApi, blue: I
 def test_a_kind_that_may_not_be_listed_keeps_no_other_object(api: FakeApi, blue: Instance) -> None:
     blue.reconcile([remote("a"), config_map("b")])
     api.knobs.denied.update({("list", "remote.example.com", "remotes", "*"), ("watch", "remote.example.com", "remotes", "*")})
-    told = abandoned(blue)
+    message = abandoned(blue)
     assert (api.names("Remote"), api.names("ConfigMap", "default")) == (["a"], [INVENTORY])
-    assert "Remote.remote.example.com *: Waiting (NotListed): The driver must be allowed to list and watch remotes" in told
+    assert "Remote.remote.example.com *: Waiting (NotListed): The driver must be allowed to list and watch remotes" in message
 
 
 def test_a_kind_whose_lists_fail_goes_with_its_crd(api: FakeApi, blue: Instance) -> None:

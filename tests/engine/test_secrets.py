@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nothing that is secret is told: not in errors, not in logs of any library, not in what an object prints of itself."""
+"""Nothing that is secret is reported: not in errors, not in logs of any library, not in what an object prints of itself."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ SECRETS = (str(NUMBER), CANARY, ENCODED, TOKEN, base64.b64encode(f"operator:pass
 
 
 @pytest.fixture
-def told(caplog: pytest.LogCaptureFixture) -> Iterator[list[str]]:
-    """What is told in a test, to which all log records are added at its end; none of it may be secret."""
+def reported(caplog: pytest.LogCaptureFixture) -> Iterator[list[str]]:
+    """What is reported in a test, to which all log records are added at its end; none of it may be secret."""
     caplog.set_level(logging.DEBUG)
     for name in ("urllib3", "kubernetes", "k8s_cr_driver"):
         caplog.set_level(logging.DEBUG, logger=name)
@@ -69,25 +69,25 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_a_failed_write_of_a_secret_logs_no_value(api: FakeApi, told: list[str], fault: str) -> None:
+def test_a_failed_write_of_a_secret_logs_no_value(api: FakeApi, reported: list[str], fault: str) -> None:
     api.knobs.tokens = {TOKEN}
     blue = Instance(api.url, seconds=0.4, authorization=f"Bearer {TOKEN}")
     api.fail(FAULTS[fault], path="secrets/", times=1000)
     with pytest.raises(DriverError) as raised:
         blue.reconcile([secret()])
-    told.append(everything(raised.value))
+    reported.append(everything(raised.value))
 
 
-def test_a_secret_that_is_written_changed_and_deleted(api: FakeApi, told: list[str]) -> None:
+def test_a_secret_that_is_written_changed_and_deleted(api: FakeApi, reported: list[str]) -> None:
     api.knobs.tokens = {TOKEN}
     blue = Instance(api.url, authorization=f"Bearer {TOKEN}")
     blue.reconcile([secret()])
     blue.reconcile([secret(password=ENCODED, more=ENCODED)])
     blue.terminate()
-    told.append(repr(blue.heard))
+    reported.append(repr(blue.heard))
 
 
-def test_a_secret_with_a_number_where_a_string_belongs(api: FakeApi, told: list[str]) -> None:
+def test_a_secret_with_a_number_where_a_string_belongs(api: FakeApi, reported: list[str]) -> None:
     """A real server's answer has the value in it."""
     message = (
         "failed to create typed patch object (default/credentials; /v1, Kind=Secret): .data.password: expected string, "
@@ -96,17 +96,17 @@ def test_a_secret_with_a_number_where_a_string_belongs(api: FakeApi, told: list[
     api.fail(faults.status(500, "", message), method="PATCH", path="secrets/")
     with pytest.raises(DriverError, match=r"Secret default/credentials: .*\.data\.password: expected string") as raised:
         Instance(api.url).reconcile([secret()])
-    told.append(everything(raised.value))
+    reported.append(everything(raised.value))
 
 
 @pytest.mark.parametrize("access", [{"bearer_token": TOKEN}, USER])
-def test_credentials_that_are_refused(api: FakeApi, told: list[str], access: dict[str, str]) -> None:
+def test_credentials_that_are_refused(api: FakeApi, reported: list[str], access: dict[str, str]) -> None:
     api.knobs.tokens = {"another"}
     endpoint = vim_endpoint({"endpoint": api.url}, access)
     with Connection(endpoint) as connection, pytest.raises(DriverError) as raised:
         connection.request("GET", "/version")
-    told.append(everything(raised.value))
-    told.append(f"{endpoint} {endpoint!r} {connection!r}")
+    reported.append(everything(raised.value))
+    reported.append(f"{endpoint} {endpoint!r} {connection!r}")
 
 
 @pytest.mark.parametrize("answer", [
@@ -114,7 +114,7 @@ def test_credentials_that_are_refused(api: FakeApi, told: list[str], access: dic
     (500, CANARY.encode()), (200, CANARY.encode()), (200, {"access_token": CANARY}), (200, {"id_token": TOKEN}),
 ])  # fmt: skip
 def test_a_login_that_is_refused_by_a_provider_which_repeats_what_it_was_sent(
-    api: FakeApi, told: list[str], answer: tuple[int, Any]
+    api: FakeApi, reported: list[str], answer: tuple[int, Any]
 ) -> None:
     api.knobs.tokens = set()
     with OidcProvider(api.knobs.tokens) as provider:
@@ -122,27 +122,27 @@ def test_a_login_that_is_refused_by_a_provider_which_repeats_what_it_was_sent(
         endpoint = vim_endpoint({"endpoint": api.url}, provider.access(client_secret=CANARY, **USER))
         with Connection(endpoint) as connection, pytest.raises(DriverError) as raised:
             connection.request("GET", "/version")
-        told.append(everything(raised.value))
-        told.append(f"{endpoint} {endpoint!r} {connection!r} {connection._tokens!r}")
+        reported.append(everything(raised.value))
+        reported.append(f"{endpoint} {endpoint!r} {connection!r} {connection._tokens!r}")
 
 
-def test_what_objects_print_of_themselves(told: list[str]) -> None:
+def test_what_objects_print_of_themselves(reported: list[str]) -> None:
     endpoint = Endpoint("http://127.0.0.1:1", ca=CANARY, authorization=TOKEN, client_cert=CANARY, client_key=CANARY)
     connection = Connection(endpoint)
     target = WriteContext(Client(connection), Inventory(connection, "default", BLUE))
-    told.append(f"{endpoint!r} {connection!r} {target!r} {resource_for(secret())!r}")
+    reported.append(f"{endpoint!r} {connection!r} {target!r} {resource_for(secret())!r}")
 
 
-def test_certificates_that_cannot_be_read(told: list[str]) -> None:
+def test_certificates_that_cannot_be_read(reported: list[str]) -> None:
     broken = f"-----BEGIN CERTIFICATE-----\n{ENCODED}\n-----END CERTIFICATE-----\n"
     key = broken.replace("CERTIFICATE", "RSA PRIVATE KEY")
     for pems in ({"ca": broken}, {"client_cert": broken, "client_key": key}):
         with pytest.raises(DriverError, match="certificate or key, cannot be read") as raised:
             Connection(Endpoint("https://127.0.0.1:1", **pems))
-        told.append(everything(raised.value))
+        reported.append(everything(raised.value))
 
 
-def test_an_unready_object_whose_events_hold_a_password(api: FakeApi, told: list[str]) -> None:
+def test_an_unready_object_whose_events_hold_a_password(api: FakeApi, reported: list[str]) -> None:
     """Events are the cluster's words; what looks like a credential in them is left out."""
     blue = Instance(api.url, seconds=0.5)
     run = blue.start([crontab_crd(**CONDITIONS), crontab("one")])
@@ -150,7 +150,7 @@ def test_an_unready_object_whose_events_hold_a_password(api: FakeApi, told: list
     api.event(api.get("CronTab", "default", "one"), "Failed", f"login failed: password={CANARY} was refused")
     error = run.exception(10)
     assert "login failed" in str(error)
-    told.append(str(error))
+    reported.append(str(error))
 
 
 def test_the_log_line_of_a_wait_holds_no_credentials(

@@ -22,7 +22,7 @@ _SERVER_FIELDS = {("f:apiVersion",), ("f:kind",), ("f:metadata",)} | {
 
 @dataclass(frozen=True)
 class Manager:
-    """Who writes: an Update manager is told apart by its API version too, an Apply manager is not."""
+    """Who writes: an Update manager is identified by its API version too, an Apply manager is not."""
 
     name: str
     operation: str

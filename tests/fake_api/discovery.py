@@ -55,7 +55,7 @@ def _versions(kinds: list[Kind]) -> dict[str, dict[str, list[Kind]]]:
 
 
 def _aggregated(kinds: list[Kind], knobs: Knobs) -> Object:
-    def told(group: str, version: str, found: list[Kind]) -> Object:
+    def version_entry(group: str, version: str, found: list[Kind]) -> Object:
         down = (group, version) in knobs.down
         kept = [] if down and knobs.forgets_down else found
         return {"version": version, "freshness": "Stale" if down else "Current",
@@ -65,12 +65,12 @@ def _aggregated(kinds: list[Kind], knobs: Knobs) -> Object:
     for group, versions in _versions(kinds).items():
         items.append({
             "metadata": {"name": group} if group else {},
-            "versions": [told(group, name, found) for name, found in versions.items()]})
+            "versions": [version_entry(group, name, found) for name, found in versions.items()]})
     return {"kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2", "metadata": {}, "items": items}
 
 
 def _described(kind: Kind) -> Object:
-    # Built-in kinds are told without group and version, which then are those of the list.
+    # Built-in kinds are listed without group and version, which then are those of the list.
     own = ({"group": kind.group, "version": kind.version, "kind": kind.kind} if kind.custom
            else {"group": "", "version": "", "kind": kind.kind})
     scale = {"group": "autoscaling", "version": "v1", "kind": "Scale"}

@@ -18,7 +18,7 @@ _CLIENT_CHECK_SECONDS = 0.1
 
 
 class Broken(Exception):
-    """The stream is to be cut without a proper end; `reset` tells how."""
+    """The stream is to be cut without a proper end; `reset` says how."""
 
     def __init__(self, reset: bool) -> None:
         super().__init__("cut" if not reset else "reset")

@@ -143,7 +143,7 @@ def test_an_api_server_that_does_not_trust_the_provider_is_one_clear_error(
 NO_TOKEN = r"has no id_token: check that .*oidc_token_url is the token endpoint"
 
 
-@pytest.mark.parametrize(("status", "body", "told"), [
+@pytest.mark.parametrize(("status", "body", "message"), [
     (400, {"error": "invalid_grant"}, r"gives no token \(400 invalid_grant\): check username and password\."),
     (401, {"error": "invalid_client"}, r"gives no token \(401 invalid_client\): check client_id and client_secret"),
     (400, {"error": "unauthorized_client"}, "let the provider allow the password grant for this client_id"),
@@ -157,10 +157,10 @@ NO_TOKEN = r"has no id_token: check that .*oidc_token_url is the token endpoint"
     (200, {"id_token": 1}, NO_TOKEN),
 ])  # fmt: skip
 def test_a_provider_that_gives_no_token_is_one_clear_error(
-    api: FakeApi, provider: OidcProvider, connection: Connection, status: int, body: Any, told: str
+    api: FakeApi, provider: OidcProvider, connection: Connection, status: int, body: Any, message: str
 ) -> None:
     provider.answers = [(status, body)]
-    with pytest.raises(ConnectionFailed, match=told):
+    with pytest.raises(ConnectionFailed, match=message):
         connection.request("GET", MAPS)
     assert (len(provider.asked), len(api.requests)) == (1, 0)
 
@@ -213,16 +213,16 @@ def test_the_provider_is_verified_as_the_api_server_is(tls_api: FakeApi) -> None
         assert len(provider.asked) == 2
 
 
-@pytest.mark.parametrize(("access", "told"), [
+@pytest.mark.parametrize(("access", "message"), [
     ({"username": "a", "password": "b"}, "accessInfo: oidc_token_url needs client_id beside it"),
     ({}, "needs client_id and username and password beside it"),
     ({"oidc_token_url": "https://a:b@c/"}, r"accessInfo\.oidc_token_url: holds credentials"),
     ({"oidc_token_url": "c.example.com/token"}, r"oidc_token_url: 'c\.example\.com/token' is not an http"),
 ])  # fmt: skip
-def test_an_access_info_that_lacks_something_is_refused(access: dict[str, str], told: str) -> None:
+def test_an_access_info_with_a_missing_field_is_refused(access: dict[str, str], message: str) -> None:
     if "oidc_token_url" in access:
         access = {"client_id": "a", "username": "a", "password": "b", **access}
-    with pytest.raises(InvalidRequest, match=told):
+    with pytest.raises(InvalidRequest, match=message):
         vim_endpoint({"endpoint": "https://127.0.0.1:1"}, {"oidc_token_url": "https://a/token", **access})
 
 

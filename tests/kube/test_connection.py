@@ -87,16 +87,16 @@ def test_after_429_nothing_sleeps_inside_of_a_request(api: FakeApi, connection: 
 
 
 @pytest.mark.parametrize(
-    "told, seconds",
+    "header, seconds",
     [
         *(("7", 7.0), ("0.5", 0.5), ("-3", 0.0), ("1e999", 60.0), ("99999999999", 60.0), ("nan", None), ("soon", None)),
         *(("Wed, 21 Oct 2015 07:28:00 GMT", 0.0), ("Fri, 31 Dec 9999 23:59:59 GMT", 60.0), ("Wed, 99 Oct 2015", None)),
     ],
 )
 def test_a_wish_to_be_asked_later_is_believed_within_bounds(
-    api: FakeApi, connection: Connection, told: str, seconds: float | None
+    api: FakeApi, connection: Connection, header: str, seconds: float | None
 ) -> None:
-    api.fail(faults.Answer(errors.ApiError(429, "TooManyRequests", "later", headers={"Retry-After": told})))
+    api.fail(faults.Answer(errors.ApiError(429, "TooManyRequests", "later", headers={"Retry-After": header})))
     with pytest.raises(ApiError) as raised:
         connection.request("GET", MAPS)
     assert raised.value.retry_after == seconds

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What kinds a cluster serves, whatever way it tells."""
+"""What kinds a cluster serves, in each form of discovery."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_an_api_whose_server_is_down_has_unknown_kinds_and_hides_no_other(api: F
     assert resources.find(budget) is None
     assert resources.unknown_in(budget) == resources.unknown_in(budget, "v1") == ("policy", "v1")
     assert resources.unknown_in(budget, "v2") is None
-    assert resources.unknown_in(scaler) is None  # its other version tells
+    assert resources.unknown_in(scaler) is None  # the other version serves it
     assert resources.unknown_in(scaler, "v1") == ("autoscaling", "v1")
     assert resources.find(GroupKind("apps", "Deployment"))
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A stream tells everything once and in order, whatever happens to the connections that it runs over."""
+"""A watch reports everything once and in order, whatever happens to the connections that it runs over."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def impatience(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Listener:
-    """The streams of a test and what they told."""
+    """The streams of a test and what they reported."""
 
     def __init__(self, url: str) -> None:
         self.connection = Connection(Endpoint(url))
@@ -218,9 +218,9 @@ def test_a_kind_that_is_served_no_more_has_no_objects_until_it_is_served_again(a
     api.cluster.serve(resource, [])
     assert listener.next() == "all: "
     api.cluster.serve(resource, kinds)
-    while (told := listener.next()) == "all: ":
+    while (event := listener.next()) == "all: ":
         pass
-    assert told == "all: a"
+    assert event == "all: a"
 
 
 def test_a_404_of_a_kind_that_discovery_lists_is_no_empty_list(api: FakeApi, listener: Listener) -> None:

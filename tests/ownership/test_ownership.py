@@ -142,12 +142,12 @@ def test_force_adoption_and_release_are_logged_as_warnings(api: FakeApi, caplog:
     api.put(config_map("a", x="theirs", y="1"), manager="kubectl")
     blue = Instance(api.url, adopt=True, force=True)
     blue.reconcile([config_map("a", x="ours")])
-    told = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
-    assert len(told) == 2
-    assert told[0] == "ConfigMap default/a existed before and is adopted: it will be released, not deleted"
-    assert 'ConfigMap default/a: fields of other managers are taken by force: .data.x (conflict with "kubectl"' in told[1]
-    assert "restored by neither rollback nor terminate" in told[1]
-    assert "theirs" not in told[1]
+    warnings = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert len(warnings) == 2
+    assert warnings[0] == "ConfigMap default/a existed before and is adopted: it will be released, not deleted"
+    assert 'ConfigMap default/a: fields of other managers are taken by force: .data.x (conflict with "kubectl"' in warnings[1]
+    assert "restored by neither rollback nor terminate" in warnings[1]
+    assert "theirs" not in warnings[1]
     caplog.clear()
     blue.terminate()
     assert "ConfigMap default/a is released, not deleted. Values taken from other managers" in caplog.text

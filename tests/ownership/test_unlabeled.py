@@ -121,8 +121,8 @@ def test_one_404_of_a_list_hides_no_unlabeled_member(api: FakeApi) -> None:
     replaced(api, "CronTab", "default", "one")
     api.put({**crontab("user"), "metadata": {"name": "user", "namespace": "default"}})
     api.fail(faults.status(404, "NotFound", "gone"), method="GET", path="crontabs$", when=lambda request: not request.watch)
-    told: list[str] = []
-    api.react("CronTab", lambda live: told.append(live["metadata"]["name"]), "stable.example.com")
+    seen: list[str] = []
+    api.react("CronTab", lambda live: seen.append(live["metadata"]["name"]), "stable.example.com")
     blue.terminate()
     assert api.faults_pending == 0
     assert ("one", "gone") in {(key.name, now) for key, now, _ in blue.heard}

@@ -110,7 +110,7 @@ def test_hidden_files_stay_out(folder: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "told"),
+    ("name", "text", "expected"),
     [
         ("TOSCA-Metadata/TOSCA.meta", "CSAR-Version: 1.1\n", "TOSCA.meta: Entry-Definitions is missing"),
         ("TOSCA-Metadata/TOSCA.meta", "just text\n", "TOSCA.meta must be blocks of 'key: value' lines"),
@@ -135,9 +135,11 @@ def test_hidden_files_stay_out(folder: Path, tmp_path: Path) -> None:
         ("Files/kubernetes/settings.yaml", "kind: ConfigMap\n", "apiVersion: is missing"),
     ],
 )
-def test_what_is_wrong_is_told_and_nothing_is_written(folder: Path, tmp_path: Path, name: str, text: str, told: str) -> None:
+def test_each_mistake_is_reported_and_nothing_is_written(
+    folder: Path, tmp_path: Path, name: str, text: str, expected: str
+) -> None:
     write(folder, name, text)
-    assert [problem for problem in check.check(folder) if told in problem], check.check(folder)
+    assert [problem for problem in check.check(folder) if expected in problem], check.check(folder)
     with pytest.raises(InvalidPackage, match=r"\w"):
         csar.build(folder, tmp_path / "sample.csar")
     assert not list(tmp_path.glob("*sample.csar*"))
