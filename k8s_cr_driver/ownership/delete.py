@@ -9,23 +9,14 @@ it at the same time exactly one is the last, and deletes it.
 from __future__ import annotations
 
 from k8s_cr_driver.errors import ApiError
-from k8s_cr_driver.kube.connection import MERGE
 from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.objects.api_groups import is_builtin
 from k8s_cr_driver.objects.crds import defined_by
 from k8s_cr_driver.objects.keys import NAMESPACE, GroupKind, Object, annotations_of, kind_of, labels
 from k8s_cr_driver.ownership.guests import guests_of
-from k8s_cr_driver.ownership.labels import (
-    INSTANCE_LABEL,
-    KEEP,
-    KEPT_BY,
-    PART_OF_LABEL,
-    is_created,
-    is_kept,
-    used_by,
-    users,
-)
+from k8s_cr_driver.ownership.labels import KEEP, is_created, is_kept, used_by, users
 from k8s_cr_driver.ownership.labels import manager as manager_of
+from k8s_cr_driver.ownership.released import release_adopted, release_kept
 from k8s_cr_driver.ownership.write import SHARED, WriteContext
 from k8s_cr_driver.resources.base import CustomResource
 
@@ -47,10 +38,11 @@ def remove(
     context.inventory.before_delete()
     try:
         if context.inventory.content.is_adopted(live):
-            context.client.release(resource, context.client.read(resource, obj.key), context.manager)
+            release_adopted(context.client, context.instance, resource, obj.key)
             return "it existed before the instance"
         if is_kept(live):
-            return _keep(context, obj, resource)
+            release_kept(context.client, context.instance, resource, obj.key)
+            return f"annotated with {KEEP}"
         if obj.key.group_kind in SHARED:
             return _release_shared(context, obj, resource, is_used=is_used)
         context.client.delete(resource, live, propagation=_propagation(live), grace_period=grace_period)
@@ -58,24 +50,6 @@ def remove(
         if error.status != 404:
             raise
     return ""
-
-
-def _keep(context: WriteContext, obj: CustomResource, resource: Resource) -> str:
-    """Removes our labels and hands our fields to KEPT_BY: a release would remove the fields that only we have applied."""
-    live = context.client.read(resource, obj.key)
-    entries = [
-        {**entry, "manager": KEPT_BY} if entry.get("manager") == context.manager else entry
-        for entry in live["metadata"].get("managedFields") or []
-        if entry.get("manager") != KEPT_BY
-    ]
-    metadata = {
-        "resourceVersion": live["metadata"]["resourceVersion"],
-        "labels": dict.fromkeys((INSTANCE_LABEL, PART_OF_LABEL, used_by(context.instance))),
-        "managedFields": entries,
-    }
-    path = resource.path(obj.key.namespace, obj.key.name)
-    context.connection.request("PATCH", path, body={"metadata": metadata}, content_type=MERGE)
-    return f"annotated with {KEEP}"
 
 
 def _release_shared(context: WriteContext, obj: CustomResource, resource: Resource, *, is_used: bool) -> str:

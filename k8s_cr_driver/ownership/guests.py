@@ -8,6 +8,7 @@ guests before it deletes it, and only releases it if there are any. What cannot 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Iterator, Sequence
 
 from k8s_cr_driver.errors import ApiError
@@ -15,14 +16,15 @@ from k8s_cr_driver.kube.connection import METADATA_LIST
 from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.objects.crds import defined_by
 from k8s_cr_driver.objects.fields import field
-from k8s_cr_driver.objects.keys import NAMESPACE, GroupKind, Object, ObjectKey, key_of, split
-from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, is_managed
+from k8s_cr_driver.objects.keys import NAMESPACE, GroupKind, Object, ObjectKey, annotations_of, key_of, kind_of, labels, split
+from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, RELEASED_BY, is_managed
 from k8s_cr_driver.ownership.write import WriteContext
 
 CONTENT = (GroupKind("", "Pod"), GroupKind("", "PersistentVolumeClaim"))
 """Kinds whose objects keep a Namespace: what runs, and data."""
 HELM = (GroupKind("", "Secret"), GroupKind("", "ConfigMap"))
 """Kinds in which Helm stores releases, with the label `owner=helm`."""
+EVENTS = (GroupKind("", "Event"), GroupKind("events.k8s.io", "Event"))
 NAMED = 3
 """Guests that are named in the reason."""
 LONGEST_CHAIN = 10
@@ -54,21 +56,29 @@ def _of_kind(context: WriteContext, kind: GroupKind) -> Iterator[Object]:
 
 
 def _in_namespace(context: WriteContext, namespace: str) -> Iterator[Object]:
-    """Pods and claims, Helm's releases, and whatever has another instance's label, as the in-tree driver's objects have."""
-    for resource in filter(None, map(context.resources.find, CONTENT)):
-        yield from _strangers(context, context.client.list_if_served(resource, namespace, "", METADATA_LIST))
-    for resource in filter(None, map(context.resources.find, HELM)):
-        yield from _allowed(context, resource, namespace, "owner=helm")
-    others = f"{INSTANCE_LABEL},{INSTANCE_LABEL}!={context.instance}"
+    """Pods and claims; of other kinds Helm's releases, what has another instance's label, and what instances have released."""
     for resource in context.resources:
-        if resource.namespaced and "list" in resource.verbs and resource.group_kind not in CONTENT:
-            yield from _allowed(context, resource, namespace, others)
+        if resource.group_kind in CONTENT:
+            yield from _strangers(context, context.client.list_if_served(resource, namespace, "", METADATA_LIST))
+        elif _is_content(resource):
+            yield from filter(functools.partial(_is_spoken_for, context), _allowed(context, resource, namespace))
 
 
-def _allowed(context: WriteContext, resource: Resource, namespace: str, selector: str) -> Sequence[Object]:
+def _is_content(resource: Resource) -> bool:
+    """Whether the deletion of a Namespace deletes objects of the kind; Events are nobody's."""
+    return resource.namespaced and {"list", "delete"} <= resource.verbs and resource.group_kind not in EVENTS
+
+
+def _is_spoken_for(context: WriteContext, live: Object) -> bool:
+    is_release = kind_of(live) in HELM and labels(live).get("owner") == "helm"
+    belongs_to_other = labels(live).get(INSTANCE_LABEL, context.instance) != context.instance
+    return belongs_to_other or RELEASED_BY in annotations_of(live) or (is_release and not _goes(context, live, LONGEST_CHAIN))
+
+
+def _allowed(context: WriteContext, resource: Resource, namespace: str) -> Sequence[Object]:
     """Kinds that the account may not list, or whose server is down, are left out: few accounts may list all kinds."""
     try:
-        return context.client.list_if_served(resource, namespace, selector, METADATA_LIST)
+        return context.client.list_if_served(resource, namespace, "", METADATA_LIST)
     except ApiError as error:
         if error.status not in (403, 405, 503):
             raise

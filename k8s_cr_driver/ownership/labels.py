@@ -24,6 +24,8 @@ KEEP = "k8s-cr-driver/keep"
 """Annotation `k8s-cr-driver/keep: "true"`: terminate and prune release the object and do not delete it."""
 KEPT_BY = "kept-by-k8s-cr-driver"
 """The field manager of a kept object's fields, whose values stay."""
+RELEASED_BY = "k8s-cr-driver/released-by"
+"""Annotation of an object that an instance has released and that must not be deleted: its Namespace stays, too."""
 
 
 def is_kept(live: Object) -> bool:

@@ -31,6 +31,7 @@ from k8s_cr_driver.ownership.labels import (
     used_by,
     users,
 )
+from k8s_cr_driver.ownership.released import is_released_by, take_back
 from k8s_cr_driver.ownership.write_errors import NOT_RESTORED, conflicting, explained
 from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.resources.replicas import without_replicas
@@ -107,7 +108,10 @@ def write(
         live = context.client.read(resource, obj.key)
     except ApiError as error:
         raise (exists if error.status == 404 else error) from None  # it is gone again: a 409 is retried, a 404 is not
-    _check_owner(context, obj, live)
+    if is_released_by(live, context.instance):
+        live = take_back(context.client, context.instance, resource, live)
+    else:
+        _check_owner(context, obj, live)
     return _apply(context, obj, resource, live)
 
 

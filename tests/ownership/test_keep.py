@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import pytest
 
+from k8s_cr_driver.errors import NotOurs
 from k8s_cr_driver.objects.keys import Object
 from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, KEEP
 from tests.fake_api import FakeApi, controllers
-from tests.instance import Instance, claim, config_map, crontab, crontab_crd, obj, state, stateful_set
+from tests.instance import GREEN, Instance, claim, config_map, crontab, crontab_crd, obj, state, stateful_set
 
 
 def kept(manifest: Object) -> Object:
@@ -45,3 +46,52 @@ def test_a_kept_stateful_set_and_a_kept_claim_keep_the_data(api: FakeApi, keeps:
     api.put(claim("data-db-0") if keeps == "stateful set" else kept(claim("data-db-0")))
     blue.terminate()
     assert api.names("PersistentVolumeClaim", "default") == ["data-db-0"]
+
+
+HOME = obj("v1", "Namespace", "home")
+
+
+def test_a_namespace_outlives_an_object_kept_by_an_earlier_operation(api: FakeApi, caplog: pytest.LogCaptureFixture) -> None:
+    blue = Instance(api.url)
+    blue.reconcile([HOME, kept(config_map("a", "home")), config_map("b", "home")])
+    blue.reconcile([HOME, config_map("b", "home")])
+    blue.terminate()
+    assert api.names("ConfigMap", "home") == ["a"]
+    assert "Namespace home is released and stays: it holds objects of others: ConfigMap home/a" in caplog.text
+
+
+def test_a_namespace_whose_last_user_is_another_instance_outlives_a_kept_object(api: FakeApi) -> None:
+    blue, green = Instance(api.url), Instance(api.url, GREEN)
+    blue.reconcile([HOME, kept(config_map("a", "home"))])
+    green.reconcile([HOME])
+    blue.terminate()
+    green.terminate()
+    assert api.names("ConfigMap", "home") == ["a"]
+
+
+def test_a_namespace_outlives_an_adopted_object_that_an_earlier_operation_released(api: FakeApi) -> None:
+    blue = Instance(api.url, adopt=True)
+    blue.reconcile([HOME])
+    api.put(config_map("theirs", "home"))
+    blue.reconcile([HOME, config_map("theirs", "home")])
+    blue.reconcile([HOME])
+    blue.terminate()
+    assert api.names("ConfigMap", "home") == ["theirs"]
+
+
+def test_a_kept_object_is_taken_back_by_a_later_package(api: FakeApi) -> None:
+    blue = Instance(api.url)
+    blue.reconcile([kept(config_map("a", x="1")), config_map("b")])
+    blue.reconcile([config_map("b")])
+    blue.reconcile([config_map("a", x="2"), config_map("b")])
+    live = api.get("ConfigMap", "default", "a")
+    assert (live["data"], live["metadata"].get("annotations")) == ({"x": "2"}, None)
+    blue.terminate()
+    assert state(api) == {}
+
+
+def test_a_kept_object_is_not_taken_by_another_instance(api: FakeApi) -> None:
+    Instance(api.url).reconcile([kept(config_map("a"))])
+    Instance(api.url).terminate()
+    with pytest.raises(NotOurs, match="exists already"):
+        Instance(api.url, GREEN).reconcile([config_map("a")])

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Releases objects that stay on the cluster and must outlive the instance: kept ones and adopted ones.
+
+The mark RELEASED_BY on the object itself names the instance. So whoever deletes the Namespace later, in another operation or
+as another instance, finds the object and leaves the Namespace. A kept object that the instance needs again is taken back.
+"""
+
+from __future__ import annotations
+
+from k8s_cr_driver.kube.client import Client
+from k8s_cr_driver.kube.connection import MERGE
+from k8s_cr_driver.kube.discovery import Resource
+from k8s_cr_driver.objects.keys import Object, ObjectKey, annotations_of, key_of
+from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, KEPT_BY, PART_OF_LABEL, RELEASED_BY, is_kept, manager, used_by
+
+
+def release_kept(client: Client, instance: str, resource: Resource, key: ObjectKey) -> None:
+    """Removes our labels and hands our fields to KEPT_BY: a release would remove the fields that only we have applied."""
+    live = client.read(resource, key)
+    own_labels = dict.fromkeys((INSTANCE_LABEL, PART_OF_LABEL, used_by(instance)))
+    mark = {RELEASED_BY: instance}
+    _patch(client, resource, live, labels=own_labels, annotations=mark, managedFields=_handed(live, manager(instance), KEPT_BY))
+
+
+def release_adopted(client: Client, instance: str, resource: Resource, key: ObjectKey) -> None:
+    """Gives up our fields. An object of the cluster needs no mark: no Namespace takes it along."""
+    live = client.read(resource, key)
+    if key.namespace and annotations_of(live).get(RELEASED_BY) != instance:
+        live = _patch(client, resource, live, annotations={RELEASED_BY: instance})
+    client.release(resource, live, manager(instance))
+
+
+def is_released_by(live: Object, instance: str) -> bool:
+    """Whether this instance has kept the object, and may take it back."""
+    return is_kept(live) and annotations_of(live).get(RELEASED_BY) == instance
+
+
+def take_back(client: Client, instance: str, resource: Resource, live: Object) -> Object:
+    """Makes a kept object the instance's again; the fields of KEPT_BY are ours once more."""
+    fields = _handed(live, KEPT_BY, manager(instance))
+    return _patch(client, resource, live, annotations={RELEASED_BY: None}, managedFields=fields)
+
+
+def _patch(client: Client, resource: Resource, live: Object, **metadata: object) -> Object:
+    """A merge patch on the condition that the object is still as `live`; ApiError 409 if not."""
+    key = key_of(live)
+    body = {"metadata": {"resourceVersion": live["metadata"]["resourceVersion"], **metadata}}
+    path, query = resource.path(key.namespace, key.name), [("fieldManager", KEPT_BY)]
+    return client.connection.request("PATCH", path, query=query, body=body, content_type=MERGE)
+
+
+def _handed(live: Object, before: str, after: str) -> list[Object]:
+    """The managedFields with what `before` has applied as applied by `after`; updates of either are nobody's."""
+    entries = live["metadata"].get("managedFields") or []
+    others = [entry for entry in entries if entry.get("manager") not in (before, after)]
+    applied = [entry for entry in entries if entry.get("manager") == before and entry.get("operation") == "Apply"]
+    return [*({**entry, "manager": after} for entry in applied), *others]
