@@ -31,6 +31,13 @@ from k8s_cr_driver.redaction import words
 
 CONNECT_TIMEOUT = 10.0
 READ_TIMEOUT = 60.0
+WRITE_TIMEOUT = 25.0
+"""
+Seconds after which the API server gives up a write (its query parameter `timeout`, which cancels webhooks and transactions).
+
+Without it a write could take effect after 34 s, when the worker that sent it may no longer own the instance. Webhooks have 10 s
+unless they ask for more, so two of them that do not respond and are ignored still leave time for the write.
+"""
 LONGEST_RETRY_AFTER = 60.0
 """Seconds at most of a Retry-After; more is a mistake, or a date by another clock."""
 
@@ -91,6 +98,8 @@ class Connection:
         read_timeout: float = READ_TIMEOUT,
     ) -> Object:
         """One request; returns the response's JSON. ApiError: the server refused. TransportError: its response is not known."""
+        if method != "GET":
+            query = [*query, ("timeout", f"{WRITE_TIMEOUT:g}s")]
         data = self._send(method, path, query, body, content_type, accept, read_timeout, stream=False)
         try:
             response = json.loads(data)

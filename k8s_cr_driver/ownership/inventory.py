@@ -20,7 +20,7 @@ from dataclasses import replace
 
 from k8s_cr_driver.errors import ApiError, Contended, Forbidden, InvalidPackage, Superseded
 from k8s_cr_driver.kube.client import Client
-from k8s_cr_driver.kube.connection import APPLY, Connection
+from k8s_cr_driver.kube.connection import APPLY, CONNECT_TIMEOUT, WRITE_TIMEOUT, Connection
 from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.kube.responses import checked
 from k8s_cr_driver.objects.keys import NAMESPACE, GroupKind, Object, ObjectKey, labels
@@ -30,8 +30,8 @@ INVENTORY_LABEL = "k8s-cr-driver/inventory"
 
 WRITE_WITHIN, DELETE_WITHIN = 5.0, 1.0
 """Seconds for which a confirmed token is trusted before it is read again: at a write, and at a delete."""
-IN_FLIGHT = 1.0
-"""Seconds that a write may be under way after the token was trusted for it."""
+IN_FLIGHT = CONNECT_TIMEOUT + WRITE_TIMEOUT + 1.0
+"""Seconds after the token was trusted for a write until which that may take effect; one for the way and for etcd."""
 
 _ID_LABEL = "applyset.kubernetes.io/id"
 _MANAGER = "k8s-cr-driver"

@@ -106,6 +106,11 @@ def internal(message: str) -> ApiError:
     return ApiError(500, "InternalError", f"Internal error occurred: {message}", {"causes": [{"message": message}]})
 
 
+def timed_out() -> ApiError:
+    why = "request did not complete within requested timeout - context deadline exceeded"
+    return ApiError(504, "Timeout", f"Timeout: {why}", {})
+
+
 def expired(message: str = "The resourceVersion for the provided watch is too old.") -> ApiError:
     return ApiError(410, "Expired", message)
 

@@ -46,6 +46,13 @@ class Hang:
 
 
 @dataclass(frozen=True)
+class Held:
+    """An admission webhook takes so many seconds; the request's `timeout` ends that, and nothing is written."""
+
+    seconds: float
+
+
+@dataclass(frozen=True)
 class StreamFault:
     """In a watch, after `after` events: `blank`, `end`, `cut`, `reset`, `silent` or `error` (an ERROR event)."""
 
@@ -54,7 +61,7 @@ class StreamFault:
     status: Object = field(default_factory=dict)
 
 
-Action = Answer | Lie | Cut | Hang | StreamFault
+Action = Answer | Lie | Cut | Hang | Held | StreamFault
 
 
 def status(code: int, reason: str = "", message: str = "fault injected by the test", *, retry_after: int | None = None,
@@ -125,6 +132,10 @@ def truncated() -> Cut:
 
 def hang() -> Hang:
     return Hang()
+
+
+def held(seconds: float) -> Held:
+    return Held(seconds)
 
 
 def blank_line(after: int = 0) -> StreamFault:

@@ -19,7 +19,7 @@ import yaml
 from tests.fake_api import access, discovery, dispatch, errors, verbs
 from tests.fake_api.cluster import Cluster
 from tests.fake_api.errors import ApiError, PageNotFound
-from tests.fake_api.faults import Action, Answer, Cut, Faults, Hang, Lie, StreamFault
+from tests.fake_api.faults import Action, Answer, Cut, Faults, Hang, Held, Lie, StreamFault
 from tests.fake_api.objects import Object
 from tests.fake_api.recording import Request, Requests
 from tests.fake_api.watch import Broken, Stream
@@ -129,6 +129,8 @@ class Handler(BaseHTTPRequestHandler):
             elif isinstance(fault, Cut) and fault.when == "before":
                 self._cut(reset=True)
             else:
+                if isinstance(fault, Held):
+                    self._hold(request, fault.seconds)
                 self._answer(request, fault)
         except ApiError as error:
             self._send(request, error.code, error.status, error.headers)
@@ -233,6 +235,13 @@ class Handler(BaseHTTPRequestHandler):
         else:
             self.connection.shutdown(socket.SHUT_RDWR)
         os.close(self.connection.detach())
+
+    def _hold(self, request: Request, seconds: float) -> None:
+        """The filter of request deadlines: `timeout` is a Go duration; the handlers of writes have a limit of their own."""
+        limit = min(float(request.query.get("timeout", "34s").removesuffix("s")), 34.0)
+        self.server.closing.wait(min(seconds, limit))
+        if seconds > limit:
+            raise errors.timed_out()
 
     def _hang(self) -> None:
         self.close_connection = True

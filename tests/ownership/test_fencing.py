@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from concurrent.futures import Future
 
@@ -10,6 +11,7 @@ import pytest
 
 from k8s_cr_driver.engine.replace import Replacement
 from k8s_cr_driver.errors import Superseded
+from k8s_cr_driver.kube import connection
 from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.objects.keys import Object, ObjectKey, annotations_of
@@ -45,14 +47,13 @@ def test_a_worker_whose_instance_was_terminated_meanwhile_stops(api: FakeApi) ->
     assert state(api) == {}
 
 
-TRUSTED, IN_FLIGHT = inventory.WRITE_WITHIN, inventory.IN_FLIGHT
+TRUSTED, REAL_IN_FLIGHT = inventory.WRITE_WITHIN, inventory.IN_FLIGHT
 
 
 @pytest.fixture
 def real_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     """A token is trusted as long as on a real cluster: shorter limits hide what happens meanwhile."""
     monkeypatch.setattr(inventory, "WRITE_WITHIN", TRUSTED)
-    monkeypatch.setattr(inventory, "IN_FLIGHT", IN_FLIGHT)
 
 
 @pytest.fixture
@@ -185,6 +186,28 @@ def test_terminate_deletes_what_a_superseded_worker_writes_late(
     with pytest.raises(Superseded):
         Instance(api.url, seconds=60).reconcile([config_map("a"), late])
     runs[0].result(60)
+    assert state(api) == {}
+
+
+def test_a_write_ends_before_the_time_for_which_another_worker_waits(api: FakeApi) -> None:
+    Instance(api.url).reconcile([config_map("a")])
+    writes = api.requests.select("PATCH")
+    assert {request.query["timeout"] for request in writes} == {f"{connection.WRITE_TIMEOUT:g}s"}
+    assert connection.WRITE_TIMEOUT + connection.CONNECT_TIMEOUT < REAL_IN_FLIGHT
+
+
+def test_terminate_leaves_nothing_though_a_webhook_holds_a_write_of_a_superseded_worker(
+    api: FakeApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection, "WRITE_TIMEOUT", 0.5)
+    monkeypatch.setattr(inventory, "IN_FLIGHT", 0.6)
+    held = threading.Event()
+    api.fail(faults.held(2.0), method="PATCH", path="configmaps/late", when=lambda _: held.set() is None)
+    old = Instance(api.url).start([config_map("late")])
+    assert held.wait(10)
+    Instance(api.url).terminate()
+    with pytest.raises(Superseded):
+        old.result(10)
     assert state(api) == {}
 
 

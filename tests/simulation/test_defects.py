@@ -9,7 +9,7 @@ from tests.simulation.features import UNMENDED
 from tests.simulation.life import Life
 
 FOUND: dict[str, tuple[str, range, str]] = {
-    "two workers": ("latency", range(9, 13), "change COMPLETED with"),
+    "two workers": ("latency", range(58, 62), "change COMPLETED with"),
     "recreated": ("", range(185, 189), "Conflict"),
     "lookalikes": ("", range(10), "persistentvolumeclaims"),
     "early rollbacks": ("two workers,latency", range(52, 56), "is left"),

@@ -190,6 +190,14 @@ def test_close_ends_streams_and_refuses_connections() -> None:
         Client(api.url).call("GET", MAPS)
 
 
+@pytest.mark.parametrize(("timeout", "code"), [("1s", 201), ("0.05s", 504)])
+def test_the_timeout_of_a_request_ends_a_write_that_a_webhook_holds(
+        api: FakeApi, client: Client, timeout: str, code: int) -> None:
+    api.fail(faults.held(0.1), method="PATCH")
+    assert client.apply(config_map(), timeout=timeout).status == code
+    assert (api.find("ConfigMap", "default", "a") is not None) == (code == 201)
+
+
 def test_connections_are_kept_and_every_request_is_recorded(api: FakeApi, client: Client) -> None:
     client.apply(config_map(x="1"), force="true")
     client.call("GET", MAPS, labelSelector="a=b")
