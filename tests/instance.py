@@ -156,9 +156,10 @@ def stateful_set(name: str, **spec: Any) -> Object:
     return obj("apps/v1", "StatefulSet", name, "default", spec={**own, **spec})
 
 
-def claim(name: str) -> Object:
-    """As the controller of a StatefulSet makes it, or a user."""
-    return obj("v1", "PersistentVolumeClaim", name, "default", spec={"accessModes": ["ReadWriteOnce"]})
+def claim(name: str, **labels: str) -> Object:
+    """As a user makes it, or with the labels of its selector the controller of a StatefulSet."""
+    made = obj("v1", "PersistentVolumeClaim", name, "default", spec={"accessModes": ["ReadWriteOnce"]})
+    return {**made, "metadata": {**made["metadata"], "labels": labels}} if labels else made
 
 
 def controlled_by(owner: Object) -> Object:

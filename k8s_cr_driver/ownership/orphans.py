@@ -35,7 +35,7 @@ def claim_orphans(context: WriteContext, lives: Iterable[Object]) -> list[Object
 
 def _claim(context: WriteContext, resource: Resource, orphans: Orphans, began: str) -> list[Object]:
     """Only objects that were created after the instance began, and that no other instance has labelled or applied."""
-    among = context.client.list(resource, orphans.namespace)
+    among = context.client.list(resource, orphans.namespace, orphans.selector)
     found = [
         one
         for one in among

@@ -57,12 +57,16 @@ class Children:
 
 @dataclass(frozen=True)
 class Orphans:
-    """Objects that the controller of a deleted object leaves behind: those of `kind` in `namespace` with such `names`."""
+    """
+    Objects that the controller of a deleted object leaves behind: those of `kind` in `namespace` with such `names` that the
+    label selector finds; "" finds all.
+    """
 
     kind: GroupKind
     version: str
     namespace: str
     names: re.Pattern[str]
+    selector: str = ""
 
 
 class CustomResource:

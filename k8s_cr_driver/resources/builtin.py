@@ -38,13 +38,18 @@ class StatefulSet(Workload):
     group, kind = "apps", "StatefulSet"
 
     def orphans(self) -> Orphans | None:
-        """The claims of its pods, by the names that its controller gives them, unless the package says to keep them."""
+        """The claims of its pods, by the names and labels that its controller gives them, unless the package keeps them.
+
+        The names alone are ambiguous: `data-a` of `b` and `data` of `a-b` are one. The controller copies the labels of
+        the selector to each claim (kubernetes, pkg/controller/statefulset/stateful_set_utils.go).
+        """
         spec = self.manifest["spec"]
         templates = [template["metadata"]["name"] for template in spec.get("volumeClaimTemplates") or []]
         if not templates or self._keeps_claims():
             return None
         names = f"({'|'.join(map(re.escape, templates))})-{re.escape(self.key.name)}-[0-9]+"
-        return Orphans(CLAIMS, "v1", self.key.namespace, re.compile(names))
+        selector = as_selector(mapping(spec, "selector", "matchLabels"))
+        return Orphans(CLAIMS, "v1", self.key.namespace, re.compile(names), selector)
 
     def _keeps_claims(self) -> bool:
         """The API server defaults whenDeleted: Retain in all of them; only the field's owner shows whether it was applied."""

@@ -43,7 +43,7 @@ def test_a_kept_stateful_set_and_a_kept_claim_keep_the_data(api: FakeApi, keeps:
     controllers.run_workloads(api)
     blue = Instance(api.url, seconds=5)
     blue.reconcile([kept(stateful_set("db")) if keeps == "stateful set" else stateful_set("db")])
-    api.put(claim("data-db-0") if keeps == "stateful set" else kept(claim("data-db-0")))
+    api.put(claim("data-db-0", app="db") if keeps == "stateful set" else kept(claim("data-db-0", app="db")))
     blue.terminate()
     assert api.names("PersistentVolumeClaim", "default") == ["data-db-0"]
 

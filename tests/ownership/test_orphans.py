@@ -20,7 +20,7 @@ def test_terminate_deletes_volume_claims_of_its_stateful_sets(api: FakeApi) -> N
     instance = Instance(api.url)
     instance.reconcile([stateful_set("db")])
     for name in ("data-db-0", "data-db-1", "data-db-x", "data-db", "logs-db-0"):
-        api.put(claim(name))
+        api.put(claim(name, app="db"))
     instance.terminate()
     assert api.names("PersistentVolumeClaim", "default") == ["data-db", "data-db-x", "logs-db-0"]
     assert api.names("StatefulSet", "default") == []
@@ -29,7 +29,7 @@ def test_terminate_deletes_volume_claims_of_its_stateful_sets(api: FakeApi) -> N
 def test_a_change_of_package_keeps_volume_claims(api: FakeApi) -> None:
     instance = Instance(api.url)
     instance.reconcile([stateful_set("db"), config_map("a")])
-    api.put(claim("data-db-0"))
+    api.put(claim("data-db-0", app="db"))
     instance.reconcile([config_map("a")])
     assert (api.names("StatefulSet", "default"), api.names("PersistentVolumeClaim", "default")) == ([], ["data-db-0"])
 
@@ -37,7 +37,7 @@ def test_a_change_of_package_keeps_volume_claims(api: FakeApi) -> None:
 def test_terminate_keeps_volume_claims_with_when_deleted_retain(api: FakeApi) -> None:
     instance = Instance(api.url)
     instance.reconcile([stateful_set("db", persistentVolumeClaimRetentionPolicy={"whenDeleted": "Retain"})])
-    api.put(claim("data-db-0"))
+    api.put(claim("data-db-0", app="db"))
     instance.terminate()
     assert api.names("PersistentVolumeClaim", "default") == ["data-db-0"]
 
@@ -45,7 +45,7 @@ def test_terminate_keeps_volume_claims_with_when_deleted_retain(api: FakeApi) ->
 def test_terminate_deletes_a_volume_claim_despite_a_conflict(api: FakeApi) -> None:
     instance = Instance(api.url)
     instance.reconcile([stateful_set("db")])
-    api.put(claim("data-db-0"))
+    api.put(claim("data-db-0", app="db"))
     api.fail(faults.conflict(), method="PATCH", path="persistentvolumeclaims/data-db-0")
     instance.terminate()
     assert state(api) == {}
@@ -54,7 +54,7 @@ def test_terminate_deletes_a_volume_claim_despite_a_conflict(api: FakeApi) -> No
 def test_a_retry_finds_volume_claims_when_the_stateful_set_is_gone(api: FakeApi) -> None:
     instance = Instance(api.url)
     instance.reconcile([stateful_set("db")])
-    api.put(claim("data-db-0"))
+    api.put(claim("data-db-0", app="db"))
     api.fail(faults.status(403, "Forbidden", "no"), method="DELETE", path="persistentvolumeclaims/data-db-0")
     with pytest.raises(Exception, match="data-db-0"):
         instance.terminate()
@@ -65,12 +65,12 @@ def test_a_retry_finds_volume_claims_when_the_stateful_set_is_gone(api: FakeApi)
 def test_terminate_keeps_volume_claims_of_users_and_of_other_instances(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as past:
         past.setattr(defaults, "now", lambda: "2020-01-01T00:00:00Z")
-        api.put(claim("data-db-7"))
+        api.put(claim("data-db-7", app="db"))
     blue, green = Instance(api.url), Instance(api.url, GREEN)
     blue.reconcile([stateful_set("db")])
-    green.reconcile([claim("data-db-5"), claim("data-db-6")])
+    green.reconcile([claim("data-db-5", app="db"), claim("data-db-6", app="db")])
     replaced(api, "PersistentVolumeClaim", "default", "data-db-6")
-    api.put(claim("data-db-0"))
+    api.put(claim("data-db-0", app="db"))
     blue.terminate()
     assert api.names("PersistentVolumeClaim", "default") == ["data-db-5", "data-db-6", "data-db-7"]
 
@@ -78,7 +78,7 @@ def test_terminate_keeps_volume_claims_of_users_and_of_other_instances(api: Fake
 def test_a_refused_instantiate_keeps_the_volume_claims_of_users(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as past:
         past.setattr(defaults, "now", lambda: "2020-01-01T00:00:00Z")
-        api.put(claim("data-db-0"))
+        api.put(claim("data-db-0", app="db"))
     blue = Instance(api.url)
     api.put(config_map("theirs"))
     with pytest.raises(NotOurs):
@@ -90,8 +90,25 @@ def test_a_refused_instantiate_keeps_the_volume_claims_of_users(api: FakeApi, mo
 def test_a_claim_that_somebody_labels_for_another_instance_meanwhile_is_not_taken(api: FakeApi) -> None:
     blue = Instance(api.url)
     blue.reconcile([stateful_set("db")])
-    api.put(claim("data-db-0"))
+    api.put(claim("data-db-0", app="db"))
     conflict = faults.field_conflict(f'.metadata.labels.{INSTANCE_LABEL}')
     api.fail(conflict, method="PATCH", path="persistentvolumeclaims/data-db-0", times=100)
     blue.terminate()
     assert api.names("PersistentVolumeClaim", "default") == ["data-db-0"]
+
+
+def test_terminate_keeps_a_claim_of_a_user_with_the_name_of_a_stateful_sets_claim(api: FakeApi) -> None:
+    blue = Instance(api.url)
+    blue.reconcile([stateful_set("db")])
+    api.put(claim("data-db-7"))
+    blue.terminate()
+    assert api.names("PersistentVolumeClaim", "default") == ["data-db-7"]
+
+
+def test_terminate_keeps_the_claims_of_a_stateful_set_whose_names_look_alike(api: FakeApi) -> None:
+    blue, green = Instance(api.url), Instance(api.url, GREEN)
+    templates = [{"metadata": {"name": "data-a"}, "spec": {"accessModes": ["ReadWriteOnce"]}}]
+    blue.reconcile([stateful_set("b", volumeClaimTemplates=templates)])
+    green.reconcile([stateful_set("a-b", replicas=2)])
+    blue.terminate()
+    assert api.names("PersistentVolumeClaim", "default") == ["data-a-b-1"]

@@ -86,7 +86,7 @@ def test_the_claims_of_an_unlabeled_stateful_set_go_too(api: FakeApi) -> None:
     controllers.run_workloads(api)
     blue = Instance(api.url)
     blue.reconcile([stateful_set("db")])
-    api.put(claim("data-db-0"))
+    api.put(claim("data-db-0", app="db"))
     replaced(api, "StatefulSet", "default", "db")
     blue.terminate()
     assert state(api) == {}

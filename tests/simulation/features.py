@@ -19,7 +19,6 @@ UNMENDED = frozenset(
         "job ttl",  # a finished Job goes before its end is in the inventory
         "streams not found",  # a server responds to a watch with 404 though it serves the kind
         "recreated",  # users create an object again with its labels: a change reports the conflict
-        "lookalikes",  # claims of users with names as those of a StatefulSet
     }
 )
 

@@ -11,7 +11,6 @@ from tests.simulation.life import Life
 FOUND: dict[str, tuple[str, range, str]] = {
     "two workers": ("latency", range(58, 62), "change COMPLETED with"),
     "recreated": ("", range(185, 189), "Conflict"),
-    "lookalikes": ("", range(10), "persistentvolumeclaims"),
     "early rollbacks": ("two workers,latency", range(52, 56), "is left"),
 }
 """What else has to be in such a life, seeds among which one finds it, and what is reported; the others take thousands."""
