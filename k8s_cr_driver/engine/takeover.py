@@ -109,8 +109,12 @@ def _successor_fields(context: WriteContext, live: Object, intree_driver: InTree
 
 
 def _mark(context: WriteContext, resource: Resource, key: ObjectKey, live: Object) -> Object:
-    """Labels a shared object. Must precede the transfer: an apply that names only labels would drop transferred fields."""
-    named = resource_for(bare(key, resource.api_version, resourceVersion=live["metadata"]["resourceVersion"]))
+    """Labels a shared object. Must precede the transfer: an apply that names only labels would drop transferred fields.
+
+    Without the uid an apply would create an object that is gone again, empty.
+    """
+    found = live["metadata"]
+    named = resource_for(bare(key, resource.api_version, uid=found["uid"], resourceVersion=found["resourceVersion"]))
     labelled = with_owner_labels(context, named, made=True)
     return context.client.apply(resource, labelled.manifest, context.manager, force=False)
 

@@ -83,8 +83,12 @@ class Client:
         return checked(response, resource.group_kind, f"PATCH {path}", stored=False)
 
     def release(self, resource: Resource, live: Object, manager: str) -> Object:
-        """Gives up all fields that only `manager` owns; the object stays. ApiError 409 if it is no longer as `live`."""
-        body = bare(key_of(live), resource.api_version, resourceVersion=live["metadata"]["resourceVersion"])
+        """Gives up all fields that only `manager` owns; the object stays. ApiError 409 if it is no longer as `live`.
+
+        Without the uid an apply would create an object that is gone again, empty.
+        """
+        found = live["metadata"]
+        body = bare(key_of(live), resource.api_version, uid=found["uid"], resourceVersion=found["resourceVersion"])
         return self.apply(resource, body, manager, force=False)
 
     def delete(

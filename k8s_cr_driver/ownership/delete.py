@@ -88,7 +88,8 @@ def _unlabel(context: WriteContext, resource: Resource, live: Object) -> None:
     kept = {name: value for name, value in labels(live).items() if name != used_by(context.instance)}
     # An apply of an empty map owns the map itself, which conflicts with whoever fills it later.
     maps = {field: value for field, value in (("labels", kept), ("annotations", annotations_of(live))) if value}
-    metadata = {"name": live["metadata"]["name"], "resourceVersion": live["metadata"]["resourceVersion"], **maps}
+    exact = {name: live["metadata"][name] for name in ("name", "uid", "resourceVersion")}  # without uid a lost one is created
+    metadata = {**exact, **maps}
     body = {"apiVersion": live["apiVersion"], "kind": live["kind"], "metadata": metadata, "spec": live.get("spec") or {}}
     context.client.apply(resource, body, context.manager, force=False)
 

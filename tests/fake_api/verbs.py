@@ -165,11 +165,11 @@ def _apply(call: Call) -> tuple[int, Object]:
         place = f"{written}/{call.name}; {call.kind.api_version}, Kind={call.kind.kind}"
         raise errors.ApiError(500, "", f"failed to create typed patch object ({place}): {error}") from None
     version = config["metadata"].get("resourceVersion")
+    if live is not None and version and version != live["metadata"]["resourceVersion"]:
+        raise errors.modified(call.kind.group, call.kind.plural, call.name)
     _check_uid(call, live, config)
     if live is None:
         return 201, _commit(call, None, defaults.fresh(call.kind, merged))
-    if version and version != live["metadata"]["resourceVersion"]:
-        raise errors.modified(call.kind.group, call.kind.plural, call.name)
     new = defaults.fill(call.kind, defaults.carried_over(call.kind, live, merged, call.subresource))
     result = _commit(call, live, new)
     return 200, scale.of(call.kind, result) if call.subresource == "scale" else result

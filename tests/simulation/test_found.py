@@ -5,8 +5,10 @@ from __future__ import annotations
 
 from tests.fake_api import FakeApi, controllers, faults
 from tests.fake_api.recording import Request
-from tests.instance import Instance
-from tests.ownership.test_orphans import claim, stateful_set
+from tests.instance import GREEN, Instance, claim, config_map, obj, state
+from tests.ownership.test_orphans import stateful_set
+
+HOME = obj("v1", "Namespace", "home")
 
 
 def test_a_claim_made_after_claims_were_listed_goes_with_the_instance(api: FakeApi) -> None:
@@ -23,3 +25,42 @@ def test_a_claim_made_after_claims_were_listed_goes_with_the_instance(api: FakeA
     api.fail(faults.internal(), when=deletes_stateful_set)
     instance.terminate()
     assert api.names("PersistentVolumeClaim", "default") == []
+
+
+def uninstalled_at(api: FakeApi, path: str, **existing: str) -> None:
+    """Somebody deletes an object just before the request that patches it arrives."""
+
+    def deletes(request: Request) -> bool:
+        is_there = api.find(existing["kind"], existing.get("namespace"), existing["name"]) is not None
+        if request.method == "PATCH" and request.path.endswith(path) and is_there:
+            api.delete(existing["kind"], existing.get("namespace"), existing["name"])
+        return False
+
+    api.fail(faults.internal(), when=deletes, times=1000)
+
+
+def test_a_release_does_not_create_a_namespace_that_is_gone_by_then(api: FakeApi) -> None:
+    blue = Instance(api.url)
+    blue.reconcile([HOME])
+    api.put({**claim("guest"), "metadata": {"name": "guest", "namespace": "home"}})
+    uninstalled_at(api, "/namespaces/home", kind="Namespace", name="home")
+    blue.terminate()
+    assert state(api) == {}
+
+
+def test_a_release_does_not_create_a_shared_namespace_that_is_gone_by_then(api: FakeApi) -> None:
+    blue, green = Instance(api.url), Instance(api.url, GREEN)
+    blue.reconcile([HOME])
+    green.reconcile([HOME])
+    uninstalled_at(api, "/namespaces/home", kind="Namespace", name="home")
+    blue.terminate()
+    assert not api.find("Namespace", None, "home")
+
+
+def test_a_release_does_not_create_an_adopted_object_that_is_gone_by_then(api: FakeApi) -> None:
+    api.put(config_map("a"))
+    blue = Instance(api.url, adopt=True)
+    blue.reconcile([config_map("a")])
+    uninstalled_at(api, "/configmaps/a", kind="ConfigMap", namespace="default", name="a")
+    blue.terminate()
+    assert state(api) == {}
