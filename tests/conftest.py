@@ -44,4 +44,5 @@ def short_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(apply, "SILENCE", 0.2)
     monkeypatch.setattr(replace, "READ_EVERY", 0.05)
     monkeypatch.setattr(inventory, "WRITE_WITHIN", 0.3)
-    monkeypatch.setattr(inventory, "IN_FLIGHT", 0.2)
+    monkeypatch.setattr(inventory, "TRAVEL", 0.1)
+    monkeypatch.setattr(inventory, "IN_FLIGHT", 0.3)

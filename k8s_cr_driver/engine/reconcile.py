@@ -120,6 +120,9 @@ class _Reconciliation:
             return {}
         self._informers.fence()
         self._loop.after(LOG_EVERY, self._log_progress)
+        inventory = self._context.inventory
+        if inventory.has_former:
+            self._pass(inventory.former_stops_in(), lambda seconds: self._timeout(f"not applied after {seconds:.0f} s"))
         replacer.start()
         self._loop.run(lambda: not replacer.nodes, lambda seconds: self._timeout(f"not gone after {seconds:.0f} s"))
         applier.start(self._informers, replacer.keys)
@@ -175,13 +178,17 @@ class _Reconciliation:
             self._loop.run(self._is_pruned, self._prune_timeout)
 
     def _delete_late_writes(self) -> None:
-        """A run that was superseded may write until it no longer trusts its token: wait for that, and list again."""
-        expired: list[bool] = []
-        self._loop.after(self._context.inventory.former_expires_in(), lambda: expired.append(True))
-        self._loop.run(lambda: bool(expired), self._prune_timeout)
+        """Waits until no write of a superseded run can take effect, lists again, and deletes what it wrote meanwhile."""
+        self._pass(self._context.inventory.former_expires_in(), self._prune_timeout)
         for live in self._request(self._informers.list_again):
             self._on_change(key_of(live), live)
         self._loop.run(self._is_pruned, self._prune_timeout)
+
+    def _pass(self, seconds: float, timeout: Callable[[float], NotReady]) -> None:
+        """Lets this time pass, while events are handled."""
+        passed: list[bool] = []
+        self._loop.after(seconds, lambda: passed.append(True))
+        self._loop.run(lambda: bool(passed), timeout)
 
     def _is_pruned(self) -> bool:
         """A desired object may go with what is pruned, such as its owner: it must be ready again."""

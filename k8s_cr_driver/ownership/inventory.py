@@ -12,13 +12,14 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import math
 import threading
 import time
 import uuid
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
-from k8s_cr_driver.errors import ApiError, Contended, Forbidden, InvalidPackage, Superseded
+from k8s_cr_driver.errors import ApiError, Contended, Forbidden, InvalidPackage, NotConnected, Superseded, TransportError
 from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.connection import APPLY, CONNECT_TIMEOUT, WRITE_TIMEOUT, Connection
 from k8s_cr_driver.kube.discovery import Resource
@@ -30,8 +31,10 @@ INVENTORY_LABEL = "k8s-cr-driver/inventory"
 
 WRITE_WITHIN, DELETE_WITHIN = 5.0, 1.0
 """Seconds for which a confirmed token is trusted before it is read again: at a write, and at a delete."""
-IN_FLIGHT = CONNECT_TIMEOUT + WRITE_TIMEOUT + 1.0
-"""Seconds after the token was trusted for a write until which that may take effect; one for the way and for etcd."""
+TRAVEL = 1.0
+"""Seconds for the way of a write that no webhook holds, and for etcd."""
+IN_FLIGHT = CONNECT_TIMEOUT + WRITE_TIMEOUT + TRAVEL
+"""Seconds after the token was trusted for a write until which that may take effect."""
 
 _ID_LABEL = "applyset.kubernetes.io/id"
 _MANAGER = "k8s-cr-driver"
@@ -55,7 +58,8 @@ class Inventory:
         self._uid, self._has_former = "", False
         self._recreated: set[ObjectKey] = set()
         self._finished: dict[ObjectKey, str] = {}
-        self._expires_at = 0.0
+        self._stops_at = 0.0
+        self._lost_token, self._lost_at = "", math.inf
         self._lock = threading.Lock()
         self._confirmed_at = 0.0
 
@@ -69,9 +73,13 @@ class Inventory:
         """Whether another run held the instance when this one claimed it, and may not have noticed yet."""
         return self._has_former
 
+    def former_stops_in(self) -> float:
+        """Seconds until that run trusts its token no longer, and what it has sent is written unless a webhook holds it."""
+        return max(0.0, self._stops_at - time.monotonic())
+
     def former_expires_in(self) -> float:
-        """Seconds for which that run may still write."""
-        return max(0.0, self._expires_at - time.monotonic())
+        """Seconds until no write of that run can take effect any more."""
+        return max(0.0, self._stops_at - TRAVEL + IN_FLIGHT - time.monotonic())
 
     @property
     def resource(self) -> Resource:
@@ -123,6 +131,7 @@ class Inventory:
         found = self.read()
         if found is None and not create and not self.remembered.kinds:
             return False
+        self._check_lost(found)
         self._has_former |= bool(found and found.token not in ("", self._own_token) and not found.released)
         # One with our token was created by an earlier request whose response was lost
         self._creates = found is None or (self._creates and found.token == self._own_token)
@@ -137,12 +146,27 @@ class Inventory:
             released=False,
             members=None if base.members is None else base.members | frozenset(members),
         )
+        asked_at = time.monotonic()
         try:
             self._write(desired)
+        except NotConnected:  # nothing was sent
+            raise
+        except TransportError:
+            self._lost_token, self._lost_at = base.token, asked_at
+            raise
         except ApiError as error:
             raise _explained(error, self.key) from None
-        self._expires_at = time.monotonic() + WRITE_WITHIN + IN_FLIGHT
+        self._stops_at = time.monotonic() + WRITE_WITHIN + TRAVEL
         return True
+
+    def _check_lost(self, found: InventoryContent | None) -> None:
+        """Superseded if a claim whose response was lost may have succeeded, and others have claimed the instance since.
+
+        An inventory that such a claim created is not deleted until its token has expired: a terminate waits for that.
+        """
+        is_unchanged = found is not None and found.token in (self._lost_token, self._own_token)
+        if not is_unchanged and time.monotonic() - self._lost_at > (-1 if found else WRITE_WITHIN):
+            self.check(found)
 
     def finish(self, *, kinds: frozenset[GroupKind], namespaces: frozenset[str], members: frozenset[ObjectKey]) -> None:
         """Writes the exact content and releases the token."""

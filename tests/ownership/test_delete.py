@@ -61,7 +61,7 @@ def test_a_foreground_deletion_stays_one_when_it_is_asked_for_again(api: FakeApi
     api.put(child)
     for _ in range(2):
         with pytest.raises(NotReady):
-            Instance(api.url, seconds=0.5).terminate()
+            Instance(api.url, seconds=1.5).terminate()
     policies = [request.body["propagationPolicy"] for request in api.requests.select("DELETE", "jobs/a")]
     assert policies == ["Foreground", "Foreground"]
 

@@ -163,9 +163,40 @@ def test_an_object_that_another_worker_deletes_is_not_created_again_though_the_f
 
 
 @pytest.mark.usefixtures("real_limits")
-@pytest.mark.parametrize("half_open_watches", [False, True])
-def test_terminate_deletes_what_a_superseded_worker_writes_late(
-    api: FakeApi, monkeypatch: pytest.MonkeyPatch, half_open_watches: bool
+@pytest.mark.parametrize("desired", [[], [config_map("a"), config_map("late", version="2")]], ids=["terminate", "change"])
+def test_what_a_superseded_worker_writes_late_is_seen(
+    api: FakeApi, monkeypatch: pytest.MonkeyPatch, desired: list[Object]
+) -> None:
+    """A write of the first worker is under way when the second claims the instance, and arrives some seconds later."""
+    second = Instance(api.url, seconds=60)
+    runs: list[Future[dict[ObjectKey, Object]]] = []
+    send = Client.create
+
+    def delayed(client: Client, resource: Resource, manifest: Object, manager: str) -> Object:
+        if manifest["metadata"]["name"] == "late" and not runs:
+            token = token_of(api)
+            runs.append(second.start(desired))
+            wait_for(api, lambda: token_of(api) != token)
+            time.sleep(1)  # it travels
+        return send(client, resource, manifest, manager)
+
+    monkeypatch.setattr(Client, "create", delayed)
+    late = config_map("late", version="1")
+    late["metadata"]["annotations"] = {DEPENDS_ON: "/namespaces/default/ConfigMap/a"}
+    with pytest.raises(Superseded):
+        Instance(api.url, seconds=60).reconcile([config_map("a"), late, CRD, crontab("one")])
+    runs[0].result(60)
+    found = {key.name: live.get("data") for key, live in state(api).items() if key.name in ("a", "late")}
+    assert found == {one["metadata"]["name"]: one["data"] for one in desired}
+
+
+def token_of(api: FakeApi) -> str:
+    return annotations_of(api.get("ConfigMap", "default", f"k8s-cr-driver-{Instance(api.url).id}"))["k8s-cr-driver/token"]
+
+
+@pytest.mark.usefixtures("real_limits")
+def test_terminate_deletes_what_a_superseded_worker_writes_late_though_the_watches_are_half_open(
+    api: FakeApi, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A write of the first worker is under way, and arrives when the second has deleted all that it has listed."""
     second = Instance(api.url, seconds=60)
@@ -174,8 +205,7 @@ def test_terminate_deletes_what_a_superseded_worker_writes_late(
 
     def delayed(client: Client, resource: Resource, manifest: Object, manager: str) -> Object:
         if manifest["metadata"]["name"] == "late":
-            if half_open_watches:
-                api.fail(faults.half_open(after=3), path="configmaps", times=100)
+            api.fail(faults.half_open(after=3), path="configmaps", times=100)
             runs.append(second.start([]))
             wait_for(api, lambda: api.find("ConfigMap", "default", "a") is None)
         return send(client, resource, manifest, manager)

@@ -3,9 +3,17 @@
 
 from __future__ import annotations
 
+import pytest
+
+from k8s_cr_driver.errors import Superseded
+from k8s_cr_driver.kube.connection import Connection
+from k8s_cr_driver.kube.endpoint import Endpoint
+from k8s_cr_driver.objects.keys import NAMESPACE
+from k8s_cr_driver.ownership import inventory
+from k8s_cr_driver.ownership.inventory import Inventory
 from tests.fake_api import FakeApi, controllers, faults
 from tests.fake_api.recording import Request
-from tests.instance import GREEN, Instance, claim, config_map, obj, state
+from tests.instance import BLUE, GREEN, Instance, claim, config_map, obj, state
 from tests.ownership.test_orphans import stateful_set
 
 HOME = obj("v1", "Namespace", "home")
@@ -64,3 +72,42 @@ def test_a_release_does_not_create_an_adopted_object_that_is_gone_by_then(api: F
     uninstalled_at(api, "/configmaps/a", kind="ConfigMap", namespace="default", name="a")
     blue.terminate()
     assert state(api) == {}
+
+
+def claims(held: Inventory, operation: str) -> None:
+    held.claim(operation, [NAMESPACE], [], create=True)
+
+
+def test_a_claim_without_response_is_not_repeated_against_a_later_worker(api: FakeApi) -> None:
+    """It was executed, and so the worker that claimed the instance next came after it."""
+    with Connection(Endpoint(api.url)) as connection:
+        first, second = (Inventory(connection, "default", BLUE) for _ in range(2))
+        api.fail(faults.reset_after(), method="PATCH")
+        with pytest.raises(Exception, match="PATCH"):
+            claims(first, "one")
+        claims(second, "two")
+        with pytest.raises(Superseded, match="took over"):
+            claims(first, "one")
+
+
+def test_a_claim_without_response_creates_no_inventory_long_after(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By then a rollback may have found it, deleted all, and said COMPLETED."""
+    with Connection(Endpoint(api.url)) as connection:
+        first = Inventory(connection, "default", BLUE)
+        api.fail(faults.reset_after(), method="PATCH")
+        with pytest.raises(Exception, match="PATCH"):
+            claims(first, "one")
+        api.delete("ConfigMap", "default", f"k8s-cr-driver-{BLUE}")
+        monkeypatch.setattr(inventory, "WRITE_WITHIN", -1)
+        with pytest.raises(Superseded, match="was deleted"):
+            claims(first, "one")
+
+
+def test_a_claim_that_was_cut_off_is_repeated(api: FakeApi) -> None:
+    for fault in (faults.reset_before(), faults.reset_after()):
+        with Connection(Endpoint(api.url)) as connection:
+            held = Inventory(connection, "default", BLUE)
+            api.fail(fault, method="PATCH")
+            with pytest.raises(Exception, match="PATCH"):
+                claims(held, "one")
+            claims(held, "one")
