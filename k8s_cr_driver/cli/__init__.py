@@ -7,6 +7,7 @@ One module for each command. An error is one message without a traceback, and th
 from __future__ import annotations
 
 import errno
+import importlib.metadata
 import os
 import sys
 import warnings
@@ -27,6 +28,9 @@ with warnings.catch_warnings():
     from k8s_cr_driver.redaction import redact
 
 INTERRUPTED = 130
+
+ENTRY_POINTS = "k8s_cr_driver.commands"
+"""Entry points of commands whose modules need more than this room may import, such as Tacker."""
 
 
 class _ClusterFailure(click.ClickException):
@@ -80,3 +84,6 @@ def main() -> None:
 
 for command in (package, validate, diff, instances, tree, purge):
     main.add_command(command)
+
+for entry in importlib.metadata.entry_points(group=ENTRY_POINTS):
+    main.add_command(entry.load())

@@ -71,7 +71,7 @@ def _driver(present: Any) -> type:
     from k8s_cr_driver.lcm import conf
     from k8s_cr_driver.lcm.driver import Driver
 
-    if present is not Driver and (unexpected := _differences(present)):
+    if present is not Driver and (unexpected := differences(present)):
         raise TypeError("; ".join(unexpected))
     conf.register(cfg.CONF)
     return Driver
@@ -84,7 +84,8 @@ def _stand_in(reason: str) -> type[StandIn]:
     return type("StandIn", (StandIn,), dict.fromkeys(_EXPECTED, fail))
 
 
-def _differences(driver: Any) -> list[str]:
+def differences(driver: Any) -> list[str]:
+    """How the methods of Tacker's driver differ from those that this one replaces, one text for each method."""
     found = []
     for name, parameters in _EXPECTED.items():
         method = getattr(driver, name, None)
