@@ -9,20 +9,28 @@ OPTIONS = [
     cfg.StrOpt(
         "inventory_namespace",
         default="default",
-        help="Namespace, on each cluster, of the ConfigMaps that name which objects belong to which VNF instance. "
-        "It must exist, and no package may bring it.",
+        help="Namespace, on each cluster, of the ConfigMaps that list the objects of each VNF instance. It must exist, "
+        "and no VNF package may contain it.",
     ),
     cfg.BoolOpt(
         "allow_remote_manifests",
         default=False,
-        help="Whether lcm-kubernetes-def-files may name http and https URLs. They are read by the conductor, from its "
-        "own place in the network.",
+        help="Allow http and https URLs in lcm-kubernetes-def-files. The conductor downloads them, with its own access "
+        "to the network.",
     ),
     cfg.BoolOpt(
         "verify_tls_without_ca",
         default=True,
-        help="Whether a cluster's certificate is verified against the system's CAs when its VIM has no ssl_ca_cert. "
-        "False accepts any certificate, as Tacker's own driver does.",
+        help="Verify a cluster's certificate against the system's CAs if its VIM has no ssl_ca_cert. False accepts any "
+        "certificate, as Tacker's own driver does.",
+    ),
+    cfg.BoolOpt(
+        "credentials_from_vim",
+        default=False,
+        help="Read the credentials and the CA of the registered VIM at each operation, instead of the copy that Tacker "
+        "stores in vimConnectionInfo of each VNF instance. One update of the VIM then holds for all its instances, also "
+        "for the retry of an operation in FAILED_TEMP. It applies to instances whose vimId and endpoint are those of a "
+        "VIM registered in their project; vimConnectionInfo.accessInfo of these is ignored.",
     ),
 ]
 

@@ -19,10 +19,9 @@ from tacker.sol_refactored.objects.v2 import fields
 
 from k8s_cr_driver.engine.operation import Operation
 from k8s_cr_driver.engine.reconcile import Prune
-from k8s_cr_driver.lcm import desired, intree_driver, request, scale_status
+from k8s_cr_driver.lcm import desired, intree_driver, registered_vim, request, scale_status
 from k8s_cr_driver.lcm.instance_info import StoredInstance
 from k8s_cr_driver.lcm.problem_details import abandoning, boundary
-from k8s_cr_driver.lcm.vim import endpoint as vim_endpoint
 from k8s_cr_driver.objects.keys import Object
 from k8s_cr_driver.resources import replicas
 from k8s_cr_driver.vnf import counts
@@ -208,7 +207,7 @@ def _session(
     seconds = (options.wait_timeout or CONF.v2_vnfm.kubernetes_vim_rsc_wait_timeout) + extra
     id = str(grant_req.vnfLcmOpOccId) if grant_req else "database synchronization"
     with Session(
-        vim_endpoint(stored.vim.interfaceInfo, stored.vim.accessInfo, verify_without_ca=CONF.k8s_cr.verify_tls_without_ca),
+        registered_vim.endpoint(stored.vim),
         options,
         Operation.lasting(seconds, id=id, instance=stored.id, abandon=abandon),
         inventory_namespace=stored.inventory_namespace or CONF.k8s_cr.inventory_namespace,

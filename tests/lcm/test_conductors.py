@@ -14,12 +14,15 @@ from oslo_config import cfg
 from tacker import context
 from tacker.common import coordination
 from tacker.sol_refactored import objects
+from tacker.sol_refactored.common import exceptions as sol_ex
+from tacker.sol_refactored.common import lcm_op_occ_utils as lcmocc_utils
 from tacker.sol_refactored.conductor.conductor_v2 import ConductorV2
 
 from k8s_cr_driver.lcm import registration
 from tests.fake_api import FakeApi
 from tests.instance import BLUE, CONDITIONS, crontab, crontab_crd, status, wait_for
 from tests.lcm.instance import Instance
+from tests.lcm.vims import Vim
 from tests.lcm.web import deployment
 
 OPERATION = "8f0e2ef0-5d8a-4a43-a1f0-0000000000aa"
@@ -106,6 +109,10 @@ def host(cluster: FakeApi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> I
         one.stop()
     transport.cleanup()
     cfg.CONF.clear_override("backend_url", "coordination")
+    admin = context.get_admin_context()
+    for kind in (objects.VnfInstanceV2, objects.VnfLcmOpOccV2, objects.GrantRequestV1, objects.GrantV1):
+        for stored in kind.get_all(admin):
+            stored.delete(admin)
 
 
 def _store(blue: Instance) -> None:
@@ -156,3 +163,26 @@ def test_a_worker_whose_operation_was_given_to_another_conductor_stores_nothing(
     assert operation().operationState == "COMPLETED"
     assert first.nfvo.notified == ["PROCESSING"]
     assert second.nfvo.notified == ["PROCESSING", "COMPLETED"]
+
+
+def test_a_retry_has_the_new_token_of_the_vim_while_tacker_refuses_to_change_the_stored_one(
+    cluster: FakeApi, host: Callable[[], Host], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    vim = Vim(cluster.url, tmp_path / "keys", monkeypatch)
+    try:
+        cluster.knobs.tokens = {"new"}
+        cluster.react("CronTab", lambda live: live.get("status") or cluster.set_status("CronTab", "default", "one", status()))
+        vim.update("new")
+        one = host()
+        one.retry()
+        assert one.is_free() and operation().operationState == "FAILED_TEMP"
+        assert "does not accept the credentials" in operation().error.detail
+        with pytest.raises(sol_ex.OtherOperationInProgress):
+            lcmocc_utils.check_lcmocc_in_progress(context.get_admin_context(), BLUE)  # the first act of a MODIFY
+
+        cfg.CONF.set_override("credentials_from_vim", True, "k8s_cr")
+        one.retry()
+        assert one.is_free() and operation().operationState == "COMPLETED"
+    finally:
+        cfg.CONF.clear_override("credentials_from_vim", "k8s_cr")
+        vim.delete()

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+The access to an instance's cluster, with the login and CA of its registered VIM as they are now.
+
+Tacker copies a registered VIM into each instance when that is instantiated, and refuses a MODIFY of the copy while an
+operation is FAILED_TEMP. With [k8s_cr] credentials_from_vim the copy names the VIM only, so that one update of the VIM holds
+for all its instances.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from oslo_context import context as oslo_context
+from oslo_log import log as logging
+from tacker import context
+from tacker.sol_refactored.common import config, vim_utils
+from tacker.sol_refactored.common import exceptions as sol_ex
+
+from k8s_cr_driver.kube.endpoint import Endpoint
+from k8s_cr_driver.lcm import vim
+
+LOG = logging.getLogger(__name__)
+CONF = config.CONF
+
+
+def endpoint(stored: Any) -> Endpoint:
+    """Of a VimConnectionInfo that Tacker stores with an instance. Raises InvalidRequest."""
+    access = (_registered(stored) if CONF.k8s_cr.credentials_from_vim else None) or stored
+    return vim.endpoint(
+        access.interfaceInfo, access.accessInfo, verify_without_ca=CONF.k8s_cr.verify_tls_without_ca
+    )
+
+
+def _registered(stored: Any) -> Any:
+    """The VIM of the same vimId and endpoint; None if the project has none, and the stored credentials have to do.
+
+    A VIM's credentials are sent to its own endpoint only: an instance's endpoint is what a user has given.
+    """
+    reader = _context()
+    try:
+        with reader.session:
+            found = vim_utils.get_vim(reader, stored.vimId)
+    except sol_ex.SolException:  # Tacker logs whether it is not there, or cannot be read
+        LOG.warning("VIM %s is not registered: the credentials stored with the VNF instance are used", stored.vimId)
+        return None
+    if found.interfaceInfo["endpoint"] != stored.interfaceInfo["endpoint"]:
+        LOG.warning(
+            "VIM %s has the endpoint %s, the VNF instance %s: the credentials stored with the instance are used",
+            stored.vimId,
+            found.interfaceInfo["endpoint"],
+            stored.interfaceInfo["endpoint"],
+        )
+        return None
+    return found
+
+
+def _context() -> Any:
+    """The permissions of the request, so that nobody uses the VIM of another project.
+
+    With a session of its own: Tacker decrypts credentials in the objects of a session, which a second read would find.
+    """
+    current = oslo_context.get_current()
+    if not isinstance(current, context.Context):
+        return context.get_admin_context()
+    return context.Context(
+        user_id=current.user_id, tenant_id=current.tenant_id, is_admin=current.is_admin, roles=current.roles, overwrite=False
+    )

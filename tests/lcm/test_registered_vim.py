@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""[k8s_cr] credentials_from_vim: one update of a registered VIM holds for all its instances, for others' instances never."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from oslo_config import cfg
+from tacker import context
+from tacker.sol_refactored.common import exceptions as sol_ex
+
+from tests.fake_api import FakeApi
+from tests.lcm.instance import Instance
+from tests.lcm.vims import PROJECT, Vim
+from tests.lcm.web import deployment
+
+
+@pytest.fixture
+def from_vim() -> Iterator[None]:
+    cfg.CONF.set_override("credentials_from_vim", True, "k8s_cr")
+    yield
+    cfg.CONF.clear_override("credentials_from_vim", "k8s_cr")
+
+
+@pytest.fixture
+def vim(cluster: FakeApi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Vim]:
+    one = Vim(cluster.url, tmp_path / "keys", monkeypatch)
+    yield one
+    one.delete()
+
+
+@pytest.fixture
+def blue(cluster: FakeApi, tmp_path: Path) -> Instance:
+    """An instance whose stored token the cluster no longer accepts."""
+    one = Instance(cluster, tmp_path / "package", [deployment(1)])
+    one.instantiate()
+    cluster.knobs.tokens = {"new"}
+    return one
+
+
+def test_each_operation_has_the_token_that_the_vim_has_now(
+    cluster: FakeApi, vim: Vim, blue: Instance, from_vim: None, caplog: pytest.LogCaptureFixture
+) -> None:
+    vim.update("new")
+    blue.heal()
+    cluster.knobs.tokens = {"newer"}
+    vim.update("newer")
+    blue.heal()
+    assert blue.inst.vimConnectionInfo["vim1"].accessInfo == {"bearer_token": "token"}
+    assert "newer" not in caplog.text
+
+
+def test_without_the_option_the_stored_token_is_used(vim: Vim, blue: Instance) -> None:
+    vim.update("new")
+    with pytest.raises(sol_ex.SolException, match="does not accept the credentials"):
+        blue.heal()
+
+
+def test_a_vim_that_is_not_registered_has_no_other_credentials_than_the_stored_ones(
+    cluster: FakeApi, vim: Vim, blue: Instance, from_vim: None, caplog: pytest.LogCaptureFixture
+) -> None:
+    blue.inst.vimConnectionInfo["vim1"].vimId = "8f0e2ef0-5d8a-4a43-a1f0-00000000000c"
+    cluster.knobs.tokens = {"token"}
+    blue.heal()
+    assert "is not registered" in caplog.text
+
+
+def test_a_vims_credentials_are_not_sent_to_another_endpoint(
+    cluster: FakeApi, vim: Vim, blue: Instance, from_vim: None, caplog: pytest.LogCaptureFixture
+) -> None:
+    vim.update("new")
+    blue.inst.vimConnectionInfo["vim1"].interfaceInfo["endpoint"] = cluster.url.replace("127.0.0.1", "localhost")
+    with pytest.raises(sol_ex.SolException, match="does not accept the credentials"):
+        blue.heal()
+    assert "has the endpoint" in caplog.text
+
+
+@pytest.mark.parametrize("project, accepted", [(PROJECT, True), ("8f0e2ef0-5d8a-4a43-a1f0-00000000000d", False)])
+def test_a_request_uses_the_vims_of_its_own_project(
+    vim: Vim, blue: Instance, from_vim: None, project: str, accepted: bool
+) -> None:
+    vim.update("new")
+    request = context.Context(user_id="user", tenant_id=project, is_admin=False)
+    request.update_store()
+    if accepted:
+        blue.heal()
+    else:
+        with pytest.raises(sol_ex.SolException, match="does not accept the credentials"):
+            blue.heal()
