@@ -20,8 +20,6 @@ CONTROL_PLANE_LABEL = "cluster.x-k8s.io/control-plane"
 CONTROL_PLANE_NAME_LABEL = "cluster.x-k8s.io/control-plane-name"
 CLUSTER_SECRET_TYPE = "cluster.x-k8s.io/secret"  # noqa: S105 (a type of Secrets)
 
-REPLICAS = ("spec", "replicas")
-
 
 def is_cluster_api(kind: GroupKind) -> bool:
     """Groups of the core and of its providers end alike: infrastructure.cluster.x-k8s.io, ..."""

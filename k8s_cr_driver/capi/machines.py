@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from k8s_cr_driver.capi import contract
 from k8s_cr_driver.objects.keys import GroupKind, Object, as_selector
-from k8s_cr_driver.resources.base import Children, CustomResource
+from k8s_cr_driver.resources.base import REPLICAS, Children, CustomResource
 
 
 class Machines(CustomResource):
@@ -25,7 +25,7 @@ class Machines(CustomResource):
         return contract.machine_metadata(child)
 
     def replicas(self) -> tuple[str, ...]:
-        return contract.REPLICAS
+        return REPLICAS
 
 
 class MachineDeployment(Machines):

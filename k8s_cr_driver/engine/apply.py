@@ -19,8 +19,7 @@ from k8s_cr_driver.errors import DriverError, Refused
 from k8s_cr_driver.kube.discovery import Resources
 from k8s_cr_driver.objects import dependencies
 from k8s_cr_driver.objects.api_groups import is_builtin
-from k8s_cr_driver.objects.crds import defined_by
-from k8s_cr_driver.objects.fields import entries
+from k8s_cr_driver.objects.crds import defined_by, served_versions
 from k8s_cr_driver.objects.keys import CRD, NAMESPACE, GroupKind, Object, ObjectKey, key_of, split
 from k8s_cr_driver.ownership.delete import remove
 from k8s_cr_driver.ownership.write import NotAdopted, adopt, write
@@ -217,8 +216,8 @@ class Applier:
             return
         del self.unready[node.key]
         if node.key.group_kind == CRD:
-            kind, versions = defined_by(node.obj.manifest), entries(node.obj.manifest, "spec", "versions")
-            self._informers.reopen(kind, [version["name"] for version in versions if version.get("served")])
+            kind = defined_by(node.obj.manifest)
+            self._informers.reopen(kind, list(served_versions(node.obj.manifest)))
             self._informers.open(self.kinds & {kind})
         for dependent in self._dependents.pop(node.key, ()):
             dependent.needs.discard(node.key)

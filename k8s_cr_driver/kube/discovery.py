@@ -15,7 +15,7 @@ from k8s_cr_driver.errors import ApiError
 from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.responses import understood
 from k8s_cr_driver.objects import fields
-from k8s_cr_driver.objects.crds import defined_by
+from k8s_cr_driver.objects.crds import defined_by, served_versions
 from k8s_cr_driver.objects.keys import GroupKind, Object
 
 _AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
@@ -186,13 +186,12 @@ def _group_by_group(
 
 
 def _of_crd(crd: Object) -> Iterator[Resource]:
-    for version in fields.entries(crd, "spec", "versions"):
-        if version.get("served"):
-            yield Resource(
-                defined_by(crd),
-                str(version.get("name")),
-                str(fields.field(crd, "spec", "names", "plural") or ""),
-                fields.field(crd, "spec", "scope") == "Namespaced",
-                _ALL_VERBS,
-                frozenset(fields.mapping(version, "subresources")),
-            )
+    for name, version in served_versions(crd).items():
+        yield Resource(
+            defined_by(crd),
+            name,
+            str(fields.field(crd, "spec", "names", "plural") or ""),
+            fields.field(crd, "spec", "scope") == "Namespaced",
+            _ALL_VERBS,
+            frozenset(fields.mapping(version, "subresources")),
+        )

@@ -1,12 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a CustomResourceDefinition says of its kind."""
+"""What a CustomResourceDefinition says of its kind: the versions, the schema of each, the status, the paths of `scale`.
+
+One published CRD in seven declares no status: its objects are ready once stored. Where a status is declared, its absence
+means that no controller has looked at the object yet.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
-from k8s_cr_driver.objects.fields import field
-from k8s_cr_driver.objects.keys import CRD, GroupKind, Object, kind_of
+from k8s_cr_driver.objects.fields import entries, field, mapping
+from k8s_cr_driver.objects.keys import CRD, GroupKind, Object, kind_of, split
+
+PRESERVE = "x-kubernetes-preserve-unknown-fields"
 
 
 def defined_by(crd: Object) -> GroupKind:
@@ -17,3 +24,56 @@ def defined_by(crd: Object) -> GroupKind:
 def crds_of(objects: Iterable[Object]) -> dict[GroupKind, Object]:
     """The CustomResourceDefinitions among `objects`, by the kind that each defines."""
     return {defined_by(obj): obj for obj in objects if kind_of(obj) == CRD}
+
+
+def served_versions(crd: Object) -> dict[str, dict[str, Any]]:
+    """Name -> entry of `spec.versions`, of the versions that the API server serves."""
+    return {str(version.get("name")): version for version in entries(crd, "spec", "versions") if version.get("served")}
+
+
+def served_schema(crd: Object, version: str) -> dict[str, Any] | None:
+    """The schema of a served version; None if it is not served."""
+    entry = served_versions(crd).get(version)
+    if entry is None:
+        return None
+    schema = _schema(entry)
+    keep = field(crd, "spec", "preserveUnknownFields") is True or not schema
+    return {PRESERVE: True, **schema} if keep else schema
+
+
+def scale_path(crd: Object | None, api_version: str, name: str) -> tuple[str, ...] | None:
+    """A path of the subresource `scale`: `name` is specReplicasPath, statusReplicasPath or labelSelectorPath."""
+    path = field(_version(crd, api_version), "subresources", "scale", name)
+    return tuple(path.lstrip(".").split(".")) if path and isinstance(path, str) else None
+
+
+def is_template(crd: Object, api_version: str) -> bool:
+    """Whether a spec of this version holds a template and nothing else: nobody acts on the object itself."""
+    return mapping(_schema(_version(crd, api_version)), "properties", "spec", "properties").keys() == {"template"}
+
+
+def status_fields(crd: Object, api_version: str) -> dict[str, Any] | None:
+    """The schemas of the fields that a status can have in this version; empty if any can; None without a status.
+
+    A status that is declared without fields ("type: object" and no more, as scaffolded) counts as none: the API server
+    prunes whatever a controller would write there.
+    """
+    version = _version(crd, api_version)
+    schema = _schema(version)
+    status = field(schema, "properties", "status")
+    if isinstance(status, dict):
+        if status.get(PRESERVE) is True or status.get("additionalProperties"):
+            return {}
+        return mapping(status, "properties") or None
+    untyped = schema.get(PRESERVE) is True and isinstance(field(version, "subresources", "status"), dict)
+    # A CRD that does not describe this version cannot rule a status out
+    return {} if untyped or not version else None
+
+
+def _version(crd: Object | None, api_version: str) -> dict[str, Any]:
+    name = split(api_version)[1]
+    return next((version for version in entries(crd, "spec", "versions") if version.get("name") == name), {})
+
+
+def _schema(version: dict[str, Any]) -> dict[str, Any]:
+    return mapping(version, "schema", "openAPIV3Schema")

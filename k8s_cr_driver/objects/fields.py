@@ -1,44 +1,74 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads fields of objects that nobody has checked: what is not of the expected form counts as absent."""
+"""Reads fields of objects that nobody has checked: what is not of the expected form counts as absent.
+
+A schema may preserve unknown fields, and a controller may write what it likes into a status. The readers take a value and a
+path of keys in it, and return an empty value instead of raising.
+"""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 from k8s_cr_driver.objects.keys import GroupKind, Object, kind_of
 
 SIMILAR_LIMIT = 100
 """Characters of a name for which a similar one is looked for."""
+_LONGEST_INTEGER = 19
+"""Digits that are read as a number: int() refuses very long ones, and no count has more."""
 
 
 def field(value: Any, *path: str) -> Any:
     """The value at `path` in nested mappings; None where there is none."""
     for step in path:
-        value = value.get(step) if isinstance(value, Mapping) else None
+        if not isinstance(value, dict):
+            return None
+        value = value.get(step)
     return value
 
 
-def entries(value: Any, *path: str) -> list[Mapping[str, Any]]:
-    """The mappings in the list at `path`."""
-    found = field(value, *path)
-    return [entry for entry in found if isinstance(entry, Mapping)] if isinstance(found, list) else []
-
-
-def mapping(value: Any, *path: str) -> Mapping[str, Any]:
+def mapping(value: Any, *path: str) -> dict[str, Any]:
     """The mapping at `path`, never None."""
-    found = field(value, *path)
-    return found if isinstance(found, Mapping) else {}
+    found = field(value, *path) if path else value
+    return found if isinstance(found, dict) else {}
+
+
+def sequence(value: Any, *path: str) -> list[Any]:
+    """The list at `path`, never None."""
+    found = field(value, *path) if path else value
+    return found if isinstance(found, list) else []
+
+
+def entries(value: Any, *path: str) -> list[dict[str, Any]]:
+    """The mappings in the list at `path`."""
+    return [entry for entry in sequence(value, *path) if isinstance(entry, dict)]
+
+
+def text(value: Any, *path: str) -> str:
+    """The string at `path`, never None."""
+    found = field(value, *path) if path else value
+    return found if isinstance(found, str) else ""
+
+
+def integer(value: Any, *path: str) -> int | None:
+    """The whole number at `path`, also of a string of digits; None for anything else."""
+    found = field(value, *path) if path else value
+    if isinstance(found, bool):
+        return None
+    if isinstance(found, int):
+        return found
+    if isinstance(found, str) and found.isascii() and found.isdigit() and len(found) <= _LONGEST_INTEGER:
+        return int(found)
+    return None
 
 
 def texts(value: Any, *path: str) -> list[str]:
     """The strings in the list at `path`."""
-    found = field(value, *path)
-    return [entry for entry in found if isinstance(entry, str)] if isinstance(found, list) else []
+    return [entry for entry in sequence(value, *path) if isinstance(entry, str)]
 
 
-def pod_spec(obj: Object) -> Mapping[str, Any] | None:
+def pod_spec(obj: Object) -> dict[str, Any] | None:
     """The pod spec of a Pod, or of any kind that has a pod template where Deployments have it; None if it has none."""
     spec = mapping(obj, "spec") if kind_of(obj) == GroupKind("", "Pod") else mapping(obj, "spec", "template", "spec")
     return spec if isinstance(spec.get("containers"), list) else None

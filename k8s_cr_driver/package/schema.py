@@ -14,9 +14,9 @@ from itertools import islice
 from typing import Any
 
 from k8s_cr_driver.errors import InvalidPackage
-from k8s_cr_driver.objects.crds import defined_by
+from k8s_cr_driver.objects.crds import crds_of, defined_by, served_schema, served_versions
 from k8s_cr_driver.objects.fields import entries, field, mapping, similar, texts, type_name
-from k8s_cr_driver.objects.keys import CRD, GroupKind, Object, key_of, kind_of, split
+from k8s_cr_driver.objects.keys import GroupKind, Object, key_of, kind_of, split
 from k8s_cr_driver.package import patterns
 from k8s_cr_driver.package.structural import Budget, Node, Path, TooMuch, Unknown, drop_nulls, unknown_fields, with_defaults
 from k8s_cr_driver.package.validation import Validation, Violation
@@ -78,21 +78,11 @@ def remove_nulls(objects: Iterable[Object], crd_of: Callable[[GroupKind], Object
         kind, version = kind_of(obj), split(obj["apiVersion"])[1]
         crd = crd_of(kind) if has_nulls(obj) else None
         if crd is not None:
-            _drop_nulls(schema_of(crd, version), obj)
-
-
-def schema_of(crd: Object, version: str) -> Node | None:
-    """The schema of a served version; None if it is not served."""
-    for entry in entries(crd, "spec", "versions"):
-        if entry.get("name") == version and entry.get("served"):
-            schema = mapping(entry, "schema", "openAPIV3Schema")
-            keep = field(crd, "spec", "preserveUnknownFields") is True or not schema
-            return {"x-kubernetes-preserve-unknown-fields": True, **schema} if keep else schema
-    return None
+            _drop_nulls(served_schema(crd, version), obj)
 
 
 def _problems(objects: Sequence[Object]) -> Iterator[str]:
-    crds = {defined_by(obj): obj for obj in objects if kind_of(obj) == CRD}
+    crds = crds_of(objects)
     for crd in crds.values():
         yield from (f"{key_of(crd)}: {problem}" for problem in _pattern_problems(mapping(crd, "spec"), ("spec",)))
     completed = _completed_groups(objects)
@@ -105,10 +95,9 @@ def _problems(objects: Sequence[Object]) -> Iterator[str]:
 
 
 def _object_problems(crd: Object, obj: Object, validation: Validation, budget: Budget) -> Iterator[str]:
-    schema = schema_of(crd, split(obj["apiVersion"])[1])
+    schema = served_schema(crd, split(obj["apiVersion"])[1])
     if schema is None:
-        served = [entry.get("name") for entry in entries(crd, "spec", "versions") if entry.get("served")]
-        known = ", ".join(f"{defined_by(crd).group}/{name}" for name in served)
+        known = ", ".join(f"{defined_by(crd).group}/{name}" for name in served_versions(crd))
         yield f"apiVersion: its CustomResourceDefinition serves only {known or 'no version'}"
         return
     obj = _without_nulls(schema, obj)
@@ -168,7 +157,7 @@ def _completed_groups(objects: Iterable[Object]) -> set[str]:
     return {group for rule in rules for group in texts(rule, "apiGroups")}
 
 
-def _rules(obj: Mapping[str, Any], *path: str) -> list[Mapping[str, Any]]:
+def _rules(obj: Mapping[str, Any], *path: str) -> list[dict[str, Any]]:
     if len(path) == 1 or isinstance(field(obj, path[0]), dict):
         return entries(obj, *path)
     return [rule for holder in entries(obj, path[0]) for rule in _rules(holder, *path[1:])]

@@ -23,16 +23,17 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from k8s_cr_driver.objects.fields import entries, field
-from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, annotations_of, key_of, split
+from k8s_cr_driver.objects.crds import scale_path
+from k8s_cr_driver.objects.fields import field
+from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, annotations_of, key_of
 from k8s_cr_driver.resources.health import Health, assess
 from k8s_cr_driver.resources.health.custom import terminating
 
 PODS = GroupKind("", "Pod")
+REPLICAS = ("spec", "replicas")
+"""The path of the wanted count in most kinds that have one."""
 REPLACE = "k8s-cr-driver/replace"
 """Annotation `k8s-cr-driver/replace: "true"`: delete the object and create it again when an immutable field changes."""
-
-
 
 COMPLETION_TIMES = ("completionTime", "completionTimestamp", "completedAt", "finishedAt", "finishTime", "endTime")
 """Where the status of what runs to an end says when it ended: Job, TaskRun, Workflow, ..."""
@@ -98,7 +99,7 @@ class CustomResource:
         resource they are what autoscalers take for its Pods: those of the label selector that the CRD's subresource
         `scale` names, in the status.
         """
-        path = self._scale("labelSelectorPath")
+        path = scale_path(self.crd, self.manifest["apiVersion"], "labelSelectorPath")
         if not path:
             return None
         selector = field(live, *path)
@@ -111,15 +112,7 @@ class CustomResource:
 
     def replicas(self) -> tuple[str, ...] | None:
         """The path of the wanted count, None if the kind cannot be scaled."""
-        return self._scale("specReplicasPath")
-
-    def _scale(self, name: str) -> tuple[str, ...] | None:
-        """A path that the CRD's subresource `scale` gives for this version."""
-        for version in entries(self.crd, "spec", "versions"):
-            if version.get("name") == split(self.manifest["apiVersion"])[1]:
-                path = field(version, "subresources", "scale", name)
-                return tuple(path.lstrip(".").split(".")) if path and isinstance(path, str) else None
-        return None
+        return scale_path(self.crd, self.manifest["apiVersion"], "specReplicasPath")
 
     def orphans(self) -> Orphans | None:
         """What a terminate deletes together with the object, whose manifest is the live one."""

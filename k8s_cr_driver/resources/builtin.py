@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from k8s_cr_driver.objects.fields import entries, mapping, texts
 from k8s_cr_driver.objects.keys import GroupKind, Object, as_selector, labels
-from k8s_cr_driver.resources.base import PODS, Children, CustomResource, Orphans
+from k8s_cr_driver.resources.base import PODS, REPLICAS, Children, CustomResource, Orphans
 
 CLAIMS = GroupKind("", "PersistentVolumeClaim")
 REPLICA_SETS = GroupKind("apps", "ReplicaSet")
@@ -27,7 +27,7 @@ class Workload(CustomResource):
         return Children(PODS, "v1", self.key.namespace, _text(mapping(self.manifest, "spec", "selector")), self.through)
 
     def replicas(self) -> tuple[str, ...] | None:
-        return ("spec", "replicas")
+        return REPLICAS
 
 
 class Deployment(Workload):

@@ -10,11 +10,11 @@ from __future__ import annotations
 from typing import Any
 
 from k8s_cr_driver.objects.api_groups import GROUPS
+from k8s_cr_driver.objects.fields import text
+from k8s_cr_driver.objects.keys import split
 from k8s_cr_driver.resources.health.builtin import RULES
 from k8s_cr_driver.resources.health.custom import assess_custom, stored_suffices, terminating
-from k8s_cr_driver.resources.health.fields import text
 from k8s_cr_driver.resources.health.model import Health, State, ready, waiting
-from k8s_cr_driver.resources.health.schema import group_kind
 
 __all__ = ["Health", "State", "assess"]
 
@@ -28,8 +28,8 @@ def assess(live: dict[str, Any], crd: dict[str, Any] | None, old_status: Any = N
     """
     if deletion := terminating(live):
         return deletion
-    group, kind = group_kind(live)
-    if not kind or not text(live.get("apiVersion")):
+    group, kind = split(text(live, "apiVersion"))[0], text(live, "kind")
+    if not kind or not text(live, "apiVersion"):
         return waiting("NoKind", "it has no kind or no apiVersion, so nothing is known of it")
     if stored_suffices(live, crd):
         return ready("Stored", "no more is asked for than that it is stored")

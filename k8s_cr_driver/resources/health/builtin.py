@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from k8s_cr_driver.objects.fields import entries, field, sequence, text
 from k8s_cr_driver.resources.health import workloads
 from k8s_cr_driver.resources.health.conditions import explain, is_trouble, status_of
-from k8s_cr_driver.resources.health.fields import dig, mappings, sequence, text
 from k8s_cr_driver.resources.health.freshness import unobserved
 from k8s_cr_driver.resources.health.model import Health, failed, ready, suspended, waiting
 
@@ -26,7 +26,7 @@ PROVISIONING = ("volume.kubernetes.io/storage-provisioner", "volume.beta.kuberne
 
 def condition(live: dict[str, Any], name: str) -> dict[str, Any]:
     """The last condition of a type; an empty one if there is none."""
-    found = [c for c in mappings(dig(live, "status", "conditions")) if c.get("type") == name]
+    found = [c for c in entries(live, "status", "conditions") if c.get("type") == name]
     return found[-1] if found else {}
 
 
@@ -43,7 +43,7 @@ def requires(live: dict[str, Any], *names: str) -> Health:
 
 def service(live: dict[str, Any]) -> Health:
     """A Service of type LoadBalancer is ready when it has an address, any other when it is stored."""
-    if dig(live, "spec", "type") != "LoadBalancer" or sequence(dig(live, "status", "loadBalancer", "ingress")):
+    if field(live, "spec", "type") != "LoadBalancer" or sequence(live, "status", "loadBalancer", "ingress"):
         return ready("Stored")
     return waiting("NoAddress", "no load balancer has given the Service an address yet")
 
@@ -54,34 +54,34 @@ def volume_claim(live: dict[str, Any]) -> Health:
     The object does not tell the binding mode of its class. Its annotations tell whether a volume was asked for; if not,
     and it can be provisioned at all, nothing happens before a Pod uses it. Such a Pod is itself not ready until then.
     """
-    phase = text(dig(live, "status", "phase"))
+    phase = text(live, "status", "phase")
     if phase == "Bound":
         return ready("Bound")
     if phase == "Lost":
-        return failed("Lost", f"its volume {dig(live, 'spec', 'volumeName')} does not exist any more")
+        return failed("Lost", f"its volume {field(live, 'spec', 'volumeName')} does not exist any more")
     if not phase:
         return waiting("NoStatus", "the volume controller has not looked at the claim yet")
-    annotations = dig(live, "metadata", "annotations")
-    if any(dig(annotations, name) for name in PROVISIONING):
+    annotations = field(live, "metadata", "annotations")
+    if any(field(annotations, name) for name in PROVISIONING):
         return waiting("Provisioning", "a volume was asked for and is not there yet")
-    if dig(live, "spec", "volumeName") or dig(live, "spec", "storageClassName") == "":
+    if field(live, "spec", "volumeName") or field(live, "spec", "storageClassName") == "":
         return waiting("Pending", "no volume that fits the claim is available")
     return suspended("WaitForFirstConsumer", "no volume is asked for before a Pod uses the claim")
 
 
 def volume(live: dict[str, Any]) -> Health:
     """A PersistentVolume is ready when it can be claimed, or is."""
-    phase = text(dig(live, "status", "phase"))
+    phase = text(live, "status", "phase")
     if phase in ("Available", "Bound", "Released"):
         return ready(phase)
     if phase == "Failed":
-        return failed("Failed", text(dig(live, "status", "message")))
+        return failed("Failed", text(live, "status", "message"))
     return waiting(phase or "NoStatus", "the volume is not available yet")
 
 
 def namespace(live: dict[str, Any]) -> Health:
     """A Namespace is ready when active."""
-    phase = text(dig(live, "status", "phase"))
+    phase = text(live, "status", "phase")
     return ready("Active") if phase == "Active" else waiting(phase or "NoStatus", "the namespace is not active")
 
 
@@ -118,7 +118,7 @@ def certificate_request(live: dict[str, Any]) -> Health:
     for final in ("Denied", "Failed"):
         if status_of(condition(live, final)) == "true":
             return failed(*explain([condition(live, final)]))
-    if dig(live, "status", "certificate"):
+    if field(live, "status", "certificate"):
         return ready("Issued")
     if status_of(condition(live, "Approved")) == "true":
         return waiting("Approved", "approved, but not signed yet")

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from k8s_cr_driver.resources.health.fields import mappings, text
+from k8s_cr_driver.objects.fields import entries, text
 from k8s_cr_driver.resources.health.freshness import is_stale
 from k8s_cr_driver.resources.health.model import Health, failed, ready, suspended, waiting
 from k8s_cr_driver.resources.health.words import (
@@ -39,7 +39,7 @@ class Condition:
 
     def __init__(self, raw: dict[str, Any], generation: int | None) -> None:
         self.raw = raw
-        self.type, self.reason, self.message = text(raw.get("type")), text(raw.get("reason")), text(raw.get("message"))
+        self.type, self.reason, self.message = text(raw, "type"), text(raw, "reason"), text(raw, "message")
         self.status = status_of(raw)
         self.meaning = meaning_of_type(self.type)
         self.word = meaning_of_word(self.reason)
@@ -106,7 +106,7 @@ def judge_conditions(conditions: Any, generation: int | None, *, at_work: bool =
     `generation` is the object's; conditions observed at an older one cannot make it ready. `at_work`: the object's phase
     says that work is under way, so that what is not well without a telling reason is no trouble.
     """
-    found = [Condition(raw, generation) for raw in mappings(conditions)]
+    found = [Condition(raw, generation) for raw in entries(conditions) if raw]
     if not found:
         return None
     if final := _final(found):
@@ -151,7 +151,7 @@ def is_trouble(condition: dict[str, Any]) -> bool:
 
 def speak_for_the_whole(conditions: Any) -> bool:
     """Whether one of the conditions sums up the object."""
-    return any(meaning_of_type(text(c.get("type"))) is Meaning.WHOLE_IS_WELL for c in mappings(conditions))
+    return any(meaning_of_type(text(c, "type")) is Meaning.WHOLE_IS_WELL for c in entries(conditions))
 
 
 def status_of(condition: dict[str, Any]) -> str:
@@ -161,9 +161,9 @@ def status_of(condition: dict[str, Any]) -> str:
 
 def explain(conditions: Iterable[dict[str, Any]]) -> tuple[str, str]:
     """Reason and message for an operator from the conditions that matter; False and talkative ones come first."""
-    ordered = sorted(conditions, key=lambda c: (status_of(c) == "unknown", not text(c.get("message"))))
+    ordered = sorted(conditions, key=lambda c: (status_of(c) == "unknown", not text(c, "message")))
     first = ordered[0]
-    return text(first.get("reason")) or text(first.get("type")), "; ".join(dict.fromkeys(map(_line, ordered[:3])))
+    return text(first, "reason") or text(first, "type"), "; ".join(dict.fromkeys(map(_line, ordered[:3])))
 
 
 def _explain(conditions: list[Condition]) -> tuple[str, str]:
@@ -171,6 +171,6 @@ def _explain(conditions: list[Condition]) -> tuple[str, str]:
 
 
 def _line(condition: dict[str, Any]) -> str:
-    reason, message = text(condition.get("reason")), text(condition.get("message"))
+    reason, message = text(condition, "reason"), text(condition, "message")
     line = f"{text(condition.get('type')) or 'a condition without a type'} is {condition.get('status')}"
     return line + (f" ({reason})" if reason else "") + (f": {message}" if message else "")

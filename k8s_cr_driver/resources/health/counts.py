@@ -7,7 +7,7 @@ import re
 from functools import lru_cache
 from typing import Any
 
-from k8s_cr_driver.resources.health.fields import dig, integer, mapping, text
+from k8s_cr_driver.objects.fields import integer, mapping, text
 from k8s_cr_driver.resources.health.model import Health, ready, waiting
 
 _FRACTION = re.compile(r"\s*(\d{1,9})\s*/\s*(\d{1,9})\s*")
@@ -35,7 +35,7 @@ def judge_counts(live: dict[str, Any], fields: dict[str, Any]) -> Health | None:
 
     `fields` are the schemas of the status' fields.
     """
-    status, wanted = mapping(live.get("status")), _wanted(live)
+    status, wanted = mapping(live, "status"), _wanted(live)
     counts = _counters(status, fields, wanted, _partition(live)) + _pairs(status) + _fractions(status)
     short = [f"{field} is {have} of {want}" for field, have, want in counts if have < want]
     short += _surplus(live, wanted) + _missing(status)
@@ -50,7 +50,7 @@ def contradicting_counts(live: dict[str, Any]) -> Health | None:
 
     Fewer ready replicas than wanted do not: an object of five can be available with four.
     """
-    status, wanted = mapping(live.get("status")), _wanted(live)
+    status, wanted = mapping(live, "status"), _wanted(live)
     if wanted is None:
         return None
     known = {field: have for field in COUNTERS if (have := integer(status.get(field))) is not None}
@@ -62,12 +62,12 @@ def contradicting_counts(live: dict[str, Any]) -> Health | None:
 
 
 def _wanted(live: dict[str, Any]) -> int | None:
-    spec = mapping(live.get("spec"))
+    spec = mapping(live, "spec")
     return integer(spec.get("replicas", spec.get("instances")))
 
 
 def _surplus(live: dict[str, Any], wanted: int | None) -> list[str]:
-    there = integer(dig(live, "status", "replicas"))
+    there = integer(live, "status", "replicas")
     if there is None or wanted is None or there <= wanted or _is_product(live, there, wanted):
         return []
     return [f"{there} replicas are there, {wanted} are wanted"]
@@ -75,14 +75,14 @@ def _surplus(live: dict[str, Any], wanted: int | None) -> list[str]:
 
 def _is_product(live: dict[str, Any], there: int, wanted: int) -> bool:
     """Whether the wanted count is that of one part, and another count in the spec (shards, groups) is the number of parts."""
-    factors = [integer(dig(live, "spec", field)) for field in _PARTS]
+    factors = [integer(live, "spec", field) for field in _PARTS]
     return wanted > 0 and there % wanted == 0 and there // wanted in factors
 
 
 def _partition(live: dict[str, Any]) -> int:
     """How many replicas a rolling update is to leave as they are."""
-    strategy = dig(live, "spec", "updateStrategy")
-    return integer(dig(strategy, "partition")) or integer(dig(strategy, "rollingUpdate", "partition")) or 0
+    strategy = mapping(live, "spec", "updateStrategy")
+    return integer(strategy, "partition") or integer(strategy, "rollingUpdate", "partition") or 0
 
 
 def _counters(status: dict[str, Any], fields: dict[str, Any], wanted: int | None, partition: int) -> list[Count]:

@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from k8s_cr_driver.objects.crds import is_template, status_fields
+from k8s_cr_driver.objects.fields import entries, field, integer, mapping, sequence, text
 from k8s_cr_driver.resources.health.conditions import judge_conditions, speak_for_the_whole
 from k8s_cr_driver.resources.health.counts import contradicting_counts, judge_counts
-from k8s_cr_driver.resources.health.fields import dig, integer, mapping, mappings, sequence, text
 from k8s_cr_driver.resources.health.freshness import behind
 from k8s_cr_driver.resources.health.model import NO_STATUS, READINESS_UNKNOWN, Health, State, ready, waiting
 from k8s_cr_driver.resources.health.rest import held_by_spec
-from k8s_cr_driver.resources.health.schema import is_template, status_fields
 from k8s_cr_driver.resources.health.status_fields import is_at_work, judge_words, says_readiness
 
 READY_WHEN = "k8s-cr-driver/ready-when"
@@ -26,20 +26,20 @@ REMEDY = f"annotate the object or its CRD with {READY_WHEN}: {STORED}"
 
 def terminating(live: dict[str, Any]) -> Health | None:
     """WAITING if the object is being deleted."""
-    if not dig(live, "metadata", "deletionTimestamp"):
+    if not field(live, "metadata", "deletionTimestamp"):
         return None
-    finalizers = ", ".join(map(str, sequence(dig(live, "metadata", "finalizers"))))
+    finalizers = ", ".join(map(str, sequence(live, "metadata", "finalizers")))
     return waiting("Terminating", "is being deleted" + (f"; held by the finalizers {finalizers}" if finalizers else ""))
 
 
 def stored_suffices(*objects: dict[str, Any] | None) -> bool:
     """Whether one of the objects carries the annotation that asks for no more than being stored."""
-    return any(dig(item, "metadata", "annotations", READY_WHEN) == STORED for item in objects)
+    return any(field(item, "metadata", "annotations", READY_WHEN) == STORED for item in objects)
 
 
 def assess_custom(live: dict[str, Any], crd: dict[str, Any] | None, old_status: Any) -> Health:
     """Judge a custom resource that is not being deleted; the arguments are those of `assess`."""
-    version = text(live.get("apiVersion"))
+    version = text(live, "apiVersion")
     fields = status_fields(crd, version) if crd is not None else {}
     if fields is None:
         return ready("Stored", "its CRD declares no status")
@@ -48,14 +48,14 @@ def assess_custom(live: dict[str, Any], crd: dict[str, Any] | None, old_status: 
         return ready("Stored", "a template whose status does not tell readiness")
     if held := held_by_spec(live):
         return held
-    status = mapping(live.get("status"))
+    status = mapping(live, "status")
     if not status:
         return waiting(NO_STATUS, f"no controller has written a status yet; if none ever does, {REMEDY}")
     return behind(live, old_status) or _judge_status(live, status, fields) or _judge_silence(status, fields)
 
 
 def _judge_status(live: dict[str, Any], status: dict[str, Any], fields: dict[str, Any]) -> Health | None:
-    generation = integer(dig(live, "metadata", "generation"))
+    generation = integer(live, "metadata", "generation")
     at_work = is_at_work(status)
     lists = _condition_lists(status)
     found = [health for group in lists if (health := judge_conditions(group, generation, at_work=at_work))]
@@ -72,9 +72,9 @@ def _judge_status(live: dict[str, Any], status: dict[str, Any], fields: dict[str
 def _condition_lists(status: dict[str, Any]) -> Iterator[Any]:
     """The status' own conditions, and those of its parts (`parents`, `listeners`, `conditionedStatus`)."""
     yield status.get("conditions")
-    for field, value in status.items():
-        if field not in ("deprecated", "conditions"):
-            for part in (value,) if isinstance(value, dict) else mappings(value):
+    for name, value in status.items():
+        if name not in ("deprecated", "conditions"):
+            for part in (value,) if isinstance(value, dict) else entries(value):
                 if conditions := part.get("conditions"):
                     yield conditions
 
@@ -83,6 +83,6 @@ def _judge_silence(status: dict[str, Any], fields: dict[str, Any]) -> Health:
     """Judge a current status without a word on readiness: is one still to come, by the CRD's schema?"""
     if fields and not says_readiness(fields):
         return ready("StatusWritten", "a controller has written the status, which has no field for readiness")
-    types = ", ".join(text(c.get("type")) for c in mappings(status.get("conditions")))
+    types = ", ".join(text(c, "type") for c in entries(status, "conditions") if c)
     seen = f"the status, with the conditions {types}," if types else "the status"
     return waiting(READINESS_UNKNOWN, f"{seen} does not say whether it is ready; if it never does, {REMEDY}")

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from k8s_cr_driver.resources.health.fields import dig, integer, mapping, mappings, text
+from k8s_cr_driver.objects.fields import entries, integer, mapping, text
 from k8s_cr_driver.resources.health.model import STATUS_OLDER_THAN_SPEC, Health, waiting
 
 OBSERVED = (
@@ -29,7 +29,7 @@ _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d")
 
 def unobserved(live: dict[str, Any]) -> Health | None:
     """WAITING if the controller tells that it has seen only an older spec; None if it is silent or up to date."""
-    generation = integer(dig(live, "metadata", "generation"))
+    generation = integer(live, "metadata", "generation")
     seen = max(_observed(live), default=None)
     if generation is None or seen is None or seen >= generation:
         return None
@@ -53,35 +53,35 @@ def behind(live: dict[str, Any], old_status: Any) -> Health | None:
 
 def is_stale(condition: dict[str, Any], generation: int | None) -> bool:
     """Whether a condition was written for an older spec."""
-    observed = integer(condition.get("observedGeneration"))
+    observed = integer(condition, "observedGeneration")
     return generation is not None and observed is not None and observed < generation
 
 
 def _observed(live: dict[str, Any]) -> list[int]:
-    return [seen for field in OBSERVED if (seen := integer(dig(live, "status", field))) is not None]
+    return [seen for field in OBSERVED if (seen := integer(live, "status", field)) is not None]
 
 
 def _observed_by_conditions(live: dict[str, Any]) -> bool:
-    conditions = mappings(dig(live, "status", "conditions"))
-    return any(integer(condition.get("observedGeneration")) is not None for condition in conditions)
+    conditions = entries(live, "status", "conditions")
+    return any(integer(condition, "observedGeneration") is not None for condition in conditions)
 
 
 def _older_than_spec(live: dict[str, Any]) -> Health | None:
     status_written: dict[str, str] = {}
     spec_written: dict[str, str] = {}
-    for entry in mappings(dig(live, "metadata", "managedFields")):
-        owned = mapping(entry.get("fieldsV1")).keys()
+    for entry in entries(live, "metadata", "managedFields"):
+        owned = mapping(entry, "fieldsV1").keys()
         # A status in an applied manifest is nobody's observation
         observes = "f:status" in owned and (entry.get("operation") != "Apply" or entry.get("subresource") == "status")
-        time = _TIME.match(text(entry.get("time")))
+        time = _TIME.match(text(entry, "time"))
         if time and (observes or owned - _BOOKKEEPING):
-            written, manager = status_written if observes else spec_written, text(entry.get("manager"))
+            written, manager = status_written if observes else spec_written, text(entry, "manager")
             written[manager] = max(written.get(manager, ""), time.group())
     if not spec_written:
         return None
     if not status_written:
         return waiting("StatusNotWritten", "no controller has written the status: it holds what it was created with")
-    if integer(dig(live, "metadata", "generation")) == 1:
+    if integer(live, "metadata", "generation") == 1:
         # The spec is as it was created; a later write can only have changed metadata
         return None
     # What a controller itself puts into the spec (a provider ID, an endpoint) asks nothing new of it

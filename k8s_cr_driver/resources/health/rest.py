@@ -11,7 +11,7 @@ import json
 from functools import lru_cache
 from typing import Any
 
-from k8s_cr_driver.resources.health.fields import dig, mapping, text
+from k8s_cr_driver.objects.fields import mapping, text
 from k8s_cr_driver.resources.health.model import Health, suspended
 from k8s_cr_driver.resources.health.vocabulary import AT_REST, word_set
 
@@ -24,12 +24,12 @@ _LONGEST = max(map(len, AT_REST))
 
 def held_by_spec(live: dict[str, Any]) -> Health | None:
     """SUSPENDED if the spec or an annotation asks for rest: to leave the object alone, or not to run it."""
-    for field, value in mapping(live.get("spec")).items():
+    for field, value in mapping(live, "spec").items():
         if _asks_for_rest(field, value):
             return suspended("Suspended", f"spec.{field} is {json.dumps(value)}")
         if isinstance(value, dict) and str(field).lower().endswith("strategy") and _pauses(value):
             return suspended("Suspended", f"spec.{field} is paused")
-    for annotation, value in mapping(dig(live, "metadata", "annotations")).items():
+    for annotation, value in mapping(live, "metadata", "annotations").items():
         if (_is_pause(annotation) and value != "false") or (_reconciles(annotation) and text(value) in _OFF):
             return suspended("Suspended", f"the annotation {annotation} is {value!r}")
     return None
@@ -43,7 +43,7 @@ def _asks_for_rest(field: Any, value: Any) -> bool:
 
 def _pauses(strategy: dict[str, Any]) -> bool:
     """Update strategies of workloads carry the switch themselves or in `rollingUpdate`."""
-    return strategy.get("paused") is True or dig(strategy, "rollingUpdate", "paused") is True
+    return strategy.get("paused") is True or mapping(strategy, "rollingUpdate").get("paused") is True
 
 
 @lru_cache(maxsize=1024)

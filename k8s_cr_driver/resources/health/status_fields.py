@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from k8s_cr_driver.resources.health.fields import dig, mapping, mappings, text
+from k8s_cr_driver.objects.fields import entries, mapping, text
 from k8s_cr_driver.resources.health.model import RUNNING, Health, failed, ready, suspended, waiting
 from k8s_cr_driver.resources.health.vocabulary import word_set
 from k8s_cr_driver.resources.health.words import TROUBLED, Meaning, Word, meaning_of_type, meaning_of_word, parts, told_of
@@ -78,10 +78,10 @@ def says_readiness(fields: dict[str, Any], depth: int = 0) -> bool:
     """Whether a status of these fields (field -> schema) has one that tells readiness, also within its parts."""
     for field, schema in fields.items():
         role = role_of(field)
-        if field in ("conditions", "replicas") or role in (Role.WORD, Role.ERROR) or dig(schema, "type") == "boolean":
+        if field in ("conditions", "replicas") or role in (Role.WORD, Role.ERROR) or text(schema, "type") == "boolean":
             return True
         if role is not Role.ELSEWHERE and depth < DEPTH:
-            inner = (mapping(dig(part, "properties")) for part in (schema, dig(schema, "items")))
+            inner = (mapping(schema, "properties"), mapping(schema, "items", "properties"))
             if any(says_readiness(properties, depth + 1) for properties in inner):
                 return True
     return False
@@ -193,7 +193,7 @@ def _signs_of_parts(value: Any, depth: int) -> Iterator[Sign]:
         yield from _signs(value, depth)
     else:
         # One of several parts can only object
-        every = (sign for part in mappings(value) for sign in _signs(part, depth))
+        every = (sign for part in entries(value) for sign in _signs(part, depth))
         yield from (sign._replace(listed=True) for sign in every if sign.objects)
 
 

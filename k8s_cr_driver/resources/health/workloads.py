@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from k8s_cr_driver.objects.fields import entries, field, integer, text
 from k8s_cr_driver.resources.health.conditions import explain, is_trouble, status_of
-from k8s_cr_driver.resources.health.fields import dig, integer, mappings, text
 from k8s_cr_driver.resources.health.freshness import unobserved
 from k8s_cr_driver.resources.health.model import Health, failed, ready, suspended, waiting
 
@@ -19,21 +19,21 @@ NOT_SEEN = waiting("NoStatus", "its controller has not looked at it yet")
 
 
 def _conditions(live: dict[str, Any], status: str, *names: str) -> list[dict[str, Any]]:
-    found = mappings(dig(live, "status", "conditions"))
+    found = entries(live, "status", "conditions")
     return [c for c in found if c.get("type") in names and status_of(c) == status]
 
 
-def _count(live: dict[str, Any], field: str) -> int:
-    return integer(dig(live, "status", field)) or 0
+def _count(live: dict[str, Any], name: str) -> int:
+    return integer(live, "status", name) or 0
 
 
 def _wanted(live: dict[str, Any]) -> int:
-    wanted = integer(dig(live, "spec", "replicas"))
+    wanted = integer(live, "spec", "replicas")
     return 1 if wanted is None else wanted
 
 
 def _observed(live: dict[str, Any]) -> Health | None:
-    if integer(dig(live, "status", "observedGeneration")) is None:
+    if integer(live, "status", "observedGeneration") is None:
         return NOT_SEEN
     return unobserved(live)
 
@@ -60,7 +60,7 @@ def _because(health: Health, causes: list[dict[str, Any]]) -> Health:
 
 def deployment(live: dict[str, Any]) -> Health:
     """A Deployment is ready when all replicas are up to date and available and no old one is left."""
-    if dig(live, "spec", "paused") is True:
+    if field(live, "spec", "paused") is True:
         return suspended("Paused", "spec.paused is true: no rollout is made")
     if unseen := _observed(live):
         return unseen
@@ -90,11 +90,11 @@ def stateful_set(live: dict[str, Any]) -> Health:
     counts = {"ready": _count(live, "readyReplicas"), "available": _count(live, "availableReplicas")}
     if unfinished := _short(wanted, **counts) or _surplus(live, wanted):
         return unfinished
-    strategy = dig(live, "spec", "updateStrategy")
+    strategy = field(live, "spec", "updateStrategy")
     # Once a rollout is through, the current revision is the updated one and updatedReplicas is no longer counted
-    rolling = dig(live, "status", "currentRevision") != dig(live, "status", "updateRevision")
-    if rolling and dig(strategy, "type") != "OnDelete":
-        partition = integer(dig(strategy, "rollingUpdate", "partition")) or 0
+    rolling = field(live, "status", "currentRevision") != field(live, "status", "updateRevision")
+    if rolling and field(strategy, "type") != "OnDelete":
+        partition = integer(strategy, "rollingUpdate", "partition") or 0
         if unfinished := _short(wanted - partition, updated=_count(live, "updatedReplicas")):
             return unfinished
     return ready("Available", f"{wanted} of {wanted} replicas are available")
@@ -106,7 +106,7 @@ def daemon_set(live: dict[str, Any]) -> Health:
         return unseen
     wanted = _count(live, "desiredNumberScheduled")
     counts = {"available": _count(live, "numberAvailable")}
-    if dig(live, "spec", "updateStrategy", "type") != "OnDelete":
+    if field(live, "spec", "updateStrategy", "type") != "OnDelete":
         counts["updated"] = _count(live, "updatedNumberScheduled")
     return _short(wanted, **counts) or ready("Available", f"available on {wanted} nodes")
 
@@ -117,29 +117,29 @@ def job(live: dict[str, Any]) -> Health:
         return failed(*explain(final))
     if _conditions(live, "true", "Complete"):
         return ready("Complete")
-    if dig(live, "spec", "suspend") is True:
+    if field(live, "spec", "suspend") is True:
         return suspended("Suspended", "spec.suspend is true")
     if not live.get("status"):
         return NOT_SEEN
-    counts = ", ".join(f"{_count(live, field)} {field}" for field in ("active", "succeeded", "failed"))
+    counts = ", ".join(f"{_count(live, name)} {name}" for name in ("active", "succeeded", "failed"))
     return _because(waiting("Running", f"Pods: {counts}"), _conditions(live, "true", "FailureTarget"))
 
 
 def cron_job(live: dict[str, Any]) -> Health:
     """A CronJob is ready when stored: what its Jobs do later is not a matter of its own readiness."""
-    if dig(live, "spec", "suspend") is True:
+    if field(live, "spec", "suspend") is True:
         return suspended("Suspended", "spec.suspend is true")
     return ready("Stored")
 
 
 def pod(live: dict[str, Any]) -> Health:
     """A Pod is ready when its Ready condition is True or it has succeeded; the phase Failed is final."""
-    phase = text(dig(live, "status", "phase"))
+    phase = text(live, "status", "phase")
     if phase == "Succeeded":
         return ready("Succeeded")
     if phase == "Failed":
         reason, message = _container_trouble(live) or ("", "")
-        said = (text(dig(live, "status", "reason")), text(dig(live, "status", "message")))
+        said = (text(live, "status", "reason"), text(live, "status", "message"))
         return failed(said[0] or reason or "Failed", said[1] or message)
     if _conditions(live, "true", "Ready"):
         return ready("Ready")
@@ -153,15 +153,15 @@ def pod(live: dict[str, Any]) -> Health:
 
 def _container_trouble(live: dict[str, Any]) -> tuple[str, str] | None:
     """Reason and message of the first container that waits for something other than its turn, or has failed."""
-    for field in ("initContainerStatuses", "containerStatuses"):
-        for container in mappings(dig(live, "status", field)):
-            waits = dig(container, "state", "waiting")
-            ended = dig(container, "state", "terminated") or dig(container, "lastState", "terminated")
-            reason = text(dig(waits, "reason"))
-            judged = [text(dig(waits, "message"))]
-            if integer(dig(ended, "exitCode")):
-                judged.append(f"last exit code {dig(ended, 'exitCode')} {text(dig(ended, 'reason'))}".rstrip())
-                reason = reason or text(dig(ended, "reason"))
+    for name in ("initContainerStatuses", "containerStatuses"):
+        for container in entries(live, "status", name):
+            waits = field(container, "state", "waiting")
+            ended = field(container, "state", "terminated") or field(container, "lastState", "terminated")
+            reason = text(waits, "reason")
+            judged = [text(waits, "message")]
+            if integer(ended, "exitCode"):
+                judged.append(f"last exit code {field(ended, 'exitCode')} {text(ended, 'reason')}".rstrip())
+                reason = reason or text(ended, "reason")
             if reason and reason not in ("ContainerCreating", "PodInitializing"):
                 return reason, f"container {container.get('name')}: {reason}: " + "; ".join(filter(None, judged))
     return None
