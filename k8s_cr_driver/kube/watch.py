@@ -164,7 +164,7 @@ class Reflector:
         response = self._with_initial_events() if not self._version else None
         initial: dict[ObjectKey, Object] | None = None if response is None else {}
         for event in self._events(response or self._from_version()):
-            kind, live = event.get("type"), self._meant(event)
+            kind, live = event.get("type"), self._object_of(event)
             version = (live.get("metadata") or {}).get("resourceVersion") or ""
             if kind == "BOOKMARK":
                 if initial is not None and _ends_initial_events(live):
@@ -177,8 +177,8 @@ class Reflector:
             if initial is None:
                 self._version = version or self._version
 
-    def _meant(self, event: dict[str, Any]) -> Object:
-        """The object of an event; raises the ApiError of an ERROR event."""
+    def _object_of(self, event: dict[str, Any]) -> Object:
+        """The object in a watch event; ApiError for an event of type ERROR, whose object is a Status."""
         live: Object = event["object"]
         attempt = f"WATCH {self.resource.plural}"
         if event.get("type") == "ERROR":

@@ -32,21 +32,21 @@ class _DryRun(Connection):
         return self._connection.request(method, path, **as_dry_run(method, options))
 
 
-def check(target: WriteContext, wanted: Iterable[CustomResource]) -> None:
+def check(context: WriteContext, wanted: Iterable[CustomResource]) -> None:
     """Raises Refused (and its subclasses) for the first of the instance's objects that the server would refuse."""
-    trial = replace(target, client=Client(_DryRun(target.connection), target.resources))
+    trial = replace(context, client=Client(_DryRun(context.connection), context.resources))
     for obj in wanted:
-        resource = target.resources.find(obj.key.group_kind, split(obj.manifest["apiVersion"])[1])
-        live = _live(target, obj, resource) if resource else None
-        if resource and live and is_managed(live, target.instance):
+        resource = context.resources.find(obj.key.group_kind, split(obj.manifest["apiVersion"])[1])
+        live = _live(context, obj, resource) if resource else None
+        if resource and live and is_managed(live, context.instance):
             _try(trial, obj, resource, live)
 
 
-def _live(target: WriteContext, obj: CustomResource, resource: Resource) -> Object | None:
+def _live(context: WriteContext, obj: CustomResource, resource: Resource) -> Object | None:
     if not {"get", "patch"} <= resource.verbs:
         return None
     try:
-        return target.client.read(resource, obj.key)
+        return context.client.read(resource, obj.key)
     except ApiError as error:
         if error.status in (403, 404):
             return None

@@ -62,7 +62,7 @@ class Session:
     ) -> None:
         self._client = Client(Connection(endpoint))
         self._options, self._operation = options, operation
-        self._target = WriteContext(
+        self._context = WriteContext(
             self._client,
             Inventory(self._client.connection, inventory_namespace, operation.instance, remembered),
             force=options.force_conflicts,
@@ -98,7 +98,7 @@ class Session:
 
     @property
     def inventory(self) -> Inventory:
-        return self._target.inventory
+        return self._context.inventory
 
     def check_cluster(self, before: str) -> None:
         """Refused if this cluster, at another endpoint than `before`, does not have the inventory of the instance."""
@@ -124,7 +124,7 @@ class Session:
         resource = self._client.resources.find(kind)
         if resource is None or "list" not in resource.verbs:
             return False
-        query = [("labelSelector", selector(self._target.instance, kind)), ("limit", "1")]
+        query = [("labelSelector", selector(self._context.instance, kind)), ("limit", "1")]
         try:
             found = self._operation.persist(lambda: self._client.connection.request("GET", resource.path(), query=query))
         except ApiError as error:
@@ -135,7 +135,7 @@ class Session:
 
     def take_over(self, intree_driver: InTreeDriver) -> None:
         """Makes the objects of the in-tree driver this driver's; see `engine.takeover`."""
-        take_over(self._operation, self._target, intree_driver)
+        take_over(self._operation, self._context, intree_driver)
 
     def place(self, desired: list[Object]) -> list[CustomResource]:
         """The objects in their namespaces, checked against the package's own CRDs."""
@@ -193,22 +193,22 @@ class Session:
         If the `first` set of an instance is refused, what it has created is deleted again.
         """
         if replacement.to_delete:
-            self._operation.persist(lambda: preflight.check(self._target, wanted))
-        run = functools.partial(reconcile, self._operation, self._target)
+            self._operation.persist(lambda: preflight.check(self._context, wanted))
+        run = functools.partial(reconcile, self._operation, self._context)
         try:
             run(wanted, prune=prune, replacement=replacement)
         except Refused as error:
-            if first and self._target.inventory.is_new:
+            if first and self._context.inventory.is_new:
                 self._undo(error)
             raise
 
     def _undo(self, refusal: Refused) -> None:
         LOG.info("%s: refused (%s); the objects created so far are deleted", self._operation.id, redact(str(refusal)))
         operation = Operation.lasting(UNDO_SECONDS, id=self._operation.id, instance=self._operation.instance)
-        inventory = self._target.inventory
+        inventory = self._context.inventory
         try:
             inventory.check(inventory.read())  # Superseded if another worker has taken the instance over
-            reconcile(operation, self._target, [], prune=Prune())
+            reconcile(operation, self._context, [], prune=Prune())
         except DriverError as error:
             LOG.warning("%s: not everything could be deleted; rollback does it: %s", operation.id, redact(str(error)))
 

@@ -22,8 +22,8 @@ from k8s_cr_driver.resources.base import Children
 from k8s_cr_driver.resources.replicas import count
 from k8s_cr_driver.vnf.vdus import VduObjects
 
-_Place = tuple[GroupKind, str, str]
-"""Kind, version (or "") and namespace of one LIST."""
+_Collection = tuple[GroupKind, str, str]
+"""Kind, version ("" for any) and namespace: what one LIST returns (API concepts, "Collections")."""
 
 
 @dataclass(frozen=True)
@@ -101,12 +101,12 @@ def members(client: Client, instance: str, vdus: VduObjects) -> Members:
 def owners(client: Client, instance: str, vdus: VduObjects) -> dict[ObjectKey, Object]:
     """The live objects of VDUs, as far as they exist; one LIST for each kind and namespace."""
     wanted = {obj.key for obj in vdus.values()}
-    places = {(obj.key.group_kind, split(obj.manifest["apiVersion"])[1], obj.key.namespace) for obj in vdus.values()}
+    collections = {(obj.key.group_kind, split(obj.manifest["apiVersion"])[1], obj.key.namespace) for obj in vdus.values()}
     return {
         key_of(live): live
-        for place in sorted(places)
-        if client.resources.find(*place[:2]) or client.resources.unknown_in(*place[:2])
-        for live in _list(client, place, f"{INSTANCE_LABEL}={instance}")
+        for collection in sorted(collections)
+        if client.resources.find(*collection[:2]) or client.resources.unknown_in(*collection[:2])
+        for live in _list(client, collection, f"{INSTANCE_LABEL}={instance}")
         if key_of(live) in wanted
     }
 
@@ -120,25 +120,25 @@ def children(
     `lives` are the VDUs' objects, as `owners` finds them. Listed by label, with one LIST for each kind and namespace, and
     filtered by controller, because anybody may set the labels. By the selector of a status: one LIST for each VDU.
     """
-    wanted = {vdu: places for vdu, obj in vdus.items() if (places := obj.children(lives.get(obj.key)))}
+    wanted = {vdu: collections for vdu, obj in vdus.items() if (collections := obj.children(lives.get(obj.key)))}
     selected = {vdu: _selected(client, one) for vdu, one in wanted.items() if one.by_selector}
     controlled = {vdu: one for vdu, one in wanted.items() if vdu not in selected}
-    selectors: dict[_Place, set[str]] = {}
+    selectors: dict[_Collection, set[str]] = {}
     for one in controlled.values():
-        for place in _places(one):
-            selectors.setdefault(place, set()).add(one.selector)
+        for collection in _collections(one):
+            selectors.setdefault(collection, set()).add(one.selector)
     lists = {
-        place: _list(client, place, texts.pop() if len(texts) == 1 else "")
-        for place, texts in sorted(selectors.items())
+        collection: _list(client, collection, texts.pop() if len(texts) == 1 else "")
+        for collection, texts in sorted(selectors.items())
     }
     return selected | {vdu: _descendants(lives.get(vdus[vdu].key), one, lists) for vdu, one in controlled.items()}
 
 
 def _selected(client: Client, one: Children) -> list[Object]:
-    place = (one.kind, one.version, one.namespace)
+    collection = (one.kind, one.version, one.namespace)
     if not one.selector:
         return []
-    found = [live for live in _list(client, place, one.selector) if _lives(live)]
+    found = [live for live in _list(client, collection, one.selector) if _lives(live)]
     references = {controller_of(live): controlled_by(live) for live in found}
     stay = {
         uid
@@ -164,16 +164,16 @@ def _stays(client: Client, reference: Object, namespace: str) -> bool:
     return bool(live["metadata"]["uid"] == uid and not live["metadata"].get("deletionTimestamp"))
 
 
-def _places(one: Children) -> list[_Place]:
+def _collections(one: Children) -> list[_Collection]:
     """From the top."""
     return [*((kind, "", one.namespace) for kind in one.through), (one.kind, one.version, one.namespace)]
 
 
-def _descendants(root: Object | None, one: Children, lists: Mapping[_Place, list[Object]]) -> list[Object]:
+def _descendants(root: Object | None, one: Children, lists: Mapping[_Collection, list[Object]]) -> list[Object]:
     family = {root["metadata"]["uid"]} if root else set()
-    *between, last = _places(one)
-    for place in between:
-        family |= {live["metadata"]["uid"] for live in lists[place] if controller_of(live) in family}
+    *between, last = _collections(one)
+    for collection in between:
+        family |= {live["metadata"]["uid"] for live in lists[collection] if controller_of(live) in family}
     return [
         live
         for live in lists[last]
@@ -181,8 +181,8 @@ def _descendants(root: Object | None, one: Children, lists: Mapping[_Place, list
     ]
 
 
-def _list(client: Client, place: _Place, selector: str) -> list[Object]:
-    kind, version, namespace = place
+def _list(client: Client, collection: _Collection, selector: str) -> list[Object]:
+    kind, version, namespace = collection
     resource = client.resources.find(kind, version)
     if resource is None:
         raise Refused(f"The cluster does not know {kind}, whose objects are the VNFCs of a VDU.")

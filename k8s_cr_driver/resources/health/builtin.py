@@ -2,8 +2,8 @@
 """Health rules of the kinds that are built into Kubernetes, by (group, kind).
 
 Kinds of these groups without a rule (ConfigMap, Role, Ingress, ...) are ready once stored: they have no status, or one
-that nobody has to write (an Ingress gets an address only from some controllers), or that tells of others (a
-HorizontalPodAutoscaler of its target and of the cluster's metrics, and in autoscaling/v1 not even that).
+that nobody has to write (an Ingress gets an address only from some controllers), or that reports on others (a
+HorizontalPodAutoscaler on its target and on the cluster's metrics, and in autoscaling/v1 not even that).
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def service(live: dict[str, Any]) -> Health:
 def volume_claim(live: dict[str, Any]) -> Health:
     """A PersistentVolumeClaim is ready when bound, at rest while it waits for the first Pod to use it.
 
-    The object does not tell the binding mode of its class. Its annotations tell whether a volume was asked for; if not,
+    The object does not contain the binding mode of its class. Its annotations show whether a volume was requested; if not,
     and it can be provisioned at all, nothing happens before a Pod uses it. Such a Pod is itself not ready until then.
     """
     phase = text(live, "status", "phase")

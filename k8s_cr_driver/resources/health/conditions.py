@@ -21,9 +21,9 @@ from k8s_cr_driver.resources.health.words import (
     contradicts,
     ends_well,
     is_final,
+    meaning_of_message,
     meaning_of_type,
     meaning_of_word,
-    told_of,
     waits,
 )
 
@@ -86,7 +86,7 @@ class Condition:
             return True
         if severity == "info":
             return False
-        return not waits(self.reason) and told_of(self.message) is Word.TROUBLE
+        return not waits(self.reason) and meaning_of_message(self.message) is Word.TROUBLE
 
     @property
     def is_settled(self) -> bool:
@@ -97,7 +97,7 @@ class Condition:
             return True
         explained = self.word is Word.UNKNOWN and bool(self.reason or self.message)
         alarming = self.meaning in _WHOLE or self.meaning in _ALARMS
-        return explained and alarming and told_of(self.message) is not Word.UNFINISHED
+        return explained and alarming and meaning_of_message(self.message) is not Word.UNFINISHED
 
 
 def judge_conditions(conditions: Any, generation: int | None, *, at_work: bool = False) -> Health | None:

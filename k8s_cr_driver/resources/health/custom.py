@@ -45,7 +45,7 @@ def assess_custom(live: dict[str, Any], crd: dict[str, Any] | None, old_status: 
         return ready("Stored", "its CRD declares no status")
     if crd is not None and fields and not says_readiness(fields) and is_template(crd, version):
         # An infrastructure machine template of Cluster API may carry a capacity there; not every provider knows one
-        return ready("Stored", "a template whose status does not tell readiness")
+        return ready("Stored", "a template whose status does not report readiness")
     if held := held_by_spec(live):
         return held
     status = mapping(live, "status")

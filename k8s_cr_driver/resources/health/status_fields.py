@@ -16,7 +16,15 @@ from typing import Any, NamedTuple
 from k8s_cr_driver.objects.fields import entries, mapping, text
 from k8s_cr_driver.resources.health.model import RUNNING, Health, failed, ready, suspended, waiting
 from k8s_cr_driver.resources.health.vocabulary import word_set
-from k8s_cr_driver.resources.health.words import TROUBLED, Meaning, Word, meaning_of_type, meaning_of_word, parts, told_of
+from k8s_cr_driver.resources.health.words import (
+    TROUBLED,
+    Meaning,
+    Word,
+    meaning_of_message,
+    meaning_of_type,
+    meaning_of_word,
+    parts,
+)
 
 DEPTH = 2
 WORD_FIELDS = word_set(
@@ -75,7 +83,7 @@ def role_of(field: Any) -> Role:
 
 
 def says_readiness(fields: dict[str, Any], depth: int = 0) -> bool:
-    """Whether a status of these fields (field -> schema) has one that tells readiness, also within its parts."""
+    """Whether a status of these fields (field -> schema) has one that reports readiness, also within its parts."""
     for field, schema in fields.items():
         role = role_of(field)
         if field in ("conditions", "replicas") or role in (Role.WORD, Role.ERROR) or text(schema, "type") == "boolean":
@@ -117,7 +125,7 @@ class Sign(NamedTuple):
 
     @property
     def in_trouble(self) -> bool:
-        return self.word in TROUBLED or told_of(self._detail()) is Word.TROUBLE
+        return self.word in TROUBLED or meaning_of_message(self._detail()) is Word.TROUBLE
 
     def _detail(self) -> str:
         return next((found for name in ("message", "reason") if (found := text(self.beside.get(name)))), "")

@@ -219,7 +219,7 @@ def waits(reason: str) -> bool:
     return parts(reason)[:1] in (["waiting"], ["awaiting"], ["wait"], ["pending"])
 
 
-def told_of(message: str) -> Word:
+def meaning_of_message(message: str) -> Word:
     """What a sentence for humans says: trouble, unfinished work, or nothing that can be judged."""
     start = message[:400]
     if _WAITS.match(start):

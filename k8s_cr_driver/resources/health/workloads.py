@@ -61,7 +61,7 @@ def _because(health: Health, causes: list[dict[str, Any]]) -> Health:
 def deployment(live: dict[str, Any]) -> Health:
     """A Deployment is ready when all replicas are up to date and available and no old one is left."""
     if field(live, "spec", "paused") is True:
-        return suspended("Paused", "spec.paused is true: no rollout is made")
+        return suspended("Paused", "spec.paused is true: no rollout is started")
     if unseen := _observed(live):
         return unseen
     wanted = _wanted(live)
