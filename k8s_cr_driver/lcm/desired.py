@@ -15,7 +15,7 @@ from k8s_cr_driver.errors import DriverError, InvalidRequest
 from k8s_cr_driver.lcm import intree_driver, request
 from k8s_cr_driver.lcm.instance_info import StoredInstance
 from k8s_cr_driver.objects.keys import Object
-from k8s_cr_driver.package import manifests, parameters, substitution, tosca_meta
+from k8s_cr_driver.package import manifests, marks, parameters, substitution, tosca_meta
 from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.vnf import vdus
 from k8s_cr_driver.vnf.additional_params import Options
@@ -43,6 +43,8 @@ def load(
         fill=lambda value: substitution.fill(value, declared, values),
         allow_remote=CONF.k8s_cr.allow_remote_manifests,
     )
+    if options.adopt_existing:
+        marks.check_adoptable(objects)
     return intree_driver.placed(stored, objects, options.namespace), options
 
 

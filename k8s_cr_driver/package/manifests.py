@@ -23,6 +23,7 @@ from k8s_cr_driver.objects.api_groups import REVIEWS
 from k8s_cr_driver.objects.crds import crds_of
 from k8s_cr_driver.objects.fields import type_name
 from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, annotations_of, key_of, kind_of, split
+from k8s_cr_driver.package import marks
 from k8s_cr_driver.package.documents import DocumentError, documents
 from k8s_cr_driver.package.files import SIZE_LIMIT, read, shown
 from k8s_cr_driver.package.merge_keys import repeated_merge_keys
@@ -173,6 +174,7 @@ def _prepared(raw: Object, source: str, fill: Callable[[Any], Any]) -> Object:
         _check_texts(obj)
         if kind_of(obj) == _SECRET:
             _encode_string_data(obj)
+        marks.check(obj)
         for field, key in repeated_merge_keys(obj):
             raise InvalidPackage(f"{field}: another entry of this list has {key}, too; the API server refuses that")
     except InvalidPackage as error:

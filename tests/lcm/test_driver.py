@@ -54,6 +54,15 @@ def test_the_namespace_of_the_inventory_is_not_brought_by_a_package(cluster: Fak
     assert cluster.requests.writes == []
 
 
+def test_with_adopt_existing_a_package_sets_no_finalizers(cluster: FakeApi, tmp_path: Path) -> None:
+    held = config_map("held")
+    held["metadata"]["finalizers"] = ["example.com/hold"]
+    blue = Instance(cluster, tmp_path, [deployment(1), held])
+    with pytest.raises(sol_ex.SolException, match=r"ConfigMap default/held: metadata.finalizers: .* adopt-existing"):
+        blue.instantiate(**{"adopt-existing": True})
+    assert cluster.requests.writes == []
+
+
 def test_a_refused_package_leaves_nothing(cluster: FakeApi, tmp_path: Path) -> None:
     cluster.put(config_map("theirs"))
     blue = Instance(cluster, tmp_path, [deployment(1), config_map("theirs"), config_map("ours")])

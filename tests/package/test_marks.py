@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What only the driver may say of an object is refused in manifests, with the field that says it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from k8s_cr_driver.errors import InvalidPackage
+from k8s_cr_driver.objects.keys import CRD, NAMESPACE, Object
+from k8s_cr_driver.ownership import labels
+from k8s_cr_driver.ownership.inventory import INVENTORY_LABEL
+from k8s_cr_driver.ownership.inventory_content import InventoryContent, form
+from k8s_cr_driver.ownership.write import SHARED
+from k8s_cr_driver.package import manifests, marks
+from k8s_cr_driver.resources.base import REPLACE
+from k8s_cr_driver.resources.health.custom import READY_WHEN
+from k8s_cr_driver.vnf.vdus import VDU
+from tests.instance import BLUE, config_map, crontab_crd, deployment, obj
+
+WRITTEN = [*form(InventoryContent())["annotations"], labels.CREATED_BY_US, f"{labels.CREATED_BY_US}-2"]
+LABELS = [labels.INSTANCE_LABEL, labels.PART_OF_LABEL, labels.used_by(BLUE), INVENTORY_LABEL, "applyset.kubernetes.io/id"]
+
+
+def loaded(root: Path, manifest: Object) -> list[Object]:
+    (root / "all.yaml").write_text(yaml.safe_dump(manifest))
+    return manifests.load(root, ["all.yaml"])
+
+
+def with_metadata(manifest: Object, **metadata: Any) -> Object:
+    return {**manifest, "metadata": {**manifest["metadata"], **metadata}}
+
+
+@pytest.mark.parametrize("mark", [*WRITTEN, "k8s-cr-driver/adopted", "applyset.kubernetes.io/x"])
+def test_annotations_that_the_driver_writes_are_refused(tmp_path: Path, mark: str) -> None:
+    with pytest.raises(InvalidPackage, match=rf"all.yaml, document 1, ConfigMap .*a: metadata.annotations: {mark} .*remove"):
+        loaded(tmp_path, with_metadata(config_map("a"), annotations={mark: "true"}))
+
+
+@pytest.mark.parametrize("mark", LABELS)
+@pytest.mark.parametrize("manifest", [config_map("a"), obj("v1", "Namespace", "blue"), crontab_crd()])
+def test_labels_that_the_driver_writes_are_refused(tmp_path: Path, manifest: Object, mark: str) -> None:
+    with pytest.raises(InvalidPackage, match=rf"metadata.labels: {mark} is a mark that only the driver may set"):
+        loaded(tmp_path, with_metadata(manifest, labels={mark: BLUE}))
+
+
+def test_a_mark_in_a_template_is_refused_with_its_field(tmp_path: Path) -> None:
+    manifest = deployment("web")
+    manifest["spec"]["template"]["metadata"]["labels"] = {labels.INSTANCE_LABEL: BLUE}
+    with pytest.raises(InvalidPackage, match=r"spec.template.metadata.labels: tacker_vnf_instance_id"):
+        loaded(tmp_path, manifest)
+    nested = obj("example.com/v1", "Bundle", "a", spec={"objects": [with_metadata(config_map("b"), labels={LABELS[1]: ""})]})
+    with pytest.raises(InvalidPackage, match=r"spec.objects\[0\].metadata.labels: applyset"):
+        loaded(tmp_path, nested)
+
+
+def test_the_annotations_of_authors_are_accepted(tmp_path: Path) -> None:
+    values = {VDU: "Web", READY_WHEN: "stored", labels.KEEP: "true", REPLACE: "true"}
+    assert set(values) == marks.OF_AUTHORS
+    (found,) = loaded(tmp_path, with_metadata(config_map("a"), annotations=values))
+    assert found["metadata"]["annotations"] == values
+
+
+def test_a_name_of_an_inventory_is_refused_for_a_config_map_only(tmp_path: Path) -> None:
+    with pytest.raises(InvalidPackage, match=rf"metadata.name: {labels.manager(BLUE)} is the name of an inventory"):
+        loaded(tmp_path, config_map(labels.manager(BLUE)))
+    assert loaded(tmp_path, deployment(labels.manager(BLUE)))
+
+
+@pytest.mark.parametrize("manifest", [obj("v1", "Namespace", "blue"), crontab_crd()])
+@pytest.mark.parametrize("holder", [{"finalizers": ["example.com/hold"]}, {"ownerReferences": [{"uid": "1"}]}])
+def test_a_shared_object_has_no_finalizers_and_no_owners(tmp_path: Path, manifest: Object, holder: dict[str, Any]) -> None:
+    assert {NAMESPACE, CRD} == SHARED
+    with pytest.raises(InvalidPackage, match=rf"metadata.{next(iter(holder))}: is not possible in a .*remove it"):
+        loaded(tmp_path, with_metadata(manifest, **holder))
+
+
+def test_a_namespace_may_name_only_the_server_s_own_finalizer(tmp_path: Path) -> None:
+    assert loaded(tmp_path, obj("v1", "Namespace", "blue", spec={"finalizers": ["kubernetes"]}))
+    with pytest.raises(InvalidPackage, match=r"spec.finalizers: is not possible"):
+        loaded(tmp_path, obj("v1", "Namespace", "blue", spec={"finalizers": ["kubernetes", "example.com/hold"]}))
+
+
+def test_an_object_that_may_be_adopted_has_no_finalizers(tmp_path: Path) -> None:
+    objects = loaded(tmp_path, with_metadata(config_map("a"), finalizers=["example.com/hold"]))
+    with pytest.raises(InvalidPackage, match=r"ConfigMap .*a: metadata.finalizers: .*adopt-existing.*remove"):
+        marks.check_adoptable(objects)
