@@ -48,10 +48,11 @@ class GroupKind(NamedTuple):
 
 
 class Cluster:
-    """With all rights. Objects are told by their names, "Kind namespace/name" or "Kind name"."""
+    """With all rights, or with those of `user`. Objects are told by their names, "Kind namespace/name" or "Kind name"."""
 
-    def __init__(self, kubeconfig: Path) -> None:
+    def __init__(self, kubeconfig: Path, user: str = "") -> None:
         self.api: client.ApiClient = config.new_client_from_config(str(kubeconfig))
+        self._headers = {"Impersonate-User": user} if user else {}
         self._kinds: dict[tuple[str, str], GroupKind] = {}
 
     def close(self) -> None:
@@ -211,7 +212,7 @@ class Cluster:
     def _call(
         self, method: str, path: str, body: Any = None, content_type: str = "application/json", accept: str = "application/json"
     ) -> Object:
-        headers = {"Content-Type": content_type, "Accept": accept}
+        headers = {"Content-Type": content_type, "Accept": accept, **self._headers}
         answer = self.api.call_api(method, self.api.configuration.host + path, headers, body)
         content = answer.read()
         if not 200 <= answer.status <= 299:
