@@ -9,7 +9,6 @@ from tests.simulation.features import UNMENDED
 from tests.simulation.life import Life
 
 FOUND: dict[str, tuple[str, range, str]] = {
-    "two workers": ("latency", range(58, 62), "change COMPLETED with"),
     "recreated": ("", range(185, 189), "Conflict"),
     "early rollbacks": ("two workers,latency", range(52, 56), "is left"),
 }
