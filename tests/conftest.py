@@ -8,7 +8,7 @@ from hypothesis import settings
 
 from k8s_cr_driver.engine import apply, replace
 from k8s_cr_driver.kube import auth, backoff, watch
-from k8s_cr_driver.ownership import inventory
+from k8s_cr_driver.ownership import fence
 from tests.fake_api import FakeApi
 
 # A busy machine takes longer over an example than hypothesis allows. `--hypothesis-profile=thorough` is for changes of
@@ -43,6 +43,6 @@ def short_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(apply, "FAILURE_GRACE", 0.2)
     monkeypatch.setattr(apply, "SILENCE", 0.2)
     monkeypatch.setattr(replace, "READ_EVERY", 0.05)
-    monkeypatch.setattr(inventory, "WRITE_WITHIN", 0.3)
-    monkeypatch.setattr(inventory, "TRAVEL", 0.1)
-    monkeypatch.setattr(inventory, "IN_FLIGHT", 0.3)
+    monkeypatch.setattr(fence, "WRITE_WITHIN", 0.3)
+    monkeypatch.setattr(fence, "TRAVEL", 0.1)
+    monkeypatch.setattr(fence, "IN_FLIGHT", 0.3)

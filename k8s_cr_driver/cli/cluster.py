@@ -25,8 +25,7 @@ from k8s_cr_driver.kube.connection import METADATA_LIST, Connection
 from k8s_cr_driver.kube.discovery import Resource, Resources, discover
 from k8s_cr_driver.kube.endpoint import Endpoint
 from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, key_of, labels
-from k8s_cr_driver.ownership.inventory import INVENTORY_LABEL
-from k8s_cr_driver.ownership.inventory_content import InventoryContent, parse
+from k8s_cr_driver.ownership.inventory_content import INVENTORY_LABEL, InventoryContent, is_inventory, parse
 from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, appliers, is_created, is_kept, users
 from k8s_cr_driver.ownership.write import SHARED
 
@@ -144,6 +143,7 @@ class Cluster:
         return [
             Instance(labels(live)[INVENTORY_LABEL], live["metadata"]["namespace"], live, parse(live))
             for live in sorted(found, key=lambda live: str(live["metadata"].get("creationTimestamp")))
+            if is_inventory(live)
         ]
 
     def instance(self, id: str, namespace: str = "") -> Instance:

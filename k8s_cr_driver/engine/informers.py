@@ -45,7 +45,7 @@ class Informers:
         """Watches the inventory; another worker's token in it ends this run."""
         inventory = self._context.inventory
         self._start(
-            inventory.resource, inventory.key.namespace, inventory.selector, self._fenced, inventory.content.version
+            inventory.resource, inventory.key.namespace, inventory.selector, self._fenced, inventory.content.resource_version
         )
 
     def open(self, kinds: Iterable[GroupKind]) -> None:
@@ -223,9 +223,9 @@ class Informers:
             self._loop.refuse(_explained(message.reflector, message.error))
         elif isinstance(message, watch.Relist):
             live = message.objects.get(inventory.key)
-            inventory.check(parse(live) if live else None)
+            inventory.fence.check(parse(live) if live else None)
         else:
-            inventory.check(None if message.deleted else parse(message.live))
+            inventory.fence.check(None if message.deleted else parse(message.live))
 
 
 def _is_forbidden(error: DriverError) -> bool:

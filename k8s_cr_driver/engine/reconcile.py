@@ -120,9 +120,9 @@ class _Reconciliation:
             return {}
         self._informers.fence()
         self._loop.after(LOG_EVERY, self._log_progress)
-        inventory = self._context.inventory
-        if inventory.has_former:
-            self._pass(inventory.former_stops_in(), lambda seconds: self._timeout(f"not applied after {seconds:.0f} s"))
+        fence = self._context.inventory.fence
+        if fence.has_former:
+            self._pass(fence.former_stops_in(), lambda seconds: self._timeout(f"not applied after {seconds:.0f} s"))
         replacer.start()
         self._loop.run(lambda: not replacer.nodes, lambda seconds: self._timeout(f"not gone after {seconds:.0f} s"))
         applier.start(self._informers, replacer.keys)
@@ -164,7 +164,7 @@ class _Reconciliation:
         self._loop.run(self._is_pruned, self._prune_timeout)
         if not self._applier.nodes:
             self._delete_late_orphans(members)
-        if inventory.has_former:
+        if inventory.fence.has_former:
             self._delete_late_writes()
         informers.stop()
         self._operation.persist(self._shrink if self._applier.nodes else inventory.delete)
@@ -179,7 +179,7 @@ class _Reconciliation:
 
     def _delete_late_writes(self) -> None:
         """Waits until no write of a superseded run can take effect, lists again, and deletes what it wrote meanwhile."""
-        self._pass(self._context.inventory.former_expires_in(), self._prune_timeout)
+        self._pass(self._context.inventory.fence.former_expires_in(), self._prune_timeout)
         for live in self._request(self._informers.list_again):
             self._on_change(key_of(live), live)
         self._loop.run(self._is_pruned, self._prune_timeout)

@@ -35,7 +35,7 @@ def remove(
     Returns "" for a deletion, else why the object stays. `is_used`: a Namespace or CRD without which objects that the
     instance keeps would be deleted, so it is released. ApiError 409: it has changed, call again.
     """
-    context.inventory.before_delete()
+    context.inventory.fence.before_delete()
     try:
         if context.inventory.content.is_adopted(live):
             release_adopted(context.client, context.instance, resource, obj.key)

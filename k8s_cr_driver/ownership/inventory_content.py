@@ -4,7 +4,7 @@ What an inventory says, and its form as a ConfigMap.
 
 Annotations are those of an ApplySet parent (KEP-3659): kinds and namespaces. The keys of objects are in `data`, grouped by
 kind and namespace, and compressed in `binaryData` where they are many: annotations are limited to 256 KiB, a ConfigMap
-to 1 MiB.
+to 1 MiB. Version 0 has no annotation of a version, and may have adopted objects as an annotation and no members.
 """
 
 from __future__ import annotations
@@ -14,13 +14,19 @@ import functools
 import gzip
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 from k8s_cr_driver.kube.responses import checked, understood
 from k8s_cr_driver.objects.fields import field
-from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, annotations_of, key_of
+from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, annotations_of, key_of, labels
 from k8s_cr_driver.ownership.labels import is_created
 
+INVENTORY_LABEL = "k8s-cr-driver/inventory"
+INVENTORY_MANAGER = "k8s-cr-driver"
+"""The field manager of inventories."""
+VERSION = 1
+"""Of the form that this driver writes. It reads earlier ones, and refuses later ones."""
 CONFIG_MAP = GroupKind("", "ConfigMap")
 PLAIN_LIMIT = 128 * 1024
 """Bytes up to which keys are stored as readable JSON."""
@@ -28,6 +34,7 @@ PLAIN_LIMIT = 128 * 1024
 _TOOLING = "applyset.kubernetes.io/tooling"
 _KINDS = "applyset.kubernetes.io/contains-group-kinds"
 _NAMESPACES = "applyset.kubernetes.io/additional-namespaces"
+_VERSION = "k8s-cr-driver/version"
 _TOKEN = "k8s-cr-driver/token"  # noqa: S105 (names a fencing token)
 _OPERATION = "k8s-cr-driver/operation"
 _RELEASED = "k8s-cr-driver/released"
@@ -45,8 +52,9 @@ class InventoryContent:
     """Objects that existed before the instance; never deleted by us."""
     token: str = ""
     operation: str = ""
-    version: str = ""
-    """resourceVersion."""
+    version: int = 0
+    """Of its form; see VERSION."""
+    resource_version: str = ""
     uid: str = ""
     """Of the ConfigMap: it identifies the cluster on which the instance is."""
     created: str = ""
@@ -85,22 +93,39 @@ def form(content: InventoryContent) -> Object:
     """The annotations and data of a ConfigMap with this content."""
     annotations = {
         _TOOLING: "k8s-cr-driver/v1",
+        _VERSION: str(VERSION),
         _KINDS: ",".join(sorted(map(str, content.kinds))),
         _NAMESPACES: ",".join(sorted(content.namespaces)),
         _TOKEN: content.token,
         _OPERATION: content.operation,
         _RELEASED: json.dumps(content.released),
     }
-    data = {"finished": json.dumps([[*key, digest] for key, digest in sorted(content.finished)])}
+    data: dict[str, str] = {}
     binary: dict[str, str] = {}
-    for name, keys in (("adopted", content.adopted), ("members", content.members)):
-        if keys is not None:
-            text = json.dumps(_grouped(keys), separators=(",", ":"))
-            if len(text) <= PLAIN_LIMIT:
-                data[name] = text
-            else:
-                binary[f"{name}.gz"] = base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()
+    for name, value in _values(content).items():
+        text = json.dumps(value, separators=(",", ":"))
+        if len(text) <= PLAIN_LIMIT:
+            data[name] = text
+        else:
+            binary[f"{name}.gz"] = base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()
     return {"annotations": annotations, "data": data, "binaryData": binary}
+
+
+def _values(content: InventoryContent) -> dict[str, Any]:
+    finished = [[*key, digest] for key, digest in sorted(content.finished)]
+    members = {} if content.members is None else {"members": _grouped(content.members)}
+    return {"finished": finished, "adopted": _grouped(content.adopted), **members}
+
+
+def inventory_name(instance: str) -> str:
+    return f"k8s-cr-driver-{instance}"
+
+
+def is_inventory(live: Object) -> bool:
+    """Whether name, label and field manager of a ConfigMap agree: anybody may set the label."""
+    managers = {str(entry.get("manager")) for entry in live["metadata"].get("managedFields") or []}
+    name = inventory_name(labels(live).get(INVENTORY_LABEL, ""))
+    return live["metadata"]["name"] == name and INVENTORY_MANAGER in managers
 
 
 def parse(live: Object) -> InventoryContent:
@@ -108,29 +133,40 @@ def parse(live: Object) -> InventoryContent:
     where = f"the inventory {field(live, 'metadata', 'namespace')}/{field(live, 'metadata', 'name')}"
     with understood(where):
         annotations = annotations_of(checked(live, CONFIG_MAP, where))
-        adopted = frozenset(ObjectKey(*entry) for entry in json.loads(annotations.get(_ADOPTED) or "[]"))
-        return InventoryContent(
-            kinds=frozenset(map(GroupKind.parse, filter(None, annotations.get(_KINDS, "").split(",")))),
-            namespaces=frozenset(filter(None, annotations.get(_NAMESPACES, "").split(","))),
-            adopted=_stored(live, "adopted") or adopted,
+        adopted = _stored(live, "adopted")
+        earlier = frozenset(ObjectKey(*entry) for entry in json.loads(annotations.get(_ADOPTED) or "[]"))
+        members = _stored(live, "members")
+        return replace(
+            parse_scope(live),
+            version=int(annotations.get(_VERSION) or 0),
+            adopted=earlier if adopted is None else frozenset(_keys(adopted)),
             token=annotations.get(_TOKEN, ""),
             operation=annotations.get(_OPERATION, ""),
-            version=live["metadata"]["resourceVersion"],
+            resource_version=live["metadata"]["resourceVersion"],
             uid=live["metadata"]["uid"],
             created=str(live["metadata"].get("creationTimestamp") or ""),
             released=annotations.get(_RELEASED) == "true",
-            members=_stored(live, "members"),
-            finished=frozenset(
-                (ObjectKey(*key), digest) for *key, digest in json.loads((live.get("data") or {}).get("finished") or "[]")
-            ),
+            members=None if members is None else frozenset(_keys(members)),
+            finished=frozenset((ObjectKey(*key), digest) for *key, digest in _stored(live, "finished") or []),
         )
 
 
-def _stored(live: Object, name: str) -> frozenset[ObjectKey] | None:
+def parse_scope(live: Object) -> InventoryContent:
+    """The kinds and namespaces alone, from metadata; for any text of the annotations."""
+    annotations = annotations_of(live)
+    return InventoryContent(
+        kinds=frozenset(map(GroupKind.parse, filter(None, annotations.get(_KINDS, "").split(",")))),
+        namespaces=frozenset(filter(None, annotations.get(_NAMESPACES, "").split(","))),
+        members=None,
+    )
+
+
+def _stored(live: Object, name: str) -> Any:
+    """The JSON value of that name, or None."""
     text: str | bytes | None = (live.get("data") or {}).get(name)
     if packed := (live.get("binaryData") or {}).get(f"{name}.gz"):
         text = gzip.decompress(base64.b64decode(packed))
-    return None if text is None else frozenset(_keys(json.loads(text)))
+    return None if text is None else json.loads(text)
 
 
 def _grouped(keys: Iterable[ObjectKey]) -> dict[str, dict[str, list[str]]]:

@@ -53,7 +53,7 @@ def _claim(context: WriteContext, resource: Resource, orphans: Orphans, began: s
 
 def _labelled(context: WriteContext, resource: Resource, live: Object) -> Object | None:
     """Applies the instance's label to the object; None if the object of that uid is gone, or somebody else labels it."""
-    context.inventory.before_write()
+    context.inventory.fence.before_write()
     uid, own_label = live["metadata"]["uid"], {INSTANCE_LABEL: context.instance}
     key = key_of(live)
     member = bare(key, resource.api_version, uid=uid, labels=own_label)

@@ -50,7 +50,7 @@ def reclaim(context: WriteContext, resource: Resource, live: Object) -> Object |
 
     A merge patch: an apply that names the label alone would drop our other fields.
     """
-    context.inventory.before_write()
+    context.inventory.fence.before_write()
     key, uid = key_of(live), live["metadata"]["uid"]
     path = resource.path(key.namespace, key.name)
     body = {"metadata": {"uid": uid, "labels": {INSTANCE_LABEL: context.instance}}}

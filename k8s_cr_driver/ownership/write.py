@@ -90,8 +90,8 @@ def write(
     `vanished`: the watch has reported that the object was deleted, perhaps by a worker that has taken over.
     """
     if vanished:
-        context.inventory.before_recreate()
-    context.inventory.before_write()
+        context.inventory.fence.before_recreate()
+    context.inventory.fence.before_write()
     if known is not None and is_managed(known, context.instance):
         return _apply(context, obj, resource, known)
     note_creation = obj.key.group_kind in SHARED or obj.key in context.inventory.content.adopted

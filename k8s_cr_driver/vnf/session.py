@@ -207,7 +207,7 @@ class Session:
         operation = Operation.lasting(UNDO_SECONDS, id=self._operation.id, instance=self._operation.instance)
         inventory = self._context.inventory
         try:
-            inventory.check(inventory.read())  # Superseded if another worker has taken the instance over
+            inventory.fence.check(inventory.read())  # Superseded if another worker has taken the instance over
             reconcile(operation, self._context, [], prune=Prune())
         except DriverError as error:
             LOG.warning("%s: not everything could be deleted; rollback does it: %s", operation.id, redact(str(error)))

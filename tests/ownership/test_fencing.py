@@ -15,7 +15,7 @@ from k8s_cr_driver.kube import connection
 from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.objects.keys import Object, ObjectKey, annotations_of
-from k8s_cr_driver.ownership import inventory
+from k8s_cr_driver.ownership import fence
 from tests.fake_api import FakeApi, faults
 from tests.fake_api.recording import Request
 from tests.instance import CONDITIONS, Instance, config_map, crontab, crontab_crd, state, status, wait_for
@@ -47,21 +47,21 @@ def test_a_worker_whose_instance_was_terminated_meanwhile_stops(api: FakeApi) ->
     assert state(api) == {}
 
 
-TRUSTED, REAL_IN_FLIGHT = inventory.WRITE_WITHIN, inventory.IN_FLIGHT
+TRUSTED, REAL_IN_FLIGHT = fence.WRITE_WITHIN, fence.IN_FLIGHT
 
 
 @pytest.fixture
 def real_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     """A token is trusted as long as on a real cluster: shorter limits hide what happens meanwhile."""
-    monkeypatch.setattr(inventory, "WRITE_WITHIN", TRUSTED)
+    monkeypatch.setattr(fence, "WRITE_WITHIN", TRUSTED)
 
 
 @pytest.fixture
 def half_open(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
     """The streams of the inventory say nothing, and have said nothing for long: only a look at it can tell."""
     api.fail(faults.half_open(), when=is_fence, times=100)
-    monkeypatch.setattr(inventory, "WRITE_WITHIN", -1)
-    monkeypatch.setattr(inventory, "DELETE_WITHIN", -1)
+    monkeypatch.setattr(fence, "WRITE_WITHIN", -1)
+    monkeypatch.setattr(fence, "DELETE_WITHIN", -1)
 
 
 def is_fence(request: Request) -> bool:
@@ -230,7 +230,7 @@ def test_terminate_leaves_nothing_though_a_webhook_holds_a_write_of_a_superseded
     api: FakeApi, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(connection, "WRITE_TIMEOUT", 0.5)
-    monkeypatch.setattr(inventory, "IN_FLIGHT", 0.6)
+    monkeypatch.setattr(fence, "IN_FLIGHT", 0.6)
     held = threading.Event()
     api.fail(faults.held(2.0), method="PATCH", path="configmaps/late", when=lambda _: held.set() is None)
     old = Instance(api.url).start([config_map("late")])
@@ -248,7 +248,7 @@ def test_a_run_gives_its_token_back_so_that_terminate_need_not_wait(api: FakeApi
     assert annotations_of(api.get("ConfigMap", "default", f"k8s-cr-driver-{blue.id}"))["k8s-cr-driver/released"] == "true"
     began = time.monotonic()
     blue.terminate()
-    assert time.monotonic() - began < inventory.WRITE_WITHIN
+    assert time.monotonic() - began < fence.WRITE_WITHIN
 
 
 def _ready(api: FakeApi) -> None:

@@ -5,21 +5,23 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 from collections.abc import Iterator
 
 import pytest
 
-from k8s_cr_driver.errors import Contended, Forbidden, Superseded, TransportError
+from k8s_cr_driver.errors import Contended, Forbidden, Refused, Superseded, TransportError
 from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.endpoint import Endpoint
-from k8s_cr_driver.objects.keys import GroupKind, ObjectKey
-from k8s_cr_driver.ownership import inventory
+from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey
+from k8s_cr_driver.ownership import fence
 from k8s_cr_driver.ownership.inventory import Inventory
-from k8s_cr_driver.ownership.inventory_content import InventoryContent
+from k8s_cr_driver.ownership.inventory_content import VERSION, InventoryContent, parse
 from k8s_cr_driver.ownership.labels import is_managed, manager, used_by, users
 from tests.fake_api import FakeApi, faults
 from tests.fake_api.recording import Request
 from tests.instance import BLUE, GREEN, Instance, config_map
+from tests.ownership import stored_inventories
 
 MAPS, JOBS = GroupKind("", "ConfigMap"), GroupKind("batch", "Job")
 ADOPTED = ObjectKey("", "ConfigMap", "blue", "theirs")
@@ -35,8 +37,8 @@ def connection(api: FakeApi) -> Iterator[Connection]:
 @pytest.fixture
 def distrust(monkeypatch: pytest.MonkeyPatch) -> None:
     """No word on the token is believed for any time."""
-    monkeypatch.setattr(inventory, "WRITE_WITHIN", -1)
-    monkeypatch.setattr(inventory, "DELETE_WITHIN", -1)
+    monkeypatch.setattr(fence, "WRITE_WITHIN", -1)
+    monkeypatch.setattr(fence, "DELETE_WITHIN", -1)
 
 
 def claimed(connection: Connection, instance: str = BLUE) -> Inventory:
@@ -93,13 +95,13 @@ def test_a_run_that_was_superseded_can_change_and_delete_nothing(
     first = claimed(connection)
     second = claimed(connection)
     before = api.get("ConfigMap", "default", NAME)
-    changes = (lambda: first.adopt([ADOPTED]), first.delete, first.before_write, first.before_delete)
-    for attempt in (*changes, lambda: first.check(second.content)):
+    changes = (lambda: first.adopt([ADOPTED]), first.delete, first.fence.before_write, first.fence.before_delete)
+    for attempt in (*changes, lambda: first.fence.check(second.content)):
         with pytest.raises(Superseded, match=f"Another worker took over VNF instance {BLUE}"):
             attempt()
     assert api.get("ConfigMap", "default", NAME) == before
-    second.before_write()
-    second.before_delete()
+    second.fence.before_write()
+    second.fence.before_delete()
     second.delete()
     assert api.names("ConfigMap") == []
 
@@ -119,7 +121,7 @@ def test_of_two_concurrent_claims_the_last_wins(api: FakeApi, connection: Connec
     one = claimed(connection)
     assert one.content.kinds == {MAPS, JOBS}
     assert [request.status for request in api.requests.select("PATCH")] == [409, 200]
-    one.before_write()
+    one.fence.before_write()
 
 
 @pytest.mark.parametrize("fault", [faults.reset_after(), faults.truncated()])
@@ -149,15 +151,15 @@ def test_an_unchanged_inventory_is_not_written(api: FakeApi, connection: Connect
 def test_a_confirmed_token_is_trusted_for_a_while(
     api: FakeApi, connection: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(inventory, "WRITE_WITHIN", 60)
+    monkeypatch.setattr(fence, "WRITE_WITHIN", 60)
     one = claimed(connection)
     api.requests.clear()
-    one.before_write()
+    one.fence.before_write()
     assert len(api.requests) == 0
-    monkeypatch.setattr(inventory, "WRITE_WITHIN", -1)
-    one.before_write()
-    monkeypatch.setattr(inventory, "WRITE_WITHIN", 60)
-    one.before_write()
+    monkeypatch.setattr(fence, "WRITE_WITHIN", -1)
+    one.fence.before_write()
+    monkeypatch.setattr(fence, "WRITE_WITHIN", 60)
+    one.fence.before_write()
     assert len(api.requests) == 1
 
 
@@ -190,7 +192,7 @@ def test_an_apply_makes_an_object_ours_and_a_copied_label_does_not() -> None:
 def test_an_inventory_without_annotations_is_empty() -> None:
     live = config_map("a")
     live["metadata"] |= {"uid": "u", "resourceVersion": "5"}
-    assert inventory.parse(live) == InventoryContent(version="5", uid="u", members=None)
+    assert parse(live) == InventoryContent(resource_version="5", uid="u", members=None)
 
 
 @pytest.mark.parametrize("verb", ["instantiate", "terminate"])
@@ -226,15 +228,58 @@ def test_kinds_are_looked_for_only_where_the_instance_has_objects_of_them(connec
     assert (one.content.places(MAPS), one.content.places(JOBS)) == (["blue"], ["green"])
 
 
-def test_an_inventory_of_an_earlier_version_is_read(api: FakeApi, connection: Connection) -> None:
-    live = config_map(NAME)
-    live["metadata"]["annotations"] = {
-        "applyset.kubernetes.io/contains-group-kinds": "ConfigMap",
-        "applyset.kubernetes.io/additional-namespaces": "blue,green",
-        "k8s-cr-driver/adopted": '[["", "ConfigMap", "blue", "theirs"]]',
-    }
-    api.put(live)
+@pytest.mark.parametrize("form", ["ADOPTED_AS_ANNOTATION", "WITH_MEMBERS", "VERSION_1"])
+def test_an_inventory_of_each_released_form_is_read(api: FakeApi, connection: Connection, form: str) -> None:
+    stored: Object = getattr(stored_inventories, form)
+    api.put({**stored, "metadata": {**stored["metadata"], "name": NAME, "namespace": "default"}})
     one = Inventory(connection, "default", BLUE)
-    assert one.claim("operation", [], [], create=False, members=[ObjectKey(*MAPS, "blue", "new")])
-    assert one.content.adopted == {ADOPTED}
-    assert one.content.places(MAPS) == ["blue", "green"]
+    assert one.claim("operation", [], [], create=False)
+    first, job = ObjectKey(*MAPS, "blue", "a"), ObjectKey(*JOBS, "green", "b")
+    content = one.content
+    assert (content.kinds, content.namespaces, content.adopted) == ({MAPS, JOBS}, {"blue", "green"}, {first})
+    if form == "ADOPTED_AS_ANNOTATION":
+        assert (content.members, content.finished, content.places(MAPS)) == (None, frozenset(), ["blue", "green"])
+    else:
+        assert (content.members, content.finished) == ({first, job}, {(job, "0123456789abcdef")})
+    assert one.read() == content
+    assert content.version == VERSION
+
+
+def test_an_inventory_of_a_newer_version_is_refused_before_any_write(api: FakeApi) -> None:
+    blue = Instance(api.url)
+    blue.reconcile([config_map("a")])
+    api.edit("ConfigMap", "default", NAME, lambda live: live["metadata"]["annotations"].update({"k8s-cr-driver/version": "2"}))
+    api.requests.clear()
+    for desired in ([], [config_map("b")]):
+        with pytest.raises(Refused, match="has version 2: a newer k8s-cr-driver has written it"):
+            blue.reconcile(desired)
+    assert [request for request in api.requests.writes if request.method != "POST"] == []
+
+
+def test_ten_thousand_finished_jobs_are_stored_compressed(api: FakeApi, connection: Connection) -> None:
+    one = claimed(connection)
+    keys = [ObjectKey(*JOBS, "blue", f"job-{number}") for number in range(10_000)]
+    digests = {key: hashlib.sha256(key.name.encode()).hexdigest()[:16] for key in keys}
+    for key, digest in digests.items():
+        one.note_finished(key, digest)
+    one.adopt([ADOPTED])
+    assert len(json.dumps(api.get("ConfigMap", "default", NAME))) < 200_000
+    found = one.read()
+    assert found is not None
+    assert dict(found.finished) == digests
+
+
+def test_a_config_map_with_the_label_alone_is_no_inventory(api: FakeApi, connection: Connection) -> None:
+    blue = claimed(connection)
+    for name, instance in (("theirs", GREEN), (f"k8s-cr-driver-{GREEN}", GREEN), ("odd", "odd")):
+        other = config_map(name, adopted="no JSON")
+        other["metadata"]["labels"] = {"k8s-cr-driver/inventory": instance}
+        api.put(other)
+    assert blue.others() == []
+
+
+def test_an_inventory_with_malformed_data_counts_with_its_namespaces(api: FakeApi, connection: Connection) -> None:
+    blue, green = claimed(connection), Inventory(connection, "default", GREEN)
+    green.claim("operation", [JOBS], ["shared"], create=True)
+    api.edit("ConfigMap", "default", green.key.name, lambda live: live["data"].update(members="no JSON"))
+    assert [record.namespaces for record in blue.others()] == [{"shared"}]

@@ -9,7 +9,7 @@ from k8s_cr_driver.errors import Superseded
 from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.endpoint import Endpoint
 from k8s_cr_driver.objects.keys import NAMESPACE
-from k8s_cr_driver.ownership import inventory
+from k8s_cr_driver.ownership import fence
 from k8s_cr_driver.ownership.inventory import Inventory
 from tests.fake_api import FakeApi, controllers, faults
 from tests.fake_api.recording import Request
@@ -98,7 +98,7 @@ def test_a_claim_without_response_creates_no_inventory_long_after(api: FakeApi, 
         with pytest.raises(Exception, match="PATCH"):
             claims(first, "one")
         api.delete("ConfigMap", "default", f"k8s-cr-driver-{BLUE}")
-        monkeypatch.setattr(inventory, "WRITE_WITHIN", -1)
+        monkeypatch.setattr(fence, "WRITE_WITHIN", -1)
         with pytest.raises(Superseded, match="was deleted"):
             claims(first, "one")
 

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+The fence of a run: Tacker may start a second worker on an instance while the first still runs, and the first must stop.
+
+Each run writes a token of its own into the inventory. A run whose token was replaced writes nothing more; one that has replaced
+another's knows until when writes of that may still take effect.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+import uuid
+from collections.abc import Callable
+
+from k8s_cr_driver.errors import Superseded
+from k8s_cr_driver.kube.connection import CONNECT_TIMEOUT, WRITE_TIMEOUT
+from k8s_cr_driver.objects.keys import ObjectKey
+from k8s_cr_driver.ownership.inventory_content import InventoryContent
+
+WRITE_WITHIN, DELETE_WITHIN = 5.0, 1.0
+"""Seconds for which a confirmed token is trusted before it is read again: at a write, and at a delete."""
+TRAVEL = 1.0
+"""Seconds for the way of a write that no webhook holds, and for etcd."""
+IN_FLIGHT = CONNECT_TIMEOUT + WRITE_TIMEOUT + TRAVEL
+"""Seconds after the token was trusted for a write until which that may take effect."""
+
+
+class Fence:
+    """The token of one run. A run that has claimed nothing, such as a dry run, has nothing to confirm."""
+
+    def __init__(self, instance: str, inventory: ObjectKey, read: Callable[[], InventoryContent | None]) -> None:
+        self.token = uuid.uuid4().hex
+        self.has_former = False
+        """Whether another run held the instance when this one claimed it, and may not have noticed yet."""
+        self._instance, self._inventory, self._read = instance, inventory, read
+        self._is_claimed = False
+        self._stops_at = 0.0
+        self._lost_former, self._lost_at = "", math.inf
+        self._lock = threading.Lock()
+        self._confirmed_at = 0.0
+
+    def replaces(self, found: InventoryContent | None) -> None:
+        """Notes whose token the claim is about to replace. Superseded if others have claimed since a lost claim."""
+        self._check_lost(found)
+        self.has_former |= bool(found and found.token not in ("", self.token) and not found.released)
+
+    def claimed(self) -> None:
+        """The token is in the inventory: from now on every other run finds it."""
+        self._is_claimed = True
+        self._stops_at = time.monotonic() + WRITE_WITHIN + TRAVEL
+
+    def lost_claim(self, former: str, asked_at: float) -> None:
+        """The claim that was to replace this token, sent at that time, got no response: it may have succeeded."""
+        self._lost_former, self._lost_at = former, asked_at
+
+    def _check_lost(self, found: InventoryContent | None) -> None:
+        """Superseded if a lost claim may have succeeded, and others have claimed or terminated the instance since.
+
+        An inventory that such a claim created is not deleted until its token has expired: a terminate waits for that.
+        """
+        is_unchanged = found is not None and found.token in (self._lost_former, self.token)
+        if not is_unchanged and time.monotonic() - self._lost_at > (-1 if found else WRITE_WITHIN):
+            self.check(found)
+
+    def former_stops_in(self) -> float:
+        """Seconds until the former run no longer trusts its token, and its writes are done unless a webhook holds one."""
+        return max(0.0, self._stops_at - time.monotonic())
+
+    def former_expires_in(self) -> float:
+        """Seconds until no write of the former run can take effect any more."""
+        return max(0.0, self._stops_at - TRAVEL + IN_FLIGHT - time.monotonic())
+
+    def confirmed(self, asked_at: float) -> None:
+        """The inventory had the token when it was asked for at that time."""
+        self._confirmed_at = asked_at
+
+    def check(self, content: InventoryContent | None) -> None:
+        """Superseded unless `content`, which was just read or watched, has this run's token."""
+        if content is None:
+            raise Superseded(
+                f"{self._inventory}, the inventory of VNF instance {self._instance}, was deleted while this worker ran, so it "
+                "stopped. If nobody has terminated the instance, retry: the inventory is created again."
+            )
+        if content.token != self.token:
+            raise Superseded(
+                f"Another worker took over VNF instance {self._instance}; this one has stopped. "
+                "See the operation that is running now."
+            )
+
+    def before_write(self) -> None:
+        """Superseded if the instance is no longer this run's."""
+        self._confirm(WRITE_WITHIN)
+
+    def before_delete(self) -> None:
+        """Superseded if the instance is no longer this run's."""
+        self._confirm(DELETE_WITHIN)
+
+    def before_recreate(self) -> None:
+        """Superseded if the instance is no longer this run's as of now: an object that vanished may be gone because of that."""
+        self._confirm(-1)
+
+    def _confirm(self, seconds: float) -> None:
+        """Reads the inventory if the token was not confirmed for so long: its watch may be half-open.
+
+        Watch events do not confirm it, for they may be late.
+        """
+        with self._lock:
+            asked_at = time.monotonic()
+            if self._is_claimed and asked_at - self._confirmed_at > seconds:
+                self.check(self._read())
+                self._confirmed_at = asked_at
