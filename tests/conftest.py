@@ -8,7 +8,7 @@ from hypothesis import settings
 
 from k8s_cr_driver.engine import apply, replace
 from k8s_cr_driver.kube import auth, backoff, watch
-from k8s_cr_driver.ownership import fence
+from k8s_cr_driver.ownership import fence, guests
 from tests.fake_api import FakeApi
 
 # A busy machine takes longer over an example than hypothesis allows. `--hypothesis-profile=thorough` is for changes of
@@ -46,3 +46,4 @@ def short_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fence, "WRITE_WITHIN", 0.3)
     monkeypatch.setattr(fence, "TRAVEL", 0.1)
     monkeypatch.setattr(fence, "IN_FLIGHT", 0.3)
+    monkeypatch.setattr(guests, "PATIENCE", 0.2)

@@ -22,6 +22,7 @@ from k8s_cr_driver.objects.crds import defined_by
 from k8s_cr_driver.objects.fields import field
 from k8s_cr_driver.objects.keys import CRD, NAMESPACE, Object, ObjectKey, controller_of, key_of, split
 from k8s_cr_driver.ownership.delete import remove
+from k8s_cr_driver.ownership.guests import Guests
 from k8s_cr_driver.ownership.labels import is_kept, is_managed
 from k8s_cr_driver.ownership.write_errors import NOT_RESTORED, is_denied
 from k8s_cr_driver.redaction import redact
@@ -45,6 +46,7 @@ class Pruner:
         self._dependents: dict[ObjectKey, list[ToDelete]] = {}
         self._by_uid: dict[str, ToDelete] = {}
         self._kept: set[ObjectKey] = set()
+        self._guests = Guests(run.context)
         self._last_gone = float("-inf")
         self._all_needs: dict[ObjectKey, set[ObjectKey]] = {}
 
@@ -142,7 +144,8 @@ class Pruner:
             self._sent(node, node.live, "")
             return
         is_used, grace_period = self._uses(node.live) or self._holds_kept(node.live), self._grace_period
-        request = functools.partial(remove, self._context, node.obj, node.resource, node.live, grace_period, is_used=is_used)
+        removal = functools.partial(remove, self._context, node.obj, node.resource, node.live, grace_period)
+        request = functools.partial(removal, is_used=is_used, guests=self._guests)
         sent = functools.partial(self._sent, node, node.live)
         self._loop.send(request, sent, functools.partial(self._failed, node))
 

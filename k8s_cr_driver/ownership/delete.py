@@ -13,7 +13,7 @@ from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.objects.api_groups import is_builtin
 from k8s_cr_driver.objects.crds import defined_by
 from k8s_cr_driver.objects.keys import NAMESPACE, GroupKind, Object, annotations_of, kind_of, labels
-from k8s_cr_driver.ownership.guests import guests_of
+from k8s_cr_driver.ownership.guests import Guests
 from k8s_cr_driver.ownership.labels import KEEP, is_created, is_kept, used_by, users
 from k8s_cr_driver.ownership.labels import manager as manager_of
 from k8s_cr_driver.ownership.released import release_adopted, release_kept
@@ -29,11 +29,13 @@ def remove(
     grace_period: int | None,
     *,
     is_used: bool = False,
+    guests: Guests | None = None,
 ) -> str:
     """Requests the deletion or release; the watch of its kind reports when it is done.
 
     Returns "" for a deletion, else why the object stays. `is_used`: a Namespace or CRD without which objects that the
-    instance keeps would be deleted, so it is released. ApiError 409: it has changed, call again.
+    instance keeps would be deleted, so it is released. `guests` are those of the run. ApiError 409: it has changed, call
+    again.
     """
     context.inventory.fence.before_delete()
     try:
@@ -44,7 +46,7 @@ def remove(
             release_kept(context.client, context.instance, resource, obj.key)
             return f"annotated with {KEEP}"
         if obj.key.group_kind in SHARED:
-            return _release_shared(context, obj, resource, is_used=is_used)
+            return _release_shared(context, obj, resource, guests or Guests(context), is_used=is_used)
         context.client.delete(resource, live, propagation=_propagation(live), grace_period=grace_period)
     except ApiError as error:
         if error.status != 404:
@@ -52,14 +54,16 @@ def remove(
     return ""
 
 
-def _release_shared(context: WriteContext, obj: CustomResource, resource: Resource, *, is_used: bool) -> str:
+def _release_shared(
+    context: WriteContext, obj: CustomResource, resource: Resource, guests: Guests, *, is_used: bool
+) -> str:
     live = context.client.read(resource, obj.key)
     if not is_used:
         _withdraw(context, obj, live)
     if others := users(live) - {context.instance}:
         context.client.release(resource, live, context.manager)
         return f"used by VNF instance {', '.join(sorted(others))}"
-    if stays := _why_it_stays(context, live, is_used=is_used):
+    if stays := _why_it_stays(context, guests, live, is_used=is_used):
         _unlabel(context, resource, live)
         return stays
     context.client.delete(resource, live, propagation=_propagation(live), unchanged=True)
@@ -74,13 +78,13 @@ def _withdraw(context: WriteContext, obj: CustomResource, live: Object) -> None:
             context.inventory.withdraw(kind=defined_by(live))
 
 
-def _why_it_stays(context: WriteContext, live: Object, *, is_used: bool) -> str:
+def _why_it_stays(context: WriteContext, guests: Guests, live: Object, *, is_used: bool) -> str:
     """Of a Namespace or CRD that no other instance brings; "" if it goes."""
     if is_used:
         return "it holds objects of this instance"
     if not is_created(live):
         return "it existed before the instance"
-    return "" if context.delete_guests else guests_of(context, live)
+    return "" if context.delete_guests else guests.reason(live)
 
 
 def _unlabel(context: WriteContext, resource: Resource, live: Object) -> None:

@@ -8,12 +8,12 @@ guests before it deletes it, and only releases it if there are any. What cannot 
 
 from __future__ import annotations
 
-import functools
+import time
 from collections.abc import Iterable, Iterator, Sequence
 
-from k8s_cr_driver.errors import ApiError
+from k8s_cr_driver.errors import ApiError, Contended, TransportError, passes
 from k8s_cr_driver.kube.connection import METADATA_LIST
-from k8s_cr_driver.kube.discovery import Resource
+from k8s_cr_driver.kube.discovery import Resource, Resources
 from k8s_cr_driver.objects.crds import defined_by
 from k8s_cr_driver.objects.fields import field
 from k8s_cr_driver.objects.keys import NAMESPACE, GroupKind, Object, ObjectKey, annotations_of, key_of, kind_of, labels, split
@@ -29,89 +29,110 @@ NAMED = 3
 """Guests that are named in the reason."""
 LONGEST_CHAIN = 10
 """Owners from a Pod upwards that are read."""
+PATIENCE = 15.0
+"""Seconds for which a list that fails is repeated."""
 
 
-def guests_of(context: WriteContext, live: Object) -> str:
-    """Why a Namespace or CRD must stay; "" if nobody else needs it."""
-    key = key_of(live)
-    kind = defined_by(live)
-    for other in context.inventory.others():
-        if (key.name in other.namespaces) if key.group_kind == NAMESPACE else (kind in other.kinds):
-            return "other instances use it"
-    try:
-        found = _in_namespace(context, key.name) if key.group_kind == NAMESPACE else _of_kind(context, kind)
-        names = [str(key_of(guest)) for guest in found]
-    except ApiError as error:
-        if error.status != 403:
-            raise
-        return f"it may hold objects of others, which the driver may not list: {error.message}"
+class Guests:
+    """Looks for guests; one for each run, which remembers what it has learned of owners, and since when lists fail."""
+
+    def __init__(self, context: WriteContext) -> None:
+        self._context, self._client = context, context.client
+        self._owners: dict[tuple[ObjectKey, str], bool] = {}
+        self._failing_since: dict[ObjectKey, float] = {}
+
+    def reason(self, live: Object) -> str:
+        """Why a Namespace or CRD must stay; "" if nobody else needs it.
+
+        A transient error is raised for PATIENCE seconds, so that the caller repeats the request; then it is the reason.
+        """
+        try:
+            return self._reason(live)
+        except (ApiError, TransportError, Contended) as error:
+            since = self._failing_since.setdefault(key_of(live), time.monotonic())
+            if passes(error) and time.monotonic() - since < PATIENCE:
+                raise
+            return f"it may hold objects of others, which the driver cannot list: {error}"
+
+    def _reason(self, live: Object) -> str:
+        key, kind = key_of(live), defined_by(live)
+        for other in self._context.inventory.others():
+            if (key.name in other.namespaces) if key.group_kind == NAMESPACE else (kind in other.kinds):
+                return "other instances use it"
+        if key.group_kind == NAMESPACE:
+            return _named(self._in_namespace(key.name))
+        served = Resources()
+        served.add_crd(live)
+        resource = served.find(kind)
+        if resource is None:
+            return "it may hold objects of others: no version of it is served, so that they cannot be listed"
+        return _named(self._strangers(self._client.list_if_served(resource, "", "", METADATA_LIST)))
+
+    def _in_namespace(self, namespace: str) -> Iterator[Object]:
+        """Pods and claims; of other kinds Helm's releases, and what has another instance's label or was released by one."""
+        for resource in self._context.resources:
+            if resource.group_kind in CONTENT:
+                yield from self._strangers(self._client.list_if_served(resource, namespace, "", METADATA_LIST))
+            elif _is_content(resource):
+                yield from filter(self._is_spoken_for, self._allowed(resource, namespace))
+
+    def _allowed(self, resource: Resource, namespace: str) -> Sequence[Object]:
+        """Kinds that the account may not list are left out: few accounts may list all kinds."""
+        try:
+            return self._client.list_if_served(resource, namespace, "", METADATA_LIST)
+        except ApiError as error:
+            if error.status not in (403, 405):
+                raise
+            return []
+
+    def _is_spoken_for(self, live: Object) -> bool:
+        own = self._context.instance
+        if labels(live).get(INSTANCE_LABEL, own) != own or RELEASED_BY in annotations_of(live):
+            return True
+        return kind_of(live) in HELM and labels(live).get("owner") == "helm" and not self._goes(live, LONGEST_CHAIN)
+
+    def _strangers(self, found: Iterable[Object]) -> Iterator[Object]:
+        return (live for live in found if not self._goes(live, LONGEST_CHAIN))
+
+    def _goes(self, live: Object, chain: int) -> bool:
+        """Whether an object is deleted, or is to be garbage collected, or descends from an object of this instance.
+
+        The garbage collector deletes an object only if all its owners are gone.
+        """
+        if field(live, "metadata", "deletionTimestamp") or is_managed(live, self._context.instance):
+            return True
+        owners = field(live, "metadata", "ownerReferences") or []
+        return bool(owners) and chain > 0 and all(self._owner_goes(live, owner, chain - 1) for owner in owners)
+
+    def _owner_goes(self, live: Object, owner: Object, chain: int) -> bool:
+        """False for an owner of a kind that the cluster does not list: the garbage collector keeps what it owns."""
+        group, version = split(owner["apiVersion"])
+        kind = GroupKind(group, owner["kind"])
+        resource = self._context.resources.find(kind, version) or self._context.resources.find(kind)
+        if resource is None:
+            return False
+        key = ObjectKey(*kind, key_of(live).namespace if resource.namespaced else "", owner["name"])
+        identity = (key, owner["uid"])
+        if identity not in self._owners:
+            self._owners[identity] = self._is_going(resource, key, owner["uid"], chain)
+        return self._owners[identity]
+
+    def _is_going(self, resource: Resource, key: ObjectKey, uid: str, chain: int) -> bool:
+        try:
+            live = self._client.read(resource, key)
+        except ApiError as error:
+            if error.status != 404:
+                raise
+            return True
+        return bool(live["metadata"]["uid"] != uid) or self._goes(live, chain)
+
+
+def _named(guests: Iterable[Object]) -> str:
+    names = [str(key_of(guest)) for guest in guests]
     more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
     return f"it holds objects of others: {', '.join(names[:NAMED])}{more}" if names else ""
-
-
-def _of_kind(context: WriteContext, kind: GroupKind) -> Iterator[Object]:
-    resource = context.resources.find(kind)
-    if resource is not None:
-        yield from _strangers(context, context.client.list_if_served(resource, "", "", METADATA_LIST))
-
-
-def _in_namespace(context: WriteContext, namespace: str) -> Iterator[Object]:
-    """Pods and claims; of other kinds Helm's releases, what has another instance's label, and what instances have released."""
-    for resource in context.resources:
-        if resource.group_kind in CONTENT:
-            yield from _strangers(context, context.client.list_if_served(resource, namespace, "", METADATA_LIST))
-        elif _is_content(resource):
-            yield from filter(functools.partial(_is_spoken_for, context), _allowed(context, resource, namespace))
 
 
 def _is_content(resource: Resource) -> bool:
     """Whether the deletion of a Namespace deletes objects of the kind; Events are nobody's."""
     return resource.namespaced and {"list", "delete"} <= resource.verbs and resource.group_kind not in EVENTS
-
-
-def _is_spoken_for(context: WriteContext, live: Object) -> bool:
-    is_release = kind_of(live) in HELM and labels(live).get("owner") == "helm"
-    belongs_to_other = labels(live).get(INSTANCE_LABEL, context.instance) != context.instance
-    return belongs_to_other or RELEASED_BY in annotations_of(live) or (is_release and not _goes(context, live, LONGEST_CHAIN))
-
-
-def _allowed(context: WriteContext, resource: Resource, namespace: str) -> Sequence[Object]:
-    """Kinds that the account may not list, or whose server is down, are left out: few accounts may list all kinds."""
-    try:
-        return context.client.list_if_served(resource, namespace, "", METADATA_LIST)
-    except ApiError as error:
-        if error.status not in (403, 405, 503):
-            raise
-        return []
-
-
-def _strangers(context: WriteContext, found: Iterable[Object]) -> Iterator[Object]:
-    return (live for live in found if not _goes(context, live, LONGEST_CHAIN))
-
-
-def _goes(context: WriteContext, live: Object, chain: int) -> bool:
-    """Whether an object is deleted, or is to be garbage collected, or descends from an object of this instance.
-
-    The garbage collector deletes an object only if all its owners are gone.
-    """
-    if field(live, "metadata", "deletionTimestamp") or is_managed(live, context.instance):
-        return True
-    owners = field(live, "metadata", "ownerReferences") or []
-    return bool(owners) and chain > 0 and all(_owner_goes(context, live, owner, chain - 1) for owner in owners)
-
-
-def _owner_goes(context: WriteContext, live: Object, owner: Object, chain: int) -> bool:
-    """False for an owner of a kind that the cluster does not list: the garbage collector keeps what it owns."""
-    group, version = split(owner["apiVersion"])
-    kind = GroupKind(group, owner["kind"])
-    resource = context.resources.find(kind, version) or context.resources.find(kind)
-    if resource is None:
-        return False
-    namespace = key_of(live).namespace if resource.namespaced else ""
-    try:
-        above = context.client.read(resource, ObjectKey(*kind, namespace, owner["name"]))
-    except ApiError as error:
-        if error.status != 404:
-            raise
-        return True
-    return bool(above["metadata"]["uid"] != owner["uid"]) or _goes(context, above, chain)

@@ -7,7 +7,7 @@ import pytest
 
 from k8s_cr_driver.objects.keys import Object
 from k8s_cr_driver.ownership.labels import INSTANCE_LABEL
-from tests.fake_api import FakeApi
+from tests.fake_api import FakeApi, faults
 from tests.instance import (
     BLUE,
     GREEN,
@@ -93,7 +93,7 @@ def test_a_namespace_whose_pods_may_not_be_listed_stays(api: FakeApi, caplog: py
     api.knobs.denied.add(("list", "", "pods", "*"))
     blue.terminate()
     assert api.find("Namespace", None, "home")
-    assert "it may hold objects of others, which the driver may not list" in caplog.text
+    assert "it may hold objects of others, which the driver cannot list" in caplog.text
 
 
 @pytest.mark.parametrize("kind", ["ConfigMap", "Thing"])
@@ -118,3 +118,54 @@ def test_a_namespace_with_an_adopted_object_stays(api: FakeApi) -> None:
     blue.reconcile([HOME, config_map("theirs", "home")])
     blue.terminate()
     assert api.names("ConfigMap", "home") == ["theirs"]
+
+
+@pytest.mark.parametrize("code", [400, 406, 500, 503, 504])
+def test_a_namespace_stays_if_a_kind_cannot_be_listed(api: FakeApi, caplog: pytest.LogCaptureFixture, code: int) -> None:
+    blue = Instance(api.url, seconds=5)
+    blue.reconcile([HOME, config_map("ours", "home")])
+    api.fail(faults.status(code, "", "out of order"), method="GET", path="/namespaces/home/secrets$", times=10**6)
+    blue.terminate()
+    assert api.names("ConfigMap", "home") == []
+    assert f"used-by.k8s-cr-driver/{BLUE}" not in (api.get("Namespace", None, "home")["metadata"].get("labels") or {})
+    assert f"cannot list: LIST /api/v1/namespaces/home/secrets: {code}" in caplog.text.replace("GET", "LIST")
+
+
+def test_a_list_that_fails_once_is_repeated(api: FakeApi) -> None:
+    blue = Instance(api.url)
+    blue.reconcile([HOME])
+    api.fail(faults.internal(), method="GET", path="/namespaces/home/secrets$")
+    blue.terminate()
+    assert state(api) == {}
+
+
+def test_a_config_map_with_the_label_of_an_inventory_keeps_no_namespace(api: FakeApi) -> None:
+    blue = Instance(api.url)
+    blue.reconcile([HOME])
+    odd = config_map("odd", members="no JSON")
+    odd["metadata"]["labels"] = {"k8s-cr-driver/inventory": GREEN}
+    odd["metadata"]["annotations"] = {"applyset.kubernetes.io/additional-namespaces": "home"}
+    api.put(odd)
+    blue.terminate()
+    assert [key.name for key in state(api)] == ["odd"]
+
+
+def test_a_crd_of_which_no_version_is_served_stays(api: FakeApi, caplog: pytest.LogCaptureFixture) -> None:
+    blue = Instance(api.url)
+    blue.reconcile([crontab_crd()])
+    api.put(crontab("users"))
+    crd = ("CustomResourceDefinition", None, "crontabs.stable.example.com")
+    api.edit(*crd, lambda live: live["spec"]["versions"][0].update(served=False))
+    blue.terminate()
+    assert api.find(*crd)
+    assert "no version of it is served" in caplog.text
+
+
+def test_an_owner_of_many_guests_is_read_once(api: FakeApi) -> None:
+    blue = Instance(api.url)
+    blue.reconcile([HOME])
+    owner = api.put({**deployment("theirs"), "metadata": {"name": "theirs", "namespace": "home"}})
+    for number in range(5):
+        api.put({**POD, "metadata": {"name": f"p-{number}", "namespace": "home", "ownerReferences": [controlled_by(owner)]}})
+    blue.terminate()
+    assert len(api.requests.select("GET", "deployments/theirs")) == 1
