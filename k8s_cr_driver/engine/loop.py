@@ -21,6 +21,7 @@ from typing import TypeVar
 from k8s_cr_driver.engine.not_ready import NotReady
 from k8s_cr_driver.engine.operation import Operation
 from k8s_cr_driver.errors import DriverError, Stopped
+from k8s_cr_driver.kube import threads
 
 Action = Callable[[], None]
 Result = TypeVar("Result")
@@ -128,9 +129,7 @@ class Workers:
 
     def submit(self, job: Callable[[], None]) -> None:
         if len(self._threads) < THREADS:
-            thread = threading.Thread(target=self._run, name="k8s-cr worker", daemon=True)
-            self._threads.append(thread)
-            thread.start()
+            self._threads.append(threads.start(self._run, "k8s-cr worker"))
         self._jobs.put(job)
 
     def drop(self) -> int:

@@ -17,6 +17,7 @@ from typing import TypeVar
 
 from k8s_cr_driver.errors import DriverError, passes
 from k8s_cr_driver.kube import backoff
+from k8s_cr_driver.kube.connection import Traffic
 from k8s_cr_driver.objects.keys import ObjectKey
 
 Result = TypeVar("Result")
@@ -43,12 +44,21 @@ class Operation:
     stop: threading.Event = field(default_factory=lambda: threading.Event())  # `threading` may be patched
     progress: Progress = _ignore
     abandon: bool = False
+    traffic: Traffic = field(default_factory=Traffic)
 
     @classmethod
     def lasting(
-        cls, seconds: float, *, id: str, instance: str, progress: Progress = _ignore, abandon: bool = False
+        cls,
+        seconds: float,
+        *,
+        id: str,
+        instance: str,
+        progress: Progress = _ignore,
+        abandon: bool = False,
+        traffic: Traffic | None = None,
     ) -> Operation:
-        return cls(id, instance, time.monotonic() + seconds, progress=progress, abandon=abandon)
+        deadline = time.monotonic() + seconds
+        return cls(id, instance, deadline, progress=progress, abandon=abandon, traffic=traffic or Traffic())
 
     def persist(self, request: Callable[[], Result], patience: float = math.inf) -> Result:
         """Repeats a request while its error is transient, for at most `patience` seconds and until the deadline."""

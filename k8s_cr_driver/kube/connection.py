@@ -13,7 +13,9 @@ import json
 import math
 import re
 import socket
+import threading
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any
 from urllib.parse import quote
@@ -23,7 +25,7 @@ from kubernetes import client
 from kubernetes.client.rest import ApiException
 from kubernetes.dynamic import DynamicClient
 
-from k8s_cr_driver.errors import ApiError, Concern, ConnectionFailed, DriverError, NotConnected, TransportError
+from k8s_cr_driver.errors import ApiError, Concern, ConnectionFailed, DriverError, NotConnected, TransportError, passes
 from k8s_cr_driver.kube import auth, tls
 from k8s_cr_driver.kube.endpoint import Endpoint
 from k8s_cr_driver.objects.keys import Object
@@ -58,11 +60,26 @@ _KEEPALIVE = [
 ]
 
 
+@dataclass
+class Traffic:
+    """Counts requests. For many threads."""
+
+    requests: int = 0
+    failed: int = 0
+    """Those among them that got no response, 429 or 5xx, after which a request is repeated."""
+    _lock: threading.Lock = field(default_factory=lambda: threading.Lock())  # `threading` may be patched
+
+    def count(self, error: BaseException | None = None) -> None:
+        with self._lock:
+            self.requests += 1
+            self.failed += error is not None and passes(error)
+
+
 class Connection:
     """One cluster for the length of one operation; a context manager, safe to use from many threads."""
 
-    def __init__(self, endpoint: Endpoint) -> None:
-        self.endpoint = endpoint
+    def __init__(self, endpoint: Endpoint, traffic: Traffic | None = None) -> None:
+        self.endpoint, self._traffic = endpoint, traffic or Traffic()
         self._pool = urllib3.PoolManager(
             maxsize=POOL_SIZE, retries=False, socket_options=_KEEPALIVE, ssl_context=endpoint.tls_context()
         )
@@ -100,7 +117,7 @@ class Connection:
         """One request; returns the response's JSON. ApiError: the server refused. TransportError: its response is not known."""
         if method != "GET":
             query = [*query, ("timeout", f"{WRITE_TIMEOUT:g}s")]
-        data = self._send(method, path, query, body, content_type, accept, read_timeout, stream=False)
+        data = self._counted(method, path, query, body, content_type, accept, read_timeout, False)
         try:
             response = json.loads(data)
         except ValueError:
@@ -111,13 +128,22 @@ class Connection:
 
     def stream(self, path: str, query: Iterable[tuple[str, str]], idle_limit: float) -> urllib3.BaseHTTPResponse:
         """An open response to a GET, for a watch; it may be silent for `idle_limit` seconds. The caller closes it."""
-        response: urllib3.HTTPResponse = self._send(
-            "GET", path, query, None, "application/json", "application/json", READ_TIMEOUT, stream=True
+        response: urllib3.HTTPResponse = self._counted(
+            "GET", path, query, None, "application/json", "application/json", READ_TIMEOUT, True
         )
         # urllib3 has one limit for the head of a response, which a server sends at once, and for the pauses in its body.
         opened = response.connection
         if opened is not None and opened.sock is not None:
             opened.sock.settimeout(idle_limit)
+        return response
+
+    def _counted(self, *request: Any) -> Any:
+        try:
+            response = self._send(*request)
+        except DriverError as error:
+            self._traffic.count(error)
+            raise
+        self._traffic.count()
         return response
 
     def _send(

@@ -20,7 +20,7 @@ import urllib3
 from oslo_log import log as logging
 
 from k8s_cr_driver.errors import ApiError, DriverError, TransportError
-from k8s_cr_driver.kube import backoff
+from k8s_cr_driver.kube import backoff, threads
 from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.discovery import Resource, serves
 from k8s_cr_driver.kube.lists import pages
@@ -103,8 +103,7 @@ class Reflector:
         self._allowed_at = -FORBIDDEN_GRACE
         self._stopped = threading.Event()
         self._response: urllib3.BaseHTTPResponse | None = None
-        self._thread = threading.Thread(target=self._run, name=f"watch {resource.group_kind}", daemon=True)
-        self._thread.start()
+        self._thread = threads.start(self._run, f"watch {resource.group_kind}")
 
     def stop(self) -> None:
         """Ends the reflector; its thread wakes up from its read."""

@@ -21,7 +21,7 @@ from k8s_cr_driver.engine.operation import Operation
 from k8s_cr_driver.engine.reconcile import Prune
 from k8s_cr_driver.lcm import desired, intree_driver, registered_vim, request, scale_status
 from k8s_cr_driver.lcm.instance_info import StoredInstance
-from k8s_cr_driver.lcm.problem_details import abandoning, boundary
+from k8s_cr_driver.lcm.problem_details import Verb, abandoning, boundary
 from k8s_cr_driver.objects.keys import Object
 from k8s_cr_driver.resources import replicas
 from k8s_cr_driver.vnf import counts
@@ -37,10 +37,10 @@ class Driver:
     """Takes the place of Tacker's in-tree driver `Kubernetes`: stateless, Tacker creates one for each call."""
 
     def instantiate(self, req: Any, inst: Any, grant_req: Any, grant: Any, vnfd: Any) -> None:
-        with boundary("instantiate", inst.id, grant_req):
+        with boundary("instantiate", inst.id, grant_req, vnfd) as verb:
             stored = StoredInstance.read(inst)
             wanted, options = desired.load(stored, vnfd, Options().updated(request.params(req)))
-            with _session(stored, grant_req, options) as session:
+            with _session(verb, stored, options, applies=len(wanted)) as session:
                 resources = session.place(wanted)
                 level = req.instantiationLevelId if req.obj_attr_is_set("instantiationLevelId") else None
                 assigned = desired.assigned_vdus(resources, vnfd, req.flavourId, options)
@@ -55,9 +55,9 @@ class Driver:
 
         Also rolls back an instantiate that the in-tree driver has started.
         """
-        with boundary("rollback of instantiate", inst.id, grant_req):
+        with boundary("rollback of instantiate", inst.id, grant_req, vnfd) as verb:
             stored = StoredInstance.read(inst)
-            with _session(stored, grant_req, Options()) as session:
+            with _session(verb, stored, Options()) as session:
                 session.recover_inventory(desired.of_failed_instantiate(stored, vnfd, req))
                 if recovered := session.inventory.remembered.kinds:
                     namespace = str(request.params(req).get("namespace") or "default")
@@ -66,32 +66,32 @@ class Driver:
 
     def terminate(self, req: Any, inst: Any, grant_req: Any, grant: Any, vnfd: Any) -> None:
         """With `abandon`, objects that cannot be deleted until the deadline are left on the cluster, and logged."""
-        with boundary("terminate", inst.id, grant_req):
+        with boundary("terminate", inst.id, grant_req, vnfd) as verb:
             stored = StoredInstance.read(inst)
             options, abandon = request.options_in_place(stored, req), request.is_set(req, "abandon")
             grace_period = request.grace_period(req)
             guard = abandoning(stored) if abandon else contextlib.nullcontext()
-            with guard, _session(stored, grant_req, options, extra=grace_period, abandon=abandon) as session:
+            with guard, _session(verb, stored, options, extra=grace_period, abandon=abandon) as session:
                 session.reconcile([], prune=Prune(grace_period, delete_guests=request.is_set(req, "delete-guests")))
 
     def scale(self, req: Any, inst: Any, grant_req: Any, grant: Any, vnfd: Any) -> None:
-        with boundary("scale", inst.id, grant_req):
+        with boundary("scale", inst.id, grant_req, vnfd) as verb:
             stored = StoredInstance.read(inst)
             sign = 1 if req.type == "SCALE_OUT" else -1
             deltas = vnfd.get_scale_vdu_and_num(stored.flavour, req.aspectId)
             changes = {vdu: sign * req.numberOfSteps * delta for vdu, delta in deltas.items()}
-            self._scale(stored, grant_req, request.options_in_place(stored, req), changes)
+            self._scale(verb, stored, request.options_in_place(stored, req), changes)
 
     def scale_rollback(self, req: Any, inst: Any, grant_req: Any, grant: Any, vnfd: Any) -> None:
         """Ignores the request's options: invalid options may be why scale failed."""
-        with boundary("rollback of scale", inst.id, grant_req):
+        with boundary("rollback of scale", inst.id, grant_req, vnfd) as verb:
             stored = StoredInstance.read(inst)
             deltas = vnfd.get_scale_vdu_and_num(stored.flavour, req.aspectId)
-            self._scale(stored, grant_req, stored.options, dict.fromkeys(deltas, 0))
+            self._scale(verb, stored, stored.options, dict.fromkeys(deltas, 0))
 
-    def _scale(self, stored: StoredInstance, grant_req: Any, options: Options, changes: Mapping[str, int]) -> None:
+    def _scale(self, verb: Verb, stored: StoredInstance, options: Options, changes: Mapping[str, int]) -> None:
         """Stored count + change; never counted from the grant request, which is empty if there are no VNFCs."""
-        with _session(stored, grant_req, options, keep_autoscaled=False) as session:
+        with _session(verb, stored, options, applies=len(changes), keep_autoscaled=False) as session:
             assigned = session.stored_vdus(stored.vdus)
             scaled = {vdu: counts.changed(vdu, assigned, change) for vdu, change in changes.items()}
             session.reconcile(list(scaled.values()), prune=None, replacement=session.removal(scaled))
@@ -100,13 +100,13 @@ class Driver:
 
     def heal(self, req: Any, inst: Any, grant_req: Any, grant: Any, vnfd: Any) -> None:
         """Chosen VNFCs, or all: Pods and Machines are replaced, the objects of the others applied again."""
-        with boundary("heal", inst.id, grant_req):
+        with boundary("heal", inst.id, grant_req, vnfd) as verb:
             stored = StoredInstance.read(inst)
             options, recreate = request.options_in_place(stored, req), request.is_set(req, "recreate")
             everything = not req.obj_attr_is_set("vnfcInstanceId")
             package = desired.load(stored, vnfd, options)[0] if everything else []
             chosen = stored.chosen_vnfcs(grant_req)
-            with _session(stored, grant_req, options) as session:
+            with _session(verb, stored, options, applies=len(package) if everything else len(chosen)) as session:
                 assigned = session.stored_vdus(stored.vdus)
                 placed = desired.merged(session.place(package), assigned)
                 wanted = placed if everything else [assigned[vdu] for vdu in chosen]
@@ -116,27 +116,27 @@ class Driver:
 
     def change_vnfpkg(self, req: Any, inst: Any, grant_req: Any, grant: Any, vnfd: Any) -> None:
         """`vnfd` is the new package. Counts and parameters stay unless the request gives new ones."""
-        with boundary("change of the current VNF package", inst.id, grant_req):
+        with boundary("change of the current VNF package", inst.id, grant_req, vnfd) as verb:
             stored = StoredInstance.read(inst)
             given, options = request.params(req).get("parameters") or {}, request.options(stored, req)
             stored.check_flavour(vnfd)
             wanted, options = desired.load(stored, vnfd, options, given)
             former = desired.with_stored_parameters(stored, vnfd, options) if given else None
-            self._change(stored, grant_req, options, wanted, vnfd, former or wanted)
+            self._change(verb, stored, options, wanted, vnfd, former or wanted)
             inst.vnfdId = req.vnfdId
 
     def change_vnfpkg_rollback(self, req: Any, inst: Any, grant_req: Any, grant: Any, vnfd: Any) -> None:
         """`vnfd` is the old package; the instance is as it was before the change."""
-        with boundary("rollback of change of the current VNF package", inst.id, grant_req):
+        with boundary("rollback of change of the current VNF package", inst.id, grant_req, vnfd) as verb:
             stored = StoredInstance.read(inst)
             wanted, options = desired.load(stored, vnfd, stored.options)
-            self._change(stored, grant_req, options, wanted, vnfd, wanted)
+            self._change(verb, stored, options, wanted, vnfd, wanted)
 
     def _change(
-        self, stored: StoredInstance, grant_req: Any, options: Options, wanted: list[Object], vnfd: Any, former: list[Object]
+        self, verb: Verb, stored: StoredInstance, options: Options, wanted: list[Object], vnfd: Any, former: list[Object]
     ) -> None:
         """`former`: the objects of `wanted` with the parameters before the change; a count that differs is a new one."""
-        with _session(stored, grant_req, options) as session:
+        with _session(verb, stored, options, applies=len(wanted)) as session:
             resources = session.place(wanted)
             pairs = zip(resources, former, strict=True)
             given = {obj.key for obj, was in pairs if replicas.count(obj) != replicas.count(obj, was)}
@@ -152,17 +152,17 @@ class Driver:
 
     def diff_check_inst(self, inst: Any, vim_info: Any) -> None:
         """Tacker's periodic check of an instance, without a lock: DbSyncNoDiff if the record and the cluster agree."""
-        with boundary("look at the VNFCs", inst.id):
+        with boundary("look at the VNFCs", inst.id) as verb:
             stored = StoredInstance.read(inst)
-            with _session(stored, None, stored.options) as session:
+            with _session(verb, stored, stored.options) as session:
                 _differences(session, stored)
 
     def sync_db(self, context: Any, vnf_instance: Any, vim_info: Any) -> None:
         """Stores VNFCs, counts, scale levels and aspects that have changed; DbSyncNoDiff if none has."""
         _check_idle(context, vnf_instance.id)
-        with boundary("database synchronization", vnf_instance.id):
+        with boundary("database synchronization", vnf_instance.id) as verb:
             stored = StoredInstance.read(vnf_instance)
-            with _session(stored, None, stored.options) as session:
+            with _session(verb, stored, stored.options) as session:
                 before, now, found = _differences(session, stored)
                 vnfd = nfvo_client.NfvoClient().get_vnfd(context, vnf_instance.vnfdId)
                 scale_status.update_levels(stored, before, now, vnfd)
@@ -192,30 +192,41 @@ def _check_idle(context: Any, instance: str) -> None:
 
 @contextlib.contextmanager
 def _session(
+    verb: Verb,
     stored: StoredInstance,
-    grant_req: Any,
     options: Options,
     *,
+    applies: int | None = None,
     keep_autoscaled: bool = True,
     extra: int = 0,
     abandon: bool = False,
 ) -> Iterator[Session]:
-    """For one verb. A verb that writes, which has a grant request, first takes over objects of the in-tree driver.
+    """For one verb. A verb that writes, which is an LCM operation, first takes over objects of the in-tree driver.
 
+    `applies` is the number of objects to apply, None for a verb that only deletes or reads.
     `extra` are seconds on top of the time limit: the grace period of a terminate does not count as a delay.
     """
     seconds = (options.wait_timeout or CONF.v2_vnfm.kubernetes_vim_rsc_wait_timeout) + extra
-    id = str(grant_req.vnfLcmOpOccId) if grant_req else "database synchronization"
+    endpoint = registered_vim.endpoint(stored.vim)
+    verb.begins(endpoint.url, applies)
+    operation = Operation.lasting(
+        seconds,
+        id=verb.operation or verb.name,
+        instance=stored.id,
+        progress=verb.statistics.progress,
+        abandon=abandon,
+        traffic=verb.statistics.traffic,
+    )
     with Session(
-        registered_vim.endpoint(stored.vim),
+        endpoint,
         options,
-        Operation.lasting(seconds, id=id, instance=stored.id, abandon=abandon),
+        operation,
         inventory_namespace=stored.inventory_namespace or CONF.k8s_cr.inventory_namespace,
         remembered=stored.inventory_content,
         keep_autoscaled=keep_autoscaled,
     ) as session:
         if stored.is_moved:
             session.check_cluster(stored.endpoint)
-        if grant_req and stored.is_pending:
+        if verb.operation and stored.is_pending:
             intree_driver.take_over(stored, session)
         yield session

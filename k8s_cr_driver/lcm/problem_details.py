@@ -13,6 +13,7 @@ import datetime
 import time
 import traceback
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
 from oslo_log import log as logging
@@ -22,9 +23,11 @@ from tacker.sol_refactored.common import config
 from tacker.sol_refactored.common import exceptions as sol_ex
 from tacker.sol_refactored.objects.v2 import fields
 
+from k8s_cr_driver.engine.statistics import Statistics
 from k8s_cr_driver.errors import DriverError, InvalidRequest, Stopped, Superseded
 from k8s_cr_driver.lcm import vim
 from k8s_cr_driver.lcm.instance_info import StoredInstance
+from k8s_cr_driver.lcm.log_context import log_context
 from k8s_cr_driver.redaction import capped, foreign, redact
 
 LOG = logging.getLogger(__name__)
@@ -43,27 +46,56 @@ class Overtaken(BaseException):
     """
 
 
+@dataclass
+class Verb:
+    """One call of the driver."""
+
+    name: str
+    instance: str
+    operation: str
+    """Id of the VnfLcmOpOcc; "" for what is no LCM operation."""
+    package: str = ""
+    """Id of the VNFD."""
+    statistics: Statistics = field(default_factory=Statistics)
+
+    def __str__(self) -> str:
+        return f"{self.name} of VNF instance {self.instance}"
+
+    def begins(self, cluster: str, applies: int | None) -> None:
+        """`applies` is the number of objects to apply, None if the verb only deletes or reads."""
+        what = "" if applies is None else f", applies {applies} objects"
+        LOG.log(self.level, "%s begins: package %s, cluster %s%s", self, self.package, cluster, what)
+
+    def ends(self, result: str, seconds: float) -> None:
+        LOG.log(self.level, "%s %s in %.1f s: %s", self, result, seconds, self.statistics)
+
+    @property
+    def level(self) -> int:
+        """The database synchronization looks at each instance, again and again."""
+        return int(logging.INFO if self.operation else logging.DEBUG)
+
+
 @contextlib.contextmanager
-def boundary(verb: str, instance: str, grant_req: Any = None) -> Iterator[None]:
+def boundary(name: str, instance: str, grant_req: Any = None, vnfd: Any = None) -> Iterator[Verb]:
     """Encloses a verb; the grant request names the VnfLcmOpOcc, and is None for what is no LCM operation."""
-    operation = grant_req.vnfLcmOpOccId if grant_req else ""
-    begun, before = time.monotonic(), _state(operation)
-    failure: Any = None
-    superseded = False
-    try:
-        yield
-    except Exception as error:
-        failure, superseded = _failure(verb, instance, error), isinstance(error, Superseded)
-    now = _state(operation)
-    if before and now and now != before and (superseded or now[0] != _FAILED_TEMP):
-        LOG.warning(
-            "%s of VNF instance %s ends here without an answer: operation %s was taken up elsewhere, and is %s",
-            verb, instance, operation, now[0],
-        )  # fmt: skip
-        raise Overtaken(operation) from None
-    if failure is not None:
-        raise failure from None
-    LOG.info("%s of VNF instance %s was done in %.1f s", verb, instance, time.monotonic() - begun)
+    operation = str(grant_req.vnfLcmOpOccId) if grant_req else ""
+    verb = Verb(name, instance, operation, vnfd.vnfd_id if vnfd else "")
+    with log_context(instance, operation):
+        begun, before = time.monotonic(), _state(operation)
+        failure: Any = None
+        superseded = False
+        try:
+            yield verb
+        except Exception as error:
+            failure, superseded = _failure(verb, error), isinstance(error, Superseded)
+        now = _state(operation)
+        if before and now and now != before and (superseded or now[0] != _FAILED_TEMP):
+            LOG.warning("%s ends without a result: operation %s runs elsewhere, and is %s", verb, operation, now[0])
+            raise Overtaken(operation) from None
+        is_failed = failure is not None and not isinstance(failure, sol_ex.DbSyncNoDiff)
+        verb.ends("failed" if is_failed else "completed", time.monotonic() - begun)
+        if failure is not None:
+            raise failure from None
 
 
 @contextlib.contextmanager
@@ -84,16 +116,16 @@ def abandoning(stored: StoredInstance) -> Iterator[None]:
         )
 
 
-def _failure(verb: str, instance: str, error: Exception) -> Any:
+def _failure(verb: Verb, error: Exception) -> Any:
     if isinstance(error, (sol_ex.SolException, sol_ex.DbSyncNoDiff, sol_ex.DbSyncFailed)):
         return error
     if isinstance(error, DriverError):
         text = redact(vim.with_remedy(error))
-        LOG.error("%s of VNF instance %s failed: %s", verb, instance, text)
+        LOG.error("%s failed: %s", verb, text)
         return sol_ex.SolException(sol_status=error.status, sol_title=error.title, sol_detail=capped(text))
-    LOG.error("%s of VNF instance %s failed: %s", verb, instance, foreign("".join(traceback.format_exception(error))))
+    LOG.error("%s failed: %s", verb, foreign("".join(traceback.format_exception(error))))
     return sol_ex.SolException(
-        sol_detail=f"{verb} failed in the driver itself ({type(error).__name__}); see the conductor's log"
+        sol_detail=f"{verb.name} failed in the driver itself ({type(error).__name__}); see the conductor's log"
     )
 
 

@@ -60,7 +60,7 @@ class Session:
         remembered: InventoryContent = NOTHING,
         keep_autoscaled: bool = True,
     ) -> None:
-        self._client = Client(Connection(endpoint))
+        self._client = Client(Connection(endpoint, operation.traffic))
         self._options, self._operation = options, operation
         self._context = WriteContext(
             self._client,

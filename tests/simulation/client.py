@@ -22,7 +22,8 @@ class Client:
 
     servers: ClassVar[Servers]
 
-    def __init__(self, endpoint: Any) -> None:
+    def __init__(self, endpoint: Any, traffic: Any = None) -> None:
+        del traffic
         self.endpoint = endpoint
         process = active().here().process
         self._process, self._actor = process, Actor(endpoint.url, process.name)
