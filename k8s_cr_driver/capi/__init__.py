@@ -5,7 +5,7 @@ Registered by the entry point `cluster_api`; the engine knows nothing of it.
 """
 
 from k8s_cr_driver.capi.cluster import Cluster
-from k8s_cr_driver.capi.control_plane import KubeadmControlPlane
-from k8s_cr_driver.capi.machines import MachineDeployment, MachineSet
+from k8s_cr_driver.capi.control_plane import ControlPlane, KubeadmControlPlane
+from k8s_cr_driver.capi.machines import MachineDeployment, MachineOwner, MachinePool, MachineSet
 
-__all__ = ["Cluster", "KubeadmControlPlane", "MachineDeployment", "MachineSet"]
+__all__ = ["Cluster", "ControlPlane", "KubeadmControlPlane", "MachineDeployment", "MachineOwner", "MachinePool", "MachineSet"]

@@ -6,6 +6,8 @@ Source: the Cluster API book, "Contracts" and "Labels and annotations".
 
 from __future__ import annotations
 
+import base64
+
 from k8s_cr_driver.objects.keys import GroupKind, Object
 
 GROUP = "cluster.x-k8s.io"
@@ -15,10 +17,28 @@ MACHINE_SETS = GroupKind(GROUP, "MachineSet")
 
 CLUSTER_NAME_LABEL = "cluster.x-k8s.io/cluster-name"
 DEPLOYMENT_NAME_LABEL = "cluster.x-k8s.io/deployment-name"
+POOL_NAME_LABEL = "cluster.x-k8s.io/pool-name"
 SET_NAME_LABEL = "cluster.x-k8s.io/set-name"
 CONTROL_PLANE_LABEL = "cluster.x-k8s.io/control-plane"
 CONTROL_PLANE_NAME_LABEL = "cluster.x-k8s.io/control-plane-name"
+_LONGEST_LABEL = 63
 CLUSTER_SECRET_TYPE = "cluster.x-k8s.io/secret"  # noqa: S105 (a type of Secrets)
+
+
+def label_value(name: str) -> str:
+    """The name of an object as Cluster API writes it into a label: a hash if it is too long (util/labels/format)."""
+    if len(name) <= _LONGEST_LABEL:
+        return name
+    digest = base64.urlsafe_b64encode(_fnv32a(name.encode()).to_bytes(4, "big")).decode().rstrip("=")
+    return f"hash_{digest}_z"
+
+
+def _fnv32a(data: bytes) -> int:
+    """FNV-1a of 32 bits (IETF draft-eastlake-fnv), which Go has as hash/fnv.New32a."""
+    value = 0x811C9DC5
+    for byte in data:
+        value = (value ^ byte) * 0x01000193 & 0xFFFFFFFF
+    return value
 
 
 def is_cluster_api(kind: GroupKind) -> bool:

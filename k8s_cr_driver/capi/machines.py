@@ -1,37 +1,66 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sets of worker machines: a count, and Machines as VNFCs."""
+"""Kinds with a count whose VNFCs are Machines: by name, or by the subresource `scale` of their CRD."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import ClassVar
 
 from k8s_cr_driver.capi import contract
+from k8s_cr_driver.objects.crds import scale_path
+from k8s_cr_driver.objects.fields import text
 from k8s_cr_driver.objects.keys import GroupKind, Object, as_selector
-from k8s_cr_driver.resources.base import REPLICAS, Children, CustomResource
+from k8s_cr_driver.resources.base import ANY, REPLICAS, Children, CustomResource
 
 
-class Machines(CustomResource):
-    """An object whose VNFCs are the Machines that carry its name in the label `name_label`."""
+class MachineOwner(CustomResource):
+    """Any kind of Cluster API or a provider with the subresource `scale`: its VNFCs are the Machines that it controls."""
 
-    name_label: ClassVar[str]
+    group, kind = contract.GROUP, ANY
     through: ClassVar[tuple[GroupKind, ...]] = ()
 
-    def children(self, live: Object | None = None) -> Children:
-        del live
-        selector = as_selector({self.name_label: self.key.name})
-        return Children(contract.MACHINES, "", self.key.namespace, selector, self.through)
+    def children(self, live: Object | None = None) -> Children | None:
+        if not self.replicas():
+            return None
+        return Children(contract.MACHINES, "", self.key.namespace, self._selector(live), self.through)
+
+    def _selector(self, live: Object | None) -> str:
+        """The selector in the status, where the CRD's subresource `scale` has it; "" finds all Machines of the namespace."""
+        path = scale_path(self.crd, self.manifest["apiVersion"], "labelSelectorPath")
+        return text(live, *path) if path else ""
 
     def child_metadata(self, child: Object) -> dict[str, str]:
         return contract.machine_metadata(child)
+
+
+class LabelledMachines(MachineOwner):
+    """A kind of a known count whose Machines carry its name in the label `name_label`."""
+
+    group, kind = contract.GROUP, ""
+    name_label: ClassVar[str]
+
+    def _selector(self, live: Object | None) -> str:
+        del live
+        return as_selector({self.name_label: contract.label_value(self.key.name)})
 
     def replicas(self) -> tuple[str, ...]:
         return REPLICAS
 
 
-class MachineDeployment(Machines):
-    group, kind, name_label = contract.GROUP, "MachineDeployment", contract.DEPLOYMENT_NAME_LABEL
+class MachineDeployment(LabelledMachines):
+    kind, name_label = "MachineDeployment", contract.DEPLOYMENT_NAME_LABEL
     through = (contract.MACHINE_SETS,)
 
 
-class MachineSet(Machines):
-    group, kind, name_label = contract.GROUP, "MachineSet", contract.SET_NAME_LABEL
+class MachineSet(LabelledMachines):
+    kind, name_label = "MachineSet", contract.SET_NAME_LABEL
+
+
+class MachinePool(LabelledMachines):
+    """Not every provider creates Machines for a pool; where it does not, each replica is a VNFC."""
+
+    kind, name_label = "MachinePool", contract.POOL_NAME_LABEL
+
+    def children(self, live: Object | None = None) -> Children | None:
+        machines = super().children(live)
+        return replace(machines, or_replicas=True) if machines else None

@@ -29,6 +29,9 @@ from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, annotations
 from k8s_cr_driver.resources.health import Health, assess
 from k8s_cr_driver.resources.health.custom import terminating
 
+ANY = "*"
+"""`kind` of a class for all kinds of its group, and of groups that end in it, that have no class of their own."""
+
 PODS = GroupKind("", "Pod")
 REPLICAS = ("spec", "replicas")
 """The path of the wanted count in most kinds that have one."""
@@ -45,7 +48,8 @@ class Children:
 
     `selector` is a label selector that finds them all, and may find others. `through` are the kinds between, from the top:
     a Deployment controls ReplicaSets, and these the Pods; the selector finds them, too. `version` may be "": any.
-    With `by_selector` they are what the selector finds, whoever controls them; one that is "" finds none.
+    With `by_selector` they are what the selector finds, whoever controls them; one that is "" finds none. With `or_replicas`
+    each replica is a VNFC as long as there are none.
     """
 
     kind: GroupKind
@@ -54,6 +58,7 @@ class Children:
     selector: str
     through: tuple[GroupKind, ...] = ()
     by_selector: bool = False
+    or_replicas: bool = False
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,8 @@
 """Which class knows a kind: (group, kind) -> subclass of CustomResource.
 
 Other projects add classes by an entry point of group `k8s_cr_driver.resources` that names a class or a module of them;
-theirs win over ours. One that cannot be imported is logged and left out: an operator's other kinds go on working.
+theirs win over ours. A class of kind "*" is for the kinds of its group, and of groups that end in it, that have no class of
+their own. One that cannot be imported is logged and left out: an operator's other kinds go on working.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from oslo_log import log as logging
 
 from k8s_cr_driver.objects.keys import GroupKind, Object, kind_of
 from k8s_cr_driver.resources import builtin
-from k8s_cr_driver.resources.base import CustomResource
+from k8s_cr_driver.resources.base import ANY, CustomResource
 
 LOG = logging.getLogger(__name__)
 
@@ -26,7 +27,16 @@ ENTRY_POINTS = "k8s_cr_driver.resources"
 
 def resource_for(manifest: Object, crd: Object | None = None) -> CustomResource:
     """The object of `manifest`, in the class of its kind."""
-    return classes().get(kind_of(manifest), CustomResource)(manifest, crd)
+    return _class_of(kind_of(manifest))(manifest, crd)
+
+
+def _class_of(kind: GroupKind) -> type[CustomResource]:
+    """The class of a kind, else that of its group, else that of the longest group that its group ends in."""
+    if kind in classes():
+        return classes()[kind]
+    labels = kind.group.split(".")
+    groups = (".".join(labels[start:]) for start in range(len(labels)))
+    return next((classes()[known] for group in groups if (known := GroupKind(group, ANY)) in classes()), CustomResource)
 
 
 @functools.cache

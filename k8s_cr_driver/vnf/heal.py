@@ -7,7 +7,7 @@ is applied again, which also undoes changes by others. With `recreate: true` it 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from oslo_log import log as logging
 
@@ -46,7 +46,7 @@ class Healing:
             obj = self._touched[vdu]
             children = obj.children(members.owners.get(obj.key))
             unwanted = [one for one in several if one["metadata"]["name"] in chosen[vdu]]
-            if children and unwanted and self._may_replace(vdu, obj, len(unwanted), len(several), lenient=everything):
+            if children and unwanted and self._may_replace(vdu, unwanted, several, lenient=everything):
                 to_delete.append((children.selector, unwanted))
         if recreate:
             own = f"{INSTANCE_LABEL}={self._instance}"
@@ -56,14 +56,17 @@ class Healing:
         before = {vdu: len(several) for vdu, several in members.children.items()}
         return Replacement(to_delete, lambda: self._missing(before, deleted))
 
-    def _may_replace(self, vdu: str, obj: CustomResource, wanted: int, among: int, *, lenient: bool) -> bool:
-        most = obj.max_unavailable(among)
-        if wanted <= most:
+    def _may_replace(self, vdu: str, chosen: Sequence[Object], several: Sequence[Object], *, lenient: bool) -> bool:
+        """Whether so many may be unavailable; VNFCs that are not ready already are."""
+        obj, most = self._touched[vdu], self._touched[vdu].max_unavailable(len(several))
+        names, unready = _names(chosen), _names(one for one in several if not _is_ready(one))
+        if len(names | unready) <= most:
             return True
         if not lenient:
+            others = f", and these are not ready: {', '.join(sorted(unready))}" if unready else ""
             raise InvalidRequest(
-                f"vnfcInstanceId: VDU {vdu} is {obj.key}, of whose {among} VNFCs at most {most} can be replaced at the same "
-                f"time, not {wanted}; choose fewer"
+                f"vnfcInstanceId: VDU {vdu} is {obj.key}, of whose {len(several)} VNFCs at most {most} may be unavailable at "
+                f"the same time. {len(names)} are chosen{others}; choose fewer, and those that are not ready first"
             )
         LOG.info("VNF instance %s: VNFCs of VDU %s are not replaced, %s is only applied again", self._instance, vdu, obj.key)
         return False
@@ -72,18 +75,25 @@ class Healing:
         """Owners whose VNFCs are not all ready again. The owner itself may not have noticed the deletion yet."""
         members = self._members()
         reports = []
-        for vdu, several in members.children.items():
-            obj = self._touched[vdu]
+        for vdu in before:
+            obj, several = self._touched[vdu], members.children.get(vdu, [])
             owner = members.owners.get(obj.key)
             wanted = replicas.count(obj, owner) if _has_one_vnfc_per_replica(obj) else before[vdu]
-            fresh = [one for one in several if one["metadata"]["uid"] not in deleted]
-            ready = sum(resource_for(one).health(one).settled for one in fresh)
+            ready = sum(_is_ready(one) for one in several if one["metadata"]["uid"] not in deleted)
             if ready != wanted:
                 reports.append(Report(obj.key, "Waiting", "Replicas", f"VDU {vdu} has {ready} of {wanted} VNFCs"))
         return reports
 
     def _members(self) -> vnfcs.Members:
         return vnfcs.members(self._client, self._instance, self._touched)
+
+
+def _is_ready(child: Object) -> bool:
+    return resource_for(child).health(child).settled
+
+
+def _names(lives: Iterable[Object]) -> set[str]:
+    return {live["metadata"]["name"] for live in lives}
 
 
 def _has_one_vnfc_per_replica(obj: CustomResource) -> bool:

@@ -16,9 +16,10 @@ from typing import NamedTuple
 from k8s_cr_driver.errors import ApiError, Refused, passes
 from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.responses import understood
+from k8s_cr_driver.objects.fields import text
 from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, controlled_by, controller_of, key_of, kind_of, split
 from k8s_cr_driver.ownership.labels import INSTANCE_LABEL
-from k8s_cr_driver.resources.base import Children
+from k8s_cr_driver.resources.base import PODS, Children
 from k8s_cr_driver.resources.replicas import count
 from k8s_cr_driver.vnf.vdus import VduObjects
 
@@ -68,7 +69,7 @@ def collect(client: Client, instance: str, vdus: VduObjects) -> list[Vnfc]:
     ]
     for vdu, obj in vdus.items():
         live = there.owners.get(obj.key)
-        if obj.children() is None and live is not None:
+        if vdu not in there.children and live is not None:
             found += [Vnfc(f"{obj.key.name}-{index}", vdu, obj.key.kind) for index in range(count(obj, live))]
     qualified = _may_share_names(vdus)
     found = [replace(vnfc, qualified=qualified) for vnfc in found]
@@ -120,7 +121,7 @@ def children(
     `lives` are the VDUs' objects, as `owners` finds them. Listed by label, with one LIST for each kind and namespace, and
     filtered by controller, because anybody may set the labels. By the selector of a status: one LIST for each VDU.
     """
-    wanted = {vdu: collections for vdu, obj in vdus.items() if (collections := obj.children(lives.get(obj.key)))}
+    wanted = {vdu: one for vdu, obj in vdus.items() if (one := obj.children(lives.get(obj.key)))}
     selected = {vdu: _selected(client, one) for vdu, one in wanted.items() if one.by_selector}
     controlled = {vdu: one for vdu, one in wanted.items() if vdu not in selected}
     selectors: dict[_Collection, set[str]] = {}
@@ -131,7 +132,8 @@ def children(
         collection: _list(client, collection, texts.pop() if len(texts) == 1 else "")
         for collection, texts in sorted(selectors.items())
     }
-    return selected | {vdu: _descendants(lives.get(vdus[vdu].key), one, lists) for vdu, one in controlled.items()}
+    found = {vdu: _descendants(lives.get(vdus[vdu].key), one, lists) for vdu, one in controlled.items()}
+    return selected | {vdu: several for vdu, several in found.items() if several or not wanted[vdu].or_replicas}
 
 
 def _selected(client: Client, one: Children) -> list[Object]:
@@ -195,6 +197,6 @@ def _list(client: Client, collection: _Collection, selector: str) -> list[Object
 
 
 def _lives(child: Object) -> bool:
-    """Pods that have ended or are being deleted are no VNFCs any more."""
-    ended = (child.get("status") or {}).get("phase") in ("Succeeded", "Failed")
+    """Pods that have ended, and what is being deleted, are no VNFCs. A failed Machine is one, so that it can be healed."""
+    ended = kind_of(child) == PODS and text(child, "status", "phase") in ("Succeeded", "Failed")
     return not child["metadata"].get("deletionTimestamp") and not ended

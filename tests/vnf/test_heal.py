@@ -23,6 +23,8 @@ from tests.fake_api import FakeApi, controllers
 from tests.instance import BLUE, crontab_crd, obj
 
 READY = {"conditions": [{"type": "Ready", "status": "True"}]}
+UNREADY = {"conditions": [{"type": "Ready", "status": "False", "reason": "NodeUnhealthy"}]}
+FAILED = {"phase": "Failed", "failureReason": "CreateError"}
 
 
 @pytest.fixture
@@ -45,14 +47,16 @@ def put(api: FakeApi, group: str, kind: str, name: str, replicas: int) -> Object
     return api.put(manifest)
 
 
-def machine(api: FakeApi, owner: Object, name: str, **labels: str) -> None:
-    api.put(controllers.owned(owner, f"{GROUP}/v1", "Machine", name, labels=labels, status=READY))
+def machine(api: FakeApi, owner: Object, name: str, labels: Object, status: Object = READY) -> None:
+    api.put(controllers.owned(owner, f"{GROUP}/v1", "Machine", name, labels=labels, status=status))
 
 
-def control_plane(api: FakeApi, count: int) -> CustomResource:
+def control_plane(api: FakeApi, count: int, **statuses: Object) -> CustomResource:
+    """Of `count` Machines, named blue_0, blue_1, ... in `statuses`, which says what is not ready of them."""
     live = put(api, CONTROL_PLANE_GROUP, "KubeadmControlPlane", "blue", count)
     for number in range(count):
-        machine(api, live, f"blue-{number}", **{"cluster.x-k8s.io/control-plane-name": "blue"})
+        labels = {"cluster.x-k8s.io/control-plane-name": "blue"}
+        machine(api, live, f"blue-{number}", labels, statuses.get(f"blue_{number}", READY))
     return KubeadmControlPlane(live)
 
 
@@ -72,7 +76,7 @@ def test_the_machines_of_a_deployment_are_those_of_its_sets(api: FakeApi) -> Non
     for deployment in (workers, others):
         name = deployment["metadata"]["name"]
         machines = api.put(controllers.owned(deployment, f"{GROUP}/v1", "MachineSet", name, labels=labels))
-        machine(api, machines, f"{name}-1", **labels)
+        machine(api, machines, f"{name}-1", labels)
     with healing(api, Workers=MachineDeployment(workers)) as heal:
         chosen = {"Workers": {"workers-1", "others-1"}}
         [(selector, to_delete)] = heal.replacement(chosen, everything=False, recreate=False).to_delete
@@ -91,7 +95,7 @@ def test_of_a_control_plane_no_majority_can_be_chosen(api: FakeApi) -> None:
     chosen = {"ControlPlane": {"blue-0", "blue-1"}}
     with (
         healing(api, ControlPlane=control_plane(api, 3)) as heal,
-        pytest.raises(InvalidRequest, match="of whose 3 VNFCs at most 1 can be replaced at the same time, not 2"),
+        pytest.raises(InvalidRequest, match=r"at most 1 may be unavailable at the same time\. 2 are chosen; choose fewer"),
     ):
         heal.replacement(chosen, everything=False, recreate=False)
 
@@ -100,3 +104,19 @@ def test_a_heal_of_everything_leaves_a_control_plane_as_it_is(api: FakeApi) -> N
     with healing(api, ControlPlane=control_plane(api, 1)) as heal:
         replacement = heal.replacement({"ControlPlane": {"blue-0"}}, everything=True, recreate=False)
         assert (list(replacement.to_delete), replacement.unfinished()) == ([], [])
+
+
+def test_an_unready_machine_of_a_control_plane_uses_up_what_may_be_unavailable(api: FakeApi) -> None:
+    """With one of three etcd members lost, a heal of a healthy one would end the quorum."""
+    with (
+        healing(api, ControlPlane=control_plane(api, 3, blue_2=UNREADY)) as heal,
+        pytest.raises(InvalidRequest, match="1 are chosen, and these are not ready: blue-2; choose fewer"),
+    ):
+        heal.replacement({"ControlPlane": {"blue-1"}}, everything=False, recreate=False)
+
+
+@pytest.mark.parametrize("status", [UNREADY, FAILED])
+def test_the_unready_machine_of_a_control_plane_is_replaced(api: FakeApi, status: Object) -> None:
+    with healing(api, ControlPlane=control_plane(api, 3, blue_2=status)) as heal:
+        replacement = heal.replacement({"ControlPlane": {"blue-2"}}, everything=False, recreate=False)
+        assert [names(list(to_delete)) for _, to_delete in replacement.to_delete] == [["blue-2"]]

@@ -234,3 +234,37 @@ def test_bare_pods_with_the_same_labels_are_one_vnfc_each(api: FakeApi) -> None:
         vdus = {name: resource_for(pod) for name, pod in pods.items()}
         found = vnfcs.collect(Client(connection, discover(connection)), BLUE, vdus)
     assert sorted((one.vdu, one.id) for one in found) == [("a", "a"), ("b", "b")]
+
+
+def cluster_api_kinds(api: FakeApi, *kinds: str) -> None:
+    for kind in kinds:
+        crd = crontab_crd()
+        crd["metadata"]["name"] = f"{kind.lower()}s.cluster.x-k8s.io"
+        names = {"plural": f"{kind.lower()}s", "singular": kind.lower(), "kind": kind}
+        crd["spec"].update(group="cluster.x-k8s.io", names=names)
+        crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"] = PRESERVING
+        api.put(crd)
+
+
+PRESERVING = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+
+
+def test_a_machine_that_has_failed_is_a_vnfc(api: FakeApi) -> None:
+    """It is to be healed; a Pod that has failed is replaced by its controller, or has ended for good."""
+    cluster_api_kinds(api, "MachineSet", "Machine")
+    workers = api.put(ours(obj("cluster.x-k8s.io/v1", "MachineSet", "workers", "default", spec={"replicas": 1})))
+    labels = {"cluster.x-k8s.io/set-name": "workers"}
+    api.put(
+        controllers.owned(workers, "cluster.x-k8s.io/v1", "Machine", "w-1", labels=labels, status={"phase": "Failed"})
+    )
+    assert [one.id for one in collect(api, {"Workers": workers})] == ["w-1"]
+
+
+def test_each_replica_of_a_machine_pool_without_machines_is_a_vnfc(api: FakeApi) -> None:
+    cluster_api_kinds(api, "MachinePool", "Machine")
+    pool = api.put(ours(obj("cluster.x-k8s.io/v1", "MachinePool", "pool", "default", spec={"replicas": 2})))
+    assert [one.id for one in collect(api, {"Workers": pool})] == ["pool-1", "pool-0"]
+    labels = {"cluster.x-k8s.io/pool-name": "pool"}
+    for name in ("vm-a", "vm-b"):
+        api.put(controllers.owned(pool, "cluster.x-k8s.io/v1", "Machine", name, labels=labels))
+    assert {one.id for one in collect(api, {"Workers": pool})} == {"vm-a", "vm-b"}
