@@ -12,6 +12,7 @@ from k8s_cr_driver.objects.keys import GroupKind, Object
 
 GROUP = "cluster.x-k8s.io"
 CONTROL_PLANE_GROUP = "controlplane.cluster.x-k8s.io"
+CLUSTERS = GroupKind(GROUP, "Cluster")
 MACHINES = GroupKind(GROUP, "Machine")
 MACHINE_SETS = GroupKind(GROUP, "MachineSet")
 
@@ -24,6 +25,8 @@ CONTROL_PLANE_NAME_LABEL = "cluster.x-k8s.io/control-plane-name"
 _LONGEST_LABEL = 63
 CLUSTER_SECRET_TYPE = "cluster.x-k8s.io/secret"  # noqa: S105 (a type of Secrets)
 
+KUBECONFIG_KEY = "value"
+"""Key of the kubeconfig in its Secret."""
 
 def label_value(name: str) -> str:
     """The name of an object as Cluster API writes it into a label: a hash if it is too long (util/labels/format)."""
@@ -44,6 +47,11 @@ def _fnv32a(data: bytes) -> int:
 def is_cluster_api(kind: GroupKind) -> bool:
     """Groups of the core and of its providers end alike: infrastructure.cluster.x-k8s.io, ..."""
     return kind.group == GROUP or kind.group.endswith("." + GROUP)
+
+
+def kubeconfig_secret(cluster: str) -> str:
+    """Name of the Secret with the admin kubeconfig of a Cluster, in the Cluster's namespace."""
+    return f"{cluster}-kubeconfig"
 
 
 def machine_metadata(machine: Object) -> dict[str, str]:

@@ -226,10 +226,10 @@ def _translate(attempt: str, error: ApiException, endpoint: Endpoint) -> Excepti
         reason, message = str(said.get("reason") or error.reason), str(said.get("message") or "")
     except (ValueError, AttributeError, TypeError):
         causes, reason, message = [], str(error.reason), ""
-    return ApiError(attempt, status, reason, message, causes, _retry_after(error.headers))
+    return ApiError(attempt, status, reason, message, causes, retry_after(error.headers))
 
 
-def _retry_after(headers: Mapping[str, str] | None) -> float | None:
+def retry_after(headers: Mapping[str, str] | None) -> float | None:
     """Retry-After as seconds from now, of a number or a date (RFC 9110, 10.2.3), within bounds; None for neither."""
     text = (headers or {}).get("Retry-After") or ""
     try:

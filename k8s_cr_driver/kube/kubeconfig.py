@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-kubeconfig file -> Endpoint.
+kubeconfig -> Endpoint.
 
 Only what stands in the file itself is read, as kubeadm and Cluster API write it: a kubeconfig that names other files, or a
 program to run, is refused with the field that names them.
@@ -23,8 +23,13 @@ _OUTSIDE = ("certificate-authority", "client-certificate", "client-key", "tokenF
 
 def endpoint(path: Path, context: str | None = None) -> Endpoint:
     """The cluster of a context, the current one by default. Raises InvalidRequest, and OSError for an unreadable file."""
+    return parse(path.read_bytes(), str(path), context)
+
+
+def parse(content: str | bytes, path: str, context: str | None = None) -> Endpoint:
+    """The same of a kubeconfig's content; `path` names it in errors, which show nothing of the content."""
     try:
-        config = yaml.safe_load(path.read_text(encoding="utf-8"))
+        config = yaml.safe_load(content)
         contexts = _named(config, "context")
         chosen = context or config.get("current-context")
         if chosen not in contexts:
@@ -48,7 +53,7 @@ def _named(config: Object, section: str) -> dict[str, Object]:
     return {entry["name"]: entry[section] for entry in entries}
 
 
-def _entry(path: Path, config: Object, section: str, name: str) -> Object:
+def _entry(path: str, config: Object, section: str, name: str) -> Object:
     entry = _named(config, section)[name] or {}
     if outside := [key for key in _OUTSIDE if entry.get(key)]:
         raise InvalidRequest(

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """PEM texts -> a TLS context: which CA to trust, which client certificate to show.
 
-Key material stays in memory. The ssl module reads client certificates from files only, so these stand in a file of mode
-0600 while it reads them.
+Key material stays in memory. The ssl module reads client certificates from files only, so these stand in an anonymous file
+in memory (memfd_create(2)) while it reads them.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import re
 import ssl
-import tempfile
 from urllib.parse import urlsplit
 
 from k8s_cr_driver.errors import Concern, ConnectionFailed, DriverError, InvalidRequest, TransportError
@@ -57,10 +56,7 @@ def pem(text: str) -> str:
 
 
 def _load_client_certificate(tls: ssl.SSLContext, certificate: str, key: str) -> None:
-    handle, path = tempfile.mkstemp()  # 0600
-    try:
-        with os.fdopen(handle, "w") as file:
-            file.write(certificate + "\n" + key)
-        tls.load_cert_chain(path)
-    finally:
-        os.unlink(path)
+    with os.fdopen(os.memfd_create("client-certificate"), "w") as file:
+        file.write(certificate + "\n" + key)
+        file.flush()
+        tls.load_cert_chain(f"/proc/self/fd/{file.fileno()}")

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The message of the protocol: a JSON body, and the headers that sign it.
+
+The signature is HMAC-SHA256 over the time, a dot, and the body. The time is that of the attempt: a retry has the same body
+and another signature. A receiver orders the messages of a cluster by `sentAt` in the body.
+"""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import hmac
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+
+from k8s_cr_driver.errors import InvalidRequest
+
+READY = "ready"
+"""The cluster opens with this kubeconfig. Sent again when the kubeconfig has changed."""
+GOING = "going"
+"""The cluster is about to be deleted."""
+GONE = "gone"
+"""The cluster is deleted."""
+
+TIME_HEADER = "K8s-Cr-Time"
+"""Seconds since 1970, as an integer."""
+SIGNATURE_HEADER = "K8s-Cr-Signature"
+"""Lower-case hexadecimal digits."""
+WINDOW = 300
+"""Seconds that the clocks of sender and receiver may differ."""
+
+_INSTANCE = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_CLUSTER = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?/[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
+_FIELDS = ("event", "vnfInstanceId", "cluster", "endpoint", "kubeconfig", "digest", "sentAt")
+
+
+@dataclass(frozen=True)
+class Envelope:
+    """One message. The names of the fields are those of the JSON."""
+
+    event: str
+    vnfInstanceId: str  # noqa: N815
+    cluster: str
+    """NAMESPACE/NAME of the Cluster on the management cluster."""
+    endpoint: str
+    """URL of the workload cluster's API server."""
+    kubeconfig: str = field(repr=False)
+    """"" with `going` and `gone`."""
+    digest: str
+    """`digest` of the kubeconfig; with `going` and `gone` of the one that was sent last."""
+    sentAt: str = field(default_factory=lambda: datetime.datetime.now(datetime.timezone.utc).isoformat())  # noqa: N815
+    """RFC 3339, UTC, with microseconds."""
+
+    def body(self) -> bytes:
+        return json.dumps(asdict(self)).encode()
+
+
+def digest(kubeconfig: str) -> str:
+    return "sha256:" + hashlib.sha256(kubeconfig.encode()).hexdigest()
+
+
+def signed(key: bytes, body: bytes, now: float) -> dict[str, str]:
+    """The headers for one attempt to send `body`."""
+    time = str(int(now))
+    return {TIME_HEADER: time, SIGNATURE_HEADER: _signature(key, time, body)}
+
+
+def is_signed(key: bytes, headers: Mapping[str, str], body: bytes, now: float) -> bool:
+    """Whether the headers sign `body`, at a time within the window around `now`."""
+    time, signature = headers.get(TIME_HEADER) or "", headers.get(SIGNATURE_HEADER) or ""
+    if not re.fullmatch(r"[0-9]{1,12}", time) or abs(now - int(time)) > WINDOW:
+        return False
+    return hmac.compare_digest(_signature(key, time, body).encode(), signature.encode())
+
+
+def parse(body: bytes) -> Envelope:
+    """Raises InvalidRequest, which names the field and shows no value."""
+    try:
+        content = json.loads(body)
+        texts = [content[name] for name in _FIELDS]
+    except (ValueError, KeyError, TypeError):
+        raise InvalidRequest(f"the body is not a JSON object with {', '.join(_FIELDS)}") from None
+    if not all(isinstance(text, str) for text in texts):
+        raise InvalidRequest("a field of the body is not text")
+    envelope = Envelope(*texts)
+    for name, is_right in _checks(envelope).items():
+        if not is_right:
+            raise InvalidRequest(f"{name} is not as the protocol has it")
+    return envelope
+
+
+def moment(envelope: Envelope) -> datetime.datetime:
+    return datetime.datetime.fromisoformat(envelope.sentAt)
+
+
+def _checks(envelope: Envelope) -> dict[str, bool]:
+    is_ready = envelope.event == READY
+    return {
+        "event": envelope.event in (READY, GOING, GONE),
+        "vnfInstanceId": _INSTANCE.fullmatch(envelope.vnfInstanceId) is not None,
+        "cluster": _CLUSTER.fullmatch(envelope.cluster) is not None,
+        "kubeconfig": bool(envelope.kubeconfig) is is_ready,
+        "digest": not is_ready or envelope.digest == digest(envelope.kubeconfig),
+        "sentAt": _is_moment(envelope),
+    }
+
+
+def _is_moment(envelope: Envelope) -> bool:
+    try:
+        return moment(envelope).tzinfo is not None
+    except ValueError:
+        return False
+
+
+def _signature(key: bytes, time: str, body: bytes) -> str:
+    return hmac.new(key, time.encode() + b"." + body, hashlib.sha256).hexdigest()

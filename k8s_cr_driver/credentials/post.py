@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sends a signed message to a URL until it is accepted, refused, or the time is over.
+
+Repeats an attempt after a failed connection, 429 and 5xx (RFC 9110, 15.6), which may pass. Follows a redirect that keeps the
+method (307, 308) on the same server only: another one may not be meant for the token and the kubeconfig.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from urllib.parse import urljoin
+
+import urllib3
+
+from k8s_cr_driver.credentials import envelope
+from k8s_cr_driver.credentials.secrets import Secrets
+from k8s_cr_driver.credentials.settings import Settings, origin
+from k8s_cr_driver.errors import DriverError
+from k8s_cr_driver.kube import backoff, tls
+from k8s_cr_driver.kube.connection import retry_after
+from k8s_cr_driver.redaction import words
+
+ATTEMPT = 30.0
+"""Seconds at most for one attempt's connection, and for each part of its response."""
+REDIRECTS = 3
+
+
+class NotDelivered(DriverError):
+    """The receiver has not accepted a message. The text names the URL, the status and the cluster."""
+
+    title = "Credentials were not delivered"
+
+
+class _Failed(Exception):
+    """One attempt failed with this status, or words for a failed connection; `passes` if the next one may succeed."""
+
+    def __init__(self, status: str, *, passes: bool, retry_after: float | None = None) -> None:
+        super().__init__(status)
+        self.passes, self.retry_after = passes, retry_after
+
+
+@dataclass(frozen=True)
+class Poster:
+    """The way to one URL; `end` is the time.monotonic() after which it stops trying."""
+
+    settings: Settings
+    secrets: Secrets
+    end: float
+    http: urllib3.PoolManager = field(repr=False)
+
+    def post(self, message: envelope.Envelope) -> None:
+        """Returns when the receiver has accepted the message. Raises NotDelivered."""
+        failures, body = 0, message.body()
+        while True:
+            try:
+                return self._attempt(self.settings.url, body, REDIRECTS)
+            except _Failed as error:
+                failures += 1
+                pause = backoff.delay(failures, error)
+                if not error.passes or failures > self.settings.retries or time.monotonic() + pause > self.end:
+                    raise NotDelivered(
+                        f"{message.cluster}: {self.settings.url} did not accept the event {message.event}: {error} "
+                        f"(attempt {failures})"
+                    ) from None
+                time.sleep(pause)
+
+    def _attempt(self, url: str, body: bytes, redirects: int) -> None:
+        headers = {"Content-Type": "application/json", "User-Agent": "k8s-cr-driver"}
+        headers |= envelope.signed(self.secrets.hmac_key, body, time.time())
+        if self.secrets.bearer_token:
+            headers["Authorization"] = f"Bearer {self.secrets.bearer_token}"
+        limit = urllib3.Timeout(total=max(0.1, min(ATTEMPT, self.end - time.monotonic())))
+        with _failures():
+            response = self.http.request(
+                "POST", url, body=body, headers=headers, timeout=limit, retries=False, redirect=False, preload_content=False
+            )
+            response.close()
+        if response.status in (307, 308):
+            return self._attempt(_moved(url, response.headers.get("Location"), redirects), body, redirects - 1)
+        if not 200 <= response.status < 300:
+            passes = response.status == 429 or response.status >= 500
+            raise _Failed(f"status {response.status}", passes=passes, retry_after=retry_after(response.headers))
+        return None
+
+
+@contextlib.contextmanager
+def poster(settings: Settings, secrets: Secrets, end: float) -> Iterator[Poster]:
+    """Raises InvalidRequest for a CA, certificate or key that cannot be read."""
+    context = tls.context(
+        settings.url, ca=settings.ca_bundle, client_cert=secrets.client_certificate, client_key=secrets.client_key
+    )
+    with urllib3.PoolManager(ssl_context=context, maxsize=1) as http:
+        yield Poster(settings, secrets, end, http)
+
+
+@contextlib.contextmanager
+def _failures() -> Iterator[None]:
+    try:
+        yield
+    except urllib3.exceptions.SSLError as error:
+        raise _Failed(f"no status: {words(error)}", passes=False) from None
+    except urllib3.exceptions.HTTPError as error:
+        raise _Failed(f"no status: {words(error)}", passes=True) from None
+
+
+def _moved(url: str, location: str | None, redirects: int) -> str:
+    target = urljoin(url, location or "")
+    if not location or redirects == 0:
+        raise _Failed("it redirects again and again", passes=False)
+    if origin(target) != origin(url):
+        raise _Failed("it redirects to another server, which is refused", passes=False)
+    return target

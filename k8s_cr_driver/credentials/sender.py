@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is sent when: a kubeconfig when it is new or has changed, and that a cluster is going or gone.
+
+All is decided by the record of what was delivered, which survives the objects: after a terminate nothing else says which
+clusters there were, and where their kubeconfigs went.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from k8s_cr_driver.credentials import secrets
+from k8s_cr_driver.credentials.envelope import GOING, GONE, READY, Envelope
+from k8s_cr_driver.credentials.management import ManagementCluster, WorkloadCluster
+from k8s_cr_driver.credentials.post import NotDelivered, Poster, poster
+from k8s_cr_driver.credentials.settings import Settings
+from k8s_cr_driver.errors import ApiError, DriverError, passes
+from k8s_cr_driver.kube import backoff
+from k8s_cr_driver.objects.fields import mapping
+
+
+@dataclass(frozen=True)
+class Delivery:
+    """What the receiver has accepted last of one cluster. No part of it is secret."""
+
+    url: str
+    endpoint: str
+    digest: str
+
+
+@dataclass
+class Record:
+    """The deliveries of an instance, by cluster."""
+
+    deliveries: dict[str, Delivery] = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, stored: Any) -> Record:
+        """Of what `as_dict` returned; users of Tacker's API may have changed it since."""
+        found = {name: mapping(stored, name) for name in mapping(stored)}
+        keys = ("url", "endpoint", "digest")
+        return cls({name: Delivery(*(str(one.get(key, "")) for key in keys)) for name, one in found.items()})
+
+    def as_dict(self) -> dict[str, dict[str, str]]:
+        return {name: asdict(delivery) for name, delivery in sorted(self.deliveries.items())}
+
+
+@dataclass(frozen=True)
+class Sender:
+    """One operation on one instance. Changes `record` with each message that the receiver accepts."""
+
+    instance: str
+    settings: Settings
+    record: Record
+    management: ManagementCluster | None
+    """None after a terminate, which removes the VIM from the instance."""
+    poster: Poster
+
+    def send_changes(self, namespaces: Iterable[str]) -> None:
+        """Sends the kubeconfigs that have changed, and `gone` for clusters that are no more. Raises DriverError."""
+        assert self.management is not None, "an instance that exists has a VIM"
+        present = self.management.clusters(self.instance, namespaces)
+        removed = sorted(self.record.deliveries.keys() - set(present))
+        _each(present, self._send_kubeconfig)
+        _each(removed, self._send_gone)
+
+    def send_going(self) -> None:
+        """Raises NotDelivered."""
+        _each(sorted(self.record.deliveries), lambda cluster: self._send_event(GOING, cluster))
+
+    def send_gone(self) -> None:
+        """Raises NotDelivered."""
+        _each(sorted(self.record.deliveries), self._send_gone)
+
+    def _send_kubeconfig(self, cluster: str) -> None:
+        workload = self._opened(cluster)
+        delivery = Delivery(self.settings.url, workload.endpoint.url, workload.digest)
+        if self.record.deliveries.get(cluster) == delivery and not self.settings.resend:
+            return
+        self.poster.post(Envelope(READY, self.instance, cluster, delivery.endpoint, workload.kubeconfig, delivery.digest))
+        self.record.deliveries[cluster] = delivery
+
+    def _send_gone(self, cluster: str) -> None:
+        self._send_event(GONE, cluster)
+        del self.record.deliveries[cluster]
+
+    def _send_event(self, event: str, cluster: str) -> None:
+        last = self.record.deliveries[cluster]
+        self.poster.post(Envelope(event, self.instance, cluster, last.endpoint, "", last.digest))
+
+    def _opened(self, cluster: str) -> WorkloadCluster:
+        """The cluster after it has opened. Cluster API may be about to write the kubeconfig, and its server may restart."""
+        assert self.management is not None
+        failures = 0
+        while True:
+            try:
+                workload = self.management.workload(cluster)
+                workload.open()
+                return workload
+            except DriverError as error:
+                failures += 1
+                pause = backoff.delay(failures, error)
+                if not _may_pass(error) or time.monotonic() + pause > self.poster.end:
+                    raise NotDelivered(f"{cluster}: its kubeconfig does not open the cluster: {error}") from None
+                time.sleep(pause)
+
+
+@contextlib.contextmanager
+def sender(
+    instance: str, settings: Settings, record: Record, management: ManagementCluster | None, end: float
+) -> Iterator[Sender]:
+    """A Sender that stops trying at `end`, a time.monotonic(). Raises InvalidRequest for a secret that cannot be used."""
+    with poster(settings, secrets.read(settings.sources, management), end) as post:
+        yield Sender(instance, settings, record, management, post)
+
+
+def _may_pass(error: DriverError) -> bool:
+    return passes(error) or (isinstance(error, ApiError) and error.status == 404)
+
+
+def _each(clusters: Iterable[str], act: Callable[[str], None]) -> None:
+    """Acts on all of them although some fail; then raises the first failure, with the number of the others."""
+    failures: list[DriverError] = []
+    for cluster in clusters:
+        try:
+            act(cluster)
+        except DriverError as error:
+            failures.append(error)
+    if failures:
+        others = f" (and {len(failures) - 1} more)" if len(failures) > 1 else ""
+        raise NotDelivered(f"{failures[0]}{others}")

@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The settings of the sender: a YAML file of the package, and what a request's additionalParams override.
+
+The file only says where secrets are: in a file on the conductor's host, or in a Secret of the management cluster. A request
+cannot say that, since Tacker's API shows a request's parameters, and a user of that API could name any file of the host.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlsplit
+
+import yaml
+
+from k8s_cr_driver.errors import InvalidPackage, InvalidRequest
+from k8s_cr_driver.objects.fields import similar, type_name
+
+PARAMETER = "credential-sender"
+"""Key in additionalParams."""
+SECRETS = ("hmac-key", "bearer-token", "client-certificate", "client-key")
+_SECRET = re.compile(r"[a-z0-9-]{1,63}/[a-z0-9.-]{1,253}/[-._a-zA-Z0-9]{1,253}")
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a secret is; exactly one of the two is set."""
+
+    file: str = ""
+    """An absolute path on the conductor's host."""
+    secret: str = ""
+    """NAMESPACE/NAME/KEY of a Secret of the management cluster."""
+
+    def __str__(self) -> str:
+        return self.file or f"Secret {self.secret}"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the settings file and a request say together."""
+
+    url: str
+    sources: Mapping[str, Source]
+    """By those of SECRETS that are set."""
+    ca_bundle: str = field(default="", repr=False)
+    """PEM; "" for the system's CAs."""
+    allow_insecure: bool = False
+    deadline: int = 120
+    """Seconds for all clusters of one operation."""
+    retries: int = 10
+    resend: bool = False
+    on_failure: str = "fail"
+
+
+def load(text: str, name: str, overrides: Mapping[str, Any] | None = None) -> Settings:
+    """
+    The settings in `text`, which errors call `name`, with those of a request.
+
+    Raises InvalidPackage for the file, and InvalidRequest for `overrides`, which must not name a SECRETS, nor send the
+    file's bearer token to another server.
+    """
+    content = _content(text, name)
+    if found := problems(text, name):
+        raise InvalidPackage("\n".join(found))
+    given = dict(overrides or {})
+    if found := [*_forbidden(content, given), *_problems({**content, **given})]:
+        raise InvalidRequest("\n".join(f"additionalParams.{PARAMETER}: {problem}" for problem in found))
+    merged = {**content, **given}
+    sources = {key: Source(**merged[key]) for key in SECRETS if key in merged}
+    return Settings(sources=sources, **{key.replace("-", "_"): merged[key] for key in _CHECKS if key in merged})
+
+
+def problems(text: str, name: str) -> list[str]:
+    """The mistakes in a settings file, a sentence each. A URL may be missing: a request can give it."""
+    try:
+        return [f"{name}: {problem}" for problem in _problems(_content(text, name), required=False)]
+    except InvalidPackage as error:
+        return [str(error)]
+
+
+def origin(url: str) -> tuple[str, str, int | None]:
+    """Scheme, host and port of a URL."""
+    parts = urlsplit(url)
+    return parts.scheme, parts.hostname or "", parts.port or {"https": 443, "http": 80}.get(parts.scheme)
+
+
+def _content(text: str, name: str) -> dict[str, Any]:
+    try:
+        content = yaml.safe_load(text)
+    except yaml.YAMLError:
+        raise InvalidPackage(f"{name}: is not YAML") from None
+    if not isinstance(content, dict):
+        raise InvalidPackage(f"{name}: must be a mapping, not {type_name(content)}")
+    return content
+
+
+def _problems(content: Mapping[str, Any], *, required: bool = True) -> list[str]:
+    found = [_unknown(key) for key in content if key not in _CHECKS and key not in SECRETS]
+    found += [f"{key} {wrong}" for key, check in _CHECKS.items() if key in content and (wrong := check(content[key]))]
+    found += [f"{key} {wrong}" for key in SECRETS if key in content and (wrong := _source(content[key]))]
+    if "hmac-key" not in content:
+        found.append("hmac-key is missing; without it no receiver can verify who sends")
+    if ("client-certificate" in content) != ("client-key" in content):
+        found.append("client-certificate and client-key belong together, and one is missing")
+    if required and "url" not in content:
+        found.append("url is missing")
+    if str(content.get("url", "")).startswith("http:") and content.get("allow-insecure") is not True:
+        found.append("url must be https; http sends kubeconfigs in clear text, and needs allow-insecure: true")
+    return found
+
+
+def _forbidden(content: Mapping[str, Any], given: Mapping[str, Any]) -> list[str]:
+    found = [f"{key} can be set by the package only" for key in SECRETS if key in given]
+    both = [one["url"] for one in (content, given) if not _url(one.get("url"))]
+    if "bearer-token" in content and len(set(map(origin, both))) > 1:
+        found.append("url is on another server than that of the package, whose bearer-token it must not get")
+    return found
+
+
+def _unknown(key: Any) -> str:
+    hint = similar(str(key), [*_CHECKS, *SECRETS])
+    return f"{key} is not a setting" + (f"; is it {hint}?" if hint else "")
+
+
+def _url(value: Any) -> str:
+    try:
+        scheme, host, _ = origin(value) if isinstance(value, str) else ("", "", None)
+    except ValueError:
+        scheme, host = "", ""
+    if scheme not in ("https", "http") or not host:
+        return "must be a URL, such as https://receiver.example.com:8443/"
+    return "must not hold credentials, which would be shown" if "@" in value else ""
+
+
+def _source(value: Any) -> str:
+    match value:
+        case {"file": str(path), **others} if not others:
+            return "" if path.startswith("/") else "must have as file an absolute path on the conductor's host"
+        case {"secret": str(name), **others} if not others:
+            return "" if _SECRET.fullmatch(name) else "must have as secret NAMESPACE/NAME/KEY"
+    return "must have file or secret: the place where the value is, never the value itself"
+
+
+def _pem(value: Any) -> str:
+    return "" if isinstance(value, str) and "-----BEGIN CERTIFICATE-----" in value else "must be certificates as PEM"
+
+
+def _flag(value: Any) -> str:
+    return "" if isinstance(value, bool) else "must be true or false"
+
+
+def _between(least: int, most: int) -> Any:
+    def check(value: Any) -> str:
+        return "" if type(value) is int and least <= value <= most else f"must be an integer from {least} to {most}"
+
+    return check
+
+
+def _choice(value: Any) -> str:
+    return "" if value in ("fail", "warn") else "must be fail or warn"
+
+
+_CHECKS: Mapping[str, Any] = {
+    "url": _url,
+    "ca-bundle": _pem,
+    "allow-insecure": _flag,
+    "deadline": _between(1, 3600),
+    "retries": _between(0, 100),
+    "resend": _flag,
+    "on-failure": _choice,
+}

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The management driver that sends the kubeconfigs of an instance's workload clusters to their user.
+
+Keeps what was delivered, and the settings of requests, in the metadata of the VnfInstance, which survives a terminate. A
+failed operation does not store the instance: the record of its deliveries goes through user_script_err_handling_data.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from k8s_cr_driver.credentials import settings as sender_settings
+from k8s_cr_driver.credentials.management import ManagementCluster
+from k8s_cr_driver.credentials.sender import Record, Sender, sender
+from k8s_cr_driver.credentials.settings import PARAMETER, Settings
+from k8s_cr_driver.errors import DriverError, InvalidPackage
+from k8s_cr_driver.kube.connection import Connection
+from k8s_cr_driver.lcm import hook
+from k8s_cr_driver.objects.fields import mapping
+from k8s_cr_driver.objects.keys import Object
+
+KEY = "credential_sender"
+"""Key in the metadata of the VnfInstance and in user_script_err_handling_data."""
+_GRACE = 1.0
+"""Seconds by which the alarm is later than the deadline, at which an attempt ends with a better message."""
+
+
+def run(call: hook.Call) -> None:
+    """The management driver's entry point. Raises DriverError."""
+    stored = {**mapping(call.instance, "metadata", KEY), **mapping(call.error_data, KEY)}
+    given = {**mapping(stored, "settings"), **mapping(call.additional_params, PARAMETER)}
+    settings, record = _settings(call, given), Record.read(mapping(stored, "clusters"))
+    warning = ""
+    try:
+        with hook.deadline(settings.deadline + _GRACE):
+            _send(call, settings, record)
+    except (DriverError, hook.DeadlinePassed) as error:
+        if settings.on_failure == "fail":
+            raise
+        warning = hook.line(error)
+    finally:
+        _keep(call, given, record, warning)
+
+
+def _send(call: hook.Call, settings: Settings, record: Record) -> None:
+    end = time.monotonic() + settings.deadline
+    with _management(call) as management, sender(call.instance["id"], settings, record, management, end) as one:
+        _act(call, one)
+
+
+def _act(call: hook.Call, one: Sender) -> None:
+    match call.operation:
+        case "terminate_start":
+            one.send_going()
+        case "terminate_end" | "instantiate_rollback_end":
+            one.send_gone()
+        case "instantiate_end" | "scale_end" | "heal_end" | "change_current_package_end":
+            one.send_changes(call.namespaces())
+        case _:
+            raise InvalidPackage(f"{call.operation}: the credential sender has nothing to do there; remove it from the VNFD")
+
+
+def _settings(call: hook.Call, given: Mapping[str, Any]) -> Settings:
+    path = call.script.with_suffix(".yaml")
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        raise InvalidPackage(f"Scripts/{path.name}: the settings cannot be read; the file must be beside the script") from None
+    return sender_settings.load(text, f"Scripts/{path.name}", given)
+
+
+@contextlib.contextmanager
+def _management(call: hook.Call) -> Iterator[ManagementCluster | None]:
+    endpoint = call.endpoint()
+    if endpoint is None:
+        yield None
+        return
+    with Connection(endpoint) as connection:
+        yield ManagementCluster(connection)
+
+
+def _keep(call: hook.Call, given: Mapping[str, Any], record: Record, warning: str) -> None:
+    """`resend` is of one request. No setting of a request is secret."""
+    lasting = {name: value for name, value in given.items() if name != "resend"}
+    kept = {"settings": lasting, "clusters": record.as_dict(), "warning": warning}
+    for owner in (call.instance.setdefault("metadata", {}), call.error_data):
+        _set(owner, {name: value for name, value in kept.items() if value} if record.deliveries or warning else {})
+
+
+def _set(owner: Object, kept: Mapping[str, Any]) -> None:
+    if kept:
+        owner[KEY] = dict(kept)
+    else:
+        owner.pop(KEY, None)

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How Tacker v2 runs a management driver: once for each operation, as a process of its own.
+
+Tacker pickles the operation and the instance into the script's standard input, and waits for the process without a limit of
+time (`VnfLcmDriverV2._exec_mgmt_driver_script`). It reads a pickled dictionary from standard output, also after a failure:
+`vnf_instance` replaces the instance, which Tacker stores when the operation has succeeded, and
+`user_script_err_handling_data` is stored with a failed operation, and given again to its retry or rollback. An exit code
+other than 0 fails the operation with what stands on standard error.
+
+The script in a package is a few lines that name a management driver of the group `k8s_cr_driver.management_drivers`. So a
+package runs with the driver that is installed today.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.metadata
+import os
+import pickle
+import signal
+import sys
+import traceback
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from k8s_cr_driver.errors import DriverError
+from k8s_cr_driver.kube.endpoint import Endpoint
+from k8s_cr_driver.lcm import vim
+from k8s_cr_driver.objects.fields import mapping, texts
+from k8s_cr_driver.objects.keys import Object
+from k8s_cr_driver.redaction import foreign
+
+GROUP = "k8s_cr_driver.management_drivers"
+
+
+class DeadlinePassed(BaseException):
+    """Raised within `deadline`, also where an `except Exception` would go on."""
+
+
+@dataclass
+class Call:
+    """What Tacker gives. A management driver may change `instance` and `error_data`, which go back to Tacker."""
+
+    operation: str
+    """Such as instantiate_end, change_current_package_end, instantiate_rollback_start."""
+    script: Path
+    """The script in the package; files of the package stand beside it."""
+    request: Mapping[str, Any] = field(repr=False)
+    instance: Object = field(repr=False)
+    """The VnfInstance of SOL003, with the credentials in vimConnectionInfo."""
+    error_data: Object = field(repr=False)
+    """Of the same operation's last try; {} if it has not failed before."""
+
+    @property
+    def additional_params(self) -> Mapping[str, Any]:
+        return mapping(self.request, "additionalParams")
+
+    def endpoint(self) -> Endpoint | None:
+        """The cluster on which the instance is; None after a terminate. Raises InvalidRequest."""
+        vims = list(mapping(self.instance, "vimConnectionInfo").values())
+        return vim.endpoint(mapping(vims[0], "interfaceInfo"), mapping(vims[0], "accessInfo")) if vims else None
+
+    def namespaces(self) -> list[str]:
+        """The namespaces of the instance's objects, as its record has them (`instance_info`); [""] if it has none."""
+        metadata = mapping(self.instance, "instantiatedVnfInfo", "metadata")
+        return texts(metadata, "k8s_cr", "inventory", "namespaces") or [str(metadata.get("namespace") or "")]
+
+
+Driver = Callable[[Call], None]
+
+
+def run(name: str, script: str) -> int:
+    """Runs the management driver `name` for the script at that path; returns the exit code."""
+    with _only_ours() as (output, errors):
+        returned, failure = respond(name, Path(script).resolve(), pickle.load(sys.stdin.buffer))  # noqa: S301 (from the conductor)
+        pickle.dump(returned, output)
+        errors.write(failure.encode("ascii", "backslashreplace"))
+    return 1 if failure else 0
+
+
+def respond(name: str, script: Path, given: Mapping[str, Any]) -> tuple[Object, str]:
+    """What goes back to Tacker for the dictionary that it has given, and the line of a failure, "" without one."""
+    call = Call(given["operation"], script, given["request"], given["vnf_instance"], given["user_script_err_handling_data"])
+    failure = _failure(name, call)
+    return {"vnf_instance": call.instance, "user_script_err_handling_data": call.error_data}, failure
+
+
+@contextlib.contextmanager
+def deadline(seconds: float) -> Iterator[None]:
+    """Raises DeadlinePassed after so many seconds, whatever the process waits for. In the main thread only."""
+
+    def end(*_: object) -> None:
+        raise DeadlinePassed
+
+    before = signal.signal(signal.SIGALRM, end)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def line(error: BaseException) -> str:
+    """An error on one line, without secrets."""
+    if isinstance(error, DriverError):
+        return foreign("; ".join(vim.with_remedy(error).splitlines()))
+    if isinstance(error, DeadlinePassed):
+        return "its deadline has passed"
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    return f"failed in the driver itself: {type(error).__name__} in {last.name}, {Path(last.filename).name}:{last.lineno}"
+
+
+def _failure(name: str, call: Call) -> str:
+    """Runs the driver; "" if it has succeeded."""
+    try:
+        [found] = importlib.metadata.entry_points(group=GROUP, name=name)
+        found.load()(call)
+    except (Exception, DeadlinePassed) as error:
+        return f"{name}: {line(error)}"
+    return ""
+
+
+@contextlib.contextmanager
+def _only_ours() -> Iterator[tuple[BinaryIO, BinaryIO]]:
+    """Standard output and error; what libraries write there meanwhile, warnings and logs, is dropped."""
+    null = os.open(os.devnull, os.O_WRONLY)
+    with os.fdopen(os.dup(1), "wb") as output, os.fdopen(os.dup(2), "wb") as errors:
+        for descriptor in (1, 2):
+            os.dup2(null, descriptor)
+        yield output, errors

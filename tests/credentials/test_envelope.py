@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The message of the protocol and its signature."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+
+import pytest
+
+from k8s_cr_driver.credentials import envelope
+from k8s_cr_driver.credentials.envelope import Envelope
+from k8s_cr_driver.errors import InvalidRequest
+from tests.instance import BLUE
+
+KEY = b"0123456789abcdef0123456789abcdef"
+READY = Envelope("ready", BLUE, "default/red", "https://10.0.0.1:6443", "a: 1", envelope.digest("a: 1"))
+
+
+def test_a_message_is_read_as_it_was_sent() -> None:
+    assert envelope.parse(READY.body()) == READY
+    assert sorted(json.loads(READY.body())) == sorted(field.name for field in dataclasses.fields(Envelope))
+    assert "a: 1" not in repr(READY)
+
+
+@pytest.mark.parametrize(
+    "field, value",
+    [
+        ("event", "other"), ("vnfInstanceId", "../../etc"), ("cluster", "red"), ("cluster", "default/../red"),
+        ("kubeconfig", ""), ("kubeconfig", "b: 2"), ("digest", "sha256:0"), ("sentAt", "now"),
+        ("sentAt", "2026-01-01T00:00:00"), ("endpoint", 1),
+    ],
+)  # fmt: skip
+def test_a_field_that_is_not_as_the_protocol_has_it_is_refused(field: str, value: object) -> None:
+    with pytest.raises(InvalidRequest):
+        envelope.parse(json.dumps({**dataclasses.asdict(READY), field: value}).encode())
+
+
+@pytest.mark.parametrize("body", [b"", b"[]", b"{}", b"\xff", b'"a"'])
+def test_a_body_without_the_fields_is_refused(body: bytes) -> None:
+    with pytest.raises(InvalidRequest, match="the body is not a JSON object"):
+        envelope.parse(body)
+
+
+def test_a_signature_is_of_one_body_one_key_and_one_time() -> None:
+    headers = envelope.signed(KEY, b"body", now=1000.5)
+    assert envelope.is_signed(KEY, headers, b"body", now=1300)
+    assert not envelope.is_signed(KEY, headers, b"body", now=1301)
+    assert not envelope.is_signed(KEY, headers, b"other", now=1000)
+    assert not envelope.is_signed(KEY[::-1], headers, b"body", now=1000)
+    assert not envelope.is_signed(KEY, {**headers, envelope.TIME_HEADER: "1001"}, b"body", now=1000)
+    assert not envelope.is_signed(KEY, {**headers, envelope.TIME_HEADER: "soon"}, b"body", now=1000)
+    assert not envelope.is_signed(KEY, {**headers, envelope.SIGNATURE_HEADER: "é"}, b"body", now=1000)
+    assert not envelope.is_signed(KEY, {}, b"body", now=1000)

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The settings of the sender: what is wrong in them is reported, and what a request may change."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import yaml
+
+from k8s_cr_driver.credentials import settings
+from k8s_cr_driver.credentials.settings import Source
+from k8s_cr_driver.errors import InvalidPackage, InvalidRequest
+
+RIGHT: dict[str, Any] = {"url": "https://a.example.com/", "hmac-key": {"file": "/etc/key"}}
+PEM = "-----BEGIN CERTIFICATE-----\nMA==\n-----END CERTIFICATE-----"
+
+
+def problems(**changes: Any) -> list[str]:
+    return settings.problems(yaml.safe_dump({**RIGHT, **changes}), "s.yaml")
+
+
+def test_right_settings_have_no_problem_and_defaults() -> None:
+    assert problems() == []
+    loaded = settings.load(yaml.safe_dump(RIGHT), "s.yaml")
+    assert loaded.sources == {"hmac-key": Source(file="/etc/key")}
+    assert (loaded.deadline, loaded.retries, loaded.on_failure, loaded.resend) == (120, 10, "fail", False)
+
+
+@pytest.mark.parametrize(
+    "changes, problem",
+    [
+        ({"url": "http://a.example.com/"}, "url must be https; http sends kubeconfigs in clear text"),
+        ({"url": "a.example.com"}, "url must be a URL, such as"),
+        ({"url": "https://a:99999999/"}, "url must be a URL"),
+        ({"url": "https://me:word@a.example.com"}, "url must not hold credentials"),
+        ({"url": 1}, "url must be a URL"),
+        ({"ca-bundle": "/etc/ca.pem"}, "ca-bundle must be certificates as PEM"),
+        ({"bearer-token": "abc"}, "bearer-token must have file or secret"),
+        ({"bearer-token": {"file": "token"}}, "bearer-token must have as file an absolute path"),
+        ({"bearer-token": {"secret": "name"}}, "bearer-token must have as secret NAMESPACE/NAME/KEY"),
+        ({"bearer-token": {"file": "/a", "secret": "a/b/c"}}, "bearer-token must have file or secret"),
+        ({"client-certificate": {"file": "/a"}}, "client-certificate and client-key belong together"),
+        ({"deadline": 0}, "deadline must be an integer from 1 to 3600"),
+        ({"retries": True}, "retries must be an integer from 0 to 100"),
+        ({"resend": "yes"}, "resend must be true or false"),
+        ({"on-failure": "ignore"}, "on-failure must be fail or warn"),
+        ({"retrys": 3}, "retrys is not a setting; is it retries?"),
+    ],
+)
+def test_a_mistake_is_named_with_its_setting(changes: dict[str, Any], problem: str) -> None:
+    [found] = problems(**changes)
+    assert found.startswith(f"s.yaml: {problem}")
+    with pytest.raises(InvalidPackage, match=r"s\.yaml: "):
+        settings.load(yaml.safe_dump({**RIGHT, **changes}), "s.yaml")
+
+
+def test_a_file_that_is_no_mapping_is_a_mistake() -> None:
+    assert settings.problems("- a", "s.yaml") == ["s.yaml: must be a mapping, not a list"]
+    assert settings.problems("{", "s.yaml") == ["s.yaml: is not YAML"]
+    assert "s.yaml: hmac-key is missing" in settings.problems("{}", "s.yaml")[0]
+
+
+def test_http_needs_a_word_of_the_author() -> None:
+    assert problems(url="http://a.example.com/", **{"allow-insecure": True}) == []
+
+
+def test_a_request_can_give_the_url_and_override_what_is_not_secret() -> None:
+    text = yaml.safe_dump({"hmac-key": {"file": "/etc/key"}})
+    assert settings.problems(text, "s.yaml") == []
+    with pytest.raises(InvalidRequest, match="url is missing"):
+        settings.load(text, "s.yaml")
+    loaded = settings.load(text, "s.yaml", {"url": "https://b.example.com", "deadline": 5, "ca-bundle": PEM})
+    assert (loaded.url, loaded.deadline, loaded.ca_bundle) == ("https://b.example.com", 5, PEM)
+    with pytest.raises(InvalidRequest, match=r"additionalParams.credential-sender: deadline must be"):
+        settings.load(text, "s.yaml", {"url": "https://b.example.com", "deadline": "soon"})
+
+
+def test_the_url_may_change_its_path_with_a_bearer_token_but_not_its_server() -> None:
+    text = yaml.safe_dump({**RIGHT, "bearer-token": {"file": "/t"}})
+    assert settings.load(text, "s.yaml", {"url": "https://a.example.com:443/other"}).url.endswith("/other")
+    with pytest.raises(InvalidRequest, match="url is on another server"):
+        settings.load(text, "s.yaml", {"url": "https://a.example.com:444/"})

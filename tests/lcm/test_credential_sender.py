@@ -1,0 +1,269 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The management driver as Tacker runs it: a process, a pickle in, a pickle and one line out; over real TLS."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from k8s_cr_driver.lcm import hook
+from tests.credentials.clusters import HMAC_KEY, NAME, TOKEN, cluster_crd, put_cluster, put_kubeconfig, put_secret
+from tests.credentials.web import HANG, Web, web
+from tests.fake_api import FakeApi
+from tests.instance import BLUE
+
+SOURCE = Path(__file__).parents[2] / "mgmt" / "credential_sender"
+BEARER = "receiver-token-fedcba9876543210"
+
+
+@dataclass
+class Conductor:
+    """Runs the script of an unpacked package as `VnfLcmDriverV2._exec_mgmt_driver_script` does."""
+
+    folder: Path
+    vim: dict[str, Any]
+    metadata: dict[str, Any] = field(default_factory=dict)
+    error_data: dict[str, Any] = field(default_factory=dict)
+    settings: dict[str, Any] = field(default_factory=dict)
+    own_process: bool = False
+    """Whether the script runs in a process of its own, which takes a second each time."""
+
+    def run(self, operation: str, *, code: int = 0, **additional_params: Any) -> str:
+        """Returns what stands on standard error."""
+        script = self.folder / "Scripts" / "credential_sender.py"
+        script.parent.mkdir(exist_ok=True)
+        shutil.copy(SOURCE / script.name, script)
+        script.with_suffix(".yaml").write_text(yaml.safe_dump(self.settings))
+        given = copy.deepcopy(self._given(operation, additional_params))
+        returned, errors = self.execute(script, given)
+        self.error_data.update(returned["user_script_err_handling_data"])
+        if not errors:  # Tacker stores the instance only then
+            self.metadata, self.error_data = returned["vnf_instance"].get("metadata", {}), {}
+        assert bool(errors) is bool(code), errors
+        return errors
+
+    def execute(self, script: Path, given: dict[str, Any]) -> tuple[dict[str, Any], str]:
+        """(what the script returns, its standard error)."""
+        if not self.own_process:
+            return hook.respond("credential_sender", script, given)
+        out = subprocess.run([sys.executable, script], input=pickle.dumps(given), capture_output=True)
+        assert out.returncode == bool(out.stderr)
+        return pickle.loads(out.stdout), out.stderr.decode()
+
+    def _given(self, operation: str, additional_params: dict[str, Any]) -> dict[str, Any]:
+        namespaces = {"namespaces": ["default"], "namespace": "default", "kinds": [], "adopted": []}
+        is_gone = operation == "terminate_end"
+        instance = {
+            "id": BLUE,
+            "vimConnectionInfo": {} if is_gone else {"vim1": self.vim},
+            "instantiatedVnfInfo": {} if is_gone else {"metadata": {"k8s_cr": {"inventory": namespaces}}},
+            "metadata": self.metadata,
+        }
+        return {
+            "operation": operation,
+            "request": {"additionalParams": additional_params} if additional_params else {},
+            "vnf_instance": instance,
+            "grant_request": None,
+            "grant_response": None,
+            "tmp_csar_dir": str(self.folder),
+            "user_script_err_handling_data": self.error_data,
+        }
+
+
+@pytest.fixture
+def receiver() -> Iterator[Web]:
+    with web() as one:
+        yield one
+
+
+@pytest.fixture
+def conductor(tls_api: FakeApi, receiver: Web, tmp_path: Path) -> Conductor:
+    key = tmp_path / "hmac.key"
+    key.write_text(HMAC_KEY + "\n")
+    vim = {"interfaceInfo": {"endpoint": tls_api.url, "ssl_ca_cert": tls_api.ca_cert}, "accessInfo": {}}
+    settings = {"url": receiver.url, "ca-bundle": receiver.ca, "hmac-key": {"file": str(key)}, "deadline": 10}
+    return Conductor(tmp_path, vim, settings=settings)
+
+
+@pytest.fixture
+def workload(tls_api: FakeApi) -> Iterator[FakeApi]:
+    """The workload cluster `default/red` of the instance, whose management cluster is `tls_api`."""
+    with FakeApi(tls=True) as server:
+        tls_api.put(cluster_crd())
+        put_cluster(tls_api)
+        put_kubeconfig(tls_api, server)
+        yield server
+
+
+def test_a_kubeconfig_reaches_the_receiver_and_is_recorded(conductor: Conductor, workload: FakeApi, receiver: Web) -> None:
+    conductor.own_process = True
+    assert conductor.run("instantiate_end") == ""
+    [post] = receiver.posts
+    assert post.message["event"] == "ready" and post.message["cluster"] == NAME and TOKEN in post.message["kubeconfig"]
+    assert post.message["endpoint"] == workload.url
+    kept = {"url": receiver.url, "endpoint": workload.url, "digest": post.message["digest"]}
+    assert conductor.metadata == {"credential_sender": {"clusters": {NAME: kept}}}
+
+
+def test_what_was_delivered_is_not_sent_again_unless_it_has_changed(
+    conductor: Conductor, tls_api: FakeApi, workload: FakeApi, receiver: Web
+) -> None:
+    conductor.run("instantiate_end")
+    for operation in ("scale_end", "heal_end", "change_current_package_end"):
+        conductor.run(operation)
+    assert len(receiver.posts) == 1
+    conductor.run("scale_end", **{"credential-sender": {"resend": True}})
+    conductor.run("scale_end")
+    assert len(receiver.posts) == 2
+    put_kubeconfig(tls_api, workload, token="another-token-0123456789")
+    conductor.run("heal_end")
+    assert "another-token" in receiver.posts[2].message["kubeconfig"]
+
+
+def test_a_terminate_says_going_and_then_gone_although_the_vim_is_removed(
+    conductor: Conductor, workload: FakeApi, receiver: Web
+) -> None:
+    conductor.run("instantiate_end")
+    sent = receiver.posts[0].message
+    conductor.run("terminate_start")
+    conductor.run("terminate_end")
+    assert receiver.events == [("ready", NAME), ("going", NAME), ("gone", NAME)]
+    for post in receiver.posts[1:]:
+        assert post.message["kubeconfig"] == "" and post.message["digest"] == sent["digest"]
+    assert conductor.metadata == {}
+
+
+def test_each_workload_cluster_of_the_instance_is_sent_and_no_other(
+    conductor: Conductor, tls_api: FakeApi, workload: FakeApi, receiver: Web
+) -> None:
+    put_cluster(tls_api, "blue")
+    put_kubeconfig(tls_api, workload, "blue")
+    put_cluster(tls_api, "labelled-by-another", manager="somebody")
+    put_cluster(tls_api, "of-another-instance", instance="8f0e2ef0-5d8a-4a43-a1f0-000000000002")
+    conductor.run("instantiate_end")
+    assert receiver.events == [("ready", "default/blue"), ("ready", NAME)]
+
+
+def test_a_cluster_that_a_change_of_package_removes_is_gone(
+    conductor: Conductor, tls_api: FakeApi, workload: FakeApi, receiver: Web
+) -> None:
+    conductor.run("instantiate_end")
+    tls_api.delete("Cluster", "default", "red")
+    conductor.run("change_current_package_end")
+    assert receiver.events[1:] == [("gone", NAME)] and conductor.metadata == {}
+
+
+def test_a_rolled_back_instantiate_says_gone_for_what_its_failed_try_has_delivered(
+    conductor: Conductor, tls_api: FakeApi, workload: FakeApi, receiver: Web
+) -> None:
+    put_cluster(tls_api, "without-kubeconfig")
+    conductor.settings["deadline"] = 1
+    errors = conductor.run("instantiate_end", code=1)
+    assert "default/without-kubeconfig: its kubeconfig does not open the cluster: GET" in errors
+    assert conductor.metadata == {} and NAME in conductor.error_data["credential_sender"]["clusters"]
+    conductor.run("instantiate_rollback_end")
+    assert receiver.events == [("ready", NAME), ("gone", NAME)]
+
+
+def test_a_kubeconfig_that_does_not_open_its_cluster_is_not_sent(
+    conductor: Conductor, workload: FakeApi, receiver: Web
+) -> None:
+    conductor.settings["deadline"] = 1
+    workload.close()
+    errors = conductor.run("instantiate_end", code=1)
+    assert f"{NAME}: its kubeconfig does not open the cluster" in errors and receiver.posts == []
+
+
+def test_a_request_overrides_settings_and_later_operations_keep_them(
+    conductor: Conductor, workload: FakeApi, receiver: Web
+) -> None:
+    with web() as other:
+        conductor.run("instantiate_end", **{"credential-sender": {"url": other.url, "ca-bundle": other.ca}})
+        conductor.run("terminate_start")
+        conductor.run("terminate_end")
+        assert [event for event, _ in other.events] == ["ready", "going", "gone"] and receiver.posts == []
+
+
+@pytest.mark.parametrize("name", ["hmac-key", "bearer-token", "client-key"])
+def test_a_request_cannot_name_a_secret(conductor: Conductor, workload: FakeApi, receiver: Web, name: str) -> None:
+    errors = conductor.run("instantiate_end", code=1, **{"credential-sender": {name: {"file": "/etc/shadow"}}})
+    assert f"additionalParams.credential-sender: {name} can be set by the package only" in errors and receiver.posts == []
+
+
+def test_the_bearer_token_of_the_package_goes_to_no_other_server(
+    conductor: Conductor, workload: FakeApi, receiver: Web, tmp_path: Path
+) -> None:
+    (tmp_path / "token").write_text(BEARER)
+    conductor.settings["bearer-token"] = {"file": str(tmp_path / "token")}
+    errors = conductor.run("instantiate_end", code=1, **{"credential-sender": {"url": "https://127.0.0.1:1/"}})
+    assert "is on another server than that of the package" in errors
+    conductor.run("instantiate_end")
+    assert receiver.posts[0].headers["Authorization"] == f"Bearer {BEARER}"
+
+
+def test_secrets_are_read_from_secrets_of_the_management_cluster(
+    conductor: Conductor, tls_api: FakeApi, workload: FakeApi, receiver: Web
+) -> None:
+    put_secret(tls_api, "receiver", {"key": HMAC_KEY, "token": BEARER})
+    conductor.settings["hmac-key"] = {"secret": "default/receiver/key"}
+    conductor.settings["bearer-token"] = {"secret": "default/receiver/token"}
+    conductor.run("instantiate_end")
+    conductor.run("terminate_start")
+    assert {post.headers["Authorization"] for post in receiver.posts} == {f"Bearer {BEARER}"}
+    errors = conductor.run("terminate_end", code=1)
+    assert "hmac-key in Secret default/receiver/key cannot be read after the instance was terminated" in errors
+
+
+def test_with_warn_a_failure_is_noted_in_the_instance_and_the_operation_succeeds(
+    conductor: Conductor, workload: FakeApi, receiver: Web
+) -> None:
+    conductor.settings["on-failure"] = "warn"
+    receiver.responses.append((403, {}))
+    assert conductor.run("instantiate_end") == ""
+    assert "status 403" in conductor.metadata["credential_sender"]["warning"]
+    conductor.run("heal_end")
+    assert "warning" not in conductor.metadata["credential_sender"]
+
+
+def test_a_receiver_that_never_responds_does_not_hold_up_the_operation(
+    conductor: Conductor, workload: FakeApi, receiver: Web
+) -> None:
+    conductor.settings["deadline"] = 1
+    receiver.responses += [(HANG, {})] * 3
+    errors = conductor.run("instantiate_end", code=1)
+    assert f"{NAME}: {receiver.url} did not accept the event ready: no status" in errors
+
+
+def test_no_secret_leaves_by_anything_but_the_message(
+    conductor: Conductor, tls_api: FakeApi, workload: FakeApi, receiver: Web, tmp_path: Path
+) -> None:
+    """Also where the receiver repeats it in its response."""
+    conductor.own_process = True
+    (tmp_path / "token").write_text(BEARER)
+    conductor.settings["bearer-token"] = {"file": str(tmp_path / "token")}
+    receiver.responses.append((400, {"X-Said": BEARER}))
+    shown = conductor.run("instantiate_end", code=1) + str(conductor.error_data)
+    conductor.run("instantiate_end")
+    shown += str(conductor.metadata)
+    for secret in (BEARER, TOKEN, HMAC_KEY):
+        assert secret not in shown
+
+
+def test_the_end_of_an_unknown_operation_and_unreadable_settings_are_errors(conductor: Conductor, workload: FakeApi) -> None:
+    assert "modify_information_end: the credential sender has nothing to do there" in conductor.run(
+        "modify_information_end", code=1
+    )
+    conductor.settings["dead-line"] = 5
+    assert "Scripts/credential_sender.yaml: dead-line is not a setting; is it deadline?" in conductor.run(
+        "instantiate_end", code=1
+    )
