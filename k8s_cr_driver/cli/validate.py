@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from k8s_cr_driver.cli import package_input, package_update, references
+from k8s_cr_driver.cli import management_drivers, package_input, package_update, references
 from k8s_cr_driver.cli.output import counted, output_option, print_json
 from k8s_cr_driver.errors import InvalidPackage, InvalidRequest
 from k8s_cr_driver.objects import dependencies
@@ -104,6 +104,8 @@ def inspect(
             examine(objects)
         except InvalidPackage as error:
             findings.problems.append(str(error))
+    findings.problems += management_drivers.problems(folder)
+    findings.warnings += management_drivers.warnings(folder)
     mapped = findings.warnings if unknown else findings.problems  # a CRD may say that an object has a count
     mapped += _vdu_problems(folder, objects, partial=bool(files) and tosca_meta.leaves_out(folder, files))
     findings.warnings += [f"{kind}: the cluster must have its CustomResourceDefinition" for kind in sorted(unknown)]

@@ -3,7 +3,8 @@
 
 The same folder always gives the same bytes: names are sorted and times fixed, so a CSAR's hash says whether a package
 changed. TOSCA.meta gets an entry with a hash for every file that it does not name, because Tacker takes only named files
-as manifests. SOL001's type files come from the installed Tacker or tackerclient, unless the folder has them.
+as manifests. SOL001's type files come from the installed Tacker or tackerclient, and the scripts of this driver's management
+drivers from `scripts`, unless the folder has them.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from pathlib import Path
 import yaml
 
 from k8s_cr_driver.errors import InvalidPackage
+from k8s_cr_driver.package import scripts
 from k8s_cr_driver.package.check import check
 from k8s_cr_driver.package.tosca_meta import TOSCA_META, _digest, _files, _meta_blocks
 from k8s_cr_driver.package.vnfd import DEFINITIONS, _missing_types
@@ -34,6 +36,7 @@ def write(folder: Path, output: Path) -> Path:
     """`build` for a folder that has been checked."""
     content = {name: (folder / name).read_bytes() for name in _files(folder) if (folder / name).resolve() != output.resolve()}
     content |= {f"{DEFINITIONS}/{path.name}": path.read_bytes() for path in _missing_types(folder)}
+    content |= {name: text.encode() for name, text in scripts.missing(folder).items()}
     content[TOSCA_META] = _complete_meta(folder, content).encode()
     output.parent.mkdir(parents=True, exist_ok=True)
     unfinished = output.with_name(f".{output.name}.{os.getpid()}")

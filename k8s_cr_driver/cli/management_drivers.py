@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is wrong with the management drivers of a package, and with their settings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from k8s_cr_driver.credentials import settings
+from k8s_cr_driver.objects.fields import field
+from k8s_cr_driver.package import scripts, vnfd
+
+_HANDLED = (
+    *("instantiate_end", "scale_end", "heal_end", "change_current_package_end"),
+    *("terminate_start", "terminate_end", "instantiate_rollback_end"),
+)
+
+
+def problems(folder: Path) -> list[str]:
+    """A sentence for each mistake."""
+    found = [
+        problem
+        for name, template in vnfd.flavours(folder).items()
+        if (named := scripts.of_driver(template, scripts.CREDENTIAL_SENDER))
+        for problem in _sender_problems(folder, f"Flavour {name}", named)
+    ]
+    return list(dict.fromkeys(found))
+
+
+def warnings(folder: Path) -> list[str]:
+    """Operations that a package leaves out, although its receiver then misses what has happened."""
+    return [
+        f"Flavour {name}: {operation} does not name the credential sender, which is then not reported to the receiver"
+        for name, template in vnfd.flavours(folder).items()
+        if (named := scripts.of_driver(template, scripts.CREDENTIAL_SENDER))
+        for operation in _HANDLED
+        if operation not in named
+    ]
+
+
+def _sender_problems(folder: Path, flavour: str, named: Mapping[str, str]) -> Iterator[str]:
+    for operation in sorted(named.keys() - set(_HANDLED)):
+        yield f"{flavour}: {operation} names the credential sender, which has nothing to do there; remove it"
+    for path in sorted(set(named.values())):
+        name = str(Path(path).with_suffix(".yaml"))
+        if name.startswith("..") or not (folder / name).is_file():
+            yield f"{name}: is missing; the settings of the credential sender must be there"
+            continue
+        text = (folder / name).read_text(encoding="utf-8", errors="replace")
+        wrong = settings.problems(text, name)
+        yield from wrong
+        if not wrong and "terminate_end" in named:
+            yield from _unreadable(name, yaml.safe_load(text))
+
+
+def _unreadable(name: str, content: Mapping[str, Any]) -> Iterator[str]:
+    for key in settings.SECRETS:
+        if field(content, key, "secret"):
+            yield (
+                f"{name}: {key} is in a Secret of the management cluster, which terminate_end cannot read, because Tacker "
+                "has removed the VIM from the instance; keep it in a file on the conductor's host"
+            )

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A package with the credential sender: what `validate` reports, what `package` adds, and that Tacker takes the fragment."""
+
+from __future__ import annotations
+
+import re
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from toscaparser.tosca_template import ToscaTemplate
+
+from k8s_cr_driver.package import scripts, vnfd
+from tests.cli.packages import write_package
+from tests.cli.tool import Tool
+from tests.instance import config_map
+
+SENDER = Path(__file__).parents[2] / "mgmt" / "credential_sender"
+FRAGMENT = re.search(r"```yaml\n(.*?)```", (SENDER / "README.md").read_text(), re.S)[1]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A package that follows the README."""
+    root = write_package(tmp_path / "package", [config_map("a")])
+    (root / "Scripts").mkdir()
+    (root / "Scripts" / "credential_sender.yaml").write_text((SENDER / "credential_sender.yaml").read_text())
+    change(root, lambda vnf: vnf.update(yaml.safe_load(FRAGMENT)["topology_template"]["node_templates"]["VNF"]))
+    return root
+
+
+def change(root: Path, how: Any) -> None:
+    path = root / "Definitions" / "vnfd.yaml"
+    content = yaml.safe_load(path.read_text())
+    how(content["topology_template"]["node_templates"].setdefault("VNF", {}))
+    path.write_text(yaml.safe_dump(content))
+
+
+def test_a_package_as_the_readme_has_it_has_no_mistake(tool: Tool, folder: Path) -> None:
+    assert tool.json("validate", str(folder)) == {"problems": [], "warnings": []}
+
+
+def test_package_adds_the_script_where_the_vnfd_names_it(tool: Tool, folder: Path, tmp_path: Path) -> None:
+    tool.run("package", str(folder), "-o", str(tmp_path / "a.csar"))
+    with zipfile.ZipFile(tmp_path / "a.csar") as csar:
+        assert csar.read("Scripts/credential_sender.py") == (SENDER / "credential_sender.py").read_bytes()
+        assert b"Scripts/credential_sender.py" in csar.read("TOSCA-Metadata/TOSCA.meta")
+    tool.run("validate", str(tmp_path / "a.csar"))
+    (folder / "Scripts" / "credential_sender.py").write_text("# of the author\n")
+    tool.run("package", str(folder), "-o", str(tmp_path / "b.csar"))
+    with zipfile.ZipFile(tmp_path / "b.csar") as csar:
+        assert csar.read("Scripts/credential_sender.py") == b"# of the author\n"
+
+
+def test_the_script_that_stands_in_mgmt_is_the_one_that_is_added() -> None:
+    assert (SENDER / "credential_sender.py").read_text() == scripts.text("credential_sender")
+
+
+def test_mistakes_in_the_settings_are_reported(tool: Tool, folder: Path) -> None:
+    settings = folder / "Scripts" / "credential_sender.yaml"
+    settings.write_text("url: http://a/\nhmac-key: {file: /k}\n")
+    [problem] = tool.json("validate", str(folder), code=1)["problems"]
+    assert problem.startswith("Scripts/credential_sender.yaml: url must be https;")
+    settings.write_text("hmac-key: {secret: a/b/c}\n")
+    [problem] = tool.json("validate", str(folder), code=1)["problems"]
+    assert "hmac-key is in a Secret of the management cluster, which terminate_end cannot read" in problem
+    settings.unlink()
+    [problem] = tool.json("validate", str(folder), code=1)["problems"]
+    assert problem == "Scripts/credential_sender.yaml: is missing; the settings of the credential sender must be there"
+
+
+def test_operations_that_it_does_not_serve_and_those_left_out_are_reported(tool: Tool, folder: Path) -> None:
+    def swap(vnf: dict[str, Any]) -> None:
+        operations = vnf["interfaces"]["Vnflcm"]
+        operations["heal_start"] = operations.pop("terminate_end")
+
+    change(folder, swap)
+    found = tool.json("validate", str(folder), code=1)
+    assert found["problems"] == [
+        "Flavour simple: heal_start names the credential sender, which has nothing to do there; remove it"
+    ]
+    assert found["warnings"] == [
+        "Flavour simple: terminate_end does not name the credential sender, which is then not reported to the receiver"
+    ]
+
+
+def test_the_parser_of_tacker_takes_the_fragment_of_the_readme(tmp_path: Path) -> None:
+    for path in vnfd._missing_types(tmp_path):
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    content = yaml.safe_load(FRAGMENT)
+    content["tosca_definitions_version"] = "tosca_simple_yaml_1_2"
+    content["imports"] = sorted(path.name for path in tmp_path.iterdir())
+    names = ("descriptor_id", "descriptor_version", "provider", "product_name", "software_version", "vnfm_info")
+    values = dict.fromkeys((*names, "flavour_id", "flavour_description"), "1")
+    content["node_types"]["sample.VNF"]["properties"] = {name: {"type": "string"} for name in values}
+    content["topology_template"]["node_templates"]["VNF"]["properties"] = values
+    (tmp_path / "vnfd.yaml").write_text(yaml.safe_dump(content))
+    template = ToscaTemplate(str(tmp_path / "vnfd.yaml"), a_file=True, yaml_dict_tpl=None)
+    assert [node.name for node in template.nodetemplates] == ["VNF"]
+    found = scripts.operations(content["topology_template"])
+    assert set(found.values()) == {"Scripts/credential_sender.py"} and len(found) == 7
