@@ -15,20 +15,26 @@ from cryptography.x509.oid import NameOID
 
 def server_context(address: str = "127.0.0.1") -> tuple[ssl.SSLContext, str]:
     """(context for the server, PEM of the CA that clients need)."""
-    ca_key, server_key = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
-    ca = _certificate("fake-ca", ca_key.public_key(), "fake-ca", ca_key)
-    leaf = _certificate("kube-apiserver", server_key.public_key(), "fake-ca", ca_key, address)
+    chain, ca = server_certificate(address)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    private = server_key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8,
-                                       serialization.NoEncryption())
     descriptor, path = tempfile.mkstemp()
     try:
-        with os.fdopen(descriptor, "wb") as chain:
-            chain.write(leaf.public_bytes(serialization.Encoding.PEM) + private)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(chain)
         context.load_cert_chain(path)
     finally:
         os.unlink(path)
-    return context, ca.public_bytes(serialization.Encoding.PEM).decode()
+    return context, ca
+
+
+def server_certificate(address: str = "127.0.0.1") -> tuple[bytes, str]:
+    """(PEM of the server's certificate and key, PEM of the CA); the server's certificate serves a client, too."""
+    ca_key, server_key = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
+    ca = _certificate("fake-ca", ca_key.public_key(), "fake-ca", ca_key)
+    leaf = _certificate("kube-apiserver", server_key.public_key(), "fake-ca", ca_key, address)
+    private = server_key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8,
+                                       serialization.NoEncryption())
+    return leaf.public_bytes(serialization.Encoding.PEM) + private, ca.public_bytes(serialization.Encoding.PEM).decode()
 
 
 def _certificate(subject: str, key: ec.EllipticCurvePublicKey, issuer: str, signer: ec.EllipticCurvePrivateKey,

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The receiver in the documents works as it stands there."""
+
+from __future__ import annotations
+
+import re
+import socket
+import stat
+import subprocess
+import sys
+import textwrap
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from k8s_cr_driver.credentials import envelope, post
+from k8s_cr_driver.credentials.envelope import Envelope
+from k8s_cr_driver.credentials.post import NotDelivered
+from k8s_cr_driver.credentials.secrets import Secrets
+from k8s_cr_driver.credentials.settings import Settings
+from tests.fake_api.tls import server_certificate
+from tests.instance import BLUE
+
+DOCUMENT = Path(__file__).parents[2] / "doc" / "source" / "reference" / "credentials.rst"
+KEY = b"0123456789abcdef0123456789abcdef"
+
+
+@pytest.fixture
+def receiver(tmp_path: Path) -> Iterator[Settings]:
+    [code] = re.findall(r":name: receiver\n\n((?:   .*\n|\n)+)", DOCUMENT.read_text())
+    (tmp_path / "receiver.py").write_text(textwrap.dedent(code))
+    (tmp_path / "hmac.key").write_bytes(KEY + b"\n")
+    chain, ca = server_certificate()
+    (tmp_path / "server.pem").write_bytes(chain)
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        port = one.getsockname()[1]
+    process = subprocess.Popen([sys.executable, "receiver.py", str(port)], cwd=tmp_path, stderr=subprocess.DEVNULL)
+    yield Settings(f"https://127.0.0.1:{port}/", {}, ca_bundle=ca)
+    process.kill()
+    process.wait()
+
+
+def send(settings: Settings, event: str, kubeconfig: str, key: bytes = KEY) -> None:
+    message = Envelope(event, BLUE, "default/red", "https://10.0.0.1:6443", kubeconfig, envelope.digest("a: 1"))
+    with post.poster(settings, Secrets(key), time.monotonic() + 10) as poster:
+        poster.post(message)
+
+
+def test_the_receiver_of_the_document_stores_a_kubeconfig_and_checks_the_signature(receiver: Settings, tmp_path: Path) -> None:
+    send(receiver, "ready", "a: 1")
+    stored = tmp_path / "kubeconfig"
+    assert stored.read_text() == "a: 1" and stat.S_IMODE(stored.stat().st_mode) == 0o600
+    send(receiver, "gone", "")
+    with pytest.raises(NotDelivered, match="status 403"):
+        send(receiver, "ready", "a: 1", KEY[::-1])
+    assert stored.read_text() == "a: 1"
