@@ -28,6 +28,7 @@ CLUSTER_SECRET_TYPE = "cluster.x-k8s.io/secret"  # noqa: S105 (a type of Secrets
 KUBECONFIG_KEY = "value"
 """Key of the kubeconfig in its Secret."""
 
+
 def label_value(name: str) -> str:
     """The name of an object as Cluster API writes it into a label: a hash if it is too long (util/labels/format)."""
     if len(name) <= _LONGEST_LABEL:
