@@ -29,6 +29,8 @@ VERSION = "v1.36.3"
 NODE = "node1"
 ADDRESS = str(network.NETWORK[10])
 PODS, SERVICES = "10.244.0.0/24", "10.96.0.0/16"
+# Of the API server: its policy, and what it has logged; in the machine.
+AUDIT = "/etc/kubernetes/audit"
 # What a node runs, as families of Go programs.
 FAMILIES = ("kubernetes", "stand-ins")
 # Without it `nft --json` writes protocols as numbers: at its hourly full sync kube-proxy takes the keys of its maps that it
@@ -62,6 +64,11 @@ class Kubernetes:
     def load_image(self, name: str, entrypoint: str, files: Mapping[str, Path], user: str = "") -> None:
         """Give the node an image; all as `images.archive` has it."""
         self._load([images.archive([name], entrypoint, files, user)])
+
+    @property
+    def audit_log(self) -> Path:
+        """One event of audit.k8s.io/v1 a line, as `templates/audit_policy.yaml` selects them."""
+        return self.machine.root / AUDIT.lstrip("/") / "log"
 
     def is_ready(self) -> bool:
         """Does the API server say that it is ready?"""
@@ -158,7 +165,8 @@ def _configure(machine: Machine, pause: str) -> None:
     machine.write("/etc/resolv.conf", f"nameserver {ADDRESS}\n")
     machine.write("/etc/containerd/config.toml", config.render("containerd.toml", pause=pause))
     machine.write("/etc/cni/net.d/10-pods.conflist", config.render("pods.conflist", pods=PODS))
-    values = {"address": ADDRESS, "name": NODE, "version": VERSION, "pods": PODS, "services": SERVICES}
+    machine.write(f"{AUDIT}/policy.yaml", config.render("audit_policy.yaml"))
+    values = {"address": ADDRESS, "name": NODE, "version": VERSION, "pods": PODS, "services": SERVICES, "audit": AUDIT}
     machine.write("/etc/kubernetes/kubeadm.yaml", config.render("kubeadm.yaml", **values))
     machine.write("/etc/kubernetes/patches/corednsdeployment.yaml", config.render("corednsdeployment.yaml"))
     machine.service("containerd", config.render("containerd.service"))
