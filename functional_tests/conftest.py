@@ -11,6 +11,7 @@ import signal
 import warnings
 from collections.abc import Callable, Generator, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
+from datetime import datetime, timezone
 from functools import partial
 from pathlib import Path
 
@@ -19,7 +20,7 @@ import pytest
 from k8s_cr_driver.kube.endpoint import Endpoint
 from k8s_cr_driver.lcm.vim import endpoint as vim_endpoint
 
-from . import families, sample_onboarding, turns
+from . import audit, families, sample_onboarding, turns
 from .client import ApiError, Body, Client
 from .cluster import Cluster
 from .engine import Engine
@@ -46,6 +47,8 @@ Summary = Callable[[str], None]
 Logged = Callable[[str], set[str]]
 
 _STARTED = pytest.StashKey[ExitStack]()
+_SINCE = pytest.StashKey[str]()
+_STRANGERS = pytest.StashKey[list[str]]()
 _SUMMARY = "summary"
 _REPORTED = {
     "ResourceWarning": ResourceWarning,
@@ -84,12 +87,19 @@ def pytest_runtestloop(session: pytest.Session) -> None:
     with _shown(config):
         needed = families.chosen(config.args, config.invocation_params.dir)
         config.stash[_STARTED].enter_context(families.started(needed))
+    config.stash[_SINCE] = datetime.now(timezone.utc).isoformat()
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """When no other process uses it any more; also after Ctrl-C."""
-    if started := session.config.stash.get(_STARTED, None):
+    """When no other process uses it any more; also after Ctrl-C. The run fails if the driver has written what it must not."""
+    stash = session.config.stash
+    if _SINCE in stash and "kubernetes" in testbed.environments():
+        log = Kubernetes(Ledger(paths.STATE)).audit_log
+        stash[_STRANGERS] = audit.strangers(log, stash[_SINCE])
+        if stash[_STRANGERS]:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+    if started := stash.get(_STARTED, None):
         with _shown(session.config):
             started.close()
 
@@ -102,8 +112,11 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
         return (yield)
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """What tests have counted, whichever process they ran in."""
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """What the driver has written to objects of others, and what tests have counted, whichever process they ran in."""
+    if found := config.stash.get(_STRANGERS, []):
+        terminalreporter.section("the driver has written to objects that are no instance's", red=True, bold=True)
+        terminalreporter.write_line("\n".join(found))
     reports = [one for found in terminalreporter.stats.values() for one in found if isinstance(one, pytest.TestReport)]
     for report in reports:
         for name, text in report.user_properties:

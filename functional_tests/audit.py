@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Judges the audit log of the API server: the driver writes and deletes only what is an instance's.
+
+An object is an instance's if the driver has created it for that instance, if it was created with that instance's label (by
+Tacker's own driver before a takeover, or by a user who has replaced it), or if an object of the instance owns it (a Pod that
+a heal deletes, a Machine that a scale in marks). Beside these the driver may write, but not delete, what an instance has
+adopted, and it deletes the claims that the StatefulSet controller has made for a StatefulSet of an instance.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from k8s_cr_driver.objects.keys import CRD, NAMESPACE, ObjectKey, key_of, kind_of, labels
+from k8s_cr_driver.ownership.inventory import INVENTORY_LABEL
+from k8s_cr_driver.ownership.inventory_content import parse
+from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, manager
+
+Event = dict[str, Any]
+"""An Event of audit.k8s.io/v1, of level RequestResponse."""
+
+DRIVER = "k8s-cr-driver"
+"""Its user agent, with whatever account it logs in."""
+CONTROLLER_OF_CLAIMS = "system:serviceaccount:kube-system:statefulset-controller"
+SHARED = (NAMESPACE, CRD)
+
+_MANAGER = re.compile(rf"[?&]fieldManager={re.escape(manager(''))}([0-9a-f-]+)")
+_ORDINAL = re.compile(r"-[0-9]+$")
+
+
+def strangers(log: Path, since: str) -> list[str]:
+    """One text for each write of the driver to an object of nobody's, of requests received at `since` (RFC 3339) or later."""
+    with log.open() as lines:
+        return [text for event, text in judge(map(json.loads, lines)) if event["requestReceivedTimestamp"] >= since]
+
+
+def judge(events: Iterable[Event]) -> Iterator[tuple[Event, str]]:
+    """The driver's wrong writes, with a text for each. `events` begin with the cluster: what is older is a stranger's."""
+    owners = _Owners()
+    for event in events:
+        if event["responseStatus"].get("code", 0) // 100 != 2 or "dryRun=All" in event["requestURI"]:
+            continue
+        if event["userAgent"] == DRIVER and not owners.allow(event):
+            yield event, _told(event)
+        owners.learn(event)
+
+
+class _Owners:
+    """Whose the objects are that the log has shown so far, by their uids."""
+
+    def __init__(self) -> None:
+        self._instances: set[str] = set()
+        self._created_for: dict[str, str] = {}
+        self._references: dict[str, list[str]] = {}
+        self._stateful_sets: set[tuple[str, str]] = set()
+        self._claims: set[str] = set()
+        self._adopted: dict[str, frozenset[ObjectKey]] = {}
+
+    def allow(self, event: Event) -> bool:
+        """Whether the driver may write so."""
+        if event["verb"] == "deletecollection":
+            return False
+        uid, live = _uid(event), event.get("responseObject") or {}
+        if not uid:
+            return bool(event["verb"] != "delete")  # nothing is stored of a review
+        if _is_creation(event) or _is_inventory(event):
+            return True
+        owner, by = self._instance_of(uid), _instance_that_writes(event)
+        if owner:
+            return not by or by == owner or kind_of(live) in SHARED or self._is_adopted(live)
+        return uid in self._claims or (event["verb"] != "delete" and self._is_adopted(live))
+
+    def learn(self, event: Event) -> None:
+        live, by = event.get("responseObject") or {}, _instance_that_writes(event)
+        if by:
+            self._instances.add(by)
+        if event["verb"] != "delete" and INVENTORY_LABEL in labels(live) and event["userAgent"] == DRIVER:
+            self._instances.add(labels(live)[INVENTORY_LABEL])
+            self._adopted[labels(live)[INVENTORY_LABEL]] = parse(live).adopted
+        if _is_creation(event) and _uid(event):
+            self._created(event, live, by)
+
+    def _created(self, event: Event, live: Event, by: str) -> None:
+        uid, key = _uid(event), key_of(live)
+        self._created_for[uid] = by or labels(live).get(INSTANCE_LABEL, "")
+        self._references[uid] = [owner["uid"] for owner in live["metadata"].get("ownerReferences") or []]
+        if key.kind == "StatefulSet" and self._instance_of(uid):
+            self._stateful_sets.add((key.namespace, key.name))
+        if event["user"]["username"] == CONTROLLER_OF_CLAIMS and self._is_named_as_a_claim(key):
+            self._claims.add(uid)
+
+    def _is_named_as_a_claim(self, key: ObjectKey) -> bool:
+        """Of one of the StatefulSets: TEMPLATE-STATEFULSET-ORDINAL."""
+        name = _ORDINAL.sub("", key.name)
+        sets = (own for place, own in self._stateful_sets if place == key.namespace)
+        return key.kind == "PersistentVolumeClaim" and any(name.endswith(f"-{own}") for own in sets)
+
+    def _instance_of(self, uid: str) -> str:
+        """The instance for which the object, or one that owns it, was created; "" if none was."""
+        for above in self._lineage(uid):
+            if self._created_for.get(above, "") in self._instances:
+                return self._created_for[above]
+        return ""
+
+    def _lineage(self, uid: str) -> Iterator[str]:
+        yield uid
+        for owner in self._references.get(uid, ()):
+            yield from self._lineage(owner)
+
+    def _is_adopted(self, live: Event) -> bool:
+        return any(key_of(live) in keys for keys in self._adopted.values())
+
+
+def _is_creation(event: Event) -> bool:
+    return bool(event["responseStatus"]["code"] == 201) and not event["objectRef"].get("subresource")
+
+
+def _is_inventory(event: Event) -> bool:
+    """By its name, for the answer to its deletion has no labels."""
+    reference = event["objectRef"]
+    return reference["resource"] == "configmaps" and reference.get("name", "").startswith("k8s-cr-driver-")
+
+
+def _instance_that_writes(event: Event) -> str:
+    """By the field manager of the request, which deletions do not have."""
+    found = _MANAGER.search(event["requestURI"]) if event["userAgent"] == DRIVER else None
+    return found[1] if found else ""
+
+
+def _uid(event: Event) -> str:
+    """Of the object; "" for what is not stored. The answer to a deletion is the object, or a Status that names it."""
+    answer = event.get("responseObject") or {}
+    return str((answer.get("metadata") or {}).get("uid") or (answer.get("details") or {}).get("uid") or "")
+
+
+def _told(event: Event) -> str:
+    reference = event["objectRef"]
+    resource = ".".join(filter(None, (reference["resource"], reference.get("apiGroup"))))
+    name = "/".join(filter(None, (reference.get("namespace"), reference.get("name"))))
+    who = f"{event['userAgent']} ({event['user']['username']})"
+    return f"{event['verb']} of {resource} {name} by {who} at {event['requestReceivedTimestamp']}: it is no instance's"
