@@ -23,7 +23,7 @@ from k8s_cr_driver.lcm.vim import endpoint as vim_endpoint
 from . import audit, families, sample_onboarding, turns
 from .client import ApiError, Body, Client
 from .cluster import Cluster
-from .engine import Engine
+from .engine import INVENTORIES, Engine
 from .objects import Place, namespace
 from .packages import Package
 from .sample_onboarding import Sample
@@ -40,7 +40,7 @@ EMPTY_WITHIN = 20.0
 
 MakeVnf = Callable[..., Vnf]
 Onboard = Callable[[Package], str]
-MakeEngine = Callable[[Endpoint], Engine]
+MakeEngine = Callable[..., Engine]
 OnboardSamples = Callable[..., list[Sample]]
 Shown = Callable[[], AbstractContextManager[None]]
 Summary = Callable[[str], None]
@@ -297,11 +297,14 @@ def vnf(make_vnf: MakeVnf) -> Vnf:
 
 @pytest.fixture
 def make_engine(endpoint: Endpoint, cluster: Cluster, place: Place | None) -> Iterator[MakeEngine]:
-    """Makes VNF instances without Tacker, that log in as they are told; removed in the end by one that has all rights."""
+    """Makes VNF instances without Tacker, with a login and a namespace of the inventory as they are told.
+
+    They are removed in the end by one that has all rights.
+    """
     made: list[Engine] = []
 
-    def make(login: Endpoint) -> Engine:
-        made.append(Engine(login, place.name if place else "default"))
+    def make(login: Endpoint, inventories: str = INVENTORIES) -> Engine:
+        made.append(Engine(login, place.name if place else "default", inventories))
         return made[-1]
 
     yield make

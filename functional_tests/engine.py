@@ -25,15 +25,17 @@ INVENTORIES = "default"
 class Engine:
     """`endpoint` is where the next operation goes. Errors are the driver's own, with the text that Tacker's users read."""
 
-    def __init__(self, endpoint: Endpoint, namespace: str) -> None:
+    def __init__(self, endpoint: Endpoint, namespace: str, inventories: str = INVENTORIES) -> None:
+        """`inventories` is the namespace of the instance's inventory."""
         self.endpoint, self.id = endpoint, str(uuid.uuid4())
+        self._inventories = inventories
         self._options = Options(namespace=namespace)
         self._heard: list[tuple[str, str, str]] = []
 
     def reconcile(self, objects: Sequence[Object], seconds: float = 60, **session: Any) -> None:
         """Instantiates, changes, or, with no objects, terminates."""
         operation = Operation.lasting(seconds, id="test", instance=self.id, progress=self._hear)
-        with Session(self.endpoint, self._options, operation, inventory_namespace=INVENTORIES, **session) as run:
+        with Session(self.endpoint, self._options, operation, inventory_namespace=self._inventories, **session) as run:
             run.reconcile(run.place([dict(one) for one in objects]), prune=Prune(), first=bool(objects))
 
     def terminate(self) -> None:

@@ -25,6 +25,17 @@ def namespace(name: str) -> Object:
     return make("v1", "Namespace", name)
 
 
+def pod(name: str, namespace: str = "") -> Object:
+    spec = {"terminationGracePeriodSeconds": 0, "containers": [{"name": "web", "image": "nginx"}]}
+    return make("v1", "Pod", name, namespace, spec=spec)
+
+
+def volume_claim(name: str, namespace: str = "") -> Object:
+    """It stays Pending: the bed has no volumes."""
+    spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Mi"}}}
+    return make("v1", "PersistentVolumeClaim", name, namespace, spec=spec)
+
+
 def deployment(name: str, replicas: int = 1, image: str = "nginx", namespace: str = "") -> Object:
     labels = {"app": name}
     pod = {"terminationGracePeriodSeconds": 0, "containers": [{"name": "web", "image": image}]}

@@ -16,6 +16,18 @@ REVIEW = {
 }
 TOKEN_REVIEW = {**make("authentication.k8s.io/v1", "TokenReview", "review"), "spec": {"token": "none"}}
 
+SELECTORS = KINDS.crd("Selector")
+SELECTORS["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"] = {
+    "type": "object",
+    "properties": {
+        "selector": {
+            "type": "object",
+            "properties": {"matchLabels": {"type": "object", "additionalProperties": {"type": "string"}}},
+        },
+        "note": {"type": "string", "nullable": True},
+    },
+}
+
 PACKAGE = Package(
     {
         "resources.yaml": [
@@ -39,6 +51,7 @@ PACKAGE = Package(
             deployment("web", 2),
             make("v1", "Service", "web", spec={"selector": {"app": "web"}, "ports": [{"port": 80}]}),
         ],
+        "nulls.yaml": [SELECTORS, KINDS.custom("Selector", "null", selector={"matchLabels": None}, note=None)],
         "stubborn.yaml": annotated(
             {**deployment("never", image="example.org/unknown:1"), "apiVersion": "apps/v1"}, ready_when="stored"
         ),
@@ -101,3 +114,10 @@ def test_stored_is_enough_for_what_says_so(vnf: Vnf, cluster: Cluster):
     vnf.instantiate("stubborn.yaml", wait_timeout=15)
     live = cluster.get("Deployment", "never", "default", "apps/v1")
     assert live is not None and not live.get("status", {}).get("readyReplicas")
+
+
+def test_nulls_are_as_kubectl_apply_has_them(vnf: Vnf, cluster: Cluster):
+    """It takes `matchLabels: null`, which server-side apply refuses, and keeps the nulls that the schema allows."""
+    vnf.instantiate("nulls.yaml")
+    live = cluster.get("Selector", "null", "default", KINDS.version)
+    assert live is not None and live["spec"] == {"selector": {}, "note": None}

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from ..cluster import Cluster
+from ..conftest import MakeVnf, Onboard
 from ..objects import Place, deployment, quota
 from ..packages import Package
 from ..vnf import Vnf
@@ -15,6 +16,13 @@ PLACE = Place("scale")
 PACKAGE = Package(
     {"all.yaml": [deployment("web"), PLACE.custom("Shard", "db", replicas=2), PLACE.crd("Shard", scale=True)]},
     vdus={"Web": "web", "Db": "db"},
+)
+POOLS = PLACE.crd("Pool", scale=True)
+POOLS["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]["replicas"]["default"] = 5
+UNSAID = Package(
+    {"unsaid.yaml": [POOLS, PLACE.custom("Pool", "pool"), deployment("idle", 2)]},
+    vdus={"Pool": "pool", "Idle": "idle"},
+    counts={"Idle": 0},
 )
 # The ReplicaSet controller tries again after 5 ms, 10 ms, ... 10 s: what failed by then is tried once more in as much time.
 LATE = {"wait_timeout": 12}
@@ -90,3 +98,18 @@ def test_a_scale_out_that_failed_is_retried(scaled: Vnf, cluster: Cluster):
     scaled.retry(operation)
     assert replicas(cluster) == 2
     assert len(scaled.vnfcs("Web")) == 2
+
+
+def test_a_count_is_the_live_ones_where_the_crd_defaults_it_or_the_level_is_none(
+    make_vnf: MakeVnf, onboard: Onboard, cluster: Cluster
+):
+    vnf = make_vnf(onboard(UNSAID))
+    vnf.instantiate("unsaid.yaml")
+    assert replicas(cluster, "Pool", "pool", PLACE.version) == len(vnf.vnfcs("Pool")) == 5
+    assert replicas(cluster, name="idle") == len(vnf.vnfcs("Idle")) == 0
+    vnf.scale_out("Pool", 2)
+    assert replicas(cluster, "Pool", "pool", PLACE.version) == len(vnf.vnfcs("Pool")) == 7
+    vnf.scale_out("Idle")
+    assert replicas(cluster, name="idle") == len(vnf.vnfcs("Idle")) == 1
+    vnf.scale_in("Idle")
+    assert replicas(cluster, name="idle") == len(vnf.vnfcs("Idle")) == 0
