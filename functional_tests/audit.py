@@ -35,7 +35,8 @@ _ORDINAL = re.compile(r"-[0-9]+$")
 def strangers(log: Path, since: str) -> list[str]:
     """One text for each write of the driver to an object of nobody's, of requests received at `since` (RFC 3339) or later."""
     with log.open() as lines:
-        return [text for event, text in judge(map(json.loads, lines)) if event["requestReceivedTimestamp"] >= since]
+        whole = (line for line in lines if line.endswith("\n"))  # the server may be writing the last one
+        return [text for event, text in judge(map(json.loads, whole)) if event["requestReceivedTimestamp"] >= since]
 
 
 def judge(events: Iterable[Event]) -> Iterator[tuple[Event, str]]:

@@ -141,8 +141,8 @@ def test_a_request_that_has_written_nothing_is_right(change: dict[str, Any]) -> 
     assert wrong({**RECORDED, **change}) == []
 
 
-def test_only_requests_of_this_run_are_reported(tmp_path: Path) -> None:
+def test_only_whole_lines_of_this_run_are_reported(tmp_path: Path) -> None:
     log = tmp_path / "log"
-    log.write_text(json.dumps(RECORDED) + "\n")
+    log.write_text(f'{json.dumps(RECORDED)}\n{{"kind": "Ev')
     assert len(strangers(log, "2026-11-22T16:20:09+00:00")) == 1
     assert strangers(log, "2026-11-22T16:20:10+00:00") == []
