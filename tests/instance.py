@@ -20,6 +20,7 @@ from k8s_cr_driver.kube.endpoint import Endpoint
 from k8s_cr_driver.objects.crds import crds_of
 from k8s_cr_driver.objects.keys import Object, ObjectKey, key_of, kind_of
 from k8s_cr_driver.ownership.inventory import Inventory
+from k8s_cr_driver.ownership.inventory_content import NOTHING
 from k8s_cr_driver.ownership.write import WriteContext
 from k8s_cr_driver.package import manifests
 from k8s_cr_driver.resources.registry import resource_for
@@ -44,7 +45,7 @@ class Instance:
     ) -> None:
         self.endpoint, self.id, self.seconds, self.target = Endpoint(url, authorization=authorization), id, seconds, target
         self.inventory_namespace = inventory_namespace
-        self.stop, self.abandon = threading.Event(), False
+        self.stop, self.abandon, self.remembered = threading.Event(), False, NOTHING
         self.heard: list[tuple[ObjectKey, str, str]] = []
         self._told = threading.Condition()
 
@@ -66,7 +67,7 @@ class Instance:
             operation = Operation(
                 "test", self.id, time.monotonic() + self.seconds, self.stop, self._hear, abandon=self.abandon
             )
-            inventory = Inventory(connection, self.inventory_namespace, self.id)
+            inventory = Inventory(connection, self.inventory_namespace, self.id, self.remembered)
             target = WriteContext(Client(connection, resources), inventory, **self.target)
             desired = [resource_for(obj, crds.get(kind_of(obj))) for obj in objects]
             how = Prune(unlabeled=unlabeled) if prune else None

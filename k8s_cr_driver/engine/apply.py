@@ -15,14 +15,14 @@ from k8s_cr_driver.engine.informers import Informers
 from k8s_cr_driver.engine.nodes import Desired, Phase, changes_spec, is_older, version
 from k8s_cr_driver.engine.not_ready import NotReady
 from k8s_cr_driver.engine.run import Run
-from k8s_cr_driver.errors import DriverError, Refused
+from k8s_cr_driver.errors import DriverError, Refused, passes
 from k8s_cr_driver.kube.discovery import Resources
 from k8s_cr_driver.objects import dependencies
 from k8s_cr_driver.objects.api_groups import is_builtin
 from k8s_cr_driver.objects.crds import defined_by, served_versions
 from k8s_cr_driver.objects.keys import CRD, NAMESPACE, GroupKind, Object, ObjectKey, key_of, split
 from k8s_cr_driver.ownership.delete import remove
-from k8s_cr_driver.ownership.write import NotAdopted, adopt, write
+from k8s_cr_driver.ownership.write import NotAdopted, adopt, record_finished, write
 from k8s_cr_driver.ownership.write_errors import Immutable, is_transient, missing
 from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.resources.health.model import CRD_DECIDES, RUNNING, STATUS_OLDER_THAN_SPEC
@@ -30,8 +30,8 @@ from k8s_cr_driver.resources.registry import resource_for
 
 FAILURE_GRACE = 30.0
 """Seconds for which an object must stay failed before the run gives up: many failures are transient."""
-ADOPT_AFTER = 0.3
-"""Seconds for which adoptions are collected."""
+COLLECT_FOR = 0.3
+"""Seconds for which adoptions, and ends of objects, are collected."""
 SILENCE = 30.0
 """Seconds without an event after which a status older than our change counts, for kinds without observedGeneration."""
 
@@ -57,6 +57,7 @@ class Applier:
                 self._dependents.setdefault(need, []).append(node)
         self._crds_read: set[GroupKind] = set()
         self._to_adopt: list[Desired] = []
+        self._is_recording = False
         self._by_kind: dict[GroupKind, list[Desired]] = {}
         for node in self.nodes.values():
             self._by_kind.setdefault(node.key.group_kind, []).append(node)
@@ -88,14 +89,14 @@ class Applier:
             self._gone(node)
         elif node.phase is Phase.SENT:
             self._judge(node, live)
-        else:
-            node.observe(live)
+        elif node.observe(live) and node.is_new and node.obj.has_finished(live):
+            self._note_finished(node)  # before the response to its creation
 
     def _try(self, node: Desired) -> None:
         """Applies the object if its dependencies are ready and its kind is listed."""
         is_free = node.phase is Phase.BLOCKED and not node.needs and not self._loop.refusals
         if is_free and self._informers.is_listed(node.key.group_kind):
-            node.phase = Phase.SENDING
+            node.phase, node.is_new = Phase.SENDING, node.live is None
             request = functools.partial(
                 write, self._context, node.obj, node.resource, node.live, vanished=node.vanished
             )
@@ -103,6 +104,8 @@ class Applier:
             self._loop.send(request, written, functools.partial(self._failed, node))
 
     def _written(self, node: Desired, before: Object | None, live: Object) -> None:
+        if node.is_settled:
+            return
         node.obj.old_status = live.get("status") if changes_spec(before, live) else None
         node.phase, node.error, node.attempts, node.vanished = Phase.SENT, None, 0, False
         node.written = version(live)
@@ -111,6 +114,8 @@ class Applier:
         self._judge(node, newest)
 
     def _failed(self, node: Desired, error: DriverError) -> None:
+        if node.is_settled:
+            return
         if isinstance(error, NotAdopted):
             self._adopt_later(node)
         elif isinstance(error, Immutable) and node.live is not None and self._may_replace(node, node.live):
@@ -125,7 +130,7 @@ class Applier:
         """Collects adoptions for a short time and records them in one write of the inventory."""
         node.phase = Phase.BACKOFF
         if not self._to_adopt:
-            self._loop.after(ADOPT_AFTER, self._adopt)
+            self._loop.after(COLLECT_FOR, self._adopt)
         self._to_adopt.append(node)
 
     def _adopt(self) -> None:
@@ -148,6 +153,8 @@ class Applier:
         return not is_adopted and (node.obj.replace_strategy() or resource_for(live).replace_strategy())
 
     def _retry(self, node: Desired) -> None:
+        if node.is_settled:
+            return
         node.phase = Phase.BLOCKED
         self._try(node)
 
@@ -163,11 +170,29 @@ class Applier:
         node.phase, node.finished = Phase.SENT, True
         self._mark_ready(node)
 
+    def _note_finished(self, node: Desired) -> None:
+        """Records the ends of a short time in one write of the inventory: a later run must know them after a crash, too."""
+        if not node.finished:
+            node.finished = True
+            self._context.inventory.note_finished(node.key, node.digest)
+            if not self._is_recording:
+                self._is_recording = True
+                self._loop.after(COLLECT_FOR, self._record_finished)
+
+    def _record_finished(self) -> None:
+        def recorded(error: DriverError | None = None) -> None:
+            self._is_recording = error is not None and passes(error)
+            if self._is_recording:
+                self._loop.after(COLLECT_FOR, self._record_finished)
+
+        self._loop.send(functools.partial(record_finished, self._context), lambda _: recorded(), recorded)
+
     def _gone(self, node: Desired) -> None:
+        node.vanished = True
         if node.finished:
             self._finish(node)
             return
-        node.live, node.written, node.vanished = None, "", True
+        node.live, node.written = None, ""
         if node.phase is Phase.SENT:
             node.phase = Phase.BLOCKED
             self._mark_unready(node)
@@ -200,9 +225,10 @@ class Applier:
         if node.health.reason in CRD_DECIDES and node.obj.crd is None:
             self._read_crd(node)
         if node.health.settled and not (node.health.reason == RUNNING and self._awaits_crd(node)):
-            node.finished = node.obj.has_finished(live)
-            if node.finished:
-                self._context.inventory.note_finished(node.key, node.digest)
+            if node.obj.has_finished(live):
+                self._note_finished(node)
+            else:
+                node.finished = False
             self._mark_ready(node)
             return
         self._mark_unready(node)

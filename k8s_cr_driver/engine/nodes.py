@@ -68,6 +68,8 @@ class Desired(Node):
     """It has run to its end: it is not created again when it vanishes, as a Job does after its time to live."""
     vanished: bool = False
     """It was ours, and the watch reported it gone."""
+    is_new: bool = False
+    """It did not exist when its last write was sent."""
     health: Health = field(default_factory=lambda: Health(State.WAITING, "NotApplied", "not applied yet"))
     since: str = ""
     failed_at: float | None = None
@@ -78,6 +80,11 @@ class Desired(Node):
             return False
         self.live = live
         return True
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether it has run to its end and vanished, so that nothing is left to do for it."""
+        return self.finished and self.vanished
 
     @property
     def digest(self) -> str:

@@ -248,12 +248,17 @@ class _Reconciliation:
 
     def _shrink(self) -> None:
         applier, inventory = self._applier, self._context.inventory
-        inventory.finish(kinds=applier.kinds, namespaces=applier.namespaces, members=frozenset(applier.nodes))
+        with self._context.lock:  # ends of objects may be on their way into the inventory
+            inventory.finish(kinds=applier.kinds, namespaces=applier.namespaces, members=frozenset(applier.nodes))
 
     def _must_go(self, key: ObjectKey, live: Object) -> bool:
-        """An object that was restored or replaced with our label but without our field manager is a member by its key."""
-        content = self._context.inventory.content
-        is_ours = is_managed(live, self._context.instance) or (content.is_member(key) and not content.is_adopted(live))
+        """An object that was restored or replaced with our label but without our field manager is a member by its key.
+
+        A lost inventory does not know the members: those in Tacker's record are the least that the instance has applied.
+        """
+        inventory = self._context.inventory
+        is_member = any(content.is_member(key) for content in (inventory.content, inventory.remembered))
+        is_ours = is_managed(live, self._context.instance) or (is_member and not inventory.content.is_adopted(live))
         return key not in self._applier.nodes and key != self._context.inventory.key and is_ours
 
     def _on_change(self, key: ObjectKey, live: Object | None) -> None:

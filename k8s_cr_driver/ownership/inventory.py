@@ -150,8 +150,11 @@ class Inventory:
         )
 
     def note_finished(self, key: ObjectKey, digest: str) -> None:
-        """Notes that an object has run to its end; written with the next change."""
+        """Notes that an object has run to its end; written with the next change, or by `write_finished`."""
         self._finished[key] = digest
+
+    def write_finished(self) -> None:
+        self._change(self.content)
 
     def created(self, key: ObjectKey) -> None:
         """Ends the adoption of an object: it was deleted, and this instance has created it again.

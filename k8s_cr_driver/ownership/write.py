@@ -123,6 +123,12 @@ def adopt(context: WriteContext, keys: Collection[ObjectKey]) -> None:
         context.inventory.adopt(keys)
 
 
+def record_finished(context: WriteContext) -> None:
+    """Writes which objects have run to their end."""
+    with context.lock:
+        context.inventory.write_finished()
+
+
 def _apply(context: WriteContext, obj: CustomResource, resource: Resource, live: Object) -> Object:
     labelled = with_owner_labels(context, obj, made=is_created(live))
     if is_created(live):  # the response to its creation may have been lost

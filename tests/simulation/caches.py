@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
@@ -72,8 +72,8 @@ class Server:
 class Watch(watch.Stream):
     """One open watch; what it has to say goes into the response that the client reads."""
 
-    def __init__(self, call: Call, cache: Cache, response: Response) -> None:
-        self._cache, self._response = cache, response
+    def __init__(self, call: Call, cache: Cache, response: Response, show: Callable[[Object], None]) -> None:
+        self._cache, self._response, self._show = cache, response, show
         super().__init__(call)
         self._until, self._since = 0, 0
         cache.streams.append(self)
@@ -121,6 +121,8 @@ class Watch(watch.Stream):
         self._response.end()
 
     def _say(self, event: Object) -> None:
+        if not self._response.is_silent:
+            self._show(event["object"])
         self._response.say(json.dumps(event).encode() + b"\n")
 
 
@@ -130,23 +132,23 @@ class Response:
     def __init__(self, scheduler: Scheduler, idle_limit: float) -> None:
         self._scheduler, self._idle_limit = scheduler, idle_limit
         self._chunks: list[bytes] = []
-        self._is_over, self._is_silent, self._is_broken = False, False, False
+        self._is_over, self.is_silent, self._is_broken = False, False, False
         self._waiter: Waiter | None = None
         self.watch: Watch
 
     def say(self, line: bytes) -> None:
-        if not self._is_silent:
+        if not self.is_silent:
             self._chunks.append(line)
             self._wake()
 
     def end(self) -> None:
-        if not self._is_silent:
+        if not self.is_silent:
             self._is_over = True
             self._wake()
 
     def fall_silent(self) -> None:
         """Half open: nothing comes any more, not even an end."""
-        self._is_silent = True
+        self.is_silent = True
 
     def stream(self, size: int) -> Iterator[bytes]:
         del size
@@ -165,7 +167,7 @@ class Response:
         self._wake()
 
     def close(self) -> None:
-        self._is_silent = True
+        self.is_silent = True
         self.watch.end()
 
     def _wake(self) -> None:

@@ -68,7 +68,6 @@ class Controllers:
 
     def _expire(self, uid: str) -> None:
         if found := self._servers.store.by_uid(uid):
-            self._servers.ledger.expired.add(found)
             deletion.delete(self._servers.cluster, *found, "Background")
 
     def crd(self, live: Object) -> None:

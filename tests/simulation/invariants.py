@@ -6,8 +6,9 @@ from __future__ import annotations
 from typing import Any
 
 from tests.fake_api.kinds import Resource
-from tests.fake_api.objects import Object, dig, key_of
-from tests.simulation.ledger import CONTROLLER, SHARED, Entry
+from tests.fake_api.objects import Object, dig
+from tests.simulation.ledger import CONTROLLER, SHARED, Entry, is_inventory
+from tests.simulation.package import named
 from tests.simulation.servers import Servers
 from tests.simulation.users import Users
 from tests.simulation.weather import LONGEST_LAG, LONGEST_TRAVEL
@@ -29,7 +30,7 @@ class Invariants:
         for manifest in desired:
             self._check_present(instance, verb, manifest)
         if prunes:
-            wanted = {(self._resource(manifest), key_of(manifest)) for manifest in desired}
+            wanted = {named(manifest) for manifest in desired}
             for entry in self._of(instance):
                 if (entry.resource, entry.key) not in wanted and self._is_direct(entry) and desired:
                     self._check_left(entry, instance, f"{verb} COMPLETED")
@@ -40,7 +41,7 @@ class Invariants:
             self._check_left(entry, instance, "terminated")
 
     def _check_present(self, instance: str, verb: str, manifest: Object) -> None:
-        resource, key = self._resource(manifest), key_of(manifest)
+        resource, key = named(manifest)
         name, live = f"{resource[1]} {'/'.join(filter(None, key))}", self._store.get(resource, key)
         if self._is_news(self._ledger.lost.get((resource, key), -1000.0)):
             return
@@ -83,28 +84,12 @@ class Invariants:
         """Whether a Namespace or a CRD holds what is not the instance's, or another instance lives, which may have used it."""
         for other in self._ledger.entries.values():
             inside = other.key[0] == entry.key[1] or other.resource == _defined(self._store.get(entry.resource, entry.key))
-            lives = other.key[1] == f"k8s-cr-driver-{other.owner}"
-            if (inside or lives) and other.owner not in (instance, CONTROLLER):
+            if (inside or is_inventory(other)) and other.owner not in (instance, CONTROLLER):
                 return True
         return False
 
     def _is_news(self, when: float) -> bool:
         return self._servers.scheduler.now - when < self._news
-
-    def _resource(self, manifest: Object) -> Resource:
-        return _RESOURCES[manifest["kind"]]
-
-
-_RESOURCES: dict[str, Resource] = {
-    "Namespace": ("", "namespaces"),
-    "ConfigMap": ("", "configmaps"),
-    "CustomResourceDefinition": ("apiextensions.k8s.io", "customresourcedefinitions"),
-    "Widget": ("sim.example.com", "widgets"),
-    "StatefulSet": ("apps", "statefulsets"),
-    "Deployment": ("apps", "deployments"),
-    "Job": ("batch", "jobs"),
-    "ClusterRole": ("rbac.authorization.k8s.io", "clusterroles"),
-}
 
 
 def _defined(crd: Object | None) -> Resource | None:

@@ -9,6 +9,7 @@ facts that the engine cannot see.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from tests.fake_api.kinds import Resource
@@ -70,9 +71,10 @@ class Ledger:
         self.violations: list[str] = []
         self.writers: set[str] = set()
         """The names of all that have written anything."""
-        self.expired: set[tuple[Resource, Key]] = set()
-        """Jobs that were removed when their time to live was over."""
-        self._made: set[tuple[str, Resource, Key]] = set()
+        self.ended: dict[str, float] = {}
+        """When a worker has ended, or crashed."""
+        self._seen_finished: dict[tuple[Resource, Key], dict[str, float]] = {}
+        """Of each Job the workers that were shown its end, and when."""
 
     def note(self, text: str) -> None:
         self.trace.append((self.scheduler.now, text))
@@ -103,6 +105,8 @@ class Ledger:
         self.note(f"{actor} removed {entry} {old['metadata']['uid'][:4]}")
         if "deletionTimestamp" not in old["metadata"]:
             self._check_deletion(entry, actor, old)
+        if actor.owner == USER and is_inventory(entry):
+            self.forget_finished(())  # what was recorded is lost with it
         if actor.owner != entry.owner or entry.is_marked_by_others:
             self.lost[resource, key_of(old)] = self.scheduler.now
             if resource == STATEFUL_SETS:
@@ -120,10 +124,20 @@ class Ledger:
                 return self.entries[reference["uid"]].owner
         return self.actor.owner
 
+    def show(self, reader: Actor, resource: Resource, live: Object) -> None:
+        """A watch shows an object to a worker."""
+        if resource == JOBS and dig(live, "status", "succeeded"):
+            self._seen_finished.setdefault((resource, key_of(live)), {}).setdefault(reader.name, self.scheduler.now)
+
+    def forget_finished(self, kept: Collection[tuple[Resource, Key]]) -> None:
+        """What a package no longer contains may run again when another one brings it."""
+        self._seen_finished = {job: seen for job, seen in self._seen_finished.items() if job in kept}
+
     def _check_creation(self, actor: Actor, resource: Resource, key: Key) -> None:
-        if (actor.name, resource, key) in self._made and (resource, key) in self.expired:
-            self.violated(f"ran a finished Job again: {actor} made {'/'.join(key)}")
-        self._made.add((actor.name, resource, key))
+        """Nobody runs again what it has seen finished, or what another worker has, and had the time to record."""
+        for name, when in self._seen_finished.get((resource, key), {}).items():
+            if name == actor.name or self.ended.get(name, -1000.0) - when > TIME_TO_RECORD:
+                self.violated(f"ran a finished Job again: {actor} made {'/'.join(key)}")
 
     def _touch(self, entry: Entry, actor: Actor) -> None:
         if actor.owner not in (entry.owner, CONTROLLER):
@@ -153,10 +167,17 @@ class Ledger:
 
 STATEFUL_SETS: Resource = ("apps", "statefulsets")
 CLAIMS: Resource = ("", "persistentvolumeclaims")
+JOBS: Resource = ("batch", "jobs")
+TIME_TO_RECORD = 10.0
+"""Seconds within which a worker, unless it crashes, has stored that it has seen the end of a Job."""
 SHARED: tuple[Resource, ...] = (("", "namespaces"), ("apiextensions.k8s.io", "customresourcedefinitions"))
 """The last of several instances that bring it deletes it, whoever of them made it."""
 PROTECTED: tuple[Resource, ...] = (("", "pods"), CLAIMS, ("", "secrets"), ("sim.example.com", "widgets"))
 """What of users never goes with a Namespace or a CRD of an instance; the rest in a Namespace goes with it."""
+
+
+def is_inventory(entry: Entry) -> bool:
+    return entry.key[1] == f"k8s-cr-driver-{entry.owner}"
 
 
 def _is_marked(old: Object, new: Object) -> bool:

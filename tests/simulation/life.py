@@ -13,12 +13,13 @@ import contextlib
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from greenlet import GreenletExit
 
 from k8s_cr_driver.engine.operation import Operation
 from k8s_cr_driver.engine.reconcile import Prune
-from k8s_cr_driver.errors import DriverError
+from k8s_cr_driver.errors import DriverError, NotOurs, Refused
 from k8s_cr_driver.kube import connection
 from k8s_cr_driver.kube.endpoint import Endpoint
 from k8s_cr_driver.ownership.inventory_content import NOTHING, InventoryContent
@@ -210,8 +211,12 @@ class Life:
                 instance.remembered = replace(worker.record, token="", operation="", version="")
                 if wanted.desired and not any(obj["kind"] == "StatefulSet" for obj in wanted.desired):
                     self.ledger.leave_claims(instance.id)
+                self.ledger.forget_finished({package.named(manifest) for manifest in wanted.desired})
                 self.invariants.check_completed(instance.id, wanted.name, wanted.desired, prunes=wanted.prunes)
                 return wanted is verb
+            if isinstance(worker.error, Refused):
+                self.users.heed(worker.error, instance.id, wanted.desired)
+                instance.options = Options(adopt_existing=isinstance(worker.error, NotOurs))
             if undo is not None and self._random.random() < (0.6 if is_overtaken else 0.3):
                 wanted = undo
             self.scheduler.sleep(0.0 if is_overtaken else self._random.choice((0.0, 0.1, 3.0, 20.0)))
@@ -230,7 +235,7 @@ class Life:
     def _start(self, instance: Instance, verb: Verb) -> Worker:
         worker = Worker(f"{instance.id}'s worker {len(self._begun) + 1}", verb)
         process = self.scheduler.process(worker.name)
-        process.at_crash = worker.end.set
+        process.at_crash = partial(self._ended, worker)
         self.scheduler.spawn(process, lambda: self._work(instance, worker))
         self._begun.append(worker)
         return worker
@@ -254,8 +259,12 @@ class Life:
         except DriverError as error:
             worker.error = error
         worker.is_over = True
-        worker.end.set()
+        self._ended(worker)
         self.ledger.note(f"{name} ends: {type(worker.error).__name__} {str(worker.error).partition(chr(10))[0]}")
+
+    def _ended(self, worker: Worker) -> None:
+        self.ledger.ended[worker.name] = self.scheduler.now
+        worker.end.set()
 
     def _settle(self) -> None:
         """Until nobody does anything any more."""

@@ -6,7 +6,8 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from tests.fake_api.objects import Object, copy
+from tests.fake_api.kinds import Resource
+from tests.fake_api.objects import Key, Object, copy, key_of
 
 GROUP = "sim.example.com"
 DEPENDS_ON = "config.kubernetes.io/depends-on"
@@ -130,7 +131,8 @@ def _depend(chance: random.Random, objects: list[Object]) -> None:
     """Lets some objects wait for one before them."""
     for index, obj in enumerate(objects[1:], 1):
         other = objects[chance.randrange(index)]
-        if chance.random() < 0.2 and other["kind"] not in ("Namespace", "CustomResourceDefinition"):
+        is_changed_later = obj["kind"] == "Job"  # a Job whose manifest changes runs again
+        if chance.random() < 0.2 and not is_changed_later and other["kind"] not in ("Namespace", "CustomResourceDefinition"):
             group, where = other["apiVersion"].rpartition("/")[0], other["metadata"].get("namespace", "")
             steps = [group, *(["namespaces", where] if where else []), other["kind"], other["metadata"]["name"]]
             obj["metadata"]["annotations"] = {DEPENDS_ON: "/".join(steps)}
@@ -156,3 +158,19 @@ def _goes(chance: random.Random, obj: Object, among: list[Object], features: fro
     if obj["kind"] in ("Namespace", "CustomResourceDefinition"):
         return "dropped containers" in features and chance.random() < 0.5
     return chance.random() < 0.3
+
+
+def named(manifest: Object) -> tuple[Resource, Key]:
+    return _RESOURCES[manifest["kind"]], key_of(manifest)
+
+
+_RESOURCES: dict[str, Resource] = {
+    "Namespace": ("", "namespaces"),
+    "ConfigMap": ("", "configmaps"),
+    "CustomResourceDefinition": ("apiextensions.k8s.io", "customresourcedefinitions"),
+    "Widget": ("sim.example.com", "widgets"),
+    "StatefulSet": ("apps", "statefulsets"),
+    "Deployment": ("apps", "deployments"),
+    "Job": ("batch", "jobs"),
+    "ClusterRole": ("rbac.authorization.k8s.io", "clusterroles"),
+}

@@ -62,7 +62,7 @@ class Servers:
         self._discovered: dict[str, tuple[tuple[int, ...], str]] = {}
         self.listeners: list[Callable[[Resource, Object], None]] = []
 
-    def acting(self, actor: Actor, work: Work) -> None:
+    def acting(self, actor: Actor, work: Callable[[], object]) -> None:
         """Does something at once in the name of that actor."""
         before, self.ledger.actor = self.ledger.actor, actor
         try:
@@ -110,7 +110,8 @@ class Servers:
     def _watch(self, call: Call, idle_limit: float) -> Response:
         server = self.scheduler.random.choice(self.pair)
         response = Response(self.scheduler, idle_limit)
-        response.watch = Watch(call, server.cache(call.kind.resource), response)
+        resource, reader = call.kind.resource, self.ledger.actor
+        response.watch = Watch(call, server.cache(resource), response, partial(self.ledger.show, reader, resource))
         self.scheduler.after(BOOKMARK_EVERY, partial(self._bookmark, response.watch))
         silence = self.weather.silence()
         if silence is not None:

@@ -6,14 +6,30 @@ from __future__ import annotations
 import pytest
 
 from k8s_cr_driver.errors import Superseded
+from k8s_cr_driver.kube import backoff
 from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.endpoint import Endpoint
 from k8s_cr_driver.objects.keys import NAMESPACE
 from k8s_cr_driver.ownership import fence
 from k8s_cr_driver.ownership.inventory import Inventory
+from k8s_cr_driver.ownership.inventory_content import NOTHING
 from tests.fake_api import FakeApi, controllers, faults
 from tests.fake_api.recording import Request
-from tests.instance import BLUE, GREEN, Instance, claim, config_map, obj, state
+from tests.instance import (
+    BLUE,
+    CONDITIONS,
+    GREEN,
+    Instance,
+    claim,
+    config_map,
+    crontab,
+    crontab_crd,
+    job,
+    obj,
+    state,
+    status,
+    wait_for,
+)
 from tests.ownership.test_orphans import stateful_set
 
 HOME = obj("v1", "Namespace", "home")
@@ -111,3 +127,54 @@ def test_a_claim_that_was_cut_off_is_repeated(api: FakeApi) -> None:
             with pytest.raises(Exception, match="PATCH"):
                 claims(held, "one")
             claims(held, "one")
+
+
+COMPLETE = {
+    "startTime": "2026-01-01T00:00:00Z",
+    "completionTime": "2026-01-01T00:00:00Z",
+    "conditions": [{"type": "Complete", "status": "True"}],
+    "succeeded": 1,
+}
+
+
+def finish(api: FakeApi) -> None:
+    api.set_status("Job", "default", "a", COMPLETE)
+
+
+def test_the_end_of_a_job_is_recorded_while_the_run_goes_on(api: FakeApi) -> None:
+    """A crash would lose it, and its time to live removes the Job: a retry would run it again."""
+    api.put(crontab_crd(**CONDITIONS))
+    run = Instance(api.url).start([job("a", "one"), crontab("one")])
+    wait_for(api, lambda: api.find("Job", "default", "a") is not None)
+    finish(api)
+    wait_for(api, lambda: "Job" in api.get("ConfigMap", "default", f"k8s-cr-driver-{BLUE}")["data"]["finished"])
+    assert not run.done()
+    api.set_status("CronTab", "default", "one", status())
+    run.result(10)
+
+
+def test_a_job_that_ends_before_the_response_to_its_creation_is_not_run_again(
+    api: FakeApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(backoff, "FIRST", 1)
+    api.fail(faults.reset_after(), method="PATCH", path="jobs/a")
+    run = Instance(api.url).start([job("a", "one")])
+    wait_for(api, lambda: api.find("Job", "default", "a") is not None)
+    finish(api)
+    api.delete("Job", "default", "a")
+    run.result(10)
+    assert api.names("Job") == []
+
+
+def test_a_member_that_others_made_again_goes_though_the_inventory_was_lost(api: FakeApi) -> None:
+    """Tacker's record names the members; the object has the instance's label, and no field manager of it."""
+    blue = Instance(api.url)
+    blue.reconcile([config_map("a"), config_map("b")])
+    with Connection(blue.endpoint) as connection:
+        blue.remembered = Inventory(connection, "default", BLUE).read() or NOTHING
+    live = api.get("ConfigMap", "default", "a")
+    api.delete("ConfigMap", "default", "a")
+    api.put({**config_map("a"), "metadata": {name: live["metadata"][name] for name in ("name", "namespace", "labels")}})
+    api.delete("ConfigMap", "default", f"k8s-cr-driver-{BLUE}")
+    blue.terminate()
+    assert state(api) == {}

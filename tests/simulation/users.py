@@ -7,10 +7,12 @@ import contextlib
 from collections.abc import Callable
 from functools import partial
 
+from k8s_cr_driver.errors import Conflict, NotOurs, Refused
 from tests.fake_api import deletion, errors
 from tests.fake_api.hand import Hand
 from tests.fake_api.kinds import Resource
 from tests.fake_api.objects import Key, Object, copy, key_of, without
+from tests.simulation import package
 from tests.simulation.ledger import SHARED, USER, Actor
 from tests.simulation.servers import Servers
 
@@ -57,8 +59,7 @@ class Users:
         if targets:
             resource, key = self._random.choice(targets)
             act = self._random.choice(self._acts)
-            with contextlib.suppress(errors.ApiError, LookupError):
-                self._servers.acting(_ACTOR, partial(act, self, resource, key))
+            self._do(partial(act, self, resource, key))
             self.last = self._servers.scheduler.now
         self._wait()
 
@@ -120,6 +121,33 @@ class Users:
             made = self._hand.put(again, manager="kubectl-replace")
             entry = self._servers.ledger.entries[made["metadata"]["uid"]]
             entry.reclaimable_by, entry.made_by_others = self._instance, self._servers.scheduler.now
+
+    def heed(self, error: Refused, instance: str, desired: list[Object]) -> None:
+        """What an error asks for: let the instance have the object, take away what conflicts, or install what is missing."""
+        entries = list(self._servers.ledger.entries.values())
+        if isinstance(error, NotOurs):
+            for entry in entries:
+                if entry.owner == USER and (entry.resource, entry.key) in map(package.named, desired):
+                    entry.adopted_by.add(instance)
+                    entry.reclaimable_by = ""
+        elif isinstance(error, Conflict):
+            for entry in entries:
+                if entry.reclaimable_by == instance:
+                    self._do(partial(deletion.delete, self._servers.cluster, entry.resource, entry.key))
+        else:
+            self._install(desired)
+
+    def _install(self, desired: list[Object]) -> None:
+        brought = {package.named(manifest) for manifest in desired}
+        for manifest in desired:
+            where, is_widget = manifest["metadata"].get("namespace"), manifest["kind"] == "Widget"
+            for needed in ([package.namespace(where)] if where else []) + ([package.crd()] if is_widget else []):
+                if package.named(needed) not in brought and self._live(*package.named(needed)) is None:
+                    self.put(needed)
+
+    def _do(self, act: Callable[[], object]) -> None:
+        with contextlib.suppress(errors.ApiError, LookupError):
+            self._servers.acting(_ACTOR, act)
 
     def _live(self, resource: Resource, key: Key) -> Object | None:
         stored = self._servers.store.get(resource, key)
