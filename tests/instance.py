@@ -46,6 +46,7 @@ class Instance:
         self.endpoint, self.id, self.seconds, self.target = Endpoint(url, authorization=authorization), id, seconds, target
         self.inventory_namespace = inventory_namespace
         self.stop, self.abandon, self.remembered = threading.Event(), False, NOTHING
+        self.is_current: Callable[[], bool] = lambda: True
         self.heard: list[tuple[ObjectKey, str, str]] = []
         self._told = threading.Condition()
 
@@ -64,8 +65,9 @@ class Instance:
             crds = crds_of(objects)
             for crd in crds.values():
                 resources.add_crd(crd)
+            deadline = time.monotonic() + self.seconds
             operation = Operation(
-                "test", self.id, time.monotonic() + self.seconds, self.stop, self._hear, abandon=self.abandon
+                "test", self.id, deadline, self.stop, self._hear, abandon=self.abandon, is_current=self.is_current
             )
             inventory = Inventory(connection, self.inventory_namespace, self.id, self.remembered)
             target = WriteContext(Client(connection, resources), inventory, **self.target)

@@ -78,7 +78,8 @@ class Applier:
         """The first list of a kind is there, so it is known which objects of it are ours."""
         finished = self._context.inventory.content.finished
         for node in self._by_kind.get(kind, ()):
-            if node.live is None and (node.key, node.digest) in finished and node.key not in self._rerun:
+            node.finished = (node.key, node.digest) in finished and node.key not in self._rerun
+            if node.finished and node.live is None:
                 self._finish(node)
             else:
                 self._try(node)

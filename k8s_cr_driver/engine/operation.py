@@ -30,6 +30,10 @@ def _ignore(key: ObjectKey, state: str, message: str) -> None:
     del key, state, message
 
 
+def _always() -> bool:
+    return True
+
+
 @dataclass(frozen=True)
 class Operation:
     """
@@ -45,6 +49,8 @@ class Operation:
     progress: Progress = _ignore
     abandon: bool = False
     traffic: Traffic = field(default_factory=Traffic)
+    is_current: Callable[[], bool] = _always
+    """Whether nobody has retried or rolled back the operation since this worker began; asked after the claim."""
 
     @classmethod
     def lasting(
@@ -56,9 +62,12 @@ class Operation:
         progress: Progress = _ignore,
         abandon: bool = False,
         traffic: Traffic | None = None,
+        is_current: Callable[[], bool] = _always,
     ) -> Operation:
         deadline = time.monotonic() + seconds
-        return cls(id, instance, deadline, progress=progress, abandon=abandon, traffic=traffic or Traffic())
+        return cls(
+            id, instance, deadline, progress=progress, abandon=abandon, traffic=traffic or Traffic(), is_current=is_current
+        )
 
     def persist(self, request: Callable[[], Result], patience: float = math.inf) -> Result:
         """Repeats a request while its error is transient, for at most `patience` seconds and until the deadline."""

@@ -118,6 +118,7 @@ class _Reconciliation:
         self._operation.persist(self._check_permissions)
         if not self._operation.persist(self._claim):
             return {}
+        self._check_current()
         self._informers.fence()
         self._loop.after(LOG_EVERY, self._log_progress)
         fence = self._context.inventory.fence
@@ -143,6 +144,13 @@ class _Reconciliation:
         return self._context.inventory.claim(
             self._operation.id, applier.kinds, applier.namespaces, create=bool(applier.nodes), members=applier.nodes
         )
+
+    def _check_current(self) -> None:
+        """A rollback that began before the claim has found no inventory, so no token could stop this run."""
+        if not self._operation.is_current():
+            if self._context.inventory.is_new:
+                self._operation.persist(self._context.inventory.delete)
+            raise Superseded(f"{self._operation.id} was retried or rolled back before this worker had claimed the instance.")
 
     def _is_served(self, kind: GroupKind) -> bool:
         """False for a kind whose CRD is in this set and not established yet."""

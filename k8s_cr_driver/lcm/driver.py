@@ -21,7 +21,7 @@ from k8s_cr_driver.engine.operation import Operation
 from k8s_cr_driver.engine.reconcile import Prune
 from k8s_cr_driver.lcm import desired, intree_driver, registered_vim, request, scale_status
 from k8s_cr_driver.lcm.instance_info import StoredInstance
-from k8s_cr_driver.lcm.problem_details import Verb, abandoning, boundary
+from k8s_cr_driver.lcm.problem_details import Verb, abandoning, boundary, is_current
 from k8s_cr_driver.objects.keys import Object
 from k8s_cr_driver.resources import replicas
 from k8s_cr_driver.vnf import counts
@@ -216,6 +216,7 @@ def _session(
         progress=verb.statistics.progress,
         abandon=abandon,
         traffic=verb.statistics.traffic,
+        is_current=is_current(verb.operation),
     )
     with Session(
         endpoint,

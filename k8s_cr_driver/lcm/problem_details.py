@@ -12,7 +12,7 @@ import contextlib
 import datetime
 import time
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -33,6 +33,7 @@ from k8s_cr_driver.redaction import capped, foreign, redact
 LOG = logging.getLogger(__name__)
 CONF = config.CONF
 
+_State = tuple[str, datetime.datetime]
 _FAILED_TEMP = fields.LcmOperationStateType.FAILED_TEMP
 
 
@@ -89,13 +90,23 @@ def boundary(name: str, instance: str, grant_req: Any = None, vnfd: Any = None) 
         except Exception as error:
             failure, superseded = _failure(verb, error), isinstance(error, Superseded)
         now = _state(operation)
-        if before and now and now != before and (superseded or now[0] != _FAILED_TEMP):
+        if now and _is_taken_up(before, now, superseded):
             LOG.warning("%s ends without a result: operation %s runs elsewhere, and is %s", verb, operation, now[0])
             raise Overtaken(operation) from None
         is_failed = failure is not None and not isinstance(failure, sol_ex.DbSyncNoDiff)
         verb.ends("failed" if is_failed else "completed", time.monotonic() - begun)
         if failure is not None:
             raise failure from None
+
+
+def is_current(operation: str) -> Callable[[], bool]:
+    """Whether nobody has taken up the operation since this call; see `Operation.is_current`."""
+    before = _state(operation)
+    return lambda: not _is_taken_up(before, _state(operation), False)
+
+
+def _is_taken_up(before: _State | None, now: _State | None, superseded: bool) -> bool:
+    return bool(before and now and now != before and (superseded or now[0] != _FAILED_TEMP))
 
 
 @contextlib.contextmanager
@@ -129,7 +140,7 @@ def _failure(verb: Verb, error: Exception) -> Any:
     )
 
 
-def _state(operation: str) -> tuple[str, datetime.datetime] | None:
+def _state(operation: str) -> _State | None:
     """The operation's state in Tacker's database and when it was entered; None if that cannot be read."""
     try:
         found = objects.VnfLcmOpOccV2.get_by_id(context.get_admin_context(), operation) if operation else None

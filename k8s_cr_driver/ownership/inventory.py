@@ -101,6 +101,7 @@ class Inventory:
             members=None if base.members is None else base.members | frozenset(members),
         )
         asked_at = time.monotonic()
+        self._store.uid = found.uid if found else ""  # else the apply would create one that is gone by then
         try:
             self._write(desired)
         except NotConnected:  # nothing was sent

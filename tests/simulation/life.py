@@ -105,12 +105,14 @@ class Life:
         self._random = random.Random(f"{seed} story")
         self.features = features
         self.ledger = Ledger(self.scheduler)
-        self.weather = Weather(self.scheduler.random, features)
+        self.weather = Weather(self.scheduler, features)
         self.servers = Servers(self.scheduler, self.ledger, self.weather)
         self.blue = Instance("blue")
         self.users = Users(self.servers, self.blue.id, features)
         self.invariants = Invariants(self.servers, self.users)
         self._begun: list[Worker] = []
+        self._asked: dict[str, Worker] = {}
+        """Of each instance the worker that was asked last, as Tacker's database knows."""
         self._is_over = False
 
     def run(self) -> Outcome:
@@ -238,12 +240,14 @@ class Life:
         process.at_crash = partial(self._ended, worker)
         self.scheduler.spawn(process, lambda: self._work(instance, worker))
         self._begun.append(worker)
+        self._asked[instance.id] = worker
         return worker
 
     def _work(self, instance: Instance, worker: Worker) -> None:
         name = worker.name
         self.ledger.note(f"{name} begins to {worker.verb.name}")
-        operation = Operation(name, instance.id, self.scheduler.now + OPERATION_SECONDS)
+        is_current = lambda: self._asked[instance.id] is worker  # noqa: E731
+        operation = Operation(name, instance.id, self.scheduler.now + OPERATION_SECONDS, is_current=is_current)
         try:
             with Session(
                 Endpoint(instance.id),

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from k8s_cr_driver.errors import Superseded
+from k8s_cr_driver.errors import Contended, Superseded
 from k8s_cr_driver.kube import backoff
 from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.endpoint import Endpoint
@@ -178,3 +178,39 @@ def test_a_member_that_others_made_again_goes_though_the_inventory_was_lost(api:
     api.delete("ConfigMap", "default", f"k8s-cr-driver-{BLUE}")
     blue.terminate()
     assert state(api) == {}
+
+
+def test_a_finished_job_that_vanishes_before_it_is_applied_again_is_settled(
+    api: FakeApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(backoff, "FIRST", 1)
+    blue = Instance(api.url)
+    run = blue.start([job("a", "one")])
+    wait_for(api, lambda: api.find("Job", "default", "a") is not None)
+    finish(api)
+    run.result(10)
+    api.fail(faults.unavailable(), method="PATCH", path="jobs/a")
+    again = blue.start([job("a", "one")])
+    wait_for(api, lambda: not api.faults_pending)
+    api.delete("Job", "default", "a")
+    again.result(10)
+    assert api.names("Job") == []
+
+
+def test_a_worker_that_claims_after_the_rollback_has_begun_leaves_nothing(api: FakeApi) -> None:
+    """The rollback has found no inventory, so it could not stop this worker by a token."""
+    blue = Instance(api.url)
+    blue.is_current = lambda: False
+    with pytest.raises(Superseded, match="rolled back before this worker had claimed"):
+        blue.reconcile([config_map("a")])
+    assert state(api) == {}
+
+
+def test_a_claim_does_not_create_an_inventory_that_is_gone_by_then(api: FakeApi) -> None:
+    blue = Instance(api.url)
+    blue.reconcile([config_map("a")])
+    name = f"k8s-cr-driver-{BLUE}"
+    uninstalled_at(api, f"/configmaps/{name}", kind="ConfigMap", namespace="default", name=name)
+    with Connection(blue.endpoint) as connection, pytest.raises(Contended):
+        claims(Inventory(connection, "default", BLUE), "one")
+    assert not api.find("ConfigMap", "default", name)

@@ -10,14 +10,14 @@ import sys
 
 import pytest
 
-from tests.simulation.features import MENDED
+from tests.simulation.features import ALL
 from tests.simulation.life import Life, Outcome
 
 BLOCKS, LIVES = 10, 20
 """Blocks of seeds, which run beside each other, and lives in each."""
 
 
-def life(seed: int, features: frozenset[str] = MENDED) -> Outcome:
+def life(seed: int, features: frozenset[str] = ALL) -> Outcome:
     return Life(str(seed), features).run()
 
 

@@ -8,12 +8,11 @@ Rates are drawn once for each life, and many are zero, so that a life has a few 
 
 from __future__ import annotations
 
-import random
 from typing import TYPE_CHECKING
 
 from tests.fake_api import errors
 from tests.simulation.ledger import Actor
-from tests.simulation.scheduler import Process
+from tests.simulation.scheduler import Process, Scheduler
 
 if TYPE_CHECKING:
     from tests.simulation.servers import Sent
@@ -27,8 +26,10 @@ LONGEST_LAG = 4.0
 class Weather:
     """`features` name the kinds of trouble that this life may have."""
 
-    def __init__(self, chance: random.Random, features: frozenset[str]) -> None:
-        self._random, self.features = chance, features
+    def __init__(self, scheduler: Scheduler, features: frozenset[str]) -> None:
+        self._scheduler, self._random, self.features = scheduler, scheduler.random, features
+        self._hidden_until = 0.0
+        chance = self._random
         self._travel = chance.choice((0.001, 0.005, 0.03))
         self._lag = chance.choice((0.002, 0.05, 0.5))
         self._controller = chance.choice((0.01, 0.2, 2.0))
@@ -83,8 +84,14 @@ class Weather:
         """ApiError or PageNotFound in place of an answer; nothing is written."""
         if self._happens(self._error):
             raise self._random.choice(_ERRORS)()
-        if "watch" in sent.query and "example.com" in sent.path and self._happens(self._not_found):
+        if "watch" in sent.query and "example.com" in sent.path and self._is_hidden():
             raise errors.PageNotFound
+
+    def _is_hidden(self) -> bool:
+        """Whether the resources of CRDs are not found just now, as by a server that has not seen these yet."""
+        if self._happens(self._not_found):
+            self._hidden_until = self._scheduler.now + self._random.expovariate(1 / 5.0)
+        return self._scheduler.now < self._hidden_until
 
 
 def _too_many() -> errors.ApiError:
