@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from types import TracebackType
 
 from oslo_log import log as logging
@@ -21,14 +21,15 @@ from k8s_cr_driver.engine.takeover import InTreeDriver, take_over
 from k8s_cr_driver.errors import ApiError, Concern, ConnectionFailed, DriverError, NotConnected, Refused
 from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.connection import Connection
-from k8s_cr_driver.kube.discovery import Resources, discover
+from k8s_cr_driver.kube.discovery import Resource, Resources, discover
 from k8s_cr_driver.kube.endpoint import Endpoint
 from k8s_cr_driver.objects import dependencies
 from k8s_cr_driver.objects.api_groups import is_builtin
 from k8s_cr_driver.objects.crds import crds_of
-from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, kind_of
+from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, key_of, kind_of
 from k8s_cr_driver.ownership.inventory import Inventory
 from k8s_cr_driver.ownership.inventory_content import NOTHING, InventoryContent
+from k8s_cr_driver.ownership.labels import is_kept
 from k8s_cr_driver.ownership.write import WriteContext, selector
 from k8s_cr_driver.package import manifests, schema
 from k8s_cr_driver.redaction import redact
@@ -117,20 +118,30 @@ class Session:
         For an instance of which only the package is known. A kind that may not be listed cannot have been written.
         """
         if self._operation.persist(self.inventory.read) is None:
-            kinds = sorted({kind_of(obj) for obj in desired})
-            self.inventory.remembered = InventoryContent(frozenset(kind for kind in kinds if self._has(kind)))
+            namespaces = frozenset({self._options.namespace, *(key_of(obj).namespace for obj in desired)} - {""})
+            kinds = frozenset(kind for kind in {kind_of(obj) for obj in desired} if self._has(kind, namespaces))
+            self.inventory.remembered = InventoryContent(kinds, namespaces)
 
-    def _has(self, kind: GroupKind) -> bool:
+    def _has(self, kind: GroupKind, namespaces: Iterable[str]) -> bool:
+        """Whether the instance has objects of a kind; an account that may not list all namespaces is asked for these."""
         resource = self._client.resources.find(kind)
         if resource is None or "list" not in resource.verbs:
             return False
-        query = [("labelSelector", selector(self._context.instance, kind)), ("limit", "1")]
+        found = self._has_in(resource, "")
+        if found is None and resource.namespaced:
+            return any(self._has_in(resource, namespace) for namespace in sorted(namespaces))
+        return bool(found)
+
+    def _has_in(self, resource: Resource, namespace: str) -> bool | None:
+        """None if the account may not list the kind there."""
+        query = [("labelSelector", selector(self._context.instance, resource.group_kind)), ("limit", "1")]
+        path = resource.path(namespace)
         try:
-            found = self._operation.persist(lambda: self._client.connection.request("GET", resource.path(), query=query))
+            found = self._operation.persist(lambda: self._client.connection.request("GET", path, query=query))
         except ApiError as error:
             if error.status not in (403, 404):
                 raise
-            return False
+            return None if error.status == 403 else False
         return bool(found.get("items"))
 
     def take_over(self, intree_driver: InTreeDriver) -> None:
@@ -188,12 +199,12 @@ class Session:
         replacement: Replacement = NO_REPLACEMENT,
         first: bool = False,
     ) -> None:
-        """`engine.reconcile`, after a dry run if `replacement` deletes objects.
+        """`engine.reconcile`, after a dry run if `replacement` deletes objects, and of the objects to keep in any case.
 
         If the `first` set of an instance is refused, what it has created is deleted again.
         """
-        if replacement.to_delete:
-            self._operation.persist(lambda: preflight.check(self._context, wanted))
+        tried = wanted if replacement.to_delete else [obj for obj in wanted if is_kept(obj.manifest)]
+        self._operation.persist(lambda: preflight.check(self._context, tried))
         run = functools.partial(reconcile, self._operation, self._context)
         try:
             run(wanted, prune=prune, replacement=replacement)

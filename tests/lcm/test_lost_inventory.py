@@ -83,7 +83,7 @@ def test_rollback_of_an_instantiate_that_has_written_nothing_writes_nothing(clus
     cluster.requests.clear()
     blue.roll_back_instantiate()
     assert not cluster.requests.writes
-    assert len(cluster.requests) <= 6
+    assert len(cluster.requests) <= 7
 
 
 def test_rollback_completes_for_a_package_that_cannot_be_loaded(cluster: FakeApi, tmp_path: Path) -> None:

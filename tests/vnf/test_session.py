@@ -10,13 +10,14 @@ from k8s_cr_driver.engine.reconcile import Prune
 from k8s_cr_driver.errors import ApiError, ConnectionFailed, Refused
 from k8s_cr_driver.kube.endpoint import Endpoint
 from k8s_cr_driver.objects.keys import CRD, Object
+from k8s_cr_driver.ownership.labels import KEEP
 from k8s_cr_driver.resources.registry import resource_for
 from k8s_cr_driver.vnf import session as module
 from k8s_cr_driver.vnf.additional_params import Options
 from k8s_cr_driver.vnf.session import Session
-from tests.fake_api import FakeApi, faults
+from tests.fake_api import FakeApi, controllers, faults
 from tests.fake_api.faults import Action
-from tests.instance import BLUE, crontab, crontab_crd
+from tests.instance import BLUE, Instance, config_map, crontab, crontab_crd, job, state
 
 
 def session(url: str) -> Session:
@@ -122,3 +123,26 @@ def test_no_definition_is_read_for_objects_without_nulls(api: FakeApi) -> None:
     with session(api.url) as opened:
         opened.place([crontab("one")])
     assert not [one for one in api.requests if "/customresourcedefinitions/" in one.path]
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_an_account_of_one_namespace_finds_the_objects_without_an_inventory(api: FakeApi, named: bool) -> None:
+    Instance(api.url).reconcile([config_map("a")])
+    api.delete("ConfigMap", "default", f"k8s-cr-driver-{BLUE}")
+    api.knobs.denied |= {("list", "", "configmaps", ""), ("watch", "", "configmaps", "")}
+    manifest = config_map("a")
+    if not named:
+        del manifest["metadata"]["namespace"]
+    with session(api.url) as opened:
+        opened.recover_inventory([manifest])
+        opened.reconcile([], prune=Prune())
+    assert state(api) == {}
+
+
+def test_a_kept_object_that_would_have_to_be_replaced_is_refused_before_anything_is_written(api: FakeApi) -> None:
+    first, second = job("a", "c:1", **{KEEP: "true"}), job("a", "c:2", **{KEEP: "true"})
+    controllers.run_workloads(api)
+    Instance(api.url).reconcile([config_map("b"), first])
+    with session(api.url) as opened, pytest.raises(Refused, match="never deleted, nor replaced"):
+        opened.reconcile(opened.place([config_map("new"), second]), prune=Prune())
+    assert api.names("ConfigMap", "default") == ["b", f"k8s-cr-driver-{BLUE}"]
