@@ -16,6 +16,7 @@ from typing import Any
 
 from k8s_cr_driver.cli.cluster import THREADS, Cluster, Instance
 from k8s_cr_driver.cli.descendants import crd_of
+from k8s_cr_driver.cli.fates import Fates
 from k8s_cr_driver.cli.field_diff import Change, changes
 from k8s_cr_driver.engine import api_services
 from k8s_cr_driver.engine.not_ready import NotReady
@@ -107,10 +108,9 @@ def _counted(folder: Path, wanted: Sequence[CustomResource]) -> frozenset[Object
 
 
 def _unwanted(cluster: Cluster, instance: Instance, wanted: Collection[ObjectKey]) -> Iterator[Outcome]:
-    for key, live in sorted(cluster.members([instance])[instance.id].items()):
-        if key not in wanted:
-            verdict = "deleted" if instance.fate(key, live) == "delete" else "released"
-            yield Outcome(key, verdict, message=NOT_RESTORED if instance.content.is_adopted(live) else "")
+    for fate in Fates(cluster, instance, cluster.members([instance])[instance.id], wanted).all():
+        why = NOT_RESTORED if fate.key in instance.content.adopted else fate.why
+        yield Outcome(fate.key, "deleted" if fate.verb == "delete" else "released", message=why)
 
 
 class _Trial:

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from k8s_cr_driver.cli.cluster import Cluster, Instance, Kubeconfig, named, on_cluster
+from k8s_cr_driver.cli.fates import Fates
 from k8s_cr_driver.cli.output import counted
 from k8s_cr_driver.engine.operation import Operation
 from k8s_cr_driver.engine.reconcile import Prune, reconcile
@@ -31,24 +32,26 @@ from k8s_cr_driver.ownership.write import WriteContext
 @on_cluster
 @click.option("--inventory-namespace", default="", metavar="NAMESPACE", help="Where the inventory is; else it is looked for.")
 @click.option("--timeout", type=click.FloatRange(min=1), default=600.0, show_default=True, help="Seconds to wait.")
+@click.option("--delete-guests", is_flag=True, help="Delete Namespaces and CRDs with objects of others in them, too.")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
-def purge(kubeconfig: Kubeconfig, id: str, inventory_namespace: str, timeout: float, yes: bool) -> None:
+def purge(kubeconfig: Kubeconfig, id: str, inventory_namespace: str, timeout: float, delete_guests: bool, yes: bool) -> None:
     """Remove INSTANCE from the cluster.
 
-    Deletes all its objects, then its inventory. For instances that Tacker no longer has; terminate the others. An
-    operation of Tacker's on INSTANCE stops.
+    Lists what is deleted, and what is released and why; deletes all its objects, then its inventory. For instances that Tacker
+    no longer has; terminate the others. An operation of Tacker's on INSTANCE stops.
     """
     with Cluster(kubeconfig) as cluster:
         instance = cluster.instance(id, inventory_namespace)
-        fates = [(instance.fate(key, live), key) for key, live in sorted(cluster.members([instance])[id].items())]
-        for fate, key in fates:
-            click.echo(f"{fate:<8}{key}")
+        fates = Fates(cluster, instance, cluster.members([instance])[id], delete_guests=delete_guests).all()
+        for fate in fates:
+            click.echo(f"{fate.verb:<8}{fate.key}" + (f" ({fate.why})" if fate.why else ""))
         click.echo(f"delete  ConfigMap {instance.namespace}/{instance.live['metadata']['name']} (the inventory)")
         if not yes and not _confirmed(f"Remove VNF instance {id}?"):
             click.echo("Nothing was removed", err=True)
             raise click.exceptions.Exit(1)
-        _remove(cluster, instance, timeout, [key for _, key in fates])
-    removed = Counter(fate for fate, _ in fates)
+        prune = Prune(delete_guests=delete_guests)
+        _remove(cluster, instance, timeout, prune, [fate.key for fate in fates])
+    removed = Counter(fate.verb for fate in fates)
     deleted = counted(removed["delete"], "object")
     click.echo(f"Removed VNF instance {id}: {deleted} deleted, {removed['release']} released", err=True)
 
@@ -64,7 +67,7 @@ def _confirmed(question: str) -> bool:
         return False
 
 
-def _remove(cluster: Cluster, instance: Instance, timeout: float, keys: Collection[ObjectKey]) -> None:
+def _remove(cluster: Cluster, instance: Instance, timeout: float, prune: Prune, keys: Collection[ObjectKey]) -> None:
     """Shows progress on standard error: a bar on a terminal, else a line for each deleted object."""
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
@@ -79,4 +82,4 @@ def _remove(cluster: Cluster, instance: Instance, timeout: float, keys: Collecti
 
         operation = Operation.lasting(timeout, id="purge", instance=instance.id, progress=heard)
         target = WriteContext(cluster.client, Inventory(cluster.connection, instance.namespace, instance.id))
-        reconcile(operation, target, [], prune=Prune())
+        reconcile(operation, target, [], prune=prune)

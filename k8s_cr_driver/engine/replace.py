@@ -9,7 +9,7 @@ has noticed the loss, so the replacements are counted at the end.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from k8s_cr_driver.engine.informers import Informers
@@ -19,6 +19,7 @@ from k8s_cr_driver.engine.run import Run
 from k8s_cr_driver.errors import DriverError, Refused, passes
 from k8s_cr_driver.kube.watch import Change, Message, Relist
 from k8s_cr_driver.objects.keys import Object, ObjectKey, key_of
+from k8s_cr_driver.ownership.labels import KEEP, is_kept
 
 READ_EVERY = 1.0
 """Seconds between two counts of the replacements."""
@@ -57,11 +58,11 @@ class Replacer:
         return frozenset(key_of(live) for _, several in self._replacement.to_delete for live in several)
 
     def start(self) -> None:
-        """Begins to delete; Refused if one of them is adopted: it existed before the instance."""
+        """Begins to delete; Refused if one of them is adopted or kept."""
         lives = [live for _, several in self._replacement.to_delete for live in several]
-        adopted = sorted(str(key_of(live)) for live in lives if self._context.inventory.content.is_adopted(live))
-        if adopted:
-            raise Refused(f"{', '.join(adopted)}: adopted, so it is never deleted; choose others, or delete it yourself.")
+        adopted = [live for live in lives if self._context.inventory.content.is_adopted(live)]
+        _refuse(adopted, "adopted")
+        _refuse(filter(is_kept, lives), f"annotated with {KEEP}")
         self._pruner.start(lives)
         for selector, several in self._replacement.to_delete:
             keys = [key_of(live) for live in several]
@@ -97,3 +98,8 @@ class Replacer:
         if node is not None and node.live is not None:
             same = live is not None and live["metadata"]["uid"] == node.live["metadata"]["uid"]
             self._pruner.observe(key, live if same else None)
+
+
+def _refuse(lives: Iterable[Object], why: str) -> None:
+    if names := sorted(str(key_of(live)) for live in lives):
+        raise Refused(f"{', '.join(names)}: {why}, so it is never deleted; choose others, or delete it yourself.")

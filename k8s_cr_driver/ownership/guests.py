@@ -9,7 +9,7 @@ guests before it deletes it, and only releases it if there are any. What cannot 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from k8s_cr_driver.errors import ApiError, Contended, TransportError, passes
 from k8s_cr_driver.kube.connection import METADATA_LIST
@@ -34,10 +34,14 @@ PATIENCE = 15.0
 
 
 class Guests:
-    """Looks for guests; one for each run, which remembers what it has learned of owners, and since when lists fail."""
+    """
+    Looks for guests; one for each run, which remembers what it has learned of owners, and since when lists fail.
 
-    def __init__(self, context: WriteContext) -> None:
-        self._context, self._client = context, context.client
+    `going`: objects that the instance will have deleted by then, whatever they look like now.
+    """
+
+    def __init__(self, context: WriteContext, going: Collection[ObjectKey] = ()) -> None:
+        self._context, self._client, self._going = context, context.client, going
         self._owners: dict[tuple[ObjectKey, str], bool] = {}
         self._failing_since: dict[ObjectKey, float] = {}
 
@@ -99,7 +103,8 @@ class Guests:
 
         The garbage collector deletes an object only if all its owners are gone.
         """
-        if field(live, "metadata", "deletionTimestamp") or is_managed(live, self._context.instance):
+        is_ours = is_managed(live, self._context.instance) or key_of(live) in self._going
+        if field(live, "metadata", "deletionTimestamp") or is_ours:
             return True
         owners = field(live, "metadata", "ownerReferences") or []
         return bool(owners) and chain > 0 and all(self._owner_goes(live, owner, chain - 1) for owner in owners)

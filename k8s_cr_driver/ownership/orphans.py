@@ -22,21 +22,30 @@ from k8s_cr_driver.resources.registry import resource_for
 
 def claim_orphans(context: WriteContext, lives: Iterable[Object]) -> list[Object]:
     """Makes the orphans of `lives` members of the instance; returns them with the instance's label."""
+    found = find_orphans(context, lives)
+    if found:
+        context.inventory.add_members(key_of(one) for _, one in found)
+    labelled = (_labelled(context, resource, one) for resource, one in found)
+    return [one for one in labelled if one is not None]
+
+
+def find_orphans(context: WriteContext, lives: Iterable[Object]) -> list[tuple[Resource, Object]]:
+    """The orphans of `lives`, which are whole objects."""
     content = context.inventory.content
-    claimed: list[Object] = []
+    found: list[tuple[Resource, Object]] = []
     for live in lives:
         orphans = None if content.is_adopted(live) or is_kept(live) else resource_for(live).orphans()
         resource = context.resources.find(orphans.kind, orphans.version) if orphans else None
         if orphans and resource:
             began = min(content.created, live["metadata"]["creationTimestamp"])  # a lost inventory is younger
-            claimed += _claim(context, resource, orphans, began)
-    return claimed
+            found += [(resource, one) for one in _find(context, resource, orphans, began)]
+    return found
 
 
-def _claim(context: WriteContext, resource: Resource, orphans: Orphans, began: str) -> list[Object]:
+def _find(context: WriteContext, resource: Resource, orphans: Orphans, began: str) -> list[Object]:
     """Only objects that were created after the instance began, and that no other instance has labelled or applied."""
     among = context.client.list(resource, orphans.namespace, orphans.selector)
-    found = [
+    return [
         one
         for one in among
         if orphans.names.fullmatch(one["metadata"]["name"])
@@ -45,10 +54,6 @@ def _claim(context: WriteContext, resource: Resource, orphans: Orphans, began: s
         and not appliers(one) - {context.instance}
         and not (is_kept(one) or context.inventory.content.is_adopted(one))
     ]
-    if found:
-        context.inventory.add_members(map(key_of, found))
-    labelled = (_labelled(context, resource, one) for one in found)
-    return [one for one in labelled if one is not None]
 
 
 def _labelled(context: WriteContext, resource: Resource, live: Object) -> Object | None:

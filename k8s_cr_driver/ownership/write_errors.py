@@ -12,7 +12,7 @@ from collections.abc import Collection
 
 from k8s_cr_driver.errors import ApiError, Conflict, DriverError, Forbidden, Refused, passes
 from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey
-from k8s_cr_driver.ownership.labels import users
+from k8s_cr_driver.ownership.labels import KEEP, is_kept, users
 from k8s_cr_driver.resources.base import CustomResource
 
 NOT_RESTORED = "Values taken from other managers by force are restored by neither rollback nor terminate."
@@ -41,6 +41,11 @@ def explained(error: ApiError, obj: CustomResource, instance: str, live: Object 
             f"{obj.key}: others manage fields that the manifest sets: {conflicting(error)}.{whose} Remove them from the "
             f"manifest, or set additionalParams force-conflicts: true to take them by force. {NOT_RESTORED}",
             [where for _, where, _ in error.causes],
+        )
+    if error.status == 422 and _IMMUTABLE.search(error.message) and (is_kept(obj.manifest) or is_kept(live or {})):
+        return Refused(
+            f"{obj.key}: {error.message}. It is annotated with {KEEP}, so it is never deleted, nor replaced. Leave the field "
+            "as it is, or delete the object yourself."
         )
     if error.status == 422 and _IMMUTABLE.search(error.message):
         return Immutable(

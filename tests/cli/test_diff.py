@@ -164,6 +164,21 @@ def test_what_others_use_is_let_go(api: FakeApi, differ: Differ) -> None:
     assert words(reported)["ConfigMap default/theirs"] == "released"
 
 
+def test_the_guests_and_the_objects_for_which_a_namespace_stays_are_named(api: FakeApi, differ: Differ) -> None:
+    guest = obj("v1", "Pod", "guest", "a", spec={"containers": [{"name": "c", "image": "i"}]})
+    spaces = [obj("v1", "Namespace", name) for name in "abc"]
+    Instance(api.url).reconcile([*spaces, config_map("own", "b")])
+    api.put(guest)
+    told = differ.verdicts([config_map("own", "b")], "--instance", BLUE)
+    found = {name.removeprefix("Namespace "): (one["verdict"], one["message"]) for name, one in told.items()}
+    del found["ConfigMap b/own"]
+    assert found == {
+        "a": ("released", "it holds objects of others: Pod a/guest"),
+        "b": ("released", "it holds objects of this instance"),
+        "c": ("deleted", ""),
+    }
+
+
 def test_a_missing_parameter_and_an_unknown_kind_are_errors(differ: Differ) -> None:
     assert "parameters.A: is missing" in differ.text([config_map("a", a="${A}")], parameters={"A": {"type": "string"}})
     assert "unknown kind: stable.example.com/v1 CronTab" in differ.text([crontab("one")])

@@ -4,8 +4,8 @@
 import pytest
 
 from tests.cli.tool import Tool
-from tests.fake_api import FakeApi, faults
-from tests.instance import BLUE, GREEN, Instance, config_map, crontab, crontab_crd, obj, replaced, state
+from tests.fake_api import FakeApi, controllers, faults
+from tests.instance import BLUE, GREEN, Instance, config_map, crontab, crontab_crd, obj, replaced, state, stateful_set
 
 
 def test_everything_goes_after_a_yes(api: FakeApi, tool: Tool) -> None:
@@ -109,3 +109,38 @@ def test_a_refusal_is_told(api: FakeApi, tool: Tool) -> None:
     Instance(api.url).reconcile([config_map("own")])
     api.fail(faults.status(403, "Forbidden", "no"), method="DELETE", path="/own", times=5)
     assert "403" in tool.run("purge", BLUE, "--yes", code=3).stderr
+
+
+HOME = obj("v1", "Namespace", "home")
+
+
+def test_what_stays_is_announced_with_the_reason(api: FakeApi, tool: Tool) -> None:
+    Instance(api.url).reconcile([HOME, crontab_crd(), config_map("own", "home")])
+    api.put(obj("v1", "Pod", "guest", "home", spec={"containers": [{"name": "c", "image": "i"}]}))
+    api.put(crontab("users"))
+    result = tool.run("purge", BLUE, input="n\n", code=1)
+    assert "release Namespace home (it holds objects of others: Pod home/guest)" in result.stdout
+    crd = "CustomResourceDefinition.apiextensions.k8s.io crontabs.stable.example.com"
+    assert f"release {crd} (it holds objects of others: CronTab.stable.example.com default/users)" in result.stdout
+    result = tool.run("purge", BLUE, "--yes")
+    assert "1 object deleted, 2 released" in result.stderr
+    assert api.names("CronTab") == ["users"]
+
+
+def test_delete_guests_takes_all_and_announces_it(api: FakeApi, tool: Tool) -> None:
+    Instance(api.url).reconcile([HOME, config_map("own", "home")])
+    api.put(obj("v1", "Pod", "guest", "home", spec={"containers": [{"name": "c", "image": "i"}]}))
+    result = tool.run("purge", BLUE, "--yes", "--delete-guests")
+    assert "delete  Namespace home" in result.stdout.splitlines()
+    assert state(api) == {}
+
+
+def test_the_claims_of_a_stateful_set_are_announced(api: FakeApi, tool: Tool) -> None:
+    controllers.run_workloads(api)
+    made = stateful_set("db")
+    made["metadata"]["namespace"] = "home"
+    Instance(api.url).reconcile([HOME, made])
+    result = tool.run("purge", BLUE, "--yes")
+    assert "delete  Namespace home" in result.stdout.splitlines()
+    assert "delete  PersistentVolumeClaim home/data-db-0" in result.stdout.splitlines()
+    assert state(api) == {}

@@ -159,6 +159,8 @@ class Handler(BaseHTTPRequestHandler):
             self._stream(request, Stream(self._call(request)), fault)
         else:
             code, body = dispatch.execute(self._call(request), request.method)
+            if "as=PartialObjectMetadataList" in (self.headers.get("Accept") or "") and "items" in body:
+                body = _metadata_only(body)
             if isinstance(fault, Cut) and fault.when == "after":
                 request.status = code
                 self._cut(reset=True)
@@ -247,6 +249,12 @@ class Handler(BaseHTTPRequestHandler):
         self.close_connection = True
         while not self._client_gone():
             select.select([self.connection], [], [], 0.1)
+
+
+def _metadata_only(listed: Object) -> Object:
+    kind = {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1"}
+    items = [{**kind, "metadata": item["metadata"]} for item in listed["items"]]
+    return {**listed, "kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1", "items": items}
 
 
 def _parse(raw: bytes) -> Any:

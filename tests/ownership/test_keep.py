@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import pytest
 
-from k8s_cr_driver.errors import NotOurs
+from k8s_cr_driver.engine.replace import Replacement
+from k8s_cr_driver.errors import NotOurs, Refused
 from k8s_cr_driver.objects.keys import Object
 from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, KEEP
 from tests.fake_api import FakeApi, controllers
-from tests.instance import GREEN, Instance, claim, config_map, crontab, crontab_crd, obj, state, stateful_set
+from tests.instance import GREEN, Instance, claim, config_map, crontab, crontab_crd, job, obj, state, stateful_set
 
 
 def kept(manifest: Object) -> Object:
@@ -95,3 +96,23 @@ def test_a_kept_object_is_not_taken_by_another_instance(api: FakeApi) -> None:
     Instance(api.url).terminate()
     with pytest.raises(NotOurs, match="exists already"):
         Instance(api.url, GREEN).reconcile([config_map("a")])
+
+
+@pytest.mark.parametrize("second", [kept(job("a", "c:2")), job("a", "c:2")], ids=["kept", "kept before"])
+def test_a_kept_object_is_not_replaced_when_an_immutable_field_changes(api: FakeApi, second: Object) -> None:
+    controllers.run_workloads(api)
+    blue = Instance(api.url)
+    blue.reconcile([kept(job("a", "c:1"))])
+    uid = api.get("Job", "default", "a")["metadata"]["uid"]
+    with pytest.raises(Refused, match=r"annotated with k8s-cr-driver/keep, so it is never deleted, nor replaced"):
+        blue.reconcile([second])
+    live = api.get("Job", "default", "a")
+    assert (live["metadata"]["uid"], live["metadata"]["labels"][INSTANCE_LABEL]) == (uid, blue.id)
+
+
+def test_a_kept_object_is_not_replaced_by_a_heal(api: FakeApi) -> None:
+    blue = Instance(api.url)
+    blue.reconcile([kept(config_map("a"))])
+    with pytest.raises(Refused, match="annotated with k8s-cr-driver/keep, so it is never deleted"):
+        blue.reconcile([kept(config_map("a"))], replacement=Replacement([("", [api.get("ConfigMap", "default", "a")])]))
+    assert INSTANCE_LABEL in api.get("ConfigMap", "default", "a")["metadata"]["labels"]
