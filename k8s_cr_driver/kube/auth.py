@@ -8,6 +8,7 @@ requested again before it expires, and when the API server no longer accepts it.
 from __future__ import annotations
 
 import base64
+import functools
 import json
 import math
 import threading
@@ -24,9 +25,11 @@ from k8s_cr_driver.errors import Concern, ConnectionFailed, DriverError, Transpo
 from k8s_cr_driver.kube import tls
 from k8s_cr_driver.redaction import words
 
-Answer = TypeVar("Answer")
-ANSWER_WITHIN = urllib3.Timeout(connect=10, read=20)
-ANSWER_LIMIT = 1024 * 1024
+Response = TypeVar("Response")
+CONNECT_TIMEOUT, READ_TIMEOUT = 10.0, 20.0
+RESPONSE_LIMIT = 1024 * 1024
+"""Bytes of a provider's response that are read."""
+
 REFRESH_BEFORE = 10.0
 """Seconds before its expiry at which a token is not used any more; half its lifetime, if that is less."""
 
@@ -83,15 +86,18 @@ class Tokens:
         self._token, self._until = "", -math.inf
         self._failed, self._failure = -math.inf, DriverError("")
 
-    def lend(self, send: Callable[[str], Answer]) -> Answer:
-        """Calls `send(Authorization header)`, once more with a new token if the API server refuses the first (401)."""
-        token = self._current()
+    def lend(self, send: Callable[[str], Response], within: float = math.inf) -> Response:
+        """Calls `send(Authorization header)`, once more with a new token if the API server refuses the first (401).
+
+        A token is waited for at most `within` seconds.
+        """
+        token = self._current(within)
         try:
             return send(f"Bearer {token}")
         except ApiException as error:
             if error.status != 401:
                 raise
-            return send(f"Bearer {self._current(refused=token)}")
+            return send(f"Bearer {self._current(within, refused=token)}")
 
     def refusal(self, url: str) -> ConnectionFailed:
         """The error when the API server at `url` refuses a new token too."""
@@ -100,27 +106,31 @@ class Tokens:
             "and this client_id (its options --oidc-issuer-url and --oidc-client-id)."
         )
 
-    def _current(self, refused: str = "") -> str:
+    def _current(self, within: float, refused: str = "") -> str:
         """A token that is not `refused`. ConnectionFailed: the provider refuses; TransportError: it may accept later."""
         asked = time.monotonic()
-        with self._lock:
+        if not self._lock.acquire(timeout=min(within, threading.TIMEOUT_MAX)):
+            raise TransportError(f"POST {self._provider.token_url}: another thread still waits for a response")
+        try:
             if self._failed >= asked:
                 raise self._failure
             if not self._token or self._token == refused or time.monotonic() >= self._until:
-                self._fetch()
+                self._fetch(within)
             return self._token
+        finally:
+            self._lock.release()
 
-    def _fetch(self) -> None:
+    def _fetch(self, within: float) -> None:
         began = time.monotonic()
         try:
-            self._token = self._token_of(self._request())
+            self._token = self._token_of(self._request(within))
         except DriverError as failure:
             self._failed, self._failure = time.monotonic(), failure
             raise
         lifetime = _lifetime(self._token)
         self._until = began + lifetime - min(REFRESH_BEFORE, lifetime / 2)
 
-    def _request(self) -> tuple[int, bytes]:
+    def _request(self, within: float) -> tuple[int, bytes]:
         who = self._provider
         form = {
             "grant_type": "password",
@@ -130,8 +140,9 @@ class Tokens:
             "password": who.password,
             **({"client_secret": who.client_secret} if who.client_secret else {}),
         }
+        timeout = urllib3.Timeout(connect=min(CONNECT_TIMEOUT, within), read=min(READ_TIMEOUT, within))
         try:
-            with urllib3.PoolManager(ssl_context=self._tls, timeout=ANSWER_WITHIN) as http:
+            with urllib3.PoolManager(ssl_context=self._tls, timeout=timeout) as http:
                 response = http.request(
                     "POST",
                     who.token_url,
@@ -141,7 +152,7 @@ class Tokens:
                     retries=False,
                     preload_content=False,
                 )
-                content = response.read(ANSWER_LIMIT)
+                content = response.read(RESPONSE_LIMIT)
                 response.close()
         except urllib3.exceptions.SSLError as error:
             raise tls.failure(who.token_url, str(error)) from None
@@ -173,6 +184,12 @@ class Tokens:
                 Concern.OIDC,
             )
         return token
+
+
+@functools.lru_cache(maxsize=128)
+def tokens(provider: Provider, ca: str, verify: bool) -> Tokens:
+    """The tokens of an account, which all connections of this process share."""
+    return Tokens(provider, ca=ca, verify=verify)
 
 
 def is_token(text: str) -> bool:

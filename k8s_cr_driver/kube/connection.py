@@ -14,6 +14,7 @@ import math
 import re
 import socket
 import threading
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from types import TracebackType
@@ -40,6 +41,8 @@ Seconds after which the API server gives up a write (its query parameter `timeou
 Without it a write could take effect after 34 s, when the worker that sent it may no longer own the instance. Webhooks have 10 s
 unless they ask for more, so two of them that do not respond and are ignored still leave time for the write.
 """
+SHORTEST_TIMEOUT = 0.1
+"""Seconds for a request that is sent at a connection's deadline."""
 LONGEST_RETRY_AFTER = 60.0
 """Seconds at most of a Retry-After; more is a mistake, or a date by another clock."""
 
@@ -78,8 +81,9 @@ class Traffic:
 class Connection:
     """One cluster for the length of one operation; a context manager, safe to use from many threads."""
 
-    def __init__(self, endpoint: Endpoint, traffic: Traffic | None = None) -> None:
-        self.endpoint, self._traffic = endpoint, traffic or Traffic()
+    def __init__(self, endpoint: Endpoint, traffic: Traffic | None = None, deadline: float = math.inf) -> None:
+        """No request lasts longer than until `deadline`, a time of time.monotonic()."""
+        self.endpoint, self._traffic, self._deadline = endpoint, traffic or Traffic(), deadline
         self._pool = urllib3.PoolManager(
             maxsize=POOL_SIZE, retries=False, socket_options=_KEEPALIVE, ssl_context=endpoint.tls_context()
         )
@@ -89,9 +93,7 @@ class Connection:
         api = client.ApiClient(configuration)
         api.rest_client.pool_manager = self._pool
         api.user_agent = "k8s-cr-driver"
-        self._tokens = (
-            auth.Tokens(endpoint.provider, ca=endpoint.ca, verify=endpoint.verify) if endpoint.provider else None
-        )
+        self._tokens = auth.tokens(endpoint.provider, endpoint.ca, endpoint.verify) if endpoint.provider else None
         self._acceptance = auth.Acceptance()
         self._dynamic = DynamicClient(api, discoverer=_NoDiscovery)
 
@@ -117,14 +119,18 @@ class Connection:
         """One request; returns the response's JSON. ApiError: the server refused. TransportError: its response is not known."""
         if method != "GET":
             query = [*query, ("timeout", f"{WRITE_TIMEOUT:g}s")]
-        data = self._counted(method, path, query, body, content_type, accept, read_timeout, False)
+        response = self._counted(method, path, query, body, content_type, accept, read_timeout, False)
+        return _json(f"{method} {path}", response.data)
+
+    def get_if_changed(self, path: str, accept: str, etag: str) -> tuple[Object, str] | None:
+        """The response to a GET and its ETag, "" for none; None if the server's is still `etag` (RFC 9110, 13.1.2)."""
         try:
-            response = json.loads(data)
-        except ValueError:
-            raise TransportError(f"{method} {path}: the response is not whole JSON") from None
-        if not isinstance(response, dict):
-            raise TransportError(f"{method} {path}: the response is not an object")
-        return response
+            response = self._counted("GET", path, (), None, "application/json", accept, READ_TIMEOUT, False, etag)
+        except ApiError as error:
+            if error.status == 304:
+                return None
+            raise
+        return _json(f"GET {path}", response.data), response.headers.get("ETag") or ""
 
     def stream(self, path: str, query: Iterable[tuple[str, str]], idle_limit: float) -> urllib3.BaseHTTPResponse:
         """An open response to a GET, for a watch; it may be silent for `idle_limit` seconds. The caller closes it."""
@@ -156,10 +162,14 @@ class Connection:
         accept: str,
         read_timeout: float,
         stream: bool,
+        etag: str = "",
     ) -> Any:
         attempt = f"{method} {path}"
         if body is not None and content_type == APPLY:
             body = _yaml(body)
+
+        left = max(self._deadline - time.monotonic(), SHORTEST_TIMEOUT)
+        conditions = {"If-None-Match": etag} if etag else {}
 
         def sent(authorization: str) -> Any:
             response = self._dynamic.request(
@@ -168,14 +178,16 @@ class Connection:
                 body=body,
                 query_params=list(query),
                 content_type=content_type,
-                header_params={"Accept": accept, **({"Authorization": authorization} if authorization else {})},
+                header_params={"Accept": accept, **conditions, **({"Authorization": authorization} if authorization else {})},
                 serialize=False,
-                _request_timeout=(CONNECT_TIMEOUT, read_timeout),
+                _request_timeout=(min(CONNECT_TIMEOUT, left), min(read_timeout, left)),
             )
-            return response if stream else response.data
+            if not stream:
+                _ = response.data  # is read here, where its errors are understood
+            return response
 
         try:
-            response = sent(self.endpoint.authorization) if self._tokens is None else self._tokens.lend(sent)
+            response = sent(self.endpoint.authorization) if self._tokens is None else self._tokens.lend(sent, left)
         except ApiException as error:
             if error.status == 401:
                 raise self._refused(attempt) from None
@@ -192,6 +204,16 @@ class Connection:
             return self._acceptance.refused(attempt, self._tokens.refusal(self.endpoint.url))
         refusal = ConnectionFailed(f"{self.endpoint.url} does not accept the credentials (401).", Concern.CREDENTIALS)
         return self._acceptance.refused(attempt, refusal)
+
+
+def _json(attempt: str, data: bytes) -> Object:
+    try:
+        response = json.loads(data)
+    except ValueError:
+        raise TransportError(f"{attempt}: the response is not whole JSON") from None
+    if not isinstance(response, dict):
+        raise TransportError(f"{attempt}: the response is not an object")
+    return response
 
 
 def as_dry_run(method: str, options: dict[str, Any]) -> dict[str, Any]:

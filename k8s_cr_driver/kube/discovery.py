@@ -1,18 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """Discovery: which kinds a cluster serves, with their paths, scopes and verbs.
 
-Aggregated discovery (KEP-3352, Kubernetes 1.27) takes two requests; older servers are asked group by group. A CRD of the
-package describes its kind without a request, also before it is on the cluster. There is no list of supported kinds. When
-the backend of an aggregated API is down, its kinds are unknown, which does not mean that their objects are deleted.
+Aggregated discovery (KEP-3352, Kubernetes 1.27) takes two requests, and one if nothing has changed since the last time;
+older servers are asked group by group. A CRD of the package describes its kind without a request, also before it is on the
+cluster. There is no list of supported kinds. When the backend of an aggregated API is down, its kinds are unknown, which
+does not mean that their objects are deleted.
 """
 
 from __future__ import annotations
 
+import threading
+from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from k8s_cr_driver.errors import ApiError
 from k8s_cr_driver.kube.connection import Connection
+from k8s_cr_driver.kube.endpoint import Endpoint
 from k8s_cr_driver.kube.responses import understood
 from k8s_cr_driver.objects import fields
 from k8s_cr_driver.objects.crds import defined_by, served_versions
@@ -20,6 +24,9 @@ from k8s_cr_driver.objects.keys import GroupKind, Object
 
 _AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 _ACCEPT = f"{_AGGREGATED},{_AGGREGATED.replace('v=v2', 'v=v2beta1')},application/json"
+KNOWN_LIMIT = 128
+"""Endpoints whose discovery is kept in memory."""
+
 _ALL_VERBS = frozenset({"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"})
 
 
@@ -99,20 +106,69 @@ class Resources:
 
 
 def discover(connection: Connection) -> Resources:
-    """All kinds of a cluster, in the server's order of preference."""
+    """All kinds of a cluster, in the server's order of preference.
+
+    One request if /apis is unchanged: the core group changes only with the version of the server, and then /apis does, too.
+    """
+    known = _KNOWN.get(connection.endpoint)
+    named = _root(connection, "/apis", known.etag if known else "")
+    if named is None and known is not None:
+        return Resources(known.found, known.down)
+    core = _root(connection, "/api", "")
+    assert named is not None and core is not None, "they were asked for without an ETag"
+    found, down = [*core.found, *named.found], core.down | named.down
+    if named.etag:
+        _KNOWN.put(connection.endpoint, _Discovered(found, down, named.etag))
+    return Resources(found, down)
+
+
+@dataclass(frozen=True)
+class _Discovered:
+    """The kinds below a root path; `down` are the (group, version) that cannot be asked, `etag` is "" for none."""
+
+    found: list[Resource]
+    down: frozenset[tuple[str, str]]
+    etag: str
+
+
+class _Known:
+    """The last discovery of each endpoint and account, as long as it has an ETag, which aggregated discovery has."""
+
+    def __init__(self) -> None:
+        self._of: OrderedDict[Endpoint, _Discovered] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, endpoint: Endpoint) -> _Discovered | None:
+        with self._lock:
+            return self._of.get(endpoint)
+
+    def put(self, endpoint: Endpoint, discovered: _Discovered) -> None:
+        with self._lock:
+            self._of[endpoint] = discovered
+            self._of.move_to_end(endpoint)
+            if len(self._of) > KNOWN_LIMIT:
+                self._of.popitem(last=False)
+
+
+_KNOWN = _Known()
+
+
+def _root(connection: Connection, root: str, etag: str) -> _Discovered | None:
+    """What a root path lists; None if it is unchanged since `etag`."""
+    response = connection.get_if_changed(root, _ACCEPT, etag)
+    if response is None:
+        return None
+    body, etag = response
     found: list[Resource] = []
     down: set[tuple[str, str]] = set()
-    for root in ("/api", "/apis"):
-        response = connection.request("GET", root, accept=_ACCEPT)
-        with understood(f"GET {root}"):
-            if response.get("kind") == "APIGroupDiscoveryList":
-                found += _aggregated(response, down)
-            else:
-                found += _group_by_group(connection, root, response, down)
-    with understood("discovery"):
+    with understood(f"GET {root}"):
+        if body.get("kind") == "APIGroupDiscoveryList":
+            found += _aggregated(body, down)
+        else:
+            found += _group_by_group(connection, root, body, down)
         for resource in found:
             "".join((*resource.group_kind, resource.version, resource.plural, *resource.verbs))  # all of them are text
-        return Resources(found, down)
+    return _Discovered(found, frozenset(down), etag)
 
 
 def serves(connection: Connection, resource: Resource) -> bool:

@@ -24,6 +24,13 @@ OPTIONS = [
         help="Verify a cluster's certificate against the system's CAs if its VIM has no ssl_ca_cert. False accepts any "
         "certificate, as Tacker's own driver does.",
     ),
+    cfg.FloatOpt(
+        "sync_timeout",
+        default=5.0,
+        min=0.1,
+        help="Seconds for which the database synchronization waits for a cluster. Tacker looks at all VNF instances one "
+        "after another. A cluster that does not respond is asked once in each round.",
+    ),
     cfg.BoolOpt(
         "credentials_from_vim",
         default=False,

@@ -8,6 +8,7 @@ Each verb computes the set of desired objects and reconciles the cluster with it
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -22,6 +23,7 @@ from k8s_cr_driver.engine.reconcile import Prune
 from k8s_cr_driver.lcm import desired, intree_driver, registered_vim, request, scale_status
 from k8s_cr_driver.lcm.instance_info import StoredInstance
 from k8s_cr_driver.lcm.problem_details import Verb, abandoning, boundary, is_current
+from k8s_cr_driver.lcm.sync_round import once_in_a_round
 from k8s_cr_driver.objects.keys import Object
 from k8s_cr_driver.resources import replicas
 from k8s_cr_driver.vnf import counts
@@ -174,8 +176,7 @@ class Driver:
 def _differences(session: Session, stored: StoredInstance) -> tuple[VduObjects, VduObjects, list[Vnfc]]:
     """The VDUs' objects as stored and with the live counts, and the live VNFCs; DbSyncNoDiff if all agree."""
     before = session.stored_vdus(stored.vdus)
-    now = session.with_live_counts(before)
-    found = session.vnfcs(now)
+    now, found = session.look(before)
     agree = stored.vnfcs() == {one.id: one.metadata for one in found}
     if agree and counts.of(now) == counts.of(before) and not stored.new_aspects:
         raise sol_ex.DbSyncNoDiff("There are no differences in Vnfc resources.")
@@ -210,7 +211,7 @@ def _session(
     endpoint = registered_vim.endpoint(stored.vim)
     verb.begins(endpoint.url, applies)
     operation = Operation.lasting(
-        seconds,
+        seconds if verb.operation else CONF.k8s_cr.sync_timeout,
         id=verb.operation or verb.name,
         instance=stored.id,
         progress=verb.statistics.progress,
@@ -218,13 +219,15 @@ def _session(
         traffic=verb.statistics.traffic,
         is_current=is_current(verb.operation),
     )
-    with Session(
+    guard = contextlib.nullcontext() if verb.operation else once_in_a_round(endpoint)
+    with guard, Session(
         endpoint,
         options,
         operation,
         inventory_namespace=stored.inventory_namespace or CONF.k8s_cr.inventory_namespace,
         remembered=stored.inventory_content,
         keep_autoscaled=keep_autoscaled,
+        request_deadline=math.inf if verb.operation else operation.deadline,
     ) as session:
         if stored.is_moved:
             session.check_cluster(stored.endpoint)

@@ -60,8 +60,10 @@ class Session:
         inventory_namespace: str,
         remembered: InventoryContent = NOTHING,
         keep_autoscaled: bool = True,
+        request_deadline: float = math.inf,
     ) -> None:
-        self._client = Client(Connection(endpoint, operation.traffic))
+        """No request lasts until after `request_deadline`, a time of time.monotonic()."""
+        self._client = Client(Connection(endpoint, operation.traffic, request_deadline))
         self._options, self._operation = options, operation
         self._context = WriteContext(
             self._client,
@@ -223,6 +225,12 @@ class Session:
         except DriverError as error:
             LOG.warning("%s: not everything could be deleted; rollback does it: %s", operation.id, redact(str(error)))
 
+    def look(self, assigned: VduObjects) -> tuple[dict[str, CustomResource], list[vnfcs.Vnfc]]:
+        """The VDUs' objects with the counts that they have on the cluster, and the VNFCs, newest first."""
+        lives = self._operation.persist(lambda: self._owners(assigned))
+        now, instance = self._with_counts(assigned, lives), self._operation.instance
+        return now, self._operation.persist(lambda: vnfcs.collect(self._client, instance, now, lives))
+
     def vnfcs(self, assigned: VduObjects) -> list[vnfcs.Vnfc]:
         """The VNFCs of the VDUs, newest first."""
         instance = self._operation.instance
@@ -230,7 +238,9 @@ class Session:
 
     def with_live_counts(self, assigned: VduObjects) -> dict[str, CustomResource]:
         """The VDUs' objects with the counts that they have on the cluster."""
-        lives = self._operation.persist(lambda: self._owners(assigned))
+        return self._with_counts(assigned, self._operation.persist(lambda: self._owners(assigned)))
+
+    def _with_counts(self, assigned: VduObjects, lives: Mapping[ObjectKey, Object]) -> dict[str, CustomResource]:
         return {
             vdu: obj if (count := self._count(obj, lives)) is None else replicas.with_replicas(obj, count)
             for vdu, obj in assigned.items()

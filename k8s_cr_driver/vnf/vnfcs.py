@@ -53,9 +53,11 @@ class Members(NamedTuple):
     children: dict[str, list[Object]]
 
 
-def collect(client: Client, instance: str, vdus: VduObjects) -> list[Vnfc]:
-    """The VNFCs of all VDUs of an instance, newest first."""
-    there = members(client, instance, vdus)
+def collect(
+    client: Client, instance: str, vdus: VduObjects, lives: dict[ObjectKey, Object] | None = None
+) -> list[Vnfc]:
+    """The VNFCs of all VDUs of an instance, newest first; `lives` are the `owners` of these VDUs, if they are known."""
+    there = members(client, instance, vdus, lives)
     found = [
         Vnfc(
             child["metadata"]["name"],
@@ -93,9 +95,11 @@ def _natural(name: str) -> list[tuple[int, str]]:
     return [(int(part), "") if part.isdecimal() else (-1, part) for part in parts]
 
 
-def members(client: Client, instance: str, vdus: VduObjects) -> Members:
-    """The `owners` and `children` of these VDUs now."""
-    lives = owners(client, instance, vdus)
+def members(
+    client: Client, instance: str, vdus: VduObjects, lives: dict[ObjectKey, Object] | None = None
+) -> Members:
+    """The `owners`, unless they are known, and `children` of these VDUs now."""
+    lives = owners(client, instance, vdus) if lives is None else lives
     return Members(lives, children(client, lives, vdus))
 
 

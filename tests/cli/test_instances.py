@@ -74,9 +74,9 @@ def test_secret_data_is_not_asked_for(api: FakeApi, tool: Tool) -> None:
 
 
 def test_a_cluster_that_refuses_is_one_message_and_code_3(api: FakeApi, tool: Tool) -> None:
-    api.fail(faults.internal("etcd is away"), method="GET", path="/api")
+    api.fail(faults.internal("etcd is away"), method="GET", path="/apis$")
     (line,) = tool.run("instances", code=3).stderr.splitlines()
-    assert line == "Error: GET /api: 500 InternalError: Internal error occurred: etcd is away"
+    assert line == "Error: GET /apis: 500 InternalError: Internal error occurred: etcd is away"
 
 
 def test_a_cluster_that_is_down_is_one_message_and_code_3(api: FakeApi, tool: Tool) -> None:

@@ -9,7 +9,6 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-import urllib3
 
 from k8s_cr_driver.errors import ConnectionFailed, InvalidRequest, TransportError
 from k8s_cr_driver.kube import auth
@@ -182,7 +181,7 @@ def test_a_provider_that_nobody_serves(api: FakeApi, provider: OidcProvider, con
 def test_a_provider_that_never_answers_is_waited_for_once_by_all_threads(
     provider: OidcProvider, connection: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(auth, "ANSWER_WITHIN", urllib3.Timeout(connect=10, read=0.5))
+    monkeypatch.setattr(auth, "READ_TIMEOUT", 0.5)
     provider.free.clear()
     together = threading.Barrier(8)
 

@@ -52,7 +52,31 @@ def test_both_ways_tell_the_same(api: FakeApi) -> None:
 
 def test_two_requests_where_discovery_is_aggregated(api: FakeApi) -> None:
     ask(api)
-    assert [request.path for request in api.requests] == ["/api", "/apis"]
+    assert [request.path for request in api.requests] == ["/apis", "/api"]
+
+
+def test_one_request_where_nothing_has_changed_and_all_where_something_has(api: FakeApi) -> None:
+    first = ask(api)
+    api.requests.clear()
+    assert list(ask(api)) == list(first)
+    assert [(request.path, request.status) for request in api.requests] == [("/apis", 304)]
+    api.put(crontab_crd())
+    assert ask(api).find(CRON_TAB)
+
+
+def test_discovery_is_kept_for_each_account(api: FakeApi) -> None:
+    ask(api)
+    api.requests.clear()
+    with Connection(Endpoint(api.url, authorization="Bearer other")) as connection:
+        discover(connection)
+    assert [request.status for request in api.requests] == [200, 200]
+
+
+def test_discovery_of_a_server_without_etags_is_not_kept(api: FakeApi) -> None:
+    api.knobs.aggregated_discovery = False
+    ask(api)
+    api.put(crontab_crd())
+    assert ask(api).find(CRON_TAB)
 
 
 def test_the_preferred_version_is_the_one_without_a_wish(api: FakeApi) -> None:

@@ -39,7 +39,7 @@ def test_terminate_of_an_unreachable_cluster_completes_only_with_abandon(
         f"Left on {api.url}: VDUs Web (Deployment.apps default/web); namespaces default; the inventory ConfigMap "
         f"default/{INVENTORY}. If that can be reached again, `k8s-cr purge {BLUE}` removes it."
     )
-    assert f"VNF instance {BLUE} is abandoned: GET /api: cannot connect to {api.url}" in caplog.text
+    assert f"VNF instance {BLUE} is abandoned: GET /apis: cannot connect to {api.url}" in caplog.text
     assert message in caplog.text
 
 
@@ -55,7 +55,7 @@ def test_a_cluster_that_rejects_the_credentials_is_abandoned(
 def test_a_cluster_that_comes_back_in_time_is_cleaned_up(
     api: FakeApi, blue: Instance, caplog: pytest.LogCaptureFixture
 ) -> None:
-    for path in ("^/api$", "^/apis$", "configmaps/k8s-cr"):
+    for path in ("^/apis$", "configmaps/k8s-cr"):
         api.fail(faults.reset_before(), path=path)
     blue.terminate(**{**ABANDON, "wait-timeout": 10})
     assert (api.names("Deployment"), api.names("ConfigMap"), api.faults_pending) == ([], [], 0)

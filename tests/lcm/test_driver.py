@@ -87,7 +87,7 @@ def test_an_object_that_is_not_ready_in_time_is_reported_with_its_reason(api: Fa
 
 
 def test_discovery_is_repeated_while_the_server_is_busy(cluster: FakeApi, tmp_path: Path) -> None:
-    cluster.fail(faults.too_many(0), path="^/api$")
+    cluster.fail(faults.too_many(0), path="^/apis$")
     cluster.fail(faults.unavailable(), path="^/apis$")
     blue = Instance(cluster, tmp_path, [deployment(1)])
     blue.instantiate()

@@ -26,7 +26,7 @@ REQUEST = "req-8f0e2ef0-5d8a-4a43-a1f0-0000000000ff"
 
 
 @pytest.fixture
-def lines(monkeypatch: pytest.MonkeyPatch) -> Iterator[io.StringIO]:
+def lines() -> Iterator[io.StringIO]:
     """What all loggers write at INFO, in the default format of oslo.log, while a request is served."""
     conf = cfg.ConfigOpts()
     oslo_log.register_options(conf)
@@ -35,11 +35,13 @@ def lines(monkeypatch: pytest.MonkeyPatch) -> Iterator[io.StringIO]:
     handler = logging.StreamHandler(written)
     handler.setFormatter(formatters.ContextFormatter(config=conf))
     logger = logging.getLogger("k8s_cr_driver")
-    monkeypatch.setattr(logger, "level", logging.INFO)
+    before = logger.level
+    logger.setLevel(logging.INFO)
     logger.addHandler(handler)
     context.Context(request_id=REQUEST, is_admin=True).update_store()
     yield written
     logger.removeHandler(handler)
+    logger.setLevel(before)
     oslo_context.RequestContext().update_store()
 
 

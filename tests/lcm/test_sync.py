@@ -3,19 +3,24 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from oslo_config import cfg
 from tacker.sol_refactored import objects
 from tacker.sol_refactored.common import exceptions as sol_ex
 from tacker.sol_refactored.nfvo import nfvo_client
 
+from k8s_cr_driver.lcm import sync_round
 from k8s_cr_driver.lcm.driver import Driver
-from tests.fake_api import FakeApi
+from tests.fake_api import FakeApi, faults
 from tests.instance import crontab, crontab_crd
 from tests.lcm.instance import Instance, make_vnfd
 from tests.lcm.web import deployment
+from tests.oidc_provider import OidcProvider
 
 
 class Synced(Instance):
@@ -180,3 +185,71 @@ def test_no_request_is_sent_while_an_operation_runs(cluster: FakeApi, tmp_path: 
     with pytest.raises(sol_ex.OtherOperationInProgress):
         blue.sync(running)
     assert len(cluster.requests) == 0
+
+
+def look(blue: Synced) -> float:
+    """Seconds of a look at a cluster that does not respond."""
+    begun = time.monotonic()
+    with pytest.raises(sol_ex.SolException):
+        blue.differs()
+    return time.monotonic() - begun
+
+
+@pytest.fixture
+def hurried() -> Iterator[None]:
+    cfg.CONF.set_override("sync_timeout", 0.5, "k8s_cr")
+    yield
+    cfg.CONF.clear_override("sync_timeout", "k8s_cr")
+
+
+def test_a_look_is_four_requests(cluster: FakeApi, tmp_path: Path) -> None:
+    blue = Synced(cluster, tmp_path, [deployment(2)])
+    cluster.requests.clear()
+    assert not blue.differs()
+    asked = sorted(request.path.rpartition("/")[2] for request in cluster.requests)
+    assert asked == ["apis", "deployments", "pods", "replicasets"]
+
+
+def test_looks_at_the_instances_of_an_account_share_one_login(cluster: FakeApi, tmp_path: Path) -> None:
+    blue = Synced(cluster, tmp_path, [deployment(2)])
+    cluster.knobs.tokens = set()
+    with OidcProvider(cluster.knobs.tokens) as provider:
+        blue.inst.vimConnectionInfo["vim1"].accessInfo = provider.access()
+        for _ in range(3):
+            assert not blue.differs()
+        assert len(provider.asked) == 1
+
+
+@pytest.mark.parametrize("fault", [faults.hang(), faults.unavailable()])
+def test_a_look_ends_after_the_seconds_of_the_option(
+    cluster: FakeApi, tmp_path: Path, hurried: None, fault: faults.Action
+) -> None:
+    blue = Synced(cluster, tmp_path, [deployment(2)])
+    cluster.fail(fault, times=100)
+    assert look(blue) < 3
+
+
+def test_a_cluster_that_does_not_respond_is_asked_once_in_a_round(
+    cluster: FakeApi, tmp_path: Path, hurried: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    blue = Synced(cluster, tmp_path, [deployment(2)])
+    cluster.fail(faults.reset_before(), times=100)
+    look(blue)
+    cluster.requests.clear()
+    with pytest.raises(sol_ex.SolException, match=r"not asked again in this round .*: GET /apis"):
+        blue.differs()
+    assert len(cluster.requests) == 0
+
+    cluster.clear_faults()
+    monkeypatch.setattr(sync_round, "ROUND", 0.0)
+    assert not blue.differs()
+    monkeypatch.undo()
+    assert not blue.differs()
+
+
+def test_an_operation_does_not_wait_for_the_next_round(cluster: FakeApi, tmp_path: Path, hurried: None) -> None:
+    blue = Synced(cluster, tmp_path, [deployment(2)])
+    cluster.fail(faults.reset_before(), times=100)
+    look(blue)
+    cluster.clear_faults()
+    blue.heal()

@@ -22,8 +22,8 @@ class Client:
 
     servers: ClassVar[Servers]
 
-    def __init__(self, endpoint: Any, traffic: Any = None) -> None:
-        del traffic
+    def __init__(self, endpoint: Any, *options: Any) -> None:
+        del options
         self.endpoint = endpoint
         process = active().here().process
         self._process, self._actor = process, Actor(endpoint.url, process.name)
@@ -48,6 +48,10 @@ class Client:
         sent = Sent(method, path, dict(query), body, content_type.partition(";")[0], accept)
         answer = self._send(sent, read_timeout)
         return json.loads(answer) if isinstance(answer, str) else answer
+
+    def get_if_changed(self, path: str, accept: str, etag: str) -> tuple[Any, str]:
+        del etag
+        return self.request("GET", path, accept=accept), ""
 
     def stream(self, path: str, query: Iterable[tuple[str, str]], idle_limit: float) -> Response:
         response: Response = self._send(

@@ -53,8 +53,8 @@ def test_a_refused_connection_is_reported_at_once(api: FakeApi) -> None:
 
 def test_discovery_that_keeps_failing_is_reported_before_the_deadline(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "DISCOVERY_SECONDS", 0.2)
-    api.fail(faults.unavailable(), path="^/api$", times=100)
-    with pytest.raises(ApiError, match="GET /api: 503"), session(api.url):
+    api.fail(faults.unavailable(), path="^/apis$", times=100)
+    with pytest.raises(ApiError, match="GET /apis: 503"), session(api.url):
         pass
     assert api.faults_pending
 
