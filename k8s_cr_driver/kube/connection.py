@@ -46,7 +46,10 @@ SHORTEST_TIMEOUT = 0.1
 LONGEST_RETRY_AFTER = 60.0
 """Seconds at most of a Retry-After; more is a mistake, or a date by another clock."""
 
-POOL_SIZE = 16
+POOL_SIZE = 1024
+"""More than the threads of an operation, which are the workers and one for each kind that it watches. A connection that finds
+no place in the pool is closed, and a later request pays for another TLS handshake. Only what is needed is opened."""
+
 APPLY = "application/apply-patch+yaml; charset=utf-8"
 """Without the charset, which servers ignore, the client before version 37 would serialize our text a second time."""
 
@@ -137,10 +140,7 @@ class Connection:
         response: urllib3.HTTPResponse = self._counted(
             "GET", path, query, None, "application/json", "application/json", READ_TIMEOUT, True
         )
-        # urllib3 has one limit for the head of a response, which a server sends at once, and for the pauses in its body.
-        opened = response.connection
-        if opened is not None and opened.sock is not None:
-            opened.sock.settimeout(idle_limit)
+        limit_silence(response, idle_limit)
         return response
 
     def _counted(self, *request: Any) -> Any:
@@ -204,6 +204,13 @@ class Connection:
             return self._acceptance.refused(attempt, self._tokens.refusal(self.endpoint.url))
         refusal = ConnectionFailed(f"{self.endpoint.url} does not accept the credentials (401).", Concern.CREDENTIALS)
         return self._acceptance.refused(attempt, refusal)
+
+
+def limit_silence(response: urllib3.BaseHTTPResponse, seconds: float) -> None:
+    """Sets how long a stream may be silent: urllib3 has one limit for a response's head, which comes at once, and its body."""
+    opened = getattr(response, "connection", None)
+    if opened is not None and opened.sock is not None:
+        opened.sock.settimeout(seconds)
 
 
 def _json(attempt: str, data: bytes) -> Object:

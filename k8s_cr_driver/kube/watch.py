@@ -21,7 +21,7 @@ from oslo_log import log as logging
 
 from k8s_cr_driver.errors import ApiError, DriverError, TransportError
 from k8s_cr_driver.kube import backoff, threads
-from k8s_cr_driver.kube.connection import Connection
+from k8s_cr_driver.kube.connection import Connection, limit_silence
 from k8s_cr_driver.kube.discovery import Resource, serves
 from k8s_cr_driver.kube.lists import pages
 from k8s_cr_driver.kube.responses import checked, entries, understood
@@ -31,8 +31,13 @@ LOG = logging.getLogger(__name__)
 
 IDLE_LIMIT = 300.0
 """Seconds without a byte after which a watch is opened again; servers that send bookmarks send one a minute."""
+INITIAL_LIMIT = 10.0
+"""Seconds without a byte after which initial events without the bookmark that ends them are given up: the server of an
+aggregated API may not know `sendInitialEvents`, and ignore it. A server that knows it waits 3 s at most (KEP-3157)."""
 READ_EVERY = 2.0
 """Seconds between two lists of a kind that cannot be watched."""
+TRIAL_LIMIT = 3.0
+"""Seconds for which a reflector waits until another one knows whether the server sends initial events."""
 FORBIDDEN_GRACE = 30.0
 """Seconds for which a server that has allowed a watch may forbid it: one that starts has not read its RBAC yet."""
 
@@ -74,8 +79,13 @@ class InitialEvents:
 
     @contextlib.contextmanager
     def trial(self) -> Iterator[None]:
-        with self._lock if self.missing is None else contextlib.nullcontext():
+        """Waits for the first trial, but not for a server that hangs: then the reflectors find out each by itself."""
+        waits = self.missing is None and self._lock.acquire(timeout=TRIAL_LIMIT)
+        try:
             yield
+        finally:
+            if waits:
+                self._lock.release()
 
 
 class Reflector:
@@ -100,9 +110,11 @@ class Reflector:
         self.resource, self.namespace, self.selector = resource, namespace, selector
         self._connection, self._post, self._version = connection, post, resume
         self._initial_events = initial_events or InitialEvents()
+        self._ignores_initial_events = False
         self._allowed_at = -FORBIDDEN_GRACE
         self._stopped = threading.Event()
         self._response: urllib3.BaseHTTPResponse | None = None
+        self._is_initial = False
         self._thread = threads.start(self._run, f"watch {resource.group_kind}")
 
     def stop(self) -> None:
@@ -162,11 +174,12 @@ class Reflector:
             return
         response = self._with_initial_events() if not self._version else None
         initial: dict[ObjectKey, Object] | None = None if response is None else {}
-        for event in self._events(response or self._from_version()):
+        for event in self._events(response or self._from_version(), response is not None):
             kind, live = event.get("type"), self._object_of(event)
             version = (live.get("metadata") or {}).get("resourceVersion") or ""
             if kind == "BOOKMARK":
                 if initial is not None and _ends_initial_events(live):
+                    self._expect_silence()
                     self._post(Relist(self, initial))
                     initial = None
             elif initial is not None:
@@ -193,6 +206,9 @@ class Reflector:
     def _with_initial_events(self) -> urllib3.BaseHTTPResponse | None:
         """An open watch; None if the server does not send initial events, after a list instead."""
         response = None
+        if self._ignores_initial_events:
+            self._list()
+            return None
         with self._initial_events.trial():
             if not self._initial_events.missing:
                 try:
@@ -231,8 +247,16 @@ class Reflector:
         self._allowed_at = time.monotonic()
         self._version = version
 
-    def _events(self, response: urllib3.BaseHTTPResponse) -> Iterator[dict[str, Any]]:
-        self._response = response
+    def _expect_silence(self) -> None:
+        """The initial events are complete."""
+        if self._response is not None:
+            limit_silence(self._response, IDLE_LIMIT)
+            self._is_initial = False
+
+    def _events(self, response: urllib3.BaseHTTPResponse, is_initial: bool) -> Iterator[dict[str, Any]]:
+        self._response, self._is_initial = response, is_initial
+        if is_initial:
+            limit_silence(response, INITIAL_LIMIT)
         try:
             if self._stopped.is_set():
                 return
@@ -243,6 +267,7 @@ class Reflector:
                     if line.strip():
                         yield _parse(line)
         except urllib3.exceptions.HTTPError as error:
+            self._ignores_initial_events = self._is_initial and isinstance(error, urllib3.exceptions.ReadTimeoutError)
             raise TransportError(f"WATCH {self.resource.plural}: {type(error).__name__}") from None
         finally:
             self._response = None

@@ -37,6 +37,7 @@ class Stream:
         self._failed = False
         self.open = True
         self._store = call.cluster.store
+        self._ignores_initial_events = call.cluster.knobs.ignore_initial_events
         self._bookmarks = call.query.get("allowWatchBookmarks", "").lower() in ("true", "1")
         self._fits = selector(call.query, call.namespace)
         self._faults: deque[StreamFault] = deque()
@@ -78,7 +79,7 @@ class Stream:
             return deque(), next((i for i, change in enumerate(log) if change.revision > since), len(log))
         current = self._store.objects(self.kind.resource, self.namespace)
         queue = deque(self._event("ADDED", obj) for obj in current if self._fits(obj))
-        if self._bookmarks:
+        if self._bookmarks and not self._ignores_initial_events:
             queue.append(self._bookmark({INITIAL_EVENTS_END: "true"}, self._store.revision))
         return queue, len(log)
 

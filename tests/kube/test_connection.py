@@ -8,6 +8,7 @@ import socket
 import tempfile
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer  # eventlet leaves its own as attributes of http
 from pathlib import Path
 from typing import Any
@@ -256,3 +257,19 @@ def test_a_server_that_closes_in_the_handshake_may_be_there_later() -> None:
         endpoint = Endpoint(f"https://127.0.0.1:{server.getsockname()[1]}")
         with Connection(endpoint) as connection, pytest.raises(TransportError):
             connection.request("GET", "/api")
+
+
+def test_connections_of_parallel_requests_are_used_again(api: FakeApi, caplog: pytest.LogCaptureFixture) -> None:
+    threads = 40
+    together = threading.Barrier(threads)
+
+    def ask(connection: Connection) -> None:
+        for _ in range(3):
+            together.wait(30)
+            connection.request("GET", "/version")
+
+    with Connection(Endpoint(api.url)) as connection, ThreadPoolExecutor(threads) as workers:
+        for asked in [workers.submit(ask, connection) for _ in range(threads)]:
+            asked.result()
+    assert "Connection pool is full" not in caplog.text
+    assert api.connections_opened <= threads

@@ -85,6 +85,35 @@ def test_a_server_without_initial_events_is_asked_for_them_once_by_all_streams(a
     assert len(api.requests) == 1 + 2 * 3
 
 
+def test_a_server_that_ignores_the_wish_for_initial_events_is_listed(
+    api: FakeApi, listener: Listener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watch, "INITIAL_LIMIT", 0.2)
+    api.knobs.ignore_initial_events = True
+    api.put(config_map("a"))
+    listener.open()
+    assert listener.next() == "all: a"
+    api.put(config_map("b"))
+    assert listener.next() == "now: b"
+
+
+def test_the_limit_of_initial_events_does_not_hold_for_what_follows(listener: Listener) -> None:
+    stream = listener.open()
+    assert listener.next() == "all: "
+    assert stream._response.connection.sock.gettimeout() == watch.IDLE_LIMIT  # type: ignore[union-attr]
+
+
+def test_a_server_that_hangs_does_not_keep_the_watches_of_others_from_opening(
+    api: FakeApi, listener: Listener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watch, "TRIAL_LIMIT", 0.2)
+    api.fail(faults.hang(), times=1)
+    known = InitialEvents()
+    listener.open("kube-system", initial_events=known)
+    listener.open("default", initial_events=known)
+    assert listener.next() == "all: "
+
+
 def test_a_list_of_many_pages_is_one_snapshot(api: FakeApi, listener: Listener, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lists, "PAGE", 3)
     api.knobs.send_initial_events = False
