@@ -176,7 +176,7 @@ def _prepared(raw: Object, source: str, fill: Callable[[Any], Any]) -> Object:
             _encode_string_data(obj)
         marks.check(obj)
         for field, key in repeated_merge_keys(obj):
-            raise InvalidPackage(f"{field}: another entry of this list has {key}, too; the API server refuses that")
+            raise InvalidPackage(f"{field}: another entry of this list has the same {key}; the API server refuses that")
     except InvalidPackage as error:
         raise InvalidPackage(f"{source}: {error}") from None
     return obj

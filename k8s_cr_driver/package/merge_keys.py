@@ -48,14 +48,14 @@ _DEFAULTS = {"protocol": "TCP"}
 
 
 def repeated_merge_keys(obj: Object) -> Iterator[tuple[str, str]]:
-    """(field path, merge key) of each list entry of a built-in kind whose merge key an earlier entry has."""
+    """(field path, names of the merge keys) of each list entry of a built-in kind whose merge key an earlier entry has."""
     kind = kind_of(obj)
     if is_builtin(kind):
         yield from _walk(obj, "", _BY_KIND.get(kind, {}))
 
 
 def repeated(entries: list[Any], keys: tuple[str, ...]) -> Iterator[tuple[int, str]]:
-    """(index, merge key as text) of the entries whose values of `keys` an earlier entry has."""
+    """(index, names of the keys) of the entries whose values of `keys` an earlier entry has."""
     seen = set()
     for index, entry in enumerate(entries):
         if not isinstance(entry, dict):
@@ -65,7 +65,7 @@ def repeated(entries: list[Any], keys: tuple[str, ...]) -> Iterator[tuple[int, s
             continue
         identity = tuple(values.items())
         if identity in seen:
-            yield index, ", ".join(f"{key} {value}" for key, value in identity)
+            yield index, ", ".join(keys)
         seen.add(identity)
 
 

@@ -177,7 +177,7 @@ def _text(violation: Violation) -> str:
         near = similar(str(violation.value), map(str, bound))
         return f"must be one of {_listed(bound)}" + (f"; did you mean {near}?" if near else "")
     if keyword == "unique":
-        return f"another entry of this list has {bound}, too" if bound else "another entry of this list is the same"
+        return f"another entry of this list has the same {bound}" if bound else "another entry of this list is the same"
     if keyword in ("anyOf", "oneOf"):
         reasons = dict.fromkeys(f"{_path(reason.path)} {_text(reason)}" for reason in violation.reasons)
         return f"fits {'none' if reasons else 'more than one'} of the forms that the schema allows" + "".join(

@@ -169,10 +169,11 @@ def _unmet(node: Node, value: Any, path: Path) -> Iterator[Violation]:
 
 
 def _repeated(node: Node, value: list[Any]) -> Iterator[tuple[int, str]]:
-    """(index, merge key as text) of the entries of a set or a map that an earlier entry equals."""
+    """(index, names of the merge keys) of the entries of a set or a map that an earlier entry equals; "" for a set."""
+    identities: Iterable[Any]
     match node.get("x-kubernetes-list-type"):
         case "set":
-            identities: Iterable[Any] = value
+            keys, identities = [], value
         case "map":
             keys = texts(node, "x-kubernetes-list-map-keys")
             identities = ({key: mapping(entry)[key] for key in keys if key in mapping(entry)} for entry in value)
@@ -182,5 +183,5 @@ def _repeated(node: Node, value: list[Any]) -> Iterator[tuple[int, str]]:
     for index, identity in enumerate(identities):
         text = json.dumps(identity, sort_keys=True)
         if text in seen:
-            yield index, ", ".join(f"{key} {part}" for key, part in identity.items()) if isinstance(identity, dict) else ""
+            yield index, ", ".join(keys)
         seen.add(text)

@@ -101,14 +101,14 @@ def test_reviews_need_no_name_and_are_told_apart_by_what_they_ask(package: Calla
             "k8s-cr-driver/replace: must be true or false",
         ),
         ("apiVersion: v1\nkind: List", "document 1: items: is null, must be a list of objects"),
-        (pod("{containers: [{name: a}, {name: a}]}"), "Deployment blue/web: .*containers.1.: .* has name a, too"),
+        (pod("{containers: [{name: a}, {name: a}]}"), "Deployment blue/web: .*containers.1.: .* has the same name;"),
         (
             pod("{containers: [{name: a, env: [{name: X}, {name: Y}, {name: X}]}]}"),
-            r"containers\[0\].env\[2\]: .*name X",
+            r"containers\[0\].env\[2\]: .*the same name;",
         ),
         (
             pod("{containers: [{name: a, ports: [{containerPort: 1}, {containerPort: 1, protocol: TCP}]}]}"),
-            r"containers\[0\].ports\[1\]: .*containerPort 1, protocol TCP",
+            r"containers\[0\].ports\[1\]: .*the same containerPort, protocol;",
         ),
         (pod("{containers: [], volumes: [{name: v}, {name: v}]}"), r"volumes\[1\]"),
         (

@@ -159,7 +159,7 @@ def test_what_the_schema_allows_passes(spec: dict[str, Any]) -> None:
             {"template": {"spec": {"b": "x"}}},
             "spec.template.spec.b: unknown field, which the API server would drop; known are a",
         ),
-        ({"list": [{"name": "a"}, {"name": "a"}]}, r"spec.list\[1\]: another entry of this list has name a, too"),
+        ({"list": [{"name": "a"}, {"name": "a"}]}, r"spec.list\[1\]: another entry of this list has the same name"),
         ({"list": [{}]}, r"spec.list\[0\].name: is missing and required"),
         ({"list": []}, "spec.list: must have at least 1 entries"),
         ({"colour": "Red"}, "spec.colour: unknown field, .*; did you mean color?"),
@@ -178,7 +178,7 @@ def test_what_the_schema_allows_passes(spec: dict[str, Any]) -> None:
         ({"set": [1, 2, 1]}, r"spec.set\[2\]: another entry of this list is the same"),
         (
             {"ports": [{"port": 1}, {"port": 1, "protocol": "UDP"}]},
-            r"spec.ports\[1\]: another entry of this list has port 1, protocol UDP, too",
+            r"spec.ports\[1\]: another entry of this list has the same port, protocol",
         ),
         ({"go": "1"}, r"spec.go: must match \^\[\[:alpha:\]\]"),
     ],
@@ -322,3 +322,10 @@ def test_what_admission_of_the_package_may_add_is_not_asked_for(hook: Object) ->
     check([CRD, tab(either={}, address={}), hook])
     with pytest.raises(InvalidPackage, match=r"spec.either: fits none"):
         check([CRD, tab(either={})])
+
+
+def test_a_repeated_merge_key_is_reported_without_its_value() -> None:
+    """A key may be filled from a parameter that is a secret."""
+    with pytest.raises(InvalidPackage) as refused:
+        check([CRD, tab(list=[{"name": "hunter2"}, {"name": "hunter2"}])])
+    assert "hunter2" not in str(refused.value)
