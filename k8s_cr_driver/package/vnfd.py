@@ -64,9 +64,31 @@ def _read(path: Path, name: str) -> str:
 
 def _parse(text: str, name: str) -> list[Any]:
     try:
+        for root in yaml.compose_all(text, Loader=_Loader):
+            _check_distinct(root, name)
         return list(yaml.load_all(text, Loader=_Loader))
     except yaml.YAMLError as error:
         raise InvalidPackage(f"{name} is not YAML: {error}") from None
+
+
+def _check_distinct(root: yaml.Node | None, name: str) -> None:
+    """InvalidPackage if two nodes of the topology have one id: YAML, and so Tacker, would only have the last of them."""
+    lines: dict[str, int] = {}
+    for key, _ in _items(_value(_value(root, "topology_template"), "node_templates")):
+        line = key.start_mark.line + 1
+        if (first := lines.setdefault(key.value, line)) != line:
+            raise InvalidPackage(
+                f"{name}: node_templates has two nodes of the id {key.value}, in line {first} and in line {line}; give each "
+                "an id of its own"
+            )
+
+
+def _items(node: yaml.Node | None) -> list[tuple[yaml.Node, yaml.Node]]:
+    return node.value if isinstance(node, yaml.MappingNode) else []
+
+
+def _value(node: yaml.Node | None, key: str) -> yaml.Node | None:
+    return next((value for name, value in _items(node) if name.value == key), None)
 
 
 def flavour(content: dict[str, Any]) -> str | None:
