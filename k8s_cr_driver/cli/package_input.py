@@ -80,7 +80,7 @@ def load(folder: Path, given: Mapping[str, str] | None, files: Sequence[str] = (
         typed = {name: _value(text, declared[name]) if name in declared else text for name, text in given.items()}
         values = parameters.resolve(declared, typed)
     names = list(files) or tosca_meta.manifest_files(folder)
-    return manifests.load(folder, names, fill=lambda value: substitution.fill(value, declared, values)) if names else []
+    return manifests.load(folder, names, fill=substitution.filler(declared, values)) if names else []
 
 
 def sufficient(folder: Path, given: Mapping[str, str]) -> dict[str, str] | None:

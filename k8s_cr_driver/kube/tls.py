@@ -14,6 +14,9 @@ from urllib.parse import urlsplit
 
 from k8s_cr_driver.errors import Concern, ConnectionFailed, DriverError, InvalidRequest, TransportError
 
+_PEM = re.compile(r"-----BEGIN ([A-Z0-9 ]{1,64})-----([^-]*)-----END \1-----")
+"""Linear: no base64 has a hyphen, so a search ends at the next one."""
+
 
 def context(
     url: str, *, ca: str = "", verify: bool = True, client_cert: str = "", client_key: str = ""
@@ -30,9 +33,10 @@ def context(
         tls.verify_flags &= ~ssl.VERIFY_X509_STRICT
         if client_cert:
             _load_client_certificate(tls, client_cert, client_key)
-    except ssl.SSLError as error:
+    except (ssl.SSLError, ValueError, TypeError) as error:  # the latter for what is not ASCII, or empty
+        reason = error.reason if isinstance(error, ssl.SSLError) else ""
         what = "The CA, or the client's certificate or key,"
-        raise InvalidRequest(f"{what} cannot be read: {error.reason or 'it is damaged'}", Concern.CA) from None
+        raise InvalidRequest(f"{what} cannot be read: {reason or 'it is damaged'}", Concern.CA) from None
     return tls
 
 
@@ -48,7 +52,7 @@ def failure(url: str, words: str) -> DriverError:
 
 def pem(text: str) -> str:
     """A PEM whose newlines may have become spaces, as command lines and databases turn them."""
-    blocks = re.findall(r"-----BEGIN ([A-Z0-9 ]+)-----(.*?)-----END \1-----", text, re.S)
+    blocks = _PEM.findall(text)
     lines = []
     for label, body in blocks:
         lines += [f"-----BEGIN {label}-----", *re.split(r"\s+", body.strip()), f"-----END {label}-----"]

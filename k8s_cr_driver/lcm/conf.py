@@ -5,6 +5,10 @@ from __future__ import annotations
 
 from oslo_config import cfg
 
+from k8s_cr_driver.package.limits import Limits
+
+_LIMITS = Limits()
+
 OPTIONS = [
     cfg.StrOpt(
         "inventory_namespace",
@@ -38,6 +42,19 @@ OPTIONS = [
         "stores in vimConnectionInfo of each VNF instance. One update of the VIM then holds for all its instances, also "
         "for the retry of an operation in FAILED_TEMP. It applies to instances whose vimId and endpoint are those of a "
         "VIM registered in their project; vimConnectionInfo.accessInfo of these is ignored.",
+    ),
+    cfg.IntOpt("max_objects", default=_LIMITS.max_objects, min=1, help="Objects that a VNF package may have."),
+    cfg.IntOpt(
+        "max_kinds",
+        default=_LIMITS.max_kinds,
+        min=1,
+        help="Kinds of objects that a VNF package may have. An operation watches each kind: that is a thread and a connection.",
+    ),
+    cfg.IntOpt(
+        "max_replicas",
+        default=_LIMITS.max_replicas,
+        min=1,
+        help="Replicas that an object of a VNF package may have. The record of an instance lists each VNFC.",
     ),
 ]
 

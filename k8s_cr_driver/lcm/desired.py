@@ -9,19 +9,23 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from oslo_log import log as logging
 from tacker.sol_refactored.common import config
 
-from k8s_cr_driver.errors import DriverError, InvalidRequest
+from k8s_cr_driver.errors import InvalidRequest
 from k8s_cr_driver.lcm import intree_driver, request
 from k8s_cr_driver.lcm.instance_info import StoredInstance
 from k8s_cr_driver.objects.keys import Object
 from k8s_cr_driver.package import manifests, marks, parameters, substitution, tosca_meta
+from k8s_cr_driver.package.limits import Limits
+from k8s_cr_driver.redaction import words
 from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.vnf import vdus
 from k8s_cr_driver.vnf.additional_params import Options
 from k8s_cr_driver.vnf.vdus import VduObjects
 
 CONF = config.CONF
+LOG = logging.getLogger(__name__)
 
 
 def load(
@@ -40,8 +44,9 @@ def load(
     objects = manifests.load(
         Path(vnfd.csar_dir),
         options.files,
-        fill=lambda value: substitution.fill(value, declared, values),
+        fill=substitution.filler(declared, values),
         allow_remote=CONF.k8s_cr.allow_remote_manifests,
+        limits=Limits(CONF.k8s_cr.max_objects, CONF.k8s_cr.max_kinds, CONF.k8s_cr.max_replicas),
     )
     if options.adopt_existing:
         marks.check_adoptable(objects)
@@ -57,7 +62,8 @@ def of_failed_instantiate(stored: StoredInstance, vnfd: Any, req: Any) -> list[O
     try:
         options = Options().updated(request.params(req))
         return [] if options.adopt_existing else load(stored, vnfd, options)[0]
-    except DriverError:
+    except Exception as error:  # whatever is wrong with the package: a rollback needs none
+        LOG.warning("The package cannot be loaded, so only what the inventory names is rolled back: %s", words(error))
         return []
 
 

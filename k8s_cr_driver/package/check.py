@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ from k8s_cr_driver.errors import InvalidPackage
 from k8s_cr_driver.objects.fields import texts
 from k8s_cr_driver.objects.keys import Object
 from k8s_cr_driver.package import manifests, parameters, schema, substitution
-from k8s_cr_driver.package.tosca_meta import _HASHES, _META_KEYS, TOSCA_META, _digest, _files, _meta_blocks, manifest_files
+from k8s_cr_driver.package.tosca_meta import _HASHES, _META_KEYS, TOSCA_META, _digest_of, _files, _meta_blocks, manifest_files
 from k8s_cr_driver.package.vnfd import DEFINITIONS, _missing_types, definitions, flavour
 
 
@@ -31,23 +31,28 @@ def _meta_problems(folder: Path) -> Iterator[str]:
     for key in _META_KEYS:
         if not head.get(key):
             yield f"{TOSCA_META}: {key} is missing; the first block must give it"
-    files = _files(folder)
+    files = set(_files(folder))
     for key in ("Entry-Definitions", "ETSI-Entry-Manifest"):
         if head.get(key) and head[key] not in files:
             yield f"{TOSCA_META}: {key} names {head[key]}, which is not in the package"
+    named: set[str] = set()
     for artifact in artifacts:
-        yield from _artifact_problems(folder, artifact, files)
+        name = str(artifact.get("Name") or artifact.get("Source"))
+        if name in named:
+            yield f"{TOSCA_META}: the artifact {name} has several blocks; keep one"
+        else:
+            yield from _artifact_problems(folder, artifact, name, files)
+        named.add(name)
 
 
-def _artifact_problems(folder: Path, artifact: dict[str, Any], files: list[str]) -> Iterator[str]:
-    name = artifact.get("Name") or artifact.get("Source")
+def _artifact_problems(folder: Path, artifact: dict[str, Any], name: str, files: Set[str]) -> Iterator[str]:
     if name not in files:
         yield f"{TOSCA_META}: the artifact {name} is not a file of the package; correct its Name or remove its block"
         return
     algorithm = str(artifact.get("Algorithm", "SHA-256")).lower()
     if algorithm not in _HASHES:
         yield f"{TOSCA_META}: {name}: Algorithm must be one of {', '.join(_HASHES).upper()}"
-    elif "Hash" in artifact and str(artifact["Hash"]) != _digest(algorithm, (folder / str(name)).read_bytes()):
+    elif "Hash" in artifact and str(artifact["Hash"]) != _digest_of(algorithm, folder / name):
         yield f"{TOSCA_META}: {name}: Hash is not that of the file; remove the block, and it is filled in"
 
 
@@ -71,9 +76,10 @@ def _manifest_problems(folder: Path) -> Iterator[str]:
     declared = parameters.declared(definitions(folder))
     values = {name: sample(declaration) for name, declaration in declared.items()}
     objects: list[Object] = []
+    fill = substitution.filler(declared, values)
     for name in manifest_files(folder):
         try:
-            objects += manifests.load(folder, [name], fill=lambda value: substitution.fill(value, declared, values))
+            objects += manifests.load(folder, [name], fill=fill)
         except InvalidPackage as error:
             yield str(error)
     if not declared:

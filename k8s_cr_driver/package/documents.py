@@ -18,6 +18,8 @@ from typing import Any
 
 import yaml
 
+from k8s_cr_driver.package.limits import Budget, values
+
 DEPTH_LIMIT = 200
 """Levels of nesting. The deepest CustomResourceDefinitions in use have about 60."""
 
@@ -48,22 +50,27 @@ class DocumentError(Exception):
         self.line = line
 
 
-def documents(text: str) -> Iterator[tuple[int, Any]]:
-    """The documents of `text`, numbered from 1; empty ones are counted, but left out. Raises DocumentError."""
+def documents(text: str, budget: Budget | None = None) -> Iterator[tuple[int, Any]]:
+    """
+    The documents of `text`, numbered from 1; empty ones are counted, but left out.
+
+    Raises DocumentError, and InvalidPackage for more values than are left in `budget`.
+    """
+    budget = budget or values()
     if text.lstrip()[:1] in ("{", "["):
         try:
-            yield 1, _json(text)
+            yield 1, _json(text, budget)
             return
         except (ValueError, RecursionError):
             pass  # then it is YAML's flow style, or YAML says what is wrong
-    loader = _Nodes(text)
+    loader = _Nodes(text, budget)
     number, copied = 0, 0
     try:
         while True:
             number += 1
             if not loader.check_node():
                 return
-            builder = _Builder(copied)
+            builder = _Builder(copied, budget)
             value = builder.build(loader.get_node())
             copied = builder.copied
             if value is not None:
@@ -78,8 +85,9 @@ def documents(text: str) -> Iterator[tuple[int, Any]]:
         loader.dispose()
 
 
-def _json(text: str) -> Any:
+def _json(text: str, budget: Budget) -> Any:
     """`text` as one JSON value. YAML is no superset: it knows no surrogate pairs, and no keys of more than 1024 characters."""
+    budget.spend(sum(map(text.count, ",[{")))
     value = json.loads(text, object_pairs_hook=_unique, parse_int=_integer, parse_float=_whole, parse_constant=_refuse)
     level = [value]
     for _ in range(DEPTH_LIMIT + 1):
@@ -149,7 +157,12 @@ class Shallow:
 class _Nodes(Shallow, getattr(yaml, "CBaseLoader", yaml.BaseLoader)):  # type: ignore[misc]
     """Text -> nodes. Untagged plain scalars are left undecided."""
 
+    def __init__(self, text: str, budget: Budget) -> None:
+        super().__init__(text)
+        self._budget = budget
+
     def resolve(self, kind: type[yaml.Node], value: Any, implicit: tuple[bool, bool]) -> str:
+        self._budget.spend()
         if kind is yaml.ScalarNode:
             return (_MERGE if value == "<<" else _PLAIN) if implicit[0] else _STR
         return _MAP if kind is yaml.MappingNode else _SEQ
@@ -158,8 +171,8 @@ class _Nodes(Shallow, getattr(yaml, "CBaseLoader", yaml.BaseLoader)):  # type: i
 class _Builder:
     """Nodes -> values. An aliased node is built again for each alias, for values are changed in place later."""
 
-    def __init__(self, copied: int) -> None:
-        self.copied = copied
+    def __init__(self, copied: int, budget: Budget) -> None:
+        self.copied, self._budget = copied, budget
         self._built: set[int] = set()
         self._depth = 0
         self._copying = 0
@@ -182,6 +195,7 @@ class _Builder:
         return value
 
     def _charge(self, node: yaml.Node) -> None:
+        self._budget.spend()
         self.copied += _NODE_COST + (len(node.value) if isinstance(node, yaml.ScalarNode) else 0)
         if self.copied > ALIAS_LIMIT:
             raise _problem(

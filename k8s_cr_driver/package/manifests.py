@@ -26,6 +26,9 @@ from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, annotations
 from k8s_cr_driver.package import marks
 from k8s_cr_driver.package.documents import DocumentError, documents
 from k8s_cr_driver.package.files import SIZE_LIMIT, read, shown
+from k8s_cr_driver.package.limits import Budget, Limits
+from k8s_cr_driver.package.limits import check as check_limits
+from k8s_cr_driver.package.limits import values as value_budget
 from k8s_cr_driver.package.merge_keys import repeated_merge_keys
 
 Scope = Callable[[GroupKind, str], bool | None]
@@ -59,31 +62,34 @@ def load(
     *,
     fill: Callable[[Any], Any] = lambda value: value,
     allow_remote: bool = False,
+    limits: Limits = Limits(),  # noqa: B008 (it is frozen)
 ) -> list[Object]:
     """
     The objects of `files`, in the order in which they are written.
 
     `files` are paths below `root`, the unpacked CSAR, or with `allow_remote` also http and https URLs. `fill` is given
-    each object as it was parsed and returns it with the parameters filled in (`parameters.fill`).
+    each object as it was parsed and returns it with the parameters filled in (`substitution.filler`).
     Raises InvalidPackage, and InvalidRequest for a URL with credentials. Follow with `place` and `schema.check`.
     """
     if not files:
         raise InvalidPackage("lcm-kubernetes-def-files names no file; name at least one manifest of the package")
     objects: dict[ObjectKey, Object] = {}
     sources: dict[ObjectKey, str] = {}
-    size = 0
+    size, budget = 0, value_budget()
     for name in files:
         content = read(root, name, allow_remote=allow_remote)
         size += len(content)
         if size > SIZE_LIMIT:
             raise InvalidPackage(f"{shown(name)}: the manifests are larger than {SIZE_LIMIT // 1024**2} MiB together")
-        for source, raw in _objects(shown(name), content):
+        for source, raw in _objects(shown(name), content, budget):
             obj = _prepared(raw, source, fill)
             key = key_of(obj)
             if key in objects:
                 raise InvalidPackage(f"{key} is written twice: {sources[key]} and {source}; remove one of them")
             objects[key], sources[key] = obj, source
-    return list(objects.values())
+    found = list(objects.values())
+    check_limits(found, limits)
+    return found
 
 
 def place(objects: Iterable[Object], scope_of: Scope, default: str = "default") -> None:
@@ -98,14 +104,14 @@ def place(objects: Iterable[Object], scope_of: Scope, default: str = "default") 
         raise InvalidRequest(f"additionalParams.namespace: {default!r} is not a DNS label; {_DNS_LABEL}")
     objects = list(objects)
     crds = crds_of(objects)
-    unknown: list[str] = []
+    unknown: list[Object] = []
     placed: set[ObjectKey] = set()
     for obj in objects:
         kind, version = kind_of(obj), split(obj["apiVersion"])[1]
         crd = crds.get(kind)
         namespaced = crd["spec"].get("scope") != "Cluster" if crd else scope_of(kind, version)
         if namespaced is None:
-            unknown.append(f"{obj['apiVersion']} {obj['kind']} (object {obj['metadata']['name']}){_near(kind, crds)}")
+            unknown.append(obj)
         elif namespaced:
             obj["metadata"]["namespace"] = obj["metadata"].get("namespace") or default
         else:
@@ -115,8 +121,8 @@ def place(objects: Iterable[Object], scope_of: Scope, default: str = "default") 
         placed.add(key_of(obj))
     if unknown:
         raise InvalidPackage(
-            f"unknown kind: {'; '.join(unknown[:10])}. Install its CustomResourceDefinition on the cluster, or add it "
-            "to the package; if it is there, check the apiVersion"
+            f"unknown kind: {'; '.join(_unknown(obj, crds) for obj in unknown[:10])}. Install its "
+            "CustomResourceDefinition on the cluster, or add it to the package; if it is there, check the apiVersion"
         )
 
 
@@ -127,12 +133,13 @@ def foreign_kinds(objects: Iterable[Object]) -> set[tuple[GroupKind, str]]:
     return {(kind_of(obj), split(obj["apiVersion"])[1]) for obj in objects if kind_of(obj) not in crds}
 
 
-def _near(kind: GroupKind, crds: Iterable[GroupKind]) -> str:
-    near = difflib.get_close_matches(str(kind), map(str, crds), n=1, cutoff=0.8)
-    return f", did you mean {near[0]}?" if near else ""
+def _unknown(obj: Object, crds: Iterable[GroupKind]) -> str:
+    near = difflib.get_close_matches(str(kind_of(obj)), map(str, crds), n=1, cutoff=0.8)
+    guess = f", did you mean {near[0]}?" if near else ""
+    return f"{obj['apiVersion']} {obj['kind']} (object {obj['metadata']['name']}){guess}"
 
 
-def _objects(name: str, content: bytes) -> Iterator[tuple[str, Object]]:
+def _objects(name: str, content: bytes, budget: Budget) -> Iterator[tuple[str, Object]]:
     """(where it is written, object) of every object in one file, lists flattened."""
     try:
         text = content.decode("utf-8-sig")
@@ -140,11 +147,19 @@ def _objects(name: str, content: bytes) -> Iterator[tuple[str, Object]]:
         line = content.count(b"\n", 0, error.start) + 1
         raise InvalidPackage(f"{name}, line {line}: is not UTF-8; manifests are UTF-8 text") from None
     try:
-        for number, value in documents(text):
+        for number, value in _counted(name, text, budget):
             yield from _flattened(value, f"{name}, document {number}")
     except DocumentError as error:
         line_text = f", line {error.line}" if error.line else ""
         raise InvalidPackage(f"{name}, document {error.document}{line_text}: {error}") from None
+
+
+def _counted(name: str, text: str, budget: Budget) -> Iterator[tuple[int, Any]]:
+    """The documents of a file, whose name is in the error if they are too much."""
+    try:
+        yield from documents(text, budget)
+    except InvalidPackage as error:
+        raise InvalidPackage(f"{name}: {error}") from None
 
 
 def _flattened(value: Any, source: str) -> Iterator[tuple[str, Object]]:

@@ -21,9 +21,11 @@ from typing import Any
 
 from k8s_cr_driver.errors import InvalidPackage, InvalidRequest
 from k8s_cr_driver.objects.fields import mapping, similar, type_name
-from k8s_cr_driver.package import patterns
+from k8s_cr_driver.package import limits, patterns
 
 _NAME = r"[A-Za-z_][A-Za-z0-9_]*"
+_SHOWN = 1024
+"""Characters of a description or constraint that an error may show."""
 TYPES: Mapping[str, tuple[type, ...]] = {
     "string": (str,),
     "integer": (int,),
@@ -73,6 +75,8 @@ def declared(definitions: Mapping[str, Mapping[str, Any]]) -> dict[str, Declarat
     of `additional_parameters` of its operation `instantiate`, a data type whose property `parameters` has the data type
     that has a property for each parameter. Raises InvalidPackage.
     """
+    for file, content in definitions.items():
+        limits.check_expanded(content, limits.parts, file)
     types = _merged(definitions, "data_types")
     found: dict[str, Declaration] = {}
     for name, node_type in _merged(definitions, "node_types").items():
@@ -119,7 +123,7 @@ def _declaration(name: Any, definition: Any, where: str) -> Declaration:
         type=definition["type"],
         default=definition.get("default"),
         required=definition.get("required", True) is True,
-        description=str(definition.get("description") or ""),
+        description=_description(definition.get("description")),
         constraints=tuple(_constraint(clause, where) for clause in definition.get("constraints") or []),
         secret=str(_at(definition, "metadata", "secret")).lower() == "true",
     )
@@ -130,10 +134,16 @@ def _declaration(name: Any, definition: Any, where: str) -> Declaration:
     return declaration
 
 
+def _description(text: Any) -> str:
+    return text[:_SHOWN] if isinstance(text, str) else ""
+
+
 def _constraint(clause: Any, where: str) -> tuple[str, Any]:
     if not (isinstance(clause, dict) and len(clause) == 1 and set(clause) <= set(_CONSTRAINTS)):
         raise InvalidPackage(f"{where}: each constraint is a mapping with one of {', '.join(_CONSTRAINTS)}")
     ((name, bound),) = clause.items()
+    if not all(_is_scalar(one) for one in (bound if isinstance(bound, list) else [bound])):
+        raise InvalidPackage(f"{where}: the bound of its constraint {name} must be text, a number, or a list of them")
     if name == "pattern" and (reason := patterns.problem(str(bound))):
         raise InvalidPackage(f"{where}: its pattern is no regular expression of RE2: {reason}; rewrite it")
     return name, bound
@@ -181,8 +191,18 @@ def _wrong(declared: Declaration, value: Any) -> str:
         except (TypeError, LookupError, ValueError):
             return f"cannot be checked: the constraint {name} does not fit the type {declared.type}, or the value is too long"
         if not met:
-            return f"does not meet the constraint {name}: {bound}"
+            return f"does not meet the constraint {name}: {_shown(bound)}"
     return ""
+
+
+def _is_scalar(value: Any) -> bool:
+    """Whether `value` is a text or a number that JSON can hold: Python does not write integers of 5,000 digits."""
+    return isinstance(value, str | float) or (isinstance(value, int) and abs(value) < 2**64)
+
+
+def _shown(bound: Any) -> str:
+    text = str(bound)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
 
 
 def _wrong_secret(given: Any) -> str:

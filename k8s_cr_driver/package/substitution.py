@@ -11,6 +11,7 @@ from typing import Any
 
 from k8s_cr_driver.errors import InvalidPackage
 from k8s_cr_driver.objects.fields import similar
+from k8s_cr_driver.package.limits import Budget, filled
 from k8s_cr_driver.package.parameters import _NAME, Declaration, _unescaped, _wrong
 
 _REFERENCE = re.compile(rf"\$\$\{{|\$\{{(?P<name>{_NAME})(?P<inline>:=(?P<default>[^}}]*))?(?P<end>\}})?")
@@ -21,19 +22,31 @@ Path = tuple[str, ...]
 """The fields that lead to a value; "[]" for any entry of a list."""
 
 
-def fill(value: Any, declarations: Mapping[str, Declaration], values: Mapping[str, Any]) -> Any:
+def filler(declarations: Mapping[str, Declaration], values: Mapping[str, Any]) -> Callable[[Any], Any]:
+    """`fill` for all objects of one package, which together grow by `limits.FILLED` at most."""
+    budget = filled()
+    return lambda value: fill(value, declarations, values, budget)
+
+
+def fill(
+    value: Any, declarations: Mapping[str, Declaration], values: Mapping[str, Any], budget: Budget | None = None
+) -> Any:
     """
     `value`, an object or a part of one, with parameters in the place of their references; `values` is from `resolve`.
 
     A string that is exactly one reference takes the parameter's type, except where every Kubernetes object has text:
     names, labels, annotations, data of ConfigMaps and Secrets, env, command and args. Within a longer string a value
-    becomes text. Raises InvalidPackage for an undeclared name and for one without a value.
+    becomes text. Raises InvalidPackage for an undeclared name, for one without a value, and for more than `budget`.
     """
     if not declarations:
         return value
 
+    budget = budget or filled()
+
     def found(match: re.Match[str]) -> Any:
-        return _value(match, declarations, values)
+        value = _value(match, declarations, values)
+        budget.spend(len(value) if isinstance(value, str) else 1)
+        return value
 
     def replaced(text: str, path: Path) -> Any:
         whole = _REFERENCE.fullmatch(text)

@@ -15,6 +15,7 @@ from k8s_cr_driver.package.vnfd import _parse, _read
 TOSCA_META = "TOSCA-Metadata/TOSCA.meta"
 MANIFESTS = "Files/kubernetes"
 _META_KEYS = ("TOSCA-Meta-File-Version", "CSAR-Version", "Created-by", "Entry-Definitions")
+_PART = 1024 * 1024
 _HASHES = {"sha-224": "sha224", "sha-256": "sha256", "sha-384": "sha384", "sha-512": "sha512"}
 
 
@@ -47,3 +48,12 @@ def _meta_blocks(folder: Path) -> list[dict[str, Any]]:
 
 def _digest(algorithm: str, data: bytes) -> str:
     return hashlib.new(_HASHES[algorithm], data).hexdigest()
+
+
+def _digest_of(algorithm: str, path: Path) -> str:
+    """The same of a file, which may be larger than the memory."""
+    digest = hashlib.new(_HASHES[algorithm])
+    with path.open("rb") as file:
+        while part := file.read(_PART):
+            digest.update(part)
+    return digest.hexdigest()

@@ -91,7 +91,8 @@ class Validation:
         """What `node` does not allow of `value`, which has its defaults already."""
         if node is None:
             return
-        self._budget.spend(1 + len(value) // 100 if isinstance(value, str) else 1)
+        listed = sum(len(bound) for bound in (node.get("enum"), node.get("required")) if isinstance(bound, list))
+        self._budget.spend(1 + listed // 20 + (len(value) // 100 if isinstance(value, str) else 0))
         if types := self._wrong_type(node, value):
             yield Violation(path, "type", types, value)
             return

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ import yaml
 
 from k8s_cr_driver.errors import InvalidPackage
 from k8s_cr_driver.objects.fields import field, mapping
-from k8s_cr_driver.package import vnfd
+from k8s_cr_driver.package import limits, vnfd
 from k8s_cr_driver.package.documents import Shallow
 
 
@@ -37,7 +37,17 @@ _TYPE_FOLDERS = {
 
 
 class _Loader(Shallow, getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
-    """Reads TOSCA as Tacker does."""
+    """Reads TOSCA as Tacker does. Merge keys (<<) copy what they name, so the size is measured before."""
+
+    def construct_document(self, node: yaml.Node) -> Any:
+        limits.check_expanded(node, _parts, "the text")
+        return super().construct_document(node)
+
+
+def _parts(node: yaml.Node) -> Iterable[Any]:
+    if isinstance(node, yaml.MappingNode):
+        return [part for pair in node.value for part in pair]
+    return [node.value] if isinstance(node, yaml.ScalarNode) else node.value
 
 
 def definitions(folder: Path) -> dict[str, dict[str, Any]]:
@@ -56,6 +66,8 @@ def _documents(path: Path, name: str) -> list[Any]:
 
 
 def _read(path: Path, name: str) -> str:
+    if path.stat().st_size > limits.DEFINITION:
+        raise InvalidPackage(f"{name}: is larger than {limits.DEFINITION // 1024**2} MiB, the limit; divide it")
     try:
         return path.read_text(encoding="utf-8")
     except UnicodeDecodeError:
@@ -69,6 +81,10 @@ def _parse(text: str, name: str) -> list[Any]:
         return list(yaml.load_all(text, Loader=_Loader))
     except yaml.YAMLError as error:
         raise InvalidPackage(f"{name} is not YAML: {error}") from None
+    except InvalidPackage as error:
+        raise InvalidPackage(f"{name}: {error}") from None
+    except Exception as error:  # PyYAML's constructors fail in many ways: dates, numbers of 5,000 digits, `!!int ""`
+        raise InvalidPackage(f"{name} holds a value that is no YAML: {type(error).__name__}; write it in quotes") from None
 
 
 def _check_distinct(root: yaml.Node | None, name: str) -> None:

@@ -63,6 +63,24 @@ def test_with_adopt_existing_a_package_sets_no_finalizers(cluster: FakeApi, tmp_
     assert cluster.requests.writes == []
 
 
+@pytest.mark.parametrize("damage", ["a: &a [*a]", "9" * 5000, "{" * 5000])
+def test_rollback_survives_a_package_that_cannot_be_loaded(cluster: FakeApi, tmp_path: Path, damage: str) -> None:
+    blue = Instance(cluster, tmp_path, [deployment(1), config_map("a")])
+    blue.instantiate()
+    (tmp_path / "Files/kubernetes/all.yaml").write_text(damage)
+    blue.vnfd.definitions["broken"] = {"data_types": 1, "node_types": {"a": {"interfaces": []}}}
+    blue.roll_back_instantiate()
+    assert cluster.names("Deployment") == cluster.names("ConfigMap") == []
+
+
+def test_rollback_survives_whatever_loading_raises(cluster: FakeApi, tmp_path: Path) -> None:
+    blue = Instance(cluster, tmp_path, [deployment(1)])
+    blue.instantiate()
+    blue.vnfd.definitions = None
+    blue.roll_back_instantiate()
+    assert cluster.names("Deployment") == []
+
+
 def test_a_refused_package_leaves_nothing(cluster: FakeApi, tmp_path: Path) -> None:
     cluster.put(config_map("theirs"))
     blue = Instance(cluster, tmp_path, [deployment(1), config_map("theirs"), config_map("ours")])

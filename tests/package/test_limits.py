@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a package may cost: small files that would become much are refused by an error that names the limit."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from k8s_cr_driver.errors import InvalidPackage
+from k8s_cr_driver.objects.keys import Object
+from k8s_cr_driver.package import check, limits, manifests, parameters, schema, substitution, vnfd
+from k8s_cr_driver.package.limits import Limits
+from tests.cli.packages import META, write_package
+from tests.instance import config_map, crontab, crontab_crd, deployment, obj
+
+
+@pytest.fixture(autouse=True)
+def bounded() -> Iterator[None]:
+    """What is refused, or left to the API server, takes no time."""
+    began = time.process_time()
+    yield
+    assert time.process_time() - began < 8
+
+
+@pytest.fixture
+def few_values(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "VALUES", 5000)
+
+
+def load(root: Path, objects: list[Object], **options: Any) -> list[Object]:
+    (root / "all.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
+    return manifests.load(root, ["all.json"], **options)
+
+
+def bomb(top: str, width: int = 10, depth: int = 9) -> str:
+    """YAML in which `top` would have width to the power of depth entries."""
+    lines = ["b0: &b0 [x, x]"] + [f"b{n}: &b{n} [{', '.join([f'*b{n - 1}'] * width)}]" for n in range(1, depth)]
+    return "\n".join([*lines, f"{top}: *b{depth - 1}"])
+
+
+def definition(folder: Path, text: str) -> Path:
+    write_package(folder, [config_map("a")])
+    (folder / "Definitions/extra.yaml").write_text(text)
+    return folder
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        bomb("description"),
+        "b0: &b0 {x: 1, y: 2}\n" + "\n".join(f"b{n}: &b{n} {{<<: [{', '.join([f'*b{n - 1}'] * 10)}]}}" for n in range(1, 9)),
+        "a: &a [*a]",
+    ],
+    ids=["aliases", "merge keys", "an alias of itself"],
+)
+def test_definitions_that_grow_by_aliases_are_refused(tmp_path: Path, text: str) -> None:
+    (problem,) = {one for one in check.check(definition(tmp_path, text)) if "aliases" in one}
+    assert problem.startswith("Definitions/extra.yaml: the text: is larger than 32 MiB") and "use fewer aliases" in problem
+
+
+def test_parsed_definitions_that_grow_by_aliases_are_refused() -> None:
+    """As Tacker hands them over."""
+    content = yaml.safe_load(bomb("data_types"))
+    with pytest.raises(InvalidPackage, match=r"vnfd.yaml: is larger than 32 MiB with its aliases"):
+        parameters.declared({"vnfd.yaml": content})
+
+
+def test_a_bound_of_a_constraint_is_a_scalar_or_a_list_of_them() -> None:
+    for bound in ({"a": 1}, [[1]], 2**20000):
+        given = {"A": {"type": "string", "constraints": [{"valid_values": bound}]}}
+        instantiate = {"inputs": {"additional_parameters": {"type": "r"}}}
+        content = {
+            "node_types": {"vnf": {"interfaces": {"Vnflcm": {"instantiate": instantiate}}}},
+            "data_types": {"r": {"properties": {"parameters": {"type": "p"}}}, "p": {"properties": given}},
+        }
+        with pytest.raises(InvalidPackage, match=r"parameter A .* bound of its constraint valid_values must be text, a number"):
+            parameters.declared({"a": content})
+
+
+@pytest.mark.parametrize("value", ["9" * 5000, "2001-99-99", "!!int ''", "!!timestamp x", "!!bool x", "!!float x"])
+def test_a_value_that_yaml_cannot_hold_is_an_error_of_the_file(tmp_path: Path, value: str) -> None:
+    folder = definition(tmp_path, f"a: {value}\n")
+    assert any(one.startswith("Definitions/extra.yaml holds a value that is no YAML") for one in check.check(folder))
+
+
+def test_a_definition_is_not_larger_than_its_limit(tmp_path: Path) -> None:
+    folder = definition(tmp_path, "a: |\n" + "  text\n" * (limits.DEFINITION // 7 + 1))
+    assert any(one == "Definitions/extra.yaml: is larger than 4 MiB, the limit; divide it" for one in check.check(folder))
+
+
+def test_parameters_that_fill_in_too_much_are_refused(tmp_path: Path) -> None:
+    declared = {"A": parameters.Declaration("A")}
+    fill = substitution.filler(declared, {"A": "x" * 8000})
+    with pytest.raises(InvalidPackage, match=r"all.json, .*: the parameters add more than 32 MiB .* the limit"):
+        load(tmp_path, [config_map(f"a{n}", a="${A}" * 1000) for n in range(5)], fill=fill)
+
+
+@pytest.mark.parametrize(("start", "unit"), [("[", "[],"), ("a: [", "[],"), ("", "- x\n"), ("{a: [", "{},")])
+def test_manifests_of_too_many_values_are_refused(tmp_path: Path, few_values: None, start: str, unit: str) -> None:
+    (tmp_path / "all.yaml").write_text(start + unit * 6000)
+    with pytest.raises(InvalidPackage, match=r"all.yaml: the manifests hold more than 5,000 values together, the limit"):
+        manifests.load(tmp_path, ["all.yaml"])
+
+
+def test_the_values_of_all_files_count_together(tmp_path: Path, few_values: None) -> None:
+    names = [f"{n}.json" for n in range(3)]
+    for name in names:
+        (tmp_path / name).write_text(json.dumps({**config_map(name), "extra": [0] * 2000}))
+    assert manifests.load(tmp_path, names[:2])
+    with pytest.raises(InvalidPackage, match=r"2.json: the manifests hold more than 5,000 values"):
+        manifests.load(tmp_path, names)
+
+
+Make = Callable[[int], list[Object]]
+
+
+@pytest.mark.parametrize(
+    ("make", "limit", "option"),
+    [
+        (lambda n: [config_map(f"a{i}") for i in range(n)], Limits(max_objects=3), "max_objects"),
+        (lambda n: [obj("v1", f"Kind{i}", "a") for i in range(n)], Limits(max_kinds=3), "max_kinds"),
+        (lambda n: [{**deployment(), "spec": {"replicas": n}}], Limits(max_replicas=3), "max_replicas"),
+        (lambda n: [crontab_crd(), {**crontab("a"), "spec": {"replicas": n}}], Limits(max_replicas=3), "max_replicas"),
+        (lambda n: [obj("example.com/v1", "Any", "a", spec={"replicas": n})], Limits(max_replicas=3), "max_replicas"),
+    ],
+)
+def test_what_an_option_limits_names_the_option(tmp_path: Path, make: Make, limit: Limits, option: str) -> None:
+    assert load(tmp_path, make(3), limits=limit)
+    with pytest.raises(InvalidPackage, match=rf"may have 3|more than 3.*\[k8s_cr\] {option}"):
+        load(tmp_path, make(4), limits=limit)
+
+
+def test_two_billion_replicas_are_refused_by_default(tmp_path: Path) -> None:
+    with pytest.raises(InvalidPackage, match=r"Any.* a: spec.replicas: is more than 10,000; lower it, .* max_replicas"):
+        load(tmp_path, [obj("example.com/v1", "Any", "a", spec={"replicas": 2_000_000_000})])
+
+
+def test_a_count_is_where_the_package_s_crd_says(tmp_path: Path) -> None:
+    crd = crontab_crd()
+    for version in crd["spec"]["versions"]:
+        version["subresources"] = {"scale": {"specReplicasPath": ".spec.workers.count"}}
+    with pytest.raises(InvalidPackage, match=r"spec.workers.count: is more than 10,000"):
+        load(tmp_path, [crd, {**crontab("a"), "spec": {"workers": {"count": 10**9}}}])
+
+
+def test_many_unknown_kinds_take_no_time_to_report(tmp_path: Path) -> None:
+    objects = load(tmp_path, [obj("example.com/v1", f"Unknown{n % 140}", f"a{n}") for n in range(5000)])
+    with pytest.raises(InvalidPackage, match=r"unknown kind: example.com/v1 Unknown0"):
+        manifests.place(objects, lambda kind, version: None)
+
+
+def test_a_schema_with_large_enums_takes_no_time(tmp_path: Path) -> None:
+    crd = crontab_crd()
+    (version,) = crd["spec"]["versions"]
+    entry = {"type": "string", "enum": [f"value{n}" for n in range(20_000)]}
+    version["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"] = {"names": {"type": "array", "items": entry}}
+    schema.check([crd, {**crontab("a"), "spec": {"names": ["value19999"] * 100_000}}])
+
+
+@pytest.mark.parametrize("content", ["[" * 100_000, '{"a":' * 100_000, '{"a": "\\ud800"}', '{"a": 1e999}', "{a: " * 100_000])
+def test_odd_json_is_one_clear_error(tmp_path: Path, content: str) -> None:
+    (tmp_path / "all.yaml").write_text(content)
+    with pytest.raises(InvalidPackage, match=r"all.yaml, document 1"):
+        manifests.load(tmp_path, ["all.yaml"])
+
+
+def test_an_artifact_with_many_blocks_is_read_once(tmp_path: Path) -> None:
+    folder = write_package(tmp_path, [config_map("a")])
+    digest = "0" * 64
+    (folder / "Files/image").write_bytes(bytes(8 * 1024 * 1024))
+    (folder / "TOSCA-Metadata/TOSCA.meta").write_text(META + f"\nName: Files/image\nHash: {digest}\n" * 2000)
+    assert sum("has several blocks; keep one" in one for one in check.check(folder)) == 1
+
+
+def test_the_limit_of_definitions_lets_the_types_of_sol001_pass() -> None:
+    for path in vnfd._missing_types(Path()):
+        assert vnfd._documents(path, path.name)
