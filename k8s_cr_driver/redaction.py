@@ -43,20 +43,36 @@ _STRUCTURE = re.compile(r"&?[\w.* ]{0,80}[{\[]")
 """The begin of a value as Go prints it, and of its next part: `map[string]interface {}{...}`."""
 _BRACKETS = re.compile(r'[{}\[\]]|"(?:[^"\\]|\\.)*"')
 _BARE = re.compile(r"[^\s,;:]*")
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
+"""What moves a terminal's cursor, ends a line of a log, or turns the direction of text (Unicode's bidirectional controls)."""
+_SPACE = re.compile(r"[\t-\r\x1c-\x1f\x85\u2028\u2029]")
 _URLLIB3 = re.compile(r"<[^<>]{0,200}>:?\s{0,2}|\b\w{1,50}\(host=[^()]{0,300}\):?\s{0,2}")
 
 
 def foreign(text: str) -> str:
     """`text` of others on one line, without values of objects, without credentials, and of limited length."""
     cut = text[:FOREIGN_LIMIT]
-    shown = "".join(_without_values(redact(cut)))
-    line = _CONTROL.sub(lambda found: " " if found[0].isspace() else f"\\x{ord(found[0]):02x}", shown)
+    shown = "".join(_without_values(_without_credentials(cut)))
+    line = printable(_SPACE.sub(" ", shown))
     return line + (" ... (cut)" if len(text) > FOREIGN_LIMIT else "")
 
 
+def printable(text: str) -> str:
+    """`text` with its control characters escaped, but for newlines and tabs."""
+    return _CONTROL.sub(lambda found: found[0] if found[0] in "\n\t" else _escaped(found[0]), text)
+
+
+def _escaped(character: str) -> str:
+    code = ord(character)
+    return f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}"
+
+
 def redact(text: str) -> str:
-    """`text` without PEM blocks, Authorization headers, JWTs and long base64."""
+    """`text` without PEM blocks, Authorization headers, JWTs and long base64, and without control characters."""
+    return printable(_without_credentials(text))
+
+
+def _without_credentials(text: str) -> str:
     text = _PEM.sub("[PEM removed]", text)
     text = _AUTHORIZATION.sub(r"\1 [removed]", text)
     return _WORD.sub(_without_data, text)
@@ -64,7 +80,7 @@ def redact(text: str) -> str:
 
 def looks_secret(text: str) -> bool:
     """Whether `text`, a field's path with its value, holds a credential or names one."""
-    return redact(text) != text or _NAMED.search(text) is not None
+    return _without_credentials(text) != text or _NAMED.search(text) is not None
 
 
 def words(error: BaseException) -> str:

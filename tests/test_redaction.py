@@ -104,6 +104,10 @@ def test_a_foreign_text_is_one_line_of_limited_length() -> None:
     assert len(foreign("a " * FOREIGN_LIMIT)) < FOREIGN_LIMIT + 20
 
 
+def test_control_characters_are_escaped_in_every_text() -> None:
+    assert redact("a\x1b[2J\x9b\u202eb\r\n\tc") == "a\\x1b[2J\\x9b\\u202eb\\x0d\n\tc"
+
+
 @pytest.mark.parametrize(
     "part",
     [

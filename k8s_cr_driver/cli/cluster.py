@@ -18,7 +18,7 @@ import click
 
 from k8s_cr_driver.engine import api_services
 from k8s_cr_driver.engine.not_ready import Report
-from k8s_cr_driver.errors import ApiError, Concern, ConnectionFailed, InvalidRequest
+from k8s_cr_driver.errors import ApiError, Concern, ConnectionFailed, InvalidRequest, TransportError
 from k8s_cr_driver.kube import kubeconfig as kubeconfigs
 from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.connection import METADATA_LIST, Connection
@@ -28,6 +28,7 @@ from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, key_of, lab
 from k8s_cr_driver.ownership.inventory_content import INVENTORY_LABEL, InventoryContent, is_inventory, parse
 from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, appliers, is_created, is_kept, users
 from k8s_cr_driver.ownership.write import SHARED
+from k8s_cr_driver.redaction import redact
 
 CONFIG_MAPS = GroupKind("", "ConfigMap")
 THREADS = 8
@@ -140,11 +141,18 @@ class Cluster:
             if error.status == 403 and not namespace:
                 raise click.UsageError(f"{error}. Name one namespace with --inventory-namespace.") from None
             raise
-        return [
-            Instance(labels(live)[INVENTORY_LABEL], live["metadata"]["namespace"], live, parse(live))
-            for live in sorted(found, key=lambda live: str(live["metadata"].get("creationTimestamp")))
-            if is_inventory(live)
-        ]
+        instances = []
+        inventories = filter(is_inventory, found)
+        for live in sorted(inventories, key=lambda live: str(live["metadata"].get("creationTimestamp"))):
+            try:
+                content = parse(live)
+            except TransportError as error:
+                if id:
+                    raise
+                click.echo(f"Left out: {redact(str(error))}", err=True)  # anybody who may write ConfigMaps may write such a one
+            else:
+                instances.append(Instance(labels(live)[INVENTORY_LABEL], live["metadata"]["namespace"], live, content))
+        return instances
 
     def instance(self, id: str, namespace: str = "") -> Instance:
         """The inventory of one instance; a usage error if there is none, or more than one."""

@@ -4,14 +4,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from k8s_cr_driver.objects.keys import GroupKind, Object, kind_of
-from k8s_cr_driver.redaction import looks_secret
+from k8s_cr_driver.redaction import looks_secret, printable
 
 HIDDEN = "(hidden)"
 _SECRET = GroupKind("", "Secret")
+_STEPS = re.compile(r"[^.\[\]]+")
+_SECRET_NAME = re.compile(
+    r"(?i)passw|passphrase|\bpwd|secret|token|credential|(?:api|access|private|signing|encryption)[_-]?key|connection[_-]?string"
+)
+_REFERENCE = re.compile(r"(?i)(?:refs?|names?|namespace|paths?|kind|type|mode)$|^keys?$")
+"""Fields that say where a secret is, and are none."""
 _SERVER_S = ("managedFields", "resourceVersion", "generation", "uid", "creationTimestamp", "selfLink")
 
 
@@ -23,7 +30,7 @@ class Change(NamedTuple):
     after: Any
 
     def __str__(self) -> str:
-        return f"{self.path}: {_shown(self.before)} -> {_shown(self.after)}"
+        return printable(f"{self.path}: {_shown(self.before)} -> {_shown(self.after)}")
 
 
 def changes(before: Object, after: Object) -> list[Change]:
@@ -31,7 +38,7 @@ def changes(before: Object, after: Object) -> list[Change]:
     found = _differences("", _wanted(before), _wanted(after))
     if kind_of(after) == _SECRET:
         return [Change(path, _hidden(was), _hidden(now)) for path, was, now in found]
-    return [Change(path, _redacted(path, was), _redacted(path, now)) for path, was, now in found]
+    return [Change(path, *(_redacted(_STEPS.findall(path), value) for value in (was, now))) for path, was, now in found]
 
 
 def _wanted(obj: Object) -> Object:
@@ -64,9 +71,25 @@ def _hidden(value: Any) -> Any:
     return None if value is None else HIDDEN
 
 
-def _redacted(path: str, value: Any) -> Any:
-    """A value unless it looks like a credential, or its field's name does."""
-    return HIDDEN if value is not None and looks_secret(f"{path}: {json.dumps(value)}") else value
+def _redacted(steps: Sequence[str], value: Any) -> Any:
+    """`value` with the texts hidden that look like credentials, or are in a field whose name says so."""
+    if isinstance(value, Mapping):
+        named = [str(value["name"])] if "value" in value and "name" in value else []  # a variable of an environment
+        return {key: _redacted([*steps, *(named if key == "value" else []), str(key)], item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_redacted(steps, item) for item in value]
+    is_secret = isinstance(value, str) and (_in_secret(steps) or looks_secret(f"{steps[-1]}: {json.dumps(value)}"))
+    return HIDDEN if is_secret else value
+
+
+def _in_secret(steps: Sequence[str]) -> bool:
+    """Whether a field, or one that it is in, has the name of a secret; references to Secrets are none."""
+    *outer, own = steps
+    return _is_secret(own) or (any(map(_is_secret, outer)) and not _REFERENCE.search(own))
+
+
+def _is_secret(name: str) -> bool:
+    return bool(_SECRET_NAME.search(name)) and not _REFERENCE.search(name)
 
 
 def _shown(value: Any) -> str:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Callable, Sequence
 from datetime import datetime, timezone
@@ -13,10 +14,12 @@ import click
 from rich.console import Console
 from rich.table import Table
 
+from k8s_cr_driver.redaction import printable
 from k8s_cr_driver.resources.health import State
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
+_CONTROL = re.compile(r"[\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 COLOURS = {State.READY: "green", State.SUSPENDED: "cyan", State.WAITING: "yellow", State.FAILED: "red"}
 
 
@@ -36,12 +39,19 @@ def counted(count: int, thing: str) -> str:
     return f"{count} {thing}" if count == 1 else f"{count} {thing}s"
 
 
+def line(text: str) -> str:
+    """A text of others on one line of a terminal."""
+    return printable(text.replace("\n", " "))
+
+
 def print_json(value: Any) -> None:
-    click.echo(json.dumps(value, indent=2, ensure_ascii=False))
+    text = json.dumps(value, indent=2, ensure_ascii=False)  # which escapes only the control characters of ASCII
+    click.echo(_CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text))
 
 
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """A table that fits the terminal; into a pipe columns with two spaces between them, never cut."""
+    rows = [[line(cell) for cell in row] for row in rows]
     if is_terminal():
         table = Table(*columns, box=None, header_style="bold", pad_edge=False)
         for row in rows:
@@ -49,9 +59,9 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         Console().print(table, markup=False)
         return
     lines = [[column.upper() for column in columns], *rows]
-    widths = [max(len(line[index]) for line in lines) for index in range(len(columns))]
-    for line in lines:
-        click.echo("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
+    widths = [max(len(cells[index]) for cells in lines) for index in range(len(columns))]
+    for cells in lines:
+        click.echo("  ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True)).rstrip())
 
 
 def dot(nodes: Sequence[tuple[str, str, str]], edges: Sequence[tuple[str, str]]) -> str:
@@ -63,7 +73,7 @@ def dot(nodes: Sequence[tuple[str, str, str]], edges: Sequence[tuple[str, str]])
 
 def _quoted(text: str) -> str:
     """As Graphviz has it, which knows no escapes for characters by number."""
-    return json.dumps(text, ensure_ascii=False)
+    return json.dumps(printable(text), ensure_ascii=False)
 
 
 def age(since: str | None) -> str:

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import contextlib
 import json
+import lzma
 import re
+import struct
 import tempfile
 import zipfile
+import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -26,6 +29,9 @@ from k8s_cr_driver.package import check, manifests, parameters, substitution, to
 _PARAM = "A parameter, in its type; the value of a secret one is SECRET/KEY."
 SIZE_LIMIT = 1024**3
 """Bytes of an unpacked CSAR."""
+FILES_LIMIT = 20_000
+_DAMAGED = (zipfile.BadZipFile, OSError, EOFError, ValueError, RuntimeError, struct.error, zlib.error, lzma.LZMAError)
+"""What zipfile raises for files that are no zip files, or damaged ones."""
 
 
 class PackagePath(click.Path):
@@ -58,15 +64,19 @@ def _pairs(context: click.Context, parameter: click.Parameter, values: Sequence[
 def opened(path: Path) -> Iterator[Path]:
     """The folder of a package; a CSAR is unpacked for the duration. Raises InvalidPackage."""
     if path.is_dir():
+        tosca_meta.check_links(path)
         yield path
         return
     with tempfile.TemporaryDirectory(prefix="k8s-cr-") as folder:
         try:
             with zipfile.ZipFile(path) as csar:
-                if sum(entry.file_size for entry in csar.infolist()) > SIZE_LIMIT:
+                entries = csar.infolist()
+                if len(entries) > FILES_LIMIT:
+                    raise InvalidPackage(f"{path}: has more than {FILES_LIMIT:,} files, the limit")
+                if sum(entry.file_size for entry in entries) > SIZE_LIMIT:
                     raise InvalidPackage(f"{path}: is larger than {SIZE_LIMIT // 1024**3} GiB unpacked")
                 csar.extractall(folder)
-        except (zipfile.BadZipFile, OSError, NotImplementedError, RuntimeError) as error:
+        except _DAMAGED as error:
             raise InvalidPackage(f"{path}: is neither a folder nor a CSAR file: {error}") from None
         yield Path(folder)
 

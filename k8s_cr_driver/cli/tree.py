@@ -17,7 +17,7 @@ from rich.tree import Tree
 from k8s_cr_driver.cli import package_input
 from k8s_cr_driver.cli.cluster import Cluster, Kubeconfig, named, on_cluster
 from k8s_cr_driver.cli.descendants import Node, descent
-from k8s_cr_driver.cli.output import COLOURS, age, dot, is_terminal, output_option, print_json
+from k8s_cr_driver.cli.output import COLOURS, age, dot, is_terminal, line, output_option, print_json
 from k8s_cr_driver.objects import dependencies
 from k8s_cr_driver.objects.keys import ObjectKey
 
@@ -63,8 +63,8 @@ def tree(kubeconfig: Kubeconfig, subject: str, inventory_namespace: str, namespa
         elif is_terminal():
             Console().print(_as_tree(subject, roots))
         else:
-            for line in _lines(roots, 0):
-                click.echo(line)
+            for text in _lines(roots, 0):
+                click.echo(text)
 
 
 def _watch(cluster: Cluster, id: str, namespace: str, roots: Sequence[Node]) -> None:
@@ -82,14 +82,14 @@ def _watch(cluster: Cluster, id: str, namespace: str, roots: Sequence[Node]) -> 
 
 def _lines(nodes: Sequence[Node], depth: int) -> Iterator[str]:
     for node in nodes:
-        yield "  " * depth + f"{node.key}  {_words(node)}"
+        yield "  " * depth + f"{line(str(node.key))}  {_words(node)}"
         yield from _lines(node.children, depth + 1)
 
 
 def _words(node: Node) -> str:
     """State, why if it is not ready, and age."""
     why = "" if node.health.settled else f" ({node.health.reason}) {node.health.message}".rstrip()
-    return f"{node.health.state.value}{why}  {age(node.created)}" + ("  adopted" if node.adopted else "")
+    return line(f"{node.health.state.value}{why}  {age(node.created)}" + ("  adopted" if node.adopted else ""))
 
 
 def _as_tree(title: str, nodes: Sequence[Node]) -> Tree:
@@ -100,7 +100,7 @@ def _as_tree(title: str, nodes: Sequence[Node]) -> Tree:
 
 def _grow(branch: Tree, nodes: Sequence[Node]) -> None:
     for node in nodes:
-        text = Text.assemble(str(node.key), "  ", (_words(node), COLOURS[node.health.state]))
+        text = Text.assemble(line(str(node.key)), "  ", (_words(node), COLOURS[node.health.state]))
         _grow(branch.add(text), node.children)
 
 

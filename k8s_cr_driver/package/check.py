@@ -11,12 +11,25 @@ from k8s_cr_driver.errors import InvalidPackage
 from k8s_cr_driver.objects.fields import texts
 from k8s_cr_driver.objects.keys import Object
 from k8s_cr_driver.package import manifests, parameters, schema, substitution
-from k8s_cr_driver.package.tosca_meta import _HASHES, _META_KEYS, TOSCA_META, _digest_of, _files, _meta_blocks, manifest_files
+from k8s_cr_driver.package.tosca_meta import (
+    _HASHES,
+    _META_KEYS,
+    TOSCA_META,
+    _digest_of,
+    _files,
+    _meta_blocks,
+    check_links,
+    manifest_files,
+)
 from k8s_cr_driver.package.vnfd import DEFINITIONS, _missing_types, definitions, flavour
 
 
 def check(folder: Path) -> list[str]:
     """The problems of a package's folder, a sentence each; empty if there are none."""
+    try:
+        check_links(folder)
+    except InvalidPackage as error:
+        return [str(error)]
     problems: list[str] = []
     for inspect in (_meta_problems, _definition_problems, _manifest_problems):
         try:

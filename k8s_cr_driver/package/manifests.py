@@ -36,7 +36,7 @@ Scope = Callable[[GroupKind, str], bool | None]
 
 _NAMESPACE = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _DNS_LABEL = "write up to 63 lower-case letters, digits and hyphens, with a letter or digit at both ends"
-_NAME = re.compile(r"[^/%\s]{1,253}")
+_NAME = re.compile(r"[^/%\s\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]{1,253}")
 _API_VERSION = re.compile(r"([A-Za-z0-9][-A-Za-z0-9.]*/)?[a-z0-9]+")
 _SERVER_METADATA = (
     "managedFields",
@@ -223,7 +223,8 @@ def _check_identity(obj: Object) -> None:
         )
     if not (isinstance(name, str) and _NAME.fullmatch(name)) or name in (".", ".."):
         raise InvalidPackage(
-            f"metadata.name: is missing in this {kind}, or no name: text of at most 253 characters without / and %"
+            f"metadata.name: is missing in this {kind}, or no name: text of at most 253 characters without /, % and control "
+            "characters"
         )
     if namespace and not (isinstance(namespace, str) and _NAMESPACE.fullmatch(namespace)):
         raise InvalidPackage(f"metadata.namespace: of {kind} {name} is not a DNS label; {_DNS_LABEL}")

@@ -35,6 +35,15 @@ def _files(folder: Path) -> list[str]:
     return sorted(name.as_posix() for name in names if not any(part.startswith(".") for part in name.parts))
 
 
+def check_links(folder: Path) -> None:
+    """Raise InvalidPackage for a link that leads out of the folder: what it leads to would be part of the package."""
+    base = folder.resolve()
+    for path in folder.rglob("*"):
+        if path.is_symlink() and not path.resolve().is_relative_to(base):
+            name = path.relative_to(folder).as_posix()
+            raise InvalidPackage(f"{name}: is a link that leads out of the folder; put a copy of the file there")
+
+
 def _meta_blocks(folder: Path) -> list[dict[str, Any]]:
     path = folder / TOSCA_META
     if not path.is_file():

@@ -57,11 +57,24 @@ def test_only_one_inventory_namespace_is_read_where_it_is_given(api: FakeApi, to
     assert "--inventory-namespace" in tool.run("instances", code=2).stderr
 
 
-def test_an_inventory_that_makes_no_sense_is_named(api: FakeApi, tool: Tool) -> None:
+def test_an_inventory_that_makes_no_sense_is_named_and_left_out(api: FakeApi, tool: Tool) -> None:
     Instance(api.url, BLUE).reconcile([config_map("own")])
+    Instance(api.url, GREEN).reconcile([config_map("other")])
     name = f"k8s-cr-driver-{BLUE}"
     api.edit("ConfigMap", "default", name, lambda live: live["metadata"]["annotations"].update({"k8s-cr-driver/adopted": "{"}))
-    assert f"the inventory default/{name}: the response is malformed" in tool.run("instances", code=3).stderr
+    result = tool.run("instances")
+    assert f"Left out: the inventory default/{name}: the response is malformed" in result.stderr
+    assert GREEN in result.stdout and BLUE not in result.stdout
+    assert "is malformed" in tool.run("tree", BLUE, code=3).stderr
+
+
+def test_control_characters_of_others_are_escaped(api: FakeApi, tool: Tool) -> None:
+    Instance(api.url, BLUE).reconcile([config_map("own")])
+    forged = {"k8s-cr-driver/operation": "\x1b[2J\x9bgone\nnext"}
+    api.edit("ConfigMap", "default", f"k8s-cr-driver-{BLUE}", lambda live: live["metadata"]["annotations"].update(forged))
+    assert "\\x1b[2J\\x9bgone next" in tool.run("instances").stdout
+    assert tool.json("instances")[0]["operation"] == "\x1b[2J\x9bgone\nnext"
+    assert not {"\x1b", "\x9b"} & set(tool.run("instances", "-o", "json").stdout)
 
 
 def test_secret_data_is_not_asked_for(api: FakeApi, tool: Tool) -> None:

@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """`k8s-cr validate`: what is wrong with a package, and what a change to it cannot take over."""
 
+import contextlib
 from pathlib import Path
 
 import pytest
 
+from k8s_cr_driver.cli import package_input
+from k8s_cr_driver.errors import InvalidPackage
 from k8s_cr_driver.objects.keys import Object
 from k8s_cr_driver.package import csar
 from tests.cli.packages import META, write_package
@@ -183,3 +186,43 @@ def test_a_file_that_cannot_be_written_is_one_error(tool: Tool, tmp_path: Path) 
     folder = write_package(tmp_path / "p", [config_map("a")])
     result = tool.run("package", str(folder), "-o", str(tool.kubeconfig / "a.csar"), code=1)
     assert result.stderr.splitlines()[-1].startswith(f"Error: {tool.kubeconfig}")
+
+
+@pytest.mark.parametrize("link", ["Files/leak.txt", "Definitions/leak.yaml", "Files/kubernetes/folder", "Scripts"])
+def test_a_link_that_leaves_the_folder_is_refused(tool: Tool, tmp_path: Path, link: str) -> None:
+    folder = write_package(tmp_path / "p", [config_map("a")])
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside/leak.yaml").write_text("canary: [")
+    (folder / link).symlink_to(tmp_path / "outside" / ("leak.yaml" if "leak" in link else ""))
+    (problem,) = tool.json("validate", str(folder), code=1)["problems"]
+    assert problem == f"{link}: is a link that leads out of the folder; put a copy of the file there"
+    assert link in tool.run("package", str(folder), "-o", str(tmp_path / "p.csar"), code=1).output
+    assert not (tmp_path / "p.csar").exists()
+    with pytest.raises(InvalidPackage, match="leads out of the folder"):
+        csar.build(folder, tmp_path / "p.csar")
+
+
+def test_a_link_within_the_folder_is_its_file(tool: Tool, tmp_path: Path) -> None:
+    folder = write_package(tmp_path / "p", [config_map("a")])
+    (folder / "Files/copy.txt").symlink_to("kubernetes/all.yaml")
+    assert tool.json("validate", str(folder)) == {"problems": [], "warnings": []}
+
+
+def test_a_damaged_csar_is_a_problem(tool: Tool, tmp_path: Path) -> None:
+    whole = csar.build(write_package(tmp_path / "p", [config_map("a")]), tmp_path / "p.csar").read_bytes()
+    damaged = tmp_path / "damaged.csar"
+    for position in range(0, len(whole), len(whole) // 60):
+        broken = bytes(byte ^ 0x5A for byte in whole[position : position + 7])
+        damaged.write_bytes(whole[:position] + broken + whole[position + 7 :])
+        with contextlib.suppress(InvalidPackage), package_input.opened(damaged):
+            pass
+    damaged.write_bytes(whole[: len(whole) // 2])
+    (problem,) = tool.json("validate", str(damaged), code=1)["problems"]
+    assert "is neither a folder nor a CSAR file" in problem
+
+
+def test_a_csar_of_too_many_files_is_not_unpacked(tool: Tool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(package_input, "FILES_LIMIT", 3)
+    archive = csar.build(write_package(tmp_path / "p", [config_map("a")]), tmp_path / "p.csar")
+    (problem,) = tool.json("validate", str(archive), code=1)["problems"]
+    assert problem == f"{archive}: has more than 3 files, the limit"

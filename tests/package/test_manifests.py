@@ -82,7 +82,9 @@ def test_reviews_need_no_name_and_are_told_apart_by_what_they_ask(package: Calla
             "metadata.name: is missing in this ConfigMap, or no name",
         ),
         (f"apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {'x' * 254}}}", "at most 253 characters"),
-        ("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a/b}", "without / and %"),
+        ("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a/b}", "without /, % and control characters"),
+        ('apiVersion: v1\nkind: ConfigMap\nmetadata: {name: "a\\e[2J"}', "without /, % and control characters"),
+        ('apiVersion: v1\nkind: ConfigMap\nmetadata: {name: "a\\u202eb"}', "without /, % and control characters"),
         ("apiVersion: v1\nkind: Pod\nmetadata: {generateName: x-}", "metadata.generateName: .* could not find"),
         (CONFIG.replace("one", "one, namespace: Blue_1"), "metadata.namespace: of ConfigMap one is not a DNS label"),
         (

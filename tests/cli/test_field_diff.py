@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Differences show no secrets, by the names of the fields that they are in."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from k8s_cr_driver.cli.field_diff import HIDDEN, changes
+from tests.instance import obj
+
+
+def changed(**after: Any) -> str:
+    return "\n".join(map(str, changes(obj("example.com/v1", "Db", "a", spec={}), obj("example.com/v1", "Db", "a", spec=after))))
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"adminPassword": "canary"},
+        {"db_password": "canary"},
+        {"apiKey": "canary"},
+        {"privateKey": "canary"},
+        {"connectionString": "canary"},
+        {"credentials": {"user": "canary"}},
+        {"auth": {"password": {"value": "canary"}}},
+        {"tokens": ["canary", "canary"]},
+        {"env": [{"name": "DB_PASSWORD", "value": "canary"}]},
+        {"containers": [{"name": "web", "env": [{"name": "API_KEY", "value": "canary"}]}]},
+        {"url": "postgres://user:canary@host/db"},
+        {"file": "password=canary"},
+    ],
+)
+def test_values_of_secret_fields_are_hidden(spec: dict[str, Any]) -> None:
+    assert "canary" not in changed(**spec)
+    assert HIDDEN in changed(**spec)
+
+
+def test_a_changed_variable_is_hidden_by_its_name() -> None:
+    names = ("DB_PASSWORD", "MODE")
+    was, now = (
+        obj("example.com/v1", "Db", "a", spec={"env": [{"name": name, "value": value} for name in names]})
+        for value in ("canary", "dove")
+    )
+    hidden, shown = map(str, changes(was, now))
+    assert hidden == f'spec.env[DB_PASSWORD].value: "{HIDDEN}" -> "{HIDDEN}"'
+    assert shown == 'spec.env[MODE].value: "canary" -> "dove"'
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"secretName": "shown"},
+        {"passwordSecretRef": {"name": "shown", "key": "shown"}},
+        {"secretKeyRef": {"name": "shown", "key": "shown"}},
+        {"automountServiceAccountToken": True, "a": "shown"},
+        {"volumes": [{"name": "v", "secret": {"secretName": "shown"}}]},
+    ],
+)
+def test_references_to_secrets_are_shown(spec: dict[str, Any]) -> None:
+    assert "shown" in changed(**spec) and HIDDEN not in changed(**spec)
+
+
+def test_control_characters_are_escaped() -> None:
+    assert "\x9b" not in changed(**{"a\x9b": "b\x9b", "c\x1b": "d\x1b"}) and "\x1b" not in changed(**{"c\x1b": "d"})
