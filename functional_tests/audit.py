@@ -58,7 +58,7 @@ class _Owners:
         self._created_for: dict[str, str] = {}
         self._references: dict[str, list[str]] = {}
         self._stateful_sets: set[tuple[str, str]] = set()
-        self._claims: set[str] = set()
+        self._without_instance: set[str] = set()
         self._adopted: dict[str, frozenset[ObjectKey]] = {}
 
     def allow(self, event: Event) -> bool:
@@ -73,7 +73,7 @@ class _Owners:
         owner, by = self._instance_of(uid), _instance_that_writes(event)
         if owner:
             return not by or by == owner or kind_of(live) in SHARED or self._is_adopted(live)
-        return uid in self._claims or (event["verb"] != "delete" and self._is_adopted(live))
+        return uid in self._without_instance or (event["verb"] != "delete" and self._is_adopted(live))
 
     def learn(self, event: Event) -> None:
         live, by = event.get("responseObject") or {}, _instance_that_writes(event)
@@ -91,8 +91,9 @@ class _Owners:
         self._references[uid] = [owner["uid"] for owner in live["metadata"].get("ownerReferences") or []]
         if key.kind == "StatefulSet" and self._instance_of(uid):
             self._stateful_sets.add((key.namespace, key.name))
-        if event["user"]["username"] == CONTROLLER_OF_CLAIMS and self._is_named_as_a_claim(key):
-            self._claims.add(uid)
+        is_claim = event["user"]["username"] == CONTROLLER_OF_CLAIMS and self._is_named_as_a_claim(key)
+        if is_claim or (event["userAgent"] == DRIVER and not by):  # such as what the tool makes for an operator
+            self._without_instance.add(uid)
 
     def _is_named_as_a_claim(self, key: ObjectKey) -> bool:
         """Of one of the StatefulSets: TEMPLATE-STATEFULSET-ORDINAL."""

@@ -132,6 +132,10 @@ def test_what_is_adopted_is_written_and_not_deleted() -> None:
     assert len(wrong(*events, inventory(InventoryContent()), events[-1])) == 1
 
 
+def test_what_the_driver_has_created_for_no_instance_is_its_own() -> None:
+    assert wrong(event("create", "ConfigMap", "own", "1", code=201), event("delete", "ConfigMap", "own", "1")) == []
+
+
 def test_deleting_a_collection_is_never_right() -> None:
     assert len(wrong(created("ConfigMap", "ours", "1"), event("deletecollection", "ConfigMap", "", ""))) == 1
 
