@@ -22,6 +22,7 @@ with warnings.catch_warnings():
     from k8s_cr_driver.cli.instances import instances
     from k8s_cr_driver.cli.package import package
     from k8s_cr_driver.cli.purge import purge
+    from k8s_cr_driver.cli.receive import receive
     from k8s_cr_driver.cli.tree import tree
     from k8s_cr_driver.cli.validate import validate
     from k8s_cr_driver.errors import DriverError, InvalidPackage, InvalidRequest
@@ -82,7 +83,7 @@ def main() -> None:
     """Work with VNF packages, and with VNF instances, whose resources are Kubernetes objects of any kind."""
 
 
-for command in (package, validate, diff, instances, tree, purge):
+for command in (package, validate, diff, instances, tree, purge, receive):
     main.add_command(command)
 
 for entry in importlib.metadata.entry_points(group=ENTRY_POINTS):

@@ -29,9 +29,10 @@ class Secrets:
 def read(sources: Mapping[str, Source], management: ManagementCluster | None) -> Secrets:
     """Raises InvalidRequest, and the errors of the management cluster."""
     values = {name: _value(name, source, management) for name, source in sources.items()}
-    key, token = usable_key(values["hmac-key"], f"hmac-key in {sources['hmac-key']}"), _text(values, "bearer-token").strip()
-    if token and not is_token(token):
-        raise InvalidRequest(f"bearer-token in {sources['bearer-token']} holds a character that no token has")
+    key = usable_key(values["hmac-key"], f"hmac-key in {sources['hmac-key']}")
+    token = ""
+    if source := sources.get("bearer-token"):
+        token = usable_token(_text(values, "bearer-token"), f"bearer-token in {source}")
     return Secrets(key, token, _text(values, "client-certificate"), _text(values, "client-key"))
 
 
@@ -41,6 +42,14 @@ def usable_key(value: bytes, where: str) -> bytes:
     if len(key) < SHORTEST_KEY:
         raise InvalidRequest(f"{where} is shorter than {SHORTEST_KEY} bytes; make one with: openssl rand -hex 32")
     return key
+
+
+def usable_token(value: str, where: str) -> str:
+    """A bearer token without white space at its ends. Raises InvalidRequest if it is none."""
+    token = value.strip()
+    if not token or not is_token(token):
+        raise InvalidRequest(f"{where} is empty, or holds a character that no token has")
+    return token
 
 
 def _value(name: str, source: Source, management: ManagementCluster | None) -> bytes:

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The receiver's web server: HTTPS, and every check before a message is stored.
+
+A body that is too large is not read. Others are read before they are refused: a connection that is closed with unread data is
+reset, and the client may lose the response. A client that is slow holds one of a limited number of connections for a limited
+time. The TLS handshake runs in the connection's own thread.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hmac
+import socket
+import ssl
+import sys
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+from k8s_cr_driver.credentials import envelope
+from k8s_cr_driver.credentials.store import Outdated, Store, Stored
+from k8s_cr_driver.errors import InvalidRequest
+
+BODY_LIMIT = 1024 * 1024
+"""Bytes. A kubeconfig has less than 20 KiB; a Secret cannot have more than 1 MiB."""
+CONNECTIONS = 64
+PATIENCE = 30.0
+"""Seconds that a client may be silent."""
+
+
+class Refusal(Exception):
+    """The status of a response that is no success, with a reason for the log."""
+
+    def __init__(self, status: HTTPStatus, reason: str) -> None:
+        super().__init__(reason)
+        self.status = status
+
+
+@dataclass(frozen=True)
+class Gate:
+    """Who may send. Without a token the TLS context must demand a client certificate."""
+
+    hmac_key: bytes = field(repr=False)
+    token: str = field(default="", repr=False)
+
+    def check_sender(self, headers: Any) -> None:
+        """Raises Refusal."""
+        given = str(headers.get("Authorization") or "")
+        if self.token and not hmac.compare_digest(given.encode(), f"Bearer {self.token}".encode()):
+            raise Refusal(HTTPStatus.UNAUTHORIZED, "the bearer token is missing or wrong")
+
+    def opened(self, headers: Any, body: bytes) -> envelope.Envelope:
+        """The message in a body. Raises Refusal."""
+        if not envelope.is_signed(self.hmac_key, headers, body, time.time()):
+            raise Refusal(HTTPStatus.FORBIDDEN, "the signature is wrong, or its time is too far from this host's")
+        try:
+            return envelope.parse(body)
+        except InvalidRequest as error:
+            raise Refusal(HTTPStatus.BAD_REQUEST, str(error)) from None
+
+
+class Receiver(ThreadingHTTPServer):
+    """`accepted` is called with each message that was stored; `log` with one line for each request."""
+
+    daemon_threads = True
+    block_on_close = False
+    request_queue_size = 128
+
+    def __init__(
+        self,
+        address: tuple[str, int],
+        tls: ssl.SSLContext,
+        gate: Gate,
+        store: Store,
+        accepted: Callable[[Stored], None],
+        log: Callable[[str], None],
+    ) -> None:
+        self.address_family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
+        super().__init__(address, _Handler)
+        self.tls, self.gate, self.store, self.accepted, self.log = tls, gate, store, accepted, log
+        self._free = threading.BoundedSemaphore(CONNECTIONS)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        if not self._free.acquire(blocking=False):
+            self.shutdown_request(request)
+            return
+        super().process_request(request, client_address)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._free.release()
+
+    def finish_request(self, request: Any, client_address: Any) -> None:
+        request.settimeout(PATIENCE)
+        with contextlib.closing(self.tls.wrap_socket(request, server_side=True)) as secured:
+            super().finish_request(secured, client_address)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that goes away, or whose certificate is refused, gets no response."""
+        self.log(f"{client_address[0]}: no response, {type(sys.exc_info()[1]).__name__}")
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: Receiver
+    timeout = PATIENCE
+
+    def do_POST(self) -> None:
+        status, text = HTTPStatus.NO_CONTENT, ""
+        try:
+            text = self._accept()
+        except Refusal as refusal:
+            status, text = refusal.status, f"refused: {refusal}"
+        except OSError as error:
+            status, text = HTTPStatus.INTERNAL_SERVER_ERROR, f"not stored: {error.strerror}"
+        self.server.log(f"{self.client_address[0]}: {status.value}, {text}")
+        self.close_connection = True
+        self.send_response(status)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def _accept(self) -> str:
+        """Stores the message; returns a line about it."""
+        body = self._body()
+        self.server.gate.check_sender(self.headers)
+        message = self.server.gate.opened(self.headers, body)
+        try:
+            stored = self.server.store.accept(message)
+        except Outdated:
+            raise Refusal(HTTPStatus.CONFLICT, f"{message.cluster}: a later message was received before") from None
+        self.server.accepted(stored)
+        return f"{message.event} {message.cluster} of VNF instance {message.vnfInstanceId}"
+
+    def _body(self) -> bytes:
+        length = str(self.headers.get("Content-Length") or "")
+        if not length.isdecimal():
+            raise Refusal(HTTPStatus.LENGTH_REQUIRED, "there is no Content-Length")
+        if int(length) > BODY_LIMIT:
+            raise Refusal(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"the body has more than {BODY_LIMIT} bytes")
+        return self.rfile.read(int(length))
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Requests are logged by `do_POST`; what http.server logs holds what clients have sent."""
+
+
+def tls_context(certificate: str, key: str, client_ca: str = "") -> ssl.SSLContext:
+    """For the files of the server's certificate and key, and of the CA whose certificates clients must have."""
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(certificate, key)
+    if client_ca:
+        context.load_verify_locations(client_ca)
+        context.verify_mode = ssl.CERT_REQUIRED
+    return context

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The receiver's folder: what was received of each workload cluster, durable when a method returns.
+
+For each cluster a JSON file with its last message, without the kubeconfig, and a file with the kubeconfig for its user. Both
+have mode 0600 and are replaced as a whole (write, fsync, rename, fsync of the folder), so a crash leaves the old or the new
+content. The message of a deleted cluster stays for a while: it is what an older one, sent again, is compared with.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from k8s_cr_driver.credentials import envelope
+from k8s_cr_driver.credentials.envelope import GONE, READY, Envelope
+
+KEPT = 2 * envelope.WINDOW
+"""Seconds for which a deleted cluster's message stays. No signature is valid for so long."""
+
+
+class Outdated(Exception):
+    """A message is older than the last one of its cluster."""
+
+
+@dataclass(frozen=True)
+class Stored:
+    """What is stored of one cluster."""
+
+    last: Envelope
+    """Without its kubeconfig."""
+    vim: str = ""
+    """Id of the VIM in Tacker; "" if there is none."""
+    is_registered: bool = False
+    """Whether the VIM is as the last message has it."""
+
+    @property
+    def name(self) -> str:
+        """The name of its files."""
+        return f"{self.last.vnfInstanceId}_{self.last.cluster.replace('/', '_')}"
+
+
+@dataclass
+class Store:
+    """One folder, used by one process; its methods are for many threads."""
+
+    folder: Path
+    _lock: threading.RLock = field(default_factory=threading.RLock)
+
+    def __post_init__(self) -> None:
+        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+    def accept(self, message: Envelope) -> Stored:
+        """Stores a message. Raises Outdated, and OSError if it cannot be stored."""
+        new = Stored(dataclasses.replace(message, kubeconfig=""))
+        with self._lock:
+            old = self._read(new.name)
+            if old is not None:
+                if envelope.moment(message) < envelope.moment(old.last):
+                    raise Outdated
+                new = dataclasses.replace(new, vim=old.vim)
+            if message.event == READY:
+                self._write(f"{new.name}.kubeconfig", message.kubeconfig)
+            self.keep(new)
+            if message.event == GONE:
+                self.kubeconfig(new).unlink(missing_ok=True)
+            self._forget()
+            _sync(self.folder)
+        return new
+
+    def keep(self, stored: Stored) -> None:
+        """Replaces what is stored of a cluster."""
+        with self._lock:
+            self._write(f"{stored.name}.json", json.dumps(dataclasses.asdict(stored)))
+
+    def registered(self, stored: Stored, vim: str) -> None:
+        """Notes the VIM of `stored`, "" for none, unless another message has come meanwhile."""
+        with self._lock:
+            now = self._read(stored.name)
+            if now is not None:
+                self.keep(dataclasses.replace(now, vim=vim, is_registered=now.last == stored.last))
+
+    def clusters(self) -> list[Stored]:
+        with self._lock:
+            return [stored for name in self._names() if (stored := self._read(name)) is not None]
+
+    def kubeconfig(self, stored: Stored) -> Path:
+        return self.folder / f"{stored.name}.kubeconfig"
+
+    def _names(self) -> Iterator[str]:
+        return (path.stem for path in sorted(self.folder.glob("*.json")))
+
+    def _read(self, name: str) -> Stored | None:
+        try:
+            content = json.loads((self.folder / f"{name}.json").read_bytes())
+        except FileNotFoundError:
+            return None
+        return Stored(Envelope(**content["last"]), content["vim"], content["is_registered"])
+
+    def _write(self, name: str, text: str) -> None:
+        unfinished = self.folder / f".{name}.new"
+        with open(unfinished, "w", encoding="utf-8", opener=_private) as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        unfinished.replace(self.folder / name)
+        _sync(self.folder)
+
+    def _forget(self) -> None:
+        """Removes what is stored of clusters that are deleted, and whose VIM is."""
+        for name in self._names():
+            stored, path = self._read(name), self.folder / f"{name}.json"
+            is_over = stored is not None and stored.last.event == GONE and not stored.vim
+            if is_over and time.time() - path.stat().st_mtime > KEPT:
+                path.unlink()
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
+
+
+def _sync(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

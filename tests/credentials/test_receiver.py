@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The receiver over real TLS: what it stores, what it refuses, and what stays after a crash."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+import socket
+import stat
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import urllib3
+
+from k8s_cr_driver.credentials import envelope, post, receiver, store
+from k8s_cr_driver.credentials.envelope import Envelope
+from k8s_cr_driver.credentials.post import NotDelivered
+from k8s_cr_driver.credentials.receiver import Gate, Receiver
+from k8s_cr_driver.credentials.secrets import Secrets
+from k8s_cr_driver.credentials.settings import Settings
+from k8s_cr_driver.credentials.store import Store, Stored
+from tests.credentials.web import wait_until
+from tests.fake_api.tls import server_certificate
+from tests.instance import BLUE
+
+KEY = b"0123456789abcdef0123456789abcdef"
+TOKEN = "receiver-token-fedcba9876543210"
+READY = Envelope("ready", BLUE, "default/red", "https://10.0.0.1:6443", "a: secret", envelope.digest("a: secret"))
+NAME = f"{BLUE}_default_red"
+
+
+@dataclass
+class Running:
+    """A receiver on a port, and its clients."""
+
+    folder: Path
+    url: str
+    ca: str
+    chain: bytes
+    accepted: list[Stored] = field(default_factory=list)
+    log: list[str] = field(default_factory=list)
+
+    @property
+    def stored(self) -> Path:
+        return self.folder / f"{NAME}.kubeconfig"
+
+    def send(self, message: Envelope, **secrets: Any) -> None:
+        given = Secrets(**{"hmac_key": KEY, "bearer_token": TOKEN, **secrets})
+        with post.poster(Settings(self.url, {}, ca_bundle=self.ca), given, time.monotonic() + 10) as poster:
+            poster.post(message)
+
+    def post(self, body: bytes, **headers: str) -> int:
+        """The status of the response to a request that no sender of ours makes."""
+        pool = urllib3.PoolManager(ca_cert_data=self.ca, retries=False)
+        signed = {"Authorization": f"Bearer {TOKEN}", **envelope.signed(KEY, body, time.time())}
+        return pool.request("POST", self.url, body=body, headers={**signed, **headers}).status
+
+
+@pytest.fixture
+def running(tmp_path: Path) -> Iterator[Running]:
+    chain, ca = server_certificate()
+    (tmp_path / "server.pem").write_bytes(chain)
+    one = Running(tmp_path / "received", "", ca, chain)
+    with start(one, Gate(KEY, TOKEN), tmp_path) as server:
+        yield one
+        server.shutdown()
+
+
+def start(one: Running, gate: Gate, folder: Path, client_ca: str = "") -> Receiver:
+    context = receiver.tls_context(str(folder / "server.pem"), str(folder / "server.pem"), client_ca)
+    server = Receiver(("127.0.0.1", 0), context, gate, Store(one.folder), one.accepted.append, one.log.append)
+    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+    one.url = f"https://127.0.0.1:{server.server_address[1]}/"
+    return server
+
+
+def later(message: Envelope, event: str) -> Envelope:
+    sent = envelope.moment(message) + datetime.timedelta(seconds=1)
+    return replace(message, event=event, kubeconfig="", sentAt=sent.isoformat())
+
+
+def test_a_kubeconfig_is_stored_for_its_user_alone_before_the_response(running: Running) -> None:
+    running.send(READY)
+    assert running.stored.read_text() == "a: secret"
+    assert {stat.S_IMODE(path.stat().st_mode) for path in running.folder.iterdir()} == {0o600}
+    assert stat.S_IMODE(running.folder.stat().st_mode) == 0o700
+    assert [one.last for one in running.accepted] == [replace(READY, kubeconfig="")]
+    assert "secret" not in (running.folder / f"{NAME}.json").read_text() + str(running.log)
+    assert running.log == [f"127.0.0.1: 204, ready default/red of VNF instance {BLUE}"]
+
+
+def test_the_kubeconfig_stays_while_its_cluster_is_going_and_is_removed_when_it_is_gone(running: Running) -> None:
+    running.send(READY)
+    running.send(going := later(READY, "going"))
+    assert running.stored.exists()
+    running.send(later(going, "gone"))
+    assert not running.stored.exists()
+
+
+def test_a_message_that_comes_again_changes_nothing_and_an_older_one_is_refused(running: Running) -> None:
+    gone = later(READY, "gone")
+    for message in (READY, READY, gone, gone):
+        running.send(message)
+    with pytest.raises(NotDelivered, match="status 409"):
+        running.send(READY)
+    assert not running.stored.exists()
+
+
+def test_who_has_not_the_token_or_the_key_is_refused(running: Running) -> None:
+    for secrets, status in (
+        ({"bearer_token": ""}, 401),
+        ({"bearer_token": TOKEN[:-1]}, 401),
+        ({"hmac_key": KEY[::-1]}, 403),
+    ):
+        with pytest.raises(NotDelivered, match=f"status {status}"):
+            running.send(READY, **secrets)
+    assert list(running.folder.iterdir()) == [] and running.accepted == []
+
+
+def test_a_signature_of_another_time_is_refused(running: Running) -> None:
+    body = READY.body()
+    for off in (-envelope.WINDOW - 2, envelope.WINDOW + 2):
+        assert running.post(body, **envelope.signed(KEY, body, time.time() + off)) == 403
+    assert running.post(body) == 204
+
+
+def test_a_body_that_is_none_or_too_large_is_refused(running: Running) -> None:
+    assert running.post(b"{}") == 400
+    assert running.post(json.dumps({**json.loads(READY.body()), "cluster": "../../etc"}).encode()) == 400
+    assert running.post(b"", **{"Content-Length": "none"}) == 411
+    assert running.post(b"", **{"Content-Length": str(receiver.BODY_LIMIT + 1)}) == 413
+
+
+def test_a_message_that_cannot_be_stored_is_no_success(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    assert running.post(READY.body()) == 500
+    assert not running.stored.exists() and running.accepted == []
+    assert running.log == ["127.0.0.1: 500, not stored: No space left on device"]
+
+
+def test_everything_is_synced_before_the_response(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    synced: list[str] = []
+    sync = os.fsync
+
+    def record(descriptor: int) -> None:
+        synced.append(Path(os.readlink(f"/proc/self/fd/{descriptor}")).name)
+        sync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", record)
+    running.send(READY)
+    files = [f".{NAME}.kubeconfig.new", running.folder.name, f".{NAME}.json.new", running.folder.name]
+    assert synced[:4] == files
+
+
+def test_with_a_ca_for_clients_their_certificate_is_enough(tmp_path: Path) -> None:
+    chain, ca = server_certificate()
+    (tmp_path / "server.pem").write_bytes(chain)
+    (tmp_path / "ca.pem").write_text(ca)
+    one = Running(tmp_path / "received", "", ca, chain)
+    with start(one, Gate(KEY), tmp_path, str(tmp_path / "ca.pem")) as server:
+        pem = chain.decode()
+        one.send(READY, bearer_token="", client_certificate=pem)
+        assert one.stored.exists()
+        stranger = server_certificate()[0].decode()
+        for certificate in ("", stranger):
+            with pytest.raises(NotDelivered, match="no status"):
+                one.send(READY, bearer_token="", client_certificate=certificate)
+        assert len(one.accepted) == 1
+        server.shutdown()
+
+
+def test_silent_clients_keep_nobody_else_waiting(running: Running) -> None:
+    port = int(running.url.rpartition(":")[2].strip("/"))
+    silent = [socket.create_connection(("127.0.0.1", port)) for _ in range(10)]
+    running.send(READY)
+    for one in silent:
+        one.close()
+    wait_until(lambda: len(running.log) == 11)
+
+
+def test_what_is_stored_survives_a_restart_and_deleted_clusters_are_forgotten_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = Store(tmp_path / "received")
+    before.accept(READY)
+    before.registered(before.clusters()[0], "vim-1")
+    after = Store(tmp_path / "received")
+    [stored] = after.clusters()
+    assert (stored.vim, stored.is_registered) == ("vim-1", True)
+    gone = after.accept(later(READY, "gone"))
+    assert (gone.vim, gone.is_registered) == ("vim-1", False)
+    monkeypatch.setattr(store, "KEPT", -1)
+    other = replace(READY, cluster="default/blue")
+    after.accept(other)
+    assert len(after.clusters()) == 2, "its VIM is still registered"
+    after.registered(gone, "")
+    after.accept(other)
+    assert [one.last.cluster for one in after.clusters()] == ["default/blue"]
+
+
+def test_a_registration_that_another_message_has_overtaken_is_not_complete(tmp_path: Path) -> None:
+    one = Store(tmp_path / "received")
+    first = one.accept(READY)
+    one.accept(later(READY, "going"))
+    one.registered(first, "vim-1")
+    [stored] = one.clusters()
+    assert (stored.vim, stored.is_registered) == ("vim-1", False)
