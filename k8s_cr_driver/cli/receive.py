@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 import ssl
+from collections.abc import Callable
 from pathlib import Path
 
 import click
 
 from k8s_cr_driver.credentials import secrets
 from k8s_cr_driver.credentials.receiver import Gate, Receiver, tls_context
-from k8s_cr_driver.credentials.store import Store
+from k8s_cr_driver.credentials.store import Store, Stored
 
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
@@ -37,6 +38,9 @@ def _address(context: click.Context, parameter: click.Parameter, value: str) -> 
 @click.option("--hmac-key", required=True, type=FILE, help="The key of the senders' signature.")
 @click.option("--token", type=FILE, help="Senders must have this bearer token.")
 @click.option("--client-ca", type=FILE, help="Senders must have a certificate that this CA has signed.")
+@click.option("--register-vim", is_flag=True, help="Keep a VIM in Tacker for each cluster.")
+@click.option("--clouds", type=FILE, help="With --register-vim: the clouds.yaml with Tacker's credentials.")
+@click.option("--cloud", metavar="NAME", default="tacker", show_default=True, help="The entry in --clouds.")
 def receive(
     listen: tuple[str, int],
     folder: Path,
@@ -45,18 +49,39 @@ def receive(
     hmac_key: Path,
     token: Path | None,
     client_ca: Path | None,
+    register_vim: bool,
+    clouds: Path | None,
+    cloud: str,
 ) -> None:
     """Receive the kubeconfigs of workload clusters, which the credential sender sends, in a folder.
 
-    Runs until it is interrupted. A message is answered with 2xx after it is stored durably.
+    Runs until it is interrupted. The response is 2xx after the message is stored durably. With --register-vim a cluster is
+    a VIM of Tacker until it is gone, with a ServiceAccount of its own.
     """
     if token is None and client_ca is None:
         raise click.UsageError("Give --token, --client-ca, or both: otherwise anybody may send")
+    if register_vim != (clouds is not None):
+        raise click.UsageError("--register-vim and --clouds belong together")
     gate = Gate(secrets.usable_key(hmac_key.read_bytes(), f"--hmac-key {hmac_key}"), _token(token))
     store = Store(folder)
-    with Receiver(listen, _tls(certificate, key, client_ca), gate, store, lambda _: None, _log) as server:
+    accepted = _registering(store, clouds, cloud) if clouds else _ignored
+    with Receiver(listen, _tls(certificate, key, client_ca), gate, store, accepted, _log) as server:
         _log(f"Listening on {':'.join(map(str, server.server_address[:2]))}")
         server.serve_forever()
+
+
+def _registering(store: Store, clouds: Path, name: str) -> Callable[[Stored], None]:
+    """Starts the registrar; returns what reports a message to it."""
+    from k8s_cr_driver.credentials import tacker  # keystoneauth1 is slow to import
+    from k8s_cr_driver.credentials.registration import Registrar
+
+    registrar = Registrar(store, tacker.Tacker(tacker.cloud(clouds, name)), _log)
+    registrar.start()
+    return registrar.changed
+
+
+def _ignored(_: Stored) -> None:
+    """Without --register-vim nothing follows."""
 
 
 def _token(path: Path | None) -> str:

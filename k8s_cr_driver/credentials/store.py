@@ -35,7 +35,7 @@ class Stored:
     last: Envelope
     """Without its kubeconfig."""
     vim: str = ""
-    """Id of the VIM in Tacker; "" if there is none."""
+    """Name of the VIM that Tacker may have; "" if it has none."""
     is_registered: bool = False
     """Whether the VIM is as the last message has it."""
 
@@ -66,24 +66,27 @@ class Store:
                 new = dataclasses.replace(new, vim=old.vim)
             if message.event == READY:
                 self._write(f"{new.name}.kubeconfig", message.kubeconfig)
-            self.keep(new)
+            self._keep(new)
             if message.event == GONE:
                 self.kubeconfig(new).unlink(missing_ok=True)
             self._forget()
             _sync(self.folder)
         return new
 
-    def keep(self, stored: Stored) -> None:
-        """Replaces what is stored of a cluster."""
-        with self._lock:
-            self._write(f"{stored.name}.json", json.dumps(dataclasses.asdict(stored)))
+    def registering(self, stored: Stored, vim: str) -> None:
+        """Notes that Tacker may have a VIM of that name from now on, whatever becomes of the request."""
+        self._note(stored, vim, is_registered=False)
 
     def registered(self, stored: Stored, vim: str) -> None:
-        """Notes the VIM of `stored`, "" for none, unless another message has come meanwhile."""
+        """Notes the VIM of `stored`, "" for none. It is not current if another message has come meanwhile."""
+        self._note(stored, vim, is_registered=True)
+
+    def _note(self, stored: Stored, vim: str, *, is_registered: bool) -> None:
         with self._lock:
             now = self._read(stored.name)
             if now is not None:
-                self.keep(dataclasses.replace(now, vim=vim, is_registered=now.last == stored.last))
+                is_current = is_registered and now.last == stored.last
+                self._keep(dataclasses.replace(now, vim=vim, is_registered=is_current))
 
     def clusters(self) -> list[Stored]:
         with self._lock:
@@ -91,6 +94,9 @@ class Store:
 
     def kubeconfig(self, stored: Stored) -> Path:
         return self.folder / f"{stored.name}.kubeconfig"
+
+    def _keep(self, stored: Stored) -> None:
+        self._write(f"{stored.name}.json", json.dumps(dataclasses.asdict(stored)))
 
     def _names(self) -> Iterator[str]:
         return (path.stem for path in sorted(self.folder.glob("*.json")))

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+import yaml
 
 from k8s_cr_driver.credentials import envelope, post
 from k8s_cr_driver.credentials.envelope import Envelope
@@ -16,6 +17,10 @@ from k8s_cr_driver.credentials.post import NotDelivered
 from k8s_cr_driver.credentials.secrets import Secrets
 from k8s_cr_driver.credentials.settings import Settings
 from tests.cli.tool import Tool
+from tests.credentials.openstack import openstack
+from tests.credentials.test_registration import gone, issue, ready
+from tests.credentials.web import wait_until
+from tests.fake_api import FakeApi
 from tests.fake_api.tls import server_certificate
 from tests.instance import BLUE
 
@@ -40,9 +45,9 @@ def arguments(options: dict[str, str]) -> list[str]:
 
 
 @contextmanager
-def running(tool: Tool, options: dict[str, str]) -> Iterator[str]:
+def running(tool: Tool, options: dict[str, str], *flags: str) -> Iterator[str]:
     """The URL of a receiver that runs; it is killed."""
-    process = tool.start(*arguments(options))
+    process = tool.start(*arguments(options), *flags)
     assert process.stderr is not None
     line = process.stderr.readline()
     assert line.startswith("Listening on 127.0.0.1:"), line
@@ -69,6 +74,28 @@ def test_a_kubeconfig_is_received_and_a_killed_receiver_remembers_it(tool: Tool,
         with pytest.raises(NotDelivered, match="status 409"):
             send(url, options, Envelope(**older))
     assert stored.read_text() == "a: secret"
+
+
+def test_a_cluster_is_a_vim_from_its_kubeconfig_to_its_end(
+    tool: Tool, options: dict[str, str], tls_api: FakeApi, tmp_path: Path
+) -> None:
+    issue(tls_api, "token-of-tacker-vim")
+    message = ready(tls_api)
+    with openstack() as cloud:
+        (tmp_path / "clouds.yaml").write_text(yaml.safe_dump({"clouds": {"tacker": cloud.entry}}))
+        with running(tool, {**options, "--clouds": str(tmp_path / "clouds.yaml")}, "--register-vim") as url:
+            send(url, options, message)
+            wait_until(lambda: [vim["auth_url"] for vim in cloud.vims.values()] == [tls_api.url])
+            send(url, options, gone(message))
+            wait_until(lambda: not cloud.vims)
+
+
+def test_register_vim_needs_the_credentials_of_tacker(tool: Tool, options: dict[str, str], tmp_path: Path) -> None:
+    found = tool.run(*arguments(options), "--register-vim", code=2)
+    assert "--register-vim and --clouds belong together" in found.output
+    (tmp_path / "clouds.yaml").write_text("clouds: {}")
+    found = tool.run(*arguments({**options, "--clouds": str(tmp_path / "clouds.yaml")}), "--register-vim", code=1)
+    assert "there is no cloud 'tacker' with auth" in found.output
 
 
 def test_an_interrupt_ends_it(tool: Tool, options: dict[str, str]) -> None:

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Keeps the VIMs of Tacker as the received clusters are: registered, current, and removed when the cluster is gone.
+
+What is to be done follows from the store alone, so that a restart goes on with it. A cluster that fails does not hold up the
+others, and is tried again with backoff.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from k8s_cr_driver.credentials import service_account
+from k8s_cr_driver.credentials.envelope import GONE
+from k8s_cr_driver.credentials.store import Store, Stored
+from k8s_cr_driver.credentials.tacker import Tacker, Vim
+from k8s_cr_driver.errors import DriverError
+from k8s_cr_driver.kube import kubeconfig
+from k8s_cr_driver.kube.connection import Connection
+from k8s_cr_driver.redaction import redact
+
+LONGEST_PAUSE = 60.0
+"""Seconds between two tries of a cluster that fails."""
+
+
+@dataclass
+class Registrar:
+    """Acts in a thread of its own, for as long as the process runs."""
+
+    store: Store
+    tacker: Tacker
+    log: Callable[[str], None]
+    _changed: threading.Event = field(default_factory=threading.Event)
+    _failures: dict[str, int] = field(default_factory=dict)
+    _not_before: dict[str, float] = field(default_factory=dict)
+
+    def start(self) -> None:
+        threading.Thread(target=self._run, name="registrar", daemon=True).start()
+
+    def changed(self, stored: Stored) -> None:
+        """A message of this cluster was stored."""
+        self._not_before.pop(stored.name, None)
+        self._changed.set()
+
+    def reconcile(self) -> None:
+        """Acts once on each cluster whose VIM is not as its last message has it."""
+        for stored in self.store.clusters():
+            if is_due(stored) and self._not_before.get(stored.name, 0) <= time.monotonic():
+                self._try(stored)
+
+    def _run(self) -> None:
+        while True:
+            self._changed.clear()
+            self.reconcile()
+            self._changed.wait(1.0 if self._not_before else None)
+
+    def _try(self, stored: Stored) -> None:
+        try:
+            self._act(stored)
+        except Exception as error:
+            failures = self._failures[stored.name] = self._failures.get(stored.name, 0) + 1
+            pause = min(2.0**failures, LONGEST_PAUSE)
+            self._not_before[stored.name] = time.monotonic() + pause
+            self.log(f"{stored.last.cluster}: its VIM is not current, next try in {pause:.0f} s: {_words(error)}")
+        else:
+            self._failures.pop(stored.name, None)
+            self._not_before.pop(stored.name, None)
+
+    def _act(self, stored: Stored) -> None:
+        if stored.last.event == GONE:
+            self.tacker.remove(stored.vim)
+            self.store.registered(stored, "")
+            self.log(f"{stored.last.cluster}: VIM {stored.vim} is removed")
+            return
+        vim = self._vim(stored)
+        self.store.registering(stored, vim.name)
+        self.tacker.register(vim)
+        self.store.registered(stored, vim.name)
+        self.log(f"{stored.last.cluster}: VIM {vim.name} is registered")
+
+    def _vim(self, stored: Stored) -> Vim:
+        path = self.store.kubeconfig(stored)
+        endpoint = kubeconfig.endpoint(path)
+        with Connection(endpoint) as connection:
+            token = service_account.token(connection)
+        namespace, _, name = stored.last.cluster.partition("/")
+        description = f"Workload cluster {name} of VNF instance {stored.last.vnfInstanceId}"
+        return Vim(f"{name}-{namespace}-{stored.last.vnfInstanceId}", description, endpoint.url, endpoint.ca, token)
+
+
+def is_due(stored: Stored) -> bool:
+    """Whether a VIM is to be registered or removed. The VIM of a cluster that is going stays as it is."""
+    match stored.last.event:
+        case "ready":
+            return not stored.is_registered
+        case "gone":
+            return bool(stored.vim)
+    return False
+
+
+def _words(error: Exception) -> str:
+    """An unexpected error without its text, which may have anything of a kubeconfig."""
+    return redact(str(error)) if isinstance(error, (DriverError, OSError)) else type(error).__name__

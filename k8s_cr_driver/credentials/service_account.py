@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A ServiceAccount of Tacker's own in a workload cluster, with a role and a token: not the admin certificate.
+
+The token is that of a Secret and does not expire (Kubernetes documents, "Manually create a long-lived API token"): Tacker
+stores a VIM's token with each instance on it, and an expired one would end their LCM. Deleting the Secret revokes it.
+"""
+
+from __future__ import annotations
+
+import base64
+import time
+from pathlib import Path
+
+import yaml
+
+from k8s_cr_driver.errors import ConnectionFailed, DriverError
+from k8s_cr_driver.kube import backoff
+from k8s_cr_driver.kube.client import Client
+from k8s_cr_driver.kube.connection import Connection
+from k8s_cr_driver.kube.discovery import discover
+from k8s_cr_driver.objects.fields import field
+from k8s_cr_driver.objects.keys import Object, key_of, kind_of
+
+MANIFESTS = Path(__file__).with_name("vim_role.yaml")
+MANAGER = "k8s-cr-receive"
+"""The field manager of these objects."""
+TOKEN_WITHIN = 30.0
+"""Seconds in which the token controller has written the token."""
+
+
+def token(connection: Connection) -> str:
+    """The token of the ServiceAccount, which is created if it does not exist. Raises DriverError."""
+    client = Client(connection, discover(connection))
+    for manifest in yaml.safe_load_all(MANIFESTS.read_text()):
+        live = _applied(client, manifest)
+    return _token(client, live)
+
+
+def _applied(client: Client, manifest: Object) -> Object:
+    resource = client.resources.find(kind_of(manifest))
+    if resource is None:
+        raise DriverError(f"{key_of(manifest)}: the workload cluster does not serve this kind")
+    return client.apply(resource, manifest, MANAGER, force=True)
+
+
+def _token(client: Client, secret: Object) -> str:
+    """The value in the last of the manifests, the Secret."""
+    resource, end, tries = client.resources.find(kind_of(secret)), time.monotonic() + TOKEN_WITHIN, 0
+    assert resource is not None
+    while not (value := field(secret, "data", "token")):
+        tries += 1
+        if time.monotonic() > end:
+            raise ConnectionFailed(f"{key_of(secret)} of the workload cluster gets no token; is its token controller running?")
+        time.sleep(backoff.delay(tries))
+        secret = client.read(resource, key_of(secret))
+    return base64.b64decode(value).decode()

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""VIMs in Tacker's API (v1.0, `vims`), authenticated as an entry of clouds.yaml says.
+
+A VIM is recognized by its name, which is unique in a project: a registration whose response was lost is found again. Tacker
+cannot change the URL of a VIM, so a VIM with another one is replaced.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+from keystoneauth1 import exceptions, loading
+from keystoneauth1.adapter import Adapter
+from keystoneauth1.session import Session
+
+from k8s_cr_driver.errors import DriverError, InvalidRequest
+from k8s_cr_driver.objects.fields import entries, mapping
+from k8s_cr_driver.redaction import foreign, words
+
+VIMS = "/v1.0/vims"
+ANSWER_WITHIN = 60.0
+"""Seconds: Tacker connects to the cluster before it responds."""
+
+
+@dataclass(frozen=True)
+class Vim:
+    """A Kubernetes cluster, as Tacker stores it."""
+
+    name: str
+    description: str
+    url: str
+    ca: str = field(repr=False)
+    token: str = field(repr=False)
+
+    def credentials(self) -> dict[str, Any]:
+        return {"bearer_token": self.token, **({"ssl_ca_cert": self.ca} if self.ca else {})}
+
+    def body(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "description": self.description,
+            "type": "kubernetes",
+            "auth_url": self.url,
+            "auth_cred": self.credentials(),
+            "vim_project": {"name": "default"},
+            "is_default": False,
+        }
+
+
+class Tacker:
+    """Tacker's API with the credentials of one entry of clouds.yaml."""
+
+    def __init__(self, cloud: Mapping[str, Any]) -> None:
+        """Raises InvalidRequest."""
+        try:
+            loader: Any = loading.get_plugin_loader(cloud.get("auth_type", "password"))
+            plugin = loader.load_from_options(**cloud["auth"])
+        except exceptions.ClientException as error:
+            raise InvalidRequest(f"The entry of clouds.yaml: {words(error)}") from None
+        session = Session(
+            plugin,
+            verify=cloud.get("cacert") or cloud.get("verify", True),
+            timeout=ANSWER_WITHIN,
+        )
+        self._api = Adapter(
+            session,
+            service_type="nfv-orchestration",
+            interface=cloud.get("interface", "public"),
+            region_name=cloud.get("region_name"),
+        )
+
+    def register(self, vim: Vim) -> None:
+        """The VIM of that name has the URL and the credentials of `vim` afterwards. Raises DriverError."""
+        existing = self._find(vim.name)
+        if existing is not None and existing.get("auth_url") == vim.url:
+            changes = {"auth_cred": vim.credentials(), "description": vim.description}
+            self._request("PUT", f"{VIMS}/{existing['id']}", {"vim": changes})
+            return
+        if existing is not None:
+            self._request("DELETE", f"{VIMS}/{existing['id']}")
+        self._request("POST", VIMS, {"vim": vim.body()})
+
+    def remove(self, name: str) -> None:
+        """Removes the VIM of that name, if there is one. Raises DriverError."""
+        if existing := self._find(name):
+            self._request("DELETE", f"{VIMS}/{existing['id']}")
+
+    def _find(self, name: str) -> Mapping[str, Any] | None:
+        found = entries(self._request("GET", VIMS, params={"name": name}), "vims")
+        return next((vim for vim in found if vim.get("name") == name), None)
+
+    def _request(self, method: str, path: str, body: Any = None, params: Mapping[str, str] | None = None) -> Mapping[str, Any]:
+        """The response's JSON. Nothing of a request is logged: its body has the token."""
+        try:
+            response = self._api.request(path, method, json=body, params=params, raise_exc=False, log=False)
+        except exceptions.ClientException as error:
+            raise DriverError(f"Tacker: {method} {path}: {words(error)}") from None
+        if response.status_code >= 400:
+            raise DriverError(f"Tacker: {method} {path}: status {response.status_code}: {foreign(response.text[:500])}")
+        try:
+            return mapping(response.json())
+        except ValueError:
+            return {}
+
+
+def cloud(path: Path, name: str) -> Mapping[str, Any]:
+    """An entry of clouds.yaml. Raises InvalidRequest, and OSError for an unreadable file."""
+    try:
+        found = mapping(yaml.safe_load(path.read_text()), "clouds", name)
+    except yaml.YAMLError:
+        raise InvalidRequest(f"{path}: is not YAML") from None
+    if not mapping(found, "auth"):
+        raise InvalidRequest(f"{path}: there is no cloud {name!r} with auth")
+    return found

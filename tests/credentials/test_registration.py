@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A received cluster becomes a VIM of Tacker, stays current, and is removed; whatever fails on the way."""
+
+from __future__ import annotations
+
+import base64
+import datetime
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from k8s_cr_driver.credentials import envelope, service_account
+from k8s_cr_driver.credentials.envelope import Envelope
+from k8s_cr_driver.credentials.registration import Registrar
+from k8s_cr_driver.credentials.store import Store
+from k8s_cr_driver.credentials.tacker import Tacker
+from k8s_cr_driver.errors import ConnectionFailed, InvalidRequest
+from k8s_cr_driver.kube.connection import Connection
+from k8s_cr_driver.kube.endpoint import Endpoint
+from tests.credentials.clusters import TOKEN, kubeconfig_of
+from tests.credentials.openstack import PASSWORD, Cloud, openstack
+from tests.credentials.web import wait_until
+from tests.fake_api import FakeApi, faults
+from tests.instance import BLUE
+
+OWN_TOKEN = "token-of-tacker-vim"
+NAME = f"red-default-{BLUE}"
+
+
+@pytest.fixture
+def cloud() -> Iterator[Cloud]:
+    with openstack() as one:
+        yield one
+
+
+@pytest.fixture
+def workload(tls_api: FakeApi) -> FakeApi:
+    """A workload cluster with a token controller."""
+    issue(tls_api, OWN_TOKEN)
+    return tls_api
+
+
+@pytest.fixture
+def registrar(tmp_path: Path, cloud: Cloud) -> Registrar:
+    return Registrar(Store(tmp_path / "received"), Tacker(cloud.entry), [].append)
+
+
+def issue(api: FakeApi, token: str) -> None:
+    def control(secret: dict[str, Any]) -> None:
+        if secret.get("type") == "kubernetes.io/service-account-token" and not secret.get("data"):
+            data = {"token": base64.b64encode(token.encode()).decode()}
+            api.edit("Secret", "tacker-vim", "tacker-vim", lambda live: live.update(data=data))
+
+    api.react("Secret", control)
+
+
+def ready(workload: FakeApi, token: str = TOKEN, seconds: int = 0) -> Envelope:
+    text = kubeconfig_of(workload, token)
+    sent = datetime.datetime(2026, 1, 1, tzinfo=datetime.timezone.utc) + datetime.timedelta(seconds=seconds)
+    return Envelope("ready", BLUE, "default/red", workload.url, text, envelope.digest(text), sent.isoformat())
+
+
+def gone(message: Envelope) -> Envelope:
+    sent = envelope.moment(message) + datetime.timedelta(hours=1)
+    return replace(message, event="gone", kubeconfig="", sentAt=sent.isoformat())
+
+
+def retry_now(registrar: Registrar) -> None:
+    """As after the pause that follows a failure."""
+    for stored in registrar.store.clusters():
+        registrar.changed(stored)
+    registrar.reconcile()
+
+
+def test_a_cluster_becomes_a_vim_with_a_token_of_its_own_and_goes_with_it(
+    registrar: Registrar, workload: FakeApi, cloud: Cloud
+) -> None:
+    registrar.store.accept(message := ready(workload))
+    registrar.reconcile()
+    [vim] = cloud.vims.values()
+    assert (vim["name"], vim["type"], vim["auth_url"]) == (NAME, "kubernetes", workload.url)
+    assert vim["auth_cred"]["bearer_token"] == OWN_TOKEN and "BEGIN CERTIFICATE" in vim["auth_cred"]["ssl_ca_cert"]
+    registrar.store.accept(replace(gone(message), event="going"))
+    registrar.reconcile()
+    assert len(cloud.vims) == 1
+    registrar.store.accept(gone(message))
+    registrar.reconcile()
+    assert cloud.vims == {} and registrar.store.clusters()[0].vim == ""
+
+
+def test_the_service_account_has_the_documented_role_and_no_more(workload: FakeApi) -> None:
+    with Connection(Endpoint(workload.url, ca=workload.ca_cert or "")) as connection:
+        assert service_account.token(connection) == OWN_TOKEN
+        assert service_account.token(connection) == OWN_TOKEN
+    assert workload.names("ServiceAccount", "tacker-vim") == ["tacker-vim"]
+    [rule] = workload.get("ClusterRole", None, "tacker-vim")["rules"]
+    assert not {"bind", "escalate", "impersonate", "*"} & set(rule["verbs"])
+    [subject] = workload.get("ClusterRoleBinding", None, "tacker-vim")["subjects"]
+    assert subject == {"kind": "ServiceAccount", "name": "tacker-vim", "namespace": "tacker-vim"}
+
+
+def test_a_cluster_without_a_token_controller_is_reported(tls_api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(service_account, "TOKEN_WITHIN", 0.1)
+    message = "Secret tacker-vim/tacker-vim of the workload cluster gets no token"
+    endpoint = Endpoint(tls_api.url, ca=tls_api.ca_cert or "")
+    with Connection(endpoint) as connection, pytest.raises(ConnectionFailed, match=message):
+        service_account.token(connection)
+
+
+def test_a_new_token_and_a_new_endpoint_reach_the_vim(registrar: Registrar, workload: FakeApi, cloud: Cloud) -> None:
+    registrar.store.accept(ready(workload))
+    registrar.reconcile()
+    [before] = cloud.vims
+    workload.delete("Secret", "tacker-vim", "tacker-vim")
+    issue(workload, "newer-token")
+    registrar.store.accept(ready(workload, "another-admin", seconds=1))
+    registrar.reconcile()
+    assert cloud.vims[before]["auth_cred"]["bearer_token"] != OWN_TOKEN
+    with FakeApi(tls=True) as moved:
+        issue(moved, OWN_TOKEN)
+        registrar.store.accept(ready(moved, seconds=2))
+        registrar.reconcile()
+        [vim] = cloud.vims.values()
+        assert vim["auth_url"] == moved.url and vim["id"] != before
+
+
+def test_what_is_current_is_not_asked_for_again(registrar: Registrar, workload: FakeApi, cloud: Cloud, tmp_path: Path) -> None:
+    registrar.store.accept(ready(workload))
+    registrar.reconcile()
+    cloud.requests.clear()
+    registrar.reconcile()
+    Registrar(Store(tmp_path / "received"), Tacker(cloud.entry), [].append).reconcile()
+    assert cloud.requests == []
+
+
+def test_a_restart_goes_on_with_what_has_failed(registrar: Registrar, workload: FakeApi, cloud: Cloud, tmp_path: Path) -> None:
+    cloud.failures.append(503)
+    registrar.store.accept(message := ready(workload))
+    registrar.reconcile()
+    assert cloud.vims == {}
+    registrar.reconcile()
+    assert len(cloud.requests) == 1, "not before the pause is over"
+    again = Registrar(Store(tmp_path / "received"), Tacker(cloud.entry), [].append)
+    again.reconcile()
+    assert len(cloud.vims) == 1
+    again.store.accept(gone(message))
+    Registrar(Store(tmp_path / "received"), Tacker(cloud.entry), [].append).reconcile()
+    assert cloud.vims == {}
+
+
+def test_a_registration_whose_response_was_lost_leaves_no_vim_behind(
+    registrar: Registrar, workload: FakeApi, cloud: Cloud
+) -> None:
+    def lose(method: str) -> None:
+        answer = cloud.answer
+
+        def losing(*request: Any) -> tuple[int, Any]:
+            cloud.lost = request[0] == method and "vims" in request[1]
+            return answer(*request)
+
+        cloud.answer = losing  # type: ignore[method-assign]
+
+    lose("POST")
+    registrar.store.accept(message := ready(workload))
+    registrar.reconcile()
+    assert len(cloud.vims) == 1 and not registrar.store.clusters()[0].is_registered
+    registrar.store.accept(gone(message))
+    retry_now(registrar)
+    assert cloud.vims == {}
+
+
+def test_a_cluster_that_fails_does_not_hold_up_another(
+    registrar: Registrar, workload: FakeApi, cloud: Cloud, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with FakeApi(tls=True) as down:
+        message = replace(ready(down), cluster="default/blue")
+    registrar.store.accept(message)
+    registrar.store.accept(ready(workload))
+    registrar.start()
+    registrar.changed(registrar.store.clusters()[0])
+    wait_until(lambda: [vim["name"] for vim in cloud.vims.values()] == [NAME])
+
+
+def test_no_secret_is_in_the_log(registrar: Registrar, workload: FakeApi, cloud: Cloud) -> None:
+    log: list[str] = []
+    registrar.log = log.append
+    registrar.store.accept(ready(workload))
+    workload.fail(faults.status(403, "Forbidden"))
+    registrar.reconcile()
+    cloud.failures.append(400)
+    retry_now(registrar)
+    retry_now(registrar)
+    assert len(log) == 3 and "status 400" in log[1]
+    for secret in (TOKEN, OWN_TOKEN, PASSWORD):
+        assert secret not in str(log)
+
+
+def test_credentials_that_are_incomplete_are_an_error() -> None:
+    with pytest.raises(InvalidRequest, match=r"The entry of clouds\.yaml: .*auth_url"):
+        Tacker({"auth": {"username": "operator"}})
+    with pytest.raises(InvalidRequest, match=r"The entry of clouds\.yaml: .*soap"):
+        Tacker({"auth_type": "soap", "auth": {"a": "b"}})
