@@ -49,7 +49,8 @@ class Settings:
     allow_insecure: bool = False
     deadline: int = 120
     """Seconds for all clusters of one operation."""
-    retries: int = 10
+    retries: int = 100
+    """Attempts after the first for each message; so many that the deadline comes first."""
     resend: bool = False
     on_failure: str = "fail"
 

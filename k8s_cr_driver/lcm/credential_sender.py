@@ -16,10 +16,10 @@ from k8s_cr_driver.credentials import settings as sender_settings
 from k8s_cr_driver.credentials.management import ManagementCluster
 from k8s_cr_driver.credentials.sender import Record, Sender, sender
 from k8s_cr_driver.credentials.settings import PARAMETER, Settings
-from k8s_cr_driver.errors import DriverError, InvalidPackage
+from k8s_cr_driver.errors import DriverError, InvalidPackage, InvalidRequest
 from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.lcm import hook
-from k8s_cr_driver.objects.fields import mapping
+from k8s_cr_driver.objects.fields import mapping, type_name
 from k8s_cr_driver.objects.keys import Object
 
 KEY = "credential_sender"
@@ -31,7 +31,7 @@ _GRACE = 1.0
 def run(call: hook.Call) -> None:
     """The management driver's entry point. Raises DriverError."""
     stored = {**mapping(call.instance, "metadata", KEY), **mapping(call.error_data, KEY)}
-    given = {**mapping(stored, "settings"), **mapping(call.additional_params, PARAMETER)}
+    given = {**mapping(stored, "settings"), **_of_request(call)}
     settings, record = _settings(call, given), Record.read(mapping(stored, "clusters"))
     warning = ""
     try:
@@ -61,6 +61,13 @@ def _act(call: hook.Call, one: Sender) -> None:
             one.send_changes(call.namespaces())
         case _:
             raise InvalidPackage(f"{call.operation}: the credential sender has nothing to do there; remove it from the VNFD")
+
+
+def _of_request(call: hook.Call) -> Mapping[str, Any]:
+    given = call.additional_params.get(PARAMETER, {})
+    if not isinstance(given, Mapping):
+        raise InvalidRequest(f"additionalParams.{PARAMETER}: must be a mapping of settings, not {type_name(given)}")
+    return given
 
 
 def _settings(call: hook.Call, given: Mapping[str, Any]) -> Settings:

@@ -24,7 +24,7 @@ def test_right_settings_have_no_problem_and_defaults() -> None:
     assert problems() == []
     loaded = settings.load(yaml.safe_dump(RIGHT), "s.yaml")
     assert loaded.sources == {"hmac-key": Source(file="/etc/key")}
-    assert (loaded.deadline, loaded.retries, loaded.on_failure, loaded.resend) == (120, 10, "fail", False)
+    assert (loaded.deadline, loaded.retries, loaded.on_failure, loaded.resend) == (120, 100, "fail", False)
 
 
 @pytest.mark.parametrize(

@@ -17,13 +17,14 @@ import pytest
 import yaml
 
 from k8s_cr_driver.errors import ApiError, ConnectionFailed, DriverError, InvalidRequest, TransportError
-from k8s_cr_driver.kube import auth
+from k8s_cr_driver.kube import auth, tls
 from k8s_cr_driver.kube.connection import APPLY, Connection
 from k8s_cr_driver.kube.endpoint import Endpoint
 from k8s_cr_driver.kube.kubeconfig import endpoint as kubeconfig_endpoint
 from k8s_cr_driver.kube.tls import pem
 from k8s_cr_driver.lcm.vim import endpoint as vim_endpoint
 from tests.fake_api import FakeApi, errors, faults
+from tests.fake_api.tls import server_certificate
 from tests.instance import config_map
 
 MAPS = "/api/v1/namespaces/default/configmaps"
@@ -273,3 +274,10 @@ def test_connections_of_parallel_requests_are_used_again(api: FakeApi, caplog: p
             asked.result()
     assert "Connection pool is full" not in caplog.text
     assert api.connections_opened <= threads
+
+
+def test_the_key_of_a_client_is_in_no_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The ssl module reads a client's certificate from a path only."""
+    monkeypatch.setattr(tempfile, "tempdir", "/nowhere")
+    chain, ca = server_certificate()
+    assert tls.context("https://127.0.0.1:1", ca=ca, client_cert=chain.decode()) is not None

@@ -194,6 +194,20 @@ def test_a_request_overrides_settings_and_later_operations_keep_them(
         assert [event for event, _ in other.events] == ["ready", "going", "gone"] and receiver.posts == []
 
 
+def test_settings_of_a_request_that_are_no_mapping_are_refused(conductor: Conductor, workload: FakeApi) -> None:
+    errors = conductor.run("instantiate_end", code=1, **{"credential-sender": "https://a.example.com"})
+    assert "additionalParams.credential-sender: must be a mapping of settings, not text" in errors
+
+
+def test_clusters_of_the_older_contract_are_found(conductor: Conductor, tls_api: FakeApi, receiver: Web) -> None:
+    with FakeApi(tls=True) as workload:
+        tls_api.put(cluster_crd("v1beta1"))
+        put_cluster(tls_api, version="v1beta1")
+        put_kubeconfig(tls_api, workload)
+        conductor.run("instantiate_end")
+    assert receiver.events == [("ready", NAME)]
+
+
 @pytest.mark.parametrize("name", ["hmac-key", "bearer-token", "client-key"])
 def test_a_request_cannot_name_a_secret(conductor: Conductor, workload: FakeApi, receiver: Web, name: str) -> None:
     errors = conductor.run("instantiate_end", code=1, **{"credential-sender": {name: {"file": "/etc/shadow"}}})
