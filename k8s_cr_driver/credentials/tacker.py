@@ -36,19 +36,15 @@ class Vim:
     ca: str = field(repr=False)
     token: str = field(repr=False)
 
-    def credentials(self) -> dict[str, Any]:
-        return {"bearer_token": self.token, **({"ssl_ca_cert": self.ca} if self.ca else {})}
+    def changes(self) -> dict[str, Any]:
+        """The body of a PUT."""
+        credentials = {"bearer_token": self.token, **({"ssl_ca_cert": self.ca} if self.ca else {})}
+        return {"vim": {"description": self.description, "auth_cred": credentials}}
 
     def body(self) -> dict[str, Any]:
-        return {
-            "name": self.name,
-            "description": self.description,
-            "type": "kubernetes",
-            "auth_url": self.url,
-            "auth_cred": self.credentials(),
-            "vim_project": {"name": "default"},
-            "is_default": False,
-        }
+        """The body of a POST."""
+        named = {"name": self.name, "type": "kubernetes", "auth_url": self.url, "is_default": False}
+        return {"vim": {**named, "vim_project": {"name": "default"}, **self.changes()["vim"]}}
 
 
 class Tacker:
@@ -77,12 +73,11 @@ class Tacker:
         """The VIM of that name has the URL and the credentials of `vim` afterwards. Raises DriverError."""
         existing = self._find(vim.name)
         if existing is not None and existing.get("auth_url") == vim.url:
-            changes = {"auth_cred": vim.credentials(), "description": vim.description}
-            self._request("PUT", f"{VIMS}/{existing['id']}", {"vim": changes})
+            self._request("PUT", f"{VIMS}/{existing['id']}", vim.changes())
             return
         if existing is not None:
             self._request("DELETE", f"{VIMS}/{existing['id']}")
-        self._request("POST", VIMS, {"vim": vim.body()})
+        self._request("POST", VIMS, vim.body())
 
     def remove(self, name: str) -> None:
         """Removes the VIM of that name, if there is one. Raises DriverError."""
