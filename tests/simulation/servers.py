@@ -11,6 +11,7 @@ be executed long after it was sent, also when who sent it has crashed or has no 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -28,6 +29,7 @@ from tests.simulation.scheduler import Scheduler
 from tests.simulation.weather import Weather
 
 BOOKMARK_EVERY = 60.0
+_DISCOVERY = re.compile(r"/apis?|/api/[^/]+|/apis/[^/]+(/[^/]+)?")
 
 
 @dataclass
@@ -87,7 +89,7 @@ class Servers:
         self.ledger.note(f"{actor}: {sent} -> {sent.error.status if isinstance(sent.error, ApiError) else 'ok'}")
 
     def _execute(self, sent: Sent) -> None:
-        if sent.path in ("/api", "/apis"):
+        if _DISCOVERY.fullmatch(sent.path):
             sent.answer = self._discovery(sent)
         else:
             call = dispatch.call(

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+The engine without one of its mends, to show that lives notice: each takes one function out, and nothing else.
+
+The first seed, counted from 0, that finds it is in the table.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from unittest import mock
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """`target` is replaced by `without`; lives with these `features` then report `words`, the first that of `found_by`."""
+
+    target: str
+    without: object
+    features: frozenset[str]
+    words: str
+    found_by: int
+
+    @contextlib.contextmanager
+    def active(self) -> Iterator[None]:
+        with mock.patch(f"k8s_cr_driver.{self.target}", self.without):
+            yield
+
+
+def _no(*_: object, **__: object) -> bool:
+    return False
+
+
+def _features(*names: str) -> frozenset[str]:
+    return frozenset(names)
+
+
+MUTANTS = {
+    "containers of wanted objects are pruned": Mutant(
+        "engine.apply.Applier.uses", _no, _features("dropped containers"), "fails for good", found_by=6
+    ),
+    "the first worker may write while the second deletes": Mutant(
+        "ownership.inventory.Inventory.has_former", False, _features("two workers", "latency"), "is left", found_by=88
+    ),
+    "what others have created again is no member": Mutant(
+        "ownership.inventory_content.InventoryContent.is_member", _no, _features("recreated"), "is left", found_by=0
+    ),
+    "guests do not keep a Namespace or CRD": Mutant(
+        "ownership.delete.guests_of",
+        lambda *_: "",
+        _features("neighbours", "guests"),
+        "deleted what is not its own",
+        found_by=0,
+    ),
+    "one 404 on a stream counts as all gone": Mutant(
+        "kube.watch.Reflector._is_served", _no, _features("streams not found"), "is left", found_by=102
+    ),
+}
