@@ -8,6 +8,8 @@ from collections.abc import Callable
 from functools import partial
 
 from k8s_cr_driver.errors import Conflict, NotOurs, Refused
+from k8s_cr_driver.objects.keys import labels
+from k8s_cr_driver.ownership.labels import INSTANCE_LABEL
 from tests.fake_api import deletion, errors
 from tests.fake_api.hand import Hand
 from tests.fake_api.kinds import Resource
@@ -127,7 +129,9 @@ class Users:
         entries = list(self._servers.ledger.entries.values())
         if isinstance(error, NotOurs):
             for entry in entries:
-                if entry.owner == USER and (entry.resource, entry.key) in map(package.named, desired):
+                live = self._live(entry.resource, entry.key) if entry.owner == USER else None
+                is_wanted = live and (entry.resource, entry.key) in map(package.named, desired)
+                if live and is_wanted and INSTANCE_LABEL not in labels(live):
                     entry.adopted_by.add(instance)
                     entry.reclaimable_by = ""
         elif isinstance(error, Conflict):
