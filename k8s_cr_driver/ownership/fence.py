@@ -32,8 +32,7 @@ class Fence:
 
     def __init__(self, instance: str, inventory: ObjectKey, read: Callable[[], InventoryContent | None]) -> None:
         self.token = uuid.uuid4().hex
-        self.has_former = False
-        """Whether another run held the instance when this one claimed it, and may not have noticed yet."""
+        self._has_former = False
         self._instance, self._inventory, self._read = instance, inventory, read
         self._is_claimed = False
         self._stops_at = 0.0
@@ -41,10 +40,15 @@ class Fence:
         self._lock = threading.Lock()
         self._confirmed_at = 0.0
 
+    @property
+    def has_former(self) -> bool:
+        """Whether another run held the instance when this one claimed it, and may not have noticed yet."""
+        return self._has_former
+
     def replaces(self, found: InventoryContent | None) -> None:
         """Notes whose token the claim is about to replace. Superseded if others have claimed since a lost claim."""
         self._check_lost(found)
-        self.has_former |= bool(found and found.token not in ("", self.token) and not found.released)
+        self._has_former |= bool(found and found.token not in ("", self.token) and not found.released)
 
     def claimed(self) -> None:
         """The token is in the inventory: from now on every other run finds it."""

@@ -42,7 +42,7 @@ MUTANTS = {
         "engine.apply.Applier.uses", _no, _features("dropped containers"), "fails for good", found_by=6
     ),
     "the first worker may write while the second deletes": Mutant(
-        "ownership.inventory.Inventory.has_former", False, _features("two workers", "latency"), "is left", found_by=88
+        "ownership.fence.Fence.has_former", False, _features("two workers", "latency"), "is left", found_by=88
     ),
     "what others have created again is no member": Mutant(
         "ownership.inventory_content.InventoryContent.is_member", _no, _features("recreated"), "is left", found_by=0
