@@ -29,8 +29,8 @@ NAMED = 3
 """Guests that are named in the reason."""
 LONGEST_CHAIN = 10
 """Owners from a Pod upwards that are read."""
-PATIENCE = 15.0
-"""Seconds for which a list that fails is repeated."""
+TRIES, PATIENCE = 4, 15.0
+"""How often, and for how many seconds, a list that fails is repeated at least."""
 
 
 class Guests:
@@ -43,20 +43,25 @@ class Guests:
     def __init__(self, context: WriteContext, going: Collection[ObjectKey] = ()) -> None:
         self._context, self._client, self._going = context, context.client, going
         self._owners: dict[tuple[ObjectKey, str], bool] = {}
-        self._failing_since: dict[ObjectKey, float] = {}
+        self._failures: dict[str, list[float]] = {}
 
     def reason(self, live: Object) -> str:
         """Why a Namespace or CRD must stay; "" if nobody else needs it.
 
-        A transient error is raised for PATIENCE seconds, so that the caller repeats the request; then it is the reason.
+        A transient error is raised, so that the caller repeats it, until the same request has failed for long enough.
         """
         try:
             return self._reason(live)
         except (ApiError, TransportError, Contended) as error:
-            since = self._failing_since.setdefault(key_of(live), time.monotonic())
-            if passes(error) and time.monotonic() - since < PATIENCE:
+            if passes(error) and not self._keeps_failing(str(error).partition(": ")[0]):
                 raise
             return f"it may hold objects of others, which the driver cannot list: {error}"
+
+    def _keeps_failing(self, attempt: str) -> bool:
+        """Whether a request has failed TRIES times in no less than PATIENCE seconds: one may take a minute to fail."""
+        since = self._failures.setdefault(attempt, [])
+        since.append(time.monotonic())
+        return len(since) >= TRIES and since[-1] - since[0] >= PATIENCE
 
     def _reason(self, live: Object) -> str:
         key, kind = key_of(live), defined_by(live)

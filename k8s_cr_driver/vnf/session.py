@@ -121,7 +121,7 @@ class Session:
         """
         if self._operation.persist(self.inventory.read) is None:
             namespaces = frozenset({self._options.namespace, *(key_of(obj).namespace for obj in desired)} - {""})
-            kinds = frozenset(kind for kind in {kind_of(obj) for obj in desired} if self._has(kind, namespaces))
+            kinds = frozenset(kind for kind in sorted({kind_of(obj) for obj in desired}) if self._has(kind, namespaces))
             self.inventory.remembered = InventoryContent(kinds, namespaces)
 
     def _has(self, kind: GroupKind, namespaces: Iterable[str]) -> bool:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import pytest
 
 from k8s_cr_driver.objects.keys import Object
+from k8s_cr_driver.ownership import guests
 from k8s_cr_driver.ownership.labels import INSTANCE_LABEL
 from tests.fake_api import FakeApi, faults
 from tests.instance import (
@@ -135,6 +136,16 @@ def test_a_list_that_fails_once_is_repeated(api: FakeApi) -> None:
     blue = Instance(api.url)
     blue.reconcile([HOME])
     api.fail(faults.internal(), method="GET", path="/namespaces/home/secrets$")
+    blue.terminate()
+    assert state(api) == {}
+
+
+def test_lists_of_different_kinds_that_fail_once_each_keep_no_namespace(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(guests, "PATIENCE", 0)
+    blue = Instance(api.url)
+    blue.reconcile([HOME])
+    for plural in ("secrets", "configmaps", "pods", "persistentvolumeclaims", "services"):
+        api.fail(faults.unavailable(), method="GET", path=f"/namespaces/home/{plural}$")
     blue.terminate()
     assert state(api) == {}
 
