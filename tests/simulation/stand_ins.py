@@ -52,18 +52,28 @@ class Lock:
     def __init__(self) -> None:
         self._is_held, self._waiting = False, deque[Waiter]()
 
-    def __enter__(self) -> bool:
+    def acquire(self, timeout: float = -1) -> bool:
+        """False if it is still held after `timeout` seconds; -1 waits without a limit, as `threading.Lock` does."""
+        expires_at = active().now + timeout
         while self._is_held:
             waiter = active().waiter()
             self._waiting.append(waiter)
-            waiter.wait()
+            if not waiter.wait(None if timeout < 0 else expires_at - active().now):
+                self._waiting.remove(waiter)
+                return False
         self._is_held = True
         return True
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def release(self) -> None:
         self._is_held = False
         if self._waiting:
             self._waiting.popleft().wake()
+
+    def __enter__(self) -> bool:
+        return self.acquire()
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.release()
 
 
 class Thread:
