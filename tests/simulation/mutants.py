@@ -42,19 +42,19 @@ MUTANTS = {
         "engine.apply.Applier.uses", _no, _features("dropped containers"), "fails for good", found_by=6
     ),
     "the first worker may write while the second deletes": Mutant(
-        "ownership.fence.Fence.has_former", False, _features("two workers", "latency"), "is left", found_by=88
+        "ownership.fence.Fence.has_former", False, _features("two workers", "latency"), "is left", found_by=148
     ),
     "what others have created again is no member": Mutant(
         "ownership.inventory_content.InventoryContent.is_member", _no, _features("recreated"), "is left", found_by=0
     ),
     "guests do not keep a Namespace or CRD": Mutant(
-        "ownership.delete.guests_of",
+        "ownership.guests.Guests.reason",
         lambda *_: "",
         _features("neighbours", "guests"),
         "deleted what is not its own",
         found_by=0,
     ),
     "one 404 on a stream counts as all gone": Mutant(
-        "kube.watch.Reflector._is_served", _no, _features("streams not found"), "is left", found_by=102
+        "kube.watch.Reflector._is_served", _no, _features("streams not found"), "is left", found_by=302
     ),
 }
