@@ -187,6 +187,18 @@ def test_silent_clients_keep_nobody_else_waiting(running: Running) -> None:
     wait_until(lambda: len(running.log) == 11)
 
 
+def test_a_silent_client_holds_its_connection_for_a_limited_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(receiver, "CONNECTIONS", 1)
+    monkeypatch.setattr(receiver, "PATIENCE", 0.3)
+    chain, ca = server_certificate()
+    (tmp_path / "server.pem").write_bytes(chain)
+    one = Running(tmp_path / "received", "", ca, chain)
+    with start(one, Gate(KEY, TOKEN), tmp_path) as server, socket.create_connection(server.server_address[:2]):
+        one.send(READY)
+        assert one.log == ["127.0.0.1: no response, TimeoutError", f"127.0.0.1: 204, ready default/red of VNF instance {BLUE}"]
+        server.shutdown()
+
+
 def test_what_is_stored_survives_a_restart_and_deleted_clusters_are_forgotten_later(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
