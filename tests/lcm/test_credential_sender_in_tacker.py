@@ -16,13 +16,17 @@ from tacker.sol_refactored.common import exceptions as sol_ex
 from tacker.sol_refactored.common.vnfd_utils import Vnfd
 from tacker.sol_refactored.conductor.vnflcm_driver_v2 import VnfLcmDriverV2
 
+from k8s_cr_driver.credentials.management import ManagementCluster
+from k8s_cr_driver.kube.connection import Connection
+from k8s_cr_driver.lcm import hook
 from tests.cli.packages import write_package
 from tests.credentials.clusters import HMAC_KEY, NAME, TOKEN, cluster_crd, put_cluster, put_kubeconfig
 from tests.credentials.web import Web, web
 from tests.fake_api import FakeApi
-from tests.instance import BLUE, config_map
+from tests.instance import BLUE, config_map, obj
+from tests.lcm.instance import Instance
+from tests.lcm.web import deployment
 
-objects.register_all()
 SENDER = Path(__file__).parents[2] / "mgmt" / "credential_sender"
 
 
@@ -101,3 +105,15 @@ def test_a_failure_is_one_line_of_the_problem_details_without_a_secret(
     )
     for secret in (TOKEN, HMAC_KEY):
         assert secret not in caplog.text + detail + str(error_data)
+
+
+def test_the_clusters_of_an_instance_are_found_as_this_driver_has_created_them(cluster: FakeApi, tmp_path: Path) -> None:
+    """In a namespace of the package, which is in the driver's record of the instance."""
+    manifest = obj("cluster.x-k8s.io/v1beta2", "Cluster", "red", namespace="blue", spec={})
+    blue = Instance(cluster, tmp_path, [deployment(1), obj("v1", "Namespace", "blue"), cluster_crd(), manifest])
+    blue.instantiate()
+    call = hook.Call("instantiate_end", tmp_path, {}, blue.inst.to_dict(), {})
+    endpoint = call.endpoint()
+    assert endpoint is not None and sorted(call.namespaces()) == ["blue", "default"]
+    with Connection(endpoint) as connection:
+        assert ManagementCluster(connection).clusters(BLUE, call.namespaces()) == ["blue/red"]
