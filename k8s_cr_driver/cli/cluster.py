@@ -10,7 +10,7 @@ import functools
 import os
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -136,7 +136,7 @@ class Cluster:
         assert resource is not None, "every cluster has ConfigMaps"
         selector = f"{INVENTORY_LABEL}={id}" if id else INVENTORY_LABEL
         try:
-            found = self.client.list(resource, namespace, selector, METADATA_LIST)
+            found = self.client.list(resource, namespace, selector)
         except ApiError as error:
             if error.status == 403 and not namespace:
                 raise click.UsageError(f"{error}. Name one namespace with --inventory-namespace.") from None
@@ -162,10 +162,7 @@ class Cluster:
         if len(found) > 1:
             places = ", ".join(one.namespace for one in found)
             raise click.UsageError(f"VNF instance {id} has inventories in {places}; choose one with --inventory-namespace")
-        resource = self.resources.find(CONFIG_MAPS)
-        assert resource is not None, "every cluster has ConfigMaps"
-        live = self.client.read(resource, key_of(found[0].live))  # a list has no data, such as the adopted objects
-        return replace(found[0], live=live, content=parse(live))
+        return found[0]
 
     def members(self, instances: Iterable[Instance]) -> dict[str, dict[ObjectKey, Object]]:
         """The metadata of the objects of each instance, by one LIST for each kind. Warns of kinds that cannot be listed."""

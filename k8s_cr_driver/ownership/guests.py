@@ -48,13 +48,15 @@ class Guests:
     def reason(self, live: Object) -> str:
         """Why a Namespace or CRD must stay; "" if nobody else needs it.
 
-        A transient error is raised, so that the caller repeats it, until the same request has failed for long enough.
+        Any error but a missing permission may pass: it is raised, so that the caller repeats the call, until the same request
+        has failed for long enough.
         """
         try:
             return self._reason(live)
         except (ApiError, TransportError, Contended) as error:
-            if passes(error) and not self._keeps_failing(str(error).partition(": ")[0]):
-                raise
+            is_forbidden = isinstance(error, ApiError) and error.status == 403
+            if not is_forbidden and not self._keeps_failing(str(error).partition(": ")[0]):
+                raise error if passes(error) else Contended(str(error)) from None
             return f"it may hold objects of others, which the driver cannot list: {error}"
 
     def _keeps_failing(self, attempt: str) -> bool:
