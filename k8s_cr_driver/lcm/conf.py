@@ -16,11 +16,24 @@ OPTIONS = [
         help="Namespace, on each cluster, of the ConfigMaps that list the objects of each VNF instance. It must exist, "
         "and no VNF package may contain it.",
     ),
-    cfg.BoolOpt(
+    cfg.ListOpt(
         "allow_remote_manifests",
+        default=[],
+        help="Hosts of the https URLs that lcm-kubernetes-def-files may name; none by default. They are read by the "
+        "conductor, from its own place in the network, and redirects are not followed.",
+    ),
+    cfg.ListOpt(
+        "allowed_endpoints",
+        default=[],
+        help="Hosts that the endpoint and the oidc_token_url of a VIM may have: names, with * for any part, addresses and "
+        "networks, such as *.clusters.example.com or 10.0.0.0/8. By default all but loopback and link-local addresses. "
+        "A name is compared as it is written, and is not resolved first.",
+    ),
+    cfg.BoolOpt(
+        "allow_http_endpoints",
         default=False,
-        help="Allow http and https URLs in lcm-kubernetes-def-files. The conductor downloads them, with its own access "
-        "to the network.",
+        help="Whether the endpoint and the oidc_token_url of a VIM may be http URLs: then tokens and passwords are sent in "
+        "clear.",
     ),
     cfg.BoolOpt(
         "verify_tls_without_ca",

@@ -45,7 +45,7 @@ def load(
         Path(vnfd.csar_dir),
         options.files,
         fill=substitution.filler(declared, values),
-        allow_remote=CONF.k8s_cr.allow_remote_manifests,
+        remote_hosts=CONF.k8s_cr.allow_remote_manifests,
         limits=Limits(CONF.k8s_cr.max_objects, CONF.k8s_cr.max_kinds, CONF.k8s_cr.max_replicas),
     )
     if options.adopt_existing:

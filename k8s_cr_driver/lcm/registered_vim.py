@@ -19,6 +19,7 @@ from tacker.sol_refactored.common import exceptions as sol_ex
 
 from k8s_cr_driver.kube.endpoint import Endpoint
 from k8s_cr_driver.lcm import vim
+from k8s_cr_driver.lcm.endpoint_rules import EndpointRules
 
 LOG = logging.getLogger(__name__)
 CONF = config.CONF
@@ -28,7 +29,10 @@ def endpoint(stored: Any) -> Endpoint:
     """Of a VimConnectionInfo that Tacker stores with an instance. Raises InvalidRequest."""
     access = (_registered(stored) if CONF.k8s_cr.credentials_from_vim else None) or stored
     return vim.endpoint(
-        access.interfaceInfo, access.accessInfo, verify_without_ca=CONF.k8s_cr.verify_tls_without_ca
+        access.interfaceInfo,
+        access.accessInfo,
+        verify_without_ca=CONF.k8s_cr.verify_tls_without_ca,
+        rules=EndpointRules(tuple(CONF.k8s_cr.allowed_endpoints), CONF.k8s_cr.allow_http_endpoints),
     )
 
 

@@ -18,6 +18,7 @@ from k8s_cr_driver.errors import Concern, ConnectionFailed, DriverError, Invalid
 from k8s_cr_driver.kube import tls
 from k8s_cr_driver.kube.auth import Provider, is_token
 from k8s_cr_driver.kube.endpoint import Endpoint
+from k8s_cr_driver.lcm.endpoint_rules import ANY, EndpointRules
 
 LOG = logging.getLogger(__name__)
 
@@ -35,16 +36,22 @@ def with_remedy(error: DriverError) -> str:
     return f"{error} {remedy}" if remedy else str(error)
 
 
-def endpoint(interface: Mapping[str, str], access: Mapping[str, str], *, verify_without_ca: bool = True) -> Endpoint:
-    """Of a VIM's interfaceInfo and accessInfo. Raises InvalidRequest."""
-    url = _http_url(interface.get("endpoint"), "interfaceInfo.endpoint")
+def endpoint(
+    interface: Mapping[str, str],
+    access: Mapping[str, str],
+    *,
+    verify_without_ca: bool = True,
+    rules: EndpointRules = ANY,
+) -> Endpoint:
+    """Of a VIM's interfaceInfo and accessInfo. Raises InvalidRequest, also for a URL that `rules` do not allow."""
+    url = _http_url(interface.get("endpoint"), "interfaceInfo.endpoint", rules)
     given = str(interface.get("ssl_ca_cert") or "").strip()
     ca = tls.pem(given)
     if given not in ("", "None") and not ca:  # Tacker stores a VIM's missing CA as "None"
         raise InvalidRequest("vimConnectionInfo.interfaceInfo.ssl_ca_cert: is no PEM certificate")
     if not ca and not verify_without_ca:
         LOG.warning("The certificate of %s is not verified ([k8s_cr] verify_tls_without_ca = false)", url)
-    provider = _provider(access)
+    provider = _provider(access, rules)
     return Endpoint(
         url=url,
         ca=ca,
@@ -54,7 +61,7 @@ def endpoint(interface: Mapping[str, str], access: Mapping[str, str], *, verify_
     )
 
 
-def _provider(access: Mapping[str, str]) -> Provider | None:
+def _provider(access: Mapping[str, str], rules: EndpointRules) -> Provider | None:
     """None if accessInfo has no oidc_token_url."""
     if not access.get("oidc_token_url"):
         return None
@@ -62,7 +69,7 @@ def _provider(access: Mapping[str, str]) -> Provider | None:
     if missing:
         raise InvalidRequest(f"vimConnectionInfo.accessInfo: oidc_token_url needs {' and '.join(missing)} beside it")
     return Provider(
-        _http_url(access["oidc_token_url"], "accessInfo.oidc_token_url"),
+        _http_url(access["oidc_token_url"], "accessInfo.oidc_token_url", rules),
         str(access["client_id"]),
         str(access["username"]),
         str(access["password"]),
@@ -70,7 +77,7 @@ def _provider(access: Mapping[str, str]) -> Provider | None:
     )
 
 
-def _http_url(value: Any, where: str) -> str:
+def _http_url(value: Any, where: str, rules: EndpointRules) -> str:
     """`value` if it is an http(s) URL without credentials, which every error would show; else InvalidRequest."""
     text = str(value or "")
     if "@" in text:
@@ -81,6 +88,7 @@ def _http_url(value: Any, where: str) -> str:
         url = urllib3.util.Url()
     if url.scheme not in ("http", "https") or not url.host:
         raise InvalidRequest(f"vimConnectionInfo.{where}: {text!r} is not an http(s) URL, such as https://10.0.0.1:6443")
+    rules.check(text, f"vimConnectionInfo.{where}")
     return text
 
 

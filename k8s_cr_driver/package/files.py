@@ -7,6 +7,7 @@ Nothing outside the package's folder is read. Errors show no URL's credentials a
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -18,9 +19,9 @@ SIZE_LIMIT = 32 * 1024 * 1024
 """Bytes of all manifest files of a package together."""
 
 
-def read(root: Path, name: str, *, allow_remote: bool) -> bytes:
+def read(root: Path, name: str, *, remote_hosts: Collection[str]) -> bytes:
     """
-    What `name` holds, a path below `root`, the unpacked CSAR, or with `allow_remote` an http(s) URL.
+    What `name` holds, a path below `root`, the unpacked CSAR, or an https URL of one of `remote_hosts`.
 
     Raises InvalidPackage; InvalidRequest for a URL that has credentials, since entries are stored and shown.
     """
@@ -32,10 +33,10 @@ def read(root: Path, name: str, *, allow_remote: bool) -> bytes:
         if url.scheme or name.lower().startswith("file:"):
             raise InvalidPackage(f"{shown(name)}: only paths inside the package are allowed")
         return _of_package(root, name)
-    if not allow_remote:
+    if url.scheme.lower() != "https" or (url.hostname or "") not in remote_hosts:
         raise InvalidPackage(
-            f"{shown(name)}: manifests at a URL are not allowed; put the file into the package, or let the "
-            "operator set [k8s_cr] allow_remote_manifests"
+            f"{shown(name)}: manifests at a URL are allowed only by https, and of the hosts that the operator names in "
+            "[k8s_cr] allow_remote_manifests; put the file into the package"
         )
     if "@" in url.netloc:
         raise InvalidRequest(
@@ -70,12 +71,12 @@ def _of_package(root: Path, name: str) -> bytes:
 
 
 def _fetched(url: str) -> bytes:
-    """The body of `url`; TLS is verified with the system's CAs."""
+    """The body of `url`; TLS is verified with the system's CAs. A redirect is refused: it may lead to any host."""
     timeout = urllib3.Timeout(connect=10, read=30)
-    retries = urllib3.Retry(total=3, redirect=3, backoff_factor=0.1)
+    retries = urllib3.Retry(total=3, redirect=0, raise_on_redirect=False, backoff_factor=0.1)
     try:
         with urllib3.PoolManager(timeout=timeout, retries=retries) as http:
-            response = http.request("GET", url, preload_content=False)
+            response = http.request("GET", url, preload_content=False, redirect=False, headers={"Accept-Encoding": "identity"})
             content = response.read(SIZE_LIMIT + 1)
             response.close()
     except (urllib3.exceptions.HTTPError, ValueError) as error:

@@ -14,7 +14,7 @@ import binascii
 import difflib
 import hashlib
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -61,13 +61,13 @@ def load(
     files: Sequence[str],
     *,
     fill: Callable[[Any], Any] = lambda value: value,
-    allow_remote: bool = False,
+    remote_hosts: Collection[str] = (),
     limits: Limits = Limits(),  # noqa: B008 (it is frozen)
 ) -> list[Object]:
     """
     The objects of `files`, in the order in which they are written.
 
-    `files` are paths below `root`, the unpacked CSAR, or with `allow_remote` also http and https URLs. `fill` is given
+    `files` are paths below `root`, the unpacked CSAR, and https URLs of `remote_hosts`. `fill` is given
     each object as it was parsed and returns it with the parameters filled in (`substitution.filler`).
     Raises InvalidPackage, and InvalidRequest for a URL with credentials. Follow with `place` and `schema.check`.
     """
@@ -77,7 +77,7 @@ def load(
     sources: dict[ObjectKey, str] = {}
     size, budget = 0, value_budget()
     for name in files:
-        content = read(root, name, allow_remote=allow_remote)
+        content = read(root, name, remote_hosts=remote_hosts)
         size += len(content)
         if size > SIZE_LIMIT:
             raise InvalidPackage(f"{shown(name)}: the manifests are larger than {SIZE_LIMIT // 1024**2} MiB together")

@@ -19,6 +19,8 @@ from tests.instance import BLUE
 
 objects.register_all()
 conf.register(cfg.CONF)
+cfg.CONF.set_override("allowed_endpoints", ["127.0.0.1", "localhost"], "k8s_cr")
+cfg.CONF.set_override("allow_http_endpoints", True, "k8s_cr")
 
 INTREE_DRIVER = kubernetes.Kubernetes
 """Read at the import, before any test registers this driver in its place."""

@@ -234,7 +234,8 @@ def test_large_files_are_refused_alone_and_together(package: Any) -> None:
 class Pages(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         content = b"#" * (SIZE_LIMIT + 1) if self.path == "/large" else CONFIG.encode()
-        self.send_response(404 if self.path == "/missing" else 200)
+        self.send_response({"/missing": 404, "/elsewhere": 302}.get(self.path, 200))
+        self.send_header("Location", "/one")
         self.send_header("Content-Length", str(len(content)))
         self.end_headers()
         if self.path != "/large":
@@ -259,28 +260,43 @@ def server() -> Iterator[ThreadingHTTPServer]:
         thread.join()
 
 
-def test_urls_are_read_where_the_operator_allows_them(tmp_path: Path, server: Any) -> None:
-    base = f"http://localhost:{server.server_port}"
-    assert len(load(tmp_path, [f"{base}/one"], allow_remote=True)) == 1
+@pytest.fixture
+def trusted(server: ThreadingHTTPServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The URL of the server with TLS, whose CA is among those of the system."""
+    context, ca = server_context()
+    server.socket = context.wrap_socket(server.socket, server_side=True)
+    (tmp_path / "ca.pem").write_text(ca)
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "ca.pem"))
+    return f"https://localhost:{server.server_port}"
+
+
+def test_urls_are_read_where_the_operator_allows_their_hosts(tmp_path: Path, trusted: str) -> None:
+    base, hosts = trusted, ["localhost"]
+    assert len(load(tmp_path, [f"{base}/one"], remote_hosts=hosts)) == 1
+    for name, allowed in ((f"{base}/one", ["example.com"]), (base.replace("https", "http"), hosts)):
+        with pytest.raises(InvalidPackage, match="only by https, and of the hosts that the operator names"):
+            load(tmp_path, [name], remote_hosts=allowed)
+    with pytest.raises(InvalidPackage, match="elsewhere: the server responded with 302; expected 200"):
+        load(tmp_path, [f"{base}/elsewhere"], remote_hosts=hosts)
     with pytest.raises(InvalidPackage, match="missing: the server responded with 404"):
-        load(tmp_path, [f"{base}/missing"], allow_remote=True)
+        load(tmp_path, [f"{base}/missing"], remote_hosts=hosts)
     with pytest.raises(InvalidPackage, match="larger than 32 MiB"):
-        load(tmp_path, [f"{base}/large"], allow_remote=True)
-    with pytest.raises(InvalidPackage, match=r"^http://localhost:1/unused: cannot be read"):
-        load(tmp_path, ["http://localhost:1/unused"], allow_remote=True)
+        load(tmp_path, [f"{base}/large"], remote_hosts=hosts)
+    with pytest.raises(InvalidPackage, match=r"^https://localhost:1/unused: cannot be read"):
+        load(tmp_path, ["https://localhost:1/unused"], remote_hosts=hosts)
 
 
 @pytest.mark.parametrize(
     ("name", "words"),
     [
         ("https://user:hunter2@host/x?token=hunter3", r"^https://host/x: credentials in a URL of lcm-kubernetes-def-files"),
-        ("http://hunter2@host/x", "^http://host/x: credentials"),
+        ("https://hunter2@host/x", "^https://host/x: credentials"),
         ("http://[hunter2/x", "lcm-kubernetes-def-files: an entry with :// is no URL"),
     ],
 )
 def test_urls_with_credentials_are_refused_for_they_are_stored(tmp_path: Path, name: str, words: str) -> None:
     with pytest.raises(InvalidRequest, match=words) as caught:
-        load(tmp_path, [name], allow_remote=True)
+        load(tmp_path, [name], remote_hosts=["host"])
     assert "hunter" not in str(caught.value)
 
 
@@ -289,7 +305,7 @@ def test_a_certificate_of_no_known_authority_is_refused(tmp_path: Path, server: 
     server.socket = context.wrap_socket(server.socket, server_side=True)
     server.handle_error = lambda *_: None
     with pytest.raises(InvalidPackage, match="CERTIFICATE_VERIFY_FAILED"):
-        load(tmp_path, [f"https://127.0.0.1:{server.server_port}/one"], allow_remote=True)
+        load(tmp_path, [f"https://127.0.0.1:{server.server_port}/one"], remote_hosts=["127.0.0.1"])
 
 
 def test_objects_keep_their_namespace_or_get_the_default(package: Any) -> None:
