@@ -3,9 +3,13 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
+from typing import Any
+
 from oslo_config import cfg
 
 from k8s_cr_driver.package.limits import Limits
+from k8s_cr_driver.vnf.policy import Policy
 
 _LIMITS = Limits()
 
@@ -26,7 +30,7 @@ OPTIONS = [
         "allowed_endpoints",
         default=[],
         help="Hosts that the endpoint and the oidc_token_url of a VIM may have: names, with * for any part, addresses and "
-        "networks, such as *.clusters.example.com or 10.0.0.0/8. By default all but loopback and link-local addresses. "
+        "networks, such as ``*.clusters.example.com`` or ``10.0.0.0/8``. By default all but loopback and link-local addresses. "
         "A name is compared as it is written, and is not resolved first.",
     ),
     cfg.BoolOpt(
@@ -56,6 +60,35 @@ OPTIONS = [
         "for the retry of an operation in FAILED_TEMP. It applies to instances whose vimId and endpoint are those of a "
         "VIM registered in their project; vimConnectionInfo.accessInfo of these is ignored.",
     ),
+    cfg.ListOpt(
+        "allowed_kinds",
+        default=[],
+        help="The only kinds that packages may contain, as Kind or Kind.group with * for any part, such as "
+        "``*.stable.example.com`` or ``Deployment.apps``; empty for all kinds.",
+    ),
+    cfg.ListOpt(
+        "denied_kinds",
+        default=[],
+        help="Kinds that packages must not contain, in the same form, such as ``*.admissionregistration.k8s.io``.",
+    ),
+    cfg.ListOpt(
+        "allowed_namespaces",
+        default=[],
+        help="The only namespaces in which packages may have objects, with * for any part; empty for all. Also the names of "
+        "the Namespaces that they may contain.",
+    ),
+    cfg.ListOpt(
+        "denied_namespaces",
+        default=[],
+        help="Namespaces in which packages must not have objects, in the same form.",
+    ),
+    cfg.BoolOpt(
+        "allow_cluster_scoped",
+        default=True,
+        help="Whether packages may contain objects outside of namespaces: Namespaces, CustomResourceDefinitions, ClusterRoles.",
+    ),
+    cfg.BoolOpt("allow_adopt_existing", default=True, help="Whether requests may set adopt-existing."),
+    cfg.BoolOpt("allow_force_conflicts", default=True, help="Whether requests may set force-conflicts."),
     cfg.IntOpt("max_objects", default=_LIMITS.max_objects, min=1, help="Objects that a VNF package may have."),
     cfg.IntOpt(
         "max_kinds",
@@ -74,6 +107,13 @@ OPTIONS = [
 
 def register(conf: cfg.ConfigOpts) -> None:
     conf.register_opts(OPTIONS, group="k8s_cr")
+
+
+def policy(conf: cfg.ConfigOpts) -> Policy:
+    """The policy that the options with the names of its fields give."""
+    values: dict[str, Any] = {field.name: conf.k8s_cr[field.name] for field in fields(Policy)}
+    lists = {name: tuple(value) for name, value in values.items() if isinstance(value, list)}
+    return Policy(**{**values, **lists})
 
 
 def list_opts() -> list[tuple[str, list[cfg.Opt]]]:

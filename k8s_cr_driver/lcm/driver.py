@@ -20,14 +20,16 @@ from tacker.sol_refactored.objects.v2 import fields
 
 from k8s_cr_driver.engine.operation import Operation
 from k8s_cr_driver.engine.reconcile import Prune
-from k8s_cr_driver.lcm import desired, intree_driver, registered_vim, request, scale_status
+from k8s_cr_driver.lcm import conf, desired, intree_driver, registered_vim, request, scale_status
 from k8s_cr_driver.lcm.instance_info import StoredInstance
 from k8s_cr_driver.lcm.problem_details import Verb, abandoning, boundary, is_current
 from k8s_cr_driver.lcm.sync_round import once_in_a_round
 from k8s_cr_driver.objects.keys import Object
 from k8s_cr_driver.resources import replicas
+from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.vnf import counts
 from k8s_cr_driver.vnf.additional_params import Options
+from k8s_cr_driver.vnf.policy import Policy
 from k8s_cr_driver.vnf.session import Session
 from k8s_cr_driver.vnf.vdus import VduObjects
 from k8s_cr_driver.vnf.vnfcs import Vnfc
@@ -43,7 +45,7 @@ class Driver:
             stored = StoredInstance.read(inst)
             wanted, options = desired.load(stored, vnfd, Options().updated(request.params(req)))
             with _session(verb, stored, options, applies=len(wanted)) as session:
-                resources = session.place(wanted)
+                resources = _placed(session, wanted, options, conf.policy(CONF))
                 level = req.instantiationLevelId if req.obj_attr_is_set("instantiationLevelId") else None
                 assigned = desired.assigned_vdus(resources, vnfd, req.flavourId, options)
                 assigned = counts.at_level(assigned, vnfd, req.flavourId, level)
@@ -110,7 +112,8 @@ class Driver:
             chosen = stored.chosen_vnfcs(grant_req)
             with _session(verb, stored, options, applies=len(package) if everything else len(chosen)) as session:
                 assigned = session.stored_vdus(stored.vdus)
-                placed = desired.merged(session.place(package), assigned)
+                resources = _placed(session, package, options, conf.policy(CONF))
+                placed = desired.merged(resources, assigned)
                 wanted = placed if everything else [assigned[vdu] for vdu in chosen]
                 replacement = session.replacement(assigned, chosen, everything=everything, recreate=recreate)
                 session.reconcile(wanted, prune=None, replacement=replacement)
@@ -124,7 +127,7 @@ class Driver:
             stored.check_flavour(vnfd)
             wanted, options = desired.load(stored, vnfd, options, given)
             former = desired.with_stored_parameters(stored, vnfd, options) if given else None
-            self._change(verb, stored, options, wanted, vnfd, former or wanted)
+            self._change(verb, stored, options, wanted, vnfd, former or wanted, conf.policy(CONF))
             inst.vnfdId = req.vnfdId
 
     def change_vnfpkg_rollback(self, req: Any, inst: Any, grant_req: Any, grant: Any, vnfd: Any) -> None:
@@ -135,11 +138,21 @@ class Driver:
             self._change(verb, stored, options, wanted, vnfd, wanted)
 
     def _change(
-        self, verb: Verb, stored: StoredInstance, options: Options, wanted: list[Object], vnfd: Any, former: list[Object]
+        self,
+        verb: Verb,
+        stored: StoredInstance,
+        options: Options,
+        wanted: list[Object],
+        vnfd: Any,
+        former: list[Object],
+        policy: Policy = Policy(),  # noqa: B008 (it is frozen)
     ) -> None:
-        """`former`: the objects of `wanted` with the parameters before the change; a count that differs is a new one."""
+        """`former`: the objects of `wanted` with the parameters before the change; a count that differs is a new one.
+
+        A rollback has no `policy`: it restores what was allowed.
+        """
         with _session(verb, stored, options, applies=len(wanted)) as session:
-            resources = session.place(wanted)
+            resources = _placed(session, wanted, options, policy)
             pairs = zip(resources, former, strict=True)
             given = {obj.key for obj, was in pairs if replicas.count(obj) != replicas.count(obj, was)}
             assigned = desired.assigned_vdus(resources, vnfd, stored.flavour, options)
@@ -189,6 +202,13 @@ def _check_idle(context: Any, instance: str) -> None:
     for state in (states.STARTING, states.PROCESSING, states.ROLLING_BACK):
         if objects.VnfLcmOpOccV2.get_by_filter(context, vnfInstanceId=instance, operationState=state):
             raise sol_ex.OtherOperationInProgress(inst_id=instance)
+
+
+def _placed(session: Session, wanted: list[Object], options: Options, policy: Policy) -> list[CustomResource]:
+    """The objects in their namespaces, if `policy` allows them and the options."""
+    resources = session.place(wanted)
+    policy.check((obj.key for obj in resources), options)
+    return resources
 
 
 @contextlib.contextmanager
