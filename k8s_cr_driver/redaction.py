@@ -43,8 +43,9 @@ _STRUCTURE = re.compile(r"&?[\w.* ]{0,80}[{\[]")
 """The begin of a value as Go prints it, and of its next part: `map[string]interface {}{...}`."""
 _BRACKETS = re.compile(r'[{}\[\]]|"(?:[^"\\]|\\.)*"')
 _BARE = re.compile(r"[^\s,;:]*")
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
+_CONTROLS = (*range(0x20), *range(0x7F, 0xA0), *range(0x2028, 0x202F), *range(0x2066, 0x206A))
 """What moves a terminal's cursor, ends a line of a log, or turns the direction of text (Unicode's bidirectional controls)."""
+_ESCAPES = {code: f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}" for code in _CONTROLS if chr(code) not in "\n\t"}
 _SPACE = re.compile(r"[\t-\r\x1c-\x1f\x85\u2028\u2029]")
 _URLLIB3 = re.compile(r"<[^<>]{0,200}>:?\s{0,2}|\b\w{1,50}\(host=[^()]{0,300}\):?\s{0,2}")
 
@@ -59,12 +60,7 @@ def foreign(text: str) -> str:
 
 def printable(text: str) -> str:
     """`text` with its control characters escaped, but for newlines and tabs."""
-    return _CONTROL.sub(lambda found: found[0] if found[0] in "\n\t" else _escaped(found[0]), text)
-
-
-def _escaped(character: str) -> str:
-    code = ord(character)
-    return f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}"
+    return text.translate(_ESCAPES)
 
 
 def redact(text: str) -> str:

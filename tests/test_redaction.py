@@ -8,7 +8,10 @@ import time
 import pytest
 
 from k8s_cr_driver.errors import ApiError
+from k8s_cr_driver.ownership.write_errors import explained
 from k8s_cr_driver.redaction import DETAIL_LIMIT, FOREIGN_LIMIT, capped, foreign, redact, words
+from k8s_cr_driver.resources.registry import resource_for
+from tests.instance import BLUE, config_map
 
 PEM = "-----BEGIN CERTIFICATE-----\nMIIBcanary\n-----END CERTIFICATE-----"
 
@@ -123,6 +126,7 @@ def test_control_characters_are_escaped_in_every_text() -> None:
         "(host=",
         "<",
         "a",
+        "\x1b",
     ],
 )
 def test_hostile_texts_take_linear_time(part: str) -> None:
@@ -130,6 +134,14 @@ def test_hostile_texts_take_linear_time(part: str) -> None:
     text = part * (1_000_000 // len(part))
     began = time.process_time()
     foreign(text), redact(text), words(ValueError(text))
+    assert time.process_time() - began < 2
+
+
+def test_an_immutable_field_is_looked_for_in_linear_time() -> None:
+    error = ApiError("PATCH /x", 422, "Invalid", "update to " * FOREIGN_LIMIT)
+    began = time.process_time()
+    for _ in range(10):
+        explained(error, resource_for(config_map("a")), BLUE)
     assert time.process_time() - began < 2
 
 

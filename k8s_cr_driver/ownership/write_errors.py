@@ -20,7 +20,7 @@ NOT_RESTORED = "Values taken from other managers by force are restored by neithe
 
 _IMMUTABLE = re.compile(
     r"immutable"  # apimachinery's validation.FieldImmutableErrorMsg, and most transition rules of CRDs
-    r"|updates? to .*(is|are) forbidden|forbidden: updates to"  # StorageClass, StatefulSet, PodDisruptionBudget of old
+    r"|updates? to .{0,300}?(is|are) forbidden|forbidden: updates to"  # StorageClass, StatefulSet, PodDisruptionBudget of old
     r"|(may|must|can) ?not (be )?(chang|modif|updat)"  # PriorityClass, Pod, Service, RoleBinding, CertificateSigningRequest
     r"|once set|after creation",  # Service, CustomResourceDefinition, ResourceQuota
     re.IGNORECASE,
