@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from builds.programs import build
 from builds.progress import say, step
 
-from . import apt, kubernetes, paths, preconditions, processes
+from . import apt, kubernetes, network, paths, preconditions, processes
 from .ledger import Ledger
 
 Environment = dict[str, str]
@@ -77,6 +77,7 @@ def _start(ledger: Ledger, parts: list[str]) -> None:
         for family in {family for part in parts for family in _PARTS[part].families}:
             begin(build, family)
         apt.install(ledger, [package for part in parts for package in _PARTS[part].packages])
+        network.bridge(ledger)
         for part in parts:
             begin(_start_part, ledger, part)
 
@@ -124,7 +125,7 @@ class Part(NamedTuple):
 
 _PARTS = {
     "kubernetes": Part(_start_kubernetes, kubernetes.PACKAGES, kubernetes.FAMILIES),
-    "tacker": Part(_start_tacker, ("mariadb-server", "rabbitmq-server")),
+    "tacker": Part(_start_tacker, ("mariadb-server", "rabbitmq-server", "iproute2")),
 }
 PARTS = tuple(_PARTS)
 

@@ -7,8 +7,6 @@ services and their users are added through Keystone's own API.
 
 import os
 import secrets
-import sys
-import sysconfig
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,15 +16,15 @@ from keystoneauth1 import session
 from keystoneauth1.identity import v3
 from keystoneclient.v3 import client
 
-from builds import cache
 from builds.commands import run
 
-from . import config, mariadb
+from . import config, mariadb, network, virtualenv
 from .ledger import Ledger
 
-LOCK = Path(__file__).parents[2] / "requirements" / "keystone.lock"
 REGION = "RegionOne"
 INTERFACES = ("public", "internal", "admin")
+SERVICES = "service"
+"""The project of the services' own users."""
 
 
 @dataclass(frozen=True)
@@ -45,19 +43,23 @@ class Identity:
     url: str
     admin: Credentials
 
-    def add_service(self, user: str, service_type: str, endpoint: str) -> Credentials:
-        """Put a service into the catalog; the user, of the project `service`, that it checks tokens with."""
-        keystone = client.Client(session=self._session(self.admin), interface="public")
-        default = keystone.domains.get("default")
-        project = keystone.projects.create("service", default)
+    def add_service(self, user: str, endpoint: str, *types: str) -> Credentials:
+        """Put a service into the catalog, as each of `types`; the user that it checks tokens with, and acts as."""
+        keystone = self._client()
+        [project] = keystone.projects.list(name=SERVICES)
         made = Credentials(user, secrets.token_urlsafe(16), project.name)
-        member = keystone.users.create(made.username, default, password=made.password)
-        [role] = keystone.roles.list(name="admin")
-        keystone.roles.grant(role, user=member, project=project)
-        service = keystone.services.create(user, service_type)
-        for interface in INTERFACES:
-            keystone.endpoints.create(service, endpoint, interface, REGION)
+        member = keystone.users.create(made.username, project.domain_id, password=made.password)
+        for role in keystone.roles.list():
+            if role.name in ("admin", "service"):
+                keystone.roles.grant(role, user=member, project=project)
+        for service_type in types:
+            service = keystone.services.create(user, service_type)
+            for interface in INTERFACES:
+                keystone.endpoints.create(service, endpoint, interface, REGION)
         return made
+
+    def add_project_of_services(self) -> None:
+        self._client().projects.create(SERVICES, "default")
 
     def environment(self) -> dict[str, str]:
         """What the administrator's shell has, for `openstack` and every other client."""
@@ -78,24 +80,28 @@ class Identity:
         except requests.RequestException:
             return False
 
-    def _session(self, who: Credentials) -> session.Session:
+    def session(self) -> session.Session:
+        """The administrator's, for a client of any service."""
         return session.Session(
             v3.Password(
-                self.url, username=who.username, password=who.password, project_name=who.project,
+                self.url, username=self.admin.username, password=self.admin.password, project_name=self.admin.project,
                 user_domain_id="default", project_domain_id="default",
             )
         )  # fmt: skip
 
+    def _client(self) -> client.Client:
+        return client.Client(session=self.session(), interface="public")
+
 
 def start(ledger: Ledger, database: mariadb.Server) -> Identity:
-    programs = install() / "bin"
+    programs = virtualenv.synced("keystone") / "bin"
     folder = ledger.folder(ledger.home / "keystone", 0o700)
     [port] = config.free_ports(1)
     text = config.render("keystone.conf", folder=folder, database=database.create("keystone"))
     config_file = ledger.file(folder / "keystone.conf", text)
-    ledger.file(folder / "gunicorn.conf.py", config.render("gunicorn.conf.py", port=port))
+    ledger.file(folder / "gunicorn.conf.py", config.render("gunicorn.conf.py", address=network.HOST, port=port))
     identity = Identity(
-        f"http://127.0.0.1:{port}/v3", Credentials("admin", password=secrets.token_urlsafe(16), project="admin")
+        f"http://{network.HOST}:{port}/v3", Credentials("admin", password=secrets.token_urlsafe(16), project="admin")
     )
     for keys in ("fernet-keys", "credential-keys"):
         _make_keys(ledger.folder(folder / keys, 0o700))
@@ -107,17 +113,8 @@ def start(ledger: Ledger, database: mariadb.Server) -> Identity:
         cwd=folder,
     )
     process.wait_until(identity.answers, 60, "Keystone to answer")
+    identity.add_project_of_services()
     return identity
-
-
-def install() -> Path:
-    """The virtual environment with what the lock file says; made at the first call."""
-    environment = cache.folder() / f"keystone-{cache.digest(LOCK.read_bytes(), sys.version.encode())}"
-    uv = Path(sysconfig.get_path("scripts")) / "uv"
-    if not (environment / "bin" / "python").exists():
-        run([uv, "venv", "--python", sys.executable, environment])
-    run([uv, "pip", "sync", "--python", environment / "bin" / "python", LOCK])
-    return environment
 
 
 def _make_keys(folder: Path) -> None:

@@ -15,7 +15,9 @@ HOST = NETWORK[1]
 
 
 def bridge(ledger: Ledger) -> None:
-    """Make the bridge, with the host at address `HOST` of it."""
+    """Make the bridge, if it is not there yet, with the host at address `HOST` of it."""
+    if Path("/sys/class/net", BRIDGE).exists():
+        return
     # A given address: else it is that of the lowest port, and changes under the others when a machine comes or goes.
     ledger.link(BRIDGE, "address", "02:00:00:00:00:01", "type", "bridge")
     commands.run(["ip", "address", "add", f"{HOST}/{NETWORK.prefixlen}", "dev", BRIDGE])

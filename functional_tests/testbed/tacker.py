@@ -24,7 +24,7 @@ import requests
 from builds.commands import run
 from builds.progress import step
 
-from . import config, keystone, mariadb, paths, processes, rabbitmq
+from . import config, keystone, mariadb, paths, processes, rabbitmq, shared
 from .ledger import Ledger, Process
 
 OWN_DRIVER = "kubernetes_cr"
@@ -43,12 +43,9 @@ def up(ledger: Ledger, driver: str = OWN_DRIVER) -> dict[str, str]:
     `driver` is the entry point that takes the place of Tacker's own Kubernetes driver, or TACKERS_DRIVER itself.
     """
     with ThreadPoolExecutor() as pool:
-        broker_starts = pool.submit(_start_broker, ledger)
-        with step("Starting MariaDB"):
-            database = mariadb.start(ledger)
-        schema_made = pool.submit(_make_schema, database)
-        with step("Starting Keystone"):
-            identity = keystone.start(ledger, database)
+        broker_starts = pool.submit(shared.broker, ledger)
+        schema_made = pool.submit(_make_schema, shared.database(ledger))
+        identity = shared.identity(ledger)
         endpoint = _configure(ledger, driver, broker_starts.result(), schema_made.result(), identity)
     with step("Starting Tacker with two conductors"):
         conductors = [Conductor(ledger, name) for name in CONDUCTORS]
@@ -207,11 +204,6 @@ def _environment(home: Path) -> dict[str, str]:
     }
 
 
-def _start_broker(ledger: Ledger) -> rabbitmq.Broker:
-    with step("Starting RabbitMQ"):
-        return rabbitmq.start(ledger)
-
-
 def _make_schema(database: mariadb.Server) -> str:
     """Tacker's tables; the URL of their data base."""
     url = database.create("tacker")
@@ -230,7 +222,7 @@ def _configure(ledger: Ledger, driver: str, broker: rabbitmq.Broker, database: s
         (folder / name / "vnf-packages").mkdir()
     [port] = config.free_ports(1)
     endpoint = f"http://127.0.0.1:{port}"
-    service = identity.add_service("tacker", "nfv-orchestration", endpoint)
+    service = identity.add_service("tacker", endpoint, "nfv-orchestration")
     text = config.render(
         "tacker.conf", folder=folder, port=port, endpoint=endpoint, paste=_PASTE, driver=driver,
         conductor=CONDUCTORS[0], broker=broker.url, database=database, keystone=identity.url,
