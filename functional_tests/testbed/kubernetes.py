@@ -53,7 +53,7 @@ class Kubernetes:
     """The bed's Kubernetes. `kubeconfig` is the path of a file with cluster-admin rights."""
 
     def __init__(self, ledger: Ledger) -> None:
-        self.machine = Machine(ledger, NODE, ADDRESS)
+        self.machine = Machine(ledger, NODE)
         self.kubeconfig = ledger.home / "kubeconfig"
         self.url = f"https://{ADDRESS}:6443"
 
@@ -116,15 +116,14 @@ def up(ledger: Ledger) -> Kubernetes:
     rootfs.root_folder()
     for family in FAMILIES:
         build(family)
-    released = _released_images()
+    released = released_images()
     stand_ins = images.archive(STAND_INS, "/web", {"/web": build("stand-ins") / "web", "/bin/sh": SHELL})
     kubernetes = Kubernetes(ledger)
     with step("Booting a machine"):
-        network.bridge(ledger)
         machine = Machine.create(ledger, NODE, ADDRESS)
         _configure(machine, pause=next(name for name in released if "/pause:" in name))
         volumes = ["/var/lib/containerd", "/var/lib/etcd", "/var/lib/kubelet"]
-        machine.boot(read_only=_programs() | {images.folder(): "/opt/images"}, volumes=volumes)
+        machine.boot(read_only=programs() | {images.folder(): "/opt/images"}, volumes=volumes)
     with step("Loading the images of Kubernetes"):
         kubernetes._load([*released.values(), stand_ins])
     with step("Setting up Kubernetes with kubeadm"):
@@ -138,7 +137,7 @@ def up(ledger: Ledger) -> Kubernetes:
     return kubernetes
 
 
-def _released_images() -> dict[str, Path]:
+def released_images() -> dict[str, Path]:
     """The images that kubeadm wants, by their names, made of the programs that the bed has built."""
     programs = build("kubernetes")
     listing = commands.run([programs / "kubeadm", "config", "images", "list", f"--kubernetes-version={VERSION}"])
@@ -155,7 +154,7 @@ def _released_image(name: str, programs: Path) -> Path:
     return images.archive([name], path, files)
 
 
-def _programs() -> dict[Path, str]:
+def programs() -> dict[Path, str]:
     """What a node runs itself: files of the host -> where the machine sees them."""
     return {build("kubernetes") / name: f"/usr/bin/{name}" for name in ("kubeadm", "kubelet", "kubectl")}
 

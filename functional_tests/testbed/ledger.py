@@ -184,6 +184,16 @@ class Ledger:
         self._record("loop", file=str(file))
         return Path(commands.run(["losetup", "--find", "--show", file]).strip())
 
+    def setting(self, path: str, value: str) -> None:
+        """Write a setting of the kernel, a path below /proc/sys; undone to what it was."""
+        file = Path("/proc/sys", path)
+        self._record("setting", path=str(file), before=file.read_text())
+        file.write_text(value)
+
+    def others(self, folder: Path) -> None:
+        """Folders below this one have records of their own, which are undone with this one."""
+        self._record("others", path=str(folder))
+
     # --- how it is undone -------------------------------------------------------------------------------------------
 
     def undo(self) -> None:
@@ -269,6 +279,15 @@ def _undo_loop(entry: Entry) -> None:
         commands.run(["losetup", "--detach", line.partition(":")[0]])
 
 
+def _undo_setting(entry: Entry) -> None:
+    Path(entry["path"]).write_text(entry["before"])
+
+
+def _undo_others(entry: Entry) -> None:
+    for record in list(Path(entry["path"]).rglob("ledger.jsonl")):
+        Ledger(record.parent).undo()
+
+
 def _nothing(entry: Entry) -> None:
     pass
 
@@ -282,6 +301,8 @@ _UNDO: dict[str, Callable[[Entry], None]] = {
     "link": _undo_link,
     "cgroup": _undo_cgroup,
     "loop": _undo_loop,
+    "setting": _undo_setting,
+    "others": _undo_others,
 }
 
 

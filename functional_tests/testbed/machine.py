@@ -43,27 +43,36 @@ class Machine:
     `root` is the machine's file system as the host sees it (without /run, /tmp and /dev, which are mounts inside).
     """
 
-    def __init__(self, ledger: Ledger, name: str, address: str) -> None:
-        self.name, self.address = name, address
+    def __init__(self, ledger: Ledger, name: str, disk: Path | None = None) -> None:
+        """`disk` has what the machine writes; by default it goes with the rest."""
+        self.name = name
         self.home = ledger.home / "machines" / name
         self.root = self.home / "root"
+        self._disk = disk or self.home
         self._ledger = ledger
 
     @classmethod
     def create(cls, ledger: Ledger, name: str, address: str) -> "Machine":
         """A new machine that is not booted. `address` is one of `network.NETWORK`; the bridge must be there."""
-        machine = cls(ledger, name, address)
-        machine.home.mkdir(parents=True)
-        folders = {part: machine.home / part for part in ("root", "upper", "work", "volumes")}
-        for folder in folders.values():
-            folder.mkdir()
-        options = f"lowerdir={rootfs.root_folder()},upperdir={folders['upper']},workdir={folders['work']}"
-        ledger.mount("overlay", machine.root, "overlay", options)
+        machine = cls(ledger, name)
+        machine.mount(rootfs.root_folder())
+        machine.set_up()
         machine.write("/etc/hostname", f"{name}\n")
         machine.write("/etc/hosts", f"127.0.0.1 localhost\n{address} {name}\n")
-        machine.service("cgroups", _CGROUPS + "".join(f"ExecStart={line}\n" for line in cgroups.boot_commands()))
         network.namespace(ledger, name, address)
         return machine
+
+    def mount(self, root_folder: Path) -> None:
+        """Mount the machine's disk over a root folder."""
+        folders = {part: self._disk / part for part in ("upper", "work", "volumes")}
+        for folder in (self.root, *folders.values()):
+            folder.mkdir(parents=True, exist_ok=True)
+        options = f"lowerdir={root_folder},upperdir={folders['upper']},workdir={folders['work']}"
+        self._ledger.mount("overlay", self.root, "overlay", options)
+
+    def set_up(self) -> None:
+        """Write to a new disk what every machine has."""
+        self.service("cgroups", _CGROUPS + "".join(f"ExecStart={line}\n" for line in cgroups.boot_commands()))
 
     def write(self, path: str, text: str, mode: int = 0o644) -> None:
         """Write a file in the machine, and the folders above it."""
@@ -100,8 +109,21 @@ class Machine:
         volumes: Sequence[str] = (),
         disks: Mapping[Path, str] | None = None,
     ) -> None:
-        """Boot, and wait until systemd is up.
+        """Boot as `start` does, and wait until systemd is up."""
+        self.start(read_only=read_only, volumes=volumes, disks=disks)
+        self._process().wait_until(self._is_up, 60, "systemd is up")
 
+    def start(
+        self,
+        *,
+        hostname: str = "",
+        read_only: Mapping[Path, str] | None = None,
+        volumes: Sequence[str] = (),
+        disks: Mapping[Path, str] | None = None,
+    ) -> None:
+        """Boot, without waiting.
+
+        hostname: the machine's name if it is not given.
         read_only: folders or files of the host -> where the machine sees them.
         volumes: folders of the machine on the host's own file system instead of the overlay.
         disks: block devices of the host -> their names in the machine, such as /dev/vdb.
@@ -109,13 +131,15 @@ class Machine:
         binds = [f"--bind-ro={source}:{target}" for source, target in (read_only or {}).items()]
         binds += [f"--bind={source}:{target}" for source, target in (disks or {}).items()]
         for volume in volumes:
-            folder = self.home / "volumes" / volume.strip("/").replace("/", "-")
+            folder = self._disk / "volumes" / volume.strip("/").replace("/", "-")
             folder.mkdir(exist_ok=True)
             binds.append(f"--bind={folder}:{volume}")
+        # In the namespace already when it mounts /sys, which shows the links of the namespace that it is mounted in.
         argv = [
+            "nsenter", f"--net=/run/netns/k8scr-{self.name}",
             "systemd-nspawn", "--quiet", "--register=no", "--keep-unit", "--boot", f"--directory={self.root}",
-            f"--network-namespace-path=/run/netns/k8scr-{self.name}", "--capability=all", "--bind=/dev/kmsg",
-            f"--hostname={self.name}", f"--machine={self.name}", "--console=pipe", "--resolv-conf=off",
+            "--capability=all", "--bind=/dev/kmsg",
+            f"--hostname={hostname or self.name}", f"--machine={self.name}", "--console=read-only", "--resolv-conf=off",
             "--timezone=off", "--link-journal=no", *binds,
         ]  # fmt: skip
         groups = cgroups.create(self._ledger, self.name)
@@ -124,8 +148,7 @@ class Machine:
         variables = "SYSTEMD_NSPAWN_API_VFS_WRITABLE=yes SYSTEMD_SECCOMP=0"
         program = ["sh", "-c", f'{joining}{variables} exec "$@"', "sh", *argv]
         self._foresee()
-        process = self._ledger.spawn(f"machine-{self.name}", program)
-        process.wait_until(self._is_up, 60, "systemd is up")
+        self._ledger.spawn(f"machine-{self.name}", program)
 
     def _foresee(self) -> None:
         """What systemd-nspawn removes itself only when the machine has shut down in order."""
@@ -141,13 +164,26 @@ class Machine:
         environment = _ENVIRONMENT | {TOKEN: self._ledger.token}
         return commands.run(["nsenter", f"--target={leader}", "--all", "--", *argv], env=environment)
 
-    def shut_down(self) -> None:
-        """Shut down in order, as a power button does; TimeoutError after 120 s."""
-        process = self._process()
-        leader = self._leader()
+    def shut_down(self, patience: float = 120) -> None:
+        """Shut down in order, as a power button does; TimeoutError after `patience` seconds."""
+        self._end(POWER_OFF, patience)
+
+    def cut_off(self) -> None:
+        """End it as the loss of power does."""
+        self._end(signal.SIGKILL, 20)
+
+    def is_running(self) -> bool:
+        return self._process().is_running()
+
+    def console(self) -> Path:
+        """The file with what the machine has printed on its console."""
+        return self._process().log
+
+    def _end(self, number: int, patience: float) -> None:
+        process, leader = self._process(), self._leader()
         if leader is not None:
-            commands.run(["kill", f"-{POWER_OFF}", str(leader)])
-        process.wait_until_ended(120)
+            commands.run(["kill", f"-{number}", str(leader)])
+        process.wait_until_ended(patience)
         self._ledger.stopped(process.name)
 
     def _process(self) -> Process:
@@ -156,7 +192,8 @@ class Machine:
     def _leader(self) -> int | None:
         """The pid, on the host, of the machine's pid 1."""
         pid = self._process().pid
-        for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
+        children = Path(f"/proc/{pid}/task/{pid}/children")
+        for child in children.read_text().split() if children.exists() else ():
             status = Path(f"/proc/{child}/status").read_text()
             if any(line.startswith("NSpid:") and line.split()[2:] == ["1"] for line in status.splitlines()):
                 return int(child)

@@ -29,9 +29,10 @@ MASKED = (
 NOT_ENABLED = ("containerd.service",)
 
 
-def root_folder() -> Path:
-    """The read-only root folder, made first if need be. Machines put an overlay on it."""
-    target = cache.folder() / "rootfs" / f"{SUITE}-{cache.digest(*map(str.encode, (SUITE, *PACKAGES, *MASKED, *NOT_ENABLED)))}"
+def root_folder(more: tuple[str, ...] = ()) -> Path:
+    """The read-only root folder, with `more` packages, made first if need be. Machines put an overlay on it."""
+    packages = (*PACKAGES, *more)
+    target = cache.folder() / "rootfs" / f"{SUITE}-{cache.digest(*map(str.encode, (SUITE, *packages, *MASKED, *NOT_ENABLED)))}"
     target.parent.mkdir(parents=True, exist_ok=True)
     with (target.parent / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -39,17 +40,17 @@ def root_folder() -> Path:
             unfinished = target.with_name("unfinished")
             shutil.rmtree(unfinished, ignore_errors=True)
             unfinished.mkdir()
-            with step("Making the machines' Debian root folder"):
-                _make(unfinished / "root", unfinished)
+            with step(" with ".join(("Making the machines' Debian root folder", *more))):
+                _make(unfinished / "root", unfinished, packages)
             (unfinished / "root").rename(target)
             shutil.rmtree(unfinished)
     return target
 
 
-def _make(folder: Path, temporary: Path) -> None:
+def _make(folder: Path, temporary: Path, packages: tuple[str, ...]) -> None:
     # In a mount namespace of its own: what mmdebstrap mounts into the folder is gone when it ends, however it ends.
     private = ["unshare", "--mount", "--propagation=private"]
-    options = ["--variant=minbase", "--mode=root", "--format=directory", f"--include={','.join(PACKAGES)}"]
+    options = ["--variant=minbase", "--mode=root", "--format=directory", f"--include={','.join(packages)}"]
     commands.run(
         [*private, "mmdebstrap", *options, SUITE, folder],
         env=os.environ | {"DEBIAN_FRONTEND": "noninteractive", "TMPDIR": str(temporary)},

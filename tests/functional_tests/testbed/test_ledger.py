@@ -155,6 +155,24 @@ def test_what_exists_already_is_refused_and_left(ledger: Ledger, tmp_path: Path)
     assert (tmp_path / "mine" / "file").read_text() == "text"
 
 
+def test_records_below_a_folder_are_undone_with_the_one_that_knows_of_it(ledger: Ledger, tmp_path: Path):
+    ledger.others(ledger.folder(tmp_path / "servers"))
+    server = Ledger(tmp_path / "servers" / "one")
+    server.folder(tmp_path / "of-the-server")
+    process = started(server, SLEEP)
+    ledger.undo()
+    assert not process.is_running() and not (tmp_path / "of-the-server").exists()
+
+
+def test_a_setting_of_the_kernel_is_as_it_was_before(ledger: Ledger, tmp_path: Path):
+    setting = tmp_path / "ip_forward"
+    setting.write_text("0")
+    ledger.setting(str(setting), "1")
+    assert setting.read_text() == "1"
+    ledger.undo()
+    assert setting.read_text() == "0"
+
+
 def test_undo_passes_over_what_was_recorded_and_never_made(ledger: Ledger, tmp_path: Path):
     ledger._record("folder", path=str(tmp_path / "never"))
     ledger._record("netns", name="k8s-cr-never")
