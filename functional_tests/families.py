@@ -41,6 +41,7 @@ FAMILIES = {
     "cluster_api": Family(_TACKER, ("cluster_api_management", "cluster_api_workload")),
     "core": Family(_TACKER),
     "faults": Family(_KUBERNETES),
+    "openstack": Family(("openstack",)),
     "recovery": Family(_TACKER),
     "samples": Family(_TACKER, ("cert_manager", "gpu_operator", "istio", "prometheus_operator")),
     "schema_check": Family(()),

@@ -17,10 +17,10 @@ def main() -> None:
     signal.signal(signal.SIGTERM, signal.default_int_handler)
 
 
-@main.command(help="Start the bed; does nothing when it is up.")
-@click.option("--only", type=click.Choice(bed.PARTS), multiple=True, help="Start only this part of it.")
-def up(only: tuple[str, ...]) -> None:
-    bed.up(list(only or bed.PARTS))
+@main.command(help=f"Start PARTS ({', '.join(bed.PARTS)}) unless they are up; by default {' and '.join(bed.USUAL)}.")
+@click.argument("parts", metavar="[PART]...", nargs=-1, type=click.Choice(bed.PARTS))
+def up(parts: tuple[str, ...]) -> None:
+    bed.up(list(parts or bed.USUAL))
 
 
 @main.command(help="Remove everything that `up` has made, except its caches.")

@@ -115,6 +115,12 @@ def _start_tacker(ledger: Ledger) -> Environment:
     return tacker.up(ledger)
 
 
+def _start_openstack(ledger: Ledger) -> Environment:
+    from .openstack import cloud
+
+    return cloud.up(ledger)
+
+
 class Part(NamedTuple):
     """What `start` needs that takes long to get: packages of Debian, and families of Go programs."""
 
@@ -123,11 +129,16 @@ class Part(NamedTuple):
     families: tuple[str, ...] = ()
 
 
+_SHARED = ("mariadb-server", "rabbitmq-server", "iproute2")
+_NETWORK = ("nftables", "haproxy")
 _PARTS = {
     "kubernetes": Part(_start_kubernetes, kubernetes.PACKAGES, kubernetes.FAMILIES),
-    "tacker": Part(_start_tacker, ("mariadb-server", "rabbitmq-server", "iproute2")),
+    "tacker": Part(_start_tacker, _SHARED),
+    "openstack": Part(_start_openstack, (*_SHARED, *kubernetes.PACKAGES, *_NETWORK), kubernetes.FAMILIES),
 }
 PARTS = tuple(_PARTS)
+USUAL = ("kubernetes", "tacker")
+"""What `up` starts by itself."""
 
 
 def _environment_file(part: str) -> Path:

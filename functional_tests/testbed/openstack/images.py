@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The images of the cloud: what servers boot, as root folders on this host that Glance has entries for.
+
+What is uploaded is a block of zeros, whose property `os_distro` names the root folder.
+"""
+
+import openstack
+
+from .. import rootfs
+from . import kubernetes_node
+from .server import Image
+from .site import Site
+
+DEBIAN = "debian"
+EMPTY = "empty"
+"""An image that Nova starts and that boots nothing."""
+_PACKAGES = ("cloud-init",)
+
+
+def prepare() -> None:
+    """Make the root folders and archives, which takes minutes at the first time."""
+    kubernetes_node.image(_PACKAGES)
+
+
+def publish(site: Site, connection: openstack.connection.Connection) -> None:
+    """Enter the images into Glance, for every project."""
+    folder = site.home("nova") / "machines"
+    folder.mkdir()
+    Image(str(rootfs.root_folder(_PACKAGES))).save(folder / f"{DEBIAN}.json")
+    kubernetes_node.image(_PACKAGES).save(folder / f"{kubernetes_node.NAME}.json")
+    for name in (DEBIAN, EMPTY, kubernetes_node.NAME):
+        _upload(connection, name)
+
+
+def _upload(connection: openstack.connection.Connection, name: str) -> None:
+    connection.image.create_image(
+        name=name, container_format="bare", disk_format="raw", visibility="public", data=bytes(1 << 16), os_distro=name
+    )
