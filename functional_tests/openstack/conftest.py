@@ -71,11 +71,11 @@ def site(tenant: openstack.connection.Connection, request: pytest.FixtureRequest
         port_range_max=PORT,
     )  # fmt: skip
     yield Site(inside.id, subnet.id, outside.id, group.id)
-    for server in tenant.compute.servers():
-        tenant.compute.delete_server(server)
-        tenant.compute.wait_for_delete(server, interval=0.2, wait=60)
-    for port in network.ports(network_id=inside.id, device_owner=""):
-        network.delete_port(port)
+    for server in {port.device_id for port in network.ports(network_id=inside.id) if port.device_owner.startswith("compute")}:
+        tenant.compute.delete_server(server, ignore_missing=True)
+        eventually(lambda server=server: not any(network.ports(device_id=server)), "a deleted server has no port")
+    for left in network.ports(network_id=inside.id, device_owner=""):
+        network.delete_port(left)
     network.remove_interface_from_router(router, subnet_id=subnet.id)
     network.delete_router(router)
     network.delete_network(inside)

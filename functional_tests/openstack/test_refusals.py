@@ -27,6 +27,7 @@ def quota(admin: openstack.connection.Connection, tenant: openstack.connection.C
     admin.compute.update_quota_set(tenant.current_project_id, instances=offer.UNLIMITED)
 
 
+@pytest.mark.alone("openstack")
 @pytest.mark.usefixtures("quota")
 def test_a_server_beyond_the_quota(make_server: MakeServer):
     with pytest.raises(ForbiddenException, match="Quota exceeded for instances"):

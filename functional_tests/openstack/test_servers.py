@@ -13,6 +13,8 @@ from pathlib import Path
 import openstack
 import requests
 
+from builds import commands
+
 from ..testbed import paths
 from ..testbed.bed import Environment
 from ..testbed.openstack import network
@@ -143,6 +145,7 @@ def test_a_volume_is_a_disk_of_the_running_machine(tenant: openstack.connection.
     assert int(size) == 1 << 30
     tenant.compute.delete_volume_attachment(server, volume.id)
     tenant.block_storage.wait_for_status(volume, "available", interval=0.2, wait=60)
+    assert volume.id not in commands.run(["losetup", "--list"])
     tenant.block_storage.delete_volume(volume)
 
 

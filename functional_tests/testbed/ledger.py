@@ -184,6 +184,10 @@ class Ledger:
         self._record("loop", file=str(file))
         return Path(commands.run(["losetup", "--find", "--show", file]).strip())
 
+    def release_loop(self, file: Path) -> None:
+        """Take the loop device off a file that others delete before the rest is undone: it would not be found then."""
+        _undo_loop({"file": str(file)})
+
     def setting(self, path: str, value: str) -> None:
         """Write a setting of the kernel, a path below /proc/sys; undone to what it was."""
         file = Path("/proc/sys", path)

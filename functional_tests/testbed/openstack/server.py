@@ -134,8 +134,11 @@ class Server:
         numbers = loop.stat().st_rdev
         self.run("mknod", device, "b", str(numbers >> 8 & 0xFFF), str(numbers & 0xFF))
 
-    def unplug_disk(self, device: str) -> None:
-        self.run("rm", "--force", device)
+    def unplug_disk(self, device: str, file: str) -> None:
+        """Take away a disk; one that is off has none."""
+        if self.is_on():
+            self.run("rm", "--force", device)
+            Ledger(self._run).release_loop(Path(file))
 
     def _plug(self, ledger: Ledger, ports: Sequence[network.Port]) -> None:
         namespace = network.server_namespace(self.id)

@@ -96,8 +96,7 @@ class Machines(fake.FakeDriverWithoutFakeNodes):  # type: ignore[misc]
         self, context: Any, connection_info: Any, instance: Any, mountpoint: str, *args: Any, **kwargs: Any
     ) -> None:
         super().detach_volume(context, connection_info, instance, mountpoint, *args, **kwargs)
-        if _server(instance).is_on():
-            _server(instance).unplug_disk(mountpoint)
+        _server(instance).unplug_disk(mountpoint, connection_info["data"]["device_path"])
 
 
 def _turn_on(instance: Any, network_info: Any, block_device_info: Any) -> None:
