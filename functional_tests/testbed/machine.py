@@ -37,6 +37,12 @@ ExecStart=true
 """
 
 
+def foresee(ledger: Ledger) -> None:
+    """Folders of systemd-nspawn that all machines share, for a record that is undone after those of the machines."""
+    for name in ("", "locks", "propagate"):
+        ledger.foreseen(_NSPAWN / name)
+
+
 class Machine:
     """One machine. `Machine.create` makes a new one, `boot` starts it.
 
@@ -152,8 +158,9 @@ class Machine:
 
     def _foresee(self) -> None:
         """What systemd-nspawn removes itself only when the machine has shut down in order."""
+        foresee(self._ledger)
         root = self.root.stat()
-        for path in ("", "locks", f"locks/inode-{root.st_dev}:{root.st_ino}", "propagate", f"propagate/{self.name}"):
+        for path in (f"locks/inode-{root.st_dev}:{root.st_ino}", f"propagate/{self.name}"):
             self._ledger.foreseen(_NSPAWN / path)
 
     def run(self, *argv: str | Path) -> str:

@@ -10,7 +10,7 @@ import requests
 
 from builds.commands import run
 
-from .. import config, mariadb, network, paths, rabbitmq, shared, virtualenv
+from .. import config, machine, mariadb, network, paths, rabbitmq, shared, virtualenv
 from ..keystone import SERVICES, Credentials, Identity
 from ..ledger import Ledger, Process
 
@@ -26,6 +26,7 @@ class Site:
         self.ledger, self.environment, self.database, self.broker, self.identity = (
             ledger, environment, database, broker, identity,
         )  # fmt: skip
+        machine.foresee(ledger)
         self.folder = ledger.folder(ledger.home / "openstack", 0o700)
         ledger.others(self.folder)  # of the servers, and of the network's agent
         plugins = ledger.folder(self.folder / "bed_plugins-1.0.dist-info")
