@@ -105,6 +105,10 @@ class Resources:
         return resource.plural if resource else None
 
 
+_UNAGGREGATED = {"/api": "APIVersions", "/apis": "APIGroupList"}
+"""Kind of the response of a server that has no aggregated discovery."""
+
+
 def discover(connection: Connection) -> Resources:
     """All kinds of a cluster, in the server's order of preference.
 
@@ -162,10 +166,12 @@ def _root(connection: Connection, root: str, etag: str) -> _Discovered | None:
     found: list[Resource] = []
     down: set[tuple[str, str]] = set()
     with understood(f"GET {root}"):
-        if body.get("kind") == "APIGroupDiscoveryList":
+        if body["kind"] == "APIGroupDiscoveryList":
             found += _aggregated(body, down)
-        else:
+        elif body["kind"] == _UNAGGREGATED[root]:
             found += _group_by_group(connection, root, body, down)
+        else:
+            raise ValueError(body["kind"])
         for resource in found:
             "".join((*resource.group_kind, resource.version, resource.plural, *resource.verbs))  # all of them are text
     return _Discovered(found, frozenset(down), etag)
