@@ -73,7 +73,7 @@ def test_a_secret_is_named_and_never_passed(vnf: Vnf, cluster: Cluster):
         ({"NAME": "a"}, "host.yaml, document 1: ${HOST} has no value"),
     ],
 )
-def test_a_wrong_parameter_is_told_and_nothing_written(vnf: Vnf, cluster: Cluster, given: dict[str, Any], told: str):
+def test_a_wrong_parameter_is_reported_and_nothing_written(vnf: Vnf, cluster: Cluster, given: dict[str, Any], told: str):
     before = cluster.contents(PLACE)
     problem = vnf.refusal("host.yaml", "web.yaml", parameters=given)
     assert told in problem["detail"]

@@ -58,7 +58,7 @@ def test_stored_is_ready_where_the_author_says_so(vnf: Vnf, cluster: Cluster):
     assert live is not None and "status" not in live
 
 
-def test_a_timeout_tells_each_object_the_worst_first(vnf: Vnf, cluster: Cluster):
+def test_a_timeout_names_each_object_the_worst_first(vnf: Vnf, cluster: Cluster):
     operation = vnf.begin_instantiate("engine.yaml", "second.yaml", "config.yaml", "unknown-image.yaml", wait_timeout=8)
     assert exists(cluster, "second") and exists(cluster)
     condition(cluster, "main", "Ready", "False", "Starting", "the engine is warming up")

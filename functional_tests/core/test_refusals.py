@@ -107,7 +107,7 @@ def test_an_object_of_another_instance_is_refused_with_its_name(make_vnf: MakeVn
     assert cluster.get("ConfigMap", "good", PLACE.name) is None
 
 
-def test_what_rbac_forbids_is_told_by_verb_and_resource(vnf: Vnf, cluster: Cluster, bed: testbed.Environment):
+def test_what_rbac_forbids_is_reported_by_verb_and_resource(vnf: Vnf, cluster: Cluster, bed: testbed.Environment):
     rules = [{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["*"]}]
     with cluster.holding(make("rbac.authorization.k8s.io/v1", "ClusterRole", "few-rights", rules=rules)):
         vim = connection_info(Path(bed["KUBECONFIG"]), "few-rights", "few-rights")
@@ -117,7 +117,7 @@ def test_what_rbac_forbids_is_told_by_verb_and_resource(vnf: Vnf, cluster: Clust
         assert (problem["status"], cluster.contents(PLACE)) == (403, before)
 
 
-def test_a_cluster_that_cannot_be_reached_is_told(vnf: Vnf, vim: Body):
+def test_a_cluster_that_cannot_be_reached_is_reported(vnf: Vnf, vim: Body):
     nobody = "https://127.0.0.1:1"
     interface = {**vim["interfaceInfo"], "endpoint": nobody}
     problem = vnf.refusal("good.yaml", vim={**vim, "interfaceInfo": interface}, wait_timeout=2)
@@ -133,7 +133,7 @@ def test_a_certificate_of_another_authority_is_not_accepted(vnf: Vnf, vim: Body,
     assert cluster.contents(PLACE) == before
 
 
-def test_a_bad_token_is_told_and_not_repeated(vnf: Vnf, vim: Body, cluster: Cluster):
+def test_a_bad_token_is_reported_and_not_repeated(vnf: Vnf, vim: Body, cluster: Cluster):
     before = cluster.contents(PLACE)
     problem = vnf.refusal("good.yaml", vim={**vim, "accessInfo": {"bearer_token": "no-such-token"}}, wait_timeout=2)
     assert "does not accept the credentials (401)" in problem["detail"]

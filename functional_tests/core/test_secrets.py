@@ -72,7 +72,7 @@ def talkative(conductors: dict[str, Conductor]) -> Iterator[None]:
         conductor.kill()
 
 
-def test_what_operations_see_of_secrets_is_told_nowhere(
+def test_what_operations_see_of_secrets_is_shown_nowhere(
     talkative: None, make_vnf: MakeVnf, vim: Body, cluster: Cluster, tacker: Client, ledger: Ledger
 ) -> None:
     vnf, other, stranger = make_vnf(), make_vnf(), make_vnf()

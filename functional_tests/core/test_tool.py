@@ -91,7 +91,7 @@ def verdicts(outcomes: dict[str, Any]) -> dict[str, str]:
     return {name: one["verdict"] for name, one in outcomes.items()}
 
 
-def test_diff_foretells_an_instantiate_and_finds_nothing_after_it(tool: Tool, vnf: Vnf, cluster: Cluster):
+def test_diff_predicts_an_instantiate_and_finds_nothing_after_it(tool: Tool, vnf: Vnf, cluster: Cluster):
     before = cluster.contents(PLACE)
     foretold = tool.diff("all.yaml")
     assert set(verdicts(foretold).values()) == {"created"}
@@ -102,7 +102,7 @@ def test_diff_foretells_an_instantiate_and_finds_nothing_after_it(tool: Tool, vn
     assert verdicts(after) == dict.fromkeys(foretold, "unchanged")
 
 
-def test_diff_tells_changes_conflicts_and_what_goes_and_no_secret(tool: Tool, made: Vnf, kubernetes: Kubernetes):
+def test_diff_shows_changes_conflicts_and_what_goes_and_no_secret(tool: Tool, made: Vnf, kubernetes: Kubernetes):
     kubernetes.kubectl("patch", "configmap", "own", "--namespace=desk", "--type=merge", '--patch={"data": {"a": "theirs"}}')
     told = tool.diff("next.yaml", "--instance", made.id)
     assert verdicts(told) == {

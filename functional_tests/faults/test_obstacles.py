@@ -36,7 +36,7 @@ def delay(engine: Engine, objects: list[Object]) -> str:
     return str(raised.value)
 
 
-def test_a_namespace_stuck_in_deletion_is_told_and_waited_for(engine: Engine, cluster: Cluster):
+def test_a_namespace_stuck_in_deletion_is_reported_and_waited_for(engine: Engine, cluster: Cluster):
     package = [namespace("stuck"), config_map("ours", "stuck", a="1")]
     engine.reconcile(package)
     before = cluster.get("Namespace", "stuck")
@@ -52,7 +52,7 @@ def test_a_namespace_stuck_in_deletion_is_told_and_waited_for(engine: Engine, cl
     assert cluster.of(engine.id) == ["ConfigMap stuck/ours", "Namespace stuck"]
 
 
-def test_a_finalizer_that_nobody_removes_is_told_and_left_alone(engine: Engine, cluster: Cluster):
+def test_a_finalizer_that_nobody_removes_is_reported_and_left_alone(engine: Engine, cluster: Cluster):
     engine.reconcile([held("ours", PLACE.name), config_map("other", PLACE.name, a="1")])
     assert re.search(f"ConfigMap obstacles/ours: .*held by finalizers {HOLD}", delay(engine, []))
     live = cluster.get("ConfigMap", "ours", PLACE.name)
@@ -76,7 +76,7 @@ def test_what_somebody_has_taken_the_labels_off_is_deleted(engine: Engine, clust
         assert live and live["metadata"]["resourceVersion"] == theirs["metadata"]["resourceVersion"]
 
 
-def test_a_quota_is_told_and_what_was_made_is_removed(engine: Engine, cluster: Cluster):
+def test_a_quota_is_reported_and_what_was_made_is_removed(engine: Engine, cluster: Cluster):
     package = [config_map(f"file-{number}", "small", a="1") for number in range(4)]
     quota = make("v1", "ResourceQuota", "files", "small", spec={"hard": {"count/configmaps": "3"}})
     with cluster.holding(namespace("small")):
@@ -90,7 +90,7 @@ def test_a_quota_is_told_and_what_was_made_is_removed(engine: Engine, cluster: C
         engine.terminate()
 
 
-def test_a_quota_on_pods_is_told_with_the_deployment_that_lacks_them(engine: Engine, cluster: Cluster):
+def test_a_quota_on_pods_is_reported_with_the_deployment_that_misses_them(engine: Engine, cluster: Cluster):
     package = [deployment("web", 2, namespace="small")]
     quota = make("v1", "ResourceQuota", "pods", "small", spec={"hard": {"pods": "1"}})
     with cluster.holding(namespace("small")):

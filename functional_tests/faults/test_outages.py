@@ -57,7 +57,7 @@ def uid(cluster: Cluster) -> str:
     return str(live["metadata"]["uid"])
 
 
-def test_an_expired_token_is_told_and_a_retry_with_a_new_one_goes_on(
+def test_an_expired_token_is_reported_and_a_retry_with_a_new_one_goes_on(
     make_engine: MakeEngine, bed: Environment, cluster: Cluster
 ):
     def login() -> Endpoint:
@@ -86,7 +86,7 @@ def is_accepted(endpoint: Endpoint) -> bool:
     return answer.status != 401
 
 
-def test_another_authority_is_told_and_a_retry_with_its_certificate_goes_on(
+def test_another_authority_is_reported_and_a_retry_with_its_certificate_goes_on(
     make_engine: MakeEngine, endpoint: Endpoint, cluster: Cluster
 ):
     """The API server is behind a proxy whose certificate an authority has made that is replaced meanwhile."""

@@ -4,6 +4,6 @@
 from builds.cache import digest
 
 
-def test_a_digest_tells_where_one_part_ends():
+def test_a_digest_depends_on_where_one_part_ends():
     assert digest(b"ab", b"c") != digest(b"a", b"bc")
     assert digest(b"ab", b"c") == digest(b"ab", b"c")

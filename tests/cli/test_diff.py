@@ -54,7 +54,7 @@ def test_a_new_instance_is_made_with_crd_and_namespace_of_its_own(api: FakeApi, 
     assert "CustomResourceDefinition" in reported["CronTab.stable.example.com blue/one"]["message"]
 
 
-def test_a_custom_resource_that_its_new_crd_forbids_is_told(differ: Differ) -> None:
+def test_a_custom_resource_that_its_new_crd_forbids_is_reported(differ: Differ) -> None:
     bad = obj("stable.example.com/v1", "CronTab", "one", spec={"cronSpek": "x"})
     assert "did you mean cronSpec" in differ.text([crontab_crd(), bad])
 
@@ -85,7 +85,7 @@ def test_no_differences_end_with_0(api: FakeApi, differ: Differ) -> None:
     assert differ.text([config_map("a"), crontab_crd(), crontab("one")], "--instance", BLUE, code=0) == "3 unchanged\n"
 
 
-def test_a_secret_s_values_are_not_told(api: FakeApi, differ: Differ) -> None:
+def test_a_secret_s_values_are_not_shown(api: FakeApi, differ: Differ) -> None:
     secret = obj("v1", "Secret", "door", "default", data={"key": "Y2FuYXJ5MQ=="})
     Instance(api.url).reconcile([secret])
     text = differ.text([{**secret, "data": {"key": "Y2FuYXJ5Mg==", "new": "Y2FuYXJ5Mw=="}}], "--instance", BLUE)
@@ -94,7 +94,7 @@ def test_a_secret_s_values_are_not_told(api: FakeApi, differ: Differ) -> None:
     assert "Y2FuYXJ5" not in text
 
 
-def test_a_value_whose_field_is_called_a_password_is_not_told(api: FakeApi, differ: Differ) -> None:
+def test_a_value_whose_field_is_called_a_password_is_not_shown(api: FakeApi, differ: Differ) -> None:
     Instance(api.url).reconcile([config_map("a", password="canary1", user="me")])
     text = differ.text([config_map("a", password="canary2", user="you")], "--instance", BLUE)
     assert 'data.password: "(hidden)" -> "(hidden)"' in text
@@ -155,7 +155,7 @@ def test_fields_that_the_package_s_crd_adds_are_no_error(api: FakeApi, differ: D
     ]
 
 
-def test_what_others_use_is_let_go(api: FakeApi, differ: Differ) -> None:
+def test_what_others_use_is_released(api: FakeApi, differ: Differ) -> None:
     api.put(config_map("theirs", b="1"))
     Instance(api.url, BLUE, adopt=True).reconcile([obj("v1", "Namespace", "common"), config_map("theirs"), config_map("own")])
     Instance(api.url, GREEN).reconcile([obj("v1", "Namespace", "common")])

@@ -16,7 +16,7 @@ from tests.fake_api import FakeApi, controllers, faults
 from tests.instance import BLUE, GREEN, Instance, config_map, crontab, crontab_crd, obj
 
 
-def test_instances_tell_of_their_objects_by_kind(api: FakeApi, tool: Tool) -> None:
+def test_instances_count_their_objects_by_kind(api: FakeApi, tool: Tool) -> None:
     Instance(api.url, BLUE).reconcile([crontab_crd(), crontab("one"), crontab("two"), config_map("own")])
     Instance(api.url, GREEN).reconcile([obj("v1", "Namespace", "green"), config_map("own", "green")])
     api.put(config_map("somebody-elses"))
@@ -32,7 +32,7 @@ def test_instances_tell_of_their_objects_by_kind(api: FakeApi, tool: Tool) -> No
     assert green["namespaces"] == ["green"]
 
 
-def test_adopted_objects_are_told(api: FakeApi, tool: Tool) -> None:
+def test_adopted_objects_are_reported(api: FakeApi, tool: Tool) -> None:
     api.put(config_map("theirs", a="1"))
     Instance(api.url, BLUE, adopt=True).reconcile([config_map("theirs", b="2")])
     assert tool.json("instances")[0]["adopted"] == ["ConfigMap default/theirs"]
@@ -108,7 +108,7 @@ def test_credentials_that_are_not_accepted_are_named_as_a_kubeconfig_has_them(ap
     assert tool.json("instances") == []
 
 
-def test_a_certificate_of_an_unknown_authority_is_told(tls_api: FakeApi, tool: Tool) -> None:
+def test_a_certificate_of_an_unknown_authority_is_reported(tls_api: FakeApi, tool: Tool) -> None:
     tool.kubeconfig.write_text(yaml.safe_dump(kubeconfig(tls_api.url)))
     assert "certificate-authority-data" in tool.run("instances", code=3).stderr
 
@@ -177,5 +177,5 @@ def test_every_command_has_help_with_an_example(tool: Tool, command: str) -> Non
     assert f"k8s-cr {command}" in tool.run(command, "--help").stdout
 
 
-def test_the_tool_tells_its_version(tool: Tool) -> None:
+def test_the_tool_prints_its_version(tool: Tool) -> None:
     assert metadata.version("k8s-cr-driver") in tool.run("--version").stdout

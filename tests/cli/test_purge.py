@@ -36,7 +36,7 @@ def test_no_answer_changes_nothing(api: FakeApi, tool: Tool) -> None:
     assert "own" in api.names("ConfigMap", "default")
 
 
-def test_what_has_lost_its_label_is_told_and_goes_too(api: FakeApi, tool: Tool) -> None:
+def test_what_has_lost_its_label_is_reported_and_goes_too(api: FakeApi, tool: Tool) -> None:
     Instance(api.url).reconcile([config_map("own")])
     Instance(api.url, GREEN).reconcile([config_map("green")])
     for name in ("own", "green"):
@@ -81,7 +81,7 @@ def test_an_object_that_stays_is_named_and_a_second_purge_ends_it(api: FakeApi, 
     assert state(api) == {}
 
 
-def test_kinds_that_cannot_be_listed_now_are_told_of_and_keep_the_inventory(api: FakeApi, tool: Tool) -> None:
+def test_kinds_that_cannot_be_listed_now_are_reported_and_keep_the_inventory(api: FakeApi, tool: Tool) -> None:
     Instance(api.url).reconcile([obj("networking.k8s.io/v1", "NetworkPolicy", "a", spec={}), config_map("own")])
     api.knobs.down.add(("networking.k8s.io", "v1"))
     result = tool.run("purge", BLUE, "--yes", "--timeout", "1", code=3)
@@ -105,7 +105,7 @@ def test_an_interrupted_purge_can_be_taken_up_again(api: FakeApi, tool: Tool) ->
     assert state(api) == {}
 
 
-def test_a_refusal_is_told(api: FakeApi, tool: Tool) -> None:
+def test_a_refusal_is_reported(api: FakeApi, tool: Tool) -> None:
     Instance(api.url).reconcile([config_map("own")])
     api.fail(faults.status(403, "Forbidden", "no"), method="DELETE", path="/own", times=5)
     assert "403" in tool.run("purge", BLUE, "--yes", code=3).stderr

@@ -24,7 +24,7 @@ PARAMETERS = {
 
 @settings(max_examples=40)
 @given(spoiled.versions(spoiled.GOOD))
-def test_a_spoiled_package_is_told(objects: list[Object]) -> None:
+def test_a_spoiled_package_is_reported(objects: list[Object]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         package = write_package(Path(folder), objects, vdus={"Web": "web"})
         for command in ("validate", "tree"):
@@ -35,7 +35,7 @@ def test_a_spoiled_package_is_told(objects: list[Object]) -> None:
 
 @settings(max_examples=40)
 @given(st.data())
-def test_a_spoiled_vnfd_is_told(data: st.DataObject) -> None:
+def test_a_spoiled_vnfd_is_reported(data: st.DataObject) -> None:
     with tempfile.TemporaryDirectory() as folder:
         package = write_package(Path(folder), spoiled.GOOD, vdus={"Web": "web"}, aspects=["web"], parameters=PARAMETERS)
         vnfd = package / "Definitions/vnfd.yaml"

@@ -111,7 +111,7 @@ def test_secret_data_is_not_read(api: FakeApi, tool: Tool) -> None:
     assert all("as=PartialObjectMetadataList" in one for one in accepted)
 
 
-def test_a_package_is_told_in_its_order_and_needs_no_cluster(tool: Tool, tmp_path: Path) -> None:
+def test_a_package_is_shown_in_its_order_and_needs_no_cluster(tool: Tool, tmp_path: Path) -> None:
     folder = write_package(tmp_path / "p", [crontab("one", "blue"), crontab_crd(), obj("v1", "Namespace", "blue")])
     tool.kubeconfig.unlink()
     reported = tool.json("tree", str(folder))

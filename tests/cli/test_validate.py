@@ -37,7 +37,7 @@ def test_colours_are_for_terminals_of_those_who_want_them(
         assert ("\x1b[31m" in until("error")) is coloured
 
 
-def test_a_package_without_manifests_is_told(tool: Tool, tmp_path: Path) -> None:
+def test_a_package_without_manifests_is_reported(tool: Tool, tmp_path: Path) -> None:
     folder = write_package(tmp_path / "p", [])
     (folder / "Files/kubernetes/all.yaml").unlink()
     (warning,) = tool.json("validate", str(folder))["warnings"]
@@ -64,7 +64,7 @@ def test_a_vdu_without_object_is_a_problem(tool: Tool, tmp_path: Path) -> None:
     assert problem.startswith("Flavour simple: VDU Db is no object of the manifests")
 
 
-def test_what_only_the_cluster_s_crds_can_tell_is_a_warning(tool: Tool, tmp_path: Path) -> None:
+def test_what_only_the_cluster_s_crds_can_show_is_a_warning(tool: Tool, tmp_path: Path) -> None:
     folder = write_package(tmp_path / "p", [crontab("db")], vdus={"Db": "db"})
     found = tool.json("validate", str(folder))
     assert found["problems"] == []
@@ -165,7 +165,7 @@ def test_parameters_of_the_new_package_alone_do_not_disturb_the_old(tool: Tool, 
         ("Files/kubernetes/all.yaml", b"kind: [", "all.yaml"),
     ],
 )
-def test_bad_files_are_told_without_a_traceback(
+def test_bad_files_are_reported_without_a_traceback(
     tool: Tool, tmp_path: Path, file: str, content: bytes, expected: str
 ) -> None:
     folder = write_package(tmp_path / "p", [config_map("a")])

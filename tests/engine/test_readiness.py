@@ -226,7 +226,7 @@ def test_the_report_names_what_is_in_trouble_before_what_takes_its_time(api: Fak
     assert [report.key.name for report in raised.value.reports] == ["broken", "a-slow", "slow"]
 
 
-def test_without_the_right_to_read_the_crd_the_timeout_names_the_remedy(api: FakeApi) -> None:
+def test_without_the_permission_to_read_the_crd_the_timeout_names_the_remedy(api: FakeApi) -> None:
     api.put(crontab_crd())
     api.knobs.denied.add(("get", "apiextensions.k8s.io", "customresourcedefinitions", "*"))
     with pytest.raises(NotReady, match="ready-when: stored"):

@@ -177,7 +177,7 @@ def test_a_ca_that_is_none_is_refused() -> None:
         Connection(vim_endpoint({"endpoint": "https://127.0.0.1:1", "ssl_ca_cert": damaged}, {}))
 
 
-def test_a_server_without_tls_is_told_from_one_with_a_wrong_certificate(api: FakeApi) -> None:
+def test_a_server_without_tls_is_distinguished_from_one_with_a_wrong_certificate(api: FakeApi) -> None:
     endpoint = vim_endpoint({"endpoint": api.url.replace("http:", "https:")}, {})
     with Connection(endpoint) as connection, pytest.raises(ConnectionFailed, match="does not speak TLS: check"):
         connection.request("GET", "/version")

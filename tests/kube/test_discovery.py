@@ -39,7 +39,7 @@ def test_scopes_paths_verbs_and_subresources(api: FakeApi, aggregated: bool) -> 
     assert (resources.scope_of(CRON_TAB, "v1"), resources.scope_of(GroupKind("", "Node"), "v1")) == (True, False)
 
 
-def test_both_ways_tell_the_same(api: FakeApi) -> None:
+def test_both_ways_say_the_same(api: FakeApi) -> None:
     api.put(crontab_crd())
     aggregated = ask(api)
     api.knobs.aggregated_discovery = False
@@ -102,7 +102,7 @@ def test_an_api_whose_server_is_down_has_unknown_kinds_and_hides_no_other(api: F
     assert resources.find(GroupKind("apps", "Deployment"))
 
 
-def test_a_later_look_tells_what_an_earlier_one_could_not(api: FakeApi) -> None:
+def test_a_later_look_finds_what_an_earlier_one_could_not(api: FakeApi) -> None:
     api.knobs.down.add(("policy", "v1"))
     resources = ask(api)
     resources.add_crd(crontab_crd())
@@ -124,13 +124,13 @@ def test_a_group_version_that_goes_while_it_is_asked_for_is_as_if_it_were_not_th
     assert api.faults_pending == 0
 
 
-def test_a_refusal_is_told(api: FakeApi) -> None:
+def test_a_refusal_is_reported(api: FakeApi) -> None:
     api.fail(faults.status(403, "Forbidden", "no"), path="/apis$")
     with pytest.raises(ApiError, match="GET /apis: 403 Forbidden: no"):
         ask(api)
 
 
-def test_a_package_s_own_crd_tells_of_its_kind_with_no_request(api: FakeApi) -> None:
+def test_a_package_s_own_crd_describes_its_kind_with_no_request(api: FakeApi) -> None:
     resources = ask(api)
     assert not resources.find(CRON_TAB)
     count = len(api.requests)

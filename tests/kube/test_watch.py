@@ -137,7 +137,7 @@ def test_only_what_the_selector_and_the_namespace_choose(api: FakeApi, listener:
 
 
 @pytest.mark.parametrize("fault", [faults.stream_end(), faults.stream_reset(), faults.stream_cut(), faults.blank_line()])
-def test_an_interruption_loses_nothing_and_tells_nothing_twice(
+def test_an_interruption_loses_nothing_and_reports_nothing_twice(
     api: FakeApi, listener: Listener, fault: faults.StreamFault
 ) -> None:
     api.put(config_map("a"))
@@ -164,7 +164,7 @@ def test_an_interrupted_beginning_begins_again(api: FakeApi, listener: Listener)
 
 
 @pytest.mark.parametrize("initial_events", [True, False])
-def test_when_the_past_is_forgotten_a_new_snapshot_tells_also_what_is_gone(
+def test_when_the_past_is_forgotten_a_new_list_reports_also_what_was_deleted(
     api: FakeApi, listener: Listener, initial_events: bool
 ) -> None:
     api.knobs.send_initial_events = initial_events

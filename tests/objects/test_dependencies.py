@@ -193,7 +193,7 @@ def test_a_part_of_a_package_ignores_references_to_the_rest() -> None:
     assert graph([alone]) == {key_of(alone): set()}
 
 
-def test_a_circle_of_the_authors_is_refused_and_printed() -> None:
+def test_a_cycle_of_the_authors_is_refused_and_printed() -> None:
     objects = [
         deployment("a", after="apps/namespaces/operator/Deployment/b"),
         deployment("b", after="apps/namespaces/operator/Deployment/a"),
@@ -203,7 +203,7 @@ def test_a_circle_of_the_authors_is_refused_and_printed() -> None:
     assert set(deletion(objects)) == {key_of(one) for one in objects}
 
 
-def test_a_guess_that_closes_a_circle_is_dropped_and_told(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_guess_that_closes_a_cycle_is_dropped_and_reported(caplog: pytest.LogCaptureFixture) -> None:
     needs_tab = deployment("hook", after="example.com/namespaces/blue/Tab/one")
     objects = [TAB, crd("Tab"), needs_tab, service("hook"), webhook("Validating", "hook")]
     with caplog.at_level(logging.DEBUG):
@@ -236,7 +236,7 @@ def management_cluster() -> list[Object]:
     ]
 
 
-def test_cluster_api_and_cert_manager_wait_for_each_other_in_no_circle() -> None:
+def test_cluster_api_and_cert_manager_wait_for_each_other_in_no_cycle() -> None:
     edges = graph(management_cluster())
     by_name = {f"{key.kind} {key.name}": key for key in edges}
     place = position(edges)
@@ -284,7 +284,7 @@ def test_controllers_keep_their_settings_and_other_workloads_go_at_once() -> Non
     assert needed(edges, app) == set()
 
 
-def test_rights_to_read_make_no_controller() -> None:
+def test_permissions_to_read_make_no_controller() -> None:
     controller = deployment("viewer", account="runner")
     edges = deletion([TAB, controller, *rights("runner", "example.com", verbs=("get", "list", "watch"))])
     assert needed(edges, controller) == set()
@@ -362,7 +362,7 @@ OBJECTS = st.lists(
 
 
 @given(OBJECTS)
-def test_no_set_of_objects_gives_a_circle(objects: list[Object]) -> None:
+def test_no_set_of_objects_gives_a_cycle(objects: list[Object]) -> None:
     keys = {key_of(one) for one in objects}
     results = [deletion(objects, pairs=[(first, later) for first in keys for later in keys if first.name != later.name])]
     try:

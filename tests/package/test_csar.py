@@ -145,7 +145,7 @@ def test_each_mistake_is_reported_and_nothing_is_written(
     assert not list(tmp_path.glob("*sample.csar*"))
 
 
-def test_every_bad_manifest_is_told(folder: Path) -> None:
+def test_every_bad_manifest_is_reported(folder: Path) -> None:
     write(folder, "Files/kubernetes/a.yaml", "a: b: c\n")
     write(folder, "Files/kubernetes/b.yaml", "kind: ConfigMap\n")
     assert [problem.partition(",")[0] for problem in check.check(folder)] == [
@@ -159,7 +159,7 @@ def test_manifests_may_be_variants_of_one_another(folder: Path) -> None:
     assert check.check(folder) == []
 
 
-def test_a_custom_resource_that_its_own_definition_refuses_is_told(folder: Path) -> None:
+def test_a_custom_resource_that_its_own_definition_refuses_is_reported(folder: Path) -> None:
     sample = SAMPLES / "crontab" / "Files" / "kubernetes" / "crontab.yaml"
     write(folder, "Files/kubernetes/crontab.yaml", sample.read_text().replace('cronSpec: "*/5 * * * *"', "cronSpec: 5"))
     (problem,) = check.check(folder)
@@ -167,7 +167,7 @@ def test_a_custom_resource_that_its_own_definition_refuses_is_told(folder: Path)
     assert "cronSpec" in problem
 
 
-def test_a_missing_tosca_meta_is_told(folder: Path) -> None:
+def test_a_missing_tosca_meta_is_reported(folder: Path) -> None:
     (folder / "TOSCA-Metadata" / "TOSCA.meta").unlink()
     assert any("TOSCA-Metadata/TOSCA.meta is missing" in problem for problem in check.check(folder))
 
@@ -196,7 +196,7 @@ def test_the_sample_packages_are_right(meta: Path) -> None:
     assert check.check(meta.parents[1]) == []
 
 
-def test_the_command_tells_by_its_exit_code_what_happened(folder: Path, tmp_path: Path) -> None:
+def test_the_command_says_by_its_exit_code_what_happened(folder: Path, tmp_path: Path) -> None:
     run = CliRunner().invoke
     good = run(cli.main, ["package", str(folder), "-o", str(tmp_path / "a.csar")])
     assert (good.exit_code, (tmp_path / "a.csar").is_file()) == (0, True)

@@ -57,7 +57,7 @@ def pod(spec: str) -> str:
     )
 
 
-def test_reviews_need_no_name_and_are_told_apart_by_what_they_ask(package: Callable[..., list[dict[str, Any]]]) -> None:
+def test_reviews_need_no_name_and_are_distinguished_by_what_they_ask(package: Callable[..., list[dict[str, Any]]]) -> None:
     review = "apiVersion: authorization.k8s.io/v1\nkind: SelfSubjectRulesReview\nspec: {namespace: %s}\n"
     first, second = package(review % "blue" + "---\n" + review % "red")
     assert first["metadata"]["name"] != second["metadata"]["name"]

@@ -157,7 +157,7 @@ def test_constraints_of_texts(clause: str, bound: Any) -> None:
         resolve(declarations, {"A": "abc" if clause in ("max_length", "pattern", "length") else "a"})
 
 
-def test_a_constraint_that_does_not_fit_its_type_is_told() -> None:
+def test_a_constraint_that_does_not_fit_its_type_is_reported() -> None:
     with pytest.raises(InvalidRequest, match="the constraint less_than does not fit the type string"):
         resolve({"A": Declaration("A", constraints=(("less_than", 3),))}, {"A": "x"})
 

@@ -183,13 +183,13 @@ def test_what_the_schema_allows_passes(spec: dict[str, Any]) -> None:
         ({"go": "1"}, r"spec.go: must match \^\[\[:alpha:\]\]"),
     ],
 )
-def test_what_it_does_not_allow_is_told_by_field(spec: dict[str, Any], words: str) -> None:
+def test_what_it_does_not_allow_is_reported_by_field(spec: dict[str, Any], words: str) -> None:
     with pytest.raises(InvalidPackage, match=words) as caught:
         check([tab(**spec), CRD])
     assert "hunter2" not in str(caught.value)
 
 
-def test_all_violations_are_told_up_to_ten() -> None:
+def test_all_violations_are_reported_up_to_ten() -> None:
     with pytest.raises(InvalidPackage) as caught:
         check([CRD, tab(count="x", ratio="x"), tab(**{f"unknown{number}": 1 for number in range(20)})])
     _, *lines = str(caught.value).splitlines()

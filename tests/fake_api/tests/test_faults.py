@@ -35,7 +35,7 @@ def test_retry_after_is_a_header_and_a_detail(api: FakeApi, client: Client) -> N
     assert (reply.headers["Retry-After"], reply.body["details"]["retryAfterSeconds"]) == ("3", 3)
 
 
-def test_causes_tell_the_two_conflicts_apart(api: FakeApi, client: Client) -> None:
+def test_causes_distinguish_the_two_conflicts(api: FakeApi, client: Client) -> None:
     api.fail(faults.field_conflict(".spec.replicas", "hpa", "apps/v1"))
     api.fail(faults.conflict("a", "configmaps"))
     with_causes, without = client.apply(config_map()), client.apply(config_map())

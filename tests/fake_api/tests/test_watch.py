@@ -114,7 +114,7 @@ def test_a_changed_crd_ends_the_streams_of_its_kind(server: Client, cron_tabs: s
             assert stream.next()[0] == "BOOKMARK"
 
 
-def test_deleting_a_crd_tells_its_objects_goodbye(server: Client, cron_tabs: str) -> None:
+def test_deleting_a_crd_ends_the_watches_of_its_objects(server: Client, cron_tabs: str) -> None:
     server.apply(cron_tab(group=cron_tabs))
     stream = server.watch(server.path(cron_tab(group=cron_tabs), named=False), **INITIAL)
     assert [stream.next()[0] for _ in range(2)] == ["ADDED", "BOOKMARK"]

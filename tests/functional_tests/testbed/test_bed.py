@@ -76,7 +76,7 @@ def test_ctrl_c_ends_what_runs_side_by_side(ledger: Ledger, monkeypatch: pytest.
     assert not processes.with_token(ledger.token)
 
 
-def test_a_step_tells_its_seconds_and_its_failure(capsys: pytest.CaptureFixture[str]):
+def test_a_step_prints_its_seconds_and_its_failure(capsys: pytest.CaptureFixture[str]):
     with step("Building"):
         pass
     with pytest.raises(KeyError), step("Waiting"):

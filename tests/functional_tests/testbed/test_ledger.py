@@ -104,10 +104,12 @@ def test_a_process_is_asked_to_end_before_it_is_killed(ledger: Ledger):
         assert log.read() == "up\nbye\n"
 
 
-def test_waiting_ends_at_once_with_the_log_when_the_process_dies(ledger: Ledger):
-    process = ledger.spawn("server", [sys.executable, "-c", "print('no such database'); exit(1)"])
+def test_waiting_ends_at_once_with_the_log_when_the_process_dies(ledger: Ledger, tmp_path: Path):
+    asked = tmp_path / "asked"
+    dies = f"import os, time\nwhile not os.path.exists({str(asked)!r}): time.sleep(0.01)\nprint('no such database'); exit(1)"
+    process = ledger.spawn("server", [sys.executable, "-c", dies])
     with pytest.raises(RuntimeError, match=r"(?s)it answers.*no such database"):
-        process.wait_until(lambda: False, 600, "it answers")
+        process.wait_until(lambda: asked.touch() is not None, 600, "it answers")
 
 
 def test_waiting_names_what_did_not_come(ledger: Ledger):
@@ -190,7 +192,7 @@ def test_a_line_that_a_crash_cut_short_is_not_read(ledger: Ledger):
     assert not ledger.home.exists()
 
 
-def test_a_ledger_killed_before_its_first_line_starts_anew(tmp_path: Path):
+def test_a_ledger_killed_before_its_first_line_starts_again(tmp_path: Path):
     (tmp_path / "bed").mkdir()
     (tmp_path / "bed" / "ledger.jsonl").write_text('{"kind": "b')
     assert Ledger(tmp_path / "bed").token == Ledger(tmp_path / "bed").token

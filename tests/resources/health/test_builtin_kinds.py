@@ -55,7 +55,7 @@ def test_deployment_is_ready_when_only_available_replicas_of_the_latest_template
     assert judged("Deployment", {"replicas": 3}, counted(**counts)).state is state
 
 
-def test_deployment_past_its_progress_deadline_waits_and_tells() -> None:
+def test_deployment_past_its_progress_deadline_waits_and_says_so() -> None:
     late = condition("Progressing", "False", "ProgressDeadlineExceeded", "ReplicaSet has timed out progressing")
     health = judged("Deployment", {"replicas": 1}, counted(replicas=1, updatedReplicas=1, conditions=[late]))
     assert (health.state, health.reason) == (WAITING, "ProgressDeadlineExceeded")
@@ -70,7 +70,7 @@ def test_paused_deployment_is_settled() -> None:
     assert judged("Deployment", {"paused": True}).state is SUSPENDED
 
 
-def test_replica_set_that_may_not_make_pods_tells_why() -> None:
+def test_replica_set_that_may_not_make_pods_says_why() -> None:
     denied = condition("ReplicaFailure", "True", "FailedCreate", "exceeded quota")
     health = judged("ReplicaSet", {"replicas": 2}, counted(conditions=[denied]))
     assert (health.state, health.reason) == (WAITING, "FailedCreate")
