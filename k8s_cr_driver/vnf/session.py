@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from types import TracebackType
 
 from oslo_log import log as logging
@@ -117,12 +118,15 @@ class Session:
         """
         If there is no inventory, has it created again for those kinds of `desired` of which the instance has objects.
 
-        For an instance of which only the package is known. A kind that may not be listed cannot have been written.
+        For an instance of which only the package is known. A kind that may not be listed cannot have been written. An
+        object of `desired` with the instance's label is a member, also if somebody has created it again.
         """
+        members = frozenset(key_of(obj) for obj in desired)
+        self.inventory.remembered = replace(self.inventory.remembered, members=members)
         if self._operation.persist(self.inventory.read) is None:
             namespaces = frozenset({self._options.namespace, *(key_of(obj).namespace for obj in desired)} - {""})
             kinds = frozenset(kind for kind in sorted({kind_of(obj) for obj in desired}) if self._has(kind, namespaces))
-            self.inventory.remembered = InventoryContent(kinds, namespaces)
+            self.inventory.remembered = InventoryContent(kinds, namespaces, members=members)
 
     def _has(self, kind: GroupKind, namespaces: Iterable[str]) -> bool:
         """Whether the instance has objects of a kind; an account that may not list all namespaces is asked for these."""

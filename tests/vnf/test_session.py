@@ -139,6 +139,23 @@ def test_an_account_of_one_namespace_finds_the_objects_without_an_inventory(api:
     assert state(api) == {}
 
 
+def test_a_recreated_object_is_a_member_though_an_inventory_without_members_was_found(api: FakeApi) -> None:
+    """A rollback that has created the inventory again may be interrupted: the next one finds that inventory."""
+    Instance(api.url).reconcile([config_map("a")])
+    live = api.get("ConfigMap", "default", "a")
+    api.delete("ConfigMap", "default", "a")
+    api.put({**config_map("a"), "metadata": {name: live["metadata"][name] for name in ("name", "namespace", "labels")}})
+    api.delete("ConfigMap", "default", f"k8s-cr-driver-{BLUE}")
+    for attempt in ("interrupted", "retried"):
+        with session(api.url) as opened:
+            opened.recover_inventory([config_map("a")])
+            if attempt == "interrupted":
+                opened.inventory.claim(attempt, [], [], create=True)
+            else:
+                opened.reconcile([], prune=Prune())
+    assert state(api) == {}
+
+
 def test_a_kept_object_that_would_have_to_be_replaced_is_refused_before_anything_is_written(api: FakeApi) -> None:
     first, second = job("a", "c:1", **{KEEP: "true"}), job("a", "c:2", **{KEEP: "true"})
     controllers.run_workloads(api)
