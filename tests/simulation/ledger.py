@@ -75,6 +75,8 @@ class Ledger:
         """When a worker has ended, or crashed."""
         self._seen_finished: dict[tuple[Resource, Key], dict[str, float]] = {}
         """Of each Job the workers that were shown its end, and when."""
+        self._applied: set[tuple[str, Resource, Key]] = set()
+        """The names of workers, and the objects that each has applied."""
 
     def note(self, text: str) -> None:
         self.trace.append((self.scheduler.now, text))
@@ -129,14 +131,23 @@ class Ledger:
         if resource == JOBS and dig(live, "status", "succeeded"):
             self._seen_finished.setdefault((resource, key_of(live)), {}).setdefault(reader.name, self.scheduler.now)
 
+    def applied(self, resource: Resource, key: Key) -> None:
+        """The server has applied an object for whoever acts, whether that changed it or not."""
+        self._applied.add((self.actor.name, resource, key))
+
     def forget_finished(self, kept: Collection[tuple[Resource, Key]]) -> None:
         """What a package no longer contains may run again when another one brings it."""
         self._seen_finished = {job: seen for job, seen in self._seen_finished.items() if job in kept}
 
     def _check_creation(self, actor: Actor, resource: Resource, key: Key) -> None:
-        """Nobody runs again what it has seen finished, or what another worker has, and had the time to record."""
+        """
+        Nobody runs again what it has seen finished, or what another worker has, and had the time to record.
+
+        The end of a Job that a worker has not applied yet may be that of another manifest: then the Job has to run.
+        """
         for name, when in self._seen_finished.get((resource, key), {}).items():
-            if name == actor.name or self.ended.get(name, -1000.0) - when > TIME_TO_RECORD:
+            has_applied = (name, resource, key) in self._applied
+            if (name == actor.name and has_applied) or self.ended.get(name, -1000.0) - when > TIME_TO_RECORD:
                 self.violated(f"ran a finished Job again: {actor} made {'/'.join(key)}")
 
     def _touch(self, entry: Entry, actor: Actor) -> None:

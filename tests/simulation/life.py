@@ -210,7 +210,7 @@ class Life:
             worker = self._start(instance, wanted)
             is_overtaken = not self._await(worker, is_patient=number >= TRIES or "two workers" not in self.features)
             if worker.is_over and worker.error is None:
-                instance.remembered = replace(worker.record, token="", operation="", version="")
+                instance.remembered = replace(worker.record, token="", operation="", resource_version="")
                 if wanted.desired and not any(obj["kind"] == "StatefulSet" for obj in wanted.desired):
                     self.ledger.leave_claims(instance.id)
                 self.ledger.forget_finished({package.named(manifest) for manifest in wanted.desired})

@@ -99,6 +99,8 @@ class Servers:
                 sent.answer = self._watch(call, sent.idle_limit)
             else:
                 sent.answer = json.dumps(dispatch.execute(call, sent.method)[1])
+                if sent.method == "PATCH":
+                    self.ledger.applied(call.kind.resource, (call.namespace, call.name))
 
     def _discovery(self, sent: Sent) -> str:
         """Made anew only when a CRD has changed what is served."""
