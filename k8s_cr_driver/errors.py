@@ -85,7 +85,8 @@ class ApiError(DriverError):
     The API server's own refusal, from its Status object (API conventions, "Response Status Kind").
 
     `status` is the HTTP code, `reason` the machine word (AlreadyExists, Invalid, ...), `causes` triples (reason,
-    field, message) of `details.causes`, `retry_after` seconds or None. The text is "what was tried: what the server said".
+    field, message) of `details.causes`, `retry_after` seconds or None, `subject` the resource and the name of `details`, "" for
+    none. The text is "what was tried: what the server said".
     """
 
     title = "The cluster refused"
@@ -98,12 +99,13 @@ class ApiError(DriverError):
         message: str,
         causes: Iterable[tuple[str, str, str]] = (),
         retry_after: float | None = None,
+        subject: tuple[str, str] = ("", ""),
     ) -> None:
         reason, message = foreign(reason), foreign(message)
         super().__init__(f"{attempt}: {status} {reason}: {message}")
         self.attempt, self.status, self.reason, self.message = attempt, status, reason, message
         self.causes = tuple((foreign(why), foreign(where), foreign(what)) for why, where, what in causes)
-        self.retry_after = retry_after
+        self.retry_after, self.subject = retry_after, subject
 
 
 class TransportError(DriverError):

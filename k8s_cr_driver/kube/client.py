@@ -56,8 +56,23 @@ class Client:
 
     def read(self, resource: Resource, key: ObjectKey) -> Object:
         """The object as it is; ApiError 404 if there is none."""
-        path = resource.path(key.namespace, key.name)
-        return checked(self.connection.request("GET", path), resource.group_kind, f"GET {path}")
+        response = self.on_object("GET", resource, key)
+        return checked(response, resource.group_kind, f"GET {resource.path(key.namespace, key.name)}")
+
+    def on_object(self, method: str, resource: Resource, key: ObjectKey, body: Any = None) -> Object:
+        """
+        The response to a GET or DELETE of one object; ApiError 404 only if the object or its kind does not exist.
+
+        A load balancer without an API server, or an API server that starts, responds 404 to every path. The 404 of an object
+        names it in the `details` of its Status; any other one is Contended while discovery lists the kind.
+        """
+        try:
+            return self.connection.request(method, resource.path(key.namespace, key.name), body=body)
+        except ApiError as error:
+            is_of_path = error.status == 404 and error.subject != (resource.plural, key.name)
+            if is_of_path and serves(self.connection, resource):
+                raise Contended(f"{key}: a 404 that is not of this object: {error.message}") from None
+            raise
 
     def crd(self, resource: Resource) -> Object:
         """The CRD of a kind; ApiError 404 for a kind that has none."""
@@ -109,8 +124,7 @@ class Client:
         body: dict[str, Any] = {"propagationPolicy": propagation, "preconditions": preconditions}
         if grace_period is not None:
             body["gracePeriodSeconds"] = grace_period
-        key = key_of(live)
-        self.connection.request("DELETE", resource.path(key.namespace, key.name), body=body)
+        self.on_object("DELETE", resource, key_of(live), body)
 
     def _post(self, resource: Resource, manifest: Object, manager: str) -> Object:
         query = [("fieldManager", manager), ("fieldValidation", "Strict")]

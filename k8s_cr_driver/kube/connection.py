@@ -253,9 +253,10 @@ def _translate(attempt: str, error: ApiException, endpoint: Endpoint) -> Excepti
             for cause in details.get("causes") or []
         ]
         reason, message = str(said.get("reason") or error.reason), str(said.get("message") or "")
+        subject = str(details.get("kind") or ""), str(details.get("name") or "")
     except (ValueError, AttributeError, TypeError):
-        causes, reason, message = [], str(error.reason), ""
-    return ApiError(attempt, status, reason, message, causes, retry_after(error.headers))
+        causes, reason, message, subject = [], str(error.reason), "", ("", "")
+    return ApiError(attempt, status, reason, message, causes, retry_after(error.headers), subject)
 
 
 def retry_after(headers: Mapping[str, str] | None) -> float | None:

@@ -14,7 +14,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from k8s_cr_driver.errors import ApiError
+from k8s_cr_driver.errors import ApiError, TransportError
 from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.endpoint import Endpoint
 from k8s_cr_driver.kube.responses import understood
@@ -178,7 +178,7 @@ def _root(connection: Connection, root: str, etag: str) -> _Discovered | None:
 
 
 def serves(connection: Connection, resource: Resource) -> bool:
-    """Whether the server lists the resource now, by one request for its group and version."""
+    """Whether the server lists the resource now, by one request for its group and version, and after a 404 one for the root."""
     group = resource.group_kind.group
     path = f"/apis/{group}/{resource.version}" if group else f"/api/{resource.version}"
     try:
@@ -186,9 +186,23 @@ def serves(connection: Connection, resource: Resource) -> bool:
     except ApiError as error:
         if error.status != 404:
             raise
-        return False
+        return _lists_version(connection, group, resource.version)
     with understood(f"GET {path}"):
         return any(entry["name"] == resource.plural for entry in found.get("resources") or [])
+
+
+def _lists_version(connection: Connection, group: str, version: str) -> bool:
+    """Whether the root lists a group version; TransportError if there is no root: a load balancer without an API server."""
+    root = "/apis" if group else "/api"
+    try:
+        found = connection.request("GET", root)
+    except ApiError as error:
+        if error.status != 404:
+            raise
+        raise TransportError(f"GET {root}: 404, which no API server responds") from None
+    with understood(f"GET {root}"):
+        named = [one["groupVersion"] for listed in found.get("groups") or [] for one in listed["versions"]]
+        return f"{group}/{version}" in named or (not group and version in found["versions"])
 
 
 def _aggregated(response: Object, down: set[tuple[str, str]]) -> Iterator[Resource]:

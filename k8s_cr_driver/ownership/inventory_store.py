@@ -39,7 +39,7 @@ class InventoryStore:
     """The ConfigMap of one instance on one cluster."""
 
     def __init__(self, connection: Connection, namespace: str, instance: str) -> None:
-        self._connection, self._instance = connection, instance
+        self._connection, self._client, self._instance = connection, Client(connection), instance
         self.key = ObjectKey("", "ConfigMap", namespace, inventory_name(instance))
         self.uid = ""
         """Of the ConfigMap that this run has written; "" before the first write."""
@@ -54,7 +54,7 @@ class InventoryStore:
     def read(self) -> InventoryContent | None:
         """The stored content, or None; Refused if a newer driver has written it."""
         try:
-            content = parse(self._connection.request("GET", self._path()))
+            content = parse(self._client.read(CONFIG_MAPS, self.key))
         except ApiError as error:
             if error.status == 404:
                 return None
@@ -79,21 +79,19 @@ class InventoryStore:
 
     def delete(self, resource_version: str) -> None:
         """Deletes it; ApiError 409 if it is not of that resourceVersion."""
-        body = {"preconditions": {"resourceVersion": resource_version}}
-        self._connection.request("DELETE", self._path(), body=body)
+        self._client.on_object("DELETE", CONFIG_MAPS, self.key, {"preconditions": {"resourceVersion": resource_version}})
 
     def others(self) -> list[InventoryContent]:
         """Kinds and namespaces of the other instances, in all namespaces: another Tacker may keep its inventories elsewhere.
 
         An account that may not list ConfigMaps in all namespaces sees the inventories beside its own.
         """
-        client = Client(self._connection)
         try:
-            found = client.list(CONFIG_MAPS, "", INVENTORY_LABEL, METADATA_LIST)
+            found = self._client.list(CONFIG_MAPS, "", INVENTORY_LABEL, METADATA_LIST)
         except ApiError as error:
             if error.status != 403:
                 raise
-            found = client.list(CONFIG_MAPS, self.key.namespace, INVENTORY_LABEL, METADATA_LIST)
+            found = self._client.list(CONFIG_MAPS, self.key.namespace, INVENTORY_LABEL, METADATA_LIST)
         return [parse_scope(live) for live in found if is_inventory(live) and labels(live)[INVENTORY_LABEL] != self._instance]
 
     def explained(self, error: ApiError) -> Exception:

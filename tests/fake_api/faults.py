@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tests.fake_api import errors
-from tests.fake_api.errors import ApiError
+from tests.fake_api.errors import ApiError, PageNotFound
 from tests.fake_api.objects import Object
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 class Answer:
     """Answer with this error; nothing is written."""
 
-    error: ApiError
+    error: ApiError | PageNotFound
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,13 @@ def unavailable() -> Answer:
 
 
 def not_found() -> Answer:
+    """404 of a path, not of an object."""
     return Answer(errors.no_such_path())
+
+
+def page_not_found() -> Answer:
+    """404 in plain text, of a load balancer or of an API server that starts."""
+    return Answer(PageNotFound())
 
 
 def lie(body: bytes) -> Lie:

@@ -157,10 +157,12 @@ class _Store(WatchedStore):
 
 def _translated(attempt: str, error: errors.ApiError) -> ApiError:
     status = error.status
+    details = status.get("details") or {}
     causes = [
         (str(cause.get("reason", "")), str(cause.get("field", "")), str(cause.get("message", "")))
-        for cause in (status.get("details") or {}).get("causes") or []
+        for cause in details.get("causes") or []
     ]
     after = error.headers.get("Retry-After")
     reason, message = str(status.get("reason") or ""), str(status.get("message") or "")
-    return ApiError(attempt, error.code, reason, message, causes, float(after) if after else None)
+    subject = str(details.get("kind") or ""), str(details.get("name") or "")
+    return ApiError(attempt, error.code, reason, message, causes, float(after) if after else None, subject)
