@@ -123,7 +123,7 @@ class _Reconciliation:
         self._loop.after(LOG_EVERY, self._log_progress)
         fence = self._context.inventory.fence
         if fence.has_former:
-            self._pass(fence.former_stops_in(), lambda seconds: self._timeout(f"not applied after {seconds:.0f} s"))
+            self._pass(fence.former_stops_in(), self._former_timeout)
         replacer.start()
         self._loop.run(lambda: not replacer.nodes, lambda seconds: self._timeout(f"not gone after {seconds:.0f} s"))
         applier.start(self._informers, replacer.keys)
@@ -187,7 +187,7 @@ class _Reconciliation:
 
     def _delete_late_writes(self) -> None:
         """Waits until no write of a superseded run can take effect, lists again, and deletes what it wrote meanwhile."""
-        self._pass(self._context.inventory.fence.former_expires_in(), self._prune_timeout)
+        self._pass(self._context.inventory.fence.former_expires_in(), self._former_timeout)
         for live in self._request(self._informers.list_again):
             self._on_change(key_of(live), live)
         self._loop.run(self._is_pruned, self._prune_timeout)
@@ -296,6 +296,10 @@ class _Reconciliation:
         elif self._pruner.nodes:
             error = self._timeout(f"not gone after {seconds:.0f} s")
         return NotReady(error.headline, [*error.reports, *self._informers.unlisted()])
+
+    def _former_timeout(self, seconds: float) -> NotReady:
+        """The deadline has passed before writes of the former worker could no longer take effect."""
+        return NotReady(f"After {seconds:.0f} s a write of the worker that held the instance before may still take effect:", ())
 
     def _replace_timeout(self, seconds: float) -> NotReady:
         if self._applier.unready:

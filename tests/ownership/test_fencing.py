@@ -9,6 +9,7 @@ from concurrent.futures import Future
 
 import pytest
 
+from k8s_cr_driver.engine.not_ready import NotReady
 from k8s_cr_driver.engine.replace import Replacement
 from k8s_cr_driver.errors import Superseded
 from k8s_cr_driver.kube import connection
@@ -253,3 +254,12 @@ def test_a_run_gives_its_token_back_so_that_terminate_need_not_wait(api: FakeApi
 
 def _ready(api: FakeApi) -> None:
     api.set_status("CronTab", "default", "one", status())
+
+
+@pytest.mark.usefixtures("real_limits")
+def test_a_deadline_that_passes_while_a_former_worker_may_still_write_is_reported_as_that(api: FakeApi) -> None:
+    blue = Instance(api.url)
+    blue.start([config_map("a"), CRD, crontab("one")])
+    blue.wait_until_told("one", "Waiting")
+    with pytest.raises(NotReady, match="a write of the worker that held the instance before may still take effect"):
+        Instance(api.url, seconds=2).terminate()
