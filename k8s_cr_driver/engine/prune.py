@@ -127,10 +127,11 @@ class Pruner:
             self._refused(node, error)
 
     def _seen(self, node: ToDelete, live: Object) -> None:
-        """An object created again under the same name has to be deleted as well."""
+        """An object created again under the same name has to be deleted as well, and one whose owners have changed."""
         before, node.live, node.is_gone = node.live, live, False
         self._by_uid[_uid(live)] = node
-        if _uid(before) != _uid(live) and node.phase is Phase.SENT:
+        is_other = before is None or _uid(before) != _uid(live) or _owners(before) != _owners(live)
+        if is_other and node.phase is Phase.SENT:
             self._retry(node)
 
     def _try(self, node: ToDelete) -> None:
@@ -157,9 +158,21 @@ class Pruner:
         return key.group_kind == CRD and any(kept.group_kind == defined_by(live) for kept in staying)
 
     def _has_owner(self, node: ToDelete, live: Object) -> bool:
-        """Whether its controlling owner is deleted too, so that garbage collection deletes it, and does not wait for it."""
-        uid = controller_of(live)
-        owner = self._by_uid.get(uid) if uid else None
+        """Whether its controlling owner is deleted too, so that garbage collection deletes it, and does not wait for it.
+
+        The collector keeps an object while any owner stays, controlling or not (`attemptToDeleteItem`: "solid" references).
+        """
+        uid, others = controller_of(live), _owners(live)
+        if not uid or not self._goes_first(uid, node):
+            return False
+        if all(self._goes_first(other, node) for other in others):
+            return True
+        LOG.info("%s: %s has another owner that may stay: garbage collection would keep it", self._operation.id, node.key)
+        return False
+
+    def _goes_first(self, uid: str, node: ToDelete) -> bool:
+        """Whether an owner is deleted by this run, and does not wait until `node` is gone."""
+        owner = self._by_uid.get(uid)
         if owner is None or owner.live is None or _uid(owner.live) != uid or self.nodes.get(owner.key) is not owner:
             return False
         return self._is_deleted(owner.live) and node.key not in self._needs_of(owner)
@@ -217,6 +230,11 @@ class Pruner:
     def _retry(self, node: ToDelete) -> None:
         node.phase = Phase.BLOCKED
         self._try(node)
+
+
+def _owners(live: Object) -> list[str]:
+    """The uids of its owners."""
+    return [str(reference.get("uid")) for reference in live["metadata"].get("ownerReferences") or []]
 
 
 def _uid(live: Object | None) -> str:

@@ -172,8 +172,20 @@ def _blocking(cluster: Cluster, owner: Object) -> list[tuple[Resource, Key]]:
 def _delete_blocking_dependents(cluster: Cluster, owner: Object) -> None:
     for resource, key in cluster.store.dependents(owner["metadata"]["uid"]):
         obj = cluster.store.get(resource, key)
-        if obj is not None and "deletionTimestamp" not in obj["metadata"]:
+        if obj is not None and "deletionTimestamp" not in obj["metadata"] and not _drop_owner(cluster, obj, owner):
             delete(cluster, resource, key, "Foreground")
+
+
+def _drop_owner(cluster: Cluster, obj: Object, owner: Object) -> bool:
+    """Takes the reference off an object that has another owner, which lives and is not being deleted; False without one."""
+    uid = owner["metadata"]["uid"]
+    others = [ref for ref in obj["metadata"]["ownerReferences"] if ref.get("uid") != uid]
+    lives = [cluster.store.get(*found) for ref in others if (found := cluster.store.by_uid(ref.get("uid", "")))]
+    if not any(FOREGROUND not in dig(live, "metadata", "finalizers", default=[]) for live in lives):
+        return False
+    kind = cluster.kind_of(obj)
+    cluster.store.put(kind.resource, {**obj, "metadata": {**obj["metadata"], "ownerReferences": others}})
+    return True
 
 
 def _empty_namespace(cluster: Cluster, name: str) -> None:

@@ -56,6 +56,37 @@ def test_an_object_whose_owner_goes_is_left_to_it(api: FakeApi) -> None:
     assert state(api) == {}
 
 
+def owned_by(live: Object, *owners: Object) -> None:
+    first, *others = [controlled_by(owner) for owner in owners]
+    live["metadata"]["ownerReferences"] = [first, *({**other, "controller": False} for other in others)]
+
+
+def test_an_object_with_another_owner_that_stays_is_deleted(api: FakeApi, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
+    blue = Instance(api.url, seconds=5)
+    blue.reconcile([crontab_crd(), crontab("owner"), config_map("child")])
+    owners = api.get("CronTab", "default", "owner"), api.put(config_map("theirs"))
+    api.edit("ConfigMap", "default", "child", lambda live: owned_by(live, *owners))
+    blue.terminate()
+    assert api.names("ConfigMap") == ["theirs"]
+    assert "child has another owner that may stay" in caplog.text
+
+
+def test_an_object_left_to_an_owner_that_releases_it_is_deleted(api: FakeApi) -> None:
+    blue = Instance(api.url, seconds=5)
+    owner = crontab("owner")
+    owner["metadata"]["finalizers"] = ["example.com/hold"]
+    blue.reconcile([crontab_crd(), owner, config_map("child")])
+    live = api.get("CronTab", "default", "owner")
+    api.edit("ConfigMap", "default", "child", lambda child: owned_by(child, live))
+    run = blue.start([])
+    blue.wait_until_told("child", "deleting")
+    api.edit("ConfigMap", "default", "child", lambda child: owned_by(child, api.put(config_map("theirs"))))
+    api.release("CronTab", "default", "owner")
+    run.result(10)
+    assert api.names("ConfigMap") == ["theirs"]
+
+
 def test_an_object_whose_owner_is_only_released_is_deleted(api: FakeApi) -> None:
     api.put(crontab_crd())
     owner = api.put(crontab("theirs"))
