@@ -2,7 +2,7 @@
 """
 The engine's own code on a simulated cluster, in one process, in virtual time, from one seed.
 
-    python -m tests.simulation --lives 100000        # an hour of new lives; --seed continues where another run ended
+    python -m tests.simulation --minutes 60          # new lives, from a random seed or that of --seed
     python -m tests.simulation --lives 1 --seed 42 --trace --feature "two workers" --feature latency
 
 A life is that of one VNF instance (`life`), with the trouble that its features allow (`features`): the network's and the

@@ -9,4 +9,6 @@ _OF_USERS = frozenset({"edits", "lost labels", "finalizers", "deletions", "names
 _OF_NEIGHBOURS = frozenset({"neighbours", "guests", "lookalikes"})
 _OF_PACKAGES = frozenset({"dropped containers", "job ttl"})
 
+UNSEEN = _OF_THE_NETWORK | _OF_WORKERS
+"""What leaves no trace once an operation has come to its end."""
 ALL = _OF_THE_NETWORK | _OF_WORKERS | _OF_USERS | _OF_NEIGHBOURS | _OF_PACKAGES

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from tests.fake_api.kinds import Resource
@@ -34,6 +35,12 @@ class Invariants:
             for entry in self._of(instance):
                 if (entry.resource, entry.key) not in wanted and self._is_direct(entry) and desired:
                     self._check_left(entry, instance, f"{verb} COMPLETED")
+
+    def applied(self, instance: str) -> dict[str, Object]:
+        """What the engine has applied for an instance, by resource and name; a released Namespace or CRD is left out."""
+        entries = [entry for entry in self._of(instance) if self._is_direct(entry)]
+        found = {str(entry): self._store.get(entry.resource, entry.key) for entry in entries}
+        return {name: _lasting(live) for name, live in found.items() if live and live["metadata"].get("labels")}
 
     def check_gone(self, instance: str) -> None:
         """Nothing of the instance is there, and nothing says that it is."""
@@ -90,6 +97,17 @@ class Invariants:
 
     def _is_news(self, when: float) -> bool:
         return self._servers.scheduler.now - when < self._news
+
+
+def _lasting(live: Object) -> Object:
+    """What is the same in each life that comes to the same package; of an inventory only that it is there."""
+    metadata = live["metadata"]
+    kept = {name: metadata.get(name) for name in ("labels", "annotations", "finalizers")}
+    if "k8s-cr-driver/inventory" in dig(metadata, "labels", default={}):
+        return {}
+    content = {**{name: value for name, value in live.items() if name not in ("metadata", "status")}, **kept}
+    found: Object = json.loads(json.dumps(content).replace(metadata["uid"], "uid"))
+    return found
 
 
 def _defined(crd: Object | None) -> Resource | None:

@@ -91,12 +91,17 @@ class Worker:
 
 @dataclass(frozen=True)
 class Outcome:
-    """`trace` is all that happened, in order: (seconds, words)."""
+    """
+    `trace` is all that happened, in order: (seconds, words). `objects` is the package of the instance in the end, and
+    `applied` what the engine has applied of it, without what differs from life to life.
+    """
 
     violations: list[str]
     trace: list[tuple[float, str]]
     requests: int
     workers: int
+    objects: list[Object]
+    applied: dict[str, Object]
 
 
 class Life:
@@ -116,16 +121,30 @@ class Life:
         self._is_over = False
 
     def run(self) -> Outcome:
+        """From the instantiation to the termination."""
+        return self._run(self._tell)
+
+    def grow(self) -> Outcome:
+        """Without the termination: `objects` is what the instance must have then."""
+        return self._run(self._grow)
+
+    def instantiate(self, objects: list[Object]) -> Outcome:
+        """Nothing but that."""
+        self.blue.objects = objects
+        return self._run(self._begin)
+
+    def _run(self, story: Callable[[], None]) -> Outcome:
         with activated(self.scheduler), stand_ins.patched(connection=(connection.Connection, Client)):
             Client.servers = self.servers
             self._prepare()
-            self.scheduler.spawn(self.scheduler.process("tacker"), self._tell)
+            self.scheduler.spawn(self.scheduler.process("tacker"), story)
             self.scheduler.run(lambda: self._is_over or self.servers.requests > MOST_REQUESTS)
         if self.servers.requests > MOST_REQUESTS:
             self.ledger.violated("requests without end")
         elif not self._is_over:
             self.ledger.violated("the story has come to a stand")
-        return Outcome(self.ledger.violations, self.ledger.trace, self.servers.requests, len(self._begun))
+        found = self.ledger.violations, self.ledger.trace, self.servers.requests, len(self._begun)
+        return Outcome(*found, self.blue.objects, self.invariants.applied(self.blue.id))
 
     def _prepare(self) -> None:
         hand = Hand(self.servers.cluster)
@@ -157,6 +176,22 @@ class Life:
             self._perform(green, self._terminate(), None)
             self._settle()
             self.invariants.check_gone(green.id)
+        self._is_over = True
+
+    def _grow(self) -> None:
+        chance = self._random
+        self.blue.objects = package.first(chance, "blue", "shared", self.features)
+        goes_on = self._perform(self.blue, self._instantiate(self.blue), self._undo(self.blue))
+        while goes_on and chance.random() < 0.7:
+            goes_on = self._go_on()
+        if not goes_on:
+            self.blue.objects = []
+        self._settle()
+        self._is_over = True
+
+    def _begin(self) -> None:
+        self._perform(self.blue, self._instantiate(self.blue), None)
+        self._settle()
         self._is_over = True
 
     def _visit(self) -> None:

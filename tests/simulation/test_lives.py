@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lives in which everything goes wrong that may; `python -m tests.simulation --lives 100000` goes on for an hour."""
+"""Lives in which everything goes wrong that may; `python -m tests.simulation --minutes 60` goes on for an hour."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import sys
 
 import pytest
 
-from tests.simulation.features import ALL
+from tests.simulation.features import ALL, UNSEEN
 from tests.simulation.life import Life, Outcome
 
 BLOCKS, LIVES = 10, 20
@@ -35,6 +35,15 @@ def test_nothing_is_lost_and_nothing_taken(block: int) -> None:
     for seed in range(block * LIVES, (block + 1) * LIVES):
         outcome = life(seed)
         assert not outcome.violations, shown(seed, outcome)
+
+
+@pytest.mark.parametrize("block", range(BLOCKS // 2))
+def test_an_instance_has_what_a_life_without_faults_gives_it(block: int) -> None:
+    for seed in range(block * LIVES, (block + 1) * LIVES):
+        grown = Life(f"grown {seed}", UNSEEN).grow()
+        assert not grown.violations, shown(seed, grown)
+        wanted = Life("faultless", frozenset()).instantiate(grown.objects).applied if grown.objects else {}
+        assert grown.applied == wanted, shown(seed, grown)
 
 
 def test_a_seed_replays_its_life_in_any_process() -> None:
