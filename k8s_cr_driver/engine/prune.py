@@ -21,6 +21,7 @@ from k8s_cr_driver.objects import dependencies
 from k8s_cr_driver.objects.crds import defined_by
 from k8s_cr_driver.objects.fields import field
 from k8s_cr_driver.objects.keys import CRD, NAMESPACE, Object, ObjectKey, controller_of, key_of, split
+from k8s_cr_driver.ownership.crd_cleanup import is_in_cleanup, nudge
 from k8s_cr_driver.ownership.delete import remove
 from k8s_cr_driver.ownership.guests import Guests
 from k8s_cr_driver.ownership.labels import is_kept, is_managed
@@ -34,6 +35,9 @@ DENIED_GRACE = 10.0
 """Seconds after a deletion for which a webhook may still deny another one: it may see the cluster through a cache."""
 READ_EVERY = 2.0
 """Seconds between two reads of an object that the watch does not select any more."""
+
+NUDGE_EVERY = 10.0
+"""Seconds for which a CRD without custom resources may stand until the API server is made to look at it again."""
 
 
 class Pruner:
@@ -202,6 +206,26 @@ class Pruner:
             self._gone(node)
         elif node.is_unwatched:
             self._read(node)
+        elif node.key.group_kind == CRD:
+            self._nudge_later(node)
+
+    def _nudge_later(self, node: ToDelete) -> None:
+        self._loop.after(NUDGE_EVERY, functools.partial(self._nudge, node))
+
+    def _nudge(self, node: ToDelete) -> None:
+        """Makes the API server look again at a CRD that still stands; see `crd_cleanup`."""
+        if self.nodes.get(node.key) is not node or self._loop.refusals or node.live is None:
+            return
+
+        def failed(error: DriverError) -> None:
+            if isinstance(error, Superseded):
+                self._loop.refuse(error)
+            else:
+                self._nudge_later(node)
+
+        if is_in_cleanup(node.live):
+            request = functools.partial(nudge, self._context, node.resource, node.live)
+            self._loop.send(request, lambda _: self._nudge_later(node), failed)
 
     def _failed(self, node: ToDelete, error: DriverError) -> None:
         if passes(error) or (isinstance(error, ApiError) and error.status == 409) or self._may_be_admitted_later(node, error):

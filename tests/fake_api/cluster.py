@@ -37,6 +37,8 @@ class Knobs:
     down: set[tuple[str, str]] = field(default_factory=set)
     forgets_down: bool = True
     hold_namespaces: set[str] = field(default_factory=set)
+    stalled_crds: set[str] = field(default_factory=set)
+    """Names of CRDs whose deletion the finalizer controller does not take up again before their metadata change."""
     tokens: set[str] | None = None
     user: str = "system:serviceaccount:default:tester"
     denied: set[tuple[str, str, str, str]] = field(default_factory=set)

@@ -215,7 +215,8 @@ def _drop_served_finalizers(cluster: Cluster, resource: Resource, obj: Object) -
     finalizers = list(obj["metadata"].get("finalizers") or [])
     if FOREGROUND in finalizers and not _blocking(cluster, obj):
         finalizers.remove(FOREGROUND)
-    if CRD_CLEANUP in finalizers and not _instances(cluster, obj)[1]:
+    is_stalled = obj["metadata"]["name"] in cluster.knobs.stalled_crds
+    if CRD_CLEANUP in finalizers and not is_stalled and not _instances(cluster, obj)[1]:
         finalizers.remove(CRD_CLEANUP)
     if finalizers == (obj["metadata"].get("finalizers") or []):
         return obj

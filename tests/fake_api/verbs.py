@@ -260,6 +260,8 @@ def _commit(call: Call, old: Object | None, new: Object) -> Object:
     stored = cluster.store.put(kind.resource, new)
     cluster.written(stored)
     if kind.resource == deletion.CRDS:
+        if old is not None and "deletionTimestamp" in old["metadata"]:
+            cluster.knobs.stalled_crds.discard(stored["metadata"]["name"])
         crds.written(cluster, old, stored)
     deletion.settle(cluster, kind.resource, key_of(stored))
     return stored
