@@ -122,7 +122,10 @@ class Users:
         if self._live(resource, key) is None:
             made = self._hand.put(again, manager="kubectl-replace")
             entry = self._servers.ledger.entries[made["metadata"]["uid"]]
-            entry.reclaimable_by, entry.made_by_others = self._instance, self._servers.scheduler.now
+            is_inventory = key[1] == f"k8s-cr-driver-{self._instance}"
+            if is_inventory or labels(made).get(INSTANCE_LABEL) == self._instance:  # else it is marked as nobody's
+                entry.reclaimable_by = self._instance
+            entry.made_by_others = self._servers.scheduler.now
 
     def heed(self, error: Refused, instance: str, desired: list[Object]) -> None:
         """What an error asks for: let the instance have the object, take away what conflicts, or install what is missing."""
