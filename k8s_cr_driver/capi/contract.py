@@ -22,6 +22,8 @@ POOL_NAME_LABEL = "cluster.x-k8s.io/pool-name"
 SET_NAME_LABEL = "cluster.x-k8s.io/set-name"
 CONTROL_PLANE_LABEL = "cluster.x-k8s.io/control-plane"
 CONTROL_PLANE_NAME_LABEL = "cluster.x-k8s.io/control-plane-name"
+DELETE_MACHINE = "cluster.x-k8s.io/delete-machine"
+"""Annotation of a Machine that its owner removes first in a scale in."""
 _LONGEST_LABEL = 63
 CLUSTER_SECRET_TYPE = "cluster.x-k8s.io/secret"  # noqa: S105 (a type of Secrets)
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import ClassVar
 
@@ -31,6 +32,9 @@ class MachineOwner(CustomResource):
 
     def child_metadata(self, child: Object) -> dict[str, str]:
         return contract.machine_metadata(child)
+
+    def removal_annotations(self) -> Mapping[str, str]:
+        return {contract.DELETE_MACHINE: "true"}
 
 
 class LabelledMachines(MachineOwner):

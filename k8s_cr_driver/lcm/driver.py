@@ -30,6 +30,7 @@ from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.vnf import counts
 from k8s_cr_driver.vnf.additional_params import Options
 from k8s_cr_driver.vnf.policy import Policy
+from k8s_cr_driver.vnf.removal import Choice
 from k8s_cr_driver.vnf.session import Session
 from k8s_cr_driver.vnf.vdus import VduObjects
 from k8s_cr_driver.vnf.vnfcs import Vnfc
@@ -84,21 +85,24 @@ class Driver:
             sign = 1 if req.type == "SCALE_OUT" else -1
             deltas = vnfd.get_scale_vdu_and_num(stored.flavour, req.aspectId)
             changes = {vdu: sign * req.numberOfSteps * delta for vdu, delta in deltas.items()}
-            self._scale(verb, stored, request.options_in_place(stored, req), changes)
+            choice = stored.to_remove(grant_req, grant) if sign < 0 else None
+            self._scale(verb, stored, request.options_in_place(stored, req), changes, choice)
 
     def scale_rollback(self, req: Any, inst: Any, grant_req: Any, grant: Any, vnfd: Any) -> None:
         """Ignores the request's options: invalid options may be why scale failed."""
         with boundary("rollback of scale", inst.id, grant_req, vnfd) as verb:
             stored = StoredInstance.read(inst)
             deltas = vnfd.get_scale_vdu_and_num(stored.flavour, req.aspectId)
-            self._scale(verb, stored, stored.options, dict.fromkeys(deltas, 0))
+            self._scale(verb, stored, stored.options, dict.fromkeys(deltas, 0), None)
 
-    def _scale(self, verb: Verb, stored: StoredInstance, options: Options, changes: Mapping[str, int]) -> None:
+    def _scale(
+        self, verb: Verb, stored: StoredInstance, options: Options, changes: Mapping[str, int], choice: Choice | None
+    ) -> None:
         """Stored count + change; never counted from the grant request, which is empty if there are no VNFCs."""
         with _session(verb, stored, options, applies=len(changes), keep_autoscaled=False) as session:
             assigned = session.stored_vdus(stored.vdus)
             scaled = {vdu: counts.changed(vdu, assigned, change) for vdu, change in changes.items()}
-            session.reconcile(list(scaled.values()), prune=None, replacement=session.removal(scaled))
+            session.scale(scaled, choice)
             stored.vdus = {**assigned, **scaled}
             stored.write(session.vnfcs(stored.vdus), session.inventory)
 

@@ -22,6 +22,7 @@ from k8s_cr_driver.ownership.inventory_content import NOTHING, InventoryContent
 from k8s_cr_driver.ownership.labels import INSTANCE_LABEL
 from k8s_cr_driver.resources.registry import resource_for
 from k8s_cr_driver.vnf.additional_params import FILES, OF_ONE_REQUEST, Options
+from k8s_cr_driver.vnf.removal import Choice
 from k8s_cr_driver.vnf.vdus import VduObjects
 from k8s_cr_driver.vnf.vnfcs import Vnfc
 
@@ -145,16 +146,25 @@ class StoredInstance:
 
     def chosen_vnfcs(self, grant_req: Any) -> dict[str, set[str]]:
         """VDU id -> names of the VNFCs that the grant request lists in removeResources."""
-        named = {
-            (one.resourceTemplateId, one.resource.resourceId)
-            for one in (grant_req.removeResources if grant_req.obj_attr_is_set("removeResources") else [])
-            if one.type == "COMPUTE"
-        }
+        return self._named(_removed(grant_req))
+
+    def _named(self, definitions: Sequence[Any]) -> dict[str, set[str]]:
+        """VDU id -> names of the stored VNFCs that are among these ResourceDefinitions."""
+        named = {(one.resourceTemplateId, one.resource.resourceId) for one in definitions if one.type == "COMPUTE"}
         chosen: dict[str, set[str]] = {}
         for one in self.info.vnfcResourceInfo:
             if (one.vduId, one.computeResource.resourceId) in named:
                 chosen.setdefault(one.vduId, set()).add(one.computeResource.resourceId)
         return chosen
+
+    def to_remove(self, grant_req: Any, grant: Any) -> Choice:
+        """The VNFCs that a scale in is to remove: those that the NFVO grants, else those that Tacker has requested."""
+        removed = _removed(grant) if grant else []
+        if not removed:
+            return Choice(self.chosen_vnfcs(grant_req))
+        granted = {one.resourceDefinitionId for one in removed if one.obj_attr_is_set("resourceDefinitionId")}
+        named = [one for one in _removed(grant_req) if one.id in granted]
+        return Choice(self._named(named), by_nfvo=True)
 
     def on_cluster(self, default_inventory_namespace: str) -> str:
         """What the record says about the instance's objects, for an operator who has to find them on the cluster."""
@@ -244,7 +254,7 @@ def _labelled(manifest: Object, instance: str) -> Object:
 
 
 def _write_vnfcs(info: Any, found: Sequence[Vnfc], mark: Mapping[str, str]) -> None:
-    """Newest first: for a scale in Tacker puts the first ones into the grant request."""
+    """In the order of `found`: for a scale in Tacker puts the first ones into the grant request."""
     info.vnfcResourceInfo = [
         objects.VnfcResourceInfoV2(
             id=one.id,
@@ -258,3 +268,8 @@ def _write_vnfcs(info: Any, found: Sequence[Vnfc], mark: Mapping[str, str]) -> N
         objects.VnfcInfoV2(id=f"{one.vdu}-{one.name}", vduId=one.vdu, vnfcResourceInfoId=one.id, vnfcState="STARTED")
         for one in found
     ]
+
+
+def _removed(grant: Any) -> Sequence[Any]:
+    """The removeResources of a grant or of the request for it."""
+    return (grant.removeResources or []) if grant.obj_attr_is_set("removeResources") else []

@@ -19,7 +19,7 @@ No hook makes a request: a kind knows what to read of an object, the engine read
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -128,8 +128,17 @@ class CustomResource:
         return any(field(live, "status", name) for name in COMPLETION_TIMES)
 
     def max_unavailable(self, count: int) -> int:
-        """How many of `count` children may be deleted at the same time."""
+        """How many of `count` children may be deleted, or not ready, at the same time."""
         return count
+
+    def removal_annotations(self) -> Mapping[str, str]:
+        """The annotations of a child that make its controller remove it first in a scale in; none if it knows none."""
+        return {}
+
+    def removal_order(self, several: Sequence[Object]) -> list[Object] | None:
+        """The children in the order in which a scale in removes them, None if that is unknown."""
+        del several
+        return None
 
     def delete_before(self, others: Iterable[Object]) -> list[ObjectKey]:
         """Those of `others` that may be deleted only after this object."""

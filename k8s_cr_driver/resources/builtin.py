@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from k8s_cr_driver.objects.fields import entries, mapping, texts
@@ -30,12 +30,24 @@ class Workload(CustomResource):
         return REPLICAS
 
 
-class Deployment(Workload):
+class ReplicaSet(Workload):
+    group, kind = "apps", "ReplicaSet"
+
+    def removal_annotations(self) -> Mapping[str, str]:
+        """Its controller removes Pods that are not ready before all others (ReplicaSet, "Pod deletion cost")."""
+        return {"controller.kubernetes.io/pod-deletion-cost": "-2147483648"}
+
+
+class Deployment(ReplicaSet):
     group, kind, through = "apps", "Deployment", (REPLICA_SETS,)
 
 
 class StatefulSet(Workload):
     group, kind = "apps", "StatefulSet"
+
+    def removal_order(self, several: Sequence[Object]) -> list[Object]:
+        """From the highest ordinal down (StatefulSet, "Deployment and Scaling Guarantees")."""
+        return sorted(several, key=_ordinal, reverse=True)
 
     def orphans(self) -> Orphans | None:
         """The claims of its pods, by the names and labels that its controller gives them, unless the package keeps them.
@@ -60,10 +72,6 @@ class StatefulSet(Workload):
             if entry.get("operation") == "Apply"
         )
         return applied and self.manifest["spec"][policy].get("whenDeleted") == "Retain"
-
-
-class ReplicaSet(Workload):
-    group, kind = "apps", "ReplicaSet"
 
 
 class DaemonSet(Workload):
@@ -94,6 +102,11 @@ class Job(CustomResource):
 
     def replace_strategy(self) -> bool:
         return True
+
+
+def _ordinal(pod: Object) -> int:
+    ordinal = pod["metadata"]["name"].rpartition("-")[2]
+    return int(ordinal) if ordinal.isdecimal() else -1
 
 
 def _text(selector: Mapping[str, Any]) -> str:

@@ -25,11 +25,11 @@ GRACE = 30.0
 """Seconds after which the status is trusted: surplus Pods may have another reason."""
 
 
-def removal(client: Client, instance: str, scaled: VduObjects) -> Replacement:
+def until_deleted(client: Client, instance: str, scaled: VduObjects) -> Replacement:
     """
     For a run that sets the counts of the VDUs' objects in `scaled` (VDU id -> object); called before the run writes.
 
-    With each replica at least one VNFC is removed.
+    With each replica that is removed, at least one VNFC is deleted.
     """
     selecting = {vdu: obj for vdu, obj in scaled.items() if (children := obj.children()) and children.by_selector}
     owners = vnfcs.owners(client, instance, selecting)

@@ -37,9 +37,10 @@ from k8s_cr_driver.redaction import redact
 from k8s_cr_driver.resources import replicas
 from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.resources.registry import resource_for
-from k8s_cr_driver.vnf import preflight, scale_in, vnfcs
+from k8s_cr_driver.vnf import preflight, removal, scale_in, vnfcs
 from k8s_cr_driver.vnf.additional_params import Options
 from k8s_cr_driver.vnf.heal import Healing
+from k8s_cr_driver.vnf.removal import Choice
 from k8s_cr_driver.vnf.vdus import VduObjects
 
 LOG = logging.getLogger(__name__)
@@ -261,10 +262,15 @@ class Session:
         healing = Healing(self._client, self._operation.instance, touched)
         return self._operation.persist(lambda: healing.replacement(chosen, everything=everything, recreate=recreate))
 
-    def removal(self, scaled: VduObjects) -> Replacement:
-        """Waits until surplus VNFCs are deleted; see `scale_in.removal`."""
-        instance = self._operation.instance
-        return self._operation.persist(lambda: scale_in.removal(self._client, instance, scaled))
+    def scale(self, scaled: VduObjects, choice: Choice | None) -> None:
+        """Reconciles the objects of VDUs with their new counts; a scale in has a `choice`, and removes these where it can."""
+        persist, client, instance = self._operation.persist, self._client, self._operation.instance
+        objects = list(scaled.values())
+        if choice is not None:
+            persist(lambda: preflight.check(self._context, objects))
+            persist(lambda: removal.request(client, instance, scaled, choice))
+        surplus = persist(lambda: scale_in.until_deleted(client, instance, scaled))
+        self.reconcile(objects, prune=None, replacement=surplus)
 
     def _owners(self, assigned: VduObjects) -> dict[ObjectKey, Object]:
         return vnfcs.owners(self._client, self._operation.instance, assigned)

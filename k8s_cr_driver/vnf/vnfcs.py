@@ -8,9 +8,10 @@ children has one VNFC for each replica, with an id that is the same each time.
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from k8s_cr_driver.errors import ApiError, Refused, passes
@@ -19,7 +20,7 @@ from k8s_cr_driver.kube.responses import understood
 from k8s_cr_driver.objects.fields import text
 from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, controlled_by, controller_of, key_of, kind_of, split
 from k8s_cr_driver.ownership.labels import INSTANCE_LABEL
-from k8s_cr_driver.resources.base import PODS, Children
+from k8s_cr_driver.resources.base import PODS, Children, CustomResource
 from k8s_cr_driver.resources.replicas import count
 from k8s_cr_driver.vnf.vdus import VduObjects
 
@@ -34,8 +35,6 @@ class Vnfc:
     name: str
     vdu: str
     kind: str
-    created: str = ""
-    """creationTimestamp."""
     metadata: dict[str, str] = field(default_factory=dict)
     qualified: bool = False
     """Whether VNFCs of other VDUs may have the same name."""
@@ -56,26 +55,33 @@ class Members(NamedTuple):
 def collect(
     client: Client, instance: str, vdus: VduObjects, lives: dict[ObjectKey, Object] | None = None
 ) -> list[Vnfc]:
-    """The VNFCs of all VDUs of an instance, newest first; `lives` are the `owners` of these VDUs, if they are known."""
+    """
+    The VNFCs of all VDUs of an instance; `lives` are the `owners` of these VDUs, if they are known.
+
+    Tacker requests the grant of a scale in for the first ones of a VDU.
+    """
     there = members(client, instance, vdus, lives)
-    found = [
-        Vnfc(
-            child["metadata"]["name"],
-            vdu,
-            vdus[vdu].key.kind,
-            child["metadata"].get("creationTimestamp", ""),
-            vdus[vdu].child_metadata(child),
-        )
-        for vdu, several in there.children.items()
-        for child in several
-    ]
-    for vdu, obj in vdus.items():
-        live = there.owners.get(obj.key)
-        if vdu not in there.children and live is not None:
-            found += [Vnfc(f"{obj.key.name}-{index}", vdu, obj.key.kind) for index in range(count(obj, live))]
     qualified = _may_share_names(vdus)
-    found = [replace(vnfc, qualified=qualified) for vnfc in found]
-    return sorted(found, key=lambda vnfc: (vnfc.created, _natural(vnfc.id)), reverse=True)
+    found: list[Vnfc] = []
+    for vdu, obj in vdus.items():
+        new = functools.partial(Vnfc, vdu=vdu, kind=obj.key.kind, qualified=qualified)
+        if vdu in there.children:
+            ordered = _in_order(obj, there.children[vdu])
+            found += [new(child["metadata"]["name"], metadata=obj.child_metadata(child)) for child in ordered]
+        elif obj.key in there.owners:
+            total = count(obj, there.owners[obj.key])
+            found += [new(f"{obj.key.name}-{index}") for index in reversed(range(total))]
+    return found
+
+
+def _in_order(obj: CustomResource, several: list[Object]) -> list[Object]:
+    """Those first that a scale in removes first, where that is known, else the newest."""
+    newest = sorted(several, key=lambda one: (_created(one), _natural(one["metadata"]["name"])), reverse=True)
+    return obj.removal_order(newest) or newest
+
+
+def _created(live: Object) -> str:
+    return str(live["metadata"].get("creationTimestamp", ""))
 
 
 def _may_share_names(vdus: VduObjects) -> bool:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ready-made reactions that play the workload controllers and a kubelet whose pods are ready at once."""
 
+import contextlib
 from collections.abc import Callable
 from functools import partial
 from zlib import crc32
@@ -63,8 +64,12 @@ def _replicas(api: Hand, obj: Object) -> None:
     if "deletionTimestamp" in obj["metadata"]:
         return
     count, name = obj["spec"]["replicas"], obj["metadata"]["name"]
+    pods = children(api, obj, "Pod")
+    present = {pod["metadata"]["name"] for pod in pods}
     wanted = [f"{name}-{number}" for number in range(count)]
-    present = {pod["metadata"]["name"] for pod in children(api, obj, "Pod")}
+    if obj["kind"] == "ReplicaSet":
+        kept = _kept_pods(pods, count)
+        wanted = [*kept, *(pod for pod in wanted if pod not in kept)][:count]
     template = obj["spec"]["template"]
     for pod in wanted:
         if pod not in present:
@@ -73,13 +78,24 @@ def _replicas(api: Hand, obj: Object) -> None:
             made["metadata"]["labels"] = labels
             api.put(made)
     for pod in sorted(present - set(wanted)):
-        api.delete("Pod", obj["metadata"]["namespace"], pod)
+        with contextlib.suppress(LookupError):  # each deletion calls this controller again
+            api.delete("Pod", obj["metadata"]["namespace"], pod)
     status = {"observedGeneration": obj["metadata"]["generation"], "replicas": count, "readyReplicas": count,
               "availableReplicas": count}
     if obj["kind"] == "StatefulSet":
         _claims(api, obj)
         status.update(currentReplicas=count, updatedReplicas=count, currentRevision="1", updateRevision="1")
     _set(api, obj, status)
+
+
+def _kept_pods(pods: list[Object], count: int) -> list[str]:
+    """The Pods that a ReplicaSet keeps of too many: those of the highest deletion cost, then the oldest."""
+    def cost(pod: Object) -> int:
+        annotations = pod["metadata"].get("annotations") or {}
+        return int(annotations.get("controller.kubernetes.io/pod-deletion-cost", "0"))
+
+    ordered = sorted(pods, key=lambda pod: (-cost(pod), pod["metadata"]["name"]))
+    return [pod["metadata"]["name"] for pod in ordered[:count]]
 
 
 def _claims(api: Hand, obj: Object) -> None:

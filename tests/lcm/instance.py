@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -59,9 +60,12 @@ class Instance:
         self.inst = objects.VnfInstanceV2(id=BLUE, vimConnectionInfo=self.inst.vimConnectionInfo)
         self.driver().instantiate_rollback(self._req, self.inst, self.grant_req, None, self.vnfd)
 
-    def scale(self, type_: str, steps: int = 1) -> None:
+    def scale(self, type_: str, steps: int = 1, requested: Sequence[str] = (), granted: Sequence[str] | None = None) -> None:
+        """`requested`: the VNFCs in Tacker's request for the grant; `granted`: those in the NFVO's grant, if it names any."""
         req = objects.ScaleVnfRequest.from_dict({"type": type_, "aspectId": "web", "numberOfSteps": steps})
-        self.driver().scale(req, self.inst, grant(*map(str, range(2 * steps))), None, self.vnfd)
+        asked = grant(*(requested or map(str, range(2 * steps))))
+        answer = None if granted is None else objects.GrantV1(removeResources=[_granted(one) for one in granted])
+        self.driver().scale(req, self.inst, asked, answer, self.vnfd)
 
     def heal(self, *vnfcs: str, **params: Any) -> None:
         """The VNFCs of these ids; all if none is named."""
@@ -83,6 +87,10 @@ class Instance:
         body = {"terminationType": type_, "gracefulTerminationTimeout": grace_period, "additionalParams": params}
         req = objects.TerminateVnfRequest.from_dict(body)
         self.driver().terminate(req, self.inst, self.grant_req, None, self.vnfd)
+
+
+def _granted(vnfc: str) -> objects.GrantInfoV1:
+    return objects.GrantInfoV1(resourceDefinitionId=vnfc)
 
 
 def grant(*vnfcs: str) -> objects.GrantRequestV1:

@@ -13,9 +13,9 @@ from tacker.sol_refactored.common import exceptions as sol_ex
 from k8s_cr_driver.engine import replace
 from k8s_cr_driver.lcm.driver import Driver
 from k8s_cr_driver.vnf import scale_in
-from tests.fake_api import FakeApi, faults
+from tests.fake_api import FakeApi, controllers, faults
 from tests.fake_api.recording import Request
-from tests.instance import BLUE, crontab, crontab_crd
+from tests.instance import BLUE, crontab, crontab_crd, stateful_set
 from tests.lcm.instance import Instance
 from tests.lcm.web import deployment, selecting
 
@@ -148,3 +148,114 @@ def test_surplus_pods_are_accepted_after_the_grace_time(
 def test_scale_out_does_not_count_pods_before(cluster: FakeApi, tab: Instance) -> None:
     tab.scale("SCALE_OUT")
     assert looks(cluster) == 1, "to store the VNFCs"
+
+
+@pytest.fixture
+def workloads(api: FakeApi) -> FakeApi:
+    """The fake API server with the controllers of workloads, which remove Pods as the real ones do."""
+    controllers.run_workloads(api)
+    return api
+
+
+def pods(cluster: FakeApi) -> list[str]:
+    return cluster.names("Pod", "default")
+
+
+@pytest.mark.parametrize("granted", [True, False])
+def test_scale_in_removes_the_pods_of_a_deployment_that_the_grant_names(
+    workloads: FakeApi, tmp_path: Path, granted: bool
+) -> None:
+    blue = Instance(workloads, tmp_path, [deployment(4)])
+    blue.instantiate()
+    chosen = [pods(workloads)[0], pods(workloads)[2]]
+    kept = [name for name in pods(workloads) if name not in chosen]
+    blue.scale("SCALE_IN", requested=chosen, granted=chosen if granted else None)
+    assert pods(workloads) == kept == vnfcs(blue)
+
+
+def test_of_the_requested_vnfcs_those_count_that_the_nfvo_grants(workloads: FakeApi, tmp_path: Path) -> None:
+    blue = Instance(workloads, tmp_path, [deployment(4)])
+    blue.instantiate()
+    every = pods(workloads)
+    blue.scale("SCALE_IN", requested=every, granted=every[:2])
+    assert pods(workloads) == every[2:]
+
+
+def test_pods_that_an_earlier_scale_in_has_chosen_are_released(workloads: FakeApi, tmp_path: Path) -> None:
+    """It may have failed after it had annotated them."""
+    blue = Instance(workloads, tmp_path, [deployment(4)])
+    blue.instantiate()
+    every = pods(workloads)
+    workloads.fail(faults.field_conflict(), method="PATCH", path="deployments/web", when=lambda one: "dryRun" not in one.query)
+    with pytest.raises(sol_ex.SolException, match="others manage fields"):
+        blue.scale("SCALE_IN", requested=every[:2])
+    blue.scale("SCALE_IN", requested=every[2:])
+    assert pods(workloads) == every[:2]
+    assert not any("pod-deletion-cost" in str(one["metadata"].get("annotations")) for one in workloads.objects("Pod"))
+
+
+def test_a_scale_in_that_would_be_refused_annotates_nothing(workloads: FakeApi, tmp_path: Path) -> None:
+    blue = Instance(workloads, tmp_path, [deployment(4)])
+    blue.instantiate()
+    workloads.fail(faults.field_conflict(), method="PATCH", path="deployments/web")
+    with pytest.raises(sol_ex.SolException, match="others manage fields"):
+        blue.scale("SCALE_IN", requested=pods(workloads)[:2])
+    assert not any("pod-deletion-cost" in str(one["metadata"].get("annotations")) for one in workloads.objects("Pod"))
+
+
+def with_ordinals(workloads: FakeApi, tmp_path: Path) -> Instance:
+    blue = Instance(workloads, tmp_path, [stateful_set("web", replicas=4, volumeClaimTemplates=[])])
+    blue.instantiate()
+    workloads.requests.clear()
+    return blue
+
+
+def test_a_stateful_set_that_cannot_remove_what_the_nfvo_has_chosen_is_not_scaled(workloads: FakeApi, tmp_path: Path) -> None:
+    blue = with_ordinals(workloads, tmp_path)
+    chosen = "the grant chooses web-0 of VDU Web, but StatefulSet.apps default/web can only remove web-3, web-2"
+    with pytest.raises(sol_ex.SolException, match=chosen) as refused:
+        blue.scale("SCALE_IN", requested=["web-0", "web-3"], granted=["web-0", "web-3"])
+    assert refused.value.status == 400
+    assert pods(workloads) == ["web-0", "web-1", "web-2", "web-3"]
+    assert all("dryRun" in one.query for one in workloads.requests.select("PATCH", "statefulsets"))
+
+
+def test_a_stateful_set_removes_its_highest_ordinals_if_the_nfvo_has_not_chosen(workloads: FakeApi, tmp_path: Path) -> None:
+    blue = with_ordinals(workloads, tmp_path)
+    blue.scale("SCALE_IN", requested=["web-0", "web-3"])
+    assert pods(workloads) == ["web-0", "web-1"]
+
+
+def test_the_highest_ordinals_of_a_stateful_set_are_the_first_that_tacker_names(workloads: FakeApi, tmp_path: Path) -> None:
+    """Also if the Pod of another ordinal was created later."""
+    blue = with_ordinals(workloads, tmp_path)
+    workloads.edit("Pod", "default", "web-0", lambda live: live["metadata"].update(creationTimestamp="2099-01-01T00:00:00Z"))
+    blue.scale("SCALE_OUT")
+    found = [one.id for one in blue.inst.instantiatedVnfInfo.vnfcResourceInfo]
+    assert found == [f"web-{ordinal}" for ordinal in (5, 4, 3, 2, 1, 0)]
+
+
+@pytest.mark.parametrize("granted", [True, False])
+def test_without_the_permission_to_annotate_only_a_choice_of_the_nfvo_is_refused(
+    workloads: FakeApi, tmp_path: Path, granted: bool
+) -> None:
+    blue = Instance(workloads, tmp_path, [deployment(4)])
+    blue.instantiate()
+    chosen = pods(workloads)[:2]
+    workloads.fail(faults.status(403, "Forbidden"), method="PATCH", path="/pods/", times=2)
+    if granted:
+        with pytest.raises(sol_ex.SolException, match="cannot be annotated, so that a scale in removes it"):
+            blue.scale("SCALE_IN", requested=chosen, granted=chosen)
+    else:
+        blue.scale("SCALE_IN", requested=chosen)
+    assert len(pods(workloads)) == (4 if granted else 2)
+
+
+def test_what_the_nfvo_grants_without_a_request_is_not_removed(workloads: FakeApi, tmp_path: Path) -> None:
+    """The grant is another system's: a VNFC counts only if Tacker has requested it and the instance has it."""
+    blue = Instance(workloads, tmp_path, [deployment(4)])
+    blue.instantiate()
+    workloads.requests.clear()
+    blue.scale("SCALE_IN", requested=["another"], granted=["another", pods(workloads)[0]])
+    assert len(pods(workloads)) == 2
+    assert not workloads.requests.select("PATCH", "/pods/")

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Asks the controllers of VDUs to remove, in a scale in, the VNFCs that the grant names (SOL003 clause 9.5.2.3).
+
+A controller is asked by annotations on its Pods or Machines, written before the count changes. They are applied by a field
+manager of their own, so that an annotation that a user has set is not removed with them. A StatefulSet cannot be asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from typing import NamedTuple
+
+from oslo_log import log as logging
+
+from k8s_cr_driver.errors import ApiError, Forbidden, InvalidRequest
+from k8s_cr_driver.kube.client import Client
+from k8s_cr_driver.objects.fields import entries
+from k8s_cr_driver.objects.keys import Object, bare, key_of, kind_of
+from k8s_cr_driver.resources import replicas
+from k8s_cr_driver.vnf import vnfcs
+from k8s_cr_driver.vnf.vdus import VduObjects
+
+LOG = logging.getLogger(__name__)
+
+MANAGER = "k8s-cr-driver-scale-in"
+
+
+class Choice(NamedTuple):
+    """The VNFCs that a scale in is to remove."""
+
+    names: Mapping[str, Collection[str]]
+    """VDU id -> names of VNFCs."""
+    by_nfvo: bool = False
+    """Whether the NFVO's grant names them. Otherwise only Tacker's request for the grant does, which names the newest."""
+
+
+def request(client: Client, instance: str, scaled: VduObjects, choice: Choice) -> None:
+    """
+    Annotates the chosen VNFCs, and no others, of the VDUs in `scaled`, which are their objects with the new counts.
+
+    Before the first write: InvalidRequest, if the NFVO has chosen VNFCs that the kind of a VDU cannot remove first.
+    """
+    members = vnfcs.members(client, instance, scaled)
+    if choice.by_nfvo:
+        for vdu in scaled:
+            _check(vdu, scaled, members, set(choice.names.get(vdu, ())))
+    for vdu, several in members.children.items():
+        for child, asked in _changes(scaled[vdu].removal_annotations(), several, choice.names.get(vdu, ())):
+            _annotate(client, child, asked, must=choice.by_nfvo)
+
+
+def _check(vdu: str, scaled: VduObjects, members: vnfcs.Members, names: set[str]) -> None:
+    obj, several = scaled[vdu], members.children.get(vdu, [])
+    if obj.removal_annotations() or not names:
+        return
+    order = obj.removal_order(several)
+    if order is None:
+        LOG.warning("%s decides itself which VNFCs of VDU %s a scale in removes, not the grant", obj.key, vdu)
+        return
+    less = replicas.count(obj, members.owners.get(obj.key)) - replicas.count(obj)
+    removed = [one["metadata"]["name"] for one in order[: max(less, 0)]]
+    if others := names & {one["metadata"]["name"] for one in several} - set(removed):
+        raise InvalidRequest(
+            f"removeResources: the grant chooses {', '.join(sorted(others))} of VDU {vdu}, but {obj.key} can only remove "
+            f"{', '.join(removed) or 'none'}, its highest ordinals; have the NFVO grant these"
+        )
+
+
+def _changes(
+    asked: Mapping[str, str], several: list[Object], names: Collection[str]
+) -> Iterator[tuple[Object, Mapping[str, str]]]:
+    """The chosen ones of `several`, and those that a scale in before has chosen, which failed or removed others."""
+    for child in several:
+        if child["metadata"]["name"] in names and asked:
+            yield child, asked
+        elif any(entry.get("manager") == MANAGER for entry in entries(child, "metadata", "managedFields")):
+            yield child, {}
+
+
+def _annotate(client: Client, child: Object, asked: Mapping[str, str], *, must: bool) -> None:
+    """By server-side apply, in place of what was applied before. With the uid, so that a child that is gone stays gone."""
+    resource = client.resources.find(kind_of(child))
+    if resource is None:
+        return
+    key, metadata = key_of(child), {"uid": child["metadata"]["uid"], "annotations": asked}
+    try:
+        client.apply(resource, bare(key, resource.api_version, **metadata), MANAGER, force=True)
+    except ApiError as error:
+        if error.status in (404, 409):
+            return
+        if error.status != 403:
+            raise
+        if must:
+            raise Forbidden(f"{key}: cannot be annotated, so that a scale in removes it: {error.message}") from None
+        LOG.warning("%s cannot be annotated, a scale in may remove another one: %s", key, error.message)
