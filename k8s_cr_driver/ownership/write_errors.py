@@ -11,6 +11,7 @@ import re
 from collections.abc import Collection
 
 from k8s_cr_driver.errors import ApiError, Conflict, DriverError, Forbidden, Refused, passes
+from k8s_cr_driver.objects.immutable import changed_fields, concerns
 from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey
 from k8s_cr_driver.ownership.labels import KEEP, is_kept, users
 from k8s_cr_driver.resources.base import CustomResource
@@ -42,12 +43,13 @@ def explained(error: ApiError, obj: CustomResource, instance: str, live: Object 
             f"manifest, or set additionalParams force-conflicts: true to take them by force. {NOT_RESTORED}",
             [where for _, where, _ in error.causes],
         )
-    if error.status == 422 and _IMMUTABLE.search(error.message) and (is_kept(obj.manifest) or is_kept(live or {})):
+    immutable = error.status == 422 and _is_immutable(error, obj.manifest, live)
+    if immutable and (is_kept(obj.manifest) or is_kept(live or {})):
         return Refused(
             f"{obj.key}: {error.message}. It is annotated with {KEEP}, so it is never deleted, nor replaced. Leave the field "
             "as it is, or delete the object yourself."
         )
-    if error.status == 422 and _IMMUTABLE.search(error.message):
+    if immutable:
         return Immutable(
             f"{obj.key}: {error.message}. Annotate it with "
             'k8s-cr-driver/replace: "true" to have it deleted and created again.'
@@ -57,6 +59,13 @@ def explained(error: ApiError, obj: CustomResource, instance: str, live: Object 
     if error.status in (400, 413, 415, 422) or _is_wrong(error):
         return Refused(f"{obj.key}: {error.message or error.reason}")
     return error
+
+
+def _is_immutable(error: ApiError, manifest: Object, live: Object | None) -> bool:
+    """By the server's words, or because it refuses a field that is known to be immutable and that changes."""
+    changed = changed_fields(live, manifest) if live else []
+    named = any(concerns(where, path) for _, where, _ in error.causes for path in changed)
+    return named or bool(_IMMUTABLE.search(error.message))
 
 
 def conflicting(conflict: ApiError) -> str:
