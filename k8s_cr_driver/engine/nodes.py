@@ -78,7 +78,7 @@ class Desired(Node):
         """Keeps a newer state of the object; False if `live` is older than what is known."""
         if is_older(live, self.written) or (self.live is not None and is_older(live, version(self.live))):
             return False
-        self.live = live
+        self.live, self.vanished = live, False
         return True
 
     @property
