@@ -100,7 +100,11 @@ class Informers:
         return [resource for kind, resource in followed.items() if self.is_listed(kind)]
 
     def all_listed(self) -> bool:
-        return not self._unavailable and not any(self._awaited.values())
+        return not self.unlisted_kinds()
+
+    def unlisted_kinds(self) -> set[GroupKind]:
+        """The kinds of which objects of the instance may exist that no list has reported."""
+        return self._unavailable | {kind for kind, awaited in self._awaited.items() if awaited}
 
     def unlisted(self) -> list[Report]:
         """One report for each kind that is not listed yet."""

@@ -31,7 +31,8 @@ from k8s_cr_driver.engine.prune import Pruner
 from k8s_cr_driver.engine.replace import NO_REPLACEMENT, Replacement, Replacer
 from k8s_cr_driver.engine.run import Run
 from k8s_cr_driver.errors import DriverError, Superseded
-from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, key_of, split
+from k8s_cr_driver.objects.crds import defined_by
+from k8s_cr_driver.objects.keys import CRD, NAMESPACE, GroupKind, Object, ObjectKey, key_of, split
 from k8s_cr_driver.ownership.labels import is_managed
 from k8s_cr_driver.ownership.orphans import claim_orphans
 from k8s_cr_driver.ownership.unlabeled import find_unlabeled, read_unlabeled, reclaim
@@ -90,7 +91,7 @@ class _Reconciliation:
         self._operation, self._loop, self._context, self._prune = run.operation, run.loop, run.context, prune
         self._resources = run.resources
         self._applier = Applier(run, desired, self._timeout)
-        self._pruner = Pruner(run, prune.grace_period if prune else None, self._applier.uses)
+        self._pruner = Pruner(run, prune.grace_period if prune else None, self._is_used)
         self._is_pruning = False
         self._waits_for_lists = True
         self._informers = Informers(run, self._on_change, self._applier.kind_listed)
@@ -155,6 +156,17 @@ class _Reconciliation:
     def _is_served(self, kind: GroupKind) -> bool:
         """False for a kind whose CRD is in this set and not established yet."""
         return kind not in self._applier.brought or self._resources.is_served(kind)
+
+    def _is_used(self, live: Object) -> bool:
+        """Whether a Namespace or CRD holds desired objects, or may hold kept ones of a kind that is not listed (`abandon`)."""
+        return self._applier.uses(live) or (not self._context.delete_guests and self._may_hold_unlisted(live))
+
+    def _may_hold_unlisted(self, live: Object) -> bool:
+        key, unlisted = key_of(live), self._informers.unlisted_kinds()
+        if key.group_kind == CRD:
+            return defined_by(live) in unlisted
+        places = self._context.inventory.content.places
+        return key.group_kind == NAMESPACE and any(key.name in places(kind) for kind in unlisted)
 
     def _delete_the_rest(self) -> None:
         informers, pruner, inventory = self._informers, self._pruner, self._context.inventory

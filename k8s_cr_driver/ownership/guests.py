@@ -17,8 +17,8 @@ from k8s_cr_driver.kube.discovery import Resource, Resources
 from k8s_cr_driver.objects.crds import defined_by
 from k8s_cr_driver.objects.fields import field
 from k8s_cr_driver.objects.keys import NAMESPACE, GroupKind, Object, ObjectKey, annotations_of, key_of, kind_of, labels, split
-from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, RELEASED_BY, is_managed
-from k8s_cr_driver.ownership.write import WriteContext
+from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, RELEASED_BY, is_created, is_kept, is_managed, users
+from k8s_cr_driver.ownership.write import SHARED, WriteContext
 
 CONTENT = (GroupKind("", "Pod"), GroupKind("", "PersistentVolumeClaim"))
 """Kinds whose objects keep a Namespace: what runs, and data."""
@@ -88,17 +88,17 @@ class Guests:
                 yield from filter(self._is_spoken_for, self._allowed(resource, namespace))
 
     def _allowed(self, resource: Resource, namespace: str) -> Sequence[Object]:
-        """Kinds that the account may not list are left out: few accounts may list all kinds."""
+        """Kinds that the account may not list are left out, as few accounts may list all, but not those of the instance."""
         try:
             return self._client.list_if_served(resource, namespace, "", METADATA_LIST)
         except ApiError as error:
-            if error.status not in (403, 405):
+            if error.status not in (403, 405) or resource.group_kind in self._context.inventory.content.kinds:
                 raise
             return []
 
     def _is_spoken_for(self, live: Object) -> bool:
         own = self._context.instance
-        if labels(live).get(INSTANCE_LABEL, own) != own or RELEASED_BY in annotations_of(live):
+        if labels(live).get(INSTANCE_LABEL, own) != own or RELEASED_BY in annotations_of(live) or self._is_left(live):
             return True
         return kind_of(live) in HELM and labels(live).get("owner") == "helm" and not self._goes(live, LONGEST_CHAIN)
 
@@ -110,11 +110,24 @@ class Guests:
 
         The garbage collector deletes an object only if all its owners are gone.
         """
-        is_ours = is_managed(live, self._context.instance) or key_of(live) in self._going
-        if field(live, "metadata", "deletionTimestamp") or is_ours:
+        if field(live, "metadata", "deletionTimestamp"):
+            return True
+        if self._is_left(live):
+            return False
+        if is_managed(live, self._context.instance) or key_of(live) in self._going:
             return True
         owners = field(live, "metadata", "ownerReferences") or []
         return bool(owners) and chain > 0 and all(self._owner_goes(live, owner, chain - 1) for owner in owners)
+
+    def _is_left(self, live: Object) -> bool:
+        """Whether the instance only releases an object: one that is kept, was adopted, or is shared with others."""
+        own = self._context.instance
+        if self._context.inventory.content.is_adopted(live):
+            return True
+        if not is_managed(live, own):
+            return False
+        is_shared = kind_of(live) in SHARED and (not is_created(live) or bool(users(live) - {own}))
+        return is_shared or is_kept(live)
 
     def _owner_goes(self, live: Object, owner: Object, chain: int) -> bool:
         """False for an owner of a kind that the cluster does not list: the garbage collector keeps what it owns."""

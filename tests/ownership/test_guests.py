@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import pytest
 
+from k8s_cr_driver.engine.not_ready import NotReady
 from k8s_cr_driver.objects.keys import Object
 from k8s_cr_driver.ownership import guests
-from k8s_cr_driver.ownership.labels import INSTANCE_LABEL
+from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, KEEP
 from tests.fake_api import FakeApi, faults
+from tests.fake_api.recording import Request
 from tests.instance import (
     BLUE,
     GREEN,
@@ -180,3 +182,54 @@ def test_an_owner_of_many_guests_is_read_once(api: FakeApi) -> None:
         api.put({**POD, "metadata": {"name": f"p-{number}", "namespace": "home", "ownerReferences": [controlled_by(owner)]}})
     blue.terminate()
     assert len(api.requests.select("GET", "deployments/theirs")) == 1
+
+
+@pytest.mark.parametrize("owner", ["kept", "adopted"])
+def test_a_custom_resource_whose_owner_is_only_released_keeps_its_crd(api: FakeApi, owner: str) -> None:
+    """The owner's release may come after the CRD's turn, so that it still looks like an object that is deleted."""
+    blue, base = Instance(api.url, adopt=True), config_map("base")
+    if owner == "kept":
+        base["metadata"]["annotations"] = {KEEP: "true"}
+    else:
+        api.put(base)
+    blue.reconcile([crontab_crd(), base])
+    guest = crontab("users")
+    guest["metadata"]["ownerReferences"] = [controlled_by(api.get("ConfigMap", "default", "base"))]
+    api.put(guest)
+    api.fail(faults.too_many(1), method="PATCH", path="configmaps/base")
+    blue.terminate()
+    assert api.names("CronTab") == ["users"]
+
+
+def test_a_custom_resource_whose_owner_is_a_namespace_of_two_instances_keeps_its_crd(api: FakeApi) -> None:
+    blue = Instance(api.url)
+    blue.reconcile([HOME, crontab_crd()])
+    Instance(api.url, GREEN).reconcile([HOME])
+    guest = crontab("users")
+    guest["metadata"]["ownerReferences"] = [controlled_by(api.get("Namespace", None, "home"))]
+    api.put(guest)
+    api.fail(faults.too_many(1), method="GET", path="namespaces/home$")
+    blue.terminate()
+    assert api.names("CronTab") == ["users"]
+
+
+@pytest.mark.parametrize("fault", [faults.status(403, "Forbidden", "no"), faults.internal()])
+@pytest.mark.parametrize("what", ["Namespace", "CRD"])
+def test_a_kept_object_of_a_kind_that_is_abandoned_keeps_what_holds_it(
+    api: FakeApi, what: str, fault: faults.Answer
+) -> None:
+    holder, precious = (HOME, config_map("precious", "home")) if what == "Namespace" else (crontab_crd(), crontab("precious"))
+    precious["metadata"]["annotations"] = {KEEP: "true"}
+    blue = Instance(api.url, seconds=2)
+    blue.reconcile([holder, precious])
+    blue.abandon = True
+    path = "/configmaps$" if what == "Namespace" else "/crontabs$"
+    api.fail(fault, method="GET", path=path, when=lambda request: not of_inventory(request), times=10**6)
+    with pytest.raises(NotReady):
+        blue.terminate()
+    api.clear_faults()
+    assert api.find(precious["kind"], precious["metadata"]["namespace"], "precious")
+
+
+def of_inventory(request: Request) -> bool:
+    return "k8s-cr-driver/inventory" in request.query.get("labelSelector", "")
