@@ -26,8 +26,7 @@ from k8s_cr_driver.kube.discovery import Resource, Resources, discover
 from k8s_cr_driver.kube.endpoint import Endpoint
 from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, key_of, labels
 from k8s_cr_driver.ownership.inventory_content import INVENTORY_LABEL, InventoryContent, is_inventory, parse
-from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, appliers, is_created, is_kept, users
-from k8s_cr_driver.ownership.write import SHARED
+from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, SHARED, appliers, is_created, is_kept, users
 from k8s_cr_driver.redaction import redact
 
 CONFIG_MAPS = GroupKind("", "ConfigMap")

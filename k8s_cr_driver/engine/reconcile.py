@@ -33,10 +33,10 @@ from k8s_cr_driver.engine.run import Run
 from k8s_cr_driver.errors import DriverError, Superseded
 from k8s_cr_driver.objects.crds import defined_by
 from k8s_cr_driver.objects.keys import CRD, NAMESPACE, GroupKind, Object, ObjectKey, key_of, split
-from k8s_cr_driver.ownership.labels import is_managed
+from k8s_cr_driver.ownership.labels import SHARED, is_managed
 from k8s_cr_driver.ownership.orphans import claim_orphans
 from k8s_cr_driver.ownership.unlabeled import find_unlabeled, read_unlabeled, reclaim
-from k8s_cr_driver.ownership.write import SHARED, WriteContext
+from k8s_cr_driver.ownership.write import WriteContext
 from k8s_cr_driver.redaction import redact
 from k8s_cr_driver.resources.base import CustomResource
 

@@ -14,10 +14,10 @@ from k8s_cr_driver.objects.api_groups import is_builtin
 from k8s_cr_driver.objects.crds import defined_by
 from k8s_cr_driver.objects.keys import NAMESPACE, GroupKind, Object, annotations_of, kind_of, labels
 from k8s_cr_driver.ownership.guests import Guests
-from k8s_cr_driver.ownership.labels import KEEP, is_created, is_kept, used_by, users
+from k8s_cr_driver.ownership.labels import KEEP, SHARED, is_created, is_kept, used_by, users
 from k8s_cr_driver.ownership.labels import manager as manager_of
 from k8s_cr_driver.ownership.released import release_adopted, release_kept
-from k8s_cr_driver.ownership.write import SHARED, WriteContext
+from k8s_cr_driver.ownership.write import WriteContext
 from k8s_cr_driver.resources.base import CustomResource
 
 

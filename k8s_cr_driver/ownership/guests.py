@@ -17,8 +17,8 @@ from k8s_cr_driver.kube.discovery import Resource, Resources
 from k8s_cr_driver.objects.crds import defined_by
 from k8s_cr_driver.objects.fields import field
 from k8s_cr_driver.objects.keys import NAMESPACE, GroupKind, Object, ObjectKey, annotations_of, key_of, kind_of, labels, split
-from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, RELEASED_BY, is_created, is_kept, is_managed, users
-from k8s_cr_driver.ownership.write import SHARED, WriteContext
+from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, RELEASED_BY, SHARED, is_created, is_kept, is_managed, users
+from k8s_cr_driver.ownership.write import WriteContext
 
 CONTENT = (GroupKind("", "Pod"), GroupKind("", "PersistentVolumeClaim"))
 """Kinds whose objects keep a Namespace: what runs, and data."""

@@ -8,11 +8,13 @@ labels to the objects it creates. A shared object carries one label for each ins
 
 from __future__ import annotations
 
-from k8s_cr_driver.objects.keys import Object, annotations_of, labels
+from k8s_cr_driver.objects.keys import CRD, NAMESPACE, Object, annotations_of, labels
 
 INSTANCE_LABEL = "tacker_vnf_instance_id"
 """Tacker's in-tree driver sets the same label."""
 PART_OF_LABEL = "applyset.kubernetes.io/part-of"
+SHARED = frozenset({NAMESPACE, CRD})
+"""Kinds that several instances may bring; see USED_BY."""
 USED_BY = "used-by.k8s-cr-driver"
 """Prefix of the labels that shared objects carry, one for each instance that uses them."""
 CREATED_BY_US = "k8s-cr-driver/made"

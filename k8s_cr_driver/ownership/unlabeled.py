@@ -15,8 +15,8 @@ from k8s_cr_driver.kube.connection import MERGE, METADATA_LIST
 from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.kube.responses import checked
 from k8s_cr_driver.objects.keys import Object, ObjectKey, key_of, labels
-from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, is_managed
-from k8s_cr_driver.ownership.write import SHARED, WriteContext, has_gone
+from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, SHARED, is_managed
+from k8s_cr_driver.ownership.write import WriteContext, has_gone
 
 
 def find_unlabeled(context: WriteContext, resources: Iterable[Resource]) -> Iterator[tuple[Resource, Object]]:

@@ -19,12 +19,13 @@ from k8s_cr_driver.errors import ApiError, DriverError, NotOurs
 from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.discovery import Resource, Resources
-from k8s_cr_driver.objects.keys import CRD, NAMESPACE, GroupKind, Object, ObjectKey, annotations_of, labels
+from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, annotations_of, labels
 from k8s_cr_driver.ownership.inventory import Inventory
 from k8s_cr_driver.ownership.labels import (
     CREATED_BY_US,
     INSTANCE_LABEL,
     PART_OF_LABEL,
+    SHARED,
     is_created,
     is_managed,
     manager,
@@ -35,9 +36,6 @@ from k8s_cr_driver.ownership.released import is_released_by, take_back
 from k8s_cr_driver.ownership.write_errors import NOT_RESTORED, conflicting, explained
 from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.resources.replicas import without_replicas
-
-SHARED = frozenset({NAMESPACE, CRD})
-"""Kinds that several instances may bring; see `labels.USED_BY`."""
 
 LOG = logging.getLogger(__name__)
 

@@ -13,7 +13,7 @@ from collections.abc import Collection
 from k8s_cr_driver.errors import ApiError, Conflict, DriverError, Forbidden, Refused, passes
 from k8s_cr_driver.objects.immutable import changed_fields, concerns
 from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey
-from k8s_cr_driver.ownership.labels import KEEP, is_kept, users
+from k8s_cr_driver.ownership.labels import KEEP, SHARED, is_kept, users
 from k8s_cr_driver.resources.base import CustomResource
 
 NOT_RESTORED = "Values taken from other managers by force are restored by neither rollback nor terminate."
@@ -47,6 +47,11 @@ def explained(error: ApiError, obj: CustomResource, instance: str, live: Object 
     if immutable and (is_kept(obj.manifest) or is_kept(live or {})):
         return Refused(
             f"{obj.key}: {error.message}. It is annotated with {KEEP}, so it is never deleted, nor replaced. Leave the field "
+            "as it is, or delete the object yourself."
+        )
+    if immutable and obj.key.group_kind in SHARED:
+        return Refused(
+            f"{obj.key}: {error.message}. It is never replaced, as objects of others would be deleted with it. Leave the field "
             "as it is, or delete the object yourself."
         )
     if immutable:

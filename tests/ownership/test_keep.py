@@ -9,7 +9,7 @@ from k8s_cr_driver.engine.replace import Replacement
 from k8s_cr_driver.errors import NotOurs, Refused
 from k8s_cr_driver.objects.keys import Object
 from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, KEEP
-from tests.fake_api import FakeApi, controllers
+from tests.fake_api import FakeApi, controllers, faults
 from tests.instance import GREEN, Instance, claim, config_map, crontab, crontab_crd, job, obj, state, stateful_set
 
 
@@ -116,3 +116,20 @@ def test_a_kept_object_is_not_replaced_by_a_heal(api: FakeApi) -> None:
     with pytest.raises(Refused, match="annotated with k8s-cr-driver/keep, so it is never deleted"):
         blue.reconcile([kept(config_map("a"))], replacement=Replacement([("", [api.get("ConfigMap", "default", "a")])]))
     assert INSTANCE_LABEL in api.get("ConfigMap", "default", "a")["metadata"]["labels"]
+
+
+@pytest.mark.parametrize("whose", ["kept", "adopted", "a user's"])
+def test_a_crd_is_never_replaced(api: FakeApi, whose: str) -> None:
+    blue, member = Instance(api.url, adopt=True), crontab("data")
+    crd = {**crontab_crd(), "metadata": {**crontab_crd()["metadata"], "annotations": {"k8s-cr-driver/replace": "true"}}}
+    blue.reconcile([crd])
+    if whose != "kept":
+        api.put(member)
+    desired = {"kept": [kept(member)], "adopted": [member]}.get(whose, [])
+    blue.reconcile([crd, *desired])
+    uid = api.get("CronTab", "default", "data")["metadata"]["uid"]
+    changed = {**crd, "spec": {**crd["spec"], "names": {**crd["spec"]["names"], "shortNames": ["ct"]}}}
+    api.fail(faults.status(422, "Invalid", "spec.scope: field is immutable"), method="PATCH", path="customresourcedefinitions")
+    with pytest.raises(Refused, match=r"crontabs.stable.example.com: .* It is never replaced, as objects of others"):
+        blue.reconcile([changed, *desired])
+    assert api.get("CronTab", "default", "data")["metadata"]["uid"] == uid

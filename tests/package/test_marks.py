@@ -14,7 +14,7 @@ from k8s_cr_driver.objects.keys import CRD, NAMESPACE, Object
 from k8s_cr_driver.ownership import labels
 from k8s_cr_driver.ownership.inventory import INVENTORY_LABEL
 from k8s_cr_driver.ownership.inventory_content import InventoryContent, form
-from k8s_cr_driver.ownership.write import SHARED
+from k8s_cr_driver.ownership.labels import SHARED
 from k8s_cr_driver.package import manifests, marks
 from k8s_cr_driver.resources.base import REPLACE
 from k8s_cr_driver.resources.health.custom import READY_WHEN
