@@ -200,6 +200,8 @@ class Pruner:
 
     def _sent(self, node: ToDelete, asked: Object, stays: str) -> None:
         node.phase, node.error, node.attempts, node.stays = Phase.SENT, None, 0, stays
+        if stays:
+            self._kept.add(node.key)
         if _uid(node.live) != _uid(asked):
             self._retry(node)
         elif node.is_gone:

@@ -74,6 +74,14 @@ class Client:
                 raise Contended(f"{key}: a 404 that is not of this object: {error.message}") from None
             raise
 
+    def read_again(self, resource: Resource, live: Object) -> Object:
+        """The object `live` as it is now; ApiError 404 if it is gone, also if another one has its name."""
+        key = key_of(live)
+        found = self.read(resource, key)
+        if found["metadata"]["uid"] != live["metadata"]["uid"]:
+            raise ApiError(f"GET {resource.path(key.namespace, key.name)}", 404, "NotFound", "another object has its name")
+        return found
+
     def crd(self, resource: Resource) -> Object:
         """The CRD of a kind; ApiError 404 for a kind that has none."""
         path = f"/apis/{CRD.group}/v1/customresourcedefinitions/{resource.plural}.{resource.group_kind.group}"
@@ -112,15 +120,14 @@ class Client:
         live: Object,
         *,
         propagation: str,
-        unchanged: bool = False,
         grace_period: int | None = None,
     ) -> None:
-        """Asks for the deletion of exactly `live`; ApiError 409 if it is another object by now, or (`unchanged`) has changed.
+        """Asks for the deletion of exactly `live`; ApiError 409 if it is another object by now, or has changed.
 
         `propagation` is Foreground, Background or Orphan; `grace_period` are seconds, None for the object's own.
         """
         metadata = live["metadata"]
-        preconditions = {"uid": metadata["uid"], **({"resourceVersion": metadata["resourceVersion"]} if unchanged else {})}
+        preconditions = {name: metadata[name] for name in ("uid", "resourceVersion")}
         body: dict[str, Any] = {"propagationPolicy": propagation, "preconditions": preconditions}
         if grace_period is not None:
             body["gracePeriodSeconds"] = grace_period

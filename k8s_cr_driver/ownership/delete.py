@@ -8,6 +8,8 @@ it at the same time exactly one is the last, and deletes it.
 
 from __future__ import annotations
 
+import functools
+
 from k8s_cr_driver.errors import ApiError
 from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.objects.api_groups import is_builtin
@@ -37,27 +39,47 @@ def remove(
     instance keeps would be deleted, so it is released. `guests` are those of the run. ApiError 409: it has changed, call
     again.
     """
-    context.inventory.fence.before_delete()
+    removal = functools.partial(_remove, context, obj, resource, grace_period, is_used=is_used, guests=guests)
     try:
-        if context.inventory.content.is_adopted(live):
-            release_adopted(context.client, context.instance, resource, obj.key)
-            return "it existed before the instance"
-        if is_kept(live):
-            release_kept(context.client, context.instance, resource, obj.key)
-            return f"annotated with {KEEP}"
-        if obj.key.group_kind in SHARED:
-            return _release_shared(context, obj, resource, guests or Guests(context), is_used=is_used)
-        context.client.delete(resource, live, propagation=_propagation(live), grace_period=grace_period)
+        try:
+            return removal(live)
+        except ApiError as error:
+            if error.status != 409:
+                raise
+        return removal(context.client.read_again(resource, live))  # it may have been annotated meanwhile
     except ApiError as error:
         if error.status != 404:
             raise
     return ""
 
 
-def _release_shared(
-    context: WriteContext, obj: CustomResource, resource: Resource, guests: Guests, *, is_used: bool
+def _remove(
+    context: WriteContext,
+    obj: CustomResource,
+    resource: Resource,
+    grace_period: int | None,
+    live: Object,
+    *,
+    is_used: bool,
+    guests: Guests | None,
 ) -> str:
-    live = context.client.read(resource, obj.key)
+    context.inventory.fence.before_delete()
+    if context.inventory.content.is_adopted(live):
+        release_adopted(context.client, context.instance, resource, live)
+        return "it existed before the instance"
+    if is_kept(live):
+        release_kept(context.client, context.instance, resource, live)
+        return f"annotated with {KEEP}"
+    if obj.key.group_kind in SHARED:
+        return _release_shared(context, obj, resource, live, guests or Guests(context), is_used=is_used)
+    context.client.delete(resource, live, propagation=_propagation(live), grace_period=grace_period)
+    return ""
+
+
+def _release_shared(
+    context: WriteContext, obj: CustomResource, resource: Resource, live: Object, guests: Guests, *, is_used: bool
+) -> str:
+    live = context.client.read_again(resource, live)
     if not is_used:
         _withdraw(context, obj, live)
     if others := users(live) - {context.instance}:
@@ -66,7 +88,7 @@ def _release_shared(
     if stays := _why_it_stays(context, guests, live, is_used=is_used):
         _unlabel(context, resource, live)
         return stays
-    context.client.delete(resource, live, propagation=_propagation(live), unchanged=True)
+    context.client.delete(resource, live, propagation=_propagation(live))
     return ""
 
 

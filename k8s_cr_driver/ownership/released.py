@@ -11,22 +11,22 @@ from __future__ import annotations
 from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.connection import MERGE
 from k8s_cr_driver.kube.discovery import Resource
-from k8s_cr_driver.objects.keys import Object, ObjectKey, annotations_of, key_of
+from k8s_cr_driver.objects.keys import Object, annotations_of, key_of
 from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, KEPT_BY, PART_OF_LABEL, RELEASED_BY, is_kept, manager, used_by
 
 
-def release_kept(client: Client, instance: str, resource: Resource, key: ObjectKey) -> None:
+def release_kept(client: Client, instance: str, resource: Resource, live: Object) -> None:
     """Removes our labels and hands our fields to KEPT_BY: a release would remove the fields that only we have applied."""
-    live = client.read(resource, key)
+    live = client.read_again(resource, live)
     own_labels = dict.fromkeys((INSTANCE_LABEL, PART_OF_LABEL, used_by(instance)))
     mark = {RELEASED_BY: instance}
     _patch(client, resource, live, labels=own_labels, annotations=mark, managedFields=_handed(live, manager(instance), KEPT_BY))
 
 
-def release_adopted(client: Client, instance: str, resource: Resource, key: ObjectKey) -> None:
+def release_adopted(client: Client, instance: str, resource: Resource, live: Object) -> None:
     """Gives up our fields. An object of the cluster needs no mark: no Namespace takes it along."""
-    live = client.read(resource, key)
-    if key.namespace and annotations_of(live).get(RELEASED_BY) != instance:
+    live = client.read_again(resource, live)
+    if key_of(live).namespace and annotations_of(live).get(RELEASED_BY) != instance:
         live = _patch(client, resource, live, annotations={RELEASED_BY: instance})
     client.release(resource, live, manager(instance))
 

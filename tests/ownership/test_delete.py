@@ -41,7 +41,7 @@ def written_by(live: dict[str, Any], *managers: str, **metadata: Any) -> dict[st
 def test_propagation(api: FakeApi, live: dict[str, Any], policy: str) -> None:
     api.put(crontab_crd())
     made = api.put({**live, "metadata": {name: live["metadata"][name] for name in ("name", "namespace")}})
-    live["metadata"]["uid"] = made["metadata"]["uid"]
+    live["metadata"].update({name: made["metadata"][name] for name in ("uid", "resourceVersion")})
     with Connection(Endpoint(api.url)) as connection:
         client = Client(connection, discover(connection))
         target = WriteContext(client, Inventory(connection, "default", BLUE))

@@ -7,10 +7,12 @@ import pytest
 
 from k8s_cr_driver.engine.replace import Replacement
 from k8s_cr_driver.errors import NotOurs, Refused
+from k8s_cr_driver.objects.dependencies import DEPENDS_ON
 from k8s_cr_driver.objects.keys import Object
 from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, KEEP
 from tests.fake_api import FakeApi, controllers, faults
-from tests.instance import GREEN, Instance, claim, config_map, crontab, crontab_crd, job, obj, state, stateful_set
+from tests.fake_api.recording import Request
+from tests.instance import GREEN, Instance, claim, config_map, crontab, crontab_crd, job, obj, state, stateful_set, wait_for
 
 
 def kept(manifest: Object) -> Object:
@@ -133,3 +135,46 @@ def test_a_crd_is_never_replaced(api: FakeApi, whose: str) -> None:
     with pytest.raises(Refused, match=r"crontabs.stable.example.com: .* It is never replaced, as objects of others"):
         blue.reconcile([changed, *desired])
     assert api.get("CronTab", "default", "data")["metadata"]["uid"] == uid
+
+
+def test_an_object_that_a_user_annotates_during_the_terminate_is_kept(api: FakeApi) -> None:
+    """The watch is half-open, so it reports no annotation."""
+    first, precious = config_map("first"), config_map("precious")
+    first["metadata"].update(finalizers=["example.com/hold"])
+    first["metadata"]["annotations"] = {DEPENDS_ON: "/namespaces/default/ConfigMap/precious"}
+    blue = Instance(api.url)
+    blue.reconcile([first, precious])
+    run = blue.start([])
+    wait_for(api, lambda: "deletionTimestamp" in api.get("ConfigMap", "default", "first")["metadata"])
+    sent: list[str] = []
+
+    def annotate(request: Request) -> bool:
+        if not sent:
+            sent.append(request.method)
+            api.edit("ConfigMap", "default", "precious", lambda live: live["metadata"].update(annotations={KEEP: "true"}))
+        return False
+
+    api.fail(faults.internal(), method="DELETE", path="configmaps/precious$", when=annotate, times=10**6)
+    api.release("ConfigMap", "default", "first")
+    run.result(10)
+    assert sent == ["DELETE"]
+    assert api.names("ConfigMap", "default") == ["precious"]
+
+
+@pytest.mark.parametrize("how", ["kept", "adopted"])
+def test_a_release_touches_no_other_object_of_the_name(api: FakeApi, how: str) -> None:
+    blue = Instance(api.url, adopt=True)
+    if how == "adopted":
+        api.put(config_map("a"))
+    blue.reconcile([kept(config_map("a")) if how == "kept" else config_map("a")])
+    new: list[Object] = []
+
+    def renew(request: Request) -> bool:
+        if not new:
+            api.delete("ConfigMap", "default", "a")
+            new.append(api.put(kept(config_map("a"))))
+        return False
+
+    api.fail(faults.internal(), method="GET", path="configmaps/a$", when=renew, times=10**6)
+    blue.terminate()
+    assert api.get("ConfigMap", "default", "a")["metadata"] == new[0]["metadata"]
