@@ -51,6 +51,7 @@ class Pruner:
         self._by_uid: dict[str, ToDelete] = {}
         self._kept: set[ObjectKey] = set()
         self._guests = Guests(run.context)
+        self._owners: frozenset[str] = frozenset()
         self._last_gone = float("-inf")
         self._all_needs: dict[ObjectKey, set[ObjectKey]] = {}
 
@@ -58,12 +59,25 @@ class Pruner:
         """Begins to delete `lives`."""
         objects = [resource_for(live) for live in lives]
         needs = dependencies.deletion(lives, pairs=[(one.key, later) for one in objects for later in one.delete_before(lives)])
+        self._release_first(lives, needs)
         for live in lives:
             self.add(live, needs)
         for live in filter(self._context.inventory.content.is_adopted, lives):
             LOG.warning("%s is released, not deleted. %s", key_of(live), NOT_RESTORED)
         for node in list(self.nodes.values()):
             self._try(node)
+
+    def _release_first(self, lives: Sequence[Object], needs: dict[ObjectKey, set[ObjectKey]]) -> None:
+        """The garbage collector deletes kept and adopted objects with their owner: they are released from it before."""
+        owners = {_uid(live): key_of(live) for live in lives if self._is_deleted(live)}
+        for live in lives:
+            key, references = key_of(live), field(live, "metadata", "ownerReferences") or []
+            for owner in [owners[one["uid"]] for one in references if one["uid"] in owners]:
+                if not self._is_deleted(live):
+                    LOG.warning("%s stays, so it is released from its owner %s, which is deleted", key, owner)
+                    needs.setdefault(owner, set()).add(key)
+                    needs.get(key, set()).discard(owner)
+        self._owners = frozenset(owners)
 
     def add(self, live: Object, needs: dict[ObjectKey, set[ObjectKey]]) -> ToDelete:
         obj = resource_for(live)
@@ -145,12 +159,12 @@ class Pruner:
             return  # gone while it waited for its next try
         node.phase = Phase.SENDING
         self._operation.progress(node.key, "deleting", "")
-        if self._has_owner(node, node.live):
+        if self._is_deleted(node.live) and self._has_owner(node, node.live):
             self._sent(node, node.live, "")
             return
         is_used, grace_period = self._uses(node.live) or self._holds_kept(node.live), self._grace_period
         removal = functools.partial(remove, self._context, node.obj, node.resource, node.live, grace_period)
-        request = functools.partial(removal, is_used=is_used, guests=self._guests)
+        request = functools.partial(removal, is_used=is_used, guests=self._guests, owners=self._owners)
         sent = functools.partial(self._sent, node, node.live)
         self._loop.send(request, sent, functools.partial(self._failed, node))
 

@@ -9,6 +9,7 @@ it at the same time exactly one is the last, and deletes it.
 from __future__ import annotations
 
 import functools
+from collections.abc import Collection
 
 from k8s_cr_driver.errors import ApiError
 from k8s_cr_driver.kube.discovery import Resource
@@ -32,14 +33,15 @@ def remove(
     *,
     is_used: bool = False,
     guests: Guests | None = None,
+    owners: Collection[str] = (),
 ) -> str:
     """Requests the deletion or release; the watch of its kind reports when it is done.
 
     Returns "" for a deletion, else why the object stays. `is_used`: a Namespace or CRD without which objects that the
-    instance keeps would be deleted, so it is released. `guests` are those of the run. ApiError 409: it has changed, call
-    again.
+    instance keeps would be deleted, so it is released. `guests` are those of the run, `owners` the uids of the
+    objects that it deletes. ApiError 409: it has changed, call again.
     """
-    removal = functools.partial(_remove, context, obj, resource, grace_period, is_used=is_used, guests=guests)
+    removal = functools.partial(_remove, context, obj, resource, grace_period, is_used=is_used, guests=guests, owners=owners)
     try:
         try:
             return removal(live)
@@ -62,13 +64,14 @@ def _remove(
     *,
     is_used: bool,
     guests: Guests | None,
+    owners: Collection[str],
 ) -> str:
     context.inventory.fence.before_delete()
     if context.inventory.content.is_adopted(live):
-        release_adopted(context.client, context.instance, resource, live)
+        release_adopted(context.client, context.instance, resource, live, owners)
         return "it existed before the instance"
     if is_kept(live):
-        release_kept(context.client, context.instance, resource, live)
+        release_kept(context.client, context.instance, resource, live, owners)
         return f"annotated with {KEEP}"
     if obj.key.group_kind in SHARED:
         return _release_shared(context, obj, resource, live, guests or Guests(context), is_used=is_used)

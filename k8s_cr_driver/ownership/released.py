@@ -8,6 +8,8 @@ as another instance, finds the object and leaves the Namespace. A kept object th
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.connection import MERGE
 from k8s_cr_driver.kube.discovery import Resource
@@ -15,19 +17,23 @@ from k8s_cr_driver.objects.keys import Object, annotations_of, key_of
 from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, KEPT_BY, PART_OF_LABEL, RELEASED_BY, is_kept, manager, used_by
 
 
-def release_kept(client: Client, instance: str, resource: Resource, live: Object) -> None:
+def release_kept(client: Client, instance: str, resource: Resource, live: Object, owners: Collection[str] = ()) -> None:
     """Removes our labels and hands our fields to KEPT_BY: a release would remove the fields that only we have applied."""
     live = client.read_again(resource, live)
     own_labels = dict.fromkeys((INSTANCE_LABEL, PART_OF_LABEL, used_by(instance)))
     mark = {RELEASED_BY: instance}
-    _patch(client, resource, live, labels=own_labels, annotations=mark, managedFields=_handed(live, manager(instance), KEPT_BY))
+    fields = _handed(live, manager(instance), KEPT_BY)
+    orphaned = _orphaned(live, owners)
+    _patch(client, resource, live, labels=own_labels, annotations=mark, managedFields=fields, **orphaned)
 
 
-def release_adopted(client: Client, instance: str, resource: Resource, live: Object) -> None:
+def release_adopted(client: Client, instance: str, resource: Resource, live: Object, owners: Collection[str] = ()) -> None:
     """Gives up our fields. An object of the cluster needs no mark: no Namespace takes it along."""
     live = client.read_again(resource, live)
-    if key_of(live).namespace and annotations_of(live).get(RELEASED_BY) != instance:
-        live = _patch(client, resource, live, annotations={RELEASED_BY: instance})
+    marks = {"annotations": {RELEASED_BY: instance}} if key_of(live).namespace else {}
+    orphaned = _orphaned(live, owners)
+    if orphaned or (marks and annotations_of(live).get(RELEASED_BY) != instance):
+        live = _patch(client, resource, live, **marks, **orphaned)
     client.release(resource, live, manager(instance))
 
 
@@ -40,6 +46,13 @@ def take_back(client: Client, instance: str, resource: Resource, live: Object) -
     """Makes a kept object the instance's again; the fields of KEPT_BY are ours once more."""
     fields = _handed(live, KEPT_BY, manager(instance))
     return _patch(client, resource, live, annotations={RELEASED_BY: None}, managedFields=fields)
+
+
+def _orphaned(live: Object, owners: Collection[str]) -> Object:
+    """The ownerReferences without these uids, if there are any of them: the garbage collector deletes what they own."""
+    references = live["metadata"].get("ownerReferences") or []
+    others = [one for one in references if one["uid"] not in owners]
+    return {} if others == references else {"ownerReferences": others}
 
 
 def _patch(client: Client, resource: Resource, live: Object, **metadata: object) -> Object:

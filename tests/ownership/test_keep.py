@@ -12,7 +12,20 @@ from k8s_cr_driver.objects.keys import Object
 from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, KEEP
 from tests.fake_api import FakeApi, controllers, faults
 from tests.fake_api.recording import Request
-from tests.instance import GREEN, Instance, claim, config_map, crontab, crontab_crd, job, obj, state, stateful_set, wait_for
+from tests.instance import (
+    GREEN,
+    Instance,
+    claim,
+    config_map,
+    controlled_by,
+    crontab,
+    crontab_crd,
+    job,
+    obj,
+    state,
+    stateful_set,
+    wait_for,
+)
 
 
 def kept(manifest: Object) -> Object:
@@ -178,3 +191,17 @@ def test_a_release_touches_no_other_object_of_the_name(api: FakeApi, how: str) -
     api.fail(faults.internal(), method="GET", path="configmaps/a$", when=renew, times=10**6)
     blue.terminate()
     assert api.get("ConfigMap", "default", "a")["metadata"] == new[0]["metadata"]
+
+
+@pytest.mark.parametrize("how", ["kept", "adopted"])
+@pytest.mark.parametrize("is_controller", [True, False])
+def test_an_object_outlives_its_owner_of_the_instance(api: FakeApi, how: str, is_controller: bool) -> None:
+    blue, precious = Instance(api.url, adopt=True), config_map("precious")
+    if how == "adopted":
+        api.put(precious)
+    blue.reconcile([config_map("owner"), kept(precious) if how == "kept" else precious])
+    owner = {**controlled_by(api.get("ConfigMap", "default", "owner")), "controller": is_controller}
+    api.edit("ConfigMap", "default", "precious", lambda live: live["metadata"].update(ownerReferences=[owner]))
+    blue.terminate()
+    assert api.names("ConfigMap", "default") == ["precious"]
+    assert not api.get("ConfigMap", "default", "precious")["metadata"].get("ownerReferences")
