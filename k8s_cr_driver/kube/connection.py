@@ -15,7 +15,7 @@ import re
 import socket
 import threading
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any
@@ -81,12 +81,22 @@ class Traffic:
             self.failed += error is not None and passes(error)
 
 
+def _never() -> bool:
+    return False
+
+
 class Connection:
     """One cluster for the length of one operation; a context manager, safe to use from many threads."""
 
-    def __init__(self, endpoint: Endpoint, traffic: Traffic | None = None, deadline: float = math.inf) -> None:
-        """No request lasts longer than until `deadline`, a time of time.monotonic()."""
-        self.endpoint, self._traffic, self._deadline = endpoint, traffic or Traffic(), deadline
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        traffic: Traffic | None = None,
+        deadline: float = math.inf,
+        is_stopped: Callable[[], bool] = _never,
+    ) -> None:
+        """No request lasts longer than until `deadline`, a time of time.monotonic(); no list goes on after `is_stopped`."""
+        self.endpoint, self._traffic, self._deadline, self._is_stopped = endpoint, traffic or Traffic(), deadline, is_stopped
         self._pool = urllib3.PoolManager(
             maxsize=POOL_SIZE, retries=False, socket_options=_KEEPALIVE, ssl_context=endpoint.tls_context()
         )
@@ -107,6 +117,10 @@ class Connection:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._pool.clear()
+
+    def is_over(self) -> bool:
+        """Whether no further page of a list may be requested."""
+        return time.monotonic() >= self._deadline or self._is_stopped()
 
     def request(
         self,

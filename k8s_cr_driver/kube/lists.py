@@ -3,27 +3,62 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 
+from k8s_cr_driver.errors import TransportError
 from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.responses import understood
 from k8s_cr_driver.objects.keys import Object
 
 PAGE = 500
 """Objects in one page."""
+PAGES = 2000
+"""Pages of one list: 100,000 objects fit even if a server sends a tenth of what a page may have."""
+EMPTY_PAGES = 20
+"""Empty pages in a row that are followed by more: an API server that filters may send a few."""
+LIST_LIMIT = 300.0
+"""Seconds for one list: an API server's token expires after five minutes (API concepts, "410 Gone responses")."""
 
 
 def pages(
     connection: Connection, path: str, query: Sequence[tuple[str, str]] = (), accept: str = "application/json"
 ) -> Iterator[Object]:
-    """The responses to one list, page by page; each has its metadata as a mapping."""
-    token = ""
+    """The responses to one list, page by page; each has its metadata as a mapping. TransportError: the list does not end."""
+    progress, token = _Progress(connection, f"LIST {path}"), ""
     while True:
         follow = [("continue", token)] if token else []
         page = connection.request("GET", path, query=[*query, ("limit", str(PAGE)), *follow], accept=accept)
         with understood(f"LIST {path}"):
             page["metadata"] = dict(page.get("metadata") or {})
+            token = str(page["metadata"].get("continue") or "")
+            is_empty = not page.get("items")
         yield page
-        token = page["metadata"].get("continue") or ""
         if not token:
             return
+        progress.check(token, is_empty)
+
+
+class _Progress:
+    """Whether a list may go on: a faulty server, or a proxy that repeats a response, can send pages without end."""
+
+    def __init__(self, connection: Connection, attempt: str) -> None:
+        self._connection, self._attempt = connection, attempt
+        self._until = time.monotonic() + LIST_LIMIT
+        self._tokens: set[str] = set()
+        self._empty = 0
+
+    def check(self, token: str, is_empty: bool) -> None:
+        """Raises TransportError if the page that `token` follows may not be requested."""
+        self._empty = self._empty + 1 if is_empty else 0
+        reasons = {
+            "a page refers to itself or an earlier page": token in self._tokens,
+            f"{self._empty} pages in a row are empty": self._empty > EMPTY_PAGES,
+            f"it has more than {PAGES} pages": len(self._tokens) + 2 > PAGES,
+            f"it lasts longer than {LIST_LIMIT:g} s": time.monotonic() > self._until,
+            "the operation has ended": self._connection.is_over(),
+        }
+        for reason, holds in reasons.items():
+            if holds:
+                raise TransportError(f"{self._attempt}: the list is given up: {reason}")
+        self._tokens.add(token)

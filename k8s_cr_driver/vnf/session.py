@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from types import TracebackType
@@ -50,6 +51,11 @@ DISCOVERY_SECONDS = 30.0
 """Seconds for which discovery is repeated if it gets no response, or 429 or 5xx."""
 
 
+def _is_over(operation: Operation) -> bool:
+    """Whether a list in several pages must not go on; what is refused near the deadline is still undone."""
+    return operation.stop.is_set() or time.monotonic() > operation.deadline + UNDO_SECONDS
+
+
 class Session:
     """A context manager for the length of one operation."""
 
@@ -65,7 +71,7 @@ class Session:
         request_deadline: float = math.inf,
     ) -> None:
         """No request lasts until after `request_deadline`, a time of time.monotonic()."""
-        self._client = Client(Connection(endpoint, operation.traffic, request_deadline))
+        self._client = Client(Connection(endpoint, operation.traffic, request_deadline, functools.partial(_is_over, operation)))
         self._options, self._operation = options, operation
         self._context = WriteContext(
             self._client,

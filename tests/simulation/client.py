@@ -34,6 +34,9 @@ class Client:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         pass
 
+    def is_over(self) -> bool:
+        return False
+
     def request(
         self,
         method: str,
