@@ -22,13 +22,13 @@ import urllib3
 from kubernetes.client.rest import ApiException
 
 from k8s_cr_driver.errors import Concern, ConnectionFailed, DriverError, TransportError
-from k8s_cr_driver.kube import tls
+from k8s_cr_driver.kube import bounded, tls
 from k8s_cr_driver.redaction import words
 
 Response = TypeVar("Response")
 CONNECT_TIMEOUT, READ_TIMEOUT = 10.0, 20.0
 RESPONSE_LIMIT = 1024 * 1024
-"""Bytes of a provider's response that are read."""
+"""Bytes of a provider's response."""
 
 REFRESH_BEFORE = 10.0
 """Seconds before its expiry at which a token is not used any more; half its lifetime, if that is less."""
@@ -140,20 +140,21 @@ class Tokens:
             "password": who.password,
             **({"client_secret": who.client_secret} if who.client_secret else {}),
         }
+        until = time.monotonic() + min(READ_TIMEOUT, within)
         timeout = urllib3.Timeout(connect=min(CONNECT_TIMEOUT, within), read=min(READ_TIMEOUT, within))
         try:
             with urllib3.PoolManager(ssl_context=self._tls, timeout=timeout) as http:
                 response = http.request(
                     "POST",
                     who.token_url,
+                    decode_content=False,
                     body=urlencode(form),
                     headers={"Content-Type": "application/x-www-form-urlencoded", "Accept": "application/json"},
                     redirect=False,  # the password is for this URL
                     retries=False,
                     preload_content=False,
                 )
-                content = response.read(RESPONSE_LIMIT)
-                response.close()
+                content = bounded.Response(response, until, RESPONSE_LIMIT).data
         except urllib3.exceptions.SSLError as error:
             raise tls.failure(who.token_url, str(error)) from None
         except urllib3.exceptions.HTTPError as error:

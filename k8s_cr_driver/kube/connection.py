@@ -27,7 +27,7 @@ from kubernetes.client.rest import ApiException
 from kubernetes.dynamic import DynamicClient
 
 from k8s_cr_driver.errors import ApiError, Concern, ConnectionFailed, DriverError, NotConnected, TransportError, passes
-from k8s_cr_driver.kube import auth, tls
+from k8s_cr_driver.kube import auth, bounded, tls
 from k8s_cr_driver.kube.endpoint import Endpoint
 from k8s_cr_driver.objects.keys import Object
 from k8s_cr_driver.redaction import words
@@ -104,7 +104,7 @@ class Connection:
         configuration.host = endpoint.url
         configuration.proxy = None
         api = client.ApiClient(configuration)
-        api.rest_client.pool_manager = self._pool
+        api.rest_client.pool_manager = bounded.Pool(self._pool)
         api.user_agent = "k8s-cr-driver"
         self._tokens = auth.tokens(endpoint.provider, endpoint.ca, endpoint.verify) if endpoint.provider else None
         self._acceptance = auth.Acceptance()
@@ -133,7 +133,10 @@ class Connection:
         accept: str = "application/json",
         read_timeout: float = READ_TIMEOUT,
     ) -> Object:
-        """One request; returns the response's JSON. ApiError: the server refused. TransportError: its response is not known."""
+        """One request, of at most `read_timeout` seconds; returns the response's JSON.
+
+        ApiError: the server refused. TransportError: its response is not known.
+        """
         if method != "GET":
             query = [*query, ("timeout", f"{WRITE_TIMEOUT:g}s")]
         response = self._counted(method, path, query, body, content_type, accept, read_timeout, False)
@@ -151,11 +154,11 @@ class Connection:
 
     def stream(self, path: str, query: Iterable[tuple[str, str]], idle_limit: float) -> urllib3.BaseHTTPResponse:
         """An open response to a GET, for a watch; it may be silent for `idle_limit` seconds. The caller closes it."""
-        response: urllib3.HTTPResponse = self._counted(
+        response: bounded.Response = self._counted(
             "GET", path, query, None, "application/json", "application/json", READ_TIMEOUT, True
         )
-        limit_silence(response, idle_limit)
-        return response
+        bounded.limit_silence(response.opened, idle_limit)
+        return response.opened
 
     def _counted(self, *request: Any) -> Any:
         try:
@@ -218,13 +221,6 @@ class Connection:
             return self._acceptance.refused(attempt, self._tokens.refusal(self.endpoint.url))
         refusal = ConnectionFailed(f"{self.endpoint.url} does not accept the credentials (401).", Concern.CREDENTIALS)
         return self._acceptance.refused(attempt, refusal)
-
-
-def limit_silence(response: urllib3.BaseHTTPResponse, seconds: float) -> None:
-    """Sets how long a stream may be silent: urllib3 has one limit for a response's head, which comes at once, and its body."""
-    opened = getattr(response, "connection", None)
-    if opened is not None and opened.sock is not None:
-        opened.sock.settimeout(seconds)
 
 
 def _json(attempt: str, data: bytes) -> Object:

@@ -12,7 +12,7 @@ import contextlib
 import json
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +21,8 @@ from oslo_log import log as logging
 
 from k8s_cr_driver.errors import ApiError, DriverError, TransportError
 from k8s_cr_driver.kube import backoff, threads
-from k8s_cr_driver.kube.connection import Connection, limit_silence
+from k8s_cr_driver.kube.bounded import limit_silence
+from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.discovery import Resource, serves
 from k8s_cr_driver.kube.lists import pages
 from k8s_cr_driver.kube.responses import checked, entries, understood
@@ -34,6 +35,8 @@ IDLE_LIMIT = 300.0
 INITIAL_LIMIT = 10.0
 """Seconds without a byte after which initial events without the bookmark that ends them are given up: the server of an
 aggregated API may not know `sendInitialEvents`, and ignore it. A server that knows it waits 3 s at most (KEP-3157)."""
+LINE_LIMIT = 16 * 1024 * 1024
+"""Bytes of one event: one object, of which etcd accepts 1.5 MiB, in JSON."""
 READ_EVERY = 2.0
 """Seconds between two lists of a kind that cannot be watched."""
 TRIAL_LIMIT = 3.0
@@ -260,12 +263,9 @@ class Reflector:
         try:
             if self._stopped.is_set():
                 return
-            rest = b""
-            for chunk in response.stream(65536):
-                *lines, rest = (rest + chunk).split(b"\n")
-                for line in lines:
-                    if line.strip():
-                        yield _parse(line)
+            for line in _lines(response.stream(65536)):
+                if line.strip():
+                    yield _parse(line)
         except urllib3.exceptions.HTTPError as error:
             self._ignores_initial_events = self._is_initial and isinstance(error, urllib3.exceptions.ReadTimeoutError)
             raise TransportError(f"WATCH {self.resource.plural}: {type(error).__name__}") from None
@@ -273,6 +273,18 @@ class Reflector:
             self._response = None
             self._allowed_at = time.monotonic()
             response.close()
+
+
+def _lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    line = bytearray()
+    for chunk in chunks:
+        end, *others = chunk.split(b"\n")
+        line += end
+        if len(line) > LINE_LIMIT:
+            raise TransportError(f"WATCH: an event has more than {LINE_LIMIT} bytes")
+        for begin in others:
+            yield bytes(line)
+            line = bytearray(begin)
 
 
 def _parse(line: bytes) -> dict[str, Any]:

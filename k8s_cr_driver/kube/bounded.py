@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Responses that are read within limits of time and size.
+
+A timeout of a socket ends with each byte that arrives, so a server that sends one byte now and then could hold a request, and
+the operation that waits for it, for ever. No encoding is accepted: a few KiB of gzip can unfold to gigabytes.
+"""
+
+from __future__ import annotations
+
+import functools
+import time
+from typing import Any
+
+import urllib3
+
+RESPONSE_LIMIT = 512 * 1024 * 1024
+"""Bytes of a response. A page of 500 objects has less, unless each has a MiB: etcd accepts 1.5 MiB for one object."""
+_CHUNK = 64 * 1024
+
+
+class Pool:
+    """In the place of a client's pool."""
+
+    def __init__(self, pool: urllib3.PoolManager) -> None:
+        self._pool = pool
+
+    def request(self, method: str, url: str, *, timeout: urllib3.Timeout, **options: Any) -> Response:
+        """The read timeout is the limit of the whole request, but for a stream's body."""
+        until = time.monotonic() + float(timeout.read_timeout or 0)
+        opened = self._pool.request(method, url, timeout=timeout, decode_content=False, **options)
+        return Response(opened, until, RESPONSE_LIMIT)
+
+
+class Response:
+    """The head of a response; its body is read when `data` is first used. urllib3's HTTPError: it is refused."""
+
+    def __init__(self, opened: urllib3.BaseHTTPResponse, until: float, limit: int) -> None:
+        self.opened, self._until, self._limit = opened, until, limit
+        self.status, self.reason, self.headers = opened.status, opened.reason, opened.headers
+        if opened.headers.get("Content-Encoding", "identity") != "identity":
+            opened.close()
+            raise urllib3.exceptions.HTTPError("the response is encoded, though no encoding is accepted")
+
+    @functools.cached_property
+    def data(self) -> bytes:
+        """At most `limit` bytes until `until`, a time of time.monotonic()."""
+        found = bytearray()
+        try:
+            while chunk := self._read():
+                found += chunk
+                if len(found) > self._limit:
+                    raise urllib3.exceptions.HTTPError(f"the response has more than {self._limit} bytes")
+        except BaseException:
+            self.opened.close()
+            raise
+        return bytes(found)
+
+    def _read(self) -> bytes:
+        left = self._until - time.monotonic()
+        if left <= 0:
+            raise urllib3.exceptions.TimeoutError("the response timed out")
+        limit_silence(self.opened, left)
+        return self.opened.read1(_CHUNK) or b""
+
+
+def limit_silence(response: urllib3.BaseHTTPResponse, seconds: float) -> None:
+    """Sets how long a stream may be silent: urllib3 has one limit for a response's head, which comes at once, and its body."""
+    opened = getattr(response, "connection", None)
+    if opened is not None and opened.sock is not None:
+        opened.sock.settimeout(seconds)
