@@ -13,6 +13,7 @@ import base64
 import functools
 import gzip
 import json
+import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -30,6 +31,8 @@ VERSION = 1
 CONFIG_MAP = GroupKind("", "ConfigMap")
 PLAIN_LIMIT = 128 * 1024
 """Bytes up to which keys are stored as readable JSON."""
+UNPACKED_LIMIT = 64 * 1024 * 1024
+"""Bytes of keys that are unpacked: 100,000 objects with the longest names have half of that."""
 
 _TOOLING = "applyset.kubernetes.io/tooling"
 _KINDS = "applyset.kubernetes.io/contains-group-kinds"
@@ -165,8 +168,20 @@ def _stored(live: Object, name: str) -> Any:
     """The JSON value of that name, or None."""
     text: str | bytes | None = (live.get("data") or {}).get(name)
     if packed := (live.get("binaryData") or {}).get(f"{name}.gz"):
-        text = gzip.decompress(base64.b64decode(packed))
+        text = _unpacked(base64.b64decode(packed))
     return None if text is None else json.loads(text)
+
+
+def _unpacked(packed: bytes) -> bytes:
+    """ValueError if it is not gzip, is cut, or has more than UNPACKED_LIMIT bytes."""
+    unpacking = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS)
+    try:
+        text = unpacking.decompress(packed, UNPACKED_LIMIT)
+    except zlib.error as error:
+        raise ValueError(str(error)) from None
+    if not unpacking.eof:
+        raise ValueError("it is cut, or too large")
+    return text
 
 
 def _grouped(keys: Iterable[ObjectKey]) -> dict[str, dict[str, list[str]]]:
