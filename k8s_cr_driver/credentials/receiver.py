@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The receiver's web server: HTTPS, and every check before a message is stored.
 
-A body that is too large is not read. Others are read before they are refused: a connection that is closed with unread data is
-reset, and the client may lose the response. A client that is slow holds one of a limited number of connections for a limited
-time. The TLS handshake runs in the connection's own thread.
+A body that is too large is not read. Of a client without the token only REFUSED_LIMIT bytes are read: a connection that is
+closed with unread data is reset, and the client may lose the response. A client that is slow holds one of a limited number of
+connections for a limited time. The TLS handshake runs in the connection's own thread.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import ssl
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -28,8 +28,12 @@ from k8s_cr_driver.errors import InvalidRequest
 BODY_LIMIT = 1024 * 1024
 """Bytes. A kubeconfig has less than 20 KiB; a Secret cannot have more than 1 MiB."""
 CONNECTIONS = 64
-PATIENCE = 30.0
+PATIENCE = 10.0
 """Seconds that a client may be silent."""
+LIFETIME = 30.0
+"""Seconds of a connection, from its TLS handshake to its response: a client that sends a byte now and then is never silent."""
+REFUSED_LIMIT = 32 * 1024
+"""Bytes of the body of a client without the token: as much as a kubeconfig has."""
 
 
 class Refusal(Exception):
@@ -98,7 +102,9 @@ class Receiver(ThreadingHTTPServer):
 
     def finish_request(self, request: Any, client_address: Any) -> None:
         request.settimeout(PATIENCE)
-        with contextlib.closing(self.tls.wrap_socket(request, server_side=True)) as secured:
+        secured = self.tls.wrap_socket(request, server_side=True, do_handshake_on_connect=False)
+        with contextlib.closing(secured), _limited(secured):
+            secured.do_handshake()
             super().finish_request(secured, client_address)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
@@ -126,9 +132,13 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _accept(self) -> str:
         """Stores the message; returns a line about it."""
-        body = self._body()
-        self.server.gate.check_sender(self.headers)
-        message = self.server.gate.opened(self.headers, body)
+        length = self._length()
+        try:
+            self.server.gate.check_sender(self.headers)
+        except Refusal:
+            self.rfile.read(min(length, REFUSED_LIMIT))
+            raise
+        message = self.server.gate.opened(self.headers, self.rfile.read(length))
         try:
             stored = self.server.store.accept(message)
         except Outdated:
@@ -136,16 +146,33 @@ class _Handler(BaseHTTPRequestHandler):
         self.server.accepted(stored)
         return f"{message.event} {message.cluster} of VNF instance {message.vnfInstanceId}"
 
-    def _body(self) -> bytes:
+    def _length(self) -> int:
         length = str(self.headers.get("Content-Length") or "")
         if not length.isdecimal():
             raise Refusal(HTTPStatus.LENGTH_REQUIRED, "there is no Content-Length")
         if int(length) > BODY_LIMIT:
             raise Refusal(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"the body has more than {BODY_LIMIT} bytes")
-        return self.rfile.read(int(length))
+        return int(length)
 
     def log_message(self, format: str, *args: Any) -> None:
         """Requests are logged by `do_POST`; what http.server logs holds what clients have sent."""
+
+
+@contextlib.contextmanager
+def _limited(connection: socket.socket) -> Iterator[None]:
+    """Ends a connection after LIFETIME: its reads then find its end."""
+
+    def end() -> None:
+        with contextlib.suppress(OSError):  # it may be closed already
+            socket.socket.shutdown(connection, socket.SHUT_RDWR)  # an SSLSocket's own would spoil a read of another thread
+
+    timer = threading.Timer(LIFETIME, end)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def tls_context(certificate: str, key: str, client_ca: str = "") -> ssl.SSLContext:

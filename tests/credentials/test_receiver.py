@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import json
 import os
 import socket
+import ssl
 import stat
 import threading
 import time
@@ -197,6 +199,38 @@ def test_a_silent_client_holds_its_connection_for_a_limited_time(tmp_path: Path,
         one.send(READY)
         assert one.log == ["127.0.0.1: no response, TimeoutError", f"127.0.0.1: 204, ready default/red of VNF instance {BLUE}"]
         server.shutdown()
+
+
+def test_a_client_that_drips_holds_its_connection_for_a_limited_time(
+    running: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(receiver, "LIFETIME", 0.3, raising=False)
+    port = int(running.url.rpartition(":")[2].strip("/"))
+    context = ssl.create_default_context(cadata=running.ca)
+    unsecured = socket.create_connection(("127.0.0.1", port))
+    secured = context.wrap_socket(socket.create_connection(("127.0.0.1", port)), server_hostname="127.0.0.1")
+    secured.sendall(b"POST / HTTP/1.1\r\nX-Slow: ")
+    unsecured.sendall(b"\x16\x03\x01\x02\x00")
+
+    def are_closed() -> bool:
+        for client in (unsecured, secured):
+            with contextlib.suppress(OSError):
+                client.sendall(b"x")
+        return not any("process_request_thread" in thread.name for thread in threading.enumerate())
+
+    wait_until(are_closed, 5)
+    unsecured.close()
+    secured.close()
+
+
+def test_without_the_token_little_of_a_body_is_read(running: Running) -> None:
+    port = int(running.url.rpartition(":")[2].strip("/"))
+    context = ssl.create_default_context(cadata=running.ca)
+    with context.wrap_socket(socket.create_connection(("127.0.0.1", port)), server_hostname="127.0.0.1") as client:
+        client.settimeout(5)
+        head = f"POST / HTTP/1.1\r\nContent-Length: {receiver.BODY_LIMIT}\r\n\r\n"
+        client.sendall(head.encode() + b"x" * receiver.REFUSED_LIMIT)
+        assert client.recv(100).startswith(b"HTTP/1.0 401")
 
 
 def test_what_is_stored_survives_a_restart_and_deleted_clusters_are_forgotten_later(
