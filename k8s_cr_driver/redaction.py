@@ -25,12 +25,26 @@ _AUTHORIZATION = re.compile(r"(?i)\b(bearer|basic)\s{1,8}[A-Za-z0-9._~+/=-]{8,}"
 _WORD = re.compile(r"[A-Za-z0-9_+/.-]{16,}={0,2}")
 _DATA = re.compile(rf"[A-Za-z0-9+/]{{{_LONG},}}={{0,2}}")
 _JWT = re.compile(r"eyJ[A-Za-z0-9_-]+\.[A-Za-z0-9_.-]+")
+_NAMES = (
+    r"(?:passwords?|passwd|passphrase|token|secret|(?:api|access|private)[_-]?key|client-key-data|client-certificate-data|"
+    r"certificate-authority-data)"
+)
 _NAMED = re.compile(
-    r"(?i)((?:password|passwd|passphrase|token|secret|(?:api|access|private)[_-]?key|client-key-data|client-certificate-data|"
-    r"certificate-authority-data)\"?\s{0,8}[:=]\s{0,8}|://[^\s/@:]{0,100}:(?=[^\s/@]{1,200}@))"
-    # A field of such a name may be what the API server's error is about (field.ErrorType).
-    r"(?!(?:(?:invalid|required|unsupported|duplicate) value|not found|forbidden|too long|too many|expected)\b)"
-    r"(\"[^\"]*\"|[^\s,;}\]]+)"
+    rf"(?i)(?:{_NAMES}(?:\\{{0,4}}[\"'])?\s{{0,8}}[:=]\s{{0,8}}|"
+    # A command's option and its value, as two words or two entries of a list.
+    rf"(?<!-)--(?!-)[\w-]{{0,20}}{_NAMES}(?:\s{{1,8}}(?!-)|[\"'],?\s{{0,8}}(?=[\"'])))"
+    # A field of such a name may be what the API server's error is about (field.ErrorType, structured-merge-diff).
+    r"(?!(?-i:(?:Invalid|Unsupported|Duplicate) value: |(?:Not found|Forbidden|Too long|Too many): |"
+    r"Required value(?:[:,;\])]|\s*\Z)|expected [\w ()]{1,60}, got ))(?=\S)"
+)
+"""What precedes a secret. Only these words in full, with what follows them, are no secret themselves."""
+_USERINFO = re.compile(r"(://[^\s/@:]{0,100}:)[^\s\"'<>]{1,200}(?=@)")
+_QUOTED = re.compile(
+    r"""\\{1,4}"[^"]*(?:"|\Z)|"(?:[^"\\]|\\.)*(?:"|\\?\Z)|'(?:[^'\\]|\\.)*(?:'|\\?\Z)""", re.S
+)
+_LIST = re.compile(r"&?[\w.*]{0,80}[{\[]")
+_UNQUOTED = re.compile(
+    r"(?i)(?:(?:(?:invalid|required|unsupported|duplicate) value|not found|forbidden|too long|too many|expected)\W{1,8})?\S+"
 )
 _VALUE = re.compile(
     r"(?:Invalid|Unsupported|Duplicate) value: |expected [\w ()]{1,60}, got |"
@@ -76,7 +90,7 @@ def _without_credentials(text: str) -> str:
 
 def looks_secret(text: str) -> bool:
     """Whether `text`, a field's path with its value, holds a credential or names one."""
-    return _without_credentials(text) != text or _NAMED.search(text) is not None
+    return _without_credentials(text) != text or any(pattern.search(text) for pattern in (_NAMED, _USERINFO))
 
 
 def words(error: BaseException) -> str:
@@ -107,14 +121,34 @@ def _without_values(text: str) -> Iterator[str]:
     """`text` in parts. Numbers and booleans stay: they help, and no secret is one of a few digits next to its limit."""
     position = 0
     while found := _VALUE.search(text, position):
-        yield _NAMED.sub(r"\1[removed]", text[position : found.end()])
+        yield from _without_secrets(text[position : found.end()])
         if plain := _PLAIN.match(text, found.end()):
             position = plain.end()
             yield _REMOVED if found[0].endswith("got ") else plain[0]
         else:
             position = _end_of_value(text, found.end())
             yield _REMOVED
-    yield _NAMED.sub(r"\1[removed]", text[position:])
+    yield from _without_secrets(text[position:])
+
+
+def _without_secrets(text: str) -> Iterator[str]:
+    """`text` in parts, without what follows the name of a secret, and without passwords in URLs."""
+    text = _USERINFO.sub(r"\1[removed]", text)
+    position = 0
+    while found := _NAMED.search(text, position):
+        yield text[position : found.end()] + "[removed]"
+        position = _end_of_secret(text, found.end())
+    yield text[position:]
+
+
+def _end_of_secret(text: str, start: int) -> int:
+    """Where a secret ends: a quoted text, a list or mapping, else a word without the punctuation after it."""
+    if quoted := _QUOTED.match(text, start):
+        return quoted.end()
+    if _LIST.match(text, start):
+        return _end_of_value(text, start)
+    word = _UNQUOTED.match(text, start)
+    return start + len(word[0].rstrip(",;.)]}\"'")) if word else start
 
 
 def _end_of_value(text: str, start: int) -> int:
