@@ -22,8 +22,8 @@ from .testbed.processes import until
 Body = dict[str, Any]
 
 PAUSE = 0.3
-# Seconds; some are enough for 3 MB of manifests on two cores that have nothing else to do.
-ONBOARDING = 40.0
+# Seconds; some are enough for 3 MB of manifests on two cores that have nothing else to do, not while images are loaded.
+ONBOARDING = 120.0
 # A conductor waits 10 s for the lock of an instance before it drops a request.
 RESUME_PATIENCE = 15
 SETTLED = {"COMPLETED", "FAILED_TEMP", "FAILED", "ROLLED_BACK"}

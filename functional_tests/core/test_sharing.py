@@ -96,7 +96,7 @@ def test_ten_instances_at_once_over_two_conductors(make_vnf: MakeVnf, cluster: C
             f"ConfigMap {name}/own", f"CustomResourceDefinition {WIDGETS}", f"Deployment {name}/own", f"Namespace {name}",
             f"Widget {name}/own",
         ]  # fmt: skip
-    busy = {name for vnf in vnfs.values() for name in logged(f"instantiate of VNF instance {vnf.id} was done")}
+    busy = {name for vnf in vnfs.values() for name in logged(f"instantiate of VNF instance {vnf.id} completed in")}
     assert busy == set(CONDUCTORS)
     endings = [(vnf, vnf.begin_terminate()) for vnf in vnfs.values()]
     for vnf, operation in endings:

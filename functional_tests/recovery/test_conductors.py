@@ -117,6 +117,6 @@ def test_a_worker_that_ends_after_the_one_that_took_over_leaves_the_operation_co
     finally:
         first.resume()
     assert until(lambda: not first.works_on(vnf.id), 60)
-    assert f"operation {waiting} was taken up elsewhere, and is COMPLETED" in first.log.read_text()
+    assert f"operation {waiting} runs elsewhere, and is COMPLETED" in first.log.read_text()
     assert tacker.operation(waiting)["operationState"] == "COMPLETED"
     assert vnf.tell()["instantiationState"] == "INSTANTIATED"

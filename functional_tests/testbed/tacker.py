@@ -87,7 +87,7 @@ class Conductor:
 
     def wait(self) -> None:
         """Until it listens for LCM operations of API v2, the last thing that it does when it starts."""
-        self._process.wait_until(self._listens, 60, f"{self.name} to take operations")
+        self._process.wait_until(self._listens, 120, f"{self.name} to take operations")
 
     def kill(self) -> None:
         """End it and its worker with SIGKILL, in the middle of whatever they do; no operation reaches it then."""
@@ -176,8 +176,8 @@ def onboarding(ledger: Ledger) -> Iterator[None]:
         done.set()
         turns.join()
     new = (first.packages() | second.packages()) - before
-    if not processes.until(lambda: second.unpacked(new) == first.unpacked(new), 60):
-        raise TimeoutError("the conductors have not both unpacked a VNF package within 60 s")
+    if not processes.until(lambda: second.unpacked(new) == first.unpacked(new), 120):
+        raise TimeoutError("the conductors have not both unpacked a VNF package within 120 s")
 
 
 def _take_turns(conductors: list[Conductor], done: threading.Event) -> None:
