@@ -39,6 +39,7 @@ def short_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     """Time limits that are right for a cluster are long for a test."""
     monkeypatch.setattr(backoff, "FIRST", 0.01)
     monkeypatch.setattr(watch, "IDLE_LIMIT", 0.5)
+    monkeypatch.setattr(watch, "INITIAL_LIMIT", 0.5)
     monkeypatch.setattr(auth, "REFUSED_GRACE", 0.2)
     monkeypatch.setattr(apply, "FAILURE_GRACE", 0.2)
     monkeypatch.setattr(apply, "SILENCE", 0.2)

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Sequence
 
 from k8s_cr_driver.objects.immutable import changed_fields
 from k8s_cr_driver.objects.keys import Object, ObjectKey, key_of
+from k8s_cr_driver.ownership.labels import SHARED
 from k8s_cr_driver.resources.base import REPLACE
 from k8s_cr_driver.resources.registry import resource_for
 
@@ -17,13 +18,16 @@ def immutable_changes(old: Sequence[Object], new: Sequence[Object]) -> Iterator[
     for obj in new:
         key = key_of(obj)
         was = before.get(key)
-        if was is None or resource_for(obj).replace_strategy():
+        is_shared = key.group_kind in SHARED
+        if was is None or (resource_for(obj).replace_strategy() and not is_shared):
             continue
         for path in changed_fields(was, obj):
-            yield (
-                f"{key}: {path} is immutable and changes. Keep it, rename the object, or annotate it with "
-                f'{REPLACE}: "true"'
+            remedy = (
+                "or rename the object: its kind is never replaced"
+                if is_shared
+                else f'rename the object, or annotate it with {REPLACE}: "true"'
             )
+            yield f"{key}: {path} is immutable and changes. Keep it, {remedy}"
 
 
 def lost_vdus(old: Collection[str], new: Collection[str]) -> Iterator[str]:

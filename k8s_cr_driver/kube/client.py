@@ -122,12 +122,13 @@ class Client:
         propagation: str,
         grace_period: int | None = None,
     ) -> None:
-        """Asks for the deletion of exactly `live`; ApiError 409 if it is another object by now, or has changed.
+        """Asks for the deletion of exactly `live`; ApiError 409 if it is another object by now, or has changed since its
+        resourceVersion, if it has one.
 
         `propagation` is Foreground, Background or Orphan; `grace_period` are seconds, None for the object's own.
         """
         metadata = live["metadata"]
-        preconditions = {name: metadata[name] for name in ("uid", "resourceVersion")}
+        preconditions = {name: metadata[name] for name in ("uid", "resourceVersion") if name in metadata}
         body: dict[str, Any] = {"propagationPolicy": propagation, "preconditions": preconditions}
         if grace_period is not None:
             body["gracePeriodSeconds"] = grace_period

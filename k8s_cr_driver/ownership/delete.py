@@ -48,11 +48,22 @@ def remove(
         except ApiError as error:
             if error.status != 409:
                 raise
-        return removal(context.client.read_again(resource, live))  # it may have been annotated meanwhile
+        return removal(_judged_again(context, resource, live))
     except ApiError as error:
         if error.status != 404:
             raise
     return ""
+
+
+def _judged_again(context: WriteContext, resource: Resource, live: Object) -> Object:
+    """The object as it is now: it may have been annotated meanwhile. An account that may not read it has the last state."""
+    try:
+        return context.client.read_again(resource, live)
+    except ApiError as error:
+        if error.status != 403:
+            raise
+    metadata = {name: value for name, value in live["metadata"].items() if name != "resourceVersion"}
+    return {**live, "metadata": metadata}
 
 
 def _remove(

@@ -10,7 +10,8 @@ import pytest
 from k8s_cr_driver.cli.package_update import immutable_changes
 from k8s_cr_driver.errors import ApiError
 from k8s_cr_driver.objects.immutable import changed_fields
-from k8s_cr_driver.objects.keys import Object
+from k8s_cr_driver.objects.keys import Object, key_of
+from k8s_cr_driver.ownership.labels import SHARED
 from k8s_cr_driver.ownership.write_errors import Immutable, explained
 from k8s_cr_driver.resources.registry import resource_for
 from tests.instance import BLUE, obj
@@ -65,7 +66,11 @@ def test_validate_and_the_engine_call_the_same_change_immutable(case: Case) -> N
     old, new = case.manifest(case.before), case.manifest(case.after)
     [problem] = immutable_changes([old], [new])
     assert f"{case.path} is immutable and changes" in problem
-    assert isinstance(judged(old, new, case.where), Immutable)
+    if key_of(new).group_kind in SHARED:
+        assert problem.endswith("changes. Keep it, or rename the object: its kind is never replaced")
+        assert "It is never replaced" in str(judged(old, new, case.where))
+    else:
+        assert isinstance(judged(old, new, case.where), Immutable)
 
 
 @pytest.mark.parametrize("case", REPLACED, ids=lambda case: case.kind)
