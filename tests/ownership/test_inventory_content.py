@@ -27,7 +27,7 @@ def test_members_are_unpacked_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> 
         parse(inventory(gzip.compress(b"{}".rjust(1001))))
 
 
-@pytest.mark.parametrize("packed", [b"no gzip", gzip.compress(b"{}" + b" " * 500)[:-9]])
+@pytest.mark.parametrize("packed", [b"no gzip", gzip.compress(b"{}" + b" " * 500)[:-9]], ids=["no gzip", "cut"])
 def test_members_that_are_cut_or_no_gzip_are_malformed(packed: bytes) -> None:
     with pytest.raises(TransportError, match="the response is malformed"):
         parse(inventory(packed))
