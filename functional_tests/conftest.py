@@ -97,7 +97,9 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     if _SINCE in stash and "kubernetes" in testbed.environments():
         log = Kubernetes(Ledger(paths.STATE)).audit_log
         stash[_STRANGERS] = audit.strangers(log, stash[_SINCE])
-        if stash[_STRANGERS]:
+        # An API server that is killed loses the last events of its log, so that a creation may be missing there.
+        killed = "recovery" in families.chosen(session.config.args, session.config.invocation_params.dir)
+        if stash[_STRANGERS] and not killed:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
     if started := stash.get(_STARTED, None):
         with _shown(session.config):
