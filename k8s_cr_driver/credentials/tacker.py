@@ -22,7 +22,7 @@ from k8s_cr_driver.objects.fields import entries, mapping
 from k8s_cr_driver.redaction import foreign, words
 
 VIMS = "/v1.0/vims"
-ANSWER_WITHIN = 60.0
+RESPONSE_WITHIN = 60.0
 """Seconds: Tacker connects to the cluster before it responds."""
 
 
@@ -60,7 +60,7 @@ class Tacker:
         session = Session(
             plugin,
             verify=cloud.get("cacert") or cloud.get("verify", True),
-            timeout=ANSWER_WITHIN,
+            timeout=RESPONSE_WITHIN,
         )
         self._api = Adapter(
             session,
