@@ -5,6 +5,9 @@ An object is an instance's if the driver has created it for that instance, if it
 Tacker's own driver before a takeover, or by a user who has replaced it), or if an object of the instance owns it (a Pod that
 a heal deletes, a Machine that a scale in marks). Beside these the driver may write, but not delete, what an instance has
 adopted, and it deletes the claims that the StatefulSet controller has made for a StatefulSet of an instance.
+
+A crash of the API server, or of etcd, loses the event of what was created last: the first event that shows such an object
+stands for its creation.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -27,39 +31,55 @@ DRIVER = "k8s-cr-driver"
 """Its user agent, with whatever account it logs in."""
 CONTROLLER_OF_CLAIMS = "system:serviceaccount:kube-system:statefulset-controller"
 SHARED = (NAMESPACE, CRD)
+LOST_WITHIN = timedelta(seconds=10)
+"""Before a crash and after it: until the next server is up, requests are cut off whose objects etcd has stored."""
 
 _MANAGER = re.compile(rf"[?&]fieldManager={re.escape(manager(''))}([0-9a-f-]+)")
 _ORDINAL = re.compile(r"-[0-9]+$")
 
 
-def strangers(log: Path, since: str) -> list[str]:
+def strangers(log: Path, since: str, crashes: Iterable[datetime] = ()) -> list[str]:
     """One text for each write of the driver to an object of nobody's, of requests received at `since` (RFC 3339) or later."""
     with log.open() as lines:
-        whole = (line for line in lines if line.endswith("\n"))  # the server may be writing the last one
-        return [text for event, text in judge(map(json.loads, whole)) if event["requestReceivedTimestamp"] >= since]
+        whole = (json.loads(line) for line in lines if line.endswith("\n"))  # the server may be writing the last one
+        return [text for event, text in judge(whole, crashes) if event["requestReceivedTimestamp"] >= since]
 
 
-def judge(events: Iterable[Event]) -> Iterator[tuple[Event, str]]:
-    """The driver's wrong writes, with a text for each. `events` begin with the cluster: what is older is a stranger's."""
-    owners = _Owners()
+def judge(events: Iterable[Event], crashes: Iterable[datetime] = ()) -> Iterator[tuple[Event, str]]:
+    """The driver's wrong writes, with a text for each. `events` begin with the cluster: what is older is a stranger's.
+
+    `crashes` are the times at which the API server or etcd was killed.
+    """
+    owners = _Owners(tuple(crashes))
     for event in events:
         if event["responseStatus"].get("code", 0) // 100 != 2 or "dryRun=All" in event["requestURI"]:
             continue
+        owners.restore(event)
         if event["userAgent"] == DRIVER and not owners.allow(event):
-            yield event, _told(event)
+            yield event, _text(event)
         owners.learn(event)
 
 
 class _Owners:
     """Whose the objects are that the log has shown so far, by their uids."""
 
-    def __init__(self) -> None:
+    def __init__(self, crashes: tuple[datetime, ...]) -> None:
+        self._crashes = crashes
         self._instances: set[str] = set()
         self._created_for: dict[str, str] = {}
         self._references: dict[str, list[str]] = {}
         self._stateful_sets: set[tuple[str, str]] = set()
         self._without_instance: set[str] = set()
         self._adopted: dict[str, frozenset[ObjectKey]] = {}
+
+    def restore(self, event: Event) -> None:
+        """Takes the event for that of the object's creation if a crash has lost that one."""
+        live = event.get("responseObject") or {}
+        if _uid(event) not in self._created_for and not _is_creation(event) and self._crashed_about(_born(live)):
+            self._created(event, live, _instance_that_writes(event))
+
+    def _crashed_about(self, born: datetime | None) -> bool:
+        return born is not None and any(abs(born - crash) < LOST_WITHIN for crash in self._crashes)
 
     def allow(self, event: Event) -> bool:
         """Whether the driver may write so."""
@@ -139,7 +159,13 @@ def _uid(event: Event) -> str:
     return str((answer.get("metadata") or {}).get("uid") or (answer.get("details") or {}).get("uid") or "")
 
 
-def _told(event: Event) -> str:
+def _born(live: Event) -> datetime | None:
+    """None for what is no object, such as a Status."""
+    stamp = (live.get("metadata") or {}).get("creationTimestamp")
+    return datetime.fromisoformat(stamp.replace("Z", "+00:00")) if stamp else None
+
+
+def _text(event: Event) -> str:
     reference = event["objectRef"]
     resource = ".".join(filter(None, (reference["resource"], reference.get("apiGroup"))))
     name = "/".join(filter(None, (reference.get("namespace"), reference.get("name"))))

@@ -20,6 +20,7 @@ from requests import Response
 from .testbed.processes import until
 
 Body = dict[str, Any]
+Onboarding = Callable[[Callable[[], str]], AbstractContextManager[object]]
 
 PAUSE = 0.3
 # Seconds; some are enough for 3 MB of manifests on two cores that have nothing else to do, not while images are loaded.
@@ -54,12 +55,11 @@ class OperationError(Exception):
 class Client:
     """Tacker as found in the catalog of the Keystone that the OS_* variables in `environment` name.
 
-    A VNF package is uploaded within `onboarding`, see `testbed.tacker.onboarding`.
+    A VNF package is uploaded within `onboarding`, which is given what reads the package's onboardingState; see
+    `testbed.tacker.onboarding`.
     """
 
-    def __init__(
-        self, environment: Mapping[str, str], onboarding: Callable[[], AbstractContextManager[None]] = nullcontext
-    ) -> None:
+    def __init__(self, environment: Mapping[str, str], onboarding: Onboarding = nullcontext) -> None:
         self._onboarding = onboarding
         auth = v3.Password(
             environment["OS_AUTH_URL"],
@@ -84,19 +84,20 @@ class Client:
 
     def onboard(self, csar: Path) -> Body:
         """Upload a VNF package, and wait until it can be used; its VnfPkgInfo."""
-        with self._onboarding():
-            return self._upload(csar)
+        package_id = self._call("POST", _PACKAGES, {}).json()["id"]
 
-    def _upload(self, csar: Path) -> Body:
-        package = self._call("POST", _PACKAGES, {}).json()
-        with csar.open("rb") as content:
-            headers = {"Content-Type": "application/zip"}
-            self._request("PUT", f"{_PACKAGES}/{package['id']}/package_content", data=content, headers=headers)
-        package = self._poll(
-            lambda: self.package(package["id"]),
-            lambda found: found["onboardingState"] not in ("UPLOADING", "PROCESSING"),
-            ONBOARDING, f"package {csar.name} to be onboarded",
-        )  # fmt: skip
+        def state() -> str:
+            return str(self.package(package_id)["onboardingState"])
+
+        with self._onboarding(state):
+            with csar.open("rb") as content:
+                headers = {"Content-Type": "application/zip"}
+                self._request("PUT", f"{_PACKAGES}/{package_id}/package_content", data=content, headers=headers)
+            package = self._poll(
+                lambda: self.package(package_id),
+                lambda found: found["onboardingState"] not in ("UPLOADING", "PROCESSING"),
+                ONBOARDING, f"package {csar.name} to be onboarded",
+            )  # fmt: skip
         if package["onboardingState"] != "ONBOARDED":
             raise RuntimeError(f"Tacker could not onboard {csar.name}; the log of its conductors tells why")
         return package

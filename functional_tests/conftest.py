@@ -95,11 +95,9 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     """When no other process uses it any more; also after Ctrl-C. The run fails if the driver has written what it must not."""
     stash = session.config.stash
     if _SINCE in stash and "kubernetes" in testbed.environments():
-        log = Kubernetes(Ledger(paths.STATE)).audit_log
-        stash[_STRANGERS] = audit.strangers(log, stash[_SINCE])
-        # An API server that is killed loses the last events of its log, so that a creation may be missing there.
-        killed = "recovery" in families.chosen(session.config.args, session.config.invocation_params.dir)
-        if stash[_STRANGERS] and not killed:
+        kubernetes = Kubernetes(Ledger(paths.STATE))
+        stash[_STRANGERS] = audit.strangers(kubernetes.audit_log, stash[_SINCE], kubernetes.crashes)
+        if stash[_STRANGERS]:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
     if started := stash.get(_STARTED, None):
         with _shown(session.config):
@@ -176,8 +174,8 @@ def endpoint(vim: Body) -> Endpoint:
 @pytest.fixture(scope="session")
 def tacker(bed: testbed.Environment, ledger: Ledger) -> Client:
     @contextmanager
-    def one_at_a_time() -> Iterator[None]:
-        with turns.locked("onboarding"), onboarding(ledger):
+    def one_at_a_time(state: Callable[[], str]) -> Iterator[None]:
+        with turns.locked("onboarding"), onboarding(ledger, state):
             yield
 
     return Client({**os.environ, **bed}, one_at_a_time)

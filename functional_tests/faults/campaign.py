@@ -19,12 +19,12 @@ from k8s_cr_driver.kube.endpoint import Endpoint
 
 from ..proxy import Among, Proxy, Upstream
 from ..testbed.processes import until
-from .injections import Injection, killing
+from .injections import SIGKILL, Injection, killing
 from .life import VERBS, Instance, Step, lead, remove
 from .state import Observer, State
 
-# At once; most of a life is waiting.
-LIVES = 8
+# At once; most of a life is waiting, that of a killed process for the writes that its token still allows.
+LIVES, KILLED_LIVES = 8, 24
 # Seconds: of a run, of one that is to end by its deadline, and until controllers are done with what a run has left them.
 PATIENCE, DEADLINE, SETTLING = 120.0, 8.0, 20.0
 # A run may send some requests more than the one without faults has, as when it waits longer.
@@ -114,7 +114,7 @@ def campaign(cluster: Cluster, expected: Reference, injections: Sequence[Injecti
         return _life(cluster, expected, injections[index % len(injections)], index, pods)
 
     tally = Tally()
-    with ThreadPoolExecutor(LIVES) as pool:
+    with ThreadPoolExecutor(KILLED_LIVES if injections == [SIGKILL] else LIVES) as pool:
         for one in pool.map(life, range(expected.indexes(injections[0].among))):
             tally += one
     return tally

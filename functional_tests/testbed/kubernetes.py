@@ -8,6 +8,7 @@ import ssl
 import urllib.request
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime, timezone
 from pathlib import Path
 
 from builds import commands
@@ -68,7 +69,20 @@ class Kubernetes:
     @property
     def audit_log(self) -> Path:
         """One event of audit.k8s.io/v1 a line, as `templates/audit_policy.yaml` selects them."""
-        return self.machine.root / AUDIT.lstrip("/") / "log"
+        return self._audit / "log"
+
+    @property
+    def crashes(self) -> list[datetime]:
+        """When `restart` has killed the API server or etcd."""
+        return [datetime.fromisoformat(line) for line in self._crashes.read_text().split()] if self._crashes.exists() else []
+
+    @property
+    def _crashes(self) -> Path:
+        return self._audit / "crashes"
+
+    @property
+    def _audit(self) -> Path:
+        return self.machine.root / AUDIT.lstrip("/")
 
     def is_ready(self) -> bool:
         """Does the API server say that it is ready?"""
@@ -89,6 +103,8 @@ class Kubernetes:
             return self.machine.run("sh", "-c", f"pgrep -x {program} || true")
 
         killed = processes()
+        with self._crashes.open("a") as file:
+            file.write(f"{datetime.now(timezone.utc).isoformat()}\n")
         self.machine.run("pkill", "-KILL", "-x", program)
         if not until(lambda: processes() not in ("", killed) and self.is_ready(), 120, pause=0.2):
             raise TimeoutError(f"the API server is not ready 120 s after {program} was killed")

@@ -7,12 +7,11 @@ the state folder.
 """
 
 import fcntl
-import itertools
 import os
 import signal
 import sysconfig
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from configparser import ConfigParser
 from contextlib import contextmanager
@@ -30,8 +29,8 @@ from .ledger import Ledger, Process
 OWN_DRIVER = "kubernetes_cr"
 TACKERS_DRIVER = "kubernetes"
 CONDUCTORS = ("conductor-1", "conductor-2")
-# Seconds for which one conductor rests while a package is onboarded; more than a small package takes on a busy host.
-TURN = 3.0
+# Seconds: until a conductor that is given an upload has begun on a busy host, and until it has ended.
+TURN, PROCESSING = 3.0, 60.0
 
 _SCRIPTS = Path(sysconfig.get_path("scripts"))
 _PASTE = Path(sysconfig.get_path("data"), "etc", "tacker", "api-paste.ini")
@@ -158,8 +157,8 @@ def worker(conductors: Mapping[str, Conductor], instance_id: str) -> Conductor:
 
 
 @contextmanager
-def onboarding(ledger: Ledger) -> Iterator[None]:
-    """For the time of an upload the conductors work in turn; returns when both have unpacked the package.
+def onboarding(ledger: Ledger, state: Callable[[], str]) -> Iterator[None]:
+    """For the time of an upload one conductor rests; returns when both have unpacked the package, whose `state` this is.
 
     Each counts itself in and out in the column `downloading`, and the last one stores the VNFD (Tacker 16,
     `Conductor.load_csar_data`). Of two at once both may take themselves for the last, or neither: the package fails and
@@ -168,7 +167,7 @@ def onboarding(ledger: Ledger) -> Iterator[None]:
     first, second = conductors = [Conductor(ledger, name) for name in CONDUCTORS]
     before = first.packages() | second.packages()
     done = threading.Event()
-    turns = threading.Thread(target=_take_turns, args=(conductors, done))
+    turns = threading.Thread(target=_take_turns, args=(conductors, state, done))
     turns.start()
     try:
         yield
@@ -180,14 +179,21 @@ def onboarding(ledger: Ledger) -> Iterator[None]:
         raise TimeoutError("the conductors have not both unpacked a VNF package within 120 s")
 
 
-def _take_turns(conductors: list[Conductor], done: threading.Event) -> None:
-    for resting in itertools.cycle(reversed(conductors)):
-        resting.pause()
-        try:
-            if done.wait(TURN):
-                return
-        finally:
-            resting.resume()
+def _take_turns(conductors: list[Conductor], state: Callable[[], str], done: threading.Event) -> None:
+    """RabbitMQ gives the upload to one of them: the turn passes on until that one works, which then ends alone."""
+    working, resting = conductors
+    resting.pause()
+    try:
+        while not done.wait(TURN):
+            if state() == "PROCESSING" and done.wait(PROCESSING):
+                break
+            working.pause()
+            if state() != "PROCESSING":  # else it has begun meanwhile
+                working, resting = resting, working
+            working.resume()
+    finally:
+        for conductor in conductors:
+            conductor.resume()
 
 
 def config_file(ledger: Ledger) -> Path:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -150,3 +151,21 @@ def test_only_whole_lines_of_this_run_are_reported(tmp_path: Path) -> None:
     log.write_text(f'{json.dumps(RECORDED)}\n{{"kind": "Ev')
     assert len(strangers(log, "2026-11-22T16:20:09+00:00")) == 1
     assert strangers(log, "2026-11-22T16:20:10+00:00") == []
+
+
+CRASH = datetime(2026, 11, 22, 16, 20, tzinfo=timezone.utc)
+AT_THE_CRASH, BEFORE = "2026-11-22T16:19:58Z", "2026-11-22T16:19:00Z"
+
+
+@pytest.mark.parametrize("born, found", [(AT_THE_CRASH, 0), (BEFORE, 2)])
+def test_a_write_stands_for_a_creation_that_a_crash_has_lost(born: str, found: int) -> None:
+    pod = event("delete", "Pod", "web-1", "2", ownerReferences=[{"uid": "1"}], creationTimestamp=born)
+    updated = event("patch", "Deployment", "web", "1", by=A, creationTimestamp=born)
+    events = [created("ConfigMap", "ours", "9"), updated, pod]
+    assert len(list(judge(events, [CRASH]))) == found
+
+
+def test_a_crash_does_not_make_a_strangers_object_the_instances() -> None:
+    theirs = event("patch", "ConfigMap", "theirs", "1", agent="kubectl", user="somebody", creationTimestamp=AT_THE_CRASH)
+    ours = created("ConfigMap", "ours", "2")
+    assert len(list(judge([ours, theirs, event("delete", "ConfigMap", "theirs", "1")], [CRASH]))) == 1
