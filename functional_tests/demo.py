@@ -129,7 +129,7 @@ def main() -> None:
     started = time.monotonic()
     was_up = bool(bed.environments())
     try:
-        bed.up(list(bed.PARTS))
+        bed.up(list(bed.USUAL))
         environment = {name: value for part in bed.environments().values() for name, value in part.items()}
         ledger = Ledger(paths.STATE)
         sample_onboarding.load(Kubernetes(ledger), PACKAGES)
