@@ -2,7 +2,7 @@
 """Tacker's public REST API as the demo and the functional tests use it: VNF packages (v1) and VNF LCM (v2).
 
 Methods that start an LCM operation return its id, a VnfLcmOpOcc's; `wait` waits for its end. Bodies are plain dicts as
-SOL003 and SOL005 describe them. Tacker tells nobody when a state changes but subscribers with a web server, so states
+SOL003 and SOL005 describe them. Tacker notifies only subscribers with a web server of a change of state, so states
 are polled.
 """
 
@@ -99,7 +99,7 @@ class Client:
                 ONBOARDING, f"package {csar.name} to be onboarded",
             )  # fmt: skip
         if package["onboardingState"] != "ONBOARDED":
-            raise RuntimeError(f"Tacker could not onboard {csar.name}; the log of its conductors tells why")
+            raise RuntimeError(f"Tacker could not onboard {csar.name}; see the log of its conductors")
         return package
 
     def packages(self) -> list[Body]:
@@ -228,7 +228,7 @@ class Client:
         return str(answer.headers["Location"]).rsplit("/", 1)[-1]
 
     def _resume(self, operation_id: str, verb: str) -> None:
-        """The answer comes before the conductor has begun, and then only the time that the state was entered tells a
+        """The answer comes before the conductor has begun, and then only the time that the state was entered distinguishes a
         new FAILED_TEMP from the old one. It is stored in whole seconds, so the old one's must be over. A conductor that
         still works on the instance drops the request, and the other one gets the next.
         """

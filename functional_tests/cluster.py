@@ -48,7 +48,7 @@ class GroupKind(NamedTuple):
 
 
 class Cluster:
-    """With all rights, or with those of `user`. Objects are told by their names, "Kind namespace/name" or "Kind name"."""
+    """With all rights, or with those of `user`. Objects are named as "Kind namespace/name" or "Kind name"."""
 
     def __init__(self, kubeconfig: Path, user: str = "") -> None:
         self.api: client.ApiClient = config.new_client_from_config(str(kubeconfig))

@@ -297,7 +297,7 @@ def vnf(make_vnf: MakeVnf) -> Vnf:
 
 @pytest.fixture
 def make_engine(endpoint: Endpoint, cluster: Cluster, place: Place | None) -> Iterator[MakeEngine]:
-    """Makes VNF instances without Tacker, with a login and a namespace of the inventory as they are told.
+    """Makes VNF instances without Tacker, with a login and a namespace of the inventory as given.
 
     They are removed in the end by one that has all rights.
     """

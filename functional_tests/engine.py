@@ -54,9 +54,9 @@ class Engine:
         threading.Thread(target=run, daemon=True).start()
         return future
 
-    def wait_until_told(self, name: str, state: str) -> None:
-        """Until a run has told that the object of that name is in that state."""
-        assert until(lambda: any(told[:2] == (name, state) for told in list(self._heard)), 30), self._heard
+    def wait_until_reported(self, name: str, state: str) -> None:
+        """Until a run has reported that the object of that name is in that state."""
+        assert until(lambda: any(heard[:2] == (name, state) for heard in list(self._heard)), 30), self._heard
 
     def _hear(self, key: ObjectKey, state: str, message: str) -> None:
         self._heard.append((key.name, state, message))

@@ -46,13 +46,13 @@ def any_request(line: str) -> bool:
 
 Fault = Callable[["Exchange"], None]
 Among = Callable[[str], bool]
-"""Of which requests, told by their lines, one is to meet a fault."""
+"""Selects, by the request line, the requests of which one is to meet a fault."""
 
 
 class Proxy(ThreadingHTTPServer):
     """A context manager; after its end nothing reaches the API server any more.
 
-    `requests` has the line of every request since the last `strike`, `has_struck` tells whether one has met the fault.
+    `requests` has the line of every request since the last `strike`, `has_struck` says whether one has met the fault.
     """
 
     daemon_threads = False

@@ -2,7 +2,7 @@
 """What Tacker must know of a cluster: the vimConnectionInfo of vimType ETSINFV.KUBERNETES.V_1.
 
 Tacker logs in with a bearer token, not with the client certificate of a kubeconfig, so the cluster's administrator
-makes a service account for it, as Tacker's documentation tells operators to.
+makes a service account for it, as Tacker's documentation instructs operators to.
 """
 
 from collections.abc import Callable

@@ -57,8 +57,8 @@ class Vnf:
         return self.wait(self.begin_heal(*vnfcs, **params))
 
     def begin_heal(self, *vnfcs: str, **params: Any) -> str:
-        told = self.tell()["instantiatedVnfInfo"].get("vnfcInfo", [])
-        chosen = [one["id"] for one in told if one["vnfcResourceInfoId"] in vnfcs]
+        shown = self.shown()["instantiatedVnfInfo"].get("vnfcInfo", [])
+        chosen = [one["id"] for one in shown if one["vnfcResourceInfoId"] in vnfcs]
         return self._client.heal(self.id, chosen, _hyphened(params))
 
     def change(self, vnfd_id: str, *files: str, **params: Any) -> Body:
@@ -105,20 +105,20 @@ class Vnf:
         self._client.fail(operation)
         return problem
 
-    # --- what Tacker tells ------------------------------------------------------------------------------------------
+    # --- what Tacker shows ------------------------------------------------------------------------------------------
 
-    def tell(self) -> Body:
+    def shown(self) -> Body:
         """The VnfInstance."""
         return self._client.instance(self.id)
 
     def vnfcs(self, vdu: str) -> list[Body]:
         """The vnfcResourceInfo of one VDU, in Tacker's order."""
-        told = self.tell()["instantiatedVnfInfo"].get("vnfcResourceInfo", [])
-        return [vnfc for vnfc in told if vnfc["vduId"] == vdu]
+        shown = self.shown()["instantiatedVnfInfo"].get("vnfcResourceInfo", [])
+        return [vnfc for vnfc in shown if vnfc["vduId"] == vdu]
 
     def level(self, aspect: str) -> int | None:
         """The scale level; None if Tacker does not know of the aspect."""
-        levels = {one["aspectId"]: one["scaleLevel"] for one in self.tell()["instantiatedVnfInfo"].get("scaleStatus", [])}
+        levels = {one["aspectId"]: one["scaleLevel"] for one in self.shown()["instantiatedVnfInfo"].get("scaleStatus", [])}
         return levels.get(aspect)
 
     # --- the end ----------------------------------------------------------------------------------------------------
@@ -127,7 +127,7 @@ class Vnf:
         """Takes the instance out of Tacker, and what it has out of the cluster, whatever state it is in."""
         for operation in self._client.operations(self.id):
             self._end(operation)
-        if self.tell()["instantiationState"] == "INSTANTIATED":
+        if self.shown()["instantiationState"] == "INSTANTIATED":
             operation = self.begin_terminate()
             try:
                 self.wait(operation)

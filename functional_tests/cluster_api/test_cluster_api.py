@@ -29,21 +29,21 @@ def test_a_workload_cluster_is_made_scaled_healed_upgraded_and_terminated(
 
     made = cluster.get("Cluster", "blue", "default", CORE)
     assert made and {"type": "Available", "status": "True"}.items() <= condition(made, "Available").items()
-    assert len(told_machines(blue, "ControlPlane")) == 1
-    workers = told_machines(blue, "Workers")
+    assert len(reported_machines(blue, "ControlPlane")) == 1
+    workers = reported_machines(blue, "Workers")
     assert workers == machines(cluster, "blue-workers") and len(workers) == 2
 
     blue.scale_out("workers")
-    more = told_machines(blue, "Workers")
+    more = reported_machines(blue, "Workers")
     assert more == machines(cluster, "blue-workers") and len(more) == 3 and workers.items() < more.items()
     blue.scale_in("workers")
-    assert told_machines(blue, "Workers") == machines(cluster, "blue-workers")
-    workers = told_machines(blue, "Workers")
+    assert reported_machines(blue, "Workers") == machines(cluster, "blue-workers")
+    workers = reported_machines(blue, "Workers")
     assert len(workers) == 2
 
     chosen = min(workers)
     blue.heal(chosen)
-    healed = told_machines(blue, "Workers")
+    healed = reported_machines(blue, "Workers")
     assert healed == machines(cluster, "blue-workers") and len(healed) == 2
     assert chosen not in healed and len(healed.keys() & workers.keys()) == 1
 
@@ -59,8 +59,8 @@ def test_a_workload_cluster_is_made_scaled_healed_upgraded_and_terminated(
     blue.change(workload.vnfd_id, *workload.files, parameters={"KUBERNETES_VERSION": "v1.36.4"})
     upgraded = cluster.all("Machine", "default", api_version=CORE)
     assert {one["spec"]["version"] for one in upgraded} == {"v1.36.4"} and len(upgraded) == 3
-    assert told_machines(blue, "Workers") == machines(cluster, "blue-workers")
-    assert not told_machines(blue, "ControlPlane").keys() & {control_plane}
+    assert reported_machines(blue, "Workers") == machines(cluster, "blue-workers")
+    assert not reported_machines(blue, "ControlPlane").keys() & {control_plane}
 
     operation = blue.begin_terminate()
     watch_the_end(cluster)
@@ -71,16 +71,16 @@ def test_a_workload_cluster_is_made_scaled_healed_upgraded_and_terminated(
     assert cluster.of(management.id) == []
 
 
-def told_machines(vnf: Vnf, vdu: str) -> dict[str, tuple[str, str]]:
+def reported_machines(vnf: Vnf, vdu: str) -> dict[str, tuple[str, str]]:
     """The VNFCs of a VDU: name -> node and provider ID."""
     return {vnfc["id"]: (vnfc["metadata"]["node"], vnfc["metadata"]["providerID"]) for vnfc in vnf.vnfcs(vdu)}
 
 
 def has_all(vnf: Vnf, cluster: Cluster, without: str) -> bool:
-    """Does Tacker tell two workers with their Nodes, both there, and not the one that is gone?"""
+    """Does Tacker report two workers with their Nodes, both there, and not the one that is gone?"""
     there = {one["metadata"]["name"] for one in cluster.all("Machine", "default", api_version=CORE)}
-    told = {vnfc["id"]: "node" in (vnfc.get("metadata") or {}) for vnfc in vnf.vnfcs("Workers")}
-    return len(told) == 2 and all(told.values()) and told.keys() <= there - {without}
+    reported = {vnfc["id"]: "node" in (vnfc.get("metadata") or {}) for vnfc in vnf.vnfcs("Workers")}
+    return len(reported) == 2 and all(reported.values()) and reported.keys() <= there - {without}
 
 
 def machines(cluster: Cluster, deployment: str) -> dict[str, tuple[str, str]]:

@@ -92,7 +92,7 @@ def test_it_adds_changes_and_deletes_and_keeps_counts_and_parameters(scaled: Vnf
     pods = {vnfc["id"] for vnfc in scaled.vnfcs("Web")}
     new = onboard(NEW)
     scaled.change(new, "new.yaml")
-    assert scaled.tell()["vnfdId"] == new
+    assert scaled.shown()["vnfdId"] == new
     assert data(cluster) == {"mode": "fast", "more": "new"}
     assert data(cluster, "frozen") == {"mode": "new"}
     assert data(cluster, "dropped") is None
@@ -115,7 +115,7 @@ def test_parameters_that_are_given_are_taken_and_a_count_among_them(scaled: Vnf,
 
 
 def test_one_that_fails_is_rolled_back_to_the_former_set(scaled: Vnf, cluster: Cluster, onboard: Onboard):
-    before, objects = scaled.tell(), set(cluster.of(scaled.id))
+    before, objects = scaled.shown(), set(cluster.of(scaled.id))
     operation = scaled.begin_change(onboard(STUCK), "stuck.yaml", wait_timeout=10)
     assert "Deployment.apps change/web" in scaled.failure(operation)["detail"]
     assert data(cluster) == {"mode": "other"}
@@ -124,7 +124,7 @@ def test_one_that_fails_is_rolled_back_to_the_former_set(scaled: Vnf, cluster: C
     assert cluster.get("CustomResourceDefinition", f"ledgers.{PLACE.group}", api_version=CRDS) is None
     assert (data(cluster), data(cluster, "frozen")) == ({"mode": "fast"}, {"mode": "old"})
     assert (replicas(cluster), replicas(cluster, "Shard", "db", PLACE.version)) == (2, 3)
-    after = scaled.tell()
+    after = scaled.shown()
     assert after["vnfdId"] == before["vnfdId"]
     assert after["instantiatedVnfInfo"]["scaleStatus"] == before["instantiatedVnfInfo"]["scaleStatus"]
     scaled.scale_in("Web")

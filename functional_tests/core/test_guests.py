@@ -73,8 +73,8 @@ def test_a_namespace_with_a_guest_stays_unmarked_and_is_reported(vnf: Vnf, clust
     [house] = containers(cluster)
     assert marks([house]) == [] and "deletionTimestamp" not in house["metadata"]
     assert cluster.get("ConfigMap", "furniture", HOUSE) is None
-    told = f"Namespace {HOUSE} is released and stays: it holds objects of others: {name_of(made)}"
-    assert logged(f"{operation['id']}: {told}")
+    line = f"Namespace {HOUSE} is released and stays: it holds objects of others: {name_of(made)}"
+    assert logged(f"{operation['id']}: {line}")
 
 
 def test_a_namespace_that_an_instance_with_its_inventory_elsewhere_uses_stays(
@@ -95,8 +95,8 @@ def test_a_crd_with_a_custom_resource_of_a_user_stays_unmarked_and_is_reported(v
     operation = vnf.terminate()
     assert [live["metadata"]["uid"] for live in cluster.all("Visit", api_version=PLACE.version)] == [made["metadata"]["uid"]]
     assert marks(containers(cluster)) == []
-    told = f"{VISITS} is released and stays: it holds objects of others: Visit.{PLACE.group} {PLACE.name}/theirs"
-    assert logged(told)
+    line = f"{VISITS} is released and stays: it holds objects of others: Visit.{PLACE.group} {PLACE.name}/theirs"
+    assert logged(line)
     assert logged(operation["id"])
 
 

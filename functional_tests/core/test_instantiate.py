@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Instantiate and terminate: objects of every kind, wherever they are written and wherever they shall be."""
+"""Instantiate and terminate: objects of every kind, wherever they are written and wherever they are to be."""
 
 import pytest
 

@@ -59,11 +59,11 @@ def test_a_secret_is_named_and_never_passed(vnf: Vnf, cluster: Cluster):
         assert live is not None
         [variable] = live["spec"]["template"]["spec"]["containers"][0]["env"]
         assert variable["valueFrom"]["secretKeyRef"] == reference
-        assert vnf.tell()["instantiatedVnfInfo"]["metadata"]["k8s_cr"]["parameters"]["TOKEN"] == {"secretRef": reference}
+        assert vnf.shown()["instantiatedVnfInfo"]["metadata"]["k8s_cr"]["parameters"]["TOKEN"] == {"secretRef": reference}
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("given", "message"),
     [
         ({}, "parameters.NAME: is missing (What it is called)"),
         ({"NAME": "a", "COUMT": 2}, "parameters.COUMT: the package declares no such parameter; did you mean COUNT?"),
@@ -73,10 +73,10 @@ def test_a_secret_is_named_and_never_passed(vnf: Vnf, cluster: Cluster):
         ({"NAME": "a"}, "host.yaml, document 1: ${HOST} has no value"),
     ],
 )
-def test_a_wrong_parameter_is_reported_and_nothing_written(vnf: Vnf, cluster: Cluster, given: dict[str, Any], told: str):
+def test_a_wrong_parameter_is_reported_and_nothing_written(vnf: Vnf, cluster: Cluster, given: dict[str, Any], message: str):
     before = cluster.contents(PLACE)
     problem = vnf.refusal("host.yaml", "web.yaml", parameters=given)
-    assert told in problem["detail"]
+    assert message in problem["detail"]
     assert problem["status"] == 400
     assert "s3cr3t-value" not in problem["detail"]
     assert cluster.contents(PLACE) == before

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An operation ends when its objects are ready, not when they are stored; and tells why when they are not."""
+"""An operation ends when its objects are ready, not when they are stored; and reports why when they are not."""
 
 import re
 from collections.abc import Iterator
@@ -38,9 +38,9 @@ def exists(cluster: Cluster, name: str = "main") -> bool:
 
 
 def condition(cluster: Cluster, name: str, type_: str, status: str, reason: str, message: str = "") -> None:
-    told = {"type": type_, "status": status, "reason": reason, "message": message}
-    told["lastTransitionTime"] = "2026-01-02T03:04:05Z"
-    cluster.set_status("Engine", name, PLACE.name, PLACE.version, observedGeneration=1, conditions=[told])
+    condition = {"type": type_, "status": status, "reason": reason, "message": message}
+    condition["lastTransitionTime"] = "2026-01-02T03:04:05Z"
+    cluster.set_status("Engine", name, PLACE.name, PLACE.version, observedGeneration=1, conditions=[condition])
 
 
 def test_a_late_controller_is_waited_for(vnf: Vnf, cluster: Cluster, tacker: Client):
@@ -78,7 +78,7 @@ def test_a_timeout_names_each_object_the_worst_first(vnf: Vnf, cluster: Cluster)
 
 
 def warn(cluster: Cluster, name: str, reason: str, message: str) -> None:
-    """An event as a controller tells it."""
+    """An event as a controller reports it."""
     live = cluster.get("Engine", name, PLACE.name, PLACE.version)
     assert live is not None
     reference = {"apiVersion": PLACE.version, "kind": "Engine", "name": name, "namespace": PLACE.name}
@@ -97,4 +97,4 @@ def test_retry_goes_on_with_what_is_there(vnf: Vnf, cluster: Cluster):
     after = cluster.contents(PLACE), cluster.get("Engine", "main", PLACE.name, PLACE.version)
     assert after[0] == before[0]
     assert before[1] and after[1] and after[1]["metadata"]["uid"] == before[1]["metadata"]["uid"]
-    assert vnf.tell()["instantiationState"] == "INSTANTIATED"
+    assert vnf.shown()["instantiationState"] == "INSTANTIATED"

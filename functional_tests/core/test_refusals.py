@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bad input is told in one clear error through Tacker's API, and nothing is written to the cluster."""
+"""Bad input is reported in one clear error through Tacker's API, and nothing is written to the cluster."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -53,7 +53,7 @@ PACKAGE = Package(
 
 
 @pytest.mark.parametrize(
-    ("files", "told"),
+    ("files", "message"),
     [
         (["missing.yaml"], "Files/kubernetes/missing.yaml: no such file in the package"),
         (["not-yaml.yaml"], "not-yaml.yaml, document 1, line"),
@@ -72,10 +72,10 @@ PACKAGE = Package(
     ],
     ids=lambda value: value[-1] if isinstance(value, list) else "",
 )
-def test_a_bad_package_is_refused(vnf: Vnf, cluster: Cluster, files: list[str], told: str):
+def test_a_bad_package_is_refused(vnf: Vnf, cluster: Cluster, files: list[str], message: str):
     before = cluster.contents(PLACE)
     problem = vnf.refusal("good.yaml", *files)
-    assert told in problem["detail"]
+    assert message in problem["detail"]
     assert problem["status"] == 400
     assert cluster.contents(PLACE) == before
 

@@ -56,8 +56,8 @@ def test_the_vnfcs_of_a_deployment_are_its_pods_newest_first(scaled: Vnf, cluste
     assert {vnfc["computeResource"]["resourceId"] for vnfc in vnfcs} == set(nodes)
     assert vnfcs[-1]["id"] == first["id"]
     assert {vnfc["metadata"]["node"] for vnfc in vnfcs} == set(nodes.values())
-    told = {one["vnfcResourceInfoId"] for one in scaled.tell()["instantiatedVnfInfo"]["vnfcInfo"]}
-    assert {vnfc["id"] for vnfc in vnfcs} < told
+    shown = {one["vnfcResourceInfoId"] for one in scaled.shown()["instantiatedVnfInfo"]["vnfcInfo"]}
+    assert {vnfc["id"] for vnfc in vnfcs} < shown
 
     scaled.scale_in("Web", 2)
     assert replicas(cluster) == 1
@@ -80,13 +80,13 @@ def test_a_custom_resource_is_scaled_where_its_crd_says(scaled: Vnf, cluster: Cl
 
 @pytest.mark.usefixtures("full_namespace")
 def test_a_scale_out_that_fails_is_rolled_back(scaled: Vnf, cluster: Cluster):
-    before = scaled.tell()["instantiatedVnfInfo"]
+    before = scaled.shown()["instantiatedVnfInfo"]
     operation = scaled.begin_scale("SCALE_OUT", "Web", **LATE)
     detail = scaled.failure(operation)["detail"]
     assert "Deployment.apps scale/web" in detail and "exceeded quota" in detail
     scaled.roll_back(operation)
     assert replicas(cluster) == 1
-    after = scaled.tell()["instantiatedVnfInfo"]
+    after = scaled.shown()["instantiatedVnfInfo"]
     assert after["vnfcResourceInfo"] == before["vnfcResourceInfo"]
     assert after["scaleStatus"] == before["scaleStatus"]
 

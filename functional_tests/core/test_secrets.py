@@ -103,8 +103,8 @@ def _scale_in_conflict(vnf: Vnf, cluster: Cluster, tacker: Client) -> None:
 
 
 def _answers(tacker: Client, vnfs: list[Vnf]) -> Iterator[tuple[str, str]]:
-    """(where, what) of all that Tacker tells."""
-    yield from ((f"VNF instance {vnf.id}", str(vnf.tell())) for vnf in vnfs)
+    """(where, what) of all that Tacker shows."""
+    yield from ((f"VNF instance {vnf.id}", str(vnf.shown())) for vnf in vnfs)
     for vnf in vnfs:
         yield from ((f"operation {one['id']}", str(one)) for one in tacker.operations(vnf.id))
     yield from ((f"package {one['id']}", str(one)) for one in tacker.packages())

@@ -55,8 +55,8 @@ def test_what_changes_during_an_operation_is_seen_and_taken_over_after_it(
     with cluster.holding(quota(PLACE.name, pods=2)):
         operation = synced.begin_scale("SCALE_OUT", "Web", wait_timeout=SYNCHRONIZED + 60)
         cluster.scale("Shard", "db", PLACE.name, PLACE.version, 4)
-        told = f"operation in progress, so skip this DB synchronization. vnf: {synced.id}"
-        assert until(lambda: logged(told), SYNCHRONIZED)
+        line = f"operation in progress, so skip this DB synchronization. vnf: {synced.id}"
+        assert until(lambda: logged(line), SYNCHRONIZED)
         assert (synced.level("Db"), synced.level("Web")) == (0, 0)
     synced.wait(operation)
     assert until(lambda: (synced.level("Db"), synced.level("Web")) == (2, 1), SYNCHRONIZED)

@@ -59,8 +59,8 @@ class Tool:
 
     def diff(self, file: str, *arguments: str, code: int = 1) -> dict[str, Any]:
         """Outcomes by their objects."""
-        told = self.json("diff", self.csar, "--file", path(file), *arguments, code=code)
-        return {one["object"]: one for one in told}
+        shown = self.json("diff", self.csar, "--file", path(file), *arguments, code=code)
+        return {one["object"]: one for one in shown}
 
     def watched(self, *arguments: str) -> Iterator[str]:
         """What a command shows on a terminal, as it grows."""
@@ -104,8 +104,8 @@ def test_diff_predicts_an_instantiate_and_finds_nothing_after_it(tool: Tool, vnf
 
 def test_diff_shows_changes_conflicts_and_what_goes_and_no_secret(tool: Tool, made: Vnf, kubernetes: Kubernetes):
     kubernetes.kubectl("patch", "configmap", "own", "--namespace=desk", "--type=merge", '--patch={"data": {"a": "theirs"}}')
-    told = tool.diff("next.yaml", "--instance", made.id)
-    assert verdicts(told) == {
+    shown = tool.diff("next.yaml", "--instance", made.id)
+    assert verdicts(shown) == {
         "CustomResourceDefinition.apiextensions.k8s.io gauges.tool.example.com": "unchanged",
         "Namespace desk": "unchanged",
         "Deployment.apps desk/web": "unchanged",
@@ -114,8 +114,8 @@ def test_diff_shows_changes_conflicts_and_what_goes_and_no_secret(tool: Tool, ma
         "Gauge.tool.example.com desk/new": "created",
         "ConfigMap desk/old": "deleted",
     }
-    assert told["Secret desk/door"]["changes"] == [{"field": "data.key", "before": "(hidden)", "after": "(hidden)"}]
-    assert "kubectl-patch" in told["ConfigMap desk/own"]["message"] and ".data.a" in told["ConfigMap desk/own"]["message"]
+    assert shown["Secret desk/door"]["changes"] == [{"field": "data.key", "before": "(hidden)", "after": "(hidden)"}]
+    assert "kubectl-patch" in shown["ConfigMap desk/own"]["message"] and ".data.a" in shown["ConfigMap desk/own"]["message"]
 
 
 def test_instances_and_tree_show_what_an_instance_has_down_to_its_pods(tool: Tool, made: Vnf):
@@ -149,8 +149,8 @@ def test_purge_removes_what_an_operation_that_was_failed_has_left(tool: Tool, vn
     vnf.refusal("late.yaml", wait_timeout=5)
     left = cluster.of(vnf.id)
     assert "ConfigMap tool/early" in left
-    told = tool.run("purge", vnf.id, code=1, answer="n\n")
-    assert "ConfigMap tool/early" in told and "Gauge.tool.example.com tool/late" in told
+    shown = tool.run("purge", vnf.id, code=1, answer="n\n")
+    assert "ConfigMap tool/early" in shown and "Gauge.tool.example.com tool/late" in shown
     assert cluster.of(vnf.id) == left
     tool.run("purge", vnf.id, answer="y\n")
     assert cluster.leftovers([vnf.id]) == []

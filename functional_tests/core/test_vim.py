@@ -46,7 +46,7 @@ def test_a_cluster_that_is_gone_is_abandoned_and_purged_when_it_is_back(
     assert f"cannot connect to {proxy.url}" in problem["detail"]
     vnf.give_up(refused)
     vnf.terminate(abandon=True, wait_timeout=3)
-    assert vnf.tell()["instantiationState"] == "NOT_INSTANTIATED"
+    assert vnf.shown()["instantiationState"] == "NOT_INSTANTIATED"
     assert cluster.of(vnf.id) == MADE
     assert until(lambda: logged(f"VNF instance {vnf.id} is abandoned"), 10)
 

@@ -38,7 +38,7 @@ _PROCESSES.set_forkserver_preload([__name__])
 class Tally:
     """Counts of the indexes at which a fault has struck, by verb and by fault, and of what followed.
 
-    The lists tell what was wrong in the end; `instances` has the ids of all.
+    The lists say what was wrong in the end; `instances` has the ids of all.
     """
 
     struck: Counter[str] = field(default_factory=Counter)
@@ -200,9 +200,9 @@ class _Run:
 
     def __init__(self, cluster: Cluster, instance: Instance, step: Step, proxy: Proxy, seconds: float = PATIENCE) -> None:
         self._step, self._killed = step, False
-        self._told, self._telling = _PROCESSES.Pipe(duplex=False)
+        self._received, self._sending = _PROCESSES.Pipe(duplex=False)
         endpoint = replace(cluster.endpoint, url=proxy.url, ca="")
-        self._process = _PROCESSES.Process(target=_lead, args=(self._telling, endpoint, instance, step, seconds))
+        self._process = _PROCESSES.Process(target=_lead, args=(self._sending, endpoint, instance, step, seconds))
 
     def kill(self) -> None:
         self._killed = True
@@ -211,10 +211,10 @@ class _Run:
     def end(self) -> str:
         """Runs it to its end; its error, "" if there is none."""
         self._process.start()
-        self._telling.close()
-        with self._told:
+        self._sending.close()
+        with self._received:
             try:
-                return str(self._told.recv())
+                return str(self._received.recv())
             except EOFError:
                 assert self._killed, f"{self._step.__name__} has ended without a word"
                 return "killed"
@@ -223,12 +223,12 @@ class _Run:
                 self._process.close()
 
 
-def _lead(telling: Pipe, endpoint: Endpoint, instance: Instance, step: Step, seconds: float) -> None:
+def _lead(sending: Pipe, endpoint: Endpoint, instance: Instance, step: Step, seconds: float) -> None:
     """In the process."""
     try:
         lead(endpoint, instance, step, seconds)
     except DriverError as error:
         assert str(error), f"a {type(error).__name__} without a word"
-        telling.send(f"{type(error).__name__}: {error}")
+        sending.send(f"{type(error).__name__}: {error}")
     else:
-        telling.send("")
+        sending.send("")

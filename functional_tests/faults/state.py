@@ -46,10 +46,10 @@ class Observer:
         if answer.status == 404:
             answer.drain_conn()
             return []
-        told = answer.json()
-        assert answer.status == 200, told
-        kind = told["kind"].removesuffix("List")
-        return [{"kind": kind, **live} for live in told.get("items", [told])]
+        found = answer.json()
+        assert answer.status == 200, found
+        kind = found["kind"].removesuffix("List")
+        return [{"kind": kind, **live} for live in found.get("items", [found])]
 
 
 def _paths(instance: Instance) -> list[str]:
@@ -73,11 +73,11 @@ def _comparable(live: Object, instance: Instance, numbers: Counter[str]) -> tupl
         return f"{kind} #{numbers[kind]}", {"replicas": live["spec"].get("replicas")}
     kept = {field: value for field, value in metadata.items() if field not in _OF_A_RUN}
     kept["annotations"] = {mark: value for mark, value in kept.get("annotations", {}).items() if mark not in _MARKS_OF_A_RUN}
-    told = {field: value for field, value in live.items() if field not in ("metadata", "status")}
+    found = {field: value for field, value in live.items() if field not in ("metadata", "status")}
     if kind in ("Namespace", "Service"):
-        told.pop("spec", None)  # the server's own: finalizers, the address that it was given
+        found.pop("spec", None)  # the server's own: finalizers, the address that it was given
     owned = [entry["fieldsV1"] for entry in metadata.get("managedFields", []) if instance.id in entry["manager"]]
-    told |= {"metadata": kept, "owned": owned}
-    text = json.dumps([f"{kind} {name}", told], sort_keys=True).replace(instance.name, "INSTANCE")
-    name, told = json.loads(re.sub(r"applyset-[\w-]+-v1", "APPLYSET", text))
-    return name, told
+    found |= {"metadata": kept, "owned": owned}
+    text = json.dumps([f"{kind} {name}", found], sort_keys=True).replace(instance.name, "INSTANCE")
+    name, found = json.loads(re.sub(r"applyset-[\w-]+-v1", "APPLYSET", text))
+    return name, found

@@ -23,7 +23,7 @@ LONGEST = "n" * 253
 
 
 def held(name: str, where: str) -> Object:
-    """A ConfigMap that somebody must let go."""
+    """A ConfigMap whose finalizer somebody must remove."""
     made = config_map(name, where, a="1")
     made["metadata"]["finalizers"] = [HOLD]
     return made
@@ -183,7 +183,7 @@ def test_objects_as_large_as_they_may_be(engine: Engine, cluster: Cluster):
 
 
 @pytest.mark.parametrize(
-    ("manifest", "told"),
+    ("manifest", "message"),
     [
         (config_map("large", PLACE.name, a="x" * (MIB + 1)), "ConfigMap obstacles/large: .*may not be more than 1048576 bytes"),
         (PLACE.custom("Widget", "large", PLACE.name, a="x" * (MIB * 3 // 2)), "Widget.* obstacles/large: .*too large"),
@@ -191,7 +191,7 @@ def test_objects_as_large_as_they_may_be(engine: Engine, cluster: Cluster):
     ],
     ids=["ConfigMap", "more than etcd takes", "more than the API server takes"],
 )
-def test_an_object_that_is_too_large_is_refused_at_once(engine: Engine, cluster: Cluster, manifest: Object, told: str):
-    with pytest.raises(Refused, match=told):
+def test_an_object_that_is_too_large_is_refused_at_once(engine: Engine, cluster: Cluster, manifest: Object, message: str):
+    with pytest.raises(Refused, match=message):
         engine.reconcile([PLACE.crd("Widget"), manifest])
     assert cluster.leftovers([engine.id]) == []

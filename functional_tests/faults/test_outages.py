@@ -66,7 +66,7 @@ def test_an_expired_token_is_reported_and_a_retry_with_a_new_one_goes_on(
 
     engine = make_engine(login())
     run = engine.start(PACKAGE, seconds=120)
-    engine.wait_until_told("main", "Waiting")
+    engine.wait_until_reported("main", "Waiting")
     before = uid(cluster)
     cluster.delete("ServiceAccount", "short-lived", NAMESPACE)
     assert until(lambda: not is_accepted(engine.endpoint), 30)
@@ -94,7 +94,7 @@ def test_another_authority_is_reported_and_a_retry_with_its_certificate_goes_on(
     with Proxy(Upstream(endpoint.url, endpoint.ca), context) as proxy:
         engine = make_engine(replace(endpoint, url=proxy.url, ca=ca))
         run = engine.start(PACKAGE)
-        engine.wait_until_told("main", "Waiting")
+        engine.wait_until_reported("main", "Waiting")
         before = uid(cluster)
         proxy.tls, new_ca = server_context()
         proxy.drop_connections()

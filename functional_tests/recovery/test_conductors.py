@@ -99,7 +99,7 @@ def test_of_two_conductors_at_work_on_one_operation_the_first_stops(
     vnf.wait(waiting)
     after = turbine.live(cluster)
     assert before and after and after["metadata"]["uid"] == before["metadata"]["uid"]
-    assert vnf.tell()["instantiationState"] == "INSTANTIATED"
+    assert vnf.shown()["instantiationState"] == "INSTANTIATED"
     assert cluster.of(vnf.id) == turbine.objects
 
 
@@ -119,4 +119,4 @@ def test_a_worker_that_ends_after_the_one_that_took_over_leaves_the_operation_co
     assert until(lambda: not first.works_on(vnf.id), 60)
     assert f"operation {waiting} runs elsewhere, and is COMPLETED" in first.log.read_text()
     assert tacker.operation(waiting)["operationState"] == "COMPLETED"
-    assert vnf.tell()["instantiationState"] == "INSTANTIATED"
+    assert vnf.shown()["instantiationState"] == "INSTANTIATED"

@@ -86,14 +86,14 @@ class Life:
         names = self.cluster.of(self.vnf.id)
         gauge = self.cluster.get("Gauge", "main", WHERE, KINDS.version)
         pods = [pod for pod in self.cluster.all("Pod", WHERE) if "deletionTimestamp" not in pod["metadata"]]
-        told = self.vnf.tell()
-        known = {vnfc["id"] for vnfc in self.vnf.vnfcs("Web")} if told["instantiationState"] == "INSTANTIATED" else set()
+        record = self.vnf.shown()
+        known = {vnfc["id"] for vnfc in self.vnf.vnfcs("Web")} if record["instantiationState"] == "INSTANTIATED" else set()
         return {
             "objects": names,
             "unit": gauge and gauge["spec"]["unit"],
             "pods": len(pods),
             "known": known == {pod["metadata"]["name"] for pod in pods},
-            "state": told["instantiationState"],
+            "state": record["instantiationState"],
         }
 
     def reaches(self, state: dict[str, Any]) -> bool:

@@ -21,8 +21,8 @@ def test_prometheus_is_scaled_by_its_shards(onboard_samples: OnboardSamples, mak
     vnf.instantiate(*sample.files, wait_timeout=180)
 
     def agree(shards: int) -> bool:
-        told = {vnfc["id"] for vnfc in vnf.vnfcs("Prometheus")}
-        return len(told) == shards and told == living(cluster, "app.kubernetes.io/name=prometheus")
+        reported = {vnfc["id"] for vnfc in vnf.vnfcs("Prometheus")}
+        return len(reported) == shards and reported == living(cluster, "app.kubernetes.io/name=prometheus")
 
     assert agree(1)
     vnf.scale_out("shards")

@@ -55,8 +55,8 @@ def _folder(module: str) -> Path:
     """The module's sources, verified against Go's checksum database."""
     go = Path(sysconfig.get_path("scripts")) / "go"
     cache.folder().mkdir(parents=True, exist_ok=True)
-    told = commands.run([go, "mod", "download", "-json", module], env=os.environ | programs.SETTINGS, cwd=cache.folder())
-    return Path(json.loads(told)["Dir"])
+    downloaded = commands.run([go, "mod", "download", "-json", module], env=os.environ | programs.SETTINGS, cwd=cache.folder())
+    return Path(json.loads(downloaded)["Dir"])
 
 
 def _objects(folder: Path) -> Iterator[Object]:

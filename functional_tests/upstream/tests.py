@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One run of the tests: their configuration, the process that they run in, and what it tells of each."""
+"""One run of the tests: their configuration, the process that they run in, and what it reports of each."""
 
 import os
 import shutil

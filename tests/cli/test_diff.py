@@ -169,8 +169,8 @@ def test_the_guests_and_the_objects_for_which_a_namespace_stays_are_named(api: F
     spaces = [obj("v1", "Namespace", name) for name in "abc"]
     Instance(api.url).reconcile([*spaces, config_map("own", "b")])
     api.put(guest)
-    told = differ.verdicts([config_map("own", "b")], "--instance", BLUE)
-    found = {name.removeprefix("Namespace "): (one["verdict"], one["message"]) for name, one in told.items()}
+    shown = differ.verdicts([config_map("own", "b")], "--instance", BLUE)
+    found = {name.removeprefix("Namespace "): (one["verdict"], one["message"]) for name, one in shown.items()}
     del found["ConfigMap b/own"]
     assert found == {
         "a": ("released", "it holds objects of others: Pod a/guest"),

@@ -104,7 +104,7 @@ def judge_conditions(conditions: Any, generation: int | None, *, at_work: bool =
     """Judge a `conditions` list; None if none of them says whether the object is ready.
 
     `generation` is the object's; conditions observed at an older one cannot make it ready. `at_work`: the object's phase
-    says that work is under way, so that what is not well without a telling reason is no trouble.
+    says that work is under way, so that what is not well without such a reason is no trouble.
     """
     found = [Condition(raw, generation) for raw in entries(conditions) if raw]
     if not found:

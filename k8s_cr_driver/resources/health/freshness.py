@@ -28,7 +28,7 @@ _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d")
 
 
 def unobserved(live: dict[str, Any]) -> Health | None:
-    """WAITING if the controller tells that it has seen only an older spec; None if it is silent or up to date."""
+    """WAITING if the controller reports that it has seen only an older spec; None if it is silent or up to date."""
     generation = integer(live, "metadata", "generation")
     seen = max(_observed(live), default=None)
     if generation is None or seen is None or seen >= generation:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is missing is told in one sentence with its remedy."""
+"""What is missing is reported in one sentence with its remedy."""
 
 import sys
 from pathlib import Path
