@@ -134,6 +134,10 @@ class Client:
         made: str = self._call("POST", _VIMS, {"vim": {**body, "vim_project": {"name": "default"}}}).json()["vim"]["id"]
         return made
 
+    def vims(self) -> list[Body]:
+        found: list[Body] = self._call("GET", _VIMS).json()["vims"]
+        return found
+
     def delete_vim(self, vim_id: str) -> None:
         self._call("DELETE", f"{_VIMS}/{vim_id}")
 

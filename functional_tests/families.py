@@ -40,6 +40,7 @@ _TACKER = ("kubernetes", "tacker")
 FAMILIES = {
     "cluster_api": Family(_TACKER, ("cluster_api_management", "cluster_api_workload")),
     "core": Family(_TACKER),
+    "credentials": Family(_TACKER),
     "faults": Family(_KUBERNETES),
     "openstack": Family(("openstack",)),
     "recovery": Family(_TACKER),

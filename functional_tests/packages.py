@@ -23,6 +23,9 @@ Documents = Object | list[Object] | str
 
 _META = "TOSCA-Meta-File-Version: 1.0\nCSAR-Version: 1.1\nCreated-by: tests\nEntry-Definitions: Definitions/vnfd.yaml\n"
 _TYPE = "test.VNF"
+_INTERFACE = "tosca.interfaces.nfv.Vnflcm"
+_SENDER_OPERATIONS = ("instantiate_end", "scale_end", "heal_end", "terminate_start", "terminate_end")
+_MORE_OPERATIONS = ("change_current_package_end", "instantiate_rollback_end")
 _FLAVOUR = "simple"
 
 
@@ -30,7 +33,8 @@ _FLAVOUR = "simple"
 class Package:
     """`files` are manifests by their names; `vdus` name the object of each VDU, each of which has a scaling aspect of its
     id with steps of one; `counts` are those of VDUs that the instantiation level names, without which Tacker's own driver
-    makes no VNFCs; `parameters` are TOSCA property definitions; `unchecked` is not looked at when it is made.
+    makes no VNFCs; `parameters` are TOSCA property definitions; `unchecked` is not looked at when it is made;
+    `sender` are the settings of the credential sender, as YAML, if the package has it.
     """
 
     files: Mapping[str, Documents]
@@ -38,6 +42,7 @@ class Package:
     counts: Mapping[str, int] = field(default_factory=dict)
     parameters: Mapping[str, Any] = field(default_factory=dict)
     unchecked: Mapping[str, Documents] = field(default_factory=dict)
+    sender: str = ""
 
     def make(self, output: Path) -> Path:
         """Write the CSAR."""
@@ -45,6 +50,7 @@ class Package:
             folder = Path(work)
             content = {tosca_meta.TOSCA_META: _META, "Definitions/vnfd.yaml": yaml.safe_dump(self._vnfd())}
             content |= {path(name): _text(documents) for name, documents in self.files.items()}
+            content |= {"Scripts/credential_sender.yaml": self.sender} if self.sender else {}
             for name, text in content.items():
                 file = folder / name
                 file.parent.mkdir(parents=True, exist_ok=True)
@@ -77,7 +83,7 @@ class Package:
             "data_types": self._data_types(),
             "topology_template": {
                 "substitution_mappings": {"node_type": _TYPE, "properties": {"flavour_id": _FLAVOUR}},
-                "node_templates": {"VNF": {"type": _TYPE, "properties": properties}, **self._vdus()},
+                "node_templates": {"VNF": {"type": _TYPE, "properties": properties, **self._scripts()}, **self._vdus()},
                 "policies": self._policies(),
             },
         }
@@ -143,10 +149,19 @@ class Package:
         ]
 
     def _operations(self) -> Object:
-        if not self.parameters:
+        operations: Object = {}
+        if self.parameters:
+            operations["instantiate"] = {"inputs": {"additional_parameters": {"type": "test.InstantiateParameters"}}}
+        if self.sender:
+            operations |= {name: {"description": "Not in SOL001's types"} for name in _MORE_OPERATIONS}
+        return {"interfaces": {"Vnflcm": {"type": _INTERFACE, **operations}}} if operations else {}
+
+    def _scripts(self) -> Object:
+        if not self.sender:
             return {}
-        inputs = {"additional_parameters": {"type": "test.InstantiateParameters"}}
-        return {"interfaces": {"Vnflcm": {"type": "tosca.interfaces.nfv.Vnflcm", "instantiate": {"inputs": inputs}}}}
+        script = {"type": "tosca.artifacts.Implementation.Python", "file": "../Scripts/credential_sender.py"}
+        operations = {name: {"implementation": "sender"} for name in (*_SENDER_OPERATIONS, *_MORE_OPERATIONS)}
+        return {"interfaces": {"Vnflcm": operations}, "artifacts": {"sender": {"description": "Sender", **script}}}
 
     def _data_types(self) -> Object:
         if not self.parameters:

@@ -17,7 +17,7 @@ TEMPLATES = "infrastructure.cluster.x-k8s.io/v1beta2"
 SYNCHRONIZED = 120
 
 
-@pytest.mark.alone("cert-manager")
+@pytest.mark.alone("cert-manager", "cluster-api")
 def test_a_workload_cluster_is_made_scaled_healed_upgraded_and_terminated(
     onboard_samples: OnboardSamples, make_vnf: MakeVnf, cluster: Cluster
 ):

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A one-node Kubernetes that kubeadm makes in a machine, with all its parts real, and its images loaded, not pulled.
 
-`up` makes it; `Kubernetes(ledger)` is the one that runs, also for a test that has not started it.
+`up` makes it; `Kubernetes(ledger)` is the one that runs, also for a test that has not started it. A test that needs another
+cluster makes one of another node with a ledger of its own.
 """
 
 import ssl
@@ -53,10 +54,11 @@ STAND_INS = (
 class Kubernetes:
     """The bed's Kubernetes. `kubeconfig` is the path of a file with cluster-admin rights."""
 
-    def __init__(self, ledger: Ledger) -> None:
-        self.machine = Machine(ledger, NODE)
+    def __init__(self, ledger: Ledger, node: str = NODE, address: str = ADDRESS) -> None:
+        self._address = address
+        self.machine = Machine(ledger, node)
         self.kubeconfig = ledger.home / "kubeconfig"
-        self.url = f"https://{ADDRESS}:6443"
+        self.url = f"https://{address}:6443"
 
     def kubectl(self, *arguments: str | Path) -> str:
         """The stdout of kubectl."""
@@ -116,7 +118,7 @@ class Kubernetes:
 
     def certificate(self) -> str:
         """What the API server serves with, as PEM."""
-        return ssl.get_server_certificate((ADDRESS, 6443))
+        return ssl.get_server_certificate((self._address, 6443))
 
     def _load(self, archives: Iterable[Path]) -> None:
         """Give the node the images of `images.archive`."""
@@ -127,17 +129,20 @@ class Kubernetes:
         self.machine.run("ctr", "--namespace=k8s.io", "images", "import", f"/opt/images/{archive.name}")
 
 
-def up(ledger: Ledger) -> Kubernetes:
-    """Make and start it; returns when the node is ready, and Services and DNS work in pods."""
+def up(ledger: Ledger, node: str = NODE, address: str = ADDRESS) -> Kubernetes:
+    """Make and start it; returns when the node is ready, and Services and DNS work in pods.
+
+    `address` is one of `network.NETWORK`.
+    """
     rootfs.root_folder()
     for family in FAMILIES:
         build(family)
     released = released_images()
     stand_ins = images.archive(STAND_INS, "/web", {"/web": build("stand-ins") / "web", "/bin/sh": SHELL})
-    kubernetes = Kubernetes(ledger)
+    kubernetes = Kubernetes(ledger, node, address)
     with step("Booting a machine"):
-        machine = Machine.create(ledger, NODE, ADDRESS)
-        _configure(machine, pause=next(name for name in released if "/pause:" in name))
+        machine = Machine.create(ledger, node, address)
+        _configure(machine, address, pause=next(name for name in released if "/pause:" in name))
         volumes = ["/var/lib/containerd", "/var/lib/etcd", "/var/lib/kubelet"]
         machine.boot(read_only=programs() | {images.folder(): "/opt/images"}, volumes=volumes)
     with step("Loading the images of Kubernetes"):
@@ -147,7 +152,7 @@ def up(ledger: Ledger) -> Kubernetes:
         ledger.file(kubernetes.kubeconfig, machine.read("/etc/kubernetes/admin.conf"))
         kubernetes.kubectl("apply", "--server-side", f"--filename={config.TEMPLATES / 'present_images.yaml'}")
     with step("Waiting for the node and its DNS"):
-        kubernetes.kubectl("wait", f"node/{NODE}", "--for=condition=Ready", "--timeout=60s")
+        kubernetes.kubectl("wait", f"node/{node}", "--for=condition=Ready", "--timeout=60s")
         for workload in ("daemonset/kube-proxy", "deployment/coredns"):
             kubernetes.kubectl("--namespace=kube-system", "rollout", "status", workload, "--timeout=60s")
     return kubernetes
@@ -175,13 +180,13 @@ def programs() -> dict[Path, str]:
     return {build("kubernetes") / name: f"/usr/bin/{name}" for name in ("kubeadm", "kubelet", "kubectl")}
 
 
-def _configure(machine: Machine, pause: str) -> None:
+def _configure(machine: Machine, address: str, pause: str) -> None:
     # Nothing answers there, which a look-up learns at once; CoreDNS does not start without a name server.
-    machine.write("/etc/resolv.conf", f"nameserver {ADDRESS}\n")
+    machine.write("/etc/resolv.conf", f"nameserver {address}\n")
     machine.write("/etc/containerd/config.toml", config.render("containerd.toml", pause=pause))
     machine.write("/etc/cni/net.d/10-pods.conflist", config.render("pods.conflist", pods=PODS))
     machine.write(f"{AUDIT}/policy.yaml", config.render("audit_policy.yaml"))
-    values = {"address": ADDRESS, "name": NODE, "version": VERSION, "pods": PODS, "services": SERVICES, "audit": AUDIT}
+    values = {"address": address, "name": machine.name, "version": VERSION, "pods": PODS, "services": SERVICES, "audit": AUDIT}
     machine.write("/etc/kubernetes/kubeadm.yaml", config.render("kubeadm.yaml", **values))
     machine.write("/etc/kubernetes/patches/corednsdeployment.yaml", config.render("corednsdeployment.yaml"))
     machine.service("containerd", config.render("containerd.service"))
