@@ -12,7 +12,7 @@ import pytest
 from ..testbed.openstack import network
 from ..testbed.openstack.balancing import PREFIX
 from .conftest import PORT, MakeServer, Site, eventually
-from .test_servers import machine, page
+from .servers import machine, page
 
 Reach = Callable[[str], str]
 

@@ -7,7 +7,7 @@ import openstack
 
 from ..testbed.openstack import kubernetes_node
 from .conftest import MakeServer, eventually
-from .test_servers import attempt, console_with
+from .servers import attempt, console_with
 
 USER_DATA = """\
 #cloud-config

@@ -11,33 +11,19 @@ from collections.abc import Callable
 from pathlib import Path
 
 import openstack
-import requests
 
 from builds import commands
 
-from ..testbed import paths
 from ..testbed.bed import Environment
 from ..testbed.openstack import network
-from ..testbed.openstack.server import Server
 from .conftest import PAGE, PORT, MakeServer, Site, eventually
+from .servers import attempt, console_with, machine, page
 
 Reach = Callable[[str], str]
 
 
-def machine(server: str) -> Server:
-    return Server(paths.STATE / "openstack" / "nova" / "instances" / server)
-
-
 def port_of(tenant: openstack.connection.Connection, server: str) -> str:
     return str(next(iter(tenant.network.ports(device_id=server))).id)
-
-
-def page(address: str) -> str:
-    """What the server responds; empty while it does not."""
-    try:
-        return requests.get(f"http://{address}:{PORT}/", timeout=2).text
-    except requests.RequestException:
-        return ""
 
 
 def test_a_server_boots_with_its_user_data_and_goes_when_it_is_deleted(
@@ -102,13 +88,6 @@ def test_servers_reach_each_other_and_the_outside_as_their_router(
     assert eventually(lambda: attempt(other.id, *fetch), "a server without a floating IP reaches Keystone") == "200\n"
 
 
-def attempt(server: str, *argv: str) -> str:
-    try:
-        return machine(server).run(*argv)
-    except RuntimeError:
-        return ""
-
-
 def test_stop_start_and_reboot_follow_the_api_and_keep_the_disk(
     tenant: openstack.connection.Connection, make_server: MakeServer, reach: Reach
 ):
@@ -153,8 +132,3 @@ def test_what_fails_in_the_machine_can_be_seen(tenant: openstack.connection.Conn
     server = make_server("failing", user_data="#cloud-config\nruncmd:\n- [sh, -c, 'echo no kubelet; exit 7']\n")
     output = eventually(lambda: console_with(tenant, server.id, "no kubelet"), "the console shows the command's output")
     assert "Failed" in output or "failed" in output
-
-
-def console_with(tenant: openstack.connection.Connection, server: str, text: str) -> str:
-    output = tenant.compute.get_server_console_output(server)["output"]
-    return output if text in output else ""

@@ -15,7 +15,8 @@ HIDDEN = "(hidden)"
 _SECRET = GroupKind("", "Secret")
 _STEPS = re.compile(r"[^.\[\]]+")
 _SECRET_NAME = re.compile(
-    r"(?i)passw|passphrase|\bpwd|secret|token|credential|(?:api|access|private|signing|encryption)[_-]?key|connection[_-]?string"
+    r"(?i)passw|passphrase|\bpwd|secret|token|credential|"
+    r"(?:api|access|private|signing|encryption)[_-]?key|connection[_-]?string"
 )
 _REFERENCE = re.compile(r"(?i)(?:refs?|names?|namespace|paths?|kind|type|mode)$|^keys?$")
 """Fields that say where a secret is, and are none."""

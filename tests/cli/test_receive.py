@@ -17,8 +17,8 @@ from k8s_cr_driver.credentials.post import NotDelivered
 from k8s_cr_driver.credentials.secrets import Secrets
 from k8s_cr_driver.credentials.settings import Settings
 from tests.cli.tool import Tool
+from tests.credentials.messages import gone, issue, ready
 from tests.credentials.openstack import openstack
-from tests.credentials.test_registration import gone, issue, ready
 from tests.credentials.web import wait_until
 from tests.fake_api import FakeApi
 from tests.fake_api.tls import server_certificate

@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-import base64
-import datetime
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -12,15 +10,15 @@ from typing import Any
 
 import pytest
 
-from k8s_cr_driver.credentials import envelope, service_account
-from k8s_cr_driver.credentials.envelope import Envelope
+from k8s_cr_driver.credentials import service_account
 from k8s_cr_driver.credentials.registration import Registrar
 from k8s_cr_driver.credentials.store import Store
 from k8s_cr_driver.credentials.tacker import Tacker
 from k8s_cr_driver.errors import ConnectionFailed, InvalidRequest
 from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.endpoint import Endpoint
-from tests.credentials.clusters import TOKEN, kubeconfig_of
+from tests.credentials.clusters import TOKEN
+from tests.credentials.messages import gone, issue, ready
 from tests.credentials.openstack import PASSWORD, Cloud, openstack
 from tests.credentials.web import wait_until
 from tests.fake_api import FakeApi, faults
@@ -46,26 +44,6 @@ def workload(tls_api: FakeApi) -> FakeApi:
 @pytest.fixture
 def registrar(tmp_path: Path, cloud: Cloud) -> Registrar:
     return Registrar(Store(tmp_path / "received"), Tacker(cloud.entry), [].append)
-
-
-def issue(api: FakeApi, token: str) -> None:
-    def control(secret: dict[str, Any]) -> None:
-        if secret.get("type") == "kubernetes.io/service-account-token" and not secret.get("data"):
-            data = {"token": base64.b64encode(token.encode()).decode()}
-            api.edit("Secret", "tacker-vim", "tacker-vim", lambda live: live.update(data=data))
-
-    api.react("Secret", control)
-
-
-def ready(workload: FakeApi, token: str = TOKEN, seconds: int = 0) -> Envelope:
-    text = kubeconfig_of(workload, token)
-    sent = datetime.datetime(2026, 1, 1, tzinfo=datetime.timezone.utc) + datetime.timedelta(seconds=seconds)
-    return Envelope("ready", BLUE, "default/red", workload.url, text, envelope.digest(text), sent.isoformat())
-
-
-def gone(message: Envelope) -> Envelope:
-    sent = envelope.moment(message) + datetime.timedelta(hours=1)
-    return replace(message, event="gone", kubeconfig="", sentAt=sent.isoformat())
 
 
 def retry_now(registrar: Registrar) -> None:
