@@ -137,6 +137,10 @@ class Informers:
                     raise
         return found
 
+    def report(self, live: Object) -> None:
+        """Calls `on_change` for an object that no watch has reported."""
+        self._on_change(key_of(live), live)
+
     def stop(self) -> None:
         for reflector in self._reflectors:
             reflector.stop()

@@ -93,6 +93,12 @@ class Loop:
                 raise timeout(time.monotonic() - started)
             self._step()
 
+    def let_pass(self, seconds: float, timeout: Callable[[float], NotReady]) -> None:
+        """Runs actions for so many seconds."""
+        passed: list[bool] = []
+        self.after(seconds, lambda: passed.append(True))
+        self.run(lambda: bool(passed), timeout)
+
     def finish(self) -> None:
         """Waits for the requests in flight: no write may happen after a run has ended."""
         self._workers.finish()

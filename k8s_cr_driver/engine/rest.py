@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+The rest: the objects of the instance that the set does not contain. Finds them all, and has them deleted.
+
+Besides what the watches select these are objects that have lost the instance's label, claims of StatefulSets, and what a
+superseded run has written meanwhile.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Iterable, Mapping
+from typing import TypeVar
+
+from oslo_log import log as logging
+
+from k8s_cr_driver.engine.apply import Applier
+from k8s_cr_driver.engine.informers import Informers
+from k8s_cr_driver.engine.not_ready import NotReady
+from k8s_cr_driver.engine.prune import Pruner
+from k8s_cr_driver.engine.run import Run
+from k8s_cr_driver.engine.waits import former_timeout
+from k8s_cr_driver.errors import DriverError, Superseded
+from k8s_cr_driver.objects.crds import defined_by
+from k8s_cr_driver.objects.keys import CRD, NAMESPACE, Object, ObjectKey, key_of
+from k8s_cr_driver.ownership.labels import SHARED, is_managed
+from k8s_cr_driver.ownership.orphans import claim_orphans
+from k8s_cr_driver.ownership.unlabeled import find_unlabeled, read_unlabeled, reclaim
+from k8s_cr_driver.redaction import redact
+
+LOG = logging.getLogger(__name__)
+
+Result = TypeVar("Result")
+
+
+class Rest:
+    """
+    The last phase of a run that prunes. `nodes`: the objects that are not gone yet.
+
+    `unlabeled`: look for objects without label; `timeout`: the error of the phase, after so many seconds.
+    """
+
+    def __init__(
+        self,
+        run: Run,
+        applier: Applier,
+        informers: Informers,
+        timeout: Callable[[float], NotReady],
+        *,
+        grace_period: int | None,
+        unlabeled: bool,
+    ) -> None:
+        self._operation, self._loop, self._context, self._resources = run.operation, run.loop, run.context, run.resources
+        self._applier, self._informers, self._timeout, self._unlabeled = applier, informers, timeout, unlabeled
+        self._pruner = Pruner(run, grace_period, self._is_used)
+        self.nodes = self._pruner.nodes
+        self._is_pruning = False
+        self._waits_for_lists = True
+
+    def observe(self, key: ObjectKey, live: Object | None) -> None:
+        """A watch reports an object that is not desired."""
+        if self._is_pruning:
+            self._pruner.observe(key, live if live is not None and self._must_go(key, live) else None)
+
+    def delete(self) -> None:
+        """Deletes the rest and waits until it is gone, and the set ready; then reduces or deletes the inventory."""
+        if self._operation.abandon:
+            self._loop.after(self._operation.remaining() / 2, self._stop_waiting_for_lists)
+        members = self._members()
+        self._is_pruning = True
+        self._pruner.start(members)
+        self._loop.run(self._is_pruned, self._timeout)
+        if not self._applier.nodes:
+            self._delete_late_orphans(members)
+        if self._context.inventory.fence.has_former:
+            self._delete_late_writes()
+        self._informers.stop()
+        self._operation.persist(self._shrink if self._applier.nodes else self._context.inventory.delete)
+
+    def _members(self) -> list[Object]:
+        self._wait_until_listed()
+        listed = self._to_delete()
+        reclaimed = self._reclaimed(self._reclaim)
+        self._informers.open(self._context.inventory.content.kinds)
+        self._wait_until_listed()
+        reclaimed += self._reclaimed(functools.partial(self._reclaim_again, {**listed, **_by_key(reclaimed)}))
+        return list({**_by_key(reclaimed), **self._to_delete()}.values())
+
+    def _delete_late_orphans(self, members: list[Object]) -> None:
+        """A controller may create orphans until its object is deleted: claims of a StatefulSet, one for each of its pods."""
+        while late := self._reclaimed(functools.partial(self._claim_orphans, members)):
+            self._informers.open(self._context.inventory.content.kinds)
+            for live in late:
+                self._informers.report(live)
+            self._loop.run(self._is_pruned, self._timeout)
+
+    def _delete_late_writes(self) -> None:
+        """Waits until no write of a superseded run can take effect, lists again, and deletes what it wrote meanwhile."""
+        self._loop.let_pass(self._context.inventory.fence.former_expires_in(), former_timeout)
+        for live in self._request(self._informers.list_again):
+            self._informers.report(live)
+        self._loop.run(self._is_pruned, self._timeout)
+
+    def _is_pruned(self) -> bool:
+        """A desired object may go with what is pruned, such as its owner: it must be ready again."""
+        return not self._pruner.nodes and self._informers.all_listed() and not self._applier.unready
+
+    def _wait_until_listed(self) -> None:
+        self._loop.run(lambda: self._informers.all_listed() or not self._waits_for_lists, self._timeout)
+
+    def _stop_waiting_for_lists(self) -> None:
+        """Stop waiting for unlisted kinds: delete the objects listed so far, and later ones as they are listed."""
+        self._waits_for_lists = False
+
+    def _reclaimed(self, reclaim: Callable[[list[Object]], None]) -> list[Object]:
+        """What `reclaim` collects; with `abandon` what it has collected before it failed."""
+        found: list[Object] = []
+        try:
+            reclaim(found)
+        except Superseded:
+            raise
+        except DriverError as error:
+            if not self._operation.abandon:
+                raise
+            LOG.warning("%s: objects without the instance's label are abandoned: %s", self._operation.id, redact(str(error)))
+        return found
+
+    def _reclaim(self, found: list[Object]) -> None:
+        """Labels objects to delete that the watches do not select: members without label, claims of StatefulSets."""
+        context = self._context
+        if self._unlabeled:
+            for resource, unlabeled in self._request(lambda: list(find_unlabeled(context, self._informers.listed()))):
+                live = self._request(functools.partial(reclaim, context, resource, unlabeled))
+                if live is not None and self._must_go(key_of(live), live):
+                    found.append(live)
+        if not self._applier.nodes:
+            self._claim_orphans([*self._to_delete().values(), *found], found)
+
+    def _reclaim_again(self, listed: Mapping[ObjectKey, Object], found: list[Object]) -> None:
+        """Labels those of `listed` that have lost their label since: their watch takes them for deleted."""
+        for key in sorted(listed.keys() - self._to_delete().keys()):
+            resource = self._resources.find(key.group_kind)
+            if resource is None or key.group_kind in SHARED:
+                continue
+            live = self._request(functools.partial(read_unlabeled, self._context, resource, key))
+            if live is not None and (labelled := self._request(functools.partial(reclaim, self._context, resource, live))):
+                found.append(labelled)
+
+    def _claim_orphans(self, members: list[Object], found: list[Object]) -> None:
+        found += self._request(lambda: claim_orphans(self._context, members))
+
+    def _request(self, request: Callable[[], Result]) -> Result:
+        """With `abandon` half of the remaining time is kept for the deletions."""
+        operation = self._operation
+        return operation.persist(request, operation.remaining() / 2 if operation.abandon else math.inf)
+
+    def _to_delete(self) -> dict[ObjectKey, Object]:
+        return {key: live for key, live in self._informers.everything() if self._must_go(key, live)}
+
+    def _shrink(self) -> None:
+        applier, inventory = self._applier, self._context.inventory
+        with self._context.lock:  # ends of objects may be on their way into the inventory
+            inventory.finish(kinds=applier.kinds, namespaces=applier.namespaces, members=frozenset(applier.nodes))
+
+    def _must_go(self, key: ObjectKey, live: Object) -> bool:
+        """An object that was restored or replaced with our label but without our field manager is a member by its key.
+
+        A lost inventory does not know the members: those in Tacker's record are the least that the instance has applied.
+        """
+        inventory = self._context.inventory
+        is_member = any(content.is_member(key) for content in (inventory.content, inventory.remembered))
+        is_ours = is_managed(live, self._context.instance) or (is_member and not inventory.content.is_adopted(live))
+        return key not in self._applier.nodes and key != self._context.inventory.key and is_ours
+
+    def _is_used(self, live: Object) -> bool:
+        """Whether a Namespace or CRD holds desired objects, or may hold kept ones of a kind that is not listed (`abandon`)."""
+        return self._applier.uses(live) or (not self._context.delete_guests and self._may_hold_unlisted(live))
+
+    def _may_hold_unlisted(self, live: Object) -> bool:
+        key, unlisted = key_of(live), self._informers.unlisted_kinds()
+        if key.group_kind == CRD:
+            return defined_by(live) in unlisted
+        places = self._context.inventory.content.places
+        return key.group_kind == NAMESPACE and any(key.name in places(kind) for kind in unlisted)
+
+
+def _by_key(lives: Iterable[Object]) -> dict[ObjectKey, Object]:
+    return {key_of(live): live for live in lives}

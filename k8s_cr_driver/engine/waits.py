@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a run waits for: its error when the deadline passes, and a line in the log every LOG_EVERY seconds until then."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from oslo_log import log as logging
+
+from k8s_cr_driver.engine.apply import Applier
+from k8s_cr_driver.engine.diagnosis import reports
+from k8s_cr_driver.engine.informers import Informers
+from k8s_cr_driver.engine.nodes import Desired, ToDelete
+from k8s_cr_driver.engine.not_ready import NotReady
+from k8s_cr_driver.engine.replace import Replacer
+from k8s_cr_driver.engine.run import Run
+from k8s_cr_driver.objects.keys import ObjectKey
+
+LOG = logging.getLogger(__name__)
+
+LOG_EVERY = 30.0
+"""Seconds between two log lines about what the run waits for."""
+
+
+class Waits:
+    """First for objects that are replaced, then for the set, then for `rest`, which is deleted."""
+
+    def __init__(
+        self, run: Run, applier: Applier, informers: Informers, replacer: Replacer, rest: Mapping[ObjectKey, ToDelete]
+    ) -> None:
+        self._operation, self._loop, self._connection = run.operation, run.loop, run.context.connection
+        self._applier, self._informers, self._replacer, self._rest = applier, informers, replacer, rest
+
+    def start_log(self) -> None:
+        self._loop.after(LOG_EVERY, self._log)
+
+    def timeout(self, headline: str) -> NotReady:
+        """One report for each object that the run waits for."""
+        nodes = self._open_nodes()
+        total = max(len(self._applier.nodes), len(nodes))
+        return NotReady(f"{len(nodes)} of {total} objects {headline}:", reports(self._connection, nodes))
+
+    def not_gone(self, seconds: float) -> NotReady:
+        return self.timeout(f"not gone after {seconds:.0f} s")
+
+    def not_ready(self, seconds: float) -> NotReady:
+        return self.timeout(f"not ready after {seconds:.0f} s")
+
+    def not_replaced(self, seconds: float) -> NotReady:
+        if self._applier.unready:
+            return self.not_ready(seconds)
+        return NotReady(f"VNFCs are missing after {seconds:.0f} s:", self._replacer.unfinished)
+
+    def not_pruned(self, seconds: float) -> NotReady:
+        """Reports the objects that are not gone and the kinds that are not listed."""
+        error = NotReady(f"After {seconds:.0f} s not all kinds of the instance are listed:", ())
+        if self._applier.unready:
+            error = self.not_ready(seconds)
+        elif self._rest:
+            error = self.not_gone(seconds)
+        return NotReady(error.headline, [*error.reports, *self._informers.unlisted()])
+
+    def _open_nodes(self) -> list[Desired] | list[ToDelete]:
+        if self._replacer.nodes:
+            return list(self._replacer.nodes.values())
+        unready = [self._applier.nodes[key] for key in self._applier.unready]
+        return unready or list(self._rest.values())
+
+    def _log(self) -> None:
+        reports = [node.report() for node in self._open_nodes()] or self._informers.unlisted()
+        if reports:
+            LOG.info("%s: waiting for %d objects, one of them: %s", self._operation.id, len(reports), reports[0])
+        self._loop.after(LOG_EVERY, self._log)
+
+
+def former_timeout(seconds: float) -> NotReady:
+    """The deadline has passed before writes of the former worker could no longer take effect."""
+    return NotReady(f"After {seconds:.0f} s a write of the worker that held the instance before may still take effect:", ())
