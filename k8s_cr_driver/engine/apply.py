@@ -16,12 +16,13 @@ from k8s_cr_driver.engine.nodes import Desired, Phase, changes_spec, is_older, v
 from k8s_cr_driver.engine.not_ready import NotReady
 from k8s_cr_driver.engine.run import Run
 from k8s_cr_driver.errors import DriverError, Refused, passes
-from k8s_cr_driver.kube.discovery import Resources
+from k8s_cr_driver.kube.discovery import Resource, Resources
 from k8s_cr_driver.objects import dependencies
 from k8s_cr_driver.objects.api_groups import is_builtin
 from k8s_cr_driver.objects.crds import defined_by, served_versions
 from k8s_cr_driver.objects.keys import CRD, NAMESPACE, GroupKind, Object, ObjectKey, key_of, split
 from k8s_cr_driver.ownership.delete import remove
+from k8s_cr_driver.ownership.owners import Owners, release_from_owners
 from k8s_cr_driver.ownership.write import NotAdopted, adopt, record_finished, write
 from k8s_cr_driver.ownership.write_errors import Immutable, is_transient, missing
 from k8s_cr_driver.resources.base import CustomResource
@@ -69,6 +70,10 @@ class Applier:
         key = key_of(live)
         in_use = key.group_kind == NAMESPACE and key.name in self.namespaces
         return in_use or (key.group_kind == CRD and defined_by(live) in self.kinds)
+
+    def live(self) -> list[tuple[Resource, Object]]:
+        """The desired objects as they are now, as far as they exist."""
+        return [(node.resource, node.live) for node in self.nodes.values() if node.live is not None]
 
     def start(self, informers: Informers, rerun: Collection[ObjectKey]) -> None:
         """Kinds whose CRD is part of the set are watched once it is established. `rerun`: finished objects to run again."""
@@ -160,10 +165,16 @@ class Applier:
         self._try(node)
 
     def _replace(self, node: Desired, live: Object) -> None:
-        """Deletes an object, which is created again when the watch reports that it is gone."""
+        """Deletes an object, which is created again when the watch reports that it is gone. The others outlive it."""
         node.phase, node.finished = Phase.SENT, False
         self._mark_unready(node)
-        request = functools.partial(remove, self._context, node.obj, node.resource, live, None)
+        others = [(one.resource, one.live) for one in self.nodes.values() if one.live is not None and one is not node]
+
+        def request() -> str:
+            owners = Owners(self._context.client, [live], [other for _, other in others])
+            release_from_owners(self._context, owners, others)
+            return remove(self._context, node.obj, node.resource, live, None)
+
         self._loop.send(request, lambda _: None, functools.partial(self._failed, node))
 
     def _finish(self, node: Desired) -> None:

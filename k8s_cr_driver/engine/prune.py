@@ -9,8 +9,10 @@ report names the one that holds an object.
 from __future__ import annotations
 
 import functools
+import itertools
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 
 from oslo_log import log as logging
 
@@ -25,6 +27,7 @@ from k8s_cr_driver.ownership.crd_cleanup import is_in_cleanup, nudge
 from k8s_cr_driver.ownership.delete import remove
 from k8s_cr_driver.ownership.guests import Guests
 from k8s_cr_driver.ownership.labels import is_kept, is_managed
+from k8s_cr_driver.ownership.owners import Takers
 from k8s_cr_driver.ownership.write_errors import NOT_RESTORED, is_denied
 from k8s_cr_driver.redaction import redact
 from k8s_cr_driver.resources.registry import resource_for
@@ -55,11 +58,11 @@ class Pruner:
         self._last_gone = float("-inf")
         self._all_needs: dict[ObjectKey, set[ObjectKey]] = {}
 
-    def start(self, lives: Sequence[Object]) -> None:
-        """Begins to delete `lives`."""
+    def start(self, lives: Sequence[Object], owners: Mapping[str, Takers] = MappingProxyType({})) -> None:
+        """Begins to delete `lives`. `owners`: of those that stay, the owners that go, with the objects that take them along."""
         objects = [resource_for(live) for live in lives]
         needs = dependencies.deletion(lives, pairs=[(one.key, later) for one in objects for later in one.delete_before(lives)])
-        self._release_first(lives, needs)
+        self._release_first(lives, owners, needs)
         for live in lives:
             self.add(live, needs)
         for live in filter(self._context.inventory.content.is_adopted, lives):
@@ -67,17 +70,18 @@ class Pruner:
         for node in list(self.nodes.values()):
             self._try(node)
 
-    def _release_first(self, lives: Sequence[Object], needs: dict[ObjectKey, set[ObjectKey]]) -> None:
+    def _release_first(
+        self, lives: Sequence[Object], owners: Mapping[str, Takers], needs: dict[ObjectKey, set[ObjectKey]]
+    ) -> None:
         """The garbage collector deletes kept and adopted objects with their owner: they are released from it before."""
-        owners = {_uid(live): key_of(live) for live in lives if self._is_deleted(live)}
-        for live in lives:
-            key, references = key_of(live), field(live, "metadata", "ownerReferences") or []
-            for owner in [owners[one["uid"]] for one in references if one["uid"] in owners]:
-                if not self._is_deleted(live):
-                    LOG.warning("%s stays, so it is released from its owner %s, which is deleted", key, owner)
-                    needs.setdefault(owner, set()).add(key)
-                    needs.get(key, set()).discard(owner)
-        self._owners = frozenset(owners)
+        for live in itertools.filterfalse(self.deletes, lives):
+            key, takers = key_of(live), [owners[uid] for uid in _owners(live) if uid in owners]
+            if takers:
+                LOG.warning("%s stays, so it is released from its owner, which is deleted", key)
+                needs.pop(key, None)
+            for taker in frozenset[ObjectKey]().union(*takers):
+                needs.setdefault(taker, set()).add(key)
+        self._owners = frozenset({*owners, *(_uid(live) for live in lives if self.deletes(live))})
 
     def add(self, live: Object, needs: dict[ObjectKey, set[ObjectKey]]) -> ToDelete:
         obj = resource_for(live)
@@ -159,7 +163,7 @@ class Pruner:
             return  # gone while it waited for its next try
         node.phase = Phase.SENDING
         self._operation.progress(node.key, "deleting", "")
-        if self._is_deleted(node.live) and self._has_owner(node, node.live):
+        if self.deletes(node.live) and self._has_owner(node, node.live):
             self._sent(node, node.live, "")
             return
         is_used, grace_period = self._uses(node.live) or self._holds_kept(node.live), self._grace_period
@@ -193,9 +197,10 @@ class Pruner:
         owner = self._by_uid.get(uid)
         if owner is None or owner.live is None or _uid(owner.live) != uid or self.nodes.get(owner.key) is not owner:
             return False
-        return self._is_deleted(owner.live) and node.key not in self._needs_of(owner)
+        return self.deletes(owner.live) and node.key not in self._needs_of(owner)
 
-    def _is_deleted(self, live: Object) -> bool:
+    def deletes(self, live: Object) -> bool:
+        """Whether it deletes such an object, and does not only release it."""
         return not self._context.inventory.content.is_adopted(live) and not is_kept(live)
 
     def _needs_of(self, node: ToDelete) -> set[ObjectKey]:

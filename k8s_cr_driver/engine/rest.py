@@ -3,12 +3,13 @@
 The rest: the objects of the instance that the set does not contain. Finds them all, and has them deleted.
 
 Besides what the watches select these are objects that have lost the instance's label, claims of StatefulSets, and what a
-superseded run has written meanwhile.
+superseded run has written meanwhile. Objects that stay are released from owners that are deleted.
 """
 
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 from collections.abc import Callable, Iterable, Mapping
 from typing import TypeVar
@@ -26,6 +27,7 @@ from k8s_cr_driver.objects.crds import defined_by
 from k8s_cr_driver.objects.keys import CRD, NAMESPACE, Object, ObjectKey, key_of
 from k8s_cr_driver.ownership.labels import SHARED, is_managed
 from k8s_cr_driver.ownership.orphans import claim_orphans
+from k8s_cr_driver.ownership.owners import Owners, release_from_owners
 from k8s_cr_driver.ownership.unlabeled import find_unlabeled, read_unlabeled, reclaim
 from k8s_cr_driver.redaction import redact
 
@@ -68,9 +70,7 @@ class Rest:
         if self._operation.abandon:
             self._loop.after(self._operation.remaining() / 2, self._stop_waiting_for_lists)
         members = self._members()
-        self._is_pruning = True
-        self._pruner.start(members)
-        self._loop.run(self._is_pruned, self._timeout)
+        self._prune(members)
         if not self._applier.nodes:
             self._delete_late_orphans(members)
         if self._context.inventory.fence.has_former:
@@ -86,6 +86,19 @@ class Rest:
         self._wait_until_listed()
         reclaimed += self._reclaimed(functools.partial(self._reclaim_again, {**listed, **_by_key(reclaimed)}))
         return list({**_by_key(reclaimed), **self._to_delete()}.values())
+
+    def _prune(self, members: list[Object]) -> None:
+        """A controller may make a desired object the dependent of one that is deleted at any time: so also at the end."""
+        deletes, desired = self._pruner.deletes, self._applier.live()
+        kept = list(itertools.filterfalse(deletes, members))
+        owners = Owners(self._context.client, filter(deletes, members), [*kept, *(live for _, live in desired)])
+        self._request(lambda: release_from_owners(self._context, owners, desired))
+        takers = self._request(lambda: {uid: found for live in kept for uid, found in owners.going(live).items()})
+        self._is_pruning = True
+        self._pruner.start(members, takers)
+        self._loop.run(self._is_pruned, self._timeout)
+        self._request(lambda: release_from_owners(self._context, owners, self._applier.live()))
+        self._loop.run(self._is_pruned, self._timeout)
 
     def _delete_late_orphans(self, members: list[Object]) -> None:
         """A controller may create orphans until its object is deleted: claims of a StatefulSet, one for each of its pods."""

@@ -59,15 +59,15 @@ class Client:
         response = self.on_object("GET", resource, key)
         return checked(response, resource.group_kind, f"GET {resource.path(key.namespace, key.name)}")
 
-    def on_object(self, method: str, resource: Resource, key: ObjectKey, body: Any = None) -> Object:
+    def on_object(self, method: str, resource: Resource, key: ObjectKey, body: Any = None, **options: Any) -> Object:
         """
-        The response to a GET or DELETE of one object; ApiError 404 only if the object or its kind does not exist.
+        The response to a GET, PATCH or DELETE of one object; ApiError 404 only if the object or its kind does not exist.
 
         A load balancer without an API server, or an API server that starts, responds 404 to every path. The 404 of an object
         names it in the `details` of its Status; any other one is Contended while discovery lists the kind.
         """
         try:
-            return self.connection.request(method, resource.path(key.namespace, key.name), body=body)
+            return self.connection.request(method, resource.path(key.namespace, key.name), body=body, **options)
         except ApiError as error:
             is_of_path = error.status == 404 and error.subject != (resource.plural, key.name)
             if is_of_path and serves(self.connection, resource):

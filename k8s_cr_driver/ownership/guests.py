@@ -16,8 +16,9 @@ from k8s_cr_driver.kube.connection import METADATA_LIST
 from k8s_cr_driver.kube.discovery import Resource, Resources
 from k8s_cr_driver.objects.crds import defined_by
 from k8s_cr_driver.objects.fields import field
-from k8s_cr_driver.objects.keys import NAMESPACE, GroupKind, Object, ObjectKey, annotations_of, key_of, kind_of, labels, split
+from k8s_cr_driver.objects.keys import NAMESPACE, GroupKind, Object, ObjectKey, annotations_of, key_of, kind_of, labels
 from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, RELEASED_BY, SHARED, is_created, is_kept, is_managed, users
+from k8s_cr_driver.ownership.owners import LONGEST_CHAIN, named
 from k8s_cr_driver.ownership.write import WriteContext
 
 CONTENT = (GroupKind("", "Pod"), GroupKind("", "PersistentVolumeClaim"))
@@ -27,8 +28,6 @@ HELM = (GroupKind("", "Secret"), GroupKind("", "ConfigMap"))
 EVENTS = (GroupKind("", "Event"), GroupKind("events.k8s.io", "Event"))
 NAMED = 3
 """Guests that are named in the reason."""
-LONGEST_CHAIN = 10
-"""Owners from a Pod upwards that are read."""
 TRIES, PATIENCE = 4, 15.0
 """How often, and for how many seconds, a list that fails is repeated at least."""
 
@@ -131,25 +130,22 @@ class Guests:
 
     def _owner_goes(self, live: Object, owner: Object, chain: int) -> bool:
         """False for an owner of a kind that the cluster does not list: the garbage collector keeps what it owns."""
-        group, version = split(owner["apiVersion"])
-        kind = GroupKind(group, owner["kind"])
-        resource = self._context.resources.find(kind, version) or self._context.resources.find(kind)
-        if resource is None:
+        found = named(self._context.resources, live, owner)
+        if found is None:
             return False
-        key = ObjectKey(*kind, key_of(live).namespace if resource.namespaced else "", owner["name"])
-        identity = (key, owner["uid"])
+        resource, named_owner = found
+        identity = (key_of(named_owner), owner["uid"])
         if identity not in self._owners:
-            self._owners[identity] = self._is_going(resource, key, owner["uid"], chain)
+            self._owners[identity] = self._is_going(resource, named_owner, chain)
         return self._owners[identity]
 
-    def _is_going(self, resource: Resource, key: ObjectKey, uid: str, chain: int) -> bool:
+    def _is_going(self, resource: Resource, owner: Object, chain: int) -> bool:
         try:
-            live = self._client.read(resource, key)
+            return self._goes(self._client.read_again(resource, owner), chain)
         except ApiError as error:
             if error.status != 404:
                 raise
             return True
-        return bool(live["metadata"]["uid"] != uid) or self._goes(live, chain)
 
 
 def _named(guests: Iterable[Object]) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from k8s_cr_driver.errors import ApiError, Contended
 from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.connection import MERGE
 from k8s_cr_driver.kube.discovery import Resource
@@ -48,6 +49,19 @@ def take_back(client: Client, instance: str, resource: Resource, live: Object) -
     return _patch(client, resource, live, annotations={RELEASED_BY: None}, managedFields=fields)
 
 
+def disown(client: Client, resource: Resource, live: Object, owners: Collection[str]) -> None:
+    """Removes the references to these owners from an object; Contended if others write it at the same time."""
+    try:
+        live = client.read_again(resource, live)
+        if orphaned := _orphaned(live, owners):
+            _patch(client, resource, live, **orphaned)
+    except ApiError as error:
+        if error.status == 409:
+            raise Contended(str(error)) from None
+        if error.status != 404:
+            raise
+
+
 def _orphaned(live: Object, owners: Collection[str]) -> Object:
     """The ownerReferences without these uids, if there are any of them: the garbage collector deletes what they own."""
     references = live["metadata"].get("ownerReferences") or []
@@ -59,8 +73,7 @@ def _patch(client: Client, resource: Resource, live: Object, **metadata: object)
     """A merge patch on the condition that the object is still as `live`; ApiError 409 if not."""
     key = key_of(live)
     body = {"metadata": {"resourceVersion": live["metadata"]["resourceVersion"], **metadata}}
-    path, query = resource.path(key.namespace, key.name), [("fieldManager", KEPT_BY)]
-    return client.connection.request("PATCH", path, query=query, body=body, content_type=MERGE)
+    return client.on_object("PATCH", resource, key, body, query=[("fieldManager", KEPT_BY)], content_type=MERGE)
 
 
 def _handed(live: Object, before: str, after: str) -> list[Object]:

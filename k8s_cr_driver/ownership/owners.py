@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Objects that stay although an owner of them is deleted: they are released from it before.
+
+The garbage collector deletes an object when the last of its owners is gone, also if that goes only with an owner of its own
+(`attemptToDeleteItem`, kubernetes, pkg/controller/garbagecollector). The collector may be late: an object that still exists
+after its owner is not safe.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from oslo_log import log as logging
+
+from k8s_cr_driver.errors import ApiError
+from k8s_cr_driver.kube.client import Client
+from k8s_cr_driver.kube.discovery import Resource, Resources
+from k8s_cr_driver.kube.responses import understood
+from k8s_cr_driver.objects.fields import field
+from k8s_cr_driver.objects.keys import Object, ObjectKey, bare, key_of, kind_of, split
+from k8s_cr_driver.ownership.released import disown
+from k8s_cr_driver.ownership.write import WriteContext
+
+LOG = logging.getLogger(__name__)
+
+LONGEST_CHAIN = 10
+"""Owners upwards that are read."""
+
+Takers = frozenset[ObjectKey]
+"""Objects with which an owner goes. Empty: it is gone already, or others delete it."""
+
+
+UNKNOWN: Object = {"metadata": {}}
+"""Stands for an owner that cannot be read: the collector keeps what it owns, as far as anybody can say."""
+
+
+def references(live: Object) -> list[Object]:
+    """The ownerReferences of an object."""
+    return live["metadata"].get("ownerReferences") or []
+
+
+def named(resources: Resources, dependent: Object, owner: Object) -> tuple[Resource, Object] | None:
+    """The resource of an owner, and what names it; None for a kind that the cluster does not serve."""
+    with understood("ownerReferences"):
+        kind, version = kind_of(owner), split(owner["apiVersion"])[1]
+        name, uid = owner["name"], owner["uid"]
+    resource = resources.find(kind, version) or resources.find(kind)
+    if resource is None:
+        return None
+    key = ObjectKey(*kind, key_of(dependent).namespace if resource.namespaced else "", name)
+    return resource, bare(key, resource.api_version, uid=uid)
+
+
+class Owners:
+    """The owners that go when a run deletes the objects `deleted`. Reads those that are neither in it nor `staying`, once."""
+
+    def __init__(self, client: Client, deleted: Iterable[Object], staying: Iterable[Object]) -> None:
+        self._client = client
+        self._deleted = {_uid(live): live for live in deleted}
+        self._takers: dict[str, Takers | None] = dict.fromkeys(map(_uid, staying))
+
+    def going(self, live: Object) -> dict[str, Takers]:
+        """Owners of `live` that go, by uid: the deleted objects that take each along."""
+        found = {str(owner.get("uid")): self._takers_of(live, owner, LONGEST_CHAIN) for owner in references(live)}
+        return {uid: takers for uid, takers in found.items() if takers is not None}
+
+    def _takers_of(self, dependent: Object, owner: Object, chain: int) -> Takers | None:
+        """None if the owner stays."""
+        uid = str(owner.get("uid"))
+        if uid not in self._takers:
+            self._takers[uid] = None  # in a cycle of owners
+            self._takers[uid] = self._found(dependent, owner, chain)
+        return self._takers[uid]
+
+    def _found(self, dependent: Object, owner: Object, chain: int) -> Takers | None:
+        deleted = self._deleted.get(str(owner.get("uid")))
+        live = deleted or self._read(dependent, owner)
+        if live is None or (not deleted and field(live, "metadata", "deletionTimestamp")):
+            return frozenset()
+        above = [self._takers_of(live, one, chain - 1) for one in references(live)] if chain else []
+        if deleted:
+            return frozenset({key_of(deleted)}).union(*filter(None, above))
+        return frozenset[ObjectKey]().union(*filter(None, above)) if above and None not in above else None
+
+    def _read(self, dependent: Object, owner: Object) -> Object | None:
+        """None if it is gone."""
+        found = named(self._client.resources, dependent, owner)
+        if found is None:
+            return UNKNOWN
+        try:
+            return self._client.read_again(*found)
+        except ApiError as error:
+            if error.status == 404:
+                return None
+            if error.status != 403:
+                raise
+            LOG.warning("%s has an owner that the driver may not read, and is deleted with it: %s", key_of(dependent), error)
+            return UNKNOWN
+
+
+def release_from_owners(context: WriteContext, owners: Owners, staying: Iterable[tuple[Resource, Object]]) -> None:
+    """Removes from these objects the references to owners that go, or that are gone already."""
+    for resource, live in staying:
+        if going := owners.going(live):
+            LOG.warning("%s stays, so it is released from its owner, which is deleted", key_of(live))
+            context.inventory.fence.before_write()
+            disown(context.client, resource, live, going)
+
+
+def _uid(live: Object) -> str:
+    return str(live["metadata"]["uid"])

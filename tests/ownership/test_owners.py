@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Objects that stay outlive owners that go, whoever set the reference, and however late the garbage collector is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from k8s_cr_driver.objects.keys import Object
+from k8s_cr_driver.ownership.labels import KEEP
+from tests.fake_api import FakeApi, controllers, faults
+from tests.fake_api.recording import Request
+from tests.instance import Instance, config_map, controlled_by, deployment, job, obj
+
+
+def kept(manifest: Object) -> Object:
+    return {**manifest, "metadata": {**manifest["metadata"], "annotations": {KEEP: "true"}}}
+
+
+@pytest.fixture
+def collect(api: FakeApi) -> Callable[[], None]:
+    """The garbage collector, which begins its work when this is called."""
+    works: list[Callable[[], None]] = []
+    api.cluster.later = works.append
+
+    def begin() -> None:
+        while works:
+            works.pop(0)()
+
+    return begin
+
+
+def own(api: FakeApi, name: str, *owners: str, is_controller: bool = True) -> str:
+    """Makes the ConfigMap a dependent of the others; returns its uid."""
+    references = [{**controlled_by(api.get("ConfigMap", "default", one)), "controller": is_controller} for one in owners]
+    return depend(api, "ConfigMap", name, *references)
+
+
+def depend(api: FakeApi, kind: str, name: str, *references: Object) -> str:
+    made = api.edit(kind, "default", name, lambda live: live["metadata"].update(ownerReferences=list(references)))
+    return str(made["metadata"]["uid"])
+
+
+def survives(api: FakeApi, uid: str) -> bool:
+    live = api.get("ConfigMap", "default", "a")["metadata"]
+    return (live["uid"], live.get("ownerReferences") or []) == (uid, [])
+
+
+@pytest.mark.parametrize("is_controller", [True, False])
+def test_a_desired_object_outlives_an_owner_that_is_pruned(
+    api: FakeApi, collect: Callable[[], None], is_controller: bool
+) -> None:
+    blue = Instance(api.url)
+    blue.reconcile([config_map("owner"), config_map("a")])
+    uid = own(api, "a", "owner", is_controller=is_controller)
+    blue.reconcile([config_map("a")])
+    collect()
+    assert survives(api, uid)
+
+
+def test_a_desired_object_outlives_an_owner_that_an_interrupted_run_has_pruned(
+    api: FakeApi, collect: Callable[[], None]
+) -> None:
+    blue = Instance(api.url)
+    blue.reconcile([config_map("owner"), config_map("a")])
+    uid = own(api, "a", "owner")
+    api.delete("ConfigMap", "default", "owner")
+    blue.reconcile([config_map("a")])
+    collect()
+    assert survives(api, uid)
+
+
+def test_a_desired_object_that_becomes_a_dependent_while_its_owner_is_pruned_survives(
+    api: FakeApi, collect: Callable[[], None]
+) -> None:
+    blue = Instance(api.url)
+    blue.reconcile([config_map("owner"), config_map("a")])
+    uids: list[str] = []
+
+    def happens(request: Request) -> bool:
+        uids.extend([own(api, "a", "owner")] if not uids else [])
+        return False
+
+    api.fail(faults.internal(), method="DELETE", path="configmaps/owner$", when=happens, times=10**6)
+    blue.reconcile([config_map("a")])
+    collect()
+    assert survives(api, uids[0])
+
+
+@pytest.mark.parametrize("whose", ["desired", "kept", "adopted"])
+@pytest.mark.parametrize("between", ["of a user", "of the instance"])
+def test_an_object_outlives_the_owner_of_its_owner(api: FakeApi, whose: str, between: str) -> None:
+    blue, precious = Instance(api.url, adopt=True), config_map("a")
+    if whose == "adopted":
+        api.put(precious)
+    precious = kept(precious) if whose == "kept" else precious
+    if between == "of a user":
+        api.put(config_map("between"))
+    members = [precious, config_map("owner"), *([config_map("between")] if between != "of a user" else [])]
+    blue.reconcile(members)
+    own(api, "between", "owner")
+    uid = own(api, "a", "between")
+    blue.reconcile([precious] if whose == "desired" else [])
+    assert survives(api, uid)
+
+
+def test_a_kept_pod_outlives_the_deployment_whose_replica_set_has_adopted_it(api: FakeApi) -> None:
+    controllers.run_workloads(api)
+    pod = kept(obj("v1", "Pod", "a", "default", spec={"containers": [{"name": "c", "image": "c:1"}]}))
+    blue, web = Instance(api.url), deployment()
+    web["metadata"]["namespace"] = "default"
+    blue.reconcile([web, pod])
+    [replica_set] = api.objects("ReplicaSet", "default")
+    reference = {**controlled_by(replica_set), "blockOwnerDeletion": True}
+    uid = depend(api, "Pod", "a", reference)
+    blue.terminate()
+    assert [one["metadata"]["uid"] for one in api.objects("Pod", "default")] == [uid]
+
+
+@pytest.mark.parametrize("other", ["of a user", "of the instance", "of a kind that is not served"])
+def test_references_to_owners_that_stay_are_not_touched(api: FakeApi, other: str) -> None:
+    blue, stays = Instance(api.url), config_map("stays")
+    if other == "of a user":
+        api.put(stays)
+    desired = [config_map("a"), *([stays] if other == "of the instance" else [])]
+    blue.reconcile([*desired, config_map("goes")])
+    if other == "of a kind that is not served":
+        owner = {"apiVersion": "example.com/v1", "kind": "Thing", "name": "stays", "uid": "0000"}
+        depend(api, "ConfigMap", "a", owner)
+    else:
+        own(api, "a", "stays")
+    before = api.get("ConfigMap", "default", "a")
+    blue.reconcile(desired)
+    assert api.get("ConfigMap", "default", "a")["metadata"]["ownerReferences"] == before["metadata"]["ownerReferences"]
+
+
+def test_a_desired_object_outlives_an_owner_that_is_replaced(api: FakeApi) -> None:
+    controllers.run_workloads(api)
+    blue = Instance(api.url)
+    blue.reconcile([job("owner", "c:1"), config_map("a")])
+    uid = depend(api, "ConfigMap", "a", controlled_by(api.get("Job", "default", "owner")))
+    blue.reconcile([job("owner", "c:2"), config_map("a")])
+    assert survives(api, uid)
+
+
+def test_an_owner_that_may_not_be_read_counts_as_one_that_stays(api: FakeApi, caplog: pytest.LogCaptureFixture) -> None:
+    blue = Instance(api.url)
+    blue.reconcile([config_map("a")])
+    secret = api.put(obj("v1", "Secret", "theirs", "default"))
+    depend(api, "ConfigMap", "a", controlled_by(secret))
+    api.knobs.denied.add(("get", "", "secrets", "*"))
+    blue.reconcile([config_map("a")])
+    assert api.get("ConfigMap", "default", "a")["metadata"]["ownerReferences"]
+    assert "has an owner that the driver may not read" in caplog.text
