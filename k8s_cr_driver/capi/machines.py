@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import ClassVar
 
 from k8s_cr_driver.capi import contract
-from k8s_cr_driver.objects.crds import scale_path
+from k8s_cr_driver.objects.crds import status_selector
 from k8s_cr_driver.objects.fields import text
 from k8s_cr_driver.objects.keys import GroupKind, Object, as_selector
 from k8s_cr_driver.resources.base import ANY, REPLICAS, Children, CustomResource
@@ -27,7 +27,7 @@ class MachineOwner(CustomResource):
 
     def _selector(self, live: Object | None) -> str:
         """The selector in the status, where the CRD's subresource `scale` has it; "" finds all Machines of the namespace."""
-        path = scale_path(self.crd, self.manifest["apiVersion"], "labelSelectorPath")
+        path = status_selector(self.crd, self.manifest["apiVersion"])
         return text(live, *path) if path else ""
 
     def child_metadata(self, child: Object) -> dict[str, str]:

@@ -47,6 +47,15 @@ def scale_path(crd: Object | None, api_version: str, name: str) -> tuple[str, ..
     return tuple(path.lstrip(".").split(".")) if path and isinstance(path, str) else None
 
 
+def status_selector(crd: Object | None, api_version: str) -> tuple[str, ...] | None:
+    """The labelSelectorPath of the subresource `scale`, if it is in the status.
+
+    It may also be in the spec (CustomResourceSubresourceScale), where whoever writes the object chooses the Pods.
+    """
+    path = scale_path(crd, api_version, "labelSelectorPath")
+    return path if path and path[0] == "status" else None
+
+
 def is_template(crd: Object, api_version: str) -> bool:
     """Whether a spec of this version holds a template and nothing else: nobody acts on the object itself."""
     return mapping(_schema(_version(crd, api_version)), "properties", "spec", "properties").keys() == {"template"}

@@ -23,7 +23,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from k8s_cr_driver.objects.crds import scale_path
+from k8s_cr_driver.objects.crds import scale_path, status_selector
 from k8s_cr_driver.objects.fields import field
 from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, annotations_of, key_of
 from k8s_cr_driver.resources.health import Health, assess
@@ -48,8 +48,8 @@ class Children:
 
     `selector` is a label selector that finds them all, and may find others. `through` are the kinds between, from the top:
     a Deployment controls ReplicaSets, and these the Pods; the selector finds them, too. `version` may be "": any.
-    With `by_selector` they are what the selector finds, whoever controls them; one that is "" finds none. With `or_replicas`
-    each replica is a VNFC as long as there are none.
+    With `by_selector` they are what the selector finds, whoever controls them; one that is "" finds none. Only those that an
+    object of the instance controls are deleted. With `or_replicas` each replica is a VNFC as long as there are none.
     """
 
     kind: GroupKind
@@ -102,9 +102,9 @@ class CustomResource:
 
         `live` is the object as it was read, None if it is not there, or only the kind of its VNFCs matters. Of a custom
         resource they are what autoscalers take for its Pods: those of the label selector that the CRD's subresource
-        `scale` names, in the status.
+        `scale` names, in the status and not in the spec.
         """
-        path = scale_path(self.crd, self.manifest["apiVersion"], "labelSelectorPath")
+        path = status_selector(self.crd, self.manifest["apiVersion"])
         if not path:
             return None
         selector = field(live, *path)

@@ -15,12 +15,13 @@ from k8s_cr_driver.engine.not_ready import Report
 from k8s_cr_driver.engine.replace import Replacement
 from k8s_cr_driver.errors import InvalidRequest
 from k8s_cr_driver.kube.client import Client
-from k8s_cr_driver.objects.keys import Object
+from k8s_cr_driver.objects.keys import Object, key_of
 from k8s_cr_driver.ownership.labels import INSTANCE_LABEL
 from k8s_cr_driver.resources import replicas
 from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.resources.registry import resource_for
 from k8s_cr_driver.vnf import vnfcs
+from k8s_cr_driver.vnf.descent import Descent
 from k8s_cr_driver.vnf.vdus import VduObjects
 
 LOG = logging.getLogger(__name__)
@@ -31,7 +32,7 @@ class Healing:
 
     def __init__(self, client: Client, instance: str, touched: VduObjects) -> None:
         self._client, self._instance = client, instance
-        self._touched = touched
+        self._touched, self._descent = touched, Descent(client, instance)
 
     def replacement(self, chosen: Mapping[str, set[str]], *, everything: bool, recreate: bool) -> Replacement:
         """
@@ -46,6 +47,8 @@ class Healing:
             obj = self._touched[vdu]
             children = obj.children(members.owners.get(obj.key))
             unwanted = [one for one in several if one["metadata"]["name"] in chosen[vdu]]
+            if children and children.by_selector:
+                unwanted = self._own(vdu, unwanted, lenient=everything)
             if children and unwanted and self._may_replace(vdu, unwanted, several, lenient=everything):
                 to_delete.append((children.selector, unwanted))
         if recreate:
@@ -55,6 +58,19 @@ class Healing:
         deleted = {live["metadata"]["uid"] for _, several in to_delete for live in several}
         before = {vdu: len(several) for vdu, several in members.children.items()}
         return Replacement(to_delete, lambda: self._missing(before, deleted))
+
+    def _own(self, vdu: str, chosen: list[Object], *, lenient: bool) -> list[Object]:
+        """Those that the instance's objects control. InvalidRequest for others, unless `lenient`."""
+        own = [one for one in chosen if self._descent.includes(one)]
+        others = sorted(str(key_of(one)) for one in chosen if one not in own)
+        if others and not lenient:
+            raise InvalidRequest(
+                f"vnfcInstanceId: {', '.join(others)} of VDU {vdu}: the selector in the status of {self._touched[vdu].key} "
+                "finds it, but no object of this VNF instance controls it (ownerReferences), so it is never deleted"
+            )
+        if others:
+            LOG.warning("VNF instance %s: %s of VDU %s: not controlled by it, left", self._instance, ", ".join(others), vdu)
+        return own
 
     def _may_replace(self, vdu: str, chosen: Sequence[Object], several: Sequence[Object], *, lenient: bool) -> bool:
         """Whether so many may be unavailable; VNFCs that are not ready already are."""

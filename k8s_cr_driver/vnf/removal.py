@@ -18,6 +18,7 @@ from k8s_cr_driver.objects.fields import entries
 from k8s_cr_driver.objects.keys import Object, bare, key_of, kind_of
 from k8s_cr_driver.resources import replicas
 from k8s_cr_driver.vnf import vnfcs
+from k8s_cr_driver.vnf.descent import Descent
 from k8s_cr_driver.vnf.vdus import VduObjects
 
 LOG = logging.getLogger(__name__)
@@ -44,9 +45,12 @@ def request(client: Client, instance: str, scaled: VduObjects, choice: Choice) -
     if choice.by_nfvo:
         for vdu in scaled:
             _check(vdu, scaled, members, set(choice.names.get(vdu, ())))
+    descent = Descent(client, instance)
     for vdu, several in members.children.items():
+        finds_others = (children := scaled[vdu].children()) and children.by_selector
         for child, asked in _changes(scaled[vdu].removal_annotations(), several, choice.names.get(vdu, ())):
-            _annotate(client, child, asked, must=choice.by_nfvo)
+            if not finds_others or descent.includes(child):
+                _annotate(client, child, asked, must=choice.by_nfvo)
 
 
 def _check(vdu: str, scaled: VduObjects, members: vnfcs.Members, names: set[str]) -> None:

@@ -16,12 +16,12 @@ from typing import NamedTuple
 
 from k8s_cr_driver.errors import ApiError, Refused, passes
 from k8s_cr_driver.kube.client import Client
-from k8s_cr_driver.kube.responses import understood
 from k8s_cr_driver.objects.fields import text
 from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, controlled_by, controller_of, key_of, kind_of, split
 from k8s_cr_driver.ownership.labels import INSTANCE_LABEL
 from k8s_cr_driver.resources.base import PODS, Children, CustomResource
 from k8s_cr_driver.resources.replicas import count
+from k8s_cr_driver.vnf.descent import read_owner
 from k8s_cr_driver.vnf.vdus import VduObjects
 
 _Collection = tuple[GroupKind, str, str]
@@ -162,18 +162,8 @@ def _selected(client: Client, one: Children) -> list[Object]:
 
 def _stays(client: Client, reference: Object, namespace: str) -> bool:
     """False if the controller of a child is deleted or being deleted: the garbage collector will delete the child, too."""
-    with understood("ownerReferences"):
-        resource = client.resources.find(kind_of(reference), split(reference["apiVersion"])[1])
-        name, uid = reference["name"], reference["uid"]
-    if resource is None:
-        return True
-    try:
-        live = client.read(resource, ObjectKey(*resource.group_kind, namespace if resource.namespaced else "", name))
-    except ApiError as error:
-        if passes(error):
-            raise
-        return error.status != 404
-    return bool(live["metadata"]["uid"] == uid and not live["metadata"].get("deletionTimestamp"))
+    live = read_owner(client, reference, namespace)
+    return live is not None and not text(live, "metadata", "deletionTimestamp")
 
 
 def _collections(one: Children) -> list[_Collection]:

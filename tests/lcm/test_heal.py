@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from tacker.sol_refactored.common import exceptions as sol_ex
 from k8s_cr_driver.engine import replace
 from tests.fake_api import FakeApi, faults
 from tests.fake_api.recording import Request
-from tests.instance import config_map, crontab, crontab_crd, obj
+from tests.instance import config_map, controlled_by, crontab, crontab_crd, obj
 from tests.lcm.instance import Instance
 from tests.lcm.web import RUNNING, deployment, selecting
 
@@ -128,11 +129,56 @@ def test_a_replica_that_is_several_pods_is_whole_again(cluster: FakeApi, tmp_pat
     cluster.put(deployment(2))
     tab = Instance(cluster, tmp_path, selecting(cluster, 1))
     tab.instantiate()
+    owner = controlled_by(cluster.get("CronTab", "default", "tab"))
+    cluster.edit("Deployment", "default", "web", lambda live: live["metadata"].update(ownerReferences=[owner]))
     chosen, other = cluster.names("Pod", "default")
     assert vnfcs(tab) == {chosen, other}
     tab.heal(chosen)
     after = set(cluster.names("Pod", "default"))
     assert vnfcs(tab) == after and other in after and chosen not in after and len(after) == 2
+
+
+def controlled(uid: str = "", kind: str = "CronTab") -> Callable[[dict[str, Any]], None]:
+    """An edit of an object, which then names the CronTab of the instance, or almost, as its controller."""
+
+    def edit(live: dict[str, Any]) -> None:
+        owner = {"apiVersion": "stable.example.com/v1", "kind": kind, "name": "tab", "uid": uid, "controller": True}
+        live["metadata"]["ownerReferences"] = [owner] if uid else []
+
+    return edit
+
+
+@pytest.mark.parametrize("forge", [controlled(), controlled("another"), controlled("another", "Unknown")])
+@pytest.mark.parametrize("everything", [False, True])
+def test_pods_that_only_the_selector_of_a_status_finds_are_never_deleted(
+    cluster: FakeApi, tmp_path: Path, everything: bool, forge: Callable[[dict[str, Any]], None]
+) -> None:
+    cluster.put(deployment(2))
+    tab = Instance(cluster, tmp_path, selecting(cluster, 1))
+    tab.instantiate()
+    cluster.edit("Deployment", "default", "web", forge)
+    before = set(cluster.names("Pod", "default"))
+    assert vnfcs(tab) == before
+    if everything:
+        tab.heal()
+    else:
+        with pytest.raises(sol_ex.SolException, match=r"no object of this VNF instance controls it .*never deleted"):
+            tab.heal(min(before))
+    assert set(cluster.names("Pod", "default")) == before
+
+
+def test_the_pods_of_a_selector_in_the_spec_are_no_vnfcs(cluster: FakeApi, tmp_path: Path) -> None:
+    cluster.put(deployment(2))
+    crd, manifest = selecting(cluster, 1)
+    crd["spec"]["versions"][0]["subresources"]["scale"]["labelSelectorPath"] = ".spec.selector"
+    crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]["selector"] = {"type": "string"}
+    manifest["spec"]["selector"] = "app=web"
+    tab = Instance(cluster, tmp_path, [crd, manifest])
+    tab.instantiate()
+    before = set(cluster.names("Pod", "default"))
+    assert vnfcs(tab) == {"tab-0"}
+    tab.heal()
+    assert set(cluster.names("Pod", "default")) == before
 
 
 @pytest.mark.parametrize("again", [False, True])
