@@ -22,8 +22,12 @@ POOL_NAME_LABEL = "cluster.x-k8s.io/pool-name"
 SET_NAME_LABEL = "cluster.x-k8s.io/set-name"
 CONTROL_PLANE_LABEL = "cluster.x-k8s.io/control-plane"
 CONTROL_PLANE_NAME_LABEL = "cluster.x-k8s.io/control-plane-name"
+AUTOSCALED = frozenset(f"cluster.x-k8s.io/cluster-api-autoscaler-node-group-{bound}-size" for bound in ("min", "max"))
+"""Annotations of a set of machines whose count the cluster autoscaler sets, between these two."""
 DELETE_MACHINE = "cluster.x-k8s.io/delete-machine"
 """Annotation of a Machine that its owner removes first in a scale in."""
+EXTERNAL_ETCD = ("spec", "kubeadmConfigSpec", "clusterConfiguration", "etcd", "external")
+"""Path in a KubeadmControlPlane."""
 _LONGEST_LABEL = 63
 CLUSTER_SECRET_TYPE = "cluster.x-k8s.io/secret"  # noqa: S105 (a type of Secrets)
 

@@ -5,7 +5,12 @@ from __future__ import annotations
 
 from k8s_cr_driver.capi import contract
 from k8s_cr_driver.capi.machines import LabelledMachines, MachineOwner
+from k8s_cr_driver.objects.fields import mapping
+from k8s_cr_driver.objects.keys import annotations_of
 from k8s_cr_driver.resources.base import ANY
+
+EXTERNAL_ETCD = "k8s-cr-driver/external-etcd"
+"""Annotation `k8s-cr-driver/external-etcd: "true"`: etcd does not run on the Machines of this control plane."""
 
 
 class ControlPlane(MachineOwner):
@@ -20,7 +25,24 @@ class ControlPlane(MachineOwner):
         """As many as leave etcd its quorum."""
         return max(0, count - 1) // 2
 
+    def count_error(self, count: int) -> str:
+        """Two members of etcd tolerate no more failures than one, so that kubeadm's provider refuses even numbers, too."""
+        if count < 1:
+            return "a control plane needs a Machine; to remove the cluster, terminate the VNF instance"
+        if count % 2 == 0 and not self._has_external_etcd():
+            return (
+                "etcd on the Machines of a control plane needs an odd number of them; scale in steps of two, or if etcd runs "
+                f'elsewhere, add the annotation {EXTERNAL_ETCD}: "true"'
+            )
+        return ""
+
+    def _has_external_etcd(self) -> bool:
+        return annotations_of(self.manifest).get(EXTERNAL_ETCD) == "true"
+
 
 class KubeadmControlPlane(ControlPlane, LabelledMachines):
     group, kind = contract.CONTROL_PLANE_GROUP, "KubeadmControlPlane"
     name_label = contract.CONTROL_PLANE_NAME_LABEL
+
+    def _has_external_etcd(self) -> bool:
+        return bool(mapping(self.manifest, *contract.EXTERNAL_ETCD)) or super()._has_external_etcd()

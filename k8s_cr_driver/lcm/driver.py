@@ -50,6 +50,7 @@ class Driver:
                 level = req.instantiationLevelId if req.obj_attr_is_set("instantiationLevelId") else None
                 assigned = desired.assigned_vdus(resources, vnfd, req.flavourId, options)
                 assigned = counts.at_level(assigned, vnfd, req.flavourId, level)
+                counts.check(assigned, {})
                 session.reconcile(desired.merged(resources, assigned), prune=Prune(unlabeled=False), first=True)
                 stored.start(req.flavourId)
                 stored.options, stored.vdus = options, session.with_explicit_counts(assigned)
@@ -98,10 +99,14 @@ class Driver:
     def _scale(
         self, verb: Verb, stored: StoredInstance, options: Options, changes: Mapping[str, int], choice: Choice | None
     ) -> None:
-        """Stored count + change; never counted from the grant request, which is empty if there are no VNFCs."""
-        with _session(verb, stored, options, applies=len(changes), keep_autoscaled=False) as session:
+        """Stored count + change; never counted from the grant request, which is empty if there are no VNFCs.
+
+        A rollback, which changes no count, leaves one to the autoscaler that owns it.
+        """
+        is_rollback = not any(changes.values())
+        with _session(verb, stored, options, applies=len(changes), keep_autoscaled=is_rollback) as session:
             assigned = session.stored_vdus(stored.vdus)
-            scaled = {vdu: counts.changed(vdu, assigned, change) for vdu, change in changes.items()}
+            scaled = counts.scaled(assigned, changes)
             session.scale(scaled, choice)
             stored.vdus = {**assigned, **scaled}
             stored.write(session.vnfcs(stored.vdus), session.inventory)
@@ -162,8 +167,10 @@ class Driver:
             assigned = desired.assigned_vdus(resources, vnfd, stored.flavour, options)
             assigned = counts.at_level(assigned, vnfd, stored.flavour)
             merged = {obj.key: obj for obj in resources}
-            kept = counts.carried_over(session.stored_vdus(stored.vdus), assigned)
+            before = session.stored_vdus(stored.vdus)
+            kept = counts.carried_over(before, assigned)
             assigned = {vdu: merged[obj.key] if obj.key in given else kept[vdu] for vdu, obj in assigned.items()}
+            counts.check(assigned, before)
             session.reconcile(desired.merged(resources, assigned), prune=Prune())
             stored.options, stored.vdus = options, session.with_explicit_counts(assigned)
             scale_status.remember_new_aspects(stored, vnfd)

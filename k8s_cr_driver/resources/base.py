@@ -119,6 +119,15 @@ class CustomResource:
         """The path of the wanted count, None if the kind cannot be scaled."""
         return scale_path(self.crd, self.manifest["apiVersion"], "specReplicasPath")
 
+    def count_error(self, count: int) -> str:
+        """Why the object cannot have that count, and the remedy; "" if it can."""
+        del count
+        return ""
+
+    def autoscaler(self) -> str:
+        """What else sets the count and would undo a scale, and the remedy; "" if nothing does."""
+        return ""
+
     def orphans(self) -> Orphans | None:
         """What a terminate deletes together with the object, whose manifest is the live one."""
         return None

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from k8s_cr_driver.errors import InvalidRequest
@@ -39,14 +40,34 @@ def carried_over(before: VduObjects, assigned: VduObjects) -> dict[str, CustomRe
     return {vdu: obj if (count := kept[vdu]) is None else replicas.with_replicas(obj, count) for vdu, obj in assigned.items()}
 
 
-def changed(vdu: str, assigned: VduObjects, change: int) -> CustomResource:
-    """The VDU's object with `change` more replicas, or fewer if it is negative."""
+def scaled(assigned: VduObjects, changes: Mapping[str, int]) -> dict[str, CustomResource]:
+    """The objects of the VDUs in `changes` (VDU id -> change) with so many more replicas, or fewer if it is negative."""
+    return {vdu: _changed(vdu, assigned, change) for vdu, change in changes.items()}
+
+
+def _changed(vdu: str, assigned: VduObjects, change: int) -> CustomResource:
     if vdu not in assigned:
         raise InvalidRequest(f"VDU {vdu} is not part of this instance; its VDUs: {', '.join(sorted(assigned))}")
     obj = assigned[vdu]
+    if not change:
+        return obj
+    if why := obj.autoscaler():
+        raise InvalidRequest(f"aspectId: VDU {vdu} is {obj.key}. Its count cannot be scaled: {why}")
     if not obj.replicas():
         raise InvalidRequest(f"VDU {vdu} is {obj.key}, whose kind has no count to scale")
     count = replicas.count(obj)
     if count + change < 0:
         raise InvalidRequest(f"numberOfSteps: VDU {vdu} has {count} replicas and cannot lose {-change}; take fewer steps")
-    return replicas.with_replicas(obj, count + change)
+    after = replicas.with_replicas(obj, count + change)
+    check({vdu: after}, assigned)
+    return after
+
+
+def check(after: VduObjects, before: VduObjects) -> None:
+    """InvalidRequest for a count that is not the one before, and that its kind cannot have."""
+    former = of(before)
+    for vdu, obj in after.items():
+        count = replicas.count(obj)
+        if count != former.get(vdu) and (why := obj.count_error(count)):
+            where = ".".join(obj.replicas() or ())
+            raise InvalidRequest(f"VDU {vdu} is {obj.key}, {where}: cannot be {count}: {why}")

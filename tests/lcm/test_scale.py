@@ -11,6 +11,8 @@ from tacker.sol_refactored import objects
 from tacker.sol_refactored.common import exceptions as sol_ex
 
 from k8s_cr_driver.engine import replace
+from k8s_cr_driver.kube.connection import Connection
+from k8s_cr_driver.kube.endpoint import Endpoint
 from k8s_cr_driver.lcm.driver import Driver
 from k8s_cr_driver.vnf import scale_in
 from tests.fake_api import FakeApi, controllers, faults
@@ -121,6 +123,19 @@ def test_rollback_of_scale_ignores_the_options_of_the_request(cluster: FakeApi, 
         Driver().scale(req, blue.inst, blue.grant_req, None, blue.vnfd)
     Driver().scale_rollback(req, blue.inst, blue.grant_req, None, blue.vnfd)
     assert blue.inst.instantiatedVnfInfo.metadata["vdu_reses"]["Web"]["spec"]["replicas"] == 1
+
+
+def test_rollback_of_scale_leaves_the_count_to_the_autoscaler_that_owns_it(cluster: FakeApi, tmp_path: Path) -> None:
+    blue = Instance(cluster, tmp_path, [deployment(1)])
+    blue.instantiate()
+    autoscaled = {"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": "web"}, "spec": {"replicas": 3}}
+    with Connection(Endpoint(cluster.url)) as connection:
+        connection.request("PUT", "/apis/apps/v1/namespaces/default/deployments/web/scale", body=autoscaled)
+    req = objects.ScaleVnfRequest.from_dict({"type": "SCALE_OUT", "aspectId": "web", "numberOfSteps": 2})
+    with pytest.raises(sol_ex.SolException, match="others manage fields"):
+        Driver().scale(req, blue.inst, blue.grant_req, None, blue.vnfd)
+    Driver().scale_rollback(req, blue.inst, blue.grant_req, None, blue.vnfd)
+    assert cluster.get("Deployment", "default", "web")["spec"]["replicas"] == 3
 
 
 def test_scale_in_waits_until_the_surplus_pods_are_deleted(cluster: FakeApi, tab: Instance) -> None:

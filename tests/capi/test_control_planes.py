@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How many Machines a control plane can have: an odd number where etcd runs on them, and never none."""
+
+from __future__ import annotations
+
+import pytest
+
+from k8s_cr_driver.capi.contract import CONTROL_PLANE_GROUP
+from k8s_cr_driver.objects.keys import Object
+from k8s_cr_driver.resources.base import CustomResource
+from k8s_cr_driver.resources.registry import resource_for
+from tests.instance import obj
+
+ETCD = {"clusterConfiguration": {"etcd": {"external": {"endpoints": ["https://192.0.2.1:2379"]}}}}
+
+
+def control_plane(kind: str = "KubeadmControlPlane", external_etcd: str = "", **spec: Object) -> CustomResource:
+    manifest = obj(f"{CONTROL_PLANE_GROUP}/v1", kind, "blue", "default", spec={"replicas": 1, **spec})
+    if external_etcd:
+        manifest["metadata"]["annotations"] = {"k8s-cr-driver/external-etcd": external_etcd}
+    return resource_for(manifest)
+
+
+def refused(one: CustomResource) -> list[int]:
+    return [count for count in range(6) if one.count_error(count)]
+
+
+@pytest.mark.parametrize("kind", ["KubeadmControlPlane", "OtherControlPlane"])
+def test_a_control_plane_with_etcd_has_an_odd_number_of_machines(kind: str) -> None:
+    assert refused(control_plane(kind)) == [0, 2, 4]
+    assert refused(control_plane(kind, external_etcd="false")) == [0, 2, 4]
+
+
+@pytest.mark.parametrize(
+    "one",
+    [
+        control_plane(kubeadmConfigSpec=ETCD),
+        control_plane(external_etcd="true"),
+        control_plane("OtherControlPlane", external_etcd="true"),
+    ],
+)
+def test_with_etcd_elsewhere_any_number_but_none_is_possible(one: CustomResource) -> None:
+    assert refused(one) == [0]
+
+
+def test_the_etcd_of_another_kind_is_not_read_where_kubeadm_has_it() -> None:
+    assert refused(control_plane("OtherControlPlane", kubeadmConfigSpec=ETCD)) == [0, 2, 4]

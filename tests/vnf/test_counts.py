@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The counts that a scale asks for, and those that are refused before anything is sent."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from k8s_cr_driver.errors import InvalidRequest
+from k8s_cr_driver.resources.base import CustomResource
+from k8s_cr_driver.resources.registry import resource_for
+from k8s_cr_driver.vnf import counts
+from tests.instance import crontab, obj
+
+AUTOSCALED = "cluster.x-k8s.io/cluster-api-autoscaler-node-group-max-size"
+
+
+def control_plane(replicas: int) -> CustomResource:
+    kind = "KubeadmControlPlane"
+    return resource_for(obj("controlplane.cluster.x-k8s.io/v1", kind, "blue", "default", spec={"replicas": replicas}))
+
+
+def workers(replicas: int, **annotations: str) -> CustomResource:
+    manifest = obj("cluster.x-k8s.io/v1", "MachineDeployment", "blue", "default", spec={"replicas": replicas})
+    manifest["metadata"]["annotations"] = annotations
+    return resource_for(manifest)
+
+
+def test_a_control_plane_is_scaled_by_two() -> None:
+    assert counts.of(counts.scaled({"ControlPlane": control_plane(1)}, {"ControlPlane": 2})) == {"ControlPlane": 3}
+
+
+def test_an_even_number_of_control_plane_machines_is_refused_with_the_field_and_the_remedy() -> None:
+    words = r"VDU ControlPlane is KubeadmControlPlane\.\S+ default/blue, spec\.replicas: cannot be 2: .*scale in steps of two"
+    with pytest.raises(InvalidRequest, match=words):
+        counts.scaled({"ControlPlane": control_plane(1)}, {"ControlPlane": 1})
+
+
+def test_a_control_plane_is_not_scaled_to_none() -> None:
+    with pytest.raises(InvalidRequest, match=r"spec\.replicas: cannot be 0: .*terminate the VNF instance"):
+        counts.scaled({"ControlPlane": control_plane(1)}, {"ControlPlane": -1})
+
+
+def test_workers_are_scaled_to_none() -> None:
+    assert counts.of(counts.scaled({"Workers": workers(2)}, {"Workers": -2})) == {"Workers": 0}
+
+
+def test_a_count_that_others_have_set_before_is_not_refused() -> None:
+    """A rollback restores it, and a change of package keeps it."""
+    even = {"ControlPlane": control_plane(2)}
+    assert counts.of(counts.scaled(even, {"ControlPlane": 0})) == {"ControlPlane": 2}
+    counts.check(even, even)
+
+
+def test_a_scale_of_what_the_cluster_autoscaler_scales_is_refused() -> None:
+    with pytest.raises(InvalidRequest, match=rf"default/blue\. .*cluster autoscaler.*{re.escape(AUTOSCALED)}; change these"):
+        counts.scaled({"Workers": workers(2, **{AUTOSCALED: "5"})}, {"Workers": 1})
+
+
+def test_a_step_of_none_changes_nothing_of_a_kind_without_a_count() -> None:
+    tab = resource_for(crontab("tab"))
+    assert counts.scaled({"Tab": tab}, {"Tab": 0}) == {"Tab": tab}
+    with pytest.raises(InvalidRequest, match="has no count to scale"):
+        counts.scaled({"Tab": tab}, {"Tab": 1})
