@@ -89,18 +89,20 @@ def _labelled(context: WriteContext, resource: Resource, intree_driver: InTreeDr
 
 
 def _transfer(context: WriteContext, resource: Resource, key: ObjectKey, intree_driver: InTreeDriver) -> None:
-    """Transfers one object; one that is gone is skipped. Contended if it has changed since it was read."""
+    """Transfers one object; one that is gone is skipped. Contended if it has changed or gone since it was read."""
     try:
         live = context.client.read(resource, key)
+    except ApiError as error:
+        if error.status != 404:
+            raise
+        return
+    try:
         if key.group_kind in SHARED and used_by(context.instance) not in labels(live):
             live = _mark(context, resource, key, live)
         if fields := _successor_fields(context, live, intree_driver):
             _patch(context, resource, key, live, fields)
     except ApiError as error:
-        if error.status == 409:
-            raise Contended(str(error)) from None
-        if error.status != 404:
-            raise
+        raise (Contended(str(error)) if error.status in (404, 409) else error) from None
 
 
 def _successor_fields(context: WriteContext, live: Object, intree_driver: InTreeDriver) -> list[Object] | None:
@@ -121,10 +123,5 @@ def _mark(context: WriteContext, resource: Resource, key: ObjectKey, live: Objec
 
 def _patch(context: WriteContext, resource: Resource, key: ObjectKey, live: Object, fields: list[Object]) -> None:
     metadata = {"resourceVersion": live["metadata"]["resourceVersion"], "managedFields": fields}
-    context.connection.request(
-        "PATCH",
-        resource.path(key.namespace, key.name),
-        query=[("fieldManager", context.manager)],
-        body={"metadata": metadata},
-        content_type=MERGE,
-    )
+    query = [("fieldManager", context.manager)]
+    context.client.on_object("PATCH", resource, key, {"metadata": metadata}, query=query, content_type=MERGE)

@@ -36,5 +36,5 @@ def nudge(context: WriteContext, resource: Resource, crd: Object) -> None:
     if kind is not None and context.client.list_if_served(kind, accept=METADATA_LIST):
         return
     metadata = {"uid": crd["metadata"]["uid"], "annotations": {LOOK_AGAIN: uuid.uuid4().hex}}
-    path, query = resource.path(name=key_of(crd).name), [("fieldManager", context.manager)]
-    context.connection.request("PATCH", path, query=query, body={"metadata": metadata}, content_type=MERGE)
+    query = [("fieldManager", context.manager)]
+    context.client.on_object("PATCH", resource, key_of(crd), {"metadata": metadata}, query=query, content_type=MERGE)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Collection
 
-from k8s_cr_driver.errors import ApiError
+from k8s_cr_driver.errors import ApiError, Contended
 from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.objects.api_groups import is_builtin
 from k8s_cr_driver.objects.crds import defined_by
@@ -20,7 +20,7 @@ from k8s_cr_driver.ownership.guests import Guests
 from k8s_cr_driver.ownership.labels import KEEP, SHARED, is_created, is_kept, used_by, users
 from k8s_cr_driver.ownership.labels import manager as manager_of
 from k8s_cr_driver.ownership.released import release_adopted, release_kept
-from k8s_cr_driver.ownership.write import WriteContext
+from k8s_cr_driver.ownership.write import WriteContext, has_gone
 from k8s_cr_driver.resources.base import CustomResource
 
 
@@ -52,6 +52,9 @@ def remove(
     except ApiError as error:
         if error.status != 404:
             raise
+        is_named = error.subject == (resource.plural, obj.key.name)
+        if not is_named and not has_gone(context, obj.key, resource, live["metadata"]["uid"]):
+            raise Contended(f"{obj.key}: a 404 that is not of this object: {error.message}") from None
     return ""
 
 

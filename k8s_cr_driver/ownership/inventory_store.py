@@ -101,11 +101,11 @@ class InventoryStore:
             return Forbidden(
                 f"{error}. The driver keeps its inventory in {self.key}: allow it, or set [k8s_cr] inventory_namespace."
             )
-        if error.status == 404:
+        if error.status == 404 and error.subject == ("namespaces", namespace):
             return Forbidden(
                 f"{error}. Namespace {namespace} does not exist: create it, or set [k8s_cr] inventory_namespace."
             )
-        if error.status == 409:
+        if error.status in (404, 409):
             return Contended(f"{self.key}, the inventory, is changed by others all the time: {error}")
         return error
 

@@ -65,7 +65,7 @@ def _labelled(context: WriteContext, resource: Resource, live: Object) -> Object
     try:
         return context.client.apply(resource, member, context.manager, force=False)
     except ApiError as error:
-        if error.status != 409:
+        if error.status not in (404, 409):
             raise
         if error.causes:
             return None

@@ -52,13 +52,12 @@ def reclaim(context: WriteContext, resource: Resource, live: Object) -> Object |
     """
     context.inventory.fence.before_write()
     key, uid = key_of(live), live["metadata"]["uid"]
-    path = resource.path(key.namespace, key.name)
     body = {"metadata": {"uid": uid, "labels": {INSTANCE_LABEL: context.instance}}}
     query = [("fieldManager", context.manager)]
     try:
-        response = context.connection.request("PATCH", path, query=query, body=body, content_type=MERGE)
+        response = context.client.on_object("PATCH", resource, key, body, query=query, content_type=MERGE)
     except ApiError as error:
         if error.status in (404, 409, 422) and has_gone(context, key, resource, uid):
             return None
         raise (Contended(f"{key} is changed by others all the time") if error.status == 409 else error) from None
-    return checked(response, resource.group_kind, f"PATCH {path}")
+    return checked(response, resource.group_kind, f"PATCH {resource.path(key.namespace, key.name)}")

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from oslo_log import log as logging
 
-from k8s_cr_driver.errors import ApiError, Forbidden, InvalidRequest
+from k8s_cr_driver.errors import ApiError, Contended, Forbidden, InvalidRequest
 from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.objects.fields import entries
 from k8s_cr_driver.objects.keys import Object, bare, key_of, kind_of
@@ -90,7 +90,9 @@ def _annotate(client: Client, child: Object, asked: Mapping[str, str], *, must: 
     try:
         client.apply(resource, bare(key, resource.api_version, **metadata), MANAGER, force=True)
     except ApiError as error:
-        if error.status in (404, 409):
+        if error.status == 404:  # an apply would create the object: the path is missing
+            raise Contended(f"{key}: {error}") from None
+        if error.status == 409:
             return
         if error.status != 403:
             raise

@@ -22,7 +22,7 @@ from k8s_cr_driver.engine.replace import NO_REPLACEMENT, Replacement
 from k8s_cr_driver.engine.takeover import InTreeDriver, take_over
 from k8s_cr_driver.errors import ApiError, Concern, ConnectionFailed, DriverError, NotConnected, Refused
 from k8s_cr_driver.kube.client import Client
-from k8s_cr_driver.kube.connection import Connection
+from k8s_cr_driver.kube.connection import METADATA_LIST, Connection
 from k8s_cr_driver.kube.discovery import Resource, Resources, discover
 from k8s_cr_driver.kube.endpoint import Endpoint
 from k8s_cr_driver.objects import dependencies
@@ -147,15 +147,13 @@ class Session:
 
     def _has_in(self, resource: Resource, namespace: str) -> bool | None:
         """None if the account may not list the kind there."""
-        query = [("labelSelector", selector(self._context.instance, resource.group_kind)), ("limit", "1")]
-        path = resource.path(namespace)
+        own = selector(self._context.instance, resource.group_kind)
         try:
-            found = self._operation.persist(lambda: self._client.connection.request("GET", path, query=query))
+            return bool(self._operation.persist(lambda: self._client.list_if_served(resource, namespace, own, METADATA_LIST)))
         except ApiError as error:
-            if error.status not in (403, 404):
+            if error.status != 403:
                 raise
-            return None if error.status == 403 else False
-        return bool(found.get("items"))
+            return None
 
     def take_over(self, intree_driver: InTreeDriver) -> None:
         """Makes the objects of the in-tree driver this driver's; see `engine.takeover`."""
