@@ -26,7 +26,7 @@ from k8s_cr_driver.objects.keys import CRD, NAMESPACE, Object, ObjectKey, contro
 from k8s_cr_driver.ownership.crd_cleanup import is_in_cleanup, nudge
 from k8s_cr_driver.ownership.delete import remove
 from k8s_cr_driver.ownership.guests import Guests
-from k8s_cr_driver.ownership.labels import is_kept, is_managed
+from k8s_cr_driver.ownership.labels import SHARED, is_kept, is_managed, users
 from k8s_cr_driver.ownership.owners import Takers
 from k8s_cr_driver.ownership.write_errors import NOT_RESTORED, is_denied
 from k8s_cr_driver.redaction import redact
@@ -89,6 +89,7 @@ class Pruner:
         resource = self._resources.find(obj.key.group_kind, version) or self._resources.find(obj.key.group_kind)
         assert resource is not None, "a watch reported it"
         node = ToDelete(obj, resource, set(needs.get(obj.key, ())), live=live)
+        node.is_unwatched = node.key.group_kind in SHARED and self._context.instance not in users(live)
         self.nodes[node.key] = node
         self._by_uid[_uid(live)] = node
         if is_kept(live):
@@ -223,11 +224,16 @@ class Pruner:
             self._kept.add(node.key)
         if _uid(node.live) != _uid(asked):
             self._retry(node)
-        elif node.is_gone:
+        elif node.is_gone or (node.is_unwatched and stays):
             self._gone(node)
-        elif node.is_unwatched:
+        else:
+            self._follow(node)
+
+    def _follow(self, node: ToDelete) -> None:
+        """Waits until the object is gone: its watch reports that, if it still selects it."""
+        if node.is_unwatched:
             self._read(node)
-        elif node.key.group_kind == CRD:
+        if node.key.group_kind == CRD:
             self._nudge_later(node)
 
     def _nudge_later(self, node: ToDelete) -> None:

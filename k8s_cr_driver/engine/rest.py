@@ -28,7 +28,7 @@ from k8s_cr_driver.objects.keys import CRD, NAMESPACE, Object, ObjectKey, key_of
 from k8s_cr_driver.ownership.labels import SHARED, is_managed
 from k8s_cr_driver.ownership.orphans import claim_orphans
 from k8s_cr_driver.ownership.owners import Owners, release_from_owners
-from k8s_cr_driver.ownership.unlabeled import find_unlabeled, read_unlabeled, reclaim
+from k8s_cr_driver.ownership.unlabeled import find_unlabeled, find_unlabeled_shared, read_unlabeled, reclaim
 from k8s_cr_driver.redaction import redact
 
 LOG = logging.getLogger(__name__)
@@ -147,6 +147,8 @@ class Rest:
                 live = self._request(functools.partial(reclaim, context, resource, unlabeled))
                 if live is not None and self._must_go(key_of(live), live):
                     found.append(live)
+            known = {*self._applier.nodes, *(key for key, _ in self._informers.everything())}
+            found += self._request(lambda: list(find_unlabeled_shared(context, self._informers.listed(), known)))
         if not self._applier.nodes:
             self._claim_orphans([*self._to_delete().values(), *found], found)
 

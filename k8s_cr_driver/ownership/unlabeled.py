@@ -8,14 +8,14 @@ prune, so that they are deleted, waited for and reported as all members are.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from k8s_cr_driver.errors import ApiError, Contended
 from k8s_cr_driver.kube.connection import MERGE, METADATA_LIST
 from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.kube.responses import checked
 from k8s_cr_driver.objects.keys import Object, ObjectKey, key_of, labels
-from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, SHARED, is_managed
+from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, SHARED, is_managed, used_by
 from k8s_cr_driver.ownership.write import WriteContext, has_gone
 
 
@@ -23,7 +23,7 @@ def find_unlabeled(context: WriteContext, resources: Iterable[Resource]) -> Iter
     """
     Those of these kinds in the instance's namespaces, as PartialObjectMetadata.
 
-    Shared objects have no such label, and adopted ones are only released.
+    Adopted ones are only released. For shared objects, whose label differs, see `find_unlabeled_shared`.
     """
     content = context.inventory.content
     for resource in resources:
@@ -34,15 +34,34 @@ def find_unlabeled(context: WriteContext, resources: Iterable[Resource]) -> Iter
                         yield resource, live
 
 
+def find_unlabeled_shared(
+    context: WriteContext, resources: Iterable[Resource], known: Collection[ObjectKey]
+) -> Iterator[Object]:
+    """
+    Namespaces and CRDs of the inventory that are not `known`: a list by label has not found them. One GET each.
+
+    Their label is not restored: a release could not remove it again from the field manager that restores it.
+    """
+    contents = (context.inventory.content, context.inventory.remembered)
+    missing = {key for content in contents for key in content.members or () if key.group_kind in SHARED}.difference(known)
+    by_kind = {resource.group_kind: resource for resource in resources}
+    for key in sorted(missing):
+        resource = by_kind.get(key.group_kind)
+        live = read_unlabeled(context, resource, key) if resource else None
+        if live and not context.inventory.content.is_adopted(live):
+            yield live
+
+
 def read_unlabeled(context: WriteContext, resource: Resource, key: ObjectKey) -> Object | None:
-    """The object if it exists, has no instance's label, and this instance has applied it; else None."""
+    """The object if it exists, has no label of an instance that owns it, and this instance has applied it; else None."""
     try:
         live = context.client.read(resource, key)
     except ApiError as error:
         if error.status != 404:
             raise
         return None
-    return live if INSTANCE_LABEL not in labels(live) and is_managed(live, context.instance) else None
+    label = used_by(context.instance) if key.group_kind in SHARED else INSTANCE_LABEL
+    return live if label not in labels(live) and is_managed(live, context.instance) else None
 
 
 def reclaim(context: WriteContext, resource: Resource, live: Object) -> Object | None:

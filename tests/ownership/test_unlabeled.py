@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from k8s_cr_driver.ownership.labels import INSTANCE_LABEL
+from k8s_cr_driver.objects.keys import Object
+from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, is_managed, used_by
 from tests.fake_api import FakeApi, controllers, faults
 from tests.fake_api.recording import Request
-from tests.instance import GREEN, Instance, claim, config_map, crontab, crontab_crd, obj, replaced, state, stateful_set
+from tests.instance import BLUE, GREEN, Instance, claim, config_map, crontab, crontab_crd, obj, replaced, state, stateful_set
 
 
 def test_terminate_deletes_unlabeled_members(api: FakeApi) -> None:
@@ -126,3 +127,59 @@ def test_one_404_of_a_list_hides_no_unlabeled_member(api: FakeApi) -> None:
     blue.terminate()
     assert api.faults_pending == 0
     assert ("one", "gone") in {(key.name, now) for key, now, _ in blue.heard}
+
+
+HOME = obj("v1", "Namespace", "home")
+
+
+def without_label(api: FakeApi, shared: Object, instance: str = BLUE) -> None:
+    """As `kubectl label KIND NAME used-by.k8s-cr-driver/INSTANCE-` leaves it."""
+    api.edit(shared["kind"], None, shared["metadata"]["name"], lambda live: live["metadata"]["labels"].pop(used_by(instance)))
+
+
+@pytest.mark.parametrize("shared", [HOME, crontab_crd()], ids=lambda one: one["kind"])
+@pytest.mark.parametrize("verb", ["terminate", "change"])
+def test_a_shared_object_that_has_lost_its_label_is_deleted(api: FakeApi, shared: Object, verb: str) -> None:
+    blue = Instance(api.url)
+    blue.reconcile([shared, config_map("a")])
+    without_label(api, shared)
+    blue.reconcile([config_map("a")] if verb == "change" else [])
+    assert api.find(shared["kind"], None, shared["metadata"]["name"]) is None
+    assert (shared["metadata"]["name"], "gone") in {(key.name, now) for key, now, _ in blue.heard}
+
+
+@pytest.mark.parametrize("why", ["a guest", "another instance", "it existed before", "its maker is another one"])
+def test_a_shared_object_that_has_lost_its_label_stays_where_it_would_stay_with_it(api: FakeApi, why: str) -> None:
+    blue = Instance(api.url, adopt=True)
+    if why == "it existed before":
+        api.put(HOME)
+    if why == "its maker is another one":
+        Instance(api.url, GREEN).reconcile([HOME])
+    blue.reconcile([HOME, config_map("a")])
+    if why == "another instance":
+        Instance(api.url, GREEN).reconcile([HOME])
+    if why == "a guest":
+        api.put({**claim("guest"), "metadata": {"name": "guest", "namespace": "home"}})
+    without_label(api, HOME)
+    blue.terminate()
+    live = api.get("Namespace", None, "home")
+    assert used_by(BLUE) not in (live["metadata"].get("labels") or {})
+    assert not is_managed(live, BLUE) or why == "a guest"
+    assert f"k8s-cr-driver-{BLUE}" not in api.names("ConfigMap")
+
+
+def test_a_namespace_of_the_name_that_somebody_has_made_since_stays(api: FakeApi) -> None:
+    blue = Instance(api.url)
+    blue.reconcile([HOME, config_map("a")])
+    api.delete("Namespace", None, "home")
+    api.put(HOME)
+    blue.terminate()
+    assert api.find("Namespace", None, "home")
+
+
+def test_shared_objects_with_their_label_are_not_read_by_name(api: FakeApi) -> None:
+    blue = Instance(api.url)
+    blue.reconcile([HOME, crontab_crd()])
+    api.requests.clear()
+    blue.reconcile([HOME, crontab_crd()])
+    assert not api.requests.select("GET", "namespaces/home$")
