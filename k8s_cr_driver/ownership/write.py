@@ -56,6 +56,8 @@ class WriteContext:
     """Leave a replica count to the autoscaler that owns it; False in SCALE, which then fails and names it."""
     delete_guests: bool = False
     """Delete Namespaces and CRDs of this instance together with objects of others in them or of them."""
+    is_trial: bool = False
+    """Nothing is stored, so nothing is logged as done."""
     lock: threading.Lock = field(default_factory=lambda: threading.Lock())  # `threading` may be patched
 
     @property
@@ -138,7 +140,8 @@ def _apply(context: WriteContext, obj: CustomResource, resource: Resource, live:
     except ApiError as error:
         refusal = error
     if context.force and refusal.status == 409 and refusal.causes:
-        LOG.warning("%s: fields of other managers are taken by force: %s. %s", obj.key, conflicting(refusal), NOT_RESTORED)
+        if not context.is_trial:
+            LOG.warning("%s: fields of other managers are taken by force: %s. %s", obj.key, conflicting(refusal), NOT_RESTORED)
         try:
             return context.client.apply(resource, labelled.manifest, context.manager, force=True)
         except ApiError as error:

@@ -20,9 +20,9 @@ from tests.fake_api.faults import Action
 from tests.instance import BLUE, Instance, config_map, crontab, crontab_crd, job, state
 
 
-def session(url: str) -> Session:
+def session(url: str, **options: bool) -> Session:
     operation = Operation.lasting(30, id="test", instance=BLUE)
-    return Session(Endpoint(url), Options(), operation, inventory_namespace="default")
+    return Session(Endpoint(url), Options(**options), operation, inventory_namespace="default")
 
 
 def test_reading_a_crd_is_repeated_while_the_server_is_busy(api: FakeApi) -> None:
@@ -163,3 +163,16 @@ def test_a_kept_object_that_would_have_to_be_replaced_is_refused_before_anything
     with session(api.url) as opened, pytest.raises(Refused, match="never deleted, nor replaced"):
         opened.reconcile(opened.place([config_map("new"), second]), prune=Prune())
     assert api.names("ConfigMap", "default") == ["b", f"k8s-cr-driver-{BLUE}"]
+
+
+def test_fields_taken_by_force_are_logged_once_although_they_are_tried_before(
+    api: FakeApi, caplog: pytest.LogCaptureFixture
+) -> None:
+    manifest = config_map("a", x="1")
+    manifest["metadata"]["annotations"] = {KEEP: "true"}
+    Instance(api.url).reconcile([manifest])
+    api.edit("ConfigMap", "default", "a", lambda live: live["data"].update(x="2"))
+    with session(api.url, force_conflicts=True) as opened:
+        opened.reconcile([resource_for(manifest)], prune=None)
+    assert api.get("ConfigMap", "default", "a")["data"] == {"x": "1"}
+    assert caplog.text.count("are taken by force") == 1
