@@ -8,6 +8,7 @@ from typing import Any
 
 from k8s_cr_driver.errors import InvalidRequest
 from k8s_cr_driver.objects.fields import field
+from k8s_cr_driver.objects.keys import Object, ObjectKey
 from k8s_cr_driver.resources import replicas
 from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.vnf.vdus import VduObjects
@@ -15,6 +16,12 @@ from k8s_cr_driver.vnf.vdus import VduObjects
 
 def of(assigned: VduObjects) -> dict[str, int]:
     return {vdu: replicas.count(obj) for vdu, obj in assigned.items()}
+
+
+def live(assigned: VduObjects, lives: Mapping[ObjectKey, Object]) -> dict[str, CustomResource]:
+    """With the counts that they have on the cluster; `lives`: the live objects, as far as they exist."""
+    found = {vdu: replicas.explicit_count(obj, lives[obj.key]) for vdu, obj in assigned.items() if obj.key in lives}
+    return {vdu: obj if (n := found.get(vdu)) is None else replicas.with_replicas(obj, n) for vdu, obj in assigned.items()}
 
 
 def at_level(assigned: VduObjects, vnfd: Any, flavour: str, level: str | None = None) -> dict[str, CustomResource]:

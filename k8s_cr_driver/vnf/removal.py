@@ -3,20 +3,24 @@
 
 A controller is asked by annotations on its Pods or Machines, written before the count changes. They are applied by a field
 manager of their own, so that an annotation that a user has set is not removed with them. A StatefulSet cannot be asked.
+Annotations of a scale in that has failed are removed at its end, or else when the VNFCs are read next.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Collection, Iterator, Mapping
 from typing import NamedTuple
 
 from oslo_log import log as logging
 
-from k8s_cr_driver.errors import ApiError, Contended, Forbidden, InvalidRequest
+from k8s_cr_driver.errors import ApiError, Contended, DriverError, Forbidden, InvalidRequest
 from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.objects.fields import entries
 from k8s_cr_driver.objects.keys import Object, bare, key_of, kind_of
+from k8s_cr_driver.redaction import redact
 from k8s_cr_driver.resources import replicas
+from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.vnf import vnfcs
 from k8s_cr_driver.vnf.descent import Descent
 from k8s_cr_driver.vnf.vdus import VduObjects
@@ -35,6 +39,19 @@ class Choice(NamedTuple):
     """Whether the NFVO's grant names them. Otherwise only Tacker's request for the grant does, which names the newest."""
 
 
+def concerned(scaled: VduObjects, choice: Choice) -> dict[str, CustomResource]:
+    """
+    The VDUs of which VNFCs are chosen while others stay, and whose controllers can be asked.
+
+    If the NFVO has chosen, also those whose controllers cannot be asked: they may have an order of their own.
+    """
+    return {
+        vdu: obj
+        for vdu, obj in scaled.items()
+        if choice.names.get(vdu) and replicas.count(obj) and (choice.by_nfvo or obj.removal_annotations())
+    }
+
+
 def request(client: Client, instance: str, scaled: VduObjects, choice: Choice) -> None:
     """
     Annotates the chosen VNFCs, and no others, of the VDUs in `scaled`, which are their objects with the new counts.
@@ -51,6 +68,16 @@ def request(client: Client, instance: str, scaled: VduObjects, choice: Choice) -
         for child, asked in _changes(scaled[vdu].removal_annotations(), several, choice.names.get(vdu, ())):
             if not finds_others or descent.includes(child):
                 _annotate(client, child, asked, must=choice.by_nfvo)
+
+
+def withdraw(client: Client, children: Mapping[str, list[Object]]) -> None:
+    """Removes the annotations from VNFCs of VDUs (`children`: VDU id -> live objects) that a scale in has not removed."""
+    for child in itertools.chain.from_iterable(children.values()):
+        if _is_annotated(child):
+            try:
+                _annotate(client, child, {}, must=False)
+            except DriverError as error:
+                LOG.warning("%s is still annotated for removal by a scale in: %s", key_of(child), redact(str(error)))
 
 
 def _check(vdu: str, scaled: VduObjects, members: vnfcs.Members, names: set[str]) -> None:
@@ -77,8 +104,12 @@ def _changes(
     for child in several:
         if child["metadata"]["name"] in names and asked:
             yield child, asked
-        elif any(entry.get("manager") == MANAGER for entry in entries(child, "metadata", "managedFields")):
+        elif _is_annotated(child):
             yield child, {}
+
+
+def _is_annotated(child: Object) -> bool:
+    return any(entry.get("manager") == MANAGER for entry in entries(child, "metadata", "managedFields"))
 
 
 def _annotate(client: Client, child: Object, asked: Mapping[str, str], *, must: bool) -> None:

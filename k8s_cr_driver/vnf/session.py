@@ -20,7 +20,7 @@ from k8s_cr_driver.engine.operation import Operation
 from k8s_cr_driver.engine.reconcile import Prune, reconcile
 from k8s_cr_driver.engine.replace import NO_REPLACEMENT, Replacement
 from k8s_cr_driver.engine.takeover import InTreeDriver, take_over
-from k8s_cr_driver.errors import ApiError, Concern, ConnectionFailed, DriverError, NotConnected, Refused
+from k8s_cr_driver.errors import ApiError, Concern, ConnectionFailed, DriverError, NotConnected, Refused, Superseded
 from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.connection import METADATA_LIST, Connection
 from k8s_cr_driver.kube.discovery import Resource, Resources, discover
@@ -28,7 +28,7 @@ from k8s_cr_driver.kube.endpoint import Endpoint
 from k8s_cr_driver.objects import dependencies
 from k8s_cr_driver.objects.api_groups import is_builtin
 from k8s_cr_driver.objects.crds import crds_of
-from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, key_of, kind_of
+from k8s_cr_driver.objects.keys import GroupKind, Object, key_of, kind_of
 from k8s_cr_driver.ownership.inventory import Inventory
 from k8s_cr_driver.ownership.inventory_content import NOTHING, InventoryContent
 from k8s_cr_driver.ownership.labels import is_kept
@@ -38,11 +38,12 @@ from k8s_cr_driver.redaction import redact
 from k8s_cr_driver.resources import replicas
 from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.resources.registry import resource_for
-from k8s_cr_driver.vnf import preflight, removal, scale_in, vnfcs
+from k8s_cr_driver.vnf import counts, preflight, removal, scale_in, vnfcs
 from k8s_cr_driver.vnf.additional_params import Options
 from k8s_cr_driver.vnf.heal import Healing
 from k8s_cr_driver.vnf.removal import Choice
 from k8s_cr_driver.vnf.vdus import VduObjects
+from k8s_cr_driver.vnf.vnfcs import Members
 
 LOG = logging.getLogger(__name__)
 
@@ -178,7 +179,10 @@ class Session:
     def with_explicit_counts(self, assigned: VduObjects) -> dict[str, CustomResource]:
         """With the live count of each object whose manifest names none: the API server has set a default there."""
         implicit = {vdu: obj for vdu, obj in assigned.items() if obj.replicas() and replicas.explicit_count(obj) is None}
-        return {**assigned, **(self.with_live_counts(implicit) if implicit else {})}
+        if not implicit:
+            return dict(assigned)
+        lives = self._operation.persist(lambda: vnfcs.owners(self._client, self._operation.instance, implicit))
+        return {**assigned, **counts.live(implicit, lives)}
 
     def _scalable(self, obj: CustomResource) -> CustomResource:
         """The object with its CRD, if only that defines the field of the count, and the cluster has it."""
@@ -236,27 +240,17 @@ class Session:
 
     def look(self, assigned: VduObjects) -> tuple[dict[str, CustomResource], list[vnfcs.Vnfc]]:
         """The VDUs' objects with the counts that they have on the cluster, and the VNFCs, newest first."""
-        lives = self._operation.persist(lambda: self._owners(assigned))
-        now, instance = self._with_counts(assigned, lives), self._operation.instance
-        return now, self._operation.persist(lambda: vnfcs.collect(self._client, instance, now, lives))
+        there = self._members(assigned)
+        return counts.live(assigned, there.owners), vnfcs.listed(assigned, there)
 
     def vnfcs(self, assigned: VduObjects) -> list[vnfcs.Vnfc]:
-        """The VNFCs of the VDUs, newest first."""
-        instance = self._operation.instance
-        return self._operation.persist(lambda: vnfcs.collect(self._client, instance, assigned))
+        """The VNFCs of the VDUs, newest first. Those that a scale in has annotated, and not removed, are so no longer."""
+        there = self._members(assigned)
+        removal.withdraw(self._client, there.children)
+        return vnfcs.listed(assigned, there)
 
-    def with_live_counts(self, assigned: VduObjects) -> dict[str, CustomResource]:
-        """The VDUs' objects with the counts that they have on the cluster."""
-        return self._with_counts(assigned, self._operation.persist(lambda: self._owners(assigned)))
-
-    def _with_counts(self, assigned: VduObjects, lives: Mapping[ObjectKey, Object]) -> dict[str, CustomResource]:
-        return {
-            vdu: obj if (count := self._count(obj, lives)) is None else replicas.with_replicas(obj, count)
-            for vdu, obj in assigned.items()
-        }
-
-    def _count(self, obj: CustomResource, lives: Mapping[ObjectKey, Object]) -> int | None:
-        return replicas.explicit_count(obj, lives[obj.key]) if obj.key in lives else None
+    def _members(self, assigned: VduObjects) -> Members:
+        return self._operation.persist(lambda: vnfcs.members(self._client, self._operation.instance, assigned))
 
     def replacement(
         self, assigned: VduObjects, chosen: Mapping[str, set[str]], *, everything: bool, recreate: bool
@@ -268,13 +262,26 @@ class Session:
 
     def scale(self, scaled: VduObjects, choice: Choice | None) -> None:
         """Reconciles the objects of VDUs with their new counts; a scale in has a `choice`, and removes these where it can."""
-        persist, client, instance = self._operation.persist, self._client, self._operation.instance
-        objects = list(scaled.values())
-        if choice is not None:
-            persist(lambda: preflight.check(self._context, objects))
-            persist(lambda: removal.request(client, instance, scaled, choice))
-        surplus = persist(lambda: scale_in.until_deleted(client, instance, scaled))
-        self.reconcile(objects, prune=None, replacement=surplus)
+        concerned = removal.concerned(scaled, choice) if choice else {}
+        try:
+            if choice and concerned:
+                self._choose(scaled, concerned, choice)
+            surplus = self._operation.persist(lambda: scale_in.until_deleted(self._client, self._operation.instance, scaled))
+            self.reconcile(list(scaled.values()), prune=None, replacement=surplus)
+        except Superseded:
+            raise
+        except DriverError:
+            self._withdraw(concerned)
+            raise
 
-    def _owners(self, assigned: VduObjects) -> dict[ObjectKey, Object]:
-        return vnfcs.owners(self._client, self._operation.instance, assigned)
+    def _choose(self, scaled: VduObjects, concerned: VduObjects, choice: Choice) -> None:
+        """Has the chosen VNFCs removed first; a dry run shows before that whether the scale would be refused."""
+        persist, client, instance = self._operation.persist, self._client, self._operation.instance
+        persist(lambda: preflight.check(self._context, scaled.values()))
+        persist(lambda: removal.request(client, instance, concerned, choice))
+
+    def _withdraw(self, concerned: VduObjects) -> None:
+        try:
+            removal.withdraw(self._client, vnfcs.members(self._client, self._operation.instance, concerned).children)
+        except DriverError as error:
+            LOG.info("%s: the next operation removes annotations of this one: %s", self._operation.id, redact(str(error)))

@@ -52,15 +52,8 @@ class Members(NamedTuple):
     children: dict[str, list[Object]]
 
 
-def collect(
-    client: Client, instance: str, vdus: VduObjects, lives: dict[ObjectKey, Object] | None = None
-) -> list[Vnfc]:
-    """
-    The VNFCs of all VDUs of an instance; `lives` are the `owners` of these VDUs, if they are known.
-
-    Tacker requests the grant of a scale in for the first ones of a VDU.
-    """
-    there = members(client, instance, vdus, lives)
+def listed(vdus: VduObjects, there: Members) -> list[Vnfc]:
+    """The VNFCs of all VDUs of an instance. Tacker requests the grant of a scale in for the first ones of a VDU."""
     qualified = _may_share_names(vdus)
     found: list[Vnfc] = []
     for vdu, obj in vdus.items():
@@ -101,11 +94,9 @@ def _natural(name: str) -> list[tuple[int, str]]:
     return [(int(part), "") if part.isdecimal() else (-1, part) for part in parts]
 
 
-def members(
-    client: Client, instance: str, vdus: VduObjects, lives: dict[ObjectKey, Object] | None = None
-) -> Members:
-    """The `owners`, unless they are known, and `children` of these VDUs now."""
-    lives = owners(client, instance, vdus) if lives is None else lives
+def members(client: Client, instance: str, vdus: VduObjects) -> Members:
+    """The `owners` and `children` of these VDUs now."""
+    lives = owners(client, instance, vdus)
     return Members(lives, children(client, lives, vdus))
 
 
