@@ -13,6 +13,7 @@ from collections.abc import Iterable
 
 from k8s_cr_driver.errors import ApiError, Contended
 from k8s_cr_driver.kube.discovery import Resource
+from k8s_cr_driver.objects.fields import field
 from k8s_cr_driver.objects.keys import Object, bare, key_of, labels
 from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, appliers, is_kept
 from k8s_cr_driver.ownership.write import WriteContext, has_gone
@@ -38,7 +39,8 @@ def find_orphans(context: WriteContext, lives: Iterable[Object]) -> list[tuple[R
         resource = context.resources.find(orphans.kind, orphans.version) if orphans else None
         if orphans and resource:
             began = min(content.created, live["metadata"]["creationTimestamp"])  # a lost inventory is younger
-            found += [(resource, one) for one in _find(context, resource, orphans, began)]
+            among = _find(context, resource, orphans, began)
+            found += [(resource, one) for one in among if _is_made_by_controller(one, live)]
     return found
 
 
@@ -54,6 +56,24 @@ def _find(context: WriteContext, resource: Resource, orphans: Orphans, began: st
         and not appliers(one) - {context.instance}
         and not (is_kept(one) or context.inventory.content.is_adopted(one))
     ]
+
+
+def _is_made_by_controller(one: Object, owner: Object) -> bool:
+    """
+    False if somebody else has created it than the controller of `owner`, which is who writes the owner's status.
+
+    Creation times are whole seconds, and users create claims for a StatefulSet in advance. The maker of a claim applies its
+    access modes, which never change. Where the fields' managers were removed, nothing can be said.
+    """
+    controllers = {str(entry.get("manager")) for entry in _entries(owner) if entry.get("subresource") == "status"}
+    makers = {
+        str(entry.get("manager")) for entry in _entries(one) if field(entry, "fieldsV1", "f:spec", "f:accessModes") is not None
+    }
+    return not controllers or not makers or not makers.isdisjoint(controllers)
+
+
+def _entries(live: Object) -> list[Object]:
+    return live["metadata"].get("managedFields") or []
 
 
 def _labelled(context: WriteContext, resource: Resource, live: Object) -> Object | None:

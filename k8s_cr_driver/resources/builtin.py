@@ -52,15 +52,17 @@ class StatefulSet(Workload):
     def orphans(self) -> Orphans | None:
         """The claims of its pods, by the names and labels that its controller gives them, unless the package keeps them.
 
-        The names alone are ambiguous: `data-a` of `b` and `data` of `a-b` are one. The controller copies the labels of
-        the selector to each claim (kubernetes, pkg/controller/statefulset/stateful_set_utils.go).
+        The names alone are ambiguous: `data-a` of `b` and `data` of `a-b` are one. The controller copies to each claim the
+        labels of its template and of the selector (kubernetes, pkg/controller/statefulset/stateful_set_utils.go). Claims
+        without any are left.
         """
         spec = self.manifest["spec"]
-        templates = [template["metadata"]["name"] for template in spec.get("volumeClaimTemplates") or []]
-        if not templates or self._keeps_claims():
+        templates = entries(spec, "volumeClaimTemplates")
+        common = set.intersection(*(set(labels(template).items()) for template in templates)) if templates else set()
+        selector = as_selector({**dict(common), **mapping(spec, "selector", "matchLabels")})
+        if not selector or not templates or self._keeps_claims():
             return None
-        names = f"({'|'.join(map(re.escape, templates))})-{re.escape(self.key.name)}-[0-9]+"
-        selector = as_selector(mapping(spec, "selector", "matchLabels"))
+        names = f"({'|'.join(re.escape(one['metadata']['name']) for one in templates)})-{re.escape(self.key.name)}-[0-9]+"
         return Orphans(CLAIMS, "v1", self.key.namespace, re.compile(names), selector)
 
     def _keeps_claims(self) -> bool:

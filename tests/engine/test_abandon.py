@@ -94,7 +94,7 @@ def test_volume_claims_that_cannot_be_marked_keep_no_other_object(
     controllers.run_workloads(api)
     blue.reconcile([stateful_set("db"), config_map("a")])
     for name in ("data-db-0", "data-db-1"):
-        api.put(claim(name, app="db"))
+        api.put(claim(name, app="db"), manager=controllers.MANAGER)
     api.fail(fault, method="PATCH", path="persistentvolumeclaims/data-db-1", times=10**6)
     blue.abandon, blue.seconds = True, 2
     blue.terminate()

@@ -9,6 +9,9 @@ from zlib import crc32
 from tests.fake_api.hand import Hand
 from tests.fake_api.objects import Object, copy, dig, now
 
+MANAGER = "kube-controller-manager"
+"""The field manager of the workload controllers."""
+
 
 def run_workloads(api: Hand) -> None:
     """Deployments get a ReplicaSet, ReplicaSets and StatefulSets pods and claims, Jobs complete, pods run, claims are bound."""
@@ -39,7 +42,7 @@ def _set(api: Hand, obj: Object, status: Object) -> None:
     metadata = obj["metadata"]
     current = api.find(obj["kind"], metadata.get("namespace"), metadata["name"])
     if current is not None and "deletionTimestamp" not in current["metadata"] and current.get("status") != status:
-        api.set_status(obj["kind"], metadata.get("namespace"), metadata["name"], status)
+        api.set_status(obj["kind"], metadata.get("namespace"), metadata["name"], status, manager=MANAGER)
 
 
 def _deployment(api: Hand, obj: Object) -> None:
@@ -99,15 +102,16 @@ def _kept_pods(pods: list[Object], count: int) -> list[str]:
 
 
 def _claims(api: Hand, obj: Object) -> None:
-    """A claim for each pod and template, which nobody owns, with the labels of the selector."""
+    """A claim for each pod and template, which nobody owns, with the labels of the template and of the selector."""
     namespace, labels = obj["metadata"]["namespace"], dig(obj, "spec", "selector", "matchLabels", default={})
     for template in obj["spec"].get("volumeClaimTemplates") or []:
         for number in range(obj["spec"]["replicas"]):
             name = f"{template['metadata']['name']}-{obj['metadata']['name']}-{number}"
             if api.find("PersistentVolumeClaim", namespace, name) is None:
-                metadata = {"name": name, "namespace": namespace, "labels": labels}
+                own = {**(template["metadata"].get("labels") or {}), **labels}
+                metadata = {"name": name, "namespace": namespace, "labels": own}
                 api.put({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata,
-                         "spec": template["spec"]}, manager="kube-controller-manager")
+                         "spec": template["spec"]}, manager=MANAGER)
 
 
 def _daemon_set(api: Hand, obj: Object) -> None:

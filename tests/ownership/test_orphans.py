@@ -6,6 +6,7 @@ from __future__ import annotations
 import pytest
 
 from k8s_cr_driver.errors import NotOurs
+from k8s_cr_driver.objects.keys import Object
 from k8s_cr_driver.ownership.labels import INSTANCE_LABEL
 from tests.fake_api import FakeApi, controllers, defaults, faults
 from tests.instance import GREEN, Instance, claim, config_map, replaced, state, stateful_set
@@ -20,7 +21,7 @@ def test_terminate_deletes_volume_claims_of_its_stateful_sets(api: FakeApi) -> N
     instance = Instance(api.url)
     instance.reconcile([stateful_set("db")])
     for name in ("data-db-0", "data-db-1", "data-db-x", "data-db", "logs-db-0"):
-        api.put(claim(name, app="db"))
+        api.put(claim(name, app="db"), manager=controllers.MANAGER)
     instance.terminate()
     assert api.names("PersistentVolumeClaim", "default") == ["data-db", "data-db-x", "logs-db-0"]
     assert api.names("StatefulSet", "default") == []
@@ -112,3 +113,45 @@ def test_terminate_keeps_the_claims_of_a_stateful_set_whose_names_look_alike(api
     green.reconcile([stateful_set("a-b", replicas=2)])
     blue.terminate()
     assert api.names("PersistentVolumeClaim", "default") == ["data-a-b-1"]
+
+
+def test_terminate_keeps_a_claim_that_a_user_has_created_in_advance(api: FakeApi) -> None:
+    """Within the second in which the instance began, with the labels and the name that the controller would give it."""
+    blue = Instance(api.url)
+    blue.reconcile([stateful_set("db")])
+    api.put(claim("data-db-7", app="db"), manager="kubectl-client-side-apply")
+    api.edit("PersistentVolumeClaim", "default", "data-db-7", bind, manager=controllers.MANAGER)
+    blue.terminate()
+    assert api.names("PersistentVolumeClaim", "default") == ["data-db-7"]
+
+
+def bind(live: Object) -> None:
+    """As the controller of volumes does."""
+    live["metadata"]["annotations"] = {"pv.kubernetes.io/bind-completed": "yes"}
+    live["spec"]["volumeName"] = "pv-7"
+
+
+def without_managers(live: Object) -> None:
+    live["metadata"]["managedFields"] = [{}]
+
+
+@pytest.mark.parametrize("kind, name", [("StatefulSet", "db"), ("PersistentVolumeClaim", "data-db-1")])
+def test_names_labels_and_times_decide_where_managers_are_not_known(api: FakeApi, kind: str, name: str) -> None:
+    blue = Instance(api.url)
+    blue.reconcile([stateful_set("db")])
+    api.put(claim("data-db-1", app="db"), manager=controllers.MANAGER)
+    api.edit(kind, "default", name, without_managers)
+    blue.terminate()
+    assert api.names("PersistentVolumeClaim", "default") == []
+
+
+@pytest.mark.parametrize(("labels", "left"), [({"app": "db"}, []), ({}, ["data-db-0"])])
+def test_a_selector_of_expressions_leaves_claims_that_nothing_else_tells_from_others(
+    api: FakeApi, labels: dict[str, str], left: list[str]
+) -> None:
+    selector = {"matchExpressions": [{"key": "app", "operator": "In", "values": ["db"]}]}
+    template = {"metadata": {"name": "data", "labels": labels}, "spec": {"accessModes": ["ReadWriteOnce"]}}
+    blue = Instance(api.url)
+    blue.reconcile([stateful_set("db", selector=selector, volumeClaimTemplates=[template])])
+    blue.terminate()
+    assert api.names("PersistentVolumeClaim", "default") == left

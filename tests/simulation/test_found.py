@@ -40,7 +40,7 @@ def test_a_claim_made_after_claims_were_listed_goes_with_the_instance(api: FakeA
 
     def deletes_stateful_set(request: Request) -> bool:
         if request.method == "DELETE" and "statefulsets" in request.path:
-            api.put(claim("data-db-1", app="db"))
+            api.put(claim("data-db-1", app="db"), manager=controllers.MANAGER)
         return False
 
     controllers.run_workloads(api)
