@@ -7,44 +7,175 @@ words of the refusal. Only the cluster knows the immutable fields of custom reso
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
-from k8s_cr_driver.objects.fields import field
+from k8s_cr_driver.objects.fields import field, mapping, sequence
 from k8s_cr_driver.objects.keys import CRD, GroupKind, Object, kind_of
 
-_SELECTOR = "spec.selector"
-_ROLE = "roleRef"
+_RBAC, _RESOURCE, _STORAGE = "rbac.authorization.k8s.io", "resource.k8s.io", "storage.k8s.io"
+_SELECTOR, _SPEC = "spec.selector", "spec"
+_ROLE = ("roleRef.apiGroup", "roleRef.kind", "roleRef.name")
 _FIELDS: Mapping[GroupKind, Sequence[str]] = {
-    GroupKind("apps", "Deployment"): (_SELECTOR,),
+    GroupKind("apps", "ControllerRevision"): ("data",),
     GroupKind("apps", "DaemonSet"): (_SELECTOR,),
+    GroupKind("apps", "Deployment"): (_SELECTOR,),
     GroupKind("apps", "ReplicaSet"): (_SELECTOR,),
     GroupKind("apps", "StatefulSet"): (_SELECTOR, "spec.serviceName", "spec.podManagementPolicy", "spec.volumeClaimTemplates"),
-    GroupKind("batch", "Job"): (_SELECTOR, "spec.template", "spec.completionMode"),
-    GroupKind("", "Pod"): ("spec",),
-    GroupKind("", "Service"): ("spec.clusterIP",),
+    GroupKind("batch", "Job"): (
+        _SELECTOR, "spec.template", "spec.completionMode", "spec.podFailurePolicy", "spec.successPolicy",
+        "spec.backoffLimitPerIndex", "spec.managedBy",
+    ),
+    GroupKind("certificates.k8s.io", "ClusterTrustBundle"): ("spec.signerName",),
+    GroupKind("certificates.k8s.io", "PodCertificateRequest"): (_SPEC,),
+    GroupKind("coordination.k8s.io", "LeaseCandidate"): ("spec.leaseName",),
+    GroupKind("", "Pod"): (_SPEC,),
+    GroupKind("", "PersistentVolume"): ("spec.volumeMode",),
     GroupKind("", "PersistentVolumeClaim"): (
-        "spec.accessModes", "spec.storageClassName", "spec.volumeName", "spec.volumeMode", "spec.dataSource", _SELECTOR
+        "spec.accessModes", "spec.storageClassName", "spec.volumeMode", "spec.dataSource", "spec.dataSourceRef",
+        "spec.resources.limits", _SELECTOR,
     ),
     GroupKind("", "Secret"): ("type",),
-    GroupKind("rbac.authorization.k8s.io", "RoleBinding"): (_ROLE,),
-    GroupKind("rbac.authorization.k8s.io", "ClusterRoleBinding"): (_ROLE,),
+    GroupKind("discovery.k8s.io", "EndpointSlice"): ("addressType",),
+    GroupKind("networking.k8s.io", "IPAddress"): ("spec.parentRef",),
     GroupKind("networking.k8s.io", "IngressClass"): ("spec.controller",),
-    GroupKind("storage.k8s.io", "StorageClass"): ("provisioner", "parameters", "reclaimPolicy", "volumeBindingMode"),
-    GroupKind("scheduling.k8s.io", "PriorityClass"): ("value",),
+    GroupKind("node.k8s.io", "RuntimeClass"): ("handler",),
+    GroupKind(_RBAC, "ClusterRoleBinding"): _ROLE,
+    GroupKind(_RBAC, "RoleBinding"): _ROLE,
+    GroupKind(_RESOURCE, "ResourceClaim"): (_SPEC,),
+    GroupKind(_RESOURCE, "ResourceClaimTemplate"): (_SPEC,),
+    GroupKind(_RESOURCE, "ResourceSlice"): ("spec.driver", "spec.nodeName", "spec.pool.name"),
+    GroupKind("scheduling.k8s.io", "PriorityClass"): ("value", "preemptionPolicy"),
+    GroupKind(_STORAGE, "CSIDriver"): ("spec.attachRequired", "spec.volumeLifecycleModes"),
+    GroupKind(_STORAGE, "CSIStorageCapacity"): ("nodeTopology", "storageClassName"),
+    GroupKind(_STORAGE, "StorageClass"): ("provisioner", "parameters", "reclaimPolicy", "volumeBindingMode"),
+    GroupKind(_STORAGE, "VolumeAttachment"): (_SPEC,),
+    GroupKind(_STORAGE, "VolumeAttributesClass"): ("driverName", "parameters"),
+    GroupKind("storagemigration.k8s.io", "StorageVersionMigration"): (_SPEC,),
     CRD: ("spec.group", "spec.scope", "spec.names.kind", "spec.names.plural"),
+}  # fmt: skip
+_DEFAULTS: Mapping[tuple[str, str], Any] = {
+    ("StatefulSet", "spec.podManagementPolicy"): "OrderedReady",
+    ("Job", "spec.completionMode"): "NonIndexed",
+    ("PersistentVolume", "spec.volumeMode"): "Filesystem",
+    ("PersistentVolumeClaim", "spec.volumeMode"): "Filesystem",
+    ("Secret", "type"): "Opaque",
+    ("ClusterRoleBinding", "roleRef.apiGroup"): _RBAC,
+    ("RoleBinding", "roleRef.apiGroup"): _RBAC,
+    ("PriorityClass", "preemptionPolicy"): "PreemptLowerPriority",
+    ("CSIDriver", "spec.attachRequired"): True,
+    ("CSIDriver", "spec.volumeLifecycleModes"): ["Persistent"],
+    ("StorageClass", "reclaimPolicy"): "Delete",
+    ("StorageClass", "volumeBindingMode"): "Immediate",
 }
-_FROZEN = (GroupKind("", "ConfigMap"), GroupKind("", "Secret"))
-"""Kinds whose data cannot change once `immutable` is true."""
+"""Values that the API server sets (pkg/apis/*/v1/defaults.go), by kind and field: to name one is no change."""
+_MUTABLE_OF_VOLUME = frozenset(
+    {
+        "accessModes", "capacity", "claimRef", "mountOptions", "nodeAffinity", "persistentVolumeReclaimPolicy",
+        "storageClassName", "volumeAttributesClassName", "volumeMode",
+    }
+)  # fmt: skip
+"""Fields in the spec of a PersistentVolume; the others are its source."""
+_REPORTED_AS = {
+    "spec.clusterIPs": "spec.clusterIP",
+    "spec.attachedRequired": "spec.attachRequired",
+    "volumeMode": "spec.volumeMode",
+}
+"""Names of fields in refusals, and those in manifests, where they differ."""
 
 
 def changed_fields(old: Object, new: Object) -> list[str]:
     """The paths of the immutable fields of `old` that differ in `new`, an object of the same kind."""
     kind = kind_of(old)
-    frozen = ("data", "binaryData", "immutable") if kind in _FROZEN and old.get("immutable") is True else ()
-    paths = (*_FIELDS.get(kind, ()), *frozen)
-    return [path for path in paths if field(old, *path.split(".")) != field(new, *path.split("."))]
+    changed = [path for path in _FIELDS.get(kind, ()) if _value(old, path) != _value(new, path)]
+    rule = _RULES.get(kind)
+    return changed + (rule(old, new) if rule else [])
 
 
 def concerns(where: str, path: str) -> bool:
     """Whether a refusal of the field `where` is one of `path`: not of a field in it, which may only be wrong."""
-    return f"{path}.".startswith(f"{where}.")
+    where = re.sub(r"\[[0-9]+\]$", "", where)
+    return f"{path}.".startswith(f"{_REPORTED_AS.get(where, where)}.")
+
+
+def _value(obj: Object, path: str) -> Any:
+    found = field(obj, *path.split("."))
+    return _DEFAULTS.get((str(obj.get("kind")), path)) if found is None else found
+
+
+def _differing(old: Object, new: Object, *paths: str) -> list[str]:
+    return [path for path in paths if _value(old, path) != _value(new, path)]
+
+
+def _of_frozen(old: Object, new: Object) -> list[str]:
+    """ConfigMaps and Secrets, once `immutable` is true."""
+    if old.get("immutable") is not True:
+        return []
+    return _differing(old, new, "data", "stringData", "binaryData", "immutable")
+
+
+def _of_job(old: Object, new: Object) -> list[str]:
+    """Completions of an Indexed Job may change together with its parallelism."""
+    spec = mapping(new, "spec")
+    is_elastic = spec.get("completionMode") == "Indexed" and spec.get("completions") == spec.get("parallelism")
+    return [] if is_elastic else _differing(old, new, "spec.completions")
+
+
+def _of_service(old: Object, new: Object) -> list[str]:
+    """What the server has allocated stays where the new manifest does not name it; nothing is immutable of an ExternalName."""
+    types = {field(old, "spec", "type") or "ClusterIP", field(new, "spec", "type") or "ClusterIP"}
+    if "ExternalName" in types:
+        return []
+    named = [path for path in ("spec.clusterIP", "spec.healthCheckNodePort") if _value(new, path) is not None]
+    changed = _differing(old, new, *named)
+    if types == {"LoadBalancer"}:
+        changed += _differing(old, new, "spec.loadBalancerClass")
+    is_headless = field(new, "spec", "clusterIP") == "None"
+    return changed + [path for path in _LISTS_OF_SERVICE if not is_headless and _is_another(old, new, path)]
+
+
+_LISTS_OF_SERVICE = ("spec.clusterIPs", "spec.ipFamilies")
+
+
+def _is_another(old: Object, new: Object, path: str) -> bool:
+    """A list to which entries may be added at the end, and from which they may be removed there."""
+    before, after = (sequence(obj, *path.split(".")) for obj in (old, new))
+    return any(one != other for one, other in zip(before, after, strict=False))
+
+
+def _of_claim(old: Object, new: Object) -> list[str]:
+    """A claim can be bound once."""
+    return _differing(old, new, "spec.volumeName") if field(old, "spec", "volumeName") else []
+
+
+def _of_volume(old: Object, new: Object) -> list[str]:
+    """The source, and the affinity once it is set."""
+    sources = (mapping(old, "spec").keys() | mapping(new, "spec").keys()) - _MUTABLE_OF_VOLUME
+    changed = _differing(old, new, *(f"spec.{name}" for name in sorted(sources)))
+    return changed + (_differing(old, new, "spec.nodeAffinity") if field(old, "spec", "nodeAffinity") else [])
+
+
+def _of_quota(old: Object, new: Object) -> list[str]:
+    before, after = ({str(one) for one in sequence(obj, "spec", "scopes")} for obj in (old, new))
+    return [] if before == after else ["spec.scopes"]
+
+
+def _of_cidrs(old: Object, new: Object) -> list[str]:
+    """One of the other family may be added."""
+    path = "spec.cidrs"
+    is_shorter = len(sequence(new, "spec", "cidrs")) < len(sequence(old, "spec", "cidrs"))
+    return [path] if is_shorter or _is_another(old, new, path) else []
+
+
+_RULES: Mapping[GroupKind, Callable[[Object, Object], list[str]]] = {
+    GroupKind("batch", "Job"): _of_job,
+    GroupKind("", "ConfigMap"): _of_frozen,
+    GroupKind("", "Secret"): _of_frozen,
+    GroupKind("", "Service"): _of_service,
+    GroupKind("", "PersistentVolume"): _of_volume,
+    GroupKind("", "PersistentVolumeClaim"): _of_claim,
+    GroupKind("", "ResourceQuota"): _of_quota,
+    GroupKind("networking.k8s.io", "ServiceCIDR"): _of_cidrs,
+}
+"""Fields that are immutable only in some objects of the kind."""
