@@ -92,7 +92,7 @@ class Pruner:
         node.is_unwatched = node.key.group_kind in SHARED and self._context.instance not in users(live)
         self.nodes[node.key] = node
         self._by_uid[_uid(live)] = node
-        if is_kept(live):
+        if not self.deletes(live):
             self._kept.add(node.key)
         for need in node.needs:
             self._dependents.setdefault(need, []).append(node)
@@ -119,7 +119,9 @@ class Pruner:
         if self.nodes.pop(node.key, None) is None:
             return
         self._last_gone = time.monotonic()
-        if node.stays:
+        if not node.stays:
+            self._kept.discard(node.key)
+        else:
             LOG.warning("%s: %s is released and stays: %s", self._operation.id, node.key, redact(node.stays))
         self._operation.progress(node.key, "left" if node.stays else "gone", node.stays)
         for other in self._dependents.pop(node.key, ()):
@@ -174,11 +176,11 @@ class Pruner:
         self._loop.send(request, sent, functools.partial(self._failed, node))
 
     def _holds_kept(self, live: Object) -> bool:
-        """Whether a Namespace or CRD would take an object along that is kept, or was adopted."""
-        key, staying = key_of(live), self._kept | self._context.inventory.content.adopted
+        """Whether a Namespace or CRD would take an object along that is kept, or was adopted, and that exists."""
+        key = key_of(live)
         if key.group_kind == NAMESPACE:
-            return any(kept.namespace == key.name for kept in staying)
-        return key.group_kind == CRD and any(kept.group_kind == defined_by(live) for kept in staying)
+            return any(kept.namespace == key.name for kept in self._kept)
+        return key.group_kind == CRD and any(kept.group_kind == defined_by(live) for kept in self._kept)
 
     def _has_owner(self, node: ToDelete, live: Object) -> bool:
         """Whether its controlling owner is deleted too, so that garbage collection deletes it, and does not wait for it.

@@ -13,6 +13,7 @@ from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, KEEP
 from tests.fake_api import FakeApi, controllers, faults
 from tests.fake_api.recording import Request
 from tests.instance import (
+    BLUE,
     GREEN,
     Instance,
     claim,
@@ -205,3 +206,89 @@ def test_an_object_outlives_its_owner_of_the_instance(api: FakeApi, how: str, is
     blue.terminate()
     assert api.names("ConfigMap", "default") == ["precious"]
     assert not api.get("ConfigMap", "default", "precious")["metadata"].get("ownerReferences")
+
+
+CRD_HOME = crontab_crd()
+HELD = pytest.mark.parametrize(
+    "holder, precious",
+    [(HOME, kept(config_map("precious", "home"))), (CRD_HOME, kept(crontab("precious")))],
+    ids=["Namespace", "CRD"],
+)
+
+
+def place(holder: Object) -> tuple[str, None, str]:
+    return holder["kind"], None, holder["metadata"]["name"]
+
+
+@HELD
+def test_a_kept_object_keeps_its_namespace_or_crd_no_longer_than_it_exists(
+    api: FakeApi, holder: Object, precious: Object
+) -> None:
+    """Whichever instance deletes that then: a kept object is nobody's."""
+    blue, green = Instance(api.url), Instance(api.url, GREEN)
+    blue.reconcile([holder, precious])
+    green.reconcile([holder])
+    blue.terminate()
+    green.terminate()
+    assert api.find(*place(holder))
+    api.delete(precious["kind"], precious["metadata"]["namespace"], "precious")
+    green.reconcile([holder])
+    green.terminate()
+    assert state(api) == {}
+
+
+@HELD
+@pytest.mark.parametrize("how", ["kept", "adopted"])
+def test_an_object_that_somebody_has_deleted_keeps_nothing(api: FakeApi, how: str, holder: Object, precious: Object) -> None:
+    blue = Instance(api.url, adopt=True)
+    blue.reconcile([holder])
+    if how == "adopted":
+        precious = {**precious, "metadata": {**precious["metadata"], "annotations": {}}}
+        api.put(precious)
+    blue.reconcile([holder, precious])
+    api.delete(precious["kind"], precious["metadata"]["namespace"], "precious")
+    blue.terminate()
+    assert state(api) == {}
+
+
+@HELD
+def test_delete_guests_takes_no_object_that_the_instance_still_has_and_keeps(
+    api: FakeApi, holder: Object, precious: Object
+) -> None:
+    Instance(api.url).reconcile([holder, precious])
+    Instance(api.url, delete_guests=True).terminate()
+    assert api.find(precious["kind"], precious["metadata"]["namespace"], "precious")
+
+
+@HELD
+@pytest.mark.parametrize("whose", ["of this instance", "of another instance"])
+def test_delete_guests_takes_what_an_earlier_operation_has_kept(
+    api: FakeApi, whose: str, holder: Object, precious: Object
+) -> None:
+    blue, keeper = Instance(api.url), Instance(api.url, GREEN if whose == "of another instance" else BLUE)
+    blue.reconcile([holder])
+    keeper.reconcile([holder, precious])
+    keeper.reconcile([holder])
+    if whose == "of another instance":
+        keeper.terminate()
+    assert api.find(precious["kind"], precious["metadata"]["namespace"], "precious")
+    Instance(api.url, delete_guests=True).terminate()
+    assert state(api) == {}
+
+
+@pytest.mark.parametrize("holder", [HOME, CRD_HOME], ids=["Namespace", "CRD"])
+def test_a_shared_object_is_kept_as_long_as_a_package_says_so(api: FakeApi, holder: Object) -> None:
+    """Another package's annotation ends with that package's next version; what it was when the instance ended, stays."""
+    blue, green = Instance(api.url), Instance(api.url, GREEN)
+    blue.reconcile([holder])
+    green.reconcile([kept(holder)])
+    blue.terminate()
+    assert api.find(*place(holder))
+    green.reconcile([holder])
+    green.terminate()
+    assert state(api) == {}
+    green.reconcile([kept(holder)])
+    blue.reconcile([holder])
+    green.terminate()
+    blue.terminate()
+    assert api.find(*place(holder))
