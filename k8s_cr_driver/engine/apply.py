@@ -9,7 +9,7 @@ backoff, any other ends the run.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 
 from k8s_cr_driver.engine.informers import Informers
 from k8s_cr_driver.engine.nodes import Desired, Phase, changes_spec, is_older, version
@@ -22,6 +22,7 @@ from k8s_cr_driver.objects.api_groups import is_builtin
 from k8s_cr_driver.objects.crds import defined_by, served_versions
 from k8s_cr_driver.objects.keys import CRD, NAMESPACE, GroupKind, Object, ObjectKey, key_of, split
 from k8s_cr_driver.ownership.delete import remove
+from k8s_cr_driver.ownership.labels import is_managed
 from k8s_cr_driver.ownership.owners import Owners, release_from_owners
 from k8s_cr_driver.ownership.write import NotAdopted, adopt, record_finished, write
 from k8s_cr_driver.ownership.write_errors import Immutable, is_transient, missing
@@ -168,7 +169,7 @@ class Applier:
         """Deletes an object, which is created again when the watch reports that it is gone. The others outlive it."""
         node.phase, node.finished = Phase.SENT, False
         self._mark_unready(node)
-        others = [(one.resource, one.live) for one in self.nodes.values() if one.live is not None and one is not node]
+        others = list(self._others(node.key))
 
         def request() -> str:
             owners = Owners(self._context.client, [live], [other for _, other in others])
@@ -176,6 +177,13 @@ class Applier:
             return remove(self._context, node.obj, node.resource, live, None)
 
         self._loop.send(request, lambda _: None, functools.partial(self._failed, node))
+
+    def _others(self, but: ObjectKey) -> Iterator[tuple[Resource, Object]]:
+        """The instance's other objects, also those that are not desired: some are kept."""
+        for key, live in self._informers.everything():
+            resource = self._context.resources.find(key.group_kind)
+            if resource and key != but and is_managed(live, self._context.instance):
+                yield resource, live
 
     def _finish(self, node: Desired) -> None:
         """Nothing is left to do for an object that has run to its end, and has vanished."""

@@ -19,7 +19,8 @@ from k8s_cr_driver.engine.run import Run
 from k8s_cr_driver.errors import DriverError, Refused, passes
 from k8s_cr_driver.kube.watch import Change, Message, Relist
 from k8s_cr_driver.objects.keys import Object, ObjectKey, key_of
-from k8s_cr_driver.ownership.labels import KEEP, is_kept
+from k8s_cr_driver.ownership.labels import KEEP, is_kept, is_managed
+from k8s_cr_driver.ownership.owners import Owners, members, release_from_owners
 
 READ_EVERY = 1.0
 """Seconds between two counts of the replacements."""
@@ -45,7 +46,7 @@ class Replacer:
     """The first and the last phase of a run that replaces objects. `nodes`: those that are not gone yet."""
 
     def __init__(self, run: Run, informers: Informers, replacement: Replacement) -> None:
-        self._loop, self._context, self._informers = run.loop, run.context, informers
+        self._operation, self._loop, self._context, self._informers = run.operation, run.loop, run.context, informers
         self._replacement = replacement
         self._pruner = Pruner(run, None)
         self.nodes = self._pruner.nodes
@@ -63,12 +64,21 @@ class Replacer:
         adopted = [live for live in lives if self._context.inventory.content.is_adopted(live)]
         _refuse(adopted, "adopted")
         _refuse(filter(is_kept, lives), f"annotated with {KEEP}")
+        if own := [live for live in lives if is_managed(live, self._context.instance)]:
+            self._operation.persist(lambda: self._release_from(own))
         self._pruner.start(lives)
         for selector, several in self._replacement.to_delete:
             keys = [key_of(live) for live in several]
             first = self.nodes[keys[0]]
             message = functools.partial(self._message, keys)
             self._informers.follow(first.resource, first.key.namespace, selector, message)
+
+    def _release_from(self, own: list[Object]) -> None:
+        """The instance's other objects outlive those that are created again: the garbage collector would delete them."""
+        keys = self.keys
+        others = [(resource, live) for resource, live in members(self._context) if key_of(live) not in keys]
+        owners = Owners(self._context.client, own, [live for _, live in others])
+        release_from_owners(self._context, owners, others)
 
     def check(self) -> None:
         """Calls `unfinished` until it reports nothing: then the run `is_whole`."""

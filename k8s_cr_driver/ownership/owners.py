@@ -9,7 +9,7 @@ after its owner is not safe.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 
 from oslo_log import log as logging
 
@@ -19,8 +19,9 @@ from k8s_cr_driver.kube.discovery import Resource, Resources
 from k8s_cr_driver.kube.responses import understood
 from k8s_cr_driver.objects.fields import field
 from k8s_cr_driver.objects.keys import Object, ObjectKey, bare, key_of, kind_of, split
+from k8s_cr_driver.ownership.labels import is_managed
 from k8s_cr_driver.ownership.released import disown
-from k8s_cr_driver.ownership.write import WriteContext
+from k8s_cr_driver.ownership.write import WriteContext, selector
 
 LOG = logging.getLogger(__name__)
 
@@ -106,6 +107,27 @@ def release_from_owners(context: WriteContext, owners: Owners, staying: Iterable
             LOG.warning("%s stays, so it is released from its owner, which is deleted", key_of(live))
             context.inventory.fence.before_write()
             disown(context.client, resource, live, going)
+
+
+def members(context: WriteContext) -> Iterator[tuple[Resource, Object]]:
+    """The objects of the instance, by one LIST for each kind, or one for each of its namespaces."""
+    for kind in sorted(context.inventory.content.kinds):
+        resource = context.resources.find(kind)
+        if resource is not None and "list" in resource.verbs:
+            for live in _listed(context, resource):
+                if is_managed(live, context.instance):
+                    yield resource, live
+
+
+def _listed(context: WriteContext, resource: Resource) -> Sequence[Object]:
+    wanted = selector(context.instance, resource.group_kind)
+    try:
+        return context.client.list_if_served(resource, "", wanted)
+    except ApiError as error:
+        if error.status != 403 or not resource.namespaced:
+            raise
+    places = context.inventory.content.places(resource.group_kind)
+    return [live for place in places for live in context.client.list_if_served(resource, place, wanted)]
 
 
 def _uid(live: Object) -> str:

@@ -7,8 +7,9 @@ from collections.abc import Callable
 
 import pytest
 
+from k8s_cr_driver.engine.replace import Replacement
 from k8s_cr_driver.objects.keys import Object
-from k8s_cr_driver.ownership.labels import KEEP
+from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, KEEP
 from tests.fake_api import FakeApi, controllers, faults
 from tests.fake_api.recording import Request
 from tests.instance import Instance, config_map, controlled_by, deployment, job, obj
@@ -135,12 +136,13 @@ def test_references_to_owners_that_stay_are_not_touched(api: FakeApi, other: str
     assert api.get("ConfigMap", "default", "a")["metadata"]["ownerReferences"] == before["metadata"]["ownerReferences"]
 
 
-def test_a_desired_object_outlives_an_owner_that_is_replaced(api: FakeApi) -> None:
+@pytest.mark.parametrize("whose", ["desired", "kept"])
+def test_an_object_outlives_an_owner_that_is_replaced(api: FakeApi, whose: str) -> None:
     controllers.run_workloads(api)
-    blue = Instance(api.url)
-    blue.reconcile([job("owner", "c:1"), config_map("a")])
+    blue, precious = Instance(api.url), config_map("a") if whose == "desired" else kept(config_map("a"))
+    blue.reconcile([job("owner", "c:1"), precious])
     uid = depend(api, "ConfigMap", "a", controlled_by(api.get("Job", "default", "owner")))
-    blue.reconcile([job("owner", "c:2"), config_map("a")])
+    blue.reconcile([job("owner", "c:2"), *([precious] if whose == "desired" else [])])
     assert survives(api, uid)
 
 
@@ -153,3 +155,18 @@ def test_an_owner_that_may_not_be_read_counts_as_one_that_stays(api: FakeApi, ca
     blue.reconcile([config_map("a")])
     assert api.get("ConfigMap", "default", "a")["metadata"]["ownerReferences"]
     assert "has an owner that the driver may not read" in caplog.text
+
+
+@pytest.mark.parametrize("is_desired", [True, False])
+@pytest.mark.parametrize("may_list_all", [True, False])
+def test_an_object_outlives_an_owner_that_a_heal_creates_again(api: FakeApi, is_desired: bool, may_list_all: bool) -> None:
+    blue = Instance(api.url)
+    blue.reconcile([config_map("owner"), config_map("a")])
+    uid = own(api, "a", "owner")
+    if not may_list_all:
+        api.knobs.denied |= {("list", "", "configmaps", ""), ("watch", "", "configmaps", "")}
+    desired = [config_map("owner"), *([config_map("a")] if is_desired else [])]
+    selector = f"{INSTANCE_LABEL}={blue.id}"
+    replacement = Replacement([(selector, [api.get("ConfigMap", "default", "owner")])])
+    blue.reconcile(desired, prune=False, replacement=replacement)
+    assert survives(api, uid)
