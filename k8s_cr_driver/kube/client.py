@@ -97,10 +97,11 @@ class Client:
         body = {**manifest, "metadata": {**manifest["metadata"], "resourceVersion": ONLY_NEW}}
         return self.apply(resource, body, manager, force=False)
 
-    def apply(self, resource: Resource, manifest: Object, manager: str, *, force: bool) -> Object:
+    def apply(self, resource: Resource, manifest: Object, manager: str, *, force: bool, dry_run: bool = False) -> Object:
         """Server-side apply (KEP-555) of the whole manifest; ApiError 409 with causes is a field conflict."""
         key = key_of(manifest)
         query = [("fieldManager", manager), ("force", json.dumps(force)), ("fieldValidation", "Strict")]
+        query += [("dryRun", "All")] if dry_run else []
         path = resource.path(key.namespace, key.name)
         response = self.connection.request("PATCH", path, query=query, body=manifest, content_type=APPLY)
         return checked(response, resource.group_kind, f"PATCH {path}", stored=False)

@@ -20,6 +20,7 @@ from k8s_cr_driver.ownership.guests import Guests
 from k8s_cr_driver.ownership.labels import KEEP, SHARED, is_created, is_kept, used_by, users
 from k8s_cr_driver.ownership.labels import manager as manager_of
 from k8s_cr_driver.ownership.released import release_adopted, release_kept
+from k8s_cr_driver.ownership.shared import hand_over, has_applied
 from k8s_cr_driver.ownership.write import WriteContext, has_gone
 from k8s_cr_driver.resources.base import CustomResource
 
@@ -100,10 +101,16 @@ def _release_shared(
     if not is_used:
         _withdraw(context, obj, live)
     if others := users(live) - {context.instance}:
-        context.client.release(resource, live, context.manager)
+        if has_applied(live, context.instance):
+            hand_over(context.client, context.instance, min(others), resource, live)
+        else:
+            context.client.release(resource, live, context.manager)
         return f"used by VNF instance {', '.join(sorted(others))}"
     if stays := _why_it_stays(context, guests, live, is_used=is_used):
-        _unlabel(context, resource, live)
+        if has_applied(live, context.instance):
+            _unlabel(context, resource, live)
+        else:
+            context.client.release(resource, live, context.manager)
         return stays
     context.client.delete(resource, live, propagation=_propagation(live))
     return ""

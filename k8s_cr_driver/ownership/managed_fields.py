@@ -29,7 +29,7 @@ def succeeded(entries: Sequence[Object], intree_driver: str, manager: str) -> li
     ours = [entry for entry in entries if (entry["manager"], entry["operation"]) == (manager, "Apply")]
     first = [*ours, *theirs][0]
     fields = [entry["fieldsV1"] for entry in (*ours, *theirs) if entry["apiVersion"] == first["apiVersion"]]
-    joined = {**first, "manager": manager, "operation": "Apply", "fieldsV1": functools.reduce(_union, fields)}
+    joined = {**first, "manager": manager, "operation": "Apply", "fieldsV1": functools.reduce(union, fields)}
     joined.pop("subresource", None)
     return [joined, *(entry for entry in entries if entry not in theirs and entry not in ours)]
 
@@ -39,11 +39,11 @@ def _is_update(entry: Object, manager: str) -> bool:
     return written and entry.get("subresource", "") in _INHERITED
 
 
-def _union(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
+def union(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
     """Of two FieldsV1. A field without children is a member; one with children is a member if "." is among them."""
     joined = {**one, **other}
     for step in one.keys() & other.keys():
-        joined[step] = _union(one[step], other[step])
+        joined[step] = union(one[step], other[step])
     if joined and not (one and other):
         joined["."] = {}
     return joined

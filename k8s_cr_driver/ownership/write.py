@@ -15,10 +15,11 @@ from dataclasses import dataclass, field
 
 from oslo_log import log as logging
 
-from k8s_cr_driver.errors import ApiError, DriverError, NotOurs
+from k8s_cr_driver.errors import ApiError, Conflict, DriverError, NotOurs
 from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.discovery import Resource, Resources
+from k8s_cr_driver.objects.crds import served_versions
 from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, annotations_of, labels
 from k8s_cr_driver.ownership.inventory import Inventory
 from k8s_cr_driver.ownership.labels import (
@@ -33,11 +34,16 @@ from k8s_cr_driver.ownership.labels import (
     users,
 )
 from k8s_cr_driver.ownership.released import is_released_by, take_back
-from k8s_cr_driver.ownership.write_errors import NOT_RESTORED, conflicting, explained
+from k8s_cr_driver.ownership.shared import is_co_user, join
+from k8s_cr_driver.ownership.write_errors import NEVER_CHANGED, NOT_RESTORED, conflicting, explained
+from k8s_cr_driver.redaction import printable
 from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.resources.replicas import without_replicas
 
 LOG = logging.getLogger(__name__)
+
+SHOWN = 63
+"""Characters that are logged of a label's value: the API server allows no more."""
 
 
 class NotAdopted(DriverError):
@@ -130,6 +136,8 @@ def record_finished(context: WriteContext) -> None:
 
 
 def _apply(context: WriteContext, obj: CustomResource, resource: Resource, live: Object) -> Object:
+    if is_co_user(live, context.instance) and obj.key not in context.inventory.content.adopted:
+        return _join(context, obj, resource, live)
     labelled = with_owner_labels(context, obj, made=is_created(live))
     if is_created(live):  # the response to its creation may have been lost
         context.inventory.created(obj.key)
@@ -139,9 +147,11 @@ def _apply(context: WriteContext, obj: CustomResource, resource: Resource, live:
         return context.client.apply(resource, labelled.manifest, context.manager, force=False)
     except ApiError as error:
         refusal = error
-    if context.force and refusal.status == 409 and refusal.causes:
+    is_used = obj.key.group_kind in SHARED and users(live) - {context.instance}
+    if context.force and refusal.status == 409 and refusal.causes and not is_used:
         if not context.is_trial:
-            LOG.warning("%s: fields of other managers are taken by force: %s. %s", obj.key, conflicting(refusal), NOT_RESTORED)
+            fields = conflicting(refusal, context.instance)
+            LOG.warning("%s: fields of other managers are taken by force: %s. %s", obj.key, fields, NOT_RESTORED)
         try:
             return context.client.apply(resource, labelled.manifest, context.manager, force=True)
         except ApiError as error:
@@ -149,6 +159,20 @@ def _apply(context: WriteContext, obj: CustomResource, resource: Resource, live:
     elif context.keep_autoscaled and _is_autoscaled(refusal, obj):
         return context.client.apply(resource, without_replicas(labelled).manifest, context.manager, force=False)
     raise explained(refusal, obj, context.instance, live)
+
+
+def _join(context: WriteContext, obj: CustomResource, resource: Resource, live: Object) -> Object:
+    """Labels a shared object of others. Conflict if the manifest has other values, or serves more versions, than they have."""
+    manifest = with_owner_labels(context, obj, made=False).manifest
+    try:
+        context.client.apply(resource, manifest, context.manager, force=False, dry_run=True)
+    except ApiError as error:
+        if error.status == 409 and error.causes:
+            raise explained(error, obj, context.instance, live) from None
+    if absent := sorted(served_versions(manifest).keys() - served_versions(live).keys()):
+        raise Conflict(f"{obj.key}: does not serve {', '.join(absent)}. {NEVER_CHANGED}")
+    LOG.info("%s is used by other VNF instances: it gets the label of this one, and stays as it is", obj.key)
+    return join(context.client, context.instance, resource, live)
 
 
 def has_gone(context: WriteContext, key: ObjectKey, resource: Resource, uid: str) -> bool:
@@ -180,12 +204,13 @@ def _check_owner(context: WriteContext, obj: CustomResource, live: Object) -> No
     if shared or is_managed(live, context.instance):
         return
     owner = labels(live).get(INSTANCE_LABEL)
-    if owner == context.instance or obj.key in context.inventory.content.adopted:
-        return
-    if owner:
+    if owner and owner != context.instance:
+        LOG.warning("VNF instance %s: %s belongs to VNF instance %s", context.instance, obj.key, printable(owner)[:SHOWN])
         raise NotOurs(
-            f"{obj.key} belongs to VNF instance {owner}. Give this one another name or namespace, or terminate that instance."
+            f"{obj.key} belongs to another VNF instance. Give this one another name or namespace, or terminate that instance."
         )
+    if owner or obj.key in context.inventory.content.adopted:
+        return
     if not context.adopt:
         raise NotOurs(
             f"{obj.key} exists already and was not created by this instance. Give it another name, delete it, or set "

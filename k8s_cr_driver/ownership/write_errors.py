@@ -13,11 +13,15 @@ from collections.abc import Collection
 from k8s_cr_driver.errors import ApiError, Conflict, DriverError, Forbidden, Refused, passes
 from k8s_cr_driver.objects.immutable import changed_fields, concerns
 from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey
-from k8s_cr_driver.ownership.labels import KEEP, SHARED, is_kept, users
+from k8s_cr_driver.ownership.labels import KEEP, SHARED, is_kept, manager, users
 from k8s_cr_driver.resources.base import CustomResource
 
 NOT_RESTORED = "Values taken from other managers by force are restored by neither rollback nor terminate."
-
+NEVER_CHANGED = "Other VNF instances use it, so it is not changed. Bring it as it is on the cluster, or under another name."
+_FORCE = (
+    "Remove them from the manifest, or set additionalParams force-conflicts: true to take them by force. " + NOT_RESTORED
+)
+_OTHER_INSTANCE = re.compile(rf"{re.escape(manager(''))}[0-9a-f]{{8}}-[0-9a-f-]{{27}}")
 
 _IMMUTABLE = re.compile(
     r"immutable"  # apimachinery's validation.FieldImmutableErrorMsg, and most transition rules of CRDs
@@ -36,11 +40,10 @@ class Immutable(Refused):
 def explained(error: ApiError, obj: CustomResource, instance: str, live: Object | None = None) -> ApiError | Refused:
     """The error for the user; the ApiError itself where `is_transient` decides."""
     if error.status == 409 and error.causes:
-        others = sorted(users(live or {}) - {instance})
-        whose = f" It is shared with VNF instance {', '.join(others)}." if others else ""
+        is_used = obj.key.group_kind in SHARED and users(live or {}) - {instance}
+        remedy = NEVER_CHANGED if is_used else _FORCE
         return Conflict(
-            f"{obj.key}: others manage fields that the manifest sets: {conflicting(error)}.{whose} Remove them from the "
-            f"manifest, or set additionalParams force-conflicts: true to take them by force. {NOT_RESTORED}",
+            f"{obj.key}: others manage fields that the manifest sets: {conflicting(error, instance)}. {remedy}",
             [where for _, where, _ in error.causes],
         )
     immutable = error.status == 422 and _is_immutable(error, obj.manifest, live)
@@ -73,9 +76,10 @@ def _is_immutable(error: ApiError, manifest: Object, live: Object | None) -> boo
     return named or bool(_IMMUTABLE.search(error.message))
 
 
-def conflicting(conflict: ApiError) -> str:
-    """The fields of a conflict, with their managers and without their values."""
-    return "; ".join(f"{where} ({message})" for _, where, message in conflict.causes)
+def conflicting(conflict: ApiError, instance: str) -> str:
+    """The fields of a conflict, with their managers and without their values, and without the ids of other instances."""
+    fields = "; ".join(f"{where} ({message})" for _, where, message in conflict.causes)
+    return _OTHER_INSTANCE.sub(lambda found: found[0] if found[0] == manager(instance) else "another VNF instance", fields)
 
 
 def _is_wrong(error: ApiError) -> bool:

@@ -117,7 +117,7 @@ def test_objects_of_others_are_refused(api: FakeApi, differ: Differ) -> None:
     reported = differ.verdicts([config_map("somebodys"), crontab_crd(), crontab("greens")])
     assert reported["ConfigMap default/somebodys"]["verdict"] == "refused"
     assert "exists already" in reported["ConfigMap default/somebodys"]["message"]
-    assert GREEN in reported["CronTab.stable.example.com default/greens"]["message"]
+    assert "another VNF instance" in reported["CronTab.stable.example.com default/greens"]["message"]
     assert reported[CRDS]["verdict"] == "changed"
 
 

@@ -49,10 +49,11 @@ def test_an_object_of_somebody_else_is_refused_and_untouched(api: FakeApi) -> No
     assert api.get("ConfigMap", "default", "a") == before
 
 
-def test_an_object_of_another_instance_is_refused_by_name(api: FakeApi) -> None:
+def test_an_object_of_another_instance_is_refused_without_the_id_of_that(api: FakeApi) -> None:
     Instance(api.url, GREEN).reconcile([config_map("a")])
-    with pytest.raises(NotOurs, match=f"belongs to VNF instance {GREEN}"):
+    with pytest.raises(NotOurs, match="ConfigMap default/a belongs to another VNF instance") as raised:
         Instance(api.url, BLUE).reconcile([config_map("a")])
+    assert GREEN not in str(raised.value)
 
 
 def test_an_adopted_object_is_left_in_place_at_the_end(api: FakeApi) -> None:

@@ -11,7 +11,7 @@ import urllib3
 
 from k8s_cr_driver.engine import prune
 from k8s_cr_driver.engine.not_ready import NotReady
-from k8s_cr_driver.errors import Conflict, NotOurs, Refused
+from k8s_cr_driver.errors import NotOurs, Refused
 from k8s_cr_driver.objects.dependencies import DEPENDS_ON
 from k8s_cr_driver.objects.keys import Object, ObjectKey
 from tests.fake_api import FakeApi, controllers, faults
@@ -118,6 +118,19 @@ def test_an_adoption_outlives_a_retry_without_the_option(api: FakeApi) -> None:
     assert api.get("ConfigMap", "default", "a")["data"] == {"theirs": "1", "ours": "3"}
     Instance(api.url).terminate()
     assert api.get("ConfigMap", "default", "a")["data"] == {"theirs": "1"}
+
+
+def test_an_adopted_object_that_another_instance_has_now_is_refused(api: FakeApi) -> None:
+    api.put(config_map("a", theirs="1"))
+    blue, green = Instance(api.url, BLUE, adopt=True), Instance(api.url, GREEN)
+    blue.reconcile([config_map("a")])
+    api.delete("ConfigMap", "default", "a")
+    green.reconcile([config_map("a", greens="1")])
+    before = api.get("ConfigMap", "default", "a")
+    with pytest.raises(NotOurs, match="belongs to another VNF instance"):
+        blue.reconcile([config_map("a", blues="1")])
+    blue.terminate()
+    assert api.get("ConfigMap", "default", "a") == before
 
 
 def test_an_adopted_object_that_leaves_the_set_is_released(api: FakeApi) -> None:
@@ -288,18 +301,6 @@ def test_two_instances_that_come_at_the_same_time_share(api: FakeApi) -> None:
     assert api.names("CronTab") == ["tab-2"]
     instances[1].terminate()
     assert state(api) == {}
-
-
-def test_a_crd_that_differs_from_that_of_another_instance_is_a_conflict_that_names_it(api: FakeApi) -> None:
-    Instance(api.url, GREEN).reconcile([crontab_crd()])
-    other = crontab_crd()
-    schema = other["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
-    schema["properties"]["spec"]["properties"]["cronSpec"]["type"] = "integer"
-    before = api.get("CustomResourceDefinition", None, "crontabs.stable.example.com")
-    with pytest.raises(Conflict, match=f"shared with VNF instance {GREEN}") as raised:
-        Instance(api.url, BLUE).reconcile([other])
-    assert raised.value.fields
-    assert api.get("CustomResourceDefinition", None, "crontabs.stable.example.com") == before
 
 
 def test_a_namespace_that_holds_objects_of_another_instance_stays(api: FakeApi) -> None:

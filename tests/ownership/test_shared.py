@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A shared object that another instance has brought gets the label of this one, and nothing else of it changes."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+
+from k8s_cr_driver.errors import Conflict
+from k8s_cr_driver.objects.keys import Object
+from k8s_cr_driver.ownership.labels import manager, used_by
+from tests.fake_api import FakeApi
+from tests.instance import BLUE, GREEN, Instance, crontab, crontab_crd, obj, state
+
+CRD = ("CustomResourceDefinition", None, "crontabs.stable.example.com")
+HOME = obj("v1", "Namespace", "home")
+RED = "8f0e2ef0-5d8a-4a43-a1f0-000000000003"
+
+
+def labelled(manifest: Object, **labels: str) -> Object:
+    return {**manifest, "metadata": {**manifest["metadata"], "labels": labels}}
+
+
+def crd_with(**spec: Any) -> Object:
+    crd = crontab_crd()
+    return {**crd, "spec": {**crd["spec"], **spec}}
+
+
+def other_type() -> Object:
+    crd = copy.deepcopy(crontab_crd())
+    crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]["cronSpec"]["type"] = "integer"
+    return crd
+
+
+def second_version() -> Object:
+    crd = copy.deepcopy(crontab_crd())
+    crd["spec"]["versions"].append({**copy.deepcopy(crd["spec"]["versions"][0]), "name": "v2", "storage": False})
+    return crd
+
+
+WEBHOOK = crd_with(
+    conversion={
+        "strategy": "Webhook",
+        "webhook": {"conversionReviewVersions": ["v1"], "clientConfig": {"url": "https://evil.example.com"}},
+    }
+)
+
+
+def without_label(live: Object, instance: str) -> Object:
+    """All of an object that another writer of a label leaves as it is."""
+    live = copy.deepcopy(live)
+    for part in ("resourceVersion", "managedFields"):
+        live["metadata"].pop(part)
+    live["metadata"].get("labels", {}).pop(used_by(instance), None)
+    return live
+
+
+@pytest.mark.parametrize(
+    ("greens", "blues"),
+    [
+        (crontab_crd(), crontab_crd()),
+        (crontab_crd(), labelled(crontab_crd(), app="blue")),
+        (labelled(HOME, team="green"), HOME),
+        (HOME, labelled(HOME, **{"pod-security.kubernetes.io/enforce": "privileged"})),
+    ],
+)
+@pytest.mark.parametrize("force", [False, True])
+def test_a_co_user_adds_its_label_and_nothing_else(api: FakeApi, greens: Object, blues: Object, force: bool) -> None:
+    Instance(api.url, GREEN).reconcile([greens])
+    kind, name = greens["kind"], greens["metadata"]["name"]
+    before = api.get(kind, None, name)
+    for _ in range(2):
+        Instance(api.url, BLUE, force=force).reconcile([blues])
+        after = api.get(kind, None, name)
+        assert after["metadata"]["labels"][used_by(BLUE)] == ""
+        assert without_label(after, BLUE) == without_label(before, BLUE)
+    [entry] = [one for one in after["metadata"]["managedFields"] if one["manager"] == manager(BLUE)]
+    assert entry["fieldsV1"] == {"f:metadata": {"f:labels": {f"f:{used_by(BLUE)}": {}}}}
+
+
+@pytest.mark.parametrize("blues", [other_type(), second_version(), WEBHOOK], ids=["type", "version", "webhook"])
+@pytest.mark.parametrize("force", [False, True])
+def test_a_crd_of_another_instance_is_never_changed(api: FakeApi, blues: Object, force: bool) -> None:
+    Instance(api.url, GREEN).reconcile([crontab_crd()])
+    before = api.get(*CRD)
+    try:
+        Instance(api.url, BLUE, force=force).reconcile([blues])
+    except Conflict as error:
+        assert "Other VNF instances use it, so it is not changed" in str(error)
+        assert GREEN not in str(error)
+    assert without_label(api.get(*CRD), BLUE) == without_label(before, BLUE)
+
+
+def test_a_conflict_is_reported_before_the_label_is_written(api: FakeApi) -> None:
+    Instance(api.url, GREEN).reconcile([crontab_crd()])
+    before = api.get(*CRD)
+    with pytest.raises(Conflict, match=r"conflict with \"another VNF instance\"") as raised:
+        Instance(api.url, BLUE).reconcile([other_type()])
+    assert raised.value.fields
+    assert api.get(*CRD) == before
+
+
+def test_not_even_who_has_brought_it_takes_fields_by_force_while_others_use_it(api: FakeApi) -> None:
+    green = Instance(api.url, GREEN, force=True)
+    green.reconcile([labelled(HOME, team="green")])
+    Instance(api.url, BLUE).reconcile([HOME])
+    api.edit("Namespace", None, "home", lambda live: live["metadata"]["labels"].update(team="admin"), manager="kubectl")
+    with pytest.raises(Conflict, match="not changed"):
+        green.reconcile([labelled(HOME, team="green")])
+    assert api.get("Namespace", None, "home")["metadata"]["labels"]["team"] == "admin"
+
+
+def test_what_leaves_hands_its_fields_to_another_user(api: FakeApi) -> None:
+    green, blue, red = (Instance(api.url, id) for id in (GREEN, BLUE, RED))
+    for one in (green, blue, red):
+        one.reconcile([labelled(crontab_crd(), app="green"), labelled(HOME, team="green"), crontab(f"of-{one.id[-1]}")])
+    before = {kind: api.get(kind, None, name) for kind, _, name in (CRD, ("Namespace", None, "home"))}
+    green.terminate()
+    for kind, live in before.items():
+        after = api.get(kind, None, live["metadata"]["name"])
+        assert without_label(after, GREEN) == without_label(live, GREEN)
+        assert used_by(GREEN) not in after["metadata"]["labels"]
+        assert manager(GREEN) not in {entry["manager"] for entry in after["metadata"]["managedFields"]}
+    blue.terminate()
+    red.terminate()
+    assert state(api) == {}
+
+
+def test_the_last_user_may_change_what_another_has_brought(api: FakeApi) -> None:
+    green, blue = Instance(api.url, GREEN), Instance(api.url, BLUE)
+    green.reconcile([crontab_crd()])
+    blue.reconcile([crontab_crd()])
+    green.terminate()
+    blue.reconcile([second_version()])
+    assert [version["name"] for version in api.get(*CRD)["spec"]["versions"]] == ["v1", "v2"]
+    blue.terminate()
+    assert state(api) == {}
+
+
+def test_a_user_of_an_adopted_namespace_changes_it_neither_then_nor_later(api: FakeApi) -> None:
+    before = api.put(labelled(HOME, team="admin"))
+    green, blue = Instance(api.url, GREEN, adopt=True), Instance(api.url, BLUE)
+    green.reconcile([HOME])
+    blue.reconcile([HOME])
+    green.terminate()
+    blue.reconcile([labelled(HOME, team="admin", extra="blue")])
+    assert "extra" not in api.get("Namespace", None, "home")["metadata"]["labels"]
+    blue.terminate()
+    assert without_label(api.get("Namespace", None, "home"), BLUE) == without_label(before, BLUE)
