@@ -58,7 +58,7 @@ class Applier:
             for need in node.needs:
                 self._dependents.setdefault(need, []).append(node)
         self._crds_read: set[GroupKind] = set()
-        self._to_adopt: list[Desired] = []
+        self._to_adopt: list[tuple[Desired, str]] = []
         self._is_recording = False
         self._by_kind: dict[GroupKind, list[Desired]] = {}
         for node in self.nodes.values():
@@ -124,7 +124,7 @@ class Applier:
         if node.is_settled:
             return
         if isinstance(error, NotAdopted):
-            self._adopt_later(node)
+            self._adopt_later(node, error.uid)
         elif isinstance(error, Immutable) and node.live is not None and self._may_replace(node, node.live):
             self._replace(node, node.live)
         elif is_transient(error, node.obj, self.brought, self._own_namespaces):
@@ -133,16 +133,16 @@ class Applier:
         else:
             self._loop.refuse(missing(error, node.key))
 
-    def _adopt_later(self, node: Desired) -> None:
+    def _adopt_later(self, node: Desired, uid: str) -> None:
         """Collects adoptions for a short time and records them in one write of the inventory."""
         node.phase = Phase.BACKOFF
         if not self._to_adopt:
             self._loop.after(COLLECT_FOR, self._adopt)
-        self._to_adopt.append(node)
+        self._to_adopt.append((node, uid))
 
     def _adopt(self) -> None:
-        nodes, self._to_adopt = self._to_adopt, []
-        keys = [node.key for node in nodes]
+        found, self._to_adopt = self._to_adopt, []
+        nodes, uids = [node for node, _ in found], {node.key: uid for node, uid in found}
 
         def apply_all(_: None) -> None:
             for node in nodes:
@@ -152,7 +152,7 @@ class Applier:
             for node in nodes:
                 self._failed(node, error)
 
-        self._loop.send(functools.partial(adopt, self._context, keys), apply_all, failed)
+        self._loop.send(functools.partial(adopt, self._context, uids), apply_all, failed)
 
     def _may_replace(self, node: Desired, live: Object) -> bool:
         """Says the manifest, or the live object: a rollback must be able to undo what only the new manifest allowed."""

@@ -9,7 +9,7 @@ after a prune, deleted last. So a later run finds all objects after a crash at a
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 from k8s_cr_driver.errors import ApiError, InvalidPackage, NotConnected, TransportError
@@ -17,7 +17,7 @@ from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.objects.keys import NAMESPACE, GroupKind, ObjectKey
 from k8s_cr_driver.ownership.fence import Fence
-from k8s_cr_driver.ownership.inventory_content import INVENTORY_LABEL, NOTHING, InventoryContent
+from k8s_cr_driver.ownership.inventory_content import INVENTORY_LABEL, NOTHING, UID_DIGITS, InventoryContent
 from k8s_cr_driver.ownership.inventory_store import CONFIG_MAPS, InventoryStore
 
 
@@ -129,14 +129,19 @@ class Inventory:
     def _change(self, desired: InventoryContent) -> None:
         older = {one for one in desired.finished if one[0] not in self._finished}
         finished = frozenset(older | set(self._finished.items()))
-        desired = replace(desired, adopted=desired.adopted - self._recreated, finished=finished)
+        adopted = desired.adopted - self._recreated
+        uids = frozenset(one for one in desired.adopted_uids if one[0] in adopted)
+        desired = replace(desired, adopted=adopted, adopted_uids=uids, finished=finished)
         if desired == self.content:
             return
         self._until_written(lambda: self._write(replace(desired, resource_version=self.content.resource_version)))
 
-    def adopt(self, keys: Iterable[ObjectKey]) -> None:
-        """Records objects that exist already and are nobody's, in one write."""
-        self._change(replace(self.content, adopted=self.content.adopted | frozenset(keys)))
+    def adopt(self, uids: Mapping[ObjectKey, str]) -> None:
+        """Records objects that exist already and are nobody's, with their uids, in one write."""
+        content = self.content
+        others = frozenset(one for one in content.adopted_uids if one[0] not in uids)
+        new = frozenset((key, uid[:UID_DIGITS]) for key, uid in uids.items())
+        self._change(replace(content, adopted=content.adopted | uids.keys(), adopted_uids=others | new))
 
     def add_members(self, keys: Iterable[ObjectKey]) -> None:
         """Records objects that were not part of the set, in one write."""

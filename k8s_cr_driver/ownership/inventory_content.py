@@ -31,6 +31,8 @@ VERSION = 1
 CONFIG_MAP = GroupKind("", "ConfigMap")
 PLAIN_LIMIT = 128 * 1024
 """Bytes up to which keys are stored as readable JSON."""
+UID_DIGITS = 4
+"""Of the uid of an adopted object: whole ones of 100,000 objects, which cannot be compressed, would exceed the ConfigMap."""
 UNPACKED_LIMIT = 64 * 1024 * 1024
 """Bytes of keys that are unpacked: 100,000 objects with the longest names have half of that."""
 
@@ -53,6 +55,8 @@ class InventoryContent:
     namespaces: frozenset[str] = frozenset()
     adopted: frozenset[ObjectKey] = frozenset()
     """Objects that existed before the instance; never deleted by us."""
+    adopted_uids: frozenset[tuple[ObjectKey, str]] = frozenset()
+    """The first UID_DIGITS of the uids that these had; earlier versions have recorded none."""
     token: str = ""
     operation: str = ""
     version: int = 0
@@ -72,7 +76,9 @@ class InventoryContent:
 
     def is_adopted(self, live: Object) -> bool:
         """Whether the object existed before the instance and was not created again by it since."""
-        return key_of(live) in self.adopted and not is_created(live)
+        key, uid = key_of(live), str(live["metadata"].get("uid"))[:UID_DIGITS]
+        is_same = self._uids.get(key, uid) == uid  # anybody may write the annotation
+        return key in self.adopted and (is_same or not is_created(live))
 
     def is_member(self, key: ObjectKey) -> bool:
         return self.members is not None and key in self.members
@@ -80,6 +86,10 @@ class InventoryContent:
     def places(self, kind: GroupKind) -> list[str]:
         """The namespaces in which the instance may have objects of a kind."""
         return sorted(self._places.get(kind) or self.namespaces)
+
+    @functools.cached_property
+    def _uids(self) -> dict[ObjectKey, str]:
+        return dict(self.adopted_uids)
 
     @functools.cached_property
     def _places(self) -> dict[GroupKind, set[str]]:
@@ -117,7 +127,9 @@ def form(content: InventoryContent) -> Object:
 def _values(content: InventoryContent) -> dict[str, Any]:
     finished = [[*key, digest] for key, digest in sorted(content.finished)]
     members = {} if content.members is None else {"members": _grouped(content.members)}
-    return {"finished": finished, "adopted": _grouped(content.adopted), **members}
+    known = dict(content.adopted_uids)
+    uids = [known.get(key, "") for key in sorted(content.adopted)]
+    return {"finished": finished, "adopted": _grouped(content.adopted), "adopted-uids": uids, **members}
 
 
 def inventory_name(instance: str) -> str:
@@ -143,6 +155,7 @@ def parse(live: Object) -> InventoryContent:
             parse_scope(live),
             version=int(annotations.get(_VERSION) or 0),
             adopted=earlier if adopted is None else frozenset(_keys(adopted)),
+            adopted_uids=_uids(live),
             token=annotations.get(_TOKEN, ""),
             operation=annotations.get(_OPERATION, ""),
             resource_version=live["metadata"]["resourceVersion"],
@@ -170,6 +183,13 @@ def _stored(live: Object, name: str) -> Any:
     if packed := (live.get("binaryData") or {}).get(f"{name}.gz"):
         text = _unpacked(base64.b64decode(packed))
     return None if text is None else json.loads(text)
+
+
+def _uids(live: Object) -> frozenset[tuple[ObjectKey, str]]:
+    """Those of adopted objects are stored without the keys, in the order of these."""
+    uids = _stored(live, "adopted-uids")
+    keys = sorted(_keys(_stored(live, "adopted") or {})) if uids else []
+    return frozenset((key, uid) for key, uid in zip(keys, uids or [], strict=True) if uid)
 
 
 def _unpacked(packed: bytes) -> bytes:

@@ -10,7 +10,7 @@ is ours, shared, another instance's, or somebody else's.
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from oslo_log import log as logging
@@ -47,7 +47,11 @@ SHOWN = 63
 
 
 class NotAdopted(DriverError):
-    """The object may be adopted: record that in the inventory, see `adopt`, and write it again."""
+    """The object of that uid may be adopted: record that in the inventory, see `adopt`, and write it again."""
+
+    def __init__(self, key: ObjectKey, uid: str) -> None:
+        super().__init__(f"{key} is not adopted yet")
+        self.uid = uid
 
 
 @dataclass(frozen=True)
@@ -121,12 +125,12 @@ def write(
     return _apply(context, obj, resource, live)
 
 
-def adopt(context: WriteContext, keys: Collection[ObjectKey]) -> None:
-    """Records that objects are adopted, before the first write to them."""
-    for key in sorted(keys):
+def adopt(context: WriteContext, uids: Mapping[ObjectKey, str]) -> None:
+    """Records that the objects of these uids are adopted, before the first write to them."""
+    for key in sorted(uids):
         LOG.warning("%s existed before and is adopted: it will be released, not deleted", key)
     with context.lock:
-        context.inventory.adopt(keys)
+        context.inventory.adopt(uids)
 
 
 def record_finished(context: WriteContext) -> None:
@@ -139,7 +143,7 @@ def _apply(context: WriteContext, obj: CustomResource, resource: Resource, live:
     if is_co_user(live, context.instance) and obj.key not in context.inventory.content.adopted:
         return _join(context, obj, resource, live)
     labelled = with_owner_labels(context, obj, made=is_created(live))
-    if is_created(live):  # the response to its creation may have been lost
+    if is_created(live) and not context.inventory.content.is_adopted(live):  # the response to its creation may be lost
         context.inventory.created(obj.key)
     if "patch" not in resource.verbs:
         return live
@@ -216,7 +220,7 @@ def _check_owner(context: WriteContext, obj: CustomResource, live: Object) -> No
             f"{obj.key} exists already and was not created by this instance. Give it another name, delete it, or set "
             "additionalParams adopt-existing: true to adopt it (terminate will release it, not delete it)."
         )
-    raise NotAdopted(f"{obj.key} is not adopted yet")
+    raise NotAdopted(obj.key, live["metadata"]["uid"])
 
 
 def _is_autoscaled(error: ApiError, obj: CustomResource) -> bool:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import uuid
 from collections.abc import Iterator
 
 import pytest
@@ -62,7 +63,7 @@ def test_the_inventory_is_an_applyset_parent(api: FakeApi, connection: Connectio
 
 def test_each_claim_widens_the_inventory_and_keeps_adoptions(connection: Connection) -> None:
     first = claimed(connection)
-    first.adopt([ADOPTED])
+    first.adopt({ADOPTED: "uid"})
     second = Inventory(connection, "default", BLUE)
     assert second.claim("operation-2", [JOBS], ["green"], create=True)
     assert second.content.kinds == {MAPS, JOBS}
@@ -95,7 +96,7 @@ def test_a_run_that_was_superseded_can_change_and_delete_nothing(
     first = claimed(connection)
     second = claimed(connection)
     before = api.get("ConfigMap", "default", NAME)
-    changes = (lambda: first.adopt([ADOPTED]), first.delete, first.fence.before_write, first.fence.before_delete)
+    changes = (lambda: first.adopt({ADOPTED: "uid"}), first.delete, first.fence.before_write, first.fence.before_delete)
     for attempt in (*changes, lambda: first.fence.check(second.content)):
         with pytest.raises(Superseded, match=f"Another worker took over VNF instance {BLUE}"):
             attempt()
@@ -131,8 +132,8 @@ def test_a_write_whose_response_was_lost_is_not_taken_for_another_worker(
     one = claimed(connection)
     api.fail(fault, method="PATCH")
     with pytest.raises(Exception, match="PATCH"):
-        one.adopt([ADOPTED])
-    one.adopt([ADOPTED])
+        one.adopt({ADOPTED: "uid"})
+    one.adopt({ADOPTED: "uid"})
     assert one.read() == one.content
     api.fail(fault, method="DELETE")
     with pytest.raises(Exception, match="DELETE"):
@@ -144,7 +145,7 @@ def test_a_write_whose_response_was_lost_is_not_taken_for_another_worker(
 def test_an_unchanged_inventory_is_not_written(api: FakeApi, connection: Connection) -> None:
     one = claimed(connection)
     api.requests.clear()
-    one.adopt(one.content.adopted)
+    one.adopt(dict(one.content.adopted_uids))
     assert len(api.requests) == 0
 
 
@@ -215,7 +216,7 @@ def test_a_hundred_thousand_objects_fit(api: FakeApi, connection: Connection) ->
     )
     one = Inventory(connection, "default", BLUE)
     one.claim("operation", kinds, {key.namespace for key in keys}, create=True, members=keys)
-    one.adopt(keys)
+    one.adopt({key: str(uuid.uuid4()) for key in keys})
     found = one.read()
     assert found == one.content
     assert found.members == found.adopted == keys
@@ -262,7 +263,7 @@ def test_ten_thousand_finished_jobs_are_stored_compressed(api: FakeApi, connecti
     digests = {key: hashlib.sha256(key.name.encode()).hexdigest()[:16] for key in keys}
     for key, digest in digests.items():
         one.note_finished(key, digest)
-    one.adopt([ADOPTED])
+    one.adopt({ADOPTED: "uid"})
     assert len(json.dumps(api.get("ConfigMap", "default", NAME))) < 200_000
     found = one.read()
     assert found is not None

@@ -153,6 +153,19 @@ def test_an_adopted_object_that_was_deleted_and_made_again_is_ours(api: FakeApi)
     assert state(api) == {}
 
 
+@pytest.mark.parametrize("adopted", [config_map("a", theirs="1"), crontab_crd(), obj("v1", "Namespace", "both")])
+@pytest.mark.parametrize("runs", [1, 2])
+def test_an_annotation_does_not_end_an_adoption(api: FakeApi, adopted: Object, runs: int) -> None:
+    """The record decides: who may write the object may write the annotation, too."""
+    live = api.put(adopted)
+    where = live["kind"], live["metadata"].get("namespace"), live["metadata"]["name"]
+    for number in range(runs):
+        Instance(api.url, adopt=True).reconcile([adopted, config_map(f"b-{number}")])
+        api.edit(*where, lambda live: live["metadata"].update(annotations={"k8s-cr-driver/made": "true"}))
+    Instance(api.url).terminate()
+    assert api.get(*where)["metadata"]["uid"] == live["metadata"]["uid"]
+
+
 @pytest.mark.parametrize("next_run", ["retry", "terminate"])
 def test_an_object_whose_creation_got_no_response_is_ours(api: FakeApi, next_run: str) -> None:
     api.put(config_map("a", theirs="1"))
