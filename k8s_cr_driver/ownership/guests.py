@@ -67,6 +67,8 @@ class Guests:
     def _reason(self, live: Object) -> str:
         key, kind = key_of(live), defined_by(live)
         for other in self._context.inventory.others():
+            if other is None:
+                return "another instance, whose inventory makes no sense, may use it"
             if (key.name in other.namespaces) if key.group_kind == NAMESPACE else (kind in other.kinds):
                 return "other instances use it"
         if key.group_kind == NAMESPACE:

@@ -183,7 +183,7 @@ class Inventory:
                 raise
         self.content = replace(self.content, released=True)
 
-    def others(self) -> list[InventoryContent]:
+    def others(self) -> list[InventoryContent | None]:
         """Kinds and namespaces of the other instances; see `InventoryStore.others`."""
         return self._store.others()
 

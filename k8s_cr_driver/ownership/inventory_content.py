@@ -167,6 +167,15 @@ def parse(live: Object) -> InventoryContent:
         )
 
 
+def parse_foreign(live: Object) -> InventoryContent | None:
+    """The kinds and namespaces alone, from metadata; None for annotations that no driver writes."""
+    annotations = annotations_of(live)
+    kinds, namespaces = (annotations.get(name, " ").split(",") for name in (_KINDS, _NAMESPACES))
+    if any(char.isspace() for text in (*kinds, *namespaces) for char in text) or any(text[:1] == "." for text in kinds):
+        return None
+    return parse_scope(live)
+
+
 def parse_scope(live: Object) -> InventoryContent:
     """The kinds and namespaces alone, from metadata; for any text of the annotations."""
     annotations = annotations_of(live)

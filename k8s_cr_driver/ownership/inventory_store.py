@@ -28,7 +28,7 @@ from k8s_cr_driver.ownership.inventory_content import (
     inventory_name,
     is_inventory,
     parse,
-    parse_scope,
+    parse_foreign,
 )
 
 CONFIG_MAPS = Resource(CONFIG_MAP, "v1", "configmaps", True, frozenset({"get", "patch", "watch", "delete"}))
@@ -54,11 +54,18 @@ class InventoryStore:
     def read(self) -> InventoryContent | None:
         """The stored content, or None; Refused if a newer driver has written it."""
         try:
-            content = parse(self._client.read(CONFIG_MAPS, self.key))
+            live = self._client.read(CONFIG_MAPS, self.key)
         except ApiError as error:
             if error.status == 404:
                 return None
             raise self.explained(error) from None
+        if not is_inventory(live) or labels(live)[INVENTORY_LABEL] != self._instance:
+            raise Refused(
+                f"{self.key} has the name of the inventory of VNF instance {self._instance}, but not its label "
+                f"{INVENTORY_LABEL}, or others have written it, not {INVENTORY_MANAGER}. Delete it: the driver creates the "
+                "inventory again from what Tacker remembers."
+            )
+        content = parse(live)
         if content.version > VERSION:
             raise Refused(
                 f"{self.key}, the inventory of VNF instance {self._instance}, has version {content.version}: a newer "
@@ -81,9 +88,10 @@ class InventoryStore:
         """Deletes it; ApiError 409 if it is not of that resourceVersion."""
         self._client.on_object("DELETE", CONFIG_MAPS, self.key, {"preconditions": {"resourceVersion": resource_version}})
 
-    def others(self) -> list[InventoryContent]:
-        """Kinds and namespaces of the other instances, in all namespaces: another Tacker may keep its inventories elsewhere.
+    def others(self) -> list[InventoryContent | None]:
+        """Kinds and namespaces of the other instances, None for an inventory that makes no sense.
 
+        In all namespaces, as another Tacker may keep its inventories elsewhere.
         An account that may not list ConfigMaps in all namespaces sees the inventories beside its own.
         """
         try:
@@ -92,7 +100,7 @@ class InventoryStore:
             if error.status != 403:
                 raise
             found = self._client.list(CONFIG_MAPS, self.key.namespace, INVENTORY_LABEL, METADATA_LIST)
-        return [parse_scope(live) for live in found if is_inventory(live) and labels(live)[INVENTORY_LABEL] != self._instance]
+        return [parse_foreign(live) for live in found if is_inventory(live) and labels(live)[INVENTORY_LABEL] != self._instance]
 
     def explained(self, error: ApiError) -> Exception:
         """The error of a request, with the remedy."""

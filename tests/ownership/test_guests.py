@@ -163,6 +163,26 @@ def test_a_config_map_with_the_label_of_an_inventory_keeps_no_namespace(api: Fak
     assert [key.name for key in state(api)] == ["odd"]
 
 
+@pytest.mark.parametrize("shared", [HOME, crontab_crd()], ids=["namespace", "crd"])
+@pytest.mark.parametrize("name", ["contains-group-kinds", "additional-namespaces"])
+@pytest.mark.parametrize("text", [None, "a b", "\n"])
+def test_an_inventory_that_makes_no_sense_is_a_guest(
+    api: FakeApi, caplog: pytest.LogCaptureFixture, shared: Object, name: str, text: str | None
+) -> None:
+    def spoil(live: Object) -> None:
+        annotations = live["metadata"]["annotations"]
+        annotations.pop(f"applyset.kubernetes.io/{name}")
+        annotations.update({f"applyset.kubernetes.io/{name}": text} if text is not None else {})
+
+    blue = Instance(api.url)
+    blue.reconcile([shared])
+    Instance(api.url, GREEN).reconcile([config_map("greens")])
+    api.edit("ConfigMap", "default", f"k8s-cr-driver-{GREEN}", spoil)
+    blue.terminate()
+    assert api.find(shared["kind"], None, shared["metadata"]["name"])
+    assert "another instance, whose inventory makes no sense, may use it" in caplog.text
+
+
 def test_a_crd_of_which_no_version_is_served_stays(api: FakeApi, caplog: pytest.LogCaptureFixture) -> None:
     blue = Instance(api.url)
     blue.reconcile([crontab_crd()])

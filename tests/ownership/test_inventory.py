@@ -110,10 +110,11 @@ def test_a_run_that_was_superseded_can_change_and_delete_nothing(
 def test_of_two_concurrent_claims_the_last_wins(api: FakeApi, connection: Connection, distrust: None) -> None:
     other = config_map(NAME)
     other["metadata"]["annotations"] = {"applyset.kubernetes.io/contains-group-kinds": "Job.batch"}
+    other["metadata"]["labels"] = {"k8s-cr-driver/inventory": BLUE}
 
     def overtakes(request: Request) -> bool:
         if not api.names("ConfigMap"):
-            api.put(other)
+            api.put(other, manager="k8s-cr-driver")
         return False
 
     api.fail(faults.conflict(), method="PATCH", when=overtakes)
@@ -232,7 +233,8 @@ def test_kinds_are_looked_for_only_where_the_instance_has_objects_of_them(connec
 @pytest.mark.parametrize("form", ["ADOPTED_AS_ANNOTATION", "WITH_MEMBERS", "VERSION_1"])
 def test_an_inventory_of_each_released_form_is_read(api: FakeApi, connection: Connection, form: str) -> None:
     stored: Object = getattr(stored_inventories, form)
-    api.put({**stored, "metadata": {**stored["metadata"], "name": NAME, "namespace": "default"}})
+    own = {"name": NAME, "namespace": "default", "labels": {"k8s-cr-driver/inventory": BLUE}}
+    api.put({**stored, "metadata": {**stored["metadata"], **own}}, manager="k8s-cr-driver")
     one = Inventory(connection, "default", BLUE)
     assert one.claim("operation", [], [], create=False)
     first, job = ObjectKey(*MAPS, "blue", "a"), ObjectKey(*JOBS, "green", "b")
@@ -284,3 +286,19 @@ def test_an_inventory_with_malformed_data_counts_with_its_namespaces(api: FakeAp
     green.claim("operation", [JOBS], ["shared"], create=True)
     api.edit("ConfigMap", "default", green.key.name, lambda live: live["data"].update(members="no JSON"))
     assert [record.namespaces for record in blue.others()] == [{"shared"}]
+
+
+@pytest.mark.parametrize("label", [BLUE, GREEN, None])
+@pytest.mark.parametrize("writer", ["kubectl", "k8s-cr-driver"])
+def test_a_config_map_of_that_name_alone_is_no_inventory(api: FakeApi, label: str | None, writer: str) -> None:
+    """Its content would decide what a terminate deletes, and what it leaves."""
+    forged = config_map(NAME, members='{"ConfigMap":{"default":["a"]}}')
+    forged["metadata"]["labels"] = {"k8s-cr-driver/inventory": label} if label else {}
+    api.put(forged, manager=writer)
+    before = api.get("ConfigMap", "default", NAME)
+    if (label, writer) == (BLUE, "k8s-cr-driver"):
+        Instance(api.url).terminate()
+        return
+    with pytest.raises(Refused, match=r"has the name of the inventory .* Delete it"):
+        Instance(api.url).terminate()
+    assert api.get("ConfigMap", "default", NAME) == before
