@@ -9,15 +9,27 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from k8s_cr_driver.capi import contract
+from k8s_cr_driver.capi import contract, topology
 from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, key_of
 from k8s_cr_driver.resources.base import CustomResource
+from k8s_cr_driver.resources.health import Health, State
+from k8s_cr_driver.resources.health.custom import stored_suffices
 
 SECRET = GroupKind("", "Secret")
 
 
 class Cluster(CustomResource):
     group, kind = contract.GROUP, "Cluster"
+
+    def assess(self, live: Object) -> Health:
+        """A Cluster is Available in the new generation before its topology is applied, and before its counts have changed."""
+        health = super().assess(live)
+        if health.state is not State.READY or stored_suffices(live, self.crd):
+            return health
+        return topology.unfinished(live) or health
+
+    def parts(self) -> list[CustomResource]:
+        return topology.parts(self)
 
     def delete_before(self, others: Iterable[Object]) -> list[ObjectKey]:
         keys = map(key_of, others)

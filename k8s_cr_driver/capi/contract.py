@@ -21,9 +21,20 @@ DEPLOYMENT_NAME_LABEL = "cluster.x-k8s.io/deployment-name"
 POOL_NAME_LABEL = "cluster.x-k8s.io/pool-name"
 SET_NAME_LABEL = "cluster.x-k8s.io/set-name"
 CONTROL_PLANE_LABEL = "cluster.x-k8s.io/control-plane"
+TOPOLOGY_DEPLOYMENT_LABEL = "topology.cluster.x-k8s.io/deployment-name"
+TOPOLOGY_POOL_LABEL = "topology.cluster.x-k8s.io/pool-name"
 CONTROL_PLANE_NAME_LABEL = "cluster.x-k8s.io/control-plane-name"
 AUTOSCALED = frozenset(f"cluster.x-k8s.io/cluster-api-autoscaler-node-group-{bound}-size" for bound in ("min", "max"))
 """Annotations of a set of machines whose count the cluster autoscaler sets, between these two."""
+TOPOLOGY = ("spec", "topology")
+"""Path in a Cluster that a ClusterClass describes."""
+TOPOLOGY_CONTROL_PLANE = "controlPlane"
+TOPOLOGY_WORKERS = {"machineDeployments": TOPOLOGY_DEPLOYMENT_LABEL, "machinePools": TOPOLOGY_POOL_LABEL}
+"""Lists in `workers` of a topology -> the label of their Machines with the name of the entry."""
+TOPOLOGY_RECONCILED = "TopologyReconciled"
+"""Type of the condition that the objects of a Cluster are as its topology says."""
+REPLICA_COUNTS = ("replicas", "upToDateReplicas", "availableReplicas")
+"""Counts of Machines in `status.controlPlane` and `status.workers` of a Cluster, beside `desiredReplicas`."""
 DELETE_MACHINE = "cluster.x-k8s.io/delete-machine"
 """Annotation of a Machine that its owner removes first in a scale in."""
 EXTERNAL_ETCD = ("spec", "kubeadmConfigSpec", "clusterConfiguration", "etcd", "external")

@@ -6,7 +6,6 @@ from __future__ import annotations
 from k8s_cr_driver.capi import contract
 from k8s_cr_driver.capi.machines import LabelledMachines, MachineOwner
 from k8s_cr_driver.objects.fields import mapping
-from k8s_cr_driver.objects.keys import annotations_of
 from k8s_cr_driver.resources.base import ANY
 
 EXTERNAL_ETCD = "k8s-cr-driver/external-etcd"
@@ -37,7 +36,7 @@ class ControlPlane(MachineOwner):
         return ""
 
     def _has_external_etcd(self) -> bool:
-        return annotations_of(self.manifest).get(EXTERNAL_ETCD) == "true"
+        return self.annotations().get(EXTERNAL_ETCD) == "true"
 
 
 class KubeadmControlPlane(ControlPlane, LabelledMachines):

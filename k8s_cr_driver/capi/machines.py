@@ -10,7 +10,7 @@ from typing import ClassVar
 from k8s_cr_driver.capi import contract
 from k8s_cr_driver.objects.crds import status_selector
 from k8s_cr_driver.objects.fields import text
-from k8s_cr_driver.objects.keys import GroupKind, Object, annotations_of, as_selector
+from k8s_cr_driver.objects.keys import GroupKind, Object, as_selector
 from k8s_cr_driver.resources.base import ANY, REPLICAS, Children, CustomResource
 
 
@@ -38,7 +38,7 @@ class MachineOwner(CustomResource):
 
     def autoscaler(self) -> str:
         """The annotations that make it a node group of the cluster autoscaler (its documents, "clusterapi", "Enabling")."""
-        if not (found := contract.AUTOSCALED & annotations_of(self.manifest).keys()):
+        if not (found := contract.AUTOSCALED & self.annotations().keys()):
             return ""
         return f"the cluster autoscaler sets it, by the annotations {', '.join(sorted(found))}; change these, or remove them"
 

@@ -7,7 +7,9 @@ Where the package itself brings the kind or the namespace, a dry run cannot be m
 
 from __future__ import annotations
 
+import contextlib
 import copy
+from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -32,10 +34,10 @@ from k8s_cr_driver.ownership.write import WriteContext, write
 from k8s_cr_driver.ownership.write_errors import NOT_RESTORED, Immutable, missing
 from k8s_cr_driver.package import manifests, schema, vnfd
 from k8s_cr_driver.redaction import redact
-from k8s_cr_driver.resources import replicas
 from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.resources.registry import resource_for
-from k8s_cr_driver.vnf import vdus
+from k8s_cr_driver.vnf import counts, vdus
+from k8s_cr_driver.vnf.vdus import VduObjects
 
 _NOBODY = "00000000-0000-0000-0000-000000000000"
 """Stands for an instance that does not exist yet."""
@@ -79,7 +81,7 @@ def outcomes_of(
     schema.check(desired)
     dependencies.check(desired)
     wanted = [_resource(cluster, obj, crds) for obj in desired]
-    counted = _counted(folder, wanted) if instance else frozenset()
+    counted = _counted(folder, wanted) if instance else {}
     trial = _Trial(cluster, instance, {obj.key for obj in wanted}, crds, counted)
     with ThreadPoolExecutor(THREADS) as pool:
         ordered = sorted(wanted, key=lambda one: (dependencies.rank(one.key.group_kind), one.key))
@@ -96,15 +98,20 @@ def _resource(cluster: Cluster, obj: Object, crds: Mapping[GroupKind, Object]) -
     return sent
 
 
-def _counted(folder: Path, wanted: Sequence[CustomResource]) -> frozenset[ObjectKey]:
-    """The objects that are VDUs of a flavour, which keep their counts; `validate` reports bad flavours."""
-    found: set[ObjectKey] = set()
+def _counted(folder: Path, wanted: Sequence[CustomResource]) -> dict[ObjectKey, dict[str, CustomResource]]:
+    """The VDUs of each object in one of the flavours, which keep their counts; `validate` reports bad flavours."""
+    found: dict[ObjectKey, dict[str, CustomResource]] = defaultdict(dict)
     for template in vnfd.flavours(folder).values():
-        try:
-            found |= {obj.key for obj in vdus.assign(wanted, vnfd.vdu_nodes(template), partial=True).values()}
-        except Refused:
-            continue
-    return frozenset(found)
+        with contextlib.suppress(Refused):
+            for obj in vdus.assign(wanted, vnfd.vdu_nodes(template), partial=True).values():
+                found[obj.key][obj.part] = obj
+    return found
+
+
+def _with_live_counts(counted: VduObjects, live: Object) -> CustomResource:
+    """The object of the VDUs in `counted`, which are all or parts of it, with the counts that they have on the cluster."""
+    now = counts.live(counted, dict.fromkeys((obj.key for obj in counted.values()), live))
+    return next(iter(counts.with_counts(counted, now).values())).whole()
 
 
 def _unwanted(cluster: Cluster, instance: Instance, wanted: Collection[ObjectKey]) -> Iterator[Outcome]:
@@ -122,7 +129,7 @@ class _Trial:
         instance: Instance | None,
         keys: Collection[ObjectKey],
         crds: Mapping[GroupKind, Object],
-        counted: Collection[ObjectKey],
+        counted: Mapping[ObjectKey, VduObjects],
     ) -> None:
         self._cluster, self._counted, self._crds = cluster, counted, crds
         self._namespaces = {key.name for key in keys if key.group_kind == NAMESPACE}
@@ -140,8 +147,8 @@ class _Trial:
         if resource is None:
             return Outcome(obj.key, "created", message=_BY_CRD)
         live = self._live(obj, resource)
-        if live is not None and obj.key in self._counted and obj.replicas():
-            obj = replicas.with_replicas(obj, replicas.count(obj, live))
+        if live is not None and obj.key in self._counted:
+            obj = _with_live_counts(self._counted[obj.key], live)
         try:
             after = write(self._target, obj, resource, live)
         except Immutable as error:

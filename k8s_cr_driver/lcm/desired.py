@@ -86,5 +86,5 @@ def assigned_vdus(
 
 def merged(resources: Sequence[CustomResource], assigned: VduObjects) -> list[CustomResource]:
     """`resources` with the counts of the VDUs' objects."""
-    changed = {obj.key: obj for obj in assigned.values()}
+    changed = {obj.key: obj for obj in vdus.whole_objects(assigned)}
     return [changed.get(obj.key, obj) for obj in resources]

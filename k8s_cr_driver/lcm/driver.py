@@ -25,9 +25,8 @@ from k8s_cr_driver.lcm.instance_info import StoredInstance
 from k8s_cr_driver.lcm.problem_details import Verb, abandoning, boundary, is_current
 from k8s_cr_driver.lcm.sync_round import once_in_a_round
 from k8s_cr_driver.objects.keys import Object
-from k8s_cr_driver.resources import replicas
 from k8s_cr_driver.resources.base import CustomResource
-from k8s_cr_driver.vnf import counts
+from k8s_cr_driver.vnf import counts, vdus
 from k8s_cr_driver.vnf.additional_params import Options
 from k8s_cr_driver.vnf.policy import Policy
 from k8s_cr_driver.vnf.removal import Choice
@@ -106,9 +105,8 @@ class Driver:
         is_rollback = not any(changes.values())
         with _session(verb, stored, options, applies=len(changes), keep_autoscaled=is_rollback) as session:
             assigned = session.stored_vdus(stored.vdus)
-            scaled = counts.scaled(assigned, changes)
-            session.scale(scaled, choice)
-            stored.vdus = {**assigned, **scaled}
+            stored.vdus = counts.scaled(assigned, changes)
+            session.scale({vdu: stored.vdus[vdu] for vdu in changes}, choice)
             stored.write(session.vnfcs(stored.vdus), session.inventory)
 
     def heal(self, req: Any, inst: Any, grant_req: Any, grant: Any, vnfd: Any) -> None:
@@ -123,7 +121,7 @@ class Driver:
                 assigned = session.stored_vdus(stored.vdus)
                 resources = _placed(session, package, options, conf.policy(CONF))
                 placed = desired.merged(resources, assigned)
-                wanted = placed if everything else [assigned[vdu] for vdu in chosen]
+                wanted = placed if everything else vdus.whole_objects({vdu: assigned[vdu] for vdu in chosen})
                 replacement = session.replacement(assigned, chosen, everything=everything, recreate=recreate)
                 session.reconcile(wanted, prune=None, replacement=replacement)
                 stored.write(session.vnfcs(assigned), session.inventory)
@@ -162,14 +160,11 @@ class Driver:
         """
         with _session(verb, stored, options, applies=len(wanted)) as session:
             resources = _placed(session, wanted, options, policy)
-            pairs = zip(resources, former, strict=True)
-            given = {obj.key for obj, was in pairs if replicas.count(obj) != replicas.count(obj, was)}
             assigned = desired.assigned_vdus(resources, vnfd, stored.flavour, options)
-            assigned = counts.at_level(assigned, vnfd, stored.flavour)
-            merged = {obj.key: obj for obj in resources}
             before = session.stored_vdus(stored.vdus)
-            kept = counts.carried_over(before, assigned)
-            assigned = {vdu: merged[obj.key] if obj.key in given else kept[vdu] for vdu, obj in assigned.items()}
+            given = counts.given(assigned, dict(zip((obj.key for obj in resources), former, strict=True)))
+            kept = counts.carried_over(before, counts.at_level(assigned, vnfd, stored.flavour))
+            assigned = counts.with_counts(kept, given)
             counts.check(assigned, before)
             session.reconcile(desired.merged(resources, assigned), prune=Prune())
             stored.options, stored.vdus = options, session.with_explicit_counts(assigned)

@@ -20,7 +20,7 @@ from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, labels
 from k8s_cr_driver.ownership.inventory import Inventory
 from k8s_cr_driver.ownership.inventory_content import NOTHING, InventoryContent
 from k8s_cr_driver.ownership.labels import INSTANCE_LABEL
-from k8s_cr_driver.resources.registry import resource_for
+from k8s_cr_driver.vnf import vdus
 from k8s_cr_driver.vnf.additional_params import FILES, OF_ONE_REQUEST, Options
 from k8s_cr_driver.vnf.removal import Choice
 from k8s_cr_driver.vnf.vdus import VduObjects
@@ -45,8 +45,12 @@ NEW_ASPECTS = "new-scaling-aspects"
 VERSION = "version"
 """Key in `OWN`: version of the record, an integer. Absent in records of the first form, which had no VNFC_MARK."""
 
-RECORD_VERSION = 1
-"""The version that this driver writes. It reads older ones, and refuses newer ones: it would drop what they add."""
+RECORD_VERSION = 2
+"""The version of a record with VDU_PARTS; others have 1. The driver reads older ones, and refuses newer ones: it would drop
+what they add."""
+
+VDU_PARTS = "vdu-parts"
+"""Key in `OWN`: VDU id -> part, of the VDUs that are a part of an object."""
 
 VNFC_MARK = {"managed-by": "k8s-cr-driver"}
 """In the metadata of each VNFC that this driver stores. The in-tree driver stores all VNFCs again, without metadata."""
@@ -97,7 +101,7 @@ class StoredInstance:
             inst_utils.select_vim_info(record.vimConnectionInfo),
             info if metadata else None,
             _options(metadata),
-            {vdu: resource_for(body) for vdu, body in metadata.get(VDUS, {}).items()},
+            _vdus(metadata, own.get(VDU_PARTS) or {}),
             is_pending=bool(metadata) and not (own and _is_written_by_us(own, info)),
             by_intree_driver=bool(metadata) and (not own or own.get(BY_INTREE_DRIVER) is True),
             endpoint=own.get(ENDPOINT) or "",
@@ -189,8 +193,10 @@ class StoredInstance:
         return namespaces.pop() if len(namespaces) == 1 else self.options.namespace
 
     def _own(self) -> dict[str, Any]:
+        parts = {vdu: obj.part for vdu, obj in self.vdus.items() if obj.part}
         return {
-            VERSION: RECORD_VERSION,
+            VERSION: RECORD_VERSION if parts else 1,
+            **({VDU_PARTS: parts} if parts else {}),
             **self.options.as_params(),
             ENDPOINT: self.vim.interfaceInfo["endpoint"],
             BY_INTREE_DRIVER: self.by_intree_driver,
@@ -211,6 +217,10 @@ def _check_version(record: Any, own: dict[str, Any]) -> None:
             f"The record of VNF instance {record.id} has version {own[VERSION]}: a newer k8s-cr-driver has written it. This "
             f"one knows versions up to {RECORD_VERSION}; upgrade it on this conductor."
         )
+
+
+def _vdus(metadata: dict[str, Any], parts: dict[str, str]) -> VduObjects:
+    return {vdu: vdus.stored(manifest, parts.get(vdu, "")) for vdu, manifest in metadata.get(VDUS, {}).items()}
 
 
 def _is_written_by_us(own: dict[str, Any], info: Any) -> bool:

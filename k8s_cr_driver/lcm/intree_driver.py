@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from k8s_cr_driver.engine.takeover import InTreeDriver
 from k8s_cr_driver.lcm.instance_info import StoredInstance
 from k8s_cr_driver.objects.keys import GroupKind, Object, kind_of
-from k8s_cr_driver.resources import replicas
+from k8s_cr_driver.vnf import counts
 from k8s_cr_driver.vnf.session import Session
 
 MANAGER = "OpenAPI-Generator"
@@ -65,8 +65,9 @@ def take_over(stored: StoredInstance, session: Session) -> None:
     session.take_over(intree_driver(stored.info.metadata["namespace"]))
     present = [one.vduId for one in stored.info.vnfcResourceInfo]
     # The in-tree driver scales from the number of VNFCs. For a VDU that a change of the package has left out it stores the
-    # count of the new manifest.
-    stored.vdus = {vdu: replicas.with_replicas(obj, present.count(vdu)) for vdu, obj in stored.vdus.items()}
+    # count of the new manifest. VNFCs of other kinds it does not know.
+    scaled = {vdu: present.count(vdu) for vdu, obj in stored.vdus.items() if obj.key.group_kind in KINDS}
+    stored.vdus = counts.with_counts(stored.vdus, scaled)
 
 
 def placed(stored: StoredInstance, desired: list[Object], namespace: str) -> list[Object]:

@@ -19,12 +19,21 @@ _LONGEST_INTEGER = 19
 """Digits that are read as a number: int() refuses very long ones, and no count has more."""
 
 
+class ListEntry(str):
+    """A step of a path into a list: to its entry of this `name`."""
+
+    __slots__ = ()
+
+
 def field(value: Any, *path: str) -> Any:
-    """The value at `path` in nested mappings; None where there is none."""
+    """The value at `path` in nested mappings, and lists where a step is a `ListEntry`; None where there is none."""
     for step in path:
-        if not isinstance(value, dict):
+        if isinstance(value, dict):
+            value = value.get(step)
+        elif isinstance(step, ListEntry):
+            value = next((entry for entry in entries(value) if entry.get("name") == step), None)
+        else:
             return None
-        value = value.get(step)
     return value
 
 

@@ -18,16 +18,19 @@ No hook makes a request: a kind knows what to read of an object, the engine read
 
 from __future__ import annotations
 
+import copy
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from k8s_cr_driver.objects.crds import scale_path, status_selector
 from k8s_cr_driver.objects.fields import field
 from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, annotations_of, key_of
 from k8s_cr_driver.resources.health import Health, assess
 from k8s_cr_driver.resources.health.custom import terminating
+
+_Self = TypeVar("_Self", bound="CustomResource")
 
 ANY = "*"
 """`kind` of a class for all kinds of its group, and of groups that end in it, that have no class of their own."""
@@ -49,7 +52,8 @@ class Children:
     `selector` is a label selector that finds them all, and may find others. `through` are the kinds between, from the top:
     a Deployment controls ReplicaSets, and these the Pods; the selector finds them, too. `version` may be "": any.
     With `by_selector` they are what the selector finds, whoever controls them; one that is "" finds none. Only those that an
-    object of the instance controls are deleted. With `or_replicas` each replica is a VNFC as long as there are none.
+    object of the instance controls are deleted, and a replica may be several of them, unless they are `one_each`. With
+    `or_replicas` each replica is a VNFC as long as there are none.
     """
 
     kind: GroupKind
@@ -59,6 +63,7 @@ class Children:
     through: tuple[GroupKind, ...] = ()
     by_selector: bool = False
     or_replicas: bool = False
+    one_each: bool = False
 
 
 @dataclass(frozen=True)
@@ -76,7 +81,11 @@ class Orphans:
 
 
 class CustomResource:
-    """One object of any kind: its manifest, the CRD of its kind if that is known, and what its kind knows."""
+    """One object of any kind: its manifest, the CRD of its kind if that is known, and what its kind knows.
+
+    A kind whose objects have several counts has a second class for what has one of them: a *part* of the object. Its `key`
+    and `manifest` are the object's. The hooks on VNFCs and counts are about the part.
+    """
 
     group: ClassVar[str] = ""
     kind: ClassVar[str] = ""
@@ -87,6 +96,38 @@ class CustomResource:
         self.old_status: Any = None
         """The status that the server returned for our last change of the spec, None if we changed nothing."""
         self.key: ObjectKey = key_of(manifest)
+        self.part = ""
+        """Which part of the object this is, unique in the object; "" for all of it."""
+
+    def __str__(self) -> str:
+        return f"{self.key} {self.part}".rstrip()
+
+    @property
+    def name(self) -> str:
+        """The name by which a VDU finds it."""
+        return self.key.name
+
+    @property
+    def full_name(self) -> str:
+        """The same, also among the parts of other objects."""
+        return self.key.name
+
+    def annotations(self) -> Mapping[str, str]:
+        return annotations_of(self.manifest)
+
+    def parts(self) -> Sequence[CustomResource]:
+        """The parts of the object, which can be VDUs as objects can."""
+        return []
+
+    def whole(self) -> CustomResource:
+        """The object of which this is a part, with the same manifest."""
+        return self
+
+    def with_manifest(self: _Self, manifest: Object) -> _Self:
+        """The same with another manifest of the object."""
+        other = copy.copy(self)
+        other.manifest, other.old_status = manifest, None
+        return other
 
     def health(self, live: Object) -> Health:
         """The health that the engine uses: an object that is being deleted is never ready."""

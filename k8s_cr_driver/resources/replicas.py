@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from itertools import pairwise
+from typing import Any
 
 from k8s_cr_driver.errors import InvalidPackage
-from k8s_cr_driver.objects.fields import type_name
+from k8s_cr_driver.objects.fields import ListEntry, field, type_name
 from k8s_cr_driver.objects.keys import Object
 from k8s_cr_driver.resources.base import CustomResource
 
@@ -19,7 +20,7 @@ def without_replicas(obj: CustomResource) -> CustomResource:
     for step in path[:-1]:
         parent = parent[step]
     parent.pop(path[-1])
-    return type(obj)(manifest, obj.crd)
+    return obj.with_manifest(manifest)
 
 
 def with_replicas(obj: CustomResource, count: int) -> CustomResource:
@@ -28,16 +29,16 @@ def with_replicas(obj: CustomResource, count: int) -> CustomResource:
     if not path:
         return obj
     manifest: Object = copy.deepcopy(obj.manifest)
-    parent = manifest
-    for step in path[:-1]:
-        if parent.get(step) is None:
+    parent: Any = manifest
+    for step, following in pairwise(path):
+        if isinstance(parent, dict) and parent.get(step) is None:
             parent[step] = {}
-        parent = parent[step]
-        if not isinstance(parent, dict):
+        parent = field(parent, step)
+        if not isinstance(parent, list if isinstance(following, ListEntry) else dict):
             where = ".".join(path)
             raise InvalidPackage(f"{obj.key}: {step}: is {type_name(parent)}, must be a mapping with the count at {where}")
     parent[path[-1]] = count
-    return type(obj)(manifest, obj.crd)
+    return obj.with_manifest(manifest)
 
 
 def count(obj: CustomResource, live: Object | None = None) -> int:
@@ -49,7 +50,5 @@ def count(obj: CustomResource, live: Object | None = None) -> int:
 def explicit_count(obj: CustomResource, live: Object | None = None) -> int | None:
     """The same; None if the field is absent: the API server sets a default, which the kind or its CRD defines."""
     path = obj.replicas()
-    value: object = (live or obj.manifest) if path else None
-    for step in path or ():
-        value = value.get(step) if isinstance(value, Mapping) else None
+    value = field(live or obj.manifest, *path) if path else None
     return value if isinstance(value, int) else None

@@ -18,17 +18,26 @@ def of(assigned: VduObjects) -> dict[str, int]:
     return {vdu: replicas.count(obj) for vdu, obj in assigned.items()}
 
 
-def live(assigned: VduObjects, lives: Mapping[ObjectKey, Object]) -> dict[str, CustomResource]:
-    """With the counts that they have on the cluster; `lives`: the live objects, as far as they exist."""
-    found = {vdu: replicas.explicit_count(obj, lives[obj.key]) for vdu, obj in assigned.items() if obj.key in lives}
-    return {vdu: obj if (n := found.get(vdu)) is None else replicas.with_replicas(obj, n) for vdu, obj in assigned.items()}
-
-
 def at_level(assigned: VduObjects, vnfd: Any, flavour: str, level: str | None = None) -> dict[str, CustomResource]:
     """With the counts of an instantiation level, else of the default one; a VDU without a count there keeps its manifest's."""
     level = str(level or vnfd.get_default_instantiation_level(flavour))
-    counts = _counts_at(vnfd, flavour, level)
-    return {vdu: replicas.with_replicas(obj, counts[vdu]) if vdu in counts else obj for vdu, obj in assigned.items()}
+    return with_counts(assigned, _counts_at(vnfd, flavour, level))
+
+
+def with_counts(assigned: VduObjects, wanted: Mapping[str, int]) -> dict[str, CustomResource]:
+    """With these counts (VDU id -> count); VDUs that are not in `wanted` keep theirs."""
+    manifests: dict[ObjectKey, Object] = {}
+    for vdu, obj in assigned.items():
+        if vdu in wanted:
+            latest = obj.with_manifest(manifests.get(obj.key, obj.manifest))
+            manifests[obj.key] = replicas.with_replicas(latest, wanted[vdu]).manifest
+    return {vdu: obj.with_manifest(manifests[obj.key]) if obj.key in manifests else obj for vdu, obj in assigned.items()}
+
+
+def live(assigned: VduObjects, lives: Mapping[ObjectKey, Object]) -> dict[str, int]:
+    """VDU id -> count, of those whose live object is in `lives` and names one."""
+    found = {vdu: replicas.explicit_count(obj, lives[obj.key]) for vdu, obj in assigned.items() if obj.key in lives}
+    return {vdu: count for vdu, count in found.items() if count is not None}
 
 
 def _counts_at(vnfd: Any, flavour: str, level: str) -> dict[str, int]:
@@ -42,32 +51,37 @@ def _counts_at(vnfd: Any, flavour: str, level: str) -> dict[str, int]:
 def carried_over(before: VduObjects, assigned: VduObjects) -> dict[str, CustomResource]:
     """With the counts of the instance before: of the same object, also if its VDU has another id now, else of the same VDU."""
     of_vdu = of({vdu: obj for vdu, obj in before.items() if obj.replicas()})
-    of_object = {before[vdu].key: count for vdu, count in of_vdu.items()}
-    kept = {vdu: of_object.get(obj.key, of_vdu.get(vdu)) for vdu, obj in assigned.items()}
-    return {vdu: obj if (count := kept[vdu]) is None else replicas.with_replicas(obj, count) for vdu, obj in assigned.items()}
+    of_object = {(before[vdu].key, before[vdu].part): count for vdu, count in of_vdu.items()}
+    kept = {vdu: of_object.get((obj.key, obj.part), of_vdu.get(vdu)) for vdu, obj in assigned.items()}
+    return with_counts(assigned, {vdu: count for vdu, count in kept.items() if count is not None})
+
+
+def given(assigned: VduObjects, former: Mapping[ObjectKey, Object]) -> dict[str, int]:
+    """VDU id -> count, of those whose manifest in `former`, with the parameters from before, has another count."""
+    return {
+        vdu: count for vdu, obj in assigned.items() if (count := replicas.count(obj)) != replicas.count(obj, former[obj.key])
+    }
 
 
 def scaled(assigned: VduObjects, changes: Mapping[str, int]) -> dict[str, CustomResource]:
-    """The objects of the VDUs in `changes` (VDU id -> change) with so many more replicas, or fewer if it is negative."""
-    return {vdu: _changed(vdu, assigned, change) for vdu, change in changes.items()}
+    """With so many more replicas of the VDUs in `changes` (VDU id -> change), or fewer if it is negative."""
+    after = with_counts(assigned, {vdu: _changed(vdu, assigned, change) for vdu, change in changes.items() if change})
+    check(after, assigned)
+    return after
 
 
-def _changed(vdu: str, assigned: VduObjects, change: int) -> CustomResource:
+def _changed(vdu: str, assigned: VduObjects, change: int) -> int:
     if vdu not in assigned:
         raise InvalidRequest(f"VDU {vdu} is not part of this instance; its VDUs: {', '.join(sorted(assigned))}")
     obj = assigned[vdu]
-    if not change:
-        return obj
     if why := obj.autoscaler():
-        raise InvalidRequest(f"aspectId: VDU {vdu} is {obj.key}. Its count cannot be scaled: {why}")
+        raise InvalidRequest(f"aspectId: VDU {vdu} is {obj}. Its count cannot be scaled: {why}")
     if not obj.replicas():
-        raise InvalidRequest(f"VDU {vdu} is {obj.key}, whose kind has no count to scale")
+        raise InvalidRequest(f"VDU {vdu} is {obj}, whose kind has no count to scale")
     count = replicas.count(obj)
     if count + change < 0:
         raise InvalidRequest(f"numberOfSteps: VDU {vdu} has {count} replicas and cannot lose {-change}; take fewer steps")
-    after = replicas.with_replicas(obj, count + change)
-    check({vdu: after}, assigned)
-    return after
+    return count + change
 
 
 def check(after: VduObjects, before: VduObjects) -> None:
@@ -77,4 +91,4 @@ def check(after: VduObjects, before: VduObjects) -> None:
         count = replicas.count(obj)
         if count != former.get(vdu) and (why := obj.count_error(count)):
             where = ".".join(obj.replicas() or ())
-            raise InvalidRequest(f"VDU {vdu} is {obj.key}, {where}: cannot be {count}: {why}")
+            raise InvalidRequest(f"VDU {vdu} is {obj}, {where}: cannot be {count}: {why}")

@@ -53,7 +53,7 @@ class Healing:
                 to_delete.append((children.selector, unwanted))
         if recreate:
             own = f"{INSTANCE_LABEL}={self._instance}"
-            single = [obj.key for vdu, obj in self._touched.items() if vdu not in members.children]
+            single = [obj.key for vdu, obj in self._touched.items() if vdu not in members.children and not obj.part]
             to_delete += [(own, [members.owners[key]]) for key in single if key in members.owners]
         deleted = {live["metadata"]["uid"] for _, several in to_delete for live in several}
         before = {vdu: len(several) for vdu, several in members.children.items()}
@@ -81,10 +81,10 @@ class Healing:
         if not lenient:
             others = f", and these are not ready: {', '.join(sorted(unready))}" if unready else ""
             raise InvalidRequest(
-                f"vnfcInstanceId: VDU {vdu} is {obj.key}, of whose {len(several)} VNFCs at most {most} may be unavailable at "
+                f"vnfcInstanceId: VDU {vdu} is {obj}, of whose {len(several)} VNFCs at most {most} may be unavailable at "
                 f"the same time. {len(names)} are chosen{others}; choose fewer, and those that are not ready first"
             )
-        LOG.info("VNF instance %s: VNFCs of VDU %s are not replaced, %s is only applied again", self._instance, vdu, obj.key)
+        LOG.info("VNF instance %s: VNFCs of VDU %s are not replaced, %s is only applied again", self._instance, vdu, obj)
         return False
 
     def _missing(self, before: Mapping[str, int], deleted: Collection[str]) -> list[Report]:
@@ -115,4 +115,4 @@ def _names(lives: Iterable[Object]) -> set[str]:
 def _has_one_vnfc_per_replica(obj: CustomResource) -> bool:
     """False for a custom resource whose replicas are several Pods each: a shard of a database has a primary and copies."""
     children = obj.children()
-    return bool(obj.replicas()) and not (children and children.by_selector)
+    return bool(obj.replicas()) and not (children and children.by_selector and not children.one_each)

@@ -38,7 +38,7 @@ from k8s_cr_driver.redaction import redact
 from k8s_cr_driver.resources import replicas
 from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.resources.registry import resource_for
-from k8s_cr_driver.vnf import counts, preflight, removal, scale_in, vnfcs
+from k8s_cr_driver.vnf import counts, preflight, removal, scale_in, vdus, vnfcs
 from k8s_cr_driver.vnf.additional_params import Options
 from k8s_cr_driver.vnf.heal import Healing
 from k8s_cr_driver.vnf.removal import Choice
@@ -182,7 +182,7 @@ class Session:
         if not implicit:
             return dict(assigned)
         lives = self._operation.persist(lambda: vnfcs.owners(self._client, self._operation.instance, implicit))
-        return {**assigned, **counts.live(implicit, lives)}
+        return counts.with_counts(assigned, counts.live(implicit, lives))
 
     def _scalable(self, obj: CustomResource) -> CustomResource:
         """The object with its CRD, if only that defines the field of the count, and the cluster has it."""
@@ -191,7 +191,7 @@ class Session:
         if resource is None or not asks or "scale" not in resource.subresources:
             return obj
         crd = self._stored_crd(obj.key.group_kind)
-        return type(obj)(obj.manifest, crd) if crd else obj
+        return resource_for(obj.manifest, crd) if crd else obj
 
     def _stored_crd(self, kind: GroupKind) -> Object | None:
         """The CRD of a kind on the cluster; None for a kind that has none, or whose CRD may not be read."""
@@ -241,7 +241,8 @@ class Session:
     def look(self, assigned: VduObjects) -> tuple[dict[str, CustomResource], list[vnfcs.Vnfc]]:
         """The VDUs' objects with the counts that they have on the cluster, and the VNFCs, newest first."""
         there = self._members(assigned)
-        return counts.live(assigned, there.owners), vnfcs.listed(assigned, there)
+        now = counts.with_counts(assigned, counts.live(assigned, there.owners))
+        return now, vnfcs.listed(now, there)
 
     def vnfcs(self, assigned: VduObjects) -> list[vnfcs.Vnfc]:
         """The VNFCs of the VDUs, newest first. Those that a scale in has annotated, and not removed, are so no longer."""
@@ -267,7 +268,7 @@ class Session:
             if choice and concerned:
                 self._choose(scaled, concerned, choice)
             surplus = self._operation.persist(lambda: scale_in.until_deleted(self._client, self._operation.instance, scaled))
-            self.reconcile(list(scaled.values()), prune=None, replacement=surplus)
+            self.reconcile(vdus.whole_objects(scaled), prune=None, replacement=surplus)
         except Superseded:
             raise
         except DriverError:
@@ -277,7 +278,7 @@ class Session:
     def _choose(self, scaled: VduObjects, concerned: VduObjects, choice: Choice) -> None:
         """Has the chosen VNFCs removed first; a dry run shows before that whether the scale would be refused."""
         persist, client, instance = self._operation.persist, self._client, self._operation.instance
-        persist(lambda: preflight.check(self._context, scaled.values()))
+        persist(lambda: preflight.check(self._context, vdus.whole_objects(scaled)))
         persist(lambda: removal.request(client, instance, concerned, choice))
 
     def _withdraw(self, concerned: VduObjects) -> None:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Finds the object of each VDU of a VNFD.
+Finds the object of each VDU of a VNFD, or the part of an object.
 
 The annotation `k8s-cr-driver/vdu: <VDU id>` comes first; else it is the one object with VNFCs or a count whose name is the
 property `name` of the VDU's node. None or two are an error, because scaling the wrong object, or none, would be noticed
@@ -15,12 +15,13 @@ from typing import Any
 
 from k8s_cr_driver.errors import InvalidPackage
 from k8s_cr_driver.objects.fields import field
-from k8s_cr_driver.objects.keys import ObjectKey, annotations_of
+from k8s_cr_driver.objects.keys import Object, ObjectKey
 from k8s_cr_driver.resources.base import CustomResource
+from k8s_cr_driver.resources.registry import resource_for
 
 VDU = "k8s-cr-driver/vdu"
 VduObjects = Mapping[str, CustomResource]
-"""VDU id -> its object."""
+"""VDU id -> its object, or the part of it. Those that are parts of one object have one manifest, with the counts of all."""
 
 
 def assign(
@@ -31,12 +32,12 @@ def assign(
 
     With `partial` the objects are not all of the package's, and VDUs that are none of them are left out.
     """
-    objects = list(objects)
+    objects = [one for obj in objects for one in (obj, *obj.parts())]
     for obj in objects:
-        named = annotations_of(obj.manifest).get(VDU)
+        named = obj.annotations().get(VDU)
         if named is not None and named not in nodes:
             raise InvalidPackage(
-                f"{obj.key}: annotation {VDU} names {named!r}, which the VNFD does not have. "
+                f"{obj}: annotation {VDU} names {named!r}, which the VNFD does not have. "
                 f"Its VDUs: {', '.join(sorted(nodes)) or 'none'}."
             )
     names = {vdu: str(field(node, "properties", "name")) for vdu, node in nodes.items()}
@@ -46,23 +47,34 @@ def assign(
     return assigned
 
 
+def stored(manifest: Object, part: str) -> CustomResource:
+    """The object of a VDU, or the part of that name."""
+    obj = resource_for(manifest)
+    return next((one for one in obj.parts() if one.part == part), obj)
+
+
+def whole_objects(assigned: VduObjects) -> list[CustomResource]:
+    """The objects of the VDUs, each once."""
+    return list({obj.key: obj.whole() for obj in assigned.values()}.values())
+
+
 def _check_distinct(assigned: VduObjects) -> None:
-    """InvalidPackage if two VDUs are one object, which has only one count."""
-    seen: dict[ObjectKey, str] = {}
+    """InvalidPackage if two VDUs are one object, or the same part of it, which has only one count."""
+    seen: dict[tuple[ObjectKey, str], str] = {}
     for vdu, obj in assigned.items():
-        if (other := seen.setdefault(obj.key, vdu)) != vdu:
+        if (other := seen.setdefault((obj.key, obj.part), vdu)) != vdu:
             raise InvalidPackage(
-                f"VDUs {other} and {vdu} are one object: {obj.key}. Name another one for each in the property name of its "
+                f"VDUs {other} and {vdu} are one object: {obj}. Name another one for each in the property name of its "
                 f"node, or annotate one with {VDU}."
             )
 
 
 def _candidates(vdu: str, name: str, objects: list[CustomResource]) -> list[CustomResource]:
-    annotated = [obj for obj in objects if annotations_of(obj.manifest).get(VDU) == vdu]
+    annotated = [obj for obj in objects if obj.annotations().get(VDU) == vdu]
     return annotated or [
         obj
         for obj in objects
-        if obj.key.name == name and VDU not in annotations_of(obj.manifest) and (obj.children() or obj.replicas())
+        if obj.name == name and VDU not in obj.annotations() and (obj.children() or obj.replicas())
     ]
 
 
@@ -72,4 +84,4 @@ def _only(vdu: str, name: str, found: list[CustomResource]) -> CustomResource:
     remedy = f"Annotate exactly one object with {VDU}: {vdu}."
     if not found:
         raise InvalidPackage(f"VDU {vdu} is no object of the manifests: none that can be scaled is named {name!r}. {remedy}")
-    raise InvalidPackage(f"VDU {vdu} is several objects: {', '.join(sorted(str(obj.key) for obj in found))}. {remedy}")
+    raise InvalidPackage(f"VDU {vdu} is several objects: {', '.join(sorted(map(str, found)))}. {remedy}")

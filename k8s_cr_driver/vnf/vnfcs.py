@@ -63,7 +63,7 @@ def listed(vdus: VduObjects, there: Members) -> list[Vnfc]:
             found += [new(child["metadata"]["name"], metadata=obj.child_metadata(child)) for child in ordered]
         elif obj.key in there.owners:
             total = count(obj, there.owners[obj.key])
-            found += [new(f"{obj.key.name}-{index}") for index in reversed(range(total))]
+            found += [new(f"{obj.full_name}-{index}") for index in reversed(range(total))]
     return found
 
 
@@ -82,7 +82,7 @@ def _may_share_names(vdus: VduObjects) -> bool:
 
     Decided from the VDUs and not from the VNFCs, so that an id stays the same when another VNFC comes.
     """
-    names = {obj.key.name for obj in vdus.values()}
+    names = {obj.full_name for obj in vdus.values()}
     namespaces = {obj.key.namespace for obj in vdus.values()}
     by_selector = any(one.by_selector for obj in vdus.values() if (one := obj.children()))
     return len(names) < len(vdus) or (by_selector and len(namespaces) > 1)
@@ -133,8 +133,8 @@ def children(
         collection: _list(client, collection, texts.pop() if len(texts) == 1 else "")
         for collection, texts in sorted(selectors.items())
     }
-    found = {vdu: _descendants(lives.get(vdus[vdu].key), one, lists) for vdu, one in controlled.items()}
-    return selected | {vdu: several for vdu, several in found.items() if several or not wanted[vdu].or_replicas}
+    found = {vdu: _descendants(lives.get(vdus[vdu].key), one, lists) for vdu, one in controlled.items()} | selected
+    return {vdu: several for vdu, several in found.items() if several or not wanted[vdu].or_replicas}
 
 
 def _selected(client: Client, one: Children) -> list[Object]:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from k8s_cr_driver.objects.keys import Object
+from tests.capi import clusters
 from tests.cli.packages import write_package
 from tests.cli.tool import Tool
 from tests.fake_api import FakeApi, controllers
@@ -141,6 +142,15 @@ def test_the_counts_of_vdus_are_kept(api: FakeApi, differ: Differ) -> None:
         one["spec"]["replicas"] = 1
     reported = differ.verdicts([web, other], "--instance", BLUE, vdus={"Web": "web"})
     assert words(reported) == {"Deployment.apps default/web": "unchanged", "Deployment.apps default/other": "changed"}
+
+
+def test_the_counts_of_vdus_that_are_parts_of_one_object_are_kept(api: FakeApi, differ: Differ) -> None:
+    clusters.run_topology(api)
+    Instance(api.url).reconcile([clusters.cluster(3, **{"md-0": 5, "md-1": 1})])
+    wanted = clusters.cluster(1, **{"md-0": 2, "md-1": 2})
+    reported = differ.verdicts([wanted], "--instance", BLUE, vdus={"Web": "md-0", "ControlPlane": "controlPlane"})
+    [changed] = [one["changes"] for one in reported.values()]
+    assert [(one["before"], one["after"]) for one in changed] == [(1, 2)]
 
 
 def test_fields_that_the_package_s_crd_adds_are_no_error(api: FakeApi, differ: Differ) -> None:

@@ -64,9 +64,9 @@ def test_a_record_of_the_first_form_is_read_and_written_in_the_present_one(clust
 
 @pytest.mark.parametrize("verb", ["terminate", "heal"])
 def test_a_newer_record_is_refused_before_any_request(cluster: FakeApi, blue: Instance, verb: str) -> None:
-    own(blue)["version"] = 2
+    own(blue)["version"] = 3
     cluster.requests.clear()
-    with pytest.raises(sol_ex.SolException, match="has version 2: a newer k8s-cr-driver has written it"):
+    with pytest.raises(sol_ex.SolException, match="has version 3: a newer k8s-cr-driver has written it"):
         getattr(blue, verb)()
     assert len(cluster.requests) == 0
 

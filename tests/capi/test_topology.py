@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Clusters with a topology: which parts are VDUs, whose Machines theirs are, and when the Cluster is ready."""
+
+from __future__ import annotations
+
+import pytest
+
+from k8s_cr_driver.errors import InvalidPackage
+from k8s_cr_driver.objects.keys import Object
+from k8s_cr_driver.resources import replicas
+from k8s_cr_driver.resources.base import CustomResource
+from k8s_cr_driver.resources.health import Health, State
+from k8s_cr_driver.resources.registry import resource_for
+from k8s_cr_driver.vnf import counts, vdus
+from tests.capi.clusters import cluster
+from tests.instance import obj
+
+AUTOSCALED = {"cluster.x-k8s.io/cluster-api-autoscaler-node-group-min-size": "1"}
+CONTROL_PLANE, WORKERS = "controlPlane", "machineDeployments/md-0"
+
+
+def parts(manifest: Object) -> dict[str, CustomResource]:
+    return {part.part: part for part in resource_for(manifest).parts()}
+
+
+def with_pool(manifest: Object, **pool: object) -> Object:
+    workers = manifest["spec"]["topology"]["workers"]
+    workers["machinePools"] = [{"class": "pool", "name": "mp-0", "replicas": 2, **pool}]
+    return manifest
+
+
+def annotated(manifest: Object, **annotations: str) -> Object:
+    manifest["spec"]["topology"]["workers"]["machineDeployments"][0]["metadata"] = {"annotations": annotations}
+    return manifest
+
+
+def node(name: str) -> Object:
+    return {"type": "tosca.nodes.nfv.Vdu.Compute", "properties": {"name": name}}
+
+
+def test_the_parts_are_the_control_plane_and_each_set_of_workers_with_its_count_and_machines() -> None:
+    found = parts(with_pool(cluster(3, **{"md-0": 2, "md-1": 0})))
+    assert {part: replicas.count(one) for part, one in found.items()} == {
+        CONTROL_PLANE: 3, WORKERS: 2, "machineDeployments/md-1": 0, "machinePools/mp-0": 2,
+    }  # fmt: skip
+    selectors = {part: children.selector for part, one in found.items() if (children := one.children())}
+    assert selectors[CONTROL_PLANE] == "cluster.x-k8s.io/cluster-name=blue,cluster.x-k8s.io/control-plane"
+    assert selectors[WORKERS] == "cluster.x-k8s.io/cluster-name=blue,topology.cluster.x-k8s.io/deployment-name=md-0"
+    assert selectors["machinePools/mp-0"] == "cluster.x-k8s.io/cluster-name=blue,topology.cluster.x-k8s.io/pool-name=mp-0"
+
+
+def test_a_cluster_of_plain_objects_has_no_parts() -> None:
+    assert parts(obj("cluster.x-k8s.io/v1", "Cluster", "blue", "default", spec={})) == {}
+
+
+def test_a_vdu_is_the_part_of_its_name_or_with_its_annotation() -> None:
+    manifest = annotated(cluster(1, **{"md-0": 2, "md-1": 3}), **{vdus.VDU: "Web"})
+    nodes = {"ControlPlane": node("controlPlane"), "Web": node("other"), "Db": node("md-1")}
+    found = vdus.assign([resource_for(manifest)], nodes)
+    assert {vdu: one.part for vdu, one in found.items()} == {
+        "ControlPlane": CONTROL_PLANE, "Web": WORKERS, "Db": "machineDeployments/md-1",
+    }  # fmt: skip
+    assert [type(one).__name__ for one in vdus.whole_objects(found)] == ["Cluster"]
+
+
+def test_two_vdus_of_one_part_are_an_error_that_names_it() -> None:
+    with pytest.raises(InvalidPackage, match=r"one object: Cluster\.\S+ default/blue machineDeployments/md-0\."):
+        vdus.assign([resource_for(cluster(1, **{"md-0": 1}))], {"A": node("md-0"), "B": node("md-0")})
+
+
+def test_entries_of_one_name_are_an_error_that_lists_them() -> None:
+    manifest = with_pool(cluster(1, **{"md-0": 1}), name="md-0")
+    with pytest.raises(InvalidPackage, match=r"several objects: .*machineDeployments/md-0, .*machinePools/md-0\."):
+        vdus.assign([resource_for(manifest)], {"A": node("md-0")})
+
+
+def test_a_count_that_is_set_is_seen_by_the_other_parts_of_the_object() -> None:
+    found = parts(cluster(1, **{"md-0": 2, "md-1": 3}))
+    after = counts.with_counts(found, {CONTROL_PLANE: 3, WORKERS: 0})
+    assert after.keys() == found.keys()
+    for one in after.values():
+        assert counts.of(parts(one.manifest)) == {CONTROL_PLANE: 3, WORKERS: 0, "machineDeployments/md-1": 3}
+    assert counts.of(found)[WORKERS] == 2
+
+
+def test_of_a_topology_control_plane_only_the_annotation_says_that_etcd_is_elsewhere() -> None:
+    manifest = cluster()
+    assert parts(manifest)[CONTROL_PLANE].count_error(2)
+    topology = manifest["spec"]["topology"]
+    topology["controlPlane"]["metadata"] = {"annotations": {"k8s-cr-driver/external-etcd": "true"}}
+    assert not parts(manifest)[CONTROL_PLANE].count_error(2)
+
+
+def test_the_count_of_an_entry_that_the_autoscaler_scales_is_never_written() -> None:
+    part = parts(annotated(cluster(1, **{"md-0": 2}), **AUTOSCALED))[WORKERS]
+    assert part.replicas() is None
+    assert "cluster autoscaler" in part.autoscaler()
+
+
+def test_of_a_control_plane_in_a_topology_etcd_keeps_its_quorum() -> None:
+    assert [parts(cluster())[CONTROL_PLANE].max_unavailable(count) for count in (1, 3, 5)] == [0, 1, 2]
+
+
+def health(manifest: Object, workers: Object, reconciled: str = "True", generation: int = 2) -> Health:
+    """Of a Cluster in generation 2 that is Available in that generation."""
+    conditions = [
+        {"type": "Available", "status": "True", "observedGeneration": 2},
+        {"type": "TopologyReconciled", "status": reconciled, "observedGeneration": generation, "message": "MachineDeployment"},
+    ]
+    control_plane = dict.fromkeys(("desiredReplicas", "replicas", "upToDateReplicas", "availableReplicas"), 1)
+    status = {"observedGeneration": 2, "conditions": conditions, "controlPlane": control_plane, "workers": workers}
+    live = {**manifest, "metadata": {**manifest["metadata"], "generation": 2}, "status": status}
+    return resource_for(live).health(live)
+
+
+def workers(desired: int, **other: int) -> Object:
+    return {**dict.fromkeys(("desiredReplicas", "replicas", "upToDateReplicas", "availableReplicas"), desired), **other}
+
+
+def test_a_cluster_whose_machines_are_those_of_its_topology_is_ready() -> None:
+    assert health(cluster(1, **{"md-0": 2}), workers(2)).state is State.READY
+    assert health(cluster(1, **{"md-0": 2}), workers(3)).state is State.READY, "one is not of the topology"
+
+
+@pytest.mark.parametrize(
+    ("reported", "words"),
+    [
+        (workers(1), "workers: desiredReplicas is 1 instead of 2"),
+        (workers(2, availableReplicas=1), "workers: availableReplicas is 1 of 2"),
+        (workers(2, upToDateReplicas=0), "workers: upToDateReplicas is 0 of 2"),
+        (workers(2, replicas=3), "workers: replicas is 3 of 2"),
+    ],
+)
+def test_a_cluster_waits_for_the_machines_of_its_topology(reported: Object, words: str) -> None:
+    found = health(cluster(1, **{"md-0": 2}), reported)
+    assert (found.state, found.message) == (State.WAITING, words)
+
+
+@pytest.mark.parametrize(("reconciled", "generation"), [("False", 2), ("Unknown", 2), ("True", 1)])
+def test_a_cluster_waits_until_its_topology_is_applied(reconciled: str, generation: int) -> None:
+    assert health(cluster(1, **{"md-0": 2}), workers(2), reconciled, generation).state is State.WAITING
