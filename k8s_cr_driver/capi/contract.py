@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 
+from k8s_cr_driver.objects.fields import entries, text
 from k8s_cr_driver.objects.keys import GroupKind, Object
 
 GROUP = "cluster.x-k8s.io"
@@ -73,9 +74,18 @@ def kubeconfig_secret(cluster: str) -> str:
 
 
 def machine_metadata(machine: Object) -> dict[str, str]:
-    """Where a Machine runs: its Node and the id that the infrastructure provider gave it."""
+    """
+    What is known of a Machine: its Node, the id that the infrastructure provider gave it, addresses, version, place.
+
+    The addresses are separated by commas. The failure domain in the spec is the one that was asked for, if any was.
+    """
+    addresses = dict.fromkeys(text(entry, "address") for entry in entries(machine, "status", "addresses"))
     known = {
-        "node": ((machine.get("status") or {}).get("nodeRef") or {}).get("name"),
-        "providerID": (machine.get("spec") or {}).get("providerID"),
+        "machine": text(machine, "metadata", "name"),
+        "node": text(machine, "status", "nodeRef", "name"),
+        "providerID": text(machine, "spec", "providerID"),
+        "addresses": ",".join(filter(None, addresses)),
+        "version": text(machine, "spec", "version"),
+        "failureDomain": text(machine, "status", "failureDomain") or text(machine, "spec", "failureDomain"),
     }
     return {key: value for key, value in known.items() if value}

@@ -12,6 +12,14 @@ from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.resources.registry import resource_for
 from tests.instance import obj
 
+MACHINE = {
+    "metadata": {"name": "blue-1"},
+    "spec": {"providerID": "test:///1", "version": "v1.36.3", "failureDomain": "asked"},
+    "status": {
+        "nodeRef": {"name": "node-1"},
+        "addresses": [{"type": kind, "address": ip} for kind, ip in (("InternalIP", "192.0.2.1"), ("Hostname", "192.0.2.1"))],
+    },
+}
 LONG = "blue-" + "x" * 59
 SCALE = {"specReplicasPath": ".spec.size", "statusReplicasPath": ".status.size", "labelSelectorPath": ".status.selector"}
 
@@ -55,3 +63,18 @@ def test_names_too_long_for_a_label_are_hashed_in_selectors() -> None:
     children = of("KubeadmControlPlane", contract.CONTROL_PLANE_GROUP, LONG).children()
     assert children is not None
     assert children.selector == "cluster.x-k8s.io/control-plane-name=hash_ht6pOA_z"
+
+
+def test_the_metadata_of_a_machine_are_those_that_it_has() -> None:
+    assert contract.machine_metadata(MACHINE) == {
+        "machine": "blue-1",
+        "node": "node-1",
+        "providerID": "test:///1",
+        "addresses": "192.0.2.1",
+        "version": "v1.36.3",
+        "failureDomain": "asked",
+    }
+    placed = {**MACHINE, "status": {"failureDomain": "given", "addresses": None}}
+    assert contract.machine_metadata(placed).keys() == {"machine", "providerID", "version", "failureDomain"}
+    assert contract.machine_metadata(placed)["failureDomain"] == "given"
+    assert contract.machine_metadata({"metadata": {"name": "new"}, "spec": "text"}) == {"machine": "new"}
