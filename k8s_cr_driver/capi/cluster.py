@@ -7,9 +7,10 @@ API in its namespace, and the Secrets there, are deleted only after it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-from k8s_cr_driver.capi import contract, topology
+from k8s_cr_driver.capi import contract, topology, versions
+from k8s_cr_driver.objects.fields import text
 from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, key_of
 from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.resources.health import Health, State
@@ -20,6 +21,7 @@ SECRET = GroupKind("", "Secret")
 
 class Cluster(CustomResource):
     group, kind = contract.GROUP, "Cluster"
+    checks_changes = True
 
     def assess(self, live: Object) -> Health:
         """A Cluster is Available in the new generation before its topology is applied, and before its counts have changed."""
@@ -27,6 +29,11 @@ class Cluster(CustomResource):
         if health.state is not State.READY or stored_suffices(live, self.crd):
             return health
         return topology.unfinished(live) or health
+
+    def change_error(self, live: Object | None, desired: Sequence[Object]) -> str:
+        before, after = (text(one, *contract.TOPOLOGY_VERSION) for one in (live, self.manifest))
+        why = versions.change_error(before, after)
+        return why and f"spec.topology.version {why}"
 
     def parts(self) -> list[CustomResource]:
         return topology.parts(self)

@@ -7,9 +7,10 @@ Source: the Cluster API book, "Contracts" and "Labels and annotations".
 from __future__ import annotations
 
 import base64
+from collections.abc import Iterable
 
 from k8s_cr_driver.objects.fields import entries, text
-from k8s_cr_driver.objects.keys import GroupKind, Object
+from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, key_of
 
 GROUP = "cluster.x-k8s.io"
 CONTROL_PLANE_GROUP = "controlplane.cluster.x-k8s.io"
@@ -27,6 +28,13 @@ TOPOLOGY_POOL_LABEL = "topology.cluster.x-k8s.io/pool-name"
 CONTROL_PLANE_NAME_LABEL = "cluster.x-k8s.io/control-plane-name"
 AUTOSCALED = frozenset(f"cluster.x-k8s.io/cluster-api-autoscaler-node-group-{bound}-size" for bound in ("min", "max"))
 """Annotations of a set of machines whose count the cluster autoscaler sets, between these two."""
+VERSION = ("spec", "version")
+"""Path of the Kubernetes version in a control plane."""
+VERSION_REACHED = ("status", "version")
+"""The oldest version of its Machines."""
+WORKERS_VERSION = ("spec", "template", "spec", "version")
+"""Path of the Kubernetes version in a set of machines."""
+TOPOLOGY_VERSION = ("spec", "topology", "version")
 TOPOLOGY = ("spec", "topology")
 """Path in a Cluster that a ClusterClass describes."""
 TOPOLOGY_CONTROL_PLANE = "controlPlane"
@@ -71,6 +79,15 @@ def is_cluster_api(kind: GroupKind) -> bool:
 def kubeconfig_secret(cluster: str) -> str:
     """Name of the Secret with the admin kubeconfig of a Cluster, in the Cluster's namespace."""
     return f"{cluster}-kubeconfig"
+
+
+def control_plane_of(workers: Object, desired: Iterable[Object]) -> Object | None:
+    """The control plane among `desired` of the cluster to which a set of machines belongs."""
+    by_key = {key_of(obj): obj for obj in desired}
+    namespace = key_of(workers).namespace
+    cluster = by_key.get(ObjectKey(*CLUSTERS, namespace, text(workers, "spec", "clusterName")))
+    kind, name = (text(cluster, "spec", "controlPlaneRef", field) for field in ("kind", "name"))
+    return by_key.get(ObjectKey(CONTROL_PLANE_GROUP, kind, namespace, name))
 
 
 def machine_metadata(machine: Object) -> dict[str, str]:

@@ -3,10 +3,15 @@
 
 from __future__ import annotations
 
-from k8s_cr_driver.capi import contract
+from collections.abc import Sequence
+
+from k8s_cr_driver.capi import contract, versions
 from k8s_cr_driver.capi.machines import LabelledMachines, MachineOwner
-from k8s_cr_driver.objects.fields import mapping
+from k8s_cr_driver.objects.fields import mapping, text
+from k8s_cr_driver.objects.keys import Object
 from k8s_cr_driver.resources.base import ANY
+from k8s_cr_driver.resources.health import Health, State
+from k8s_cr_driver.resources.health.model import STATUS_OLDER_THAN_SPEC, waiting
 
 EXTERNAL_ETCD = "k8s-cr-driver/external-etcd"
 """Annotation `k8s-cr-driver/external-etcd: "true"`: etcd does not run on the Machines of this control plane."""
@@ -19,6 +24,20 @@ class ControlPlane(MachineOwner):
     """
 
     group, kind = contract.CONTROL_PLANE_GROUP, ANY
+    checks_changes = True
+
+    def assess(self, live: Object) -> Health:
+        """One is available before its upgrade has begun. A status that is not news yet may be trusted later, but not then."""
+        health = super().assess(live)
+        reached, wanted = text(live, *contract.VERSION_REACHED), text(live, *contract.VERSION)
+        is_done = health.state is State.READY or health.reason == STATUS_OLDER_THAN_SPEC
+        if is_done and reached and not versions.has_reached(reached, wanted):
+            return waiting("Upgrading", f"status.version is {reached} instead of {wanted}")
+        return health
+
+    def change_error(self, live: Object | None, desired: Sequence[Object]) -> str:
+        why = versions.change_error(text(live, *contract.VERSION), text(self.manifest, *contract.VERSION))
+        return why and f"spec.version {why}"
 
     def max_unavailable(self, count: int) -> int:
         """As many as leave etcd its quorum."""

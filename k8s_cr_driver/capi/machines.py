@@ -3,14 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import ClassVar
 
-from k8s_cr_driver.capi import contract
+from k8s_cr_driver.capi import contract, versions
 from k8s_cr_driver.objects.crds import status_selector
 from k8s_cr_driver.objects.fields import text
-from k8s_cr_driver.objects.keys import GroupKind, Object, as_selector
+from k8s_cr_driver.objects.keys import GroupKind, Object, as_selector, key_of
 from k8s_cr_driver.resources.base import ANY, REPLICAS, Children, CustomResource
 
 
@@ -48,6 +48,7 @@ class LabelledMachines(MachineOwner):
 
     group, kind = contract.GROUP, ""
     name_label: ClassVar[str]
+    checks_changes = True
 
     def _selector(self, live: Object | None) -> str:
         del live
@@ -55,6 +56,23 @@ class LabelledMachines(MachineOwner):
 
     def replicas(self) -> tuple[str, ...]:
         return REPLICAS
+
+    def change_error(self, live: Object | None, desired: Sequence[Object]) -> str:
+        """A kubelet must not be newer than the API servers (Kubernetes, "Version Skew Policy")."""
+        control_plane = contract.control_plane_of(self.manifest, desired)
+        version, newest = self._version(self.manifest), text(control_plane, *contract.VERSION)
+        if control_plane is None or not versions.is_newer(version, newest):
+            return ""
+        where = ".".join(contract.WORKERS_VERSION)
+        return f"{where} {version} is newer than {newest} of {key_of(control_plane)}; raise the version of both"
+
+    def is_changed_last(self, live: Object) -> bool:
+        """An upgrade begins when the control plane is upgraded."""
+        return versions.is_newer(self._version(self.manifest), self._version(live))
+
+    @staticmethod
+    def _version(workers: Object) -> str:
+        return text(workers, *contract.WORKERS_VERSION)
 
 
 class MachineDeployment(LabelledMachines):

@@ -152,21 +152,21 @@ class Driver:
         wanted: list[Object],
         vnfd: Any,
         former: list[Object],
-        policy: Policy = Policy(),  # noqa: B008 (it is frozen)
+        policy: Policy | None = None,
     ) -> None:
         """`former`: the objects of `wanted` with the parameters before the change; a count that differs is a new one.
 
-        A rollback has no `policy`: it restores what was allowed.
+        A rollback has no `policy`, and is not checked: it restores what was allowed.
         """
         with _session(verb, stored, options, applies=len(wanted)) as session:
-            resources = _placed(session, wanted, options, policy)
+            resources = _placed(session, wanted, options, policy or Policy())
             assigned = desired.assigned_vdus(resources, vnfd, stored.flavour, options)
             before = session.stored_vdus(stored.vdus)
             given = counts.given(assigned, dict(zip((obj.key for obj in resources), former, strict=True)))
             kept = counts.carried_over(before, counts.at_level(assigned, vnfd, stored.flavour))
             assigned = counts.with_counts(kept, given)
             counts.check(assigned, before)
-            session.reconcile(desired.merged(resources, assigned), prune=Prune())
+            session.change(desired.merged(resources, assigned), checked=policy is not None)
             stored.options, stored.vdus = options, session.with_explicit_counts(assigned)
             scale_status.remember_new_aspects(stored, vnfd)
             stored.write(session.vnfcs(assigned), session.inventory)

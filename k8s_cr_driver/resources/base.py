@@ -89,6 +89,8 @@ class CustomResource:
 
     group: ClassVar[str] = ""
     kind: ClassVar[str] = ""
+    checks_changes: ClassVar[bool] = False
+    """Whether the kind has `change_error` or `is_changed_last`, for which a change of the package reads the live object."""
 
     def __init__(self, manifest: Object, crd: Object | None = None) -> None:
         self.manifest = manifest
@@ -164,6 +166,16 @@ class CustomResource:
         """Why the object cannot have that count, and the remedy; "" if it can."""
         del count
         return ""
+
+    def change_error(self, live: Object | None, desired: Sequence[Object]) -> str:
+        """Why `live`, None if it is not there, cannot become this object of the set `desired`, and the remedy; "" if it can."""
+        del live, desired
+        return ""
+
+    def is_changed_last(self, live: Object) -> bool:
+        """Whether `live` is to become this object only when the others of the set are ready."""
+        del live
+        return False
 
     def autoscaler(self) -> str:
         """What else sets the count and would undo a scale, and the remedy; "" if nothing does."""

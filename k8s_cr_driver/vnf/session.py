@@ -40,6 +40,7 @@ from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.resources.registry import resource_for
 from k8s_cr_driver.vnf import counts, preflight, removal, scale_in, vdus, vnfcs
 from k8s_cr_driver.vnf.additional_params import Options
+from k8s_cr_driver.vnf.change_checks import changed_last
 from k8s_cr_driver.vnf.heal import Healing
 from k8s_cr_driver.vnf.removal import Choice
 from k8s_cr_driver.vnf.vdus import VduObjects
@@ -205,6 +206,13 @@ class Session:
                 LOG.warning("The CRD of %s cannot be read: its objects cannot be scaled, and keep their nulls: %s", kind, error)
                 return None
         return self._crds[kind]
+
+    def change(self, wanted: Sequence[CustomResource], *, checked: bool) -> None:
+        """Reconciles all objects of the instance. With `checked` their kinds can refuse that, or have some changed last."""
+        last = self._operation.persist(lambda: changed_last(self._client, wanted)) if checked else set()
+        if last:
+            self.reconcile([obj for obj in wanted if obj.key not in last], prune=None)
+        self.reconcile(wanted, prune=Prune())
 
     def reconcile(
         self,

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tacker.sol_refactored.common import exceptions as sol_ex
 
-from k8s_cr_driver.objects.keys import Object
+from k8s_cr_driver.objects.keys import GroupKind, Object
 from tests.capi import clusters
 from tests.fake_api import FakeApi
 from tests.instance import obj
@@ -62,3 +62,67 @@ def test_a_change_of_package_to_an_even_control_plane_is_refused(api: FakeApi, t
     assert not api.requests.writes
     blue.change(blue.vnfd, parameters={"COUNT": 3})
     assert replicas(api) == 3
+
+
+def upgradable(version: str, workers: str = "") -> list[Object]:
+    """A cluster of plain objects."""
+    ref = {"kind": "KubeadmControlPlane", "name": "web"}
+    template = {"spec": {"version": workers or version}}
+    machines = {"clusterName": "blue", "replicas": 0, "template": template}
+    return [
+        obj("cluster.x-k8s.io/v1", "Cluster", "blue", spec={"controlPlaneRef": ref}),
+        obj("controlplane.cluster.x-k8s.io/v1", "KubeadmControlPlane", "web", spec={"replicas": 1, "version": version}),
+        obj("cluster.x-k8s.io/v1", "MachineDeployment", "workers", spec=machines),
+    ]
+
+
+@pytest.fixture
+def plain(api: FakeApi, tmp_path: Path) -> Instance:
+    """A cluster of v1.35.0, whose control plane is upgraded as soon as its version changes."""
+    for kind in ("Cluster", "MachineDeployment", "MachineSet"):
+        api.put(clusters.crd(GroupKind("cluster.x-k8s.io", kind)))
+    plain = Instance(api, tmp_path / "v1.35", upgradable("v1.35.0"))
+    plain.instantiate()
+    return plain
+
+
+def versions(api: FakeApi) -> tuple[str, str]:
+    control_plane, workers = (api.get(kind, "default", name)["spec"] for kind, name in (
+        ("KubeadmControlPlane", "web"), ("MachineDeployment", "workers"),
+    ))  # fmt: skip
+    return control_plane["version"], workers["template"]["spec"]["version"]
+
+
+@pytest.mark.parametrize(
+    ("package", "words"),
+    [
+        (upgradable("v1.37.0"), r"spec\.version cannot change from v1\.35\.0 to v1\.37\.0: .*go to v1\.36 first"),
+        (upgradable("v1.34.0"), r"spec\.version cannot change from v1\.35\.0 to v1\.34\.0: Kubernetes has no downgrade"),
+        (upgradable("v1.35.0", "v1.36.0"), r"workers: spec\.template\.spec\.version v1\.36\.0 is newer than v1\.35\.0"),
+    ],
+)
+def test_a_skip_a_downgrade_and_newer_workers_are_refused_before_anything_is_written(
+    api: FakeApi, plain: Instance, tmp_path: Path, package: list[Object], words: str
+) -> None:
+    api.requests.clear()
+    with pytest.raises(sol_ex.SolException, match=words) as refused:
+        plain.change(make_vnfd(tmp_path / "new", package))
+    assert refused.value.status == 400
+    assert not api.requests.writes
+
+
+def test_workers_are_upgraded_after_the_control_plane(api: FakeApi, plain: Instance, tmp_path: Path) -> None:
+    new = make_vnfd(tmp_path / "new", upgradable("v1.36.0"))
+    upgrading = {"conditions": [{"type": "Available", "status": "True"}], "version": "v1.35.0"}
+    api.set_status("KubeadmControlPlane", "default", "web", upgrading)
+    stored = plain.inst.obj_clone()
+    with pytest.raises(sol_ex.SolException, match=r"status\.version is v1\.35\.0 instead of v1\.36\.0"):
+        plain.change(new, **{"wait-timeout": 1})
+    assert versions(api) == ("v1.36.0", "v1.35.0")
+    api.set_status("KubeadmControlPlane", "default", "web", {**upgrading, "version": "v1.36.0"})
+    plain.change(new)
+    assert versions(api) == ("v1.36.0", "v1.36.0")
+    plain.inst = stored
+    api.set_status("KubeadmControlPlane", "default", "web", {**upgrading, "version": "v1.35.0"})
+    plain.roll_back_change()
+    assert versions(api) == ("v1.35.0", "v1.35.0")

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Kubernetes versions of a workload cluster, and which changes of them Kubernetes supports (its "Version Skew Policy").
+
+A text that is no version is left to the webhooks of Cluster API.
+"""
+
+from __future__ import annotations
+
+import re
+
+_VERSION = re.compile(r"v?(\d{1,9})\.(\d{1,9})(?:\.(\d{1,9}))?(?![.\d])")
+
+
+def parsed(version: str) -> tuple[int, ...]:
+    """`v1.36.3` -> (1, 36, 3); a cloud may name no patch; () for what is no version."""
+    found = _VERSION.match(version)
+    return tuple(int(part) for part in found.groups() if part) if found else ()
+
+
+def is_newer(version: str, other: str) -> bool:
+    """Whether both are versions, and `version` is the newer one, as far as both are given."""
+    one, two = parsed(version), parsed(other)
+    shared = min(len(one), len(two))
+    return one[:shared] > two[:shared]
+
+
+def has_reached(version: str, wanted: str) -> bool:
+    """Whether a version that is reported is the one that is wanted, as far as both are given."""
+    return not is_newer(version, wanted) and not is_newer(wanted, version)
+
+
+def change_error(before: str, after: str) -> str:
+    """Why a control plane cannot change its version from `before` to `after`, with the remedy; "" if it can."""
+    if is_newer(before, after):
+        return f"cannot change from {before} to {after}: Kubernetes has no downgrade; take {before} or a newer one"
+    old, new = parsed(before), parsed(after)
+    if old and new and new[:2] > (old[0], old[1] + 1):
+        step = f"v{old[0]}.{old[1] + 1}"
+        return f"cannot change from {before} to {after}: Kubernetes upgrades by one minor version; go to {step} first"
+    return ""

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which changes of a cluster's Kubernetes version are refused, and when a control plane has its version."""
+
+from __future__ import annotations
+
+import pytest
+
+from k8s_cr_driver.capi import versions
+from k8s_cr_driver.objects.keys import Object
+from k8s_cr_driver.resources.health import State
+from k8s_cr_driver.resources.registry import resource_for
+from tests.capi.clusters import cluster
+from tests.instance import obj
+
+
+def control_plane(version: str, kind: str = "KubeadmControlPlane", status: Object | None = None) -> Object:
+    manifest = obj("controlplane.cluster.x-k8s.io/v1", kind, "blue-cp", "default", spec={"version": version})
+    return {**manifest, "status": {"conditions": [{"type": "Available", "status": "True"}], **(status or {})}}
+
+
+def workers(version: str) -> Object:
+    spec = {"clusterName": "blue", "template": {"spec": {"version": version}}}
+    return obj("cluster.x-k8s.io/v1", "MachineDeployment", "blue-md", "default", spec=spec)
+
+
+def plain_cluster() -> Object:
+    spec = {"controlPlaneRef": {"kind": "KubeadmControlPlane", "name": "blue-cp"}}
+    return obj("cluster.x-k8s.io/v1", "Cluster", "blue", "default", spec=spec)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("v1.35.2", "v1.35.2"),
+        ("v1.35.2", "v1.35.9"),
+        ("v1.35.2", "v1.36.0"),
+        ("v1.35.2", "1.36"),
+        ("v1.35", "v1.35.1"),
+        ("v1.35.2+rke2r1", "v1.36.1+rke2r1"),
+        ("", "v1.36.0"),
+        ("v1.36.0", "latest"),
+    ],
+)
+def test_a_patch_a_minor_version_and_what_is_no_version_are_not_refused(before: str, after: str) -> None:
+    assert versions.change_error(before, after) == ""
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "words"),
+    [
+        ("v1.35.2", "v1.37.0", "upgrades by one minor version; go to v1.36 first"),
+        ("v1.9.0", "v1.11.0", "go to v1.10 first"),
+        ("v1.35.2", "v2.0.0", "go to v1.36 first"),
+        ("v1.35.2", "v1.34.9", "no downgrade; take v1.35.2 or a newer one"),
+        ("v1.35.10", "v1.35.9", "no downgrade"),
+    ],
+)
+def test_a_skip_and_a_downgrade_are_refused_with_the_remedy(before: str, after: str, words: str) -> None:
+    assert words in versions.change_error(before, after)
+
+
+@pytest.mark.parametrize("kind", ["KubeadmControlPlane", "OtherControlPlane"])
+def test_a_control_plane_of_any_provider_names_the_field(kind: str) -> None:
+    why = resource_for(control_plane("v1.37.0", kind)).change_error(control_plane("v1.35.0", kind), [])
+    assert why.startswith("spec.version cannot change from v1.35.0 to v1.37.0: ")
+
+
+def test_the_version_of_a_topology_is_checked() -> None:
+    why = resource_for(cluster(version="v1.34.0")).change_error(cluster(version="v1.35.0"), [])
+    assert why.startswith("spec.topology.version cannot change from v1.35.0 to v1.34.0: ")
+
+
+@pytest.mark.parametrize("live", [None, workers("v1.35.0")])
+def test_workers_newer_than_the_control_plane_of_their_cluster_are_refused(live: Object | None) -> None:
+    one = resource_for(workers("v1.36.0"))
+    why = one.change_error(live, [plain_cluster(), control_plane("v1.35.0")])
+    assert why == (
+        "spec.template.spec.version v1.36.0 is newer than v1.35.0 of KubeadmControlPlane.controlplane.cluster.x-k8s.io "
+        "default/blue-cp; raise the version of both"
+    )
+    assert one.change_error(live, [plain_cluster(), control_plane("v1.36.0")]) == ""
+    assert one.change_error(live, [plain_cluster()]) == ""
+
+
+@pytest.mark.parametrize(
+    ("reached", "state"), [("v1.35.0", State.WAITING), ("v1.36.0", State.READY), ("v1.36", State.READY), ("", State.READY)]
+)
+def test_a_control_plane_is_ready_when_its_oldest_machine_has_the_version(reached: str, state: State) -> None:
+    live = control_plane("v1.36.0", status={"version": reached})
+    assert resource_for(live).health(live).state is state
