@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Iterable
 
-from k8s_cr_driver.objects.fields import entries, text
+from k8s_cr_driver.objects.fields import entries, mapping, text
 from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, key_of
 
 GROUP = "cluster.x-k8s.io"
@@ -79,6 +79,16 @@ def is_cluster_api(kind: GroupKind) -> bool:
 def kubeconfig_secret(cluster: str) -> str:
     """Name of the Secret with the admin kubeconfig of a Cluster, in the Cluster's namespace."""
     return f"{cluster}-kubeconfig"
+
+
+def conditions(cluster: Object) -> list[Object]:
+    """The conditions of a Cluster; those of the contract v1beta1, and those that it has of v1beta2 beside them."""
+    return entries(cluster, "status", "conditions") + entries(cluster, "status", "v1beta2", "conditions")
+
+
+def status_of_group(cluster: Object, group: str) -> Object:
+    """The counts of Machines in the status of a Cluster; `group` is "controlPlane" or "workers"."""
+    return mapping(cluster, "status", group) or mapping(cluster, "status", "v1beta2", group)
 
 
 def control_plane_of(workers: Object, desired: Iterable[Object]) -> Object | None:

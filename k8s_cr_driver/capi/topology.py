@@ -93,7 +93,7 @@ def unfinished(live: Object) -> Health | None:
     topology = mapping(live, *contract.TOPOLOGY)
     if not topology:
         return None
-    for condition in entries(live, "status", "conditions"):
+    for condition in contract.conditions(live):
         if condition.get("type") == contract.TOPOLOGY_RECONCILED and not _is_true(condition, live):
             return waiting(text(condition, "reason"), f"its topology is not applied: {text(condition, 'message')}")
     workers = [entry for kind in contract.TOPOLOGY_WORKERS for entry in entries(topology, "workers", kind)]
@@ -114,7 +114,7 @@ def _short(live: Object, group: str, wanted: list[Object]) -> list[str]:
 
     More can be desired: Machines that are not of the topology, or of an entry whose count the autoscaler sets.
     """
-    status = mapping(live, "status", group)
+    status = contract.status_of_group(live, group)
     desired = integer(status, "desiredReplicas")
     if desired is None:
         return []

@@ -50,7 +50,11 @@ _SERVER_METADATA = (
 )
 
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
-_ANNOTATIONS = {"k8s-cr-driver/ready-when": ("stored",), "k8s-cr-driver/replace": ("true", "false")}
+_ANNOTATIONS = {
+    "k8s-cr-driver/ready-when": ("stored",),
+    "k8s-cr-driver/replace": ("true", "false"),
+    "k8s-cr-driver/external-etcd": ("true", "false"),
+}
 """The values of the driver's own annotations: another one would have no effect, and nobody would know why."""
 
 _SECRET, _CONFIG_MAP = GroupKind("", "Secret"), GroupKind("", "ConfigMap")

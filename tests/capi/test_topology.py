@@ -101,14 +101,19 @@ def test_of_a_control_plane_in_a_topology_etcd_keeps_its_quorum() -> None:
     assert [parts(cluster())[CONTROL_PLANE].max_unavailable(count) for count in (1, 3, 5)] == [0, 1, 2]
 
 
-def health(manifest: Object, workers: Object, reconciled: str = "True", generation: int = 2) -> Health:
+def health(
+    manifest: Object, workers: Object, reconciled: str = "True", generation: int = 2, *, v1beta1: bool = False
+) -> Health:
     """Of a Cluster in generation 2 that is Available in that generation."""
     conditions = [
         {"type": "Available", "status": "True", "observedGeneration": 2},
         {"type": "TopologyReconciled", "status": reconciled, "observedGeneration": generation, "message": "MachineDeployment"},
     ]
     control_plane = dict.fromkeys(("desiredReplicas", "replicas", "upToDateReplicas", "availableReplicas"), 1)
-    status = {"observedGeneration": 2, "conditions": conditions, "controlPlane": control_plane, "workers": workers}
+    status: Object = {"conditions": conditions, "controlPlane": control_plane, "workers": workers}
+    if v1beta1:
+        status = {"conditions": [{"type": "Ready", "status": "True"}], "v1beta2": status}
+    status["observedGeneration"] = 2
     live = {**manifest, "metadata": {**manifest["metadata"], "generation": 2}, "status": status}
     return resource_for(live).health(live)
 
@@ -139,3 +144,10 @@ def test_a_cluster_waits_for_the_machines_of_its_topology(reported: Object, word
 @pytest.mark.parametrize(("reconciled", "generation"), [("False", 2), ("Unknown", 2), ("True", 1)])
 def test_a_cluster_waits_until_its_topology_is_applied(reconciled: str, generation: int) -> None:
     assert health(cluster(1, **{"md-0": 2}), workers(2), reconciled, generation).state is State.WAITING
+
+
+def test_a_cluster_of_the_contract_v1beta1_waits_for_the_same() -> None:
+    manifest = cluster(1, **{"md-0": 2})
+    assert health(manifest, workers(2), v1beta1=True).state is State.READY
+    assert health(manifest, workers(1), v1beta1=True).state is State.WAITING
+    assert health(manifest, workers(2), generation=1, v1beta1=True).state is State.WAITING

@@ -51,6 +51,13 @@ def test_an_even_control_plane_is_refused_before_it_is_created(api: FakeApi, tmp
     assert not api.requests.writes
 
 
+def test_an_even_control_plane_is_created_if_its_package_says_that_etcd_is_elsewhere(api: FakeApi, tmp_path: Path) -> None:
+    manifest = control_plane(2)
+    manifest["metadata"]["annotations"] = {"k8s-cr-driver/external-etcd": "true"}
+    Instance(api, tmp_path, [manifest]).instantiate()
+    assert replicas(api) == 2
+
+
 def test_a_change_of_package_to_an_even_control_plane_is_refused(api: FakeApi, tmp_path: Path) -> None:
     count = {"COUNT": {"type": "integer", "default": 1}}
     manifest = {**control_plane(1), "spec": {"replicas": "${COUNT}"}}
