@@ -8,10 +8,11 @@ superseded run has written meanwhile. Objects that stay are released from owners
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import itertools
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TypeVar
 
 from oslo_log import log as logging
@@ -27,7 +28,7 @@ from k8s_cr_driver.objects.crds import defined_by
 from k8s_cr_driver.objects.keys import CRD, NAMESPACE, Object, ObjectKey, key_of
 from k8s_cr_driver.ownership.labels import SHARED, is_managed
 from k8s_cr_driver.ownership.orphans import claim_orphans
-from k8s_cr_driver.ownership.owners import Owners, release_from_owners
+from k8s_cr_driver.ownership.owners import Owners, Takers, release_from_owners
 from k8s_cr_driver.ownership.unlabeled import find_unlabeled, find_unlabeled_shared, read_unlabeled, reclaim
 from k8s_cr_driver.redaction import redact
 
@@ -93,7 +94,10 @@ class Rest:
         kept = list(itertools.filterfalse(deletes, members))
         owners = Owners(self._context.client, filter(deletes, members), [*kept, *(live for _, live in desired)])
         self._request(lambda: release_from_owners(self._context, owners, desired))
-        takers = self._request(lambda: {uid: found for live in kept for uid, found in owners.going(live).items()})
+        takers: dict[str, Takers] = {}
+        for live in kept:
+            with self._abandonable(f"the owners of {key_of(live)}"):
+                takers |= self._request(functools.partial(owners.going, live))
         self._is_pruning = True
         self._pruner.start(members, takers)
         self._loop.run(self._is_pruned, self._timeout)
@@ -129,15 +133,21 @@ class Rest:
     def _reclaimed(self, reclaim: Callable[[list[Object]], None]) -> list[Object]:
         """What `reclaim` collects; with `abandon` what it has collected before it failed."""
         found: list[Object] = []
-        try:
+        with self._abandonable("objects without the instance's label"):
             reclaim(found)
+        return found
+
+    @contextlib.contextmanager
+    def _abandonable(self, what: str) -> Iterator[None]:
+        """With `abandon` a failure within it is logged only."""
+        try:
+            yield
         except Superseded:
             raise
         except DriverError as error:
             if not self._operation.abandon:
                 raise
-            LOG.warning("%s: objects without the instance's label are abandoned: %s", self._operation.id, redact(str(error)))
-        return found
+            LOG.warning("%s: %s are abandoned: %s", self._operation.id, what, redact(str(error)))
 
     def _reclaim(self, found: list[Object]) -> None:
         """Labels objects to delete that the watches do not select: members without label, claims of StatefulSets."""

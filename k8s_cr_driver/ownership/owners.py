@@ -63,23 +63,24 @@ class Owners:
 
     def going(self, live: Object) -> dict[str, Takers]:
         """Owners of `live` that go, by uid: the deleted objects that take each along."""
-        found = {str(owner.get("uid")): self._takers_of(live, owner, LONGEST_CHAIN) for owner in references(live)}
+        found = {str(owner.get("uid")): self._takers_of(live, owner, ()) for owner in references(live)}
         return {uid: takers for uid, takers in found.items() if takers is not None}
 
-    def _takers_of(self, dependent: Object, owner: Object, chain: int) -> Takers | None:
-        """None if the owner stays."""
+    def _takers_of(self, dependent: Object, owner: Object, below: tuple[str, ...]) -> Takers | None:
+        """None if the owner stays. `below`: the owners from which this one was reached."""
         uid = str(owner.get("uid"))
+        if uid in below or len(below) == LONGEST_CHAIN:
+            return None
         if uid not in self._takers:
-            self._takers[uid] = None  # in a cycle of owners
-            self._takers[uid] = self._found(dependent, owner, chain)
+            self._takers[uid] = self._found(dependent, owner, (*below, uid))
         return self._takers[uid]
 
-    def _found(self, dependent: Object, owner: Object, chain: int) -> Takers | None:
+    def _found(self, dependent: Object, owner: Object, below: tuple[str, ...]) -> Takers | None:
         deleted = self._deleted.get(str(owner.get("uid")))
         live = deleted or self._read(dependent, owner)
         if live is None or (not deleted and field(live, "metadata", "deletionTimestamp")):
             return frozenset()
-        above = [self._takers_of(live, one, chain - 1) for one in references(live)] if chain else []
+        above = [self._takers_of(live, one, below) for one in references(live)]
         if deleted:
             return frozenset({key_of(deleted)}).union(*filter(None, above))
         return frozenset[ObjectKey]().union(*filter(None, above)) if above and None not in above else None

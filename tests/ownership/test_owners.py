@@ -170,3 +170,43 @@ def test_an_object_outlives_an_owner_that_a_heal_creates_again(api: FakeApi, is_
     replacement = Replacement([(selector, [api.get("ConfigMap", "default", "owner")])])
     blue.reconcile(desired, prune=False, replacement=replacement)
     assert survives(api, uid)
+
+
+@pytest.mark.parametrize("abandon", [True, False])
+def test_an_owner_that_cannot_be_read_at_first_is_read_again(api: FakeApi, abandon: bool) -> None:
+    blue, precious = Instance(api.url), kept(config_map("a"))
+    api.put(config_map("between"))
+    blue.reconcile([precious, config_map("owner")])
+    own(api, "between", "owner")
+    uid = own(api, "a", "between")
+    api.fail(faults.unavailable(), method="GET", path="configmaps/between$", times=2)
+    blue.abandon = abandon
+    blue.terminate()
+    assert api.faults_pending == 0
+    assert survives(api, uid)
+
+
+def test_an_owner_that_is_never_readable_keeps_no_object_from_being_abandoned(
+    api: FakeApi, caplog: pytest.LogCaptureFixture
+) -> None:
+    blue = Instance(api.url, seconds=3)
+    theirs = api.put(obj("v1", "Secret", "theirs", "default"))
+    blue.reconcile([kept(config_map("a")), config_map("b")])
+    depend(api, "ConfigMap", "a", controlled_by(theirs))
+    api.fail(faults.internal(), method="GET", path="secrets/theirs$", times=10**6)
+    blue.abandon = True
+    blue.terminate()
+    assert api.names("ConfigMap", "default") == ["a"]
+    assert "the owners of ConfigMap default/a are abandoned" in caplog.text
+
+
+def test_owners_in_a_cycle_stay(api: FakeApi) -> None:
+    blue = Instance(api.url)
+    api.put(config_map("one"))
+    api.put(config_map("two"))
+    blue.reconcile([config_map("a")])
+    own(api, "one", "two")
+    own(api, "two", "one")
+    own(api, "a", "one")
+    blue.reconcile([config_map("a")])
+    assert api.get("ConfigMap", "default", "a")["metadata"]["ownerReferences"]
