@@ -3,6 +3,7 @@
 Which objects descend from an instance: the chain of controllers (`ownerReferences`, `controller: true`) ends at one of its own.
 
 A label selector, and so a status, may find objects of anybody. Only descendants are deleted, or annotated for a scale in.
+A controller without a controller of its own may have an owner all the same: a MachineDeployment is owned by its Cluster.
 Each owner is read by its name and has to have the uid of the reference: what cannot be read descends from nobody.
 """
 
@@ -11,7 +12,8 @@ from __future__ import annotations
 from k8s_cr_driver.errors import ApiError, passes
 from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.responses import understood
-from k8s_cr_driver.objects.keys import Object, ObjectKey, controlled_by, controller_of, key_of, kind_of, labels, split
+from k8s_cr_driver.objects.fields import entries, text
+from k8s_cr_driver.objects.keys import Object, ObjectKey, controlled_by, key_of, kind_of, labels, split
 from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, is_managed
 
 LONGEST_CHAIN = 10
@@ -25,17 +27,29 @@ class Descent:
         self._client, self._instance = client, instance
         self._known: dict[str, bool] = {}
 
-    def includes(self, live: Object, chain: int = LONGEST_CHAIN) -> bool:
+    def includes(self, live: Object) -> bool:
         """Whether the object is one that the instance has applied, or descends from one."""
-        if labels(live).get(INSTANCE_LABEL) == self._instance and is_managed(live, self._instance):
-            return True
-        reference, uid = controlled_by(live), controller_of(live)
-        if not reference or chain == 0:
-            return False
+        controller = controlled_by(live)
+        return self._is_own(live) or bool(controller and self._is_ours(controller, key_of(live).namespace, LONGEST_CHAIN))
+
+    def _is_own(self, live: Object) -> bool:
+        return labels(live).get(INSTANCE_LABEL) == self._instance and is_managed(live, self._instance)
+
+    def _is_ours(self, reference: Object, namespace: str, chain: int) -> bool:
+        """Whether the object of an ownerReference is the instance's or descends from one of its objects."""
+        uid = text(reference, "uid")
         if uid not in self._known:
-            owner = read_owner(self._client, reference, key_of(live).namespace)
-            self._known[uid] = bool(owner) and self.includes(owner or {}, chain - 1)
+            self._known[uid] = False  # while it is judged: a cycle has no end
+            owner = read_owner(self._client, reference, namespace)
+            self._known[uid] = bool(owner) and self._descends(owner or {}, chain - 1)
         return self._known[uid]
+
+    def _descends(self, owner: Object, chain: int) -> bool:
+        if self._is_own(owner) or chain == 0:
+            return self._is_own(owner)
+        controller = controlled_by(owner)
+        references = [controller] if controller else entries(owner, "metadata", "ownerReferences")
+        return any(self._is_ours(one, key_of(owner).namespace, chain) for one in references)
 
 
 def read_owner(client: Client, reference: Object, namespace: str) -> Object | None:

@@ -11,10 +11,11 @@ from k8s_cr_driver.capi.contract import CONTROL_PLANE_GROUP, GROUP
 from k8s_cr_driver.objects.fields import entries, mapping
 from k8s_cr_driver.objects.keys import GroupKind, Object, annotations_of, labels
 from tests.fake_api import FakeApi
-from tests.instance import crontab_crd, obj
+from tests.instance import controlled_by, crontab_crd, obj
 
 CLUSTERS = GroupKind(GROUP, "Cluster")
 CONTROL_PLANES = GroupKind(CONTROL_PLANE_GROUP, "KubeadmControlPlane")
+DEPLOYMENTS = GroupKind(GROUP, "MachineDeployment")
 MACHINES = GroupKind(GROUP, "Machine")
 LABELS = {
     "machineDeployments": "topology.cluster.x-k8s.io/deployment-name",
@@ -63,7 +64,7 @@ def run_topology(api: FakeApi) -> None:
 
     Those of machinePools get none, as with many providers.
     """
-    for kind, subresources in ((CLUSTERS, {"status": {}}), (MACHINES, {}), (CONTROL_PLANES, {})):
+    for kind, subresources in ((CLUSTERS, {"status": {}}), (MACHINES, {}), (CONTROL_PLANES, {}), (DEPLOYMENTS, {})):
         api.put(crd(kind, **subresources))
     numbers = itertools.count()
 
@@ -80,7 +81,7 @@ def run_topology(api: FakeApi) -> None:
                 with contextlib.suppress(LookupError):
                     api.delete("Machine", "default", unwanted["metadata"]["name"])
             while len(_machines(api, name)) < count:  # each Machine calls this controller again
-                api.put(_machine(name, next(numbers), topology["version"]))
+                api.put(_machine(_owner(api, name, live), name, next(numbers), topology["version"]))
         pools = {one["name"]: one["replicas"] for one in entries(topology, "workers", "machinePools")}
         _report(api, wanted | pools)
 
@@ -105,10 +106,19 @@ def _true(type_: str, generation: int) -> Object:
     return {"type": type_, "status": "True", "reason": type_, "observedGeneration": generation, "lastTransitionTime": time}
 
 
-def _machine(name: str, number: int, version: str) -> Object:
+def _owner(api: FakeApi, name: str, cluster: Object) -> Object:
+    """What controls the Machines of an entry. The Cluster controls its control plane, and only owns a MachineDeployment."""
+    kind = CONTROL_PLANES if name == "controlPlane" else DEPLOYMENTS
+    owner = obj(f"{kind.group}/v1", kind.kind, f"blue-{name.lower()}", "default")
+    owner["metadata"]["ownerReferences"] = [{**controlled_by(cluster), "controller": name == "controlPlane"}]
+    return api.find(kind.kind, "default", owner["metadata"]["name"]) or api.put(owner)
+
+
+def _machine(owner: Object, name: str, number: int, version: str) -> Object:
     made = obj(f"{GROUP}/v1", "Machine", f"blue-{name.lower()}-{number:04}", "default")
     own = {"cluster.x-k8s.io/control-plane": ""} if name == "controlPlane" else {LABELS["machineDeployments"]: name}
     made["metadata"]["labels"] = {"cluster.x-k8s.io/cluster-name": "blue", **own}
+    made["metadata"]["ownerReferences"] = [controlled_by(owner)]
     return {**made, "spec": {"version": version}, "status": {"conditions": [{"type": "Ready", "status": "True"}]}}
 
 

@@ -117,3 +117,10 @@ def test_a_scale_in_annotates_only_pods_of_the_instance(api: FakeApi, client: Cl
     removal.request(client, BLUE, scaled, Choice({"Web": ["ours", "theirs"]}))
     assert annotations_of(api.get("Pod", "default", "ours")) == COST
     assert annotations_of(api.get("Pod", "default", "theirs")) == {}
+
+
+@pytest.mark.parametrize("applier", [manager(BLUE), "kubectl"])
+def test_a_controller_may_be_owned_instead_of_controlled(api: FakeApi, client: Client, applier: str) -> None:
+    deployment = config_map("deployment")
+    deployment["metadata"]["ownerReferences"] = [{**controlled_by(tab(api, BLUE, applier)), "controller": False}]
+    assert Descent(client, BLUE).includes(pod(api, api.put(deployment), "web-0")) is (applier == manager(BLUE))
