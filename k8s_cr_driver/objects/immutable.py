@@ -80,6 +80,8 @@ _MUTABLE_OF_VOLUME = frozenset(
 _REPORTED_AS = {
     "spec.clusterIPs": "spec.clusterIP",
     "spec.attachedRequired": "spec.attachRequired",
+    "spec.persistentvolumesource": "spec",
+    "nodeAffinity": "spec.nodeAffinity",
     "volumeMode": "spec.volumeMode",
 }
 """Names of fields in refusals, and those in manifests, where they differ."""
