@@ -73,8 +73,9 @@ class Applier:
         return in_use or (key.group_kind == CRD and defined_by(live) in self.kinds)
 
     def live(self) -> list[tuple[Resource, Object]]:
-        """The desired objects as they are now, as far as they exist."""
-        return [(node.resource, node.live) for node in self.nodes.values() if node.live is not None]
+        """The desired objects as they are now, as far as they are stored: reviews are not."""
+        stored = (node for node in self.nodes.values() if "get" in node.resource.verbs)
+        return [(node.resource, node.live) for node in stored if node.live is not None]
 
     def start(self, informers: Informers, rerun: Collection[ObjectKey]) -> None:
         """Kinds whose CRD is part of the set are watched once it is established. `rerun`: finished objects to run again."""
