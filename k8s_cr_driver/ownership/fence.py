@@ -45,10 +45,14 @@ class Fence:
         """Whether another run held the instance when this one claimed it, and may not have noticed yet."""
         return self._has_former
 
-    def replaces(self, found: InventoryContent | None) -> None:
-        """Notes whose token the claim is about to replace. Superseded if others have claimed since a lost claim."""
+    def replaces(self, found: InventoryContent | None, *, was_lost: bool) -> None:
+        """
+        Notes whose token the claim is about to replace. Superseded if others have claimed since a lost claim.
+
+        `was_lost`: the instance had an inventory, so that a run may have had its token in it.
+        """
         self._check_lost(found)
-        self._has_former |= bool(found and found.token not in ("", self.token) and not found.released)
+        self._has_former |= was_lost or bool(found and found.token not in ("", self.token) and not found.released)
 
     def claimed(self) -> None:
         """The token is in the inventory: from now on every other run finds it."""

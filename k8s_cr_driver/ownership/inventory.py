@@ -86,7 +86,7 @@ class Inventory:
         found = self.read()
         if found is None and not create and not self.remembered.kinds:
             return False
-        self.fence.replaces(found)
+        self.fence.replaces(found, was_lost=found is None and bool(self.remembered.kinds))
         # One with our token was created by an earlier request whose response was lost
         self._creates = found is None or (self._creates and found.token == self.fence.token)
         new = replace(self.remembered, members=None) if self.remembered.kinds else InventoryContent()

@@ -12,7 +12,7 @@ from k8s_cr_driver.kube.endpoint import Endpoint
 from k8s_cr_driver.objects.keys import NAMESPACE
 from k8s_cr_driver.ownership import fence
 from k8s_cr_driver.ownership.inventory import Inventory
-from k8s_cr_driver.ownership.inventory_content import NOTHING
+from k8s_cr_driver.ownership.inventory_content import NOTHING, InventoryContent
 from tests.fake_api import FakeApi, controllers, faults
 from tests.fake_api.recording import Request
 from tests.instance import (
@@ -166,16 +166,30 @@ def test_a_job_that_ends_before_the_response_to_its_creation_is_not_run_again(
     assert api.names("Job") == []
 
 
-def test_a_member_that_others_made_again_goes_though_the_inventory_was_lost(api: FakeApi) -> None:
+def stored(instance: Instance) -> InventoryContent:
+    """As Tacker's record has it."""
+    with Connection(instance.endpoint) as connection:
+        return Inventory(connection, "default", BLUE).read() or NOTHING
+
+
+def shorten(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The waits for a worker that held an instance before."""
+    for limit in ("WRITE_WITHIN", "TRAVEL", "IN_FLIGHT"):
+        monkeypatch.setattr(fence, limit, 0.1)
+
+
+def test_a_member_that_others_made_again_goes_though_the_inventory_was_lost(
+    api: FakeApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Tacker's record names the members; the object has the instance's label, and no field manager of it."""
     blue = Instance(api.url)
     blue.reconcile([config_map("a"), config_map("b")])
-    with Connection(blue.endpoint) as connection:
-        blue.remembered = Inventory(connection, "default", BLUE).read() or NOTHING
+    blue.remembered = stored(blue)
     live = api.get("ConfigMap", "default", "a")
     api.delete("ConfigMap", "default", "a")
     api.put({**config_map("a"), "metadata": {name: live["metadata"][name] for name in ("name", "namespace", "labels")}})
     api.delete("ConfigMap", "default", f"k8s-cr-driver-{BLUE}")
+    shorten(monkeypatch)
     blue.terminate()
     assert state(api) == {}
 
@@ -214,3 +228,15 @@ def test_a_claim_does_not_create_an_inventory_that_is_gone_by_then(api: FakeApi)
     with Connection(blue.endpoint) as connection, pytest.raises(Contended):
         claims(Inventory(connection, "default", BLUE), "one")
     assert not api.find("ConfigMap", "default", name)
+
+
+def test_a_run_that_finds_no_inventory_waits_for_a_worker_that_still_has_one(api: FakeApi) -> None:
+    """Somebody has deleted it. The first worker trusts its token for seconds, so what it writes late is found and deleted."""
+    blue = Instance(api.url)
+    blue.reconcile([config_map("a")])
+    remembered = stored(blue)
+    api.delete("ConfigMap", "default", f"k8s-cr-driver-{BLUE}")
+    with Connection(blue.endpoint) as connection:
+        held = Inventory(connection, "default", BLUE, remembered)
+        held.claim("terminate", [], [], create=False)
+    assert held.fence.has_former
