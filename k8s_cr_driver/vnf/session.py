@@ -125,27 +125,34 @@ class Session:
 
     def recover_inventory(self, desired: Sequence[Object]) -> None:
         """
-        If there is no inventory, has it created again for those kinds of `desired` of which the instance has objects.
+        If there is no inventory and the instance has objects, has it created again for the kinds of `desired`.
 
         For an instance of which only the package is known. A kind that may not be listed cannot have been written. An
-        object of `desired` with the instance's label is a member, also if somebody has created it again.
+        object of `desired` with the instance's label is a member, also if somebody has created it again. All the other kinds
+        count, too: their objects may have lost the label, or a worker that is still running may create some.
         """
         members = frozenset(key_of(obj) for obj in desired)
         self.inventory.remembered = replace(self.inventory.remembered, members=members)
         if self._operation.persist(self.inventory.read) is None:
             namespaces = frozenset({self._options.namespace, *(key_of(obj).namespace for obj in desired)} - {""})
-            kinds = frozenset(kind for kind in sorted({kind_of(obj) for obj in desired}) if self._has(kind, namespaces))
+            has = {kind: self._has(kind, namespaces) for kind in sorted({kind_of(obj) for obj in desired})}
+            kinds = frozenset(kind for kind, found in has.items() if found is not None and any(has.values()))
             self.inventory.remembered = InventoryContent(kinds, namespaces, members=members)
 
-    def _has(self, kind: GroupKind, namespaces: Iterable[str]) -> bool:
-        """Whether the instance has objects of a kind; an account that may not list all namespaces is asked for these."""
+    def _has(self, kind: GroupKind, namespaces: Iterable[str]) -> bool | None:
+        """
+        Whether the instance has objects of a kind, None if that cannot be listed.
+
+        For an account that may not list all namespaces, in these.
+        """
         resource = self._client.resources.find(kind)
         if resource is None or "list" not in resource.verbs:
-            return False
+            return None
         found = self._has_in(resource, "")
-        if found is None and resource.namespaced:
-            return any(self._has_in(resource, namespace) for namespace in sorted(namespaces))
-        return bool(found)
+        if found is not None or not resource.namespaced:
+            return found
+        each = [self._has_in(resource, namespace) for namespace in sorted(namespaces)]
+        return None if set(each) <= {None} else any(each)
 
     def _has_in(self, resource: Resource, namespace: str) -> bool | None:
         """None if the account may not list the kind there."""

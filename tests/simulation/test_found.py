@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import pytest
 
+from k8s_cr_driver.engine.operation import Operation
+from k8s_cr_driver.engine.reconcile import Prune
 from k8s_cr_driver.errors import Contended, Superseded
 from k8s_cr_driver.kube import backoff
 from k8s_cr_driver.kube.connection import Connection
@@ -13,6 +15,8 @@ from k8s_cr_driver.objects.keys import NAMESPACE
 from k8s_cr_driver.ownership import fence
 from k8s_cr_driver.ownership.inventory import Inventory
 from k8s_cr_driver.ownership.inventory_content import NOTHING, InventoryContent
+from k8s_cr_driver.vnf.additional_params import Options
+from k8s_cr_driver.vnf.session import Session
 from tests.fake_api import FakeApi, controllers, faults
 from tests.fake_api.recording import Request
 from tests.instance import (
@@ -240,3 +244,19 @@ def test_a_run_that_finds_no_inventory_waits_for_a_worker_that_still_has_one(api
         held = Inventory(connection, "default", BLUE, remembered)
         held.claim("terminate", [], [], create=False)
     assert held.fence.has_former
+
+
+def test_a_rollback_without_inventory_finds_an_object_that_has_lost_its_label(
+    api: FakeApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of its kind there is no object with the label, only of others."""
+    package = [config_map("a"), obj("rbac.authorization.k8s.io/v1", "ClusterRole", "role", rules=[])]
+    Instance(api.url).reconcile(package)
+    api.delete("ConfigMap", "default", f"k8s-cr-driver-{BLUE}")
+    api.edit("ClusterRole", None, "role", lambda live: live["metadata"].pop("labels"))
+    shorten(monkeypatch)
+    operation = Operation.lasting(30, id="rollback", instance=BLUE)
+    with Session(Endpoint(api.url), Options(), operation, inventory_namespace="default") as session:
+        session.recover_inventory(package)
+        session.reconcile([], prune=Prune())
+    assert state(api) == {}
