@@ -168,7 +168,7 @@ class Applier:
 
     def _replace(self, node: Desired, live: Object) -> None:
         """Deletes an object, which is created again when the watch reports that it is gone. The others outlive it."""
-        node.phase, node.finished = Phase.SENT, False
+        node.phase, node.finished, node.replaced = Phase.SENT, False, live["metadata"]["uid"]
         self._mark_unready(node)
         others = list(self._others(node.key))
 
@@ -253,6 +253,8 @@ class Applier:
             self._mark_ready(node)
             return
         self._mark_unready(node)
+        if _goes_after_its_end(node, live):
+            self._note_finished(node)
         if node.health.reason == STATUS_OLDER_THAN_SPEC:
             self._loop.after(SILENCE, functools.partial(self._accept_old_status, node, version(live)))
         if node.failed_at is not None:
@@ -281,6 +283,14 @@ class Applier:
     def _give_up(self, node: Desired, failed_at: float) -> None:
         if node.failed_at == failed_at:
             raise self._timeout(f"not ready, and {node.key} has failed")
+
+
+def _goes_after_its_end(node: Desired, live: Object) -> bool:
+    """Whether somebody else deletes an object that has run to its end: a Job whose time to live is over goes after its Pods."""
+    metadata = dict(live["metadata"])
+    if metadata.pop("deletionTimestamp", None) is None or metadata["uid"] == node.replaced:
+        return False
+    return node.obj.has_finished(live) and node.obj.assess({**live, "metadata": metadata}).settled
 
 
 def _nodes(resources: Resources, desired: Sequence[CustomResource]) -> dict[ObjectKey, Desired]:

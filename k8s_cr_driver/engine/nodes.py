@@ -68,6 +68,8 @@ class Desired(Node):
     """It has run to its end: it is not created again when it vanishes, as a Job does after its time to live."""
     vanished: bool = False
     """It was ours, and the watch reported it gone."""
+    replaced: str = ""
+    """The uid of an object that this run deletes to create it again."""
     is_new: bool = False
     """It did not exist when its last write was sent."""
     health: Health = field(default_factory=lambda: Health(State.WAITING, "NotApplied", "not applied yet"))

@@ -7,7 +7,7 @@ import pytest
 
 from k8s_cr_driver.engine.operation import Operation
 from k8s_cr_driver.engine.reconcile import Prune
-from k8s_cr_driver.errors import Contended, Superseded
+from k8s_cr_driver.errors import Contended, Stopped, Superseded
 from k8s_cr_driver.kube import backoff
 from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.endpoint import Endpoint
@@ -232,6 +232,25 @@ def test_a_claim_does_not_create_an_inventory_that_is_gone_by_then(api: FakeApi)
     with Connection(blue.endpoint) as connection, pytest.raises(Contended):
         claims(Inventory(connection, "default", BLUE), "one")
     assert not api.find("ConfigMap", "default", name)
+
+
+def test_a_job_that_goes_after_its_end_is_not_run_again(api: FakeApi) -> None:
+    """Its time to live is over, and it goes after its Pods; the worker that created it has crashed before it saw its end."""
+    blue = Instance(api.url)
+    first = blue.start([job("a", "one")])
+    wait_for(api, lambda: api.find("Job", "default", "a") is not None)
+    blue.stop.set()
+    with pytest.raises(Stopped):
+        first.result(10)
+    finish(api)
+    api.edit("Job", "default", "a", lambda live: live["metadata"].update(finalizers=["example.com/pods"]))
+    api.delete("Job", "default", "a")
+    blue = Instance(api.url)
+    again = blue.start([job("a", "one")])
+    blue.wait_until_told("a", "Waiting")
+    api.release("Job", "default", "a")
+    again.result(10)
+    assert api.names("Job") == []
 
 
 def test_a_run_that_finds_no_inventory_waits_for_a_worker_that_still_has_one(api: FakeApi) -> None:
