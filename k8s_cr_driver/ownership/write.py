@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 from oslo_log import log as logging
 
-from k8s_cr_driver.errors import ApiError, Conflict, DriverError, NotOurs
+from k8s_cr_driver.errors import ApiError, Conflict, Contended, DriverError, NotOurs
 from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.discovery import Resource, Resources
@@ -52,6 +52,10 @@ class NotAdopted(DriverError):
     def __init__(self, key: ObjectKey, uid: str) -> None:
         super().__init__(f"{key} is not adopted yet")
         self.uid = uid
+
+
+class Gone(Contended):
+    """The object to apply is gone by now; another one may have its name."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +107,10 @@ def write(
         context.inventory.fence.before_recreate()
     context.inventory.fence.before_write()
     if known is not None and is_managed(known, context.instance):
-        return _apply(context, obj, resource, known)
+        try:
+            return _apply(context, obj, resource, known)
+        except Gone:
+            context.inventory.fence.before_recreate()
     note_creation = obj.key.group_kind in SHARED or obj.key in context.inventory.content.adopted
     try:
         made = context.client.create(resource, with_owner_labels(context, obj, made=note_creation).manifest, context.manager)
@@ -142,13 +149,13 @@ def record_finished(context: WriteContext) -> None:
 def _apply(context: WriteContext, obj: CustomResource, resource: Resource, live: Object) -> Object:
     if is_co_user(live, context.instance) and obj.key not in context.inventory.content.adopted:
         return _join(context, obj, resource, live)
-    labelled = with_owner_labels(context, obj, made=is_created(live))
+    labelled = _of_uid(with_owner_labels(context, obj, made=is_created(live)), live)
     if is_created(live) and not context.inventory.content.is_adopted(live):  # the response to its creation may be lost
         context.inventory.created(obj.key)
     if "patch" not in resource.verbs:
         return live
     try:
-        return context.client.apply(resource, labelled.manifest, context.manager, force=False)
+        return _sent(context, labelled, resource)
     except ApiError as error:
         refusal = error
     is_used = obj.key.group_kind in SHARED and users(live) - {context.instance}
@@ -157,11 +164,11 @@ def _apply(context: WriteContext, obj: CustomResource, resource: Resource, live:
             fields = conflicting(refusal, context.instance)
             LOG.warning("%s: fields of other managers are taken by force: %s. %s", obj.key, fields, NOT_RESTORED)
         try:
-            return context.client.apply(resource, labelled.manifest, context.manager, force=True)
+            return _sent(context, labelled, resource, force=True)
         except ApiError as error:
             refusal = error
     elif context.keep_autoscaled and _is_autoscaled(refusal, obj):
-        return context.client.apply(resource, without_replicas(labelled).manifest, context.manager, force=False)
+        return _sent(context, without_replicas(labelled), resource)
     raise explained(refusal, obj, context.instance, live)
 
 
@@ -177,6 +184,28 @@ def _join(context: WriteContext, obj: CustomResource, resource: Resource, live: 
         raise Conflict(f"{obj.key}: does not serve {', '.join(absent)}. {NEVER_CHANGED}")
     LOG.info("%s is used by other VNF instances: it gets the label of this one, and stays as it is", obj.key)
     return join(context.client, context.instance, resource, live)
+
+
+def _sent(context: WriteContext, obj: CustomResource, resource: Resource, *, force: bool = False) -> Object:
+    try:
+        return context.client.apply(resource, obj.manifest, context.manager, force=force)
+    except ApiError as error:
+        raise (Gone(str(error)) if _concerns_uid(error) else error) from None
+
+
+def _of_uid(obj: CustomResource, live: Object) -> CustomResource:
+    """
+    Without the uid an apply would create an object that is gone, or change another one of its name.
+
+    The server refuses it with 409 if there is none (`Store.Update` of the generic registry), with 422 if there is another.
+    """
+    metadata = {**obj.manifest["metadata"], "uid": live["metadata"]["uid"]}
+    return obj.with_manifest({**obj.manifest, "metadata": metadata})
+
+
+def _concerns_uid(error: ApiError) -> bool:
+    is_of_none = error.status == 409 and "uid mismatch" in error.message
+    return is_of_none or (error.status == 422 and any(where == "metadata.uid" for _, where, _ in error.causes))
 
 
 def has_gone(context: WriteContext, key: ObjectKey, resource: Resource, uid: str) -> bool:
@@ -200,7 +229,7 @@ def with_owner_labels(context: WriteContext, obj: CustomResource, *, made: bool)
     if made:
         metadata["annotations"] = {**annotations_of(obj.manifest), CREATED_BY_US: "true"}
     metadata["labels"] = {**labels(obj.manifest), **own_labels}
-    return type(obj)({**obj.manifest, "metadata": metadata}, obj.crd)
+    return obj.with_manifest({**obj.manifest, "metadata": metadata})
 
 
 def _check_owner(context: WriteContext, obj: CustomResource, live: Object) -> None:

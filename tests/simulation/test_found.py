@@ -7,7 +7,7 @@ import pytest
 
 from k8s_cr_driver.engine.operation import Operation
 from k8s_cr_driver.engine.reconcile import Prune
-from k8s_cr_driver.errors import Contended, Stopped, Superseded
+from k8s_cr_driver.errors import Contended, NotOurs, Stopped, Superseded
 from k8s_cr_driver.kube import backoff
 from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.endpoint import Endpoint
@@ -279,3 +279,30 @@ def test_a_rollback_without_inventory_finds_an_object_that_has_lost_its_label(
         session.recover_inventory(package)
         session.reconcile([], prune=Prune())
     assert state(api) == {}
+
+
+def test_an_object_that_somebody_else_made_before_our_apply_arrives_is_left_to_them(api: FakeApi) -> None:
+    """Of the same name: what was read, and is ours, is gone by then."""
+
+    def replaces(request: Request) -> bool:
+        if request.method == "PATCH" and request.path.endswith("/configmaps/a") and not done:
+            done.append(request)
+            api.delete("ConfigMap", "default", "a")
+            api.put(config_map("a", mine="yes"))
+        return False
+
+    done: list[Request] = []
+    blue = Instance(api.url)
+    blue.reconcile([config_map("a")])
+    api.fail(faults.internal(), when=replaces)
+    with pytest.raises(NotOurs):
+        blue.reconcile([config_map("a", a="2")])
+    assert api.get("ConfigMap", "default", "a")["data"] == {"mine": "yes"}
+
+
+def test_an_object_that_is_gone_before_our_apply_arrives_is_created_again(api: FakeApi) -> None:
+    blue = Instance(api.url)
+    blue.reconcile([config_map("a")])
+    uninstalled_at(api, "/configmaps/a", kind="ConfigMap", namespace="default", name="a")
+    blue.reconcile([config_map("a", a="2")])
+    assert api.get("ConfigMap", "default", "a")["data"] == {"a": "2"}
