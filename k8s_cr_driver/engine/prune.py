@@ -53,13 +53,20 @@ class Pruner:
         self._dependents: dict[ObjectKey, list[ToDelete]] = {}
         self._by_uid: dict[str, ToDelete] = {}
         self._kept: set[ObjectKey] = set()
-        self._guests = Guests(run.context)
+        self._guests: Guests
         self._owners: frozenset[str] = frozenset()
         self._last_gone = float("-inf")
         self._all_needs: dict[ObjectKey, set[ObjectKey]] = {}
 
-    def start(self, lives: Sequence[Object], owners: Mapping[str, Takers] = MappingProxyType({})) -> None:
-        """Begins to delete `lives`. `owners`: of those that stay, the owners that go, with the objects that take them along."""
+    def start(
+        self, lives: Sequence[Object], owners: Mapping[str, Takers] = MappingProxyType({}), *, with_orphans: bool = False
+    ) -> None:
+        """
+        Begins to delete `lives`; `with_orphans`: their orphans go, too, and keep no Namespace.
+
+        `owners`: of those that stay, the owners that go, with the objects that take them along.
+        """
+        self._guests = Guests(self._context, leaving=lives if with_orphans else ())
         objects = [resource_for(live) for live in lives]
         needs = dependencies.deletion(lives, pairs=[(one.key, later) for one in objects for later in one.delete_before(lives)])
         self._release_first(lives, owners, needs)

@@ -18,6 +18,7 @@ from k8s_cr_driver.objects.crds import defined_by
 from k8s_cr_driver.objects.fields import field
 from k8s_cr_driver.objects.keys import NAMESPACE, GroupKind, Object, ObjectKey, annotations_of, key_of, kind_of, labels
 from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, RELEASED_BY, SHARED, is_created, is_kept, is_managed, users
+from k8s_cr_driver.ownership.orphans import find_orphans
 from k8s_cr_driver.ownership.owners import LONGEST_CHAIN, named
 from k8s_cr_driver.ownership.write import WriteContext
 
@@ -36,11 +37,14 @@ class Guests:
     """
     Looks for guests; one for each run, which remembers what it has learned of owners, and since when lists fail.
 
-    `going`: objects that the instance will have deleted by then, whatever they look like now.
+    `going`: objects that the instance will have deleted by then, whatever they look like now. `leaving`: objects of the
+    instance that are deleted with all that their controllers leave, at whatever time these make it.
     """
 
-    def __init__(self, context: WriteContext, going: Collection[ObjectKey] = ()) -> None:
-        self._context, self._client, self._going = context, context.client, going
+    def __init__(
+        self, context: WriteContext, going: Collection[ObjectKey] = (), leaving: Collection[Object] = ()
+    ) -> None:
+        self._context, self._client, self._going, self._leaving = context, context.client, going, leaving
         self._owners: dict[tuple[ObjectKey, str], bool] = {}
         self._failures: dict[str, list[float]] = {}
 
@@ -72,7 +76,9 @@ class Guests:
             if (key.name in other.namespaces) if key.group_kind == NAMESPACE else (kind in other.kinds):
                 return "other instances use it"
         if key.group_kind == NAMESPACE:
-            return _named(self._in_namespace(key.name))
+            found = list(self._in_namespace(key.name))
+            late = {key_of(one) for _, one in find_orphans(self._context, self._leaving)} if found else set()
+            return _named(one for one in found if key_of(one) not in late)
         served = Resources()
         served.add_crd(live)
         resource = served.find(kind)

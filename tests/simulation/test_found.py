@@ -11,7 +11,7 @@ from k8s_cr_driver.errors import Contended, NotOurs, Stopped, Superseded
 from k8s_cr_driver.kube import backoff
 from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.endpoint import Endpoint
-from k8s_cr_driver.objects.keys import NAMESPACE
+from k8s_cr_driver.objects.keys import NAMESPACE, Object
 from k8s_cr_driver.ownership import fence
 from k8s_cr_driver.ownership.inventory import Inventory
 from k8s_cr_driver.ownership.inventory_content import NOTHING, InventoryContent
@@ -39,20 +39,30 @@ from tests.ownership.test_orphans import stateful_set
 HOME = obj("v1", "Namespace", "home")
 
 
-def test_a_claim_made_after_claims_were_listed_goes_with_the_instance(api: FakeApi) -> None:
-    """Its controller makes the claims of a StatefulSet one by one, until the StatefulSet itself is deleted."""
+def in_home(made: Object) -> Object:
+    return {**made, "metadata": {**made["metadata"], "namespace": "home"}}
+
+
+@pytest.mark.parametrize("package", [[stateful_set("db")], [HOME, in_home(stateful_set("db"))]], ids=["alone", "Namespace"])
+def test_a_claim_made_after_claims_were_listed_goes_with_the_instance(api: FakeApi, package: list[Object]) -> None:
+    """Its controller makes the claims of a StatefulSet one by one, until the StatefulSet itself is deleted.
+
+    Such a claim is nobody else's, so that its Namespace goes, too.
+    """
+    where = package[-1]["metadata"]["namespace"]
 
     def deletes_stateful_set(request: Request) -> bool:
         if request.method == "DELETE" and "statefulsets" in request.path:
-            api.put(claim("data-db-1", app="db"), manager=controllers.MANAGER)
+            late = claim("data-db-1", app="db")
+            api.put({**late, "metadata": {**late["metadata"], "namespace": where}}, manager=controllers.MANAGER)
         return False
 
     controllers.run_workloads(api)
     instance = Instance(api.url)
-    instance.reconcile([stateful_set("db")])
+    instance.reconcile(package)
     api.fail(faults.internal(), when=deletes_stateful_set)
     instance.terminate()
-    assert api.names("PersistentVolumeClaim", "default") == []
+    assert state(api) == {}
 
 
 def uninstalled_at(api: FakeApi, path: str, **existing: str) -> None:
