@@ -23,7 +23,7 @@ from kubernetes.client.rest import ApiException
 
 from k8s_cr_driver.errors import Concern, ConnectionFailed, DriverError, TransportError
 from k8s_cr_driver.kube import bounded, tls
-from k8s_cr_driver.redaction import words
+from k8s_cr_driver.kube.pools import Judge, pools
 
 Response = TypeVar("Response")
 CONNECT_TIMEOUT, READ_TIMEOUT = 10.0, 20.0
@@ -79,8 +79,8 @@ class Acceptance:
 class Tokens:
     """The ID tokens of one account. For many threads: one of them asks the provider, the others share its result."""
 
-    def __init__(self, provider: Provider, *, ca: str, verify: bool) -> None:
-        self._provider = provider
+    def __init__(self, provider: Provider, *, ca: str, verify: bool, judge: Judge) -> None:
+        self._provider, self._judge = provider, judge
         self._tls = tls.context(provider.token_url, ca=ca, verify=verify)
         self._lock = threading.Lock()
         self._token, self._until = "", -math.inf
@@ -141,9 +141,9 @@ class Tokens:
             **({"client_secret": who.client_secret} if who.client_secret else {}),
         }
         until = time.monotonic() + min(READ_TIMEOUT, within)
-        timeout = urllib3.Timeout(connect=min(CONNECT_TIMEOUT, within), read=min(READ_TIMEOUT, within))
+        timeout = urllib3.Timeout(connect=min(CONNECT_TIMEOUT, within), total=min(READ_TIMEOUT, within))
         try:
-            with urllib3.PoolManager(ssl_context=self._tls, timeout=timeout) as http:
+            with pools(self._judge, self._tls, timeout=timeout) as http:
                 response = http.request(
                     "POST",
                     who.token_url,
@@ -158,7 +158,7 @@ class Tokens:
         except urllib3.exceptions.SSLError as error:
             raise tls.failure(who.token_url, str(error)) from None
         except urllib3.exceptions.HTTPError as error:
-            raise TransportError(f"POST {who.token_url}: {words(error)}") from None
+            raise TransportError(f"POST {who.token_url}: {bounded.words(error)}") from None
         return response.status, content
 
     def _token_of(self, response: tuple[int, bytes]) -> str:
@@ -188,9 +188,9 @@ class Tokens:
 
 
 @functools.lru_cache(maxsize=128)
-def tokens(provider: Provider, ca: str, verify: bool) -> Tokens:
+def tokens(provider: Provider, ca: str, verify: bool, judge: Judge) -> Tokens:
     """The tokens of an account, which all connections of this process share."""
-    return Tokens(provider, ca=ca, verify=verify)
+    return Tokens(provider, ca=ca, verify=verify, judge=judge)
 
 
 def is_token(text: str) -> bool:

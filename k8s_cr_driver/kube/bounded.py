@@ -8,14 +8,20 @@ the operation that waits for it, for ever. No encoding is accepted: a few KiB of
 from __future__ import annotations
 
 import functools
+import http.client
 import time
 from typing import Any
 
 import urllib3
 
+from k8s_cr_driver import redaction
+from k8s_cr_driver.kube.watchdog import shut_at
+
 RESPONSE_LIMIT = 512 * 1024 * 1024
 """Bytes of a response. A page of 500 objects has less, unless each has a MiB: etcd accepts 1.5 MiB for one object."""
 _CHUNK = 64 * 1024
+_HARMLESS = (http.client.IncompleteRead, urllib3.exceptions.IncompleteRead)
+"""Errors of http.client with numbers only; the others repeat what the server has sent."""
 
 
 class Pool:
@@ -26,8 +32,10 @@ class Pool:
 
     def request(self, method: str, url: str, *, timeout: urllib3.Timeout, **options: Any) -> Response:
         """The read timeout is the limit of the whole request, but for a stream's body."""
-        until = time.monotonic() + float(timeout.read_timeout or 0)
-        opened = self._pool.request(method, url, timeout=timeout, decode_content=False, **options)
+        seconds = float(timeout.read_timeout or 0)
+        until = time.monotonic() + seconds
+        whole = urllib3.Timeout(connect=timeout.connect_timeout, total=seconds)
+        opened = self._pool.request(method, url, timeout=whole, decode_content=False, **options)
         return Response(opened, until, RESPONSE_LIMIT)
 
 
@@ -44,23 +52,23 @@ class Response:
     @functools.cached_property
     def data(self) -> bytes:
         """At most `limit` bytes until `until`, a time of time.monotonic()."""
-        found = bytearray()
         try:
-            while chunk := self._read():
-                found += chunk
-                if len(found) > self._limit:
-                    raise urllib3.exceptions.HTTPError(f"the response has more than {self._limit} bytes")
+            with shut_at(getattr(self.opened.connection, "receiving", None), self._until):
+                return self._whole()
+        except TimeoutError:
+            self.opened.close()
+            raise urllib3.exceptions.TimeoutError("the response timed out") from None
         except BaseException:
             self.opened.close()
             raise
-        return bytes(found)
 
-    def _read(self) -> bytes:
-        left = self._until - time.monotonic()
-        if left <= 0:
-            raise urllib3.exceptions.TimeoutError("the response timed out")
-        limit_silence(self.opened, left)
-        return self.opened.read1(_CHUNK) or b""
+    def _whole(self) -> bytes:
+        found = bytearray()
+        while chunk := self.opened.read1(_CHUNK):
+            found += chunk
+            if len(found) > self._limit:
+                raise urllib3.exceptions.HTTPError(f"the response has more than {self._limit} bytes")
+        return bytes(found)
 
 
 def limit_silence(response: urllib3.BaseHTTPResponse, seconds: float) -> None:
@@ -68,3 +76,16 @@ def limit_silence(response: urllib3.BaseHTTPResponse, seconds: float) -> None:
     opened = getattr(response, "connection", None)
     if opened is not None and opened.sock is not None:
         opened.sock.settimeout(seconds)
+
+
+def words(error: urllib3.exceptions.HTTPError) -> str:
+    """As `redaction.words`, without words of a server that is none of HTTP: an SSH server's version, for example."""
+    if any(_repeats(one) for one in (error, *error.args)):
+        return "the response is not HTTP"
+    return redaction.words(error)
+
+
+def _repeats(error: object) -> bool:
+    if isinstance(error, http.client.RemoteDisconnected) or type(error) in _HARMLESS:
+        return False
+    return isinstance(error, http.client.HTTPException | urllib3.exceptions.InvalidHeader)

@@ -17,6 +17,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from http.client import responses
 from types import TracebackType
 from typing import Any
 from urllib.parse import quote
@@ -27,10 +28,10 @@ from kubernetes.client.rest import ApiException
 from kubernetes.dynamic import DynamicClient
 
 from k8s_cr_driver.errors import ApiError, Concern, ConnectionFailed, DriverError, NotConnected, TransportError, passes
-from k8s_cr_driver.kube import auth, bounded, tls
+from k8s_cr_driver.kube import auth, bounded, pools, tls
 from k8s_cr_driver.kube.endpoint import Endpoint
+from k8s_cr_driver.objects.fields import entries, mapping
 from k8s_cr_driver.objects.keys import Object
-from k8s_cr_driver.redaction import words
 
 CONNECT_TIMEOUT = 10.0
 READ_TIMEOUT = 60.0
@@ -45,6 +46,9 @@ SHORTEST_TIMEOUT = 0.1
 """Seconds for a request that is sent at a connection's deadline."""
 LONGEST_RETRY_AFTER = 60.0
 """Seconds at most of a Retry-After; more is a mistake, or a date by another clock."""
+
+NO_STATUS = "the response is no Status of a Kubernetes API server"
+"""What is said of an error without one."""
 
 POOL_SIZE = 1024
 """More than the threads of an operation, which are the workers and one for each kind that it watches. A connection that finds
@@ -97,8 +101,8 @@ class Connection:
     ) -> None:
         """No request lasts longer than until `deadline`, a time of time.monotonic(); no list goes on after `is_stopped`."""
         self.endpoint, self._traffic, self._deadline, self._is_stopped = endpoint, traffic or Traffic(), deadline, is_stopped
-        self._pool = urllib3.PoolManager(
-            maxsize=POOL_SIZE, retries=False, socket_options=_KEEPALIVE, ssl_context=endpoint.tls_context()
+        self._pool = pools.pools(
+            endpoint.judge, endpoint.tls_context(), maxsize=POOL_SIZE, retries=False, socket_options=_KEEPALIVE
         )
         configuration = client.Configuration()
         configuration.host = endpoint.url
@@ -106,7 +110,8 @@ class Connection:
         api = client.ApiClient(configuration)
         api.rest_client.pool_manager = bounded.Pool(self._pool)
         api.user_agent = "k8s-cr-driver"
-        self._tokens = auth.tokens(endpoint.provider, endpoint.ca, endpoint.verify) if endpoint.provider else None
+        provider = endpoint.provider
+        self._tokens = auth.tokens(provider, endpoint.ca, endpoint.verify, endpoint.judge) if provider else None
         self._acceptance = auth.Acceptance()
         self._dynamic = DynamicClient(api, discoverer=_NoDiscovery)
 
@@ -210,9 +215,9 @@ class Connection:
                 raise self._refused(attempt) from None
             raise _translate(attempt, error, self.endpoint) from None
         except (urllib3.exceptions.NewConnectionError, urllib3.exceptions.ConnectTimeoutError) as error:
-            raise NotConnected(f"{attempt}: cannot connect to {self.endpoint.url}: {words(error)}") from None
+            raise NotConnected(f"{attempt}: cannot connect to {self.endpoint.url}: {bounded.words(error)}") from None
         except urllib3.exceptions.HTTPError as error:
-            raise TransportError(f"{attempt}: {words(error)}") from None
+            raise TransportError(f"{attempt}: {bounded.words(error)}") from None
         self._acceptance.accepted()
         return response
 
@@ -255,18 +260,26 @@ def _translate(attempt: str, error: ApiException, endpoint: Endpoint) -> Excepti
     status = int(error.status or 0)
     if status == 0:  # the client wraps TLS errors so: "SSLError", a newline, OpenSSL's words
         return tls.failure(endpoint.url, str(error.reason).partition("\n")[2])
-    try:
-        said = json.loads(error.body or b"{}")
-        details = said.get("details") or {}
-        causes = [
-            (str(cause.get("reason", "")), str(cause.get("field", "")), str(cause.get("message", "")))
-            for cause in details.get("causes") or []
-        ]
-        reason, message = str(said.get("reason") or error.reason), str(said.get("message") or "")
-        subject = str(details.get("kind") or ""), str(details.get("name") or "")
-    except (ValueError, AttributeError, TypeError):
-        causes, reason, message, subject = [], str(error.reason), "", ("", "")
+    said = _status(error.body)
+    if said is None:
+        return ApiError(attempt, status, responses.get(status, ""), NO_STATUS, retry_after=retry_after(error.headers))
+    reason, message = str(said.get("reason") or responses.get(status, "")), str(said.get("message") or "")
+    details = mapping(said, "details")
+    causes = [
+        (str(cause.get("reason", "")), str(cause.get("field", "")), str(cause.get("message", "")))
+        for cause in entries(details, "causes")
+    ]
+    subject = str(details.get("kind") or ""), str(details.get("name") or "")
     return ApiError(attempt, status, reason, message, causes, retry_after(error.headers), subject)
+
+
+def _status(body: str | bytes | None) -> Object | None:
+    """The Status of an API server; None for anything else, of which nothing is repeated: it may be of any server."""
+    try:
+        said = json.loads(body or b"")
+    except ValueError:
+        return None
+    return said if isinstance(said, dict) and said.get("kind") == "Status" and said.get("apiVersion") == "v1" else None
 
 
 def retry_after(headers: Mapping[str, str] | None) -> float | None:

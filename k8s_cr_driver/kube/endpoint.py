@@ -7,6 +7,7 @@ import ssl
 from dataclasses import dataclass, field
 
 from k8s_cr_driver.kube import auth, tls
+from k8s_cr_driver.kube.pools import Judge, anywhere
 
 
 @dataclass(frozen=True)
@@ -22,6 +23,9 @@ class Endpoint:
     provider: auth.Provider | None = None
     client_cert: str = field(default="", repr=False)
     client_key: str = field(default="", repr=False)
+
+    judge: Judge = anywhere
+    """Which addresses a connection may go to, also that to the `provider`; comparable, as the other fields."""
 
     def tls_context(self) -> ssl.SSLContext | None:
         """None for http. InvalidRequest: a certificate or key cannot be read."""

@@ -30,8 +30,9 @@ OPTIONS = [
         "allowed_endpoints",
         default=[],
         help="Hosts that the endpoint and the oidc_token_url of a VIM may have: names, with * for any part, addresses and "
-        "networks, such as ``*.clusters.example.com`` or ``10.0.0.0/8``. By default all but loopback and link-local addresses. "
-        "A name is compared as it is written, and is not resolved first.",
+        "networks, such as ``*.clusters.example.com`` or ``10.0.0.0/8``. A name is resolved for each connection, which goes "
+        "only to an address of the list, or of a name in the list that is neither loopback nor link-local. By default to all "
+        "addresses that are neither. ``*`` allows all addresses, for test beds.",
     ),
     cfg.BoolOpt(
         "allow_http_endpoints",

@@ -3,29 +3,39 @@
 Which URLs of a VIM the conductor connects to.
 
 Any tenant may register a VIM, and the conductor connects from its own place in the network: to services that trust it there,
-or to the metadata of its cloud. The rules speak of the host as it is written. A name that an operator allows is trusted to
-resolve to that operator's cluster.
+or to the metadata of its cloud. A URL is judged as it is written when an operation begins. Each address that its host resolves
+to is judged when a connection is opened, and the connection goes to a permitted one (`kube.pools`).
 """
 
 from __future__ import annotations
 
 import ipaddress
 import socket
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from urllib.parse import unquote, urlsplit
 
+from oslo_log import log as logging
+
 from k8s_cr_driver.errors import InvalidRequest
 
+LOG = logging.getLogger(__name__)
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 @dataclass(frozen=True)
 class EndpointRules:
-    """`allowed`: names of hosts with `*` for any part, addresses and networks; empty for all but loopback and link-local."""
+    """
+    `allowed`: names of hosts with `*` for any part, addresses and networks; empty for all names.
+
+    Only an address or network permits what is loopback or link-local, and `*` alone, which permits everything.
+    """
 
     allowed: tuple[str, ...] = ()
     plain_http: bool = False
+    option: str = "allowed_endpoints"
+    """The option that `allowed` comes from, for errors."""
 
     def check(self, url: str, where: str) -> None:
         """Raise InvalidRequest, which names the field `where` and the rule, unless the conductor may connect to `url`."""
@@ -35,21 +45,42 @@ class EndpointRules:
             raise InvalidRequest(f"{where}: has a query, a fragment, or the path segment . or ..; give the plain URL")
         if parts.scheme != "https" and not self.plain_http:
             raise InvalidRequest(f"{where}: is not https; the operator allows http by [k8s_cr] allow_http_endpoints")
-        if not self._allows(parts.hostname or ""):
+        if not self._may_permit((parts.hostname or "").lower()):
             raise InvalidRequest(
-                f"{where}: the conductor may not connect to this host; the operator allows it by [k8s_cr] allowed_endpoints"
+                f"{where}: the conductor may not connect to this host; the operator allows it by [k8s_cr] {self.option}"
             )
 
-    def _allows(self, host: str) -> bool:
-        address = _address(host)
-        if self.allowed:
-            return any(fnmatchcase(host, one.lower()) or _within(address, one) for one in self.allowed)
-        if address is None:
-            return not f".{host.rstrip('.')}".endswith(".localhost")
-        return not (address.is_loopback or address.is_link_local or address.is_unspecified or address.is_multicast)
+    def __call__(self, host: str, addresses: Sequence[str]) -> Sequence[str]:
+        """Those of a host's addresses to which a connection may go; InvalidRequest if there are none."""
+        permitted = [one for one in addresses if (address := _address(one)) and self._permits(host.lower(), address)]
+        if addresses and not permitted:
+            LOG.warning("No connection to %s, whose addresses %s are not permitted", host, ", ".join(addresses))
+            raise InvalidRequest(
+                f"{host}: resolves to an address that the conductor may not connect to; the operator allows it by [k8s_cr] "
+                f"{self.option}"
+            )
+        return permitted
+
+    def _may_permit(self, host: str) -> bool:
+        """Whether an address of this host can be permitted."""
+        if address := _address(host):
+            return self._permits(host, address)
+        return self._is_named(host) or any(_network(one) for one in self.allowed)
+
+    def _permits(self, host: str, address: Address) -> bool:
+        if "*" in self.allowed or any(address in network for one in self.allowed if (network := _network(one))):
+            return True
+        return self._is_named(host) and not _is_near(address)
+
+    def _is_named(self, host: str) -> bool:
+        return not self.allowed or any(fnmatchcase(host, one.lower()) for one in self.allowed)
 
 
 ANY = EndpointRules(("*",), plain_http=True)
+
+
+def _is_near(address: Address) -> bool:
+    return address.is_loopback or address.is_link_local or address.is_unspecified or address.is_multicast
 
 
 def _address(host: str) -> Address | None:
@@ -65,8 +96,8 @@ def _address(host: str) -> Address | None:
     return mapped or address
 
 
-def _within(address: Address | None, network: str) -> bool:
+def _network(text: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network | None:
     try:
-        return address is not None and address in ipaddress.ip_network(network)
+        return ipaddress.ip_network(text)
     except ValueError:
-        return False
+        return None

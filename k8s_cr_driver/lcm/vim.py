@@ -58,6 +58,7 @@ def endpoint(
         verify=bool(ca) or verify_without_ca,
         authorization="" if provider else _authorization(access),
         provider=provider,
+        judge=rules,
     )
 
 

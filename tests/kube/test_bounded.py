@@ -7,16 +7,18 @@ import contextlib
 import gzip
 import queue
 import socket
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 
 import pytest
 
-from k8s_cr_driver.errors import TransportError
+from k8s_cr_driver.errors import DriverError, TransportError
 from k8s_cr_driver.kube import auth, backoff, bounded, watch
 from k8s_cr_driver.kube.connection import Connection
-from k8s_cr_driver.kube.discovery import Resource
+from k8s_cr_driver.kube.discovery import Resource, discover
 from k8s_cr_driver.kube.endpoint import Endpoint
 from k8s_cr_driver.kube.watch import Message, Reflector, Relist
 from k8s_cr_driver.objects.keys import GroupKind
@@ -71,6 +73,90 @@ def test_a_response_that_drips_ends_at_the_read_timeout_and_at_the_deadline(stat
                 with pytest.raises(TransportError, match="timed out"):
                     request("GET", MAPS)
         assert time.monotonic() - began < 5
+
+
+def dripped(text: bytes) -> Callable[[Send, threading.Event], None]:
+    """Sends a text again and again, byte by byte."""
+
+    def respond(send: Send, closing: threading.Event) -> None:
+        while True:
+            for byte in text:
+                if closing.wait(0.02):
+                    return
+                send(bytes([byte]))
+
+    return respond
+
+
+HELLO = b"\x16\x03\x03\x40\x00\x02\x00\x3f\xfc" + b"\x03" * 16000
+"""The begin of a TLS record with a ServerHello."""
+SLOW = {
+    "status line": ("http", b"H" * 1000),
+    "headers": ("http", b"HTTP/1.1 200 OK\r\n" + b"X-A: b\r\n" * 1000),
+    "interim responses": ("http", b"HTTP/1.1 100 Continue\r\n\r\n"),
+    "handshake": ("https", HELLO),
+}
+
+
+@pytest.mark.parametrize("what", SLOW)
+def test_a_head_and_a_handshake_that_drip_end_at_the_read_timeout_and_at_the_deadline(what: str) -> None:
+    scheme, text = SLOW[what]
+    with server(dripped(text)) as url:
+        endpoint, began = Endpoint(url.replace("http", scheme), verify=False), time.monotonic()
+        with Connection(endpoint) as connection, pytest.raises(TransportError, match=f"^GET {MAPS}: .*timed out"):
+            connection.request("GET", MAPS, read_timeout=0.2)
+        with Connection(endpoint, deadline=time.monotonic() + 0.2) as connection:
+            with pytest.raises(TransportError, match="timed out"):
+                connection.request("GET", MAPS)
+            with pytest.raises(TransportError, match="timed out"):
+                connection.stream(MAPS, (), 60.0)
+        assert time.monotonic() - began < 5
+
+
+def test_a_deadline_holds_in_green_threads() -> None:
+    """Under eventlet, as Tacker's conductor runs, each byte of a handshake renews its timeout."""
+    program = "import eventlet; eventlet.monkey_patch(); import tests.kube.test_bounded as test\n"
+    program += "for what in test.SLOW:\n"
+    program += "    test.test_a_head_and_a_handshake_that_drip_end_at_the_read_timeout_and_at_the_deadline(what)\n"
+    subprocess.run([sys.executable, "-W", "ignore", "-c", program], check=True, timeout=60)
+
+
+@pytest.mark.parametrize("text", [b"SSH-2.0-Secret_8.4\r\n", b"HTTP/9.secret 200 OK\r\n\r\n", b"HTTP/1.1 secret OK\r\n\r\n"])
+def test_words_of_a_server_that_is_none_of_http_are_not_repeated(text: bytes) -> None:
+    with server(lambda send, _: send(text)) as url:
+        provider = auth.Provider(f"{url}/token", "tacker", "operator", "word")
+        for endpoint in (Endpoint(url), Endpoint("http://127.0.0.1:1", provider=provider)):
+            with Connection(endpoint) as connection, pytest.raises(TransportError, match="not HTTP") as raised:
+                connection.request("GET", MAPS)
+            assert "ecret" not in str(raised.value)
+
+
+def test_words_in_a_body_of_chunks_are_not_repeated() -> None:
+    response = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nsecret words\r\n"
+    with server(lambda send, _: send(response)) as url, Connection(Endpoint(url)) as connection:
+        with pytest.raises(TransportError) as raised:
+            connection.request("GET", MAPS)
+        assert "secret" not in str(raised.value)
+
+
+@pytest.mark.parametrize("status", ["400 Secret", "403 Secret", "404 Secret", "409 Secret", "500 Secret", "302 Secret"])
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"secret words",
+        b'{"message": "secret words", "reason": "secret", "error": "secret", "error_description": "secret"}',
+        b'{"kind": "Secret", "apiVersion": "v1", "message": "secret", "details": {"name": "secret"}}',
+        b'["secret"]',
+        b'{"kind": "Status", "apiVersion": "v1", "details": ["secret"]}',
+    ],
+)
+def test_words_of_a_server_that_is_no_api_server_are_not_repeated(status: str, body: bytes) -> None:
+    with server(lambda send, _: send(head(len(body), status, "Location: http://secret/", "X-Secret: secret") + body)) as url:
+        provider = auth.Provider(f"{url}/token", "tacker", "operator", "word")
+        for endpoint in (Endpoint(url), Endpoint("http://127.0.0.1:1", provider=provider)):
+            with Connection(endpoint) as connection, pytest.raises(DriverError) as raised:
+                discover(connection)
+            assert "ecret" not in str(raised.value)
 
 
 def test_a_provider_that_drips_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
