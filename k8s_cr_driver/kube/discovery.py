@@ -174,6 +174,8 @@ def _root(connection: Connection, root: str, etag: str) -> _Discovered | None:
             raise ValueError(body["kind"])
         for resource in found:
             "".join((*resource.group_kind, resource.version, resource.plural, *resource.verbs))  # all of them are text
+        if not found:
+            raise ValueError("an API server has kinds")  # remembered, this would hide them until /apis changes
     return _Discovered(found, frozenset(down), etag)
 
 

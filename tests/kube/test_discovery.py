@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
-from k8s_cr_driver.errors import ApiError
+from k8s_cr_driver.errors import ApiError, TransportError
 from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.discovery import Resources, discover
 from k8s_cr_driver.kube.endpoint import Endpoint
@@ -152,3 +154,13 @@ def test_a_package_s_crd_is_believed_over_the_one_that_it_replaces(api: FakeApi)
     resources.add_crd(newer)
     assert resources.find(CRON_TAB, "v1").subresources == {"scale"}  # type: ignore[union-attr]
     assert resources.is_served(CRON_TAB)
+
+
+@pytest.mark.parametrize("items", [None, []])
+def test_a_response_without_kinds_is_no_discovery_and_hides_none_from_the_next_one(api: FakeApi, items: object) -> None:
+    """The core group is remembered by the ETag of /apis, which does not change."""
+    body = {"kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2", "metadata": {}, "items": items}
+    api.fail(faults.lie(json.dumps(body).encode()), path="^/api$")
+    with pytest.raises(TransportError, match="GET /api: the response is malformed"):
+        ask(api)
+    assert ask(api).find(GroupKind("", "ConfigMap"))
