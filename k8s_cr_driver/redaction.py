@@ -26,19 +26,22 @@ _WORD = re.compile(r"[A-Za-z0-9_+/.-]{16,}={0,2}")
 _DATA = re.compile(rf"[A-Za-z0-9+/]{{{_LONG},}}={{0,2}}")
 _JWT = re.compile(r"eyJ[A-Za-z0-9_-]+\.[A-Za-z0-9_.-]+")
 _NAMES = (
-    r"(?:passwords?|passwd|passphrase|token|secret|(?:api|access|private)[_-]?key|client-key-data|client-certificate-data|"
-    r"certificate-authority-data)"
+    r"(?:passwords?|passwd|passphrase|\b(?:pass|pwd|psk|pin|community|credentials?)|_pwd|_pass|token|secret|"
+    r"(?:api|access|private)[_-]?key|client-key-data|client-certificate-data|certificate-authority-data)"
 )
 _NAMED = re.compile(
     rf"(?i)(?:{_NAMES}(?:\\{{0,4}}[\"'])?\s{{0,8}}[:=]\s{{0,8}}|"
     # A command's option and its value, as two words or two entries of a list.
-    rf"(?<!-)--(?!-)[\w-]{{0,20}}{_NAMES}(?:\s{{1,8}}(?!-)|[\"'],?\s{{0,8}}(?=[\"'])))"
+    rf"(?<!-)--(?!-)[\w-]{{0,20}}{_NAMES}(?:\s{{1,8}}(?!-)|[\"'],?\s{{0,8}}(?=[\"']))|"
+    rf"{_NAMES}\s{{1,8}}(?=\"))"
     # A field of such a name may be what the API server's error is about (field.ErrorType, structured-merge-diff).
     r"(?!(?-i:(?:Invalid|Unsupported|Duplicate) value: |(?:Not found|Forbidden|Too long|Too many): |"
     r"Required value(?:[:,;\])]|\s*\Z)|expected [\w ()]{1,60}, got ))(?=\S)"
 )
 """What precedes a secret. Only these words in full, with what follows them, are no secret themselves."""
-_USERINFO = re.compile(r"(://[^\s/@:]{0,100}:)[^\s\"'<>]{1,200}(?=@)")
+_USERINFO = re.compile(r"(://[^\s/@:]{0,100}:|://(?=[^\s/@:\"'<>]{1,200}@))[^\s\"'<>]{1,200}(?=@)")
+_EXCERPT = re.compile(r"(found in )(?:#\d{1,9} byte of )?\.\.\.\|.*", re.S)
+"""What Go's JSON decoder quotes of the text around an error, to its end."""
 _QUOTED = re.compile(
     r"""\\{1,4}"[^"]*(?:"|\Z)|"(?:[^"\\]|\\.)*(?:"|\\?\Z)|'(?:[^'\\]|\\.)*(?:'|\\?\Z)""", re.S
 )
@@ -47,7 +50,8 @@ _UNQUOTED = re.compile(
     r"(?i)(?:(?:(?:invalid|required|unsupported|duplicate) value|not found|forbidden|too long|too many|expected)\W{1,8})?\S+"
 )
 _VALUE = re.compile(
-    r"(?:Invalid|Unsupported|Duplicate) value: |expected [\w ()]{1,60}, got |"
+    r"(?:Invalid|Unsupported|Duplicate) value: |expected [\w ()]{1,60}, got (?:string (?=\"))?|"
+    r"(?:parsing time|cannot parse|quantity) (?=\")|"
     r"(?i:passw|token|secret|credential|key)[\w.\[\]-]{0,100}: Not found: "
 )
 """What precedes a value in the API server's errors (field.Error, and the typed errors of structured-merge-diff)."""
@@ -67,6 +71,7 @@ _URLLIB3 = re.compile(r"<[^<>]{0,200}>:?\s{0,2}|\b\w{1,50}\(host=[^()]{0,300}\):
 def foreign(text: str) -> str:
     """`text` of others on one line, without values of objects, without credentials, and of limited length."""
     cut = text[:FOREIGN_LIMIT]
+    cut = _EXCERPT.sub(r"\1[removed]", cut)
     shown = "".join(_without_values(_without_credentials(cut)))
     line = printable(_SPACE.sub(" ", shown))
     return line + (" ... (cut)" if len(text) > FOREIGN_LIMIT else "")

@@ -194,3 +194,25 @@ def test_a_detail_is_cut_in_bytes_and_says_so() -> None:
 )
 def test_an_exception_in_a_few_words(text: str, expected: str) -> None:
     assert words(ValueError(text)) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'denied the request: password "canary" is too weak',
+        'the credential "canary" is reserved',
+        'error found in #10 byte of ...|"a":"canary"}|..., bigger context ...|{"a":"canary"}|...',
+        '.spec.pw: expected numeric (int or float), got string "canary"',
+        'parsing time "canary" as "2006-01-02": cannot parse "canary" as "2006"',
+        'quantity "canary" must match',
+        "connect redis://canary@host",
+        "env MYSQL_PWD=canary",
+        "ansible_ssh_pass=canary",
+        "community: canary",
+        "psk: canary",
+        "pin: canary",
+        "pwd: canary",
+    ],
+)
+def test_what_servers_and_programs_quote_is_removed(text: str) -> None:
+    assert "canary" not in foreign(text)
