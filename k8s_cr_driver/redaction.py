@@ -59,7 +59,7 @@ _PLAIN = re.compile(r"(?:-?[0-9.]{1,6}|true|false|null|<nil>)(?![\w.-])")
 _TEXT = re.compile(r'"(?:[^"\\]|\\.)*"')
 _STRUCTURE = re.compile(r"&?[\w.* ]{0,80}[{\[]")
 """The begin of a value as Go prints it, and of its next part: `map[string]interface {}{...}`."""
-_BRACKETS = re.compile(r'[{}\[\]]|"(?:[^"\\]|\\.)*"')
+_BRACKETS = re.compile(r'[{}\[\]]|"(?:[^"\\]|\\.)*(?:"|\\?\Z)', re.S)
 _BARE = re.compile(r"[^\s,;:]*")
 _CONTROLS = (*range(0x20), *range(0x7F, 0xA0), *range(0x2028, 0x202F), *range(0x2066, 0x206A))
 """What moves a terminal's cursor, ends a line of a log, or turns the direction of text (Unicode's bidirectional controls)."""
@@ -94,7 +94,9 @@ def _without_credentials(text: str) -> str:
 
 
 def looks_secret(text: str) -> bool:
-    """Whether `text`, a field's path with its value, holds a credential or names one."""
+    """Whether `text`, a field's path with its value, holds a credential or names one, or is too long to be looked at."""
+    if len(text) > FOREIGN_LIMIT:
+        return True
     return _without_credentials(text) != text or any(pattern.search(text) for pattern in (_NAMED, _USERINFO))
 
 

@@ -151,6 +151,8 @@ def test_control_characters_are_escaped_in_every_text() -> None:
         "://a:",
         "Invalid value: {",
         'Invalid value: "',
+        'Invalid value: {"\\',
+        '"\\',
         "(host=",
         "<",
         "a",

@@ -20,6 +20,8 @@ _SECRET_NAME = re.compile(
 )
 _REFERENCE = re.compile(r"(?i)(?:refs?|names?|namespace|paths?|kind|type|mode)$|^keys?$")
 """Fields that say where a secret is, and are none."""
+LONGEST_NAME = 253
+"""Characters of a field's name that are looked at: the value of a longer one is hidden."""
 _SERVER_S = ("managedFields", "resourceVersion", "generation", "uid", "creationTimestamp", "selfLink")
 
 
@@ -90,6 +92,8 @@ def _in_secret(steps: Sequence[str]) -> bool:
 
 
 def _is_secret(name: str) -> bool:
+    if len(name) > LONGEST_NAME:
+        return True
     return bool(_SECRET_NAME.search(name)) and not _REFERENCE.search(name)
 
 

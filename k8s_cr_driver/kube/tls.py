@@ -42,7 +42,7 @@ def context(
 
 def failure(url: str, words: str) -> DriverError:
     """The error for OpenSSL's words about a connection to `url`."""
-    reason = re.sub(r"\s*\(_ssl\.c:\d+\)", "", words)
+    reason = re.sub(r"\s{0,8}\(_ssl\.c:\d+\)", "", words)
     if "WRONG_VERSION_NUMBER" in reason or "HTTP_REQUEST" in reason:
         return ConnectionFailed(f"{url} does not speak TLS: check whether it is http or https, and its port.")
     if "EOF" in reason:  # what a load balancer does in front of a server that restarts

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from k8s_cr_driver.cli.field_diff import HIDDEN, changes
+from k8s_cr_driver.redaction import FOREIGN_LIMIT
 from tests.instance import obj
 
 
@@ -30,6 +31,9 @@ def changed(**after: Any) -> str:
         {"containers": [{"name": "web", "env": [{"name": "API_KEY", "value": "canary"}]}]},
         {"url": "postgres://user:canary@host/db"},
         {"file": "password=canary"},
+        {"file": "canary " * FOREIGN_LIMIT},
+        {"x" * 254: "canary"},
+        {"env": {"SMTP_PASSWD": "canary", "private-key": "canary"}},
     ],
 )
 def test_values_of_secret_fields_are_hidden(spec: dict[str, Any]) -> None:
