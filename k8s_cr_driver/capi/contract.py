@@ -44,6 +44,8 @@ TOPOLOGY_RECONCILED = "TopologyReconciled"
 """Type of the condition that the objects of a Cluster are as its topology says."""
 REPLICA_COUNTS = ("replicas", "upToDateReplicas", "availableReplicas")
 """Counts of Machines in `status.controlPlane` and `status.workers` of a Cluster, beside `desiredReplicas`."""
+ROTATED = ("MachineTemplate", "ConfigTemplate")
+"""Endings of the kinds of templates that Machines are made of."""
 DELETE_MACHINE = "cluster.x-k8s.io/delete-machine"
 """Annotation of a Machine that its owner removes first in a scale in."""
 EXTERNAL_ETCD = ("spec", "kubeadmConfigSpec", "clusterConfiguration", "etcd", "external")

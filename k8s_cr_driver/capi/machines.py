@@ -33,6 +33,10 @@ class MachineOwner(CustomResource):
     def child_metadata(self, child: Object) -> dict[str, str]:
         return contract.machine_metadata(child)
 
+    def is_rotated(self) -> bool:
+        """Machine templates are immutable; a change of a bootstrap template reaches no Machine that exists."""
+        return self.key.kind.endswith(contract.ROTATED)
+
     def removal_annotations(self) -> Mapping[str, str]:
         return {contract.DELETE_MACHINE: "true"}
 

@@ -36,7 +36,7 @@ from k8s_cr_driver.package import manifests, schema, vnfd
 from k8s_cr_driver.redaction import redact
 from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.resources.registry import resource_for
-from k8s_cr_driver.vnf import counts, vdus
+from k8s_cr_driver.vnf import counts, rotation, vdus
 from k8s_cr_driver.vnf.vdus import VduObjects
 
 _NOBODY = "00000000-0000-0000-0000-000000000000"
@@ -80,6 +80,10 @@ def outcomes_of(
     schema.remove_nulls(desired, lambda kind: crds.get(kind) or crd_of(cluster, kind, {}))
     schema.check(desired)
     dependencies.check(desired)
+    if instance:
+        rotation.rotate(desired, cluster.client, instance.id)
+    else:
+        rotation.mark(desired)
     wanted = [_resource(cluster, obj, crds) for obj in desired]
     counted = _counted(folder, wanted) if instance else {}
     trial = _Trial(cluster, instance, {obj.key for obj in wanted}, crds, counted)

@@ -119,7 +119,7 @@ class Driver:
             chosen = stored.chosen_vnfcs(grant_req)
             with _session(verb, stored, options, applies=len(package) if everything else len(chosen)) as session:
                 assigned = session.stored_vdus(stored.vdus)
-                resources = _placed(session, package, options, conf.policy(CONF))
+                resources = _placed(session, package, options, conf.policy(CONF), assigned)
                 placed = desired.merged(resources, assigned)
                 wanted = placed if everything else vdus.whole_objects({vdu: assigned[vdu] for vdu in chosen})
                 replacement = session.replacement(assigned, chosen, everything=everything, recreate=recreate)
@@ -159,7 +159,7 @@ class Driver:
         A rollback has no `policy`, and is not checked: it restores what was allowed.
         """
         with _session(verb, stored, options, applies=len(wanted)) as session:
-            resources = _placed(session, wanted, options, policy or Policy())
+            resources = _placed(session, wanted, options, policy or Policy(), stored.vdus)
             assigned = desired.assigned_vdus(resources, vnfd, stored.flavour, options)
             before = session.stored_vdus(stored.vdus)
             given = counts.given(assigned, dict(zip((obj.key for obj in resources), former, strict=True)))
@@ -210,9 +210,11 @@ def _check_idle(context: Any, instance: str) -> None:
             raise sol_ex.OtherOperationInProgress(inst_id=instance)
 
 
-def _placed(session: Session, wanted: list[Object], options: Options, policy: Policy) -> list[CustomResource]:
+def _placed(
+    session: Session, wanted: list[Object], options: Options, policy: Policy, before: VduObjects | None = None
+) -> list[CustomResource]:
     """The objects in their namespaces, if `policy` allows them and the options."""
-    resources = session.place(wanted)
+    resources = session.place(wanted, before)
     policy.check((obj.key for obj in resources), options)
     return resources
 

@@ -207,6 +207,10 @@ class CustomResource:
         del others
         return []
 
+    def is_rotated(self) -> bool:
+        """Whether others refer to the object, and a change of its spec takes effect only by a reference to another object."""
+        return False
+
     def replace_strategy(self) -> bool:
         """Whether a change of an immutable field deletes the object and creates it again."""
         return annotations_of(self.manifest).get(REPLACE) == "true"

@@ -38,7 +38,7 @@ from k8s_cr_driver.redaction import redact
 from k8s_cr_driver.resources import replicas
 from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.resources.registry import resource_for
-from k8s_cr_driver.vnf import counts, preflight, removal, scale_in, vdus, vnfcs
+from k8s_cr_driver.vnf import counts, preflight, removal, rotation, scale_in, vdus, vnfcs
 from k8s_cr_driver.vnf.additional_params import Options
 from k8s_cr_driver.vnf.change_checks import changed_last
 from k8s_cr_driver.vnf.heal import Healing
@@ -168,14 +168,22 @@ class Session:
         """Makes the objects of the in-tree driver this driver's; see `engine.takeover`."""
         take_over(self._operation, self._context, intree_driver)
 
-    def place(self, desired: list[Object]) -> list[CustomResource]:
-        """The objects in their namespaces, checked against the package's own CRDs."""
+    def place(self, desired: list[Object], before: VduObjects | None = None) -> list[CustomResource]:
+        """The objects in their namespaces, checked against the package's own CRDs.
+
+        Of an instance with the VDUs `before` they may get other names; see `rotation`.
+        """
         await_kinds(self._operation, self._client, manifests.foreign_kinds(desired))
         manifests.place(desired, self._client.resources.scope_of, self._options.namespace)
         crds = crds_of(desired)
         schema.remove_nulls(desired, lambda kind: crds.get(kind) or self._stored_crd(kind))
         schema.check(desired)
         dependencies.check(desired)
+        if before is None:
+            rotation.mark(desired)
+        else:
+            referring, instance = [obj.manifest for obj in before.values()], self._operation.instance
+            self._operation.persist(lambda: rotation.rotate(desired, self._client, instance, referring))
         for crd in crds.values():
             self._client.resources.add_crd(crd)
         return [self._scalable(resource_for(obj, crds.get(kind_of(obj)))) for obj in desired]

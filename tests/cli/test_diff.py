@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from k8s_cr_driver.objects.keys import Object
+from k8s_cr_driver.objects.keys import GroupKind, Object
 from tests.capi import clusters
 from tests.cli.packages import write_package
 from tests.cli.tool import Tool
@@ -151,6 +151,16 @@ def test_the_counts_of_vdus_that_are_parts_of_one_object_are_kept(api: FakeApi, 
     reported = differ.verdicts([wanted], "--instance", BLUE, vdus={"Web": "md-0", "ControlPlane": "controlPlane"})
     [changed] = [one["changes"] for one in reported.values()]
     assert [(one["before"], one["after"]) for one in changed] == [(1, 2)]
+
+
+def test_a_changed_template_of_machines_is_another_object(api: FakeApi, differ: Differ) -> None:
+    group, kind = "infrastructure.cluster.x-k8s.io", "DevMachineTemplate"
+    api.put(clusters.crd(GroupKind(group, kind)))
+    before, after = (obj(f"{group}/v1", kind, "a", "default", spec={"size": size}) for size in (1, 2))
+    Instance(api.url).reconcile([before])
+    reported = words(differ.verdicts([after], "--instance", BLUE))
+    assert sorted(reported.values()) == ["created", "deleted"]
+    assert reported[f"{kind}.{group} default/a"] == "deleted"
 
 
 def test_fields_that_the_package_s_crd_adds_are_no_error(api: FakeApi, differ: Differ) -> None:

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Gives an object whose changed content only takes effect under another name such a name, and repoints the references.
+
+So the controllers roll out what refers to it, as the Cluster API book ("Changing infrastructure machine templates") asks
+of a user. The former object stays until everything is ready, and is then pruned: a rollback finds it, or creates it again.
+A name is kept as long as the content is: first the one of the manifest, later that name with a digest of the content.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any
+
+from k8s_cr_driver.errors import ApiError
+from k8s_cr_driver.kube.client import Client
+from k8s_cr_driver.objects.fields import field
+from k8s_cr_driver.objects.keys import Object, ObjectKey, annotations_of, key_of, kind_of, split
+from k8s_cr_driver.ownership.labels import INSTANCE_LABEL
+from k8s_cr_driver.resources.registry import resource_for
+
+CONTENT = "k8s-cr-driver/content"
+"""Annotation with the digest of the spec that was applied: the server adds defaults to the spec."""
+
+
+def mark(desired: Sequence[Object]) -> list[Object]:
+    """Annotates the objects that are rotated with the digests of their contents, and returns them."""
+    rotated = [obj for obj in desired if (known := resource_for(obj)).is_rotated() and not known.replace_strategy()]
+    for obj in rotated:
+        obj["metadata"]["annotations"] = {**annotations_of(obj), CONTENT: _digest(obj)}
+    return rotated
+
+
+def rotate(desired: Sequence[Object], client: Client, instance: str, referring: Sequence[Object] = ()) -> None:
+    """
+    Renames objects of a change where the live ones, which `client` reads, have other contents; nothing if that fails.
+
+    `referring` are objects of before that are applied again, whose references stay: a heal creates what they refer to.
+    """
+    rotated = mark(desired)
+    one_of_each = {key_of(obj)._replace(name=""): obj for obj in rotated}
+    known = {collection: _lives(client, obj, instance) for collection, obj in one_of_each.items()}
+    names = {(key := key_of(obj)): _name(obj, known[key._replace(name="")], referring) for obj in rotated}
+    renamed = {key: name for key, name in names.items() if name != key.name}
+    for obj in rotated:
+        obj["metadata"]["name"] = names[key_of(obj)]
+    for obj in desired:
+        for reference in _references(obj, renamed):
+            reference["name"] = renamed[_target(reference, key_of(obj).namespace)]
+
+
+def _name(obj: Object, lives: Mapping[str, Object], referring: Sequence[Object]) -> str:
+    """`lives` are the live objects of the kind by name. A name that had another content is not used again."""
+    first = str(obj["metadata"]["name"])
+    second = f"{first}-{annotations_of(obj)[CONTENT]}"
+    if first in lives:
+        return first if _has_content(lives[first], obj) else second
+    was_rotated = any(name == f"{first}-{annotations_of(live).get(CONTENT)}" for name, live in lives.items())
+    is_used = any(_references(one, {key_of(obj)._replace(name=second)}) for one in referring)
+    return second if was_rotated or is_used else first
+
+
+def _lives(client: Client, obj: Object, instance: str) -> dict[str, Object]:
+    """The live objects of the instance of the same kind and namespace."""
+    resource = client.resources.find(kind_of(obj), split(obj["apiVersion"])[1])
+    if resource is None or "list" not in resource.verbs:
+        return {}
+    try:
+        found = client.list(resource, key_of(obj).namespace, f"{INSTANCE_LABEL}={instance}")
+    except ApiError as error:
+        if error.status in (403, 404):
+            return {}
+        raise
+    return {live["metadata"]["name"]: live for live in found}
+
+
+def _has_content(live: Object, obj: Object) -> bool:
+    digest = annotations_of(live).get(CONTENT)
+    return digest == annotations_of(obj)[CONTENT] if digest else _contains(live.get("spec"), obj.get("spec"))
+
+
+def _contains(live: Any, given: Any) -> bool:
+    """Whether `live` has all that is given, of an object that was applied before there were digests."""
+    if isinstance(live, dict) and isinstance(given, dict):
+        return all(_contains(live.get(name), value) for name, value in given.items())
+    if isinstance(live, list) and isinstance(given, list):
+        return len(live) == len(given) and all(map(_contains, live, given))
+    return bool(live == given)
+
+
+def _digest(obj: Object) -> str:
+    return hashlib.sha256(json.dumps(obj.get("spec"), sort_keys=True).encode()).hexdigest()[:10]
+
+
+def _references(obj: Object, keys: Collection[ObjectKey]) -> list[Object]:
+    """The mappings in an object that refer to an object of `keys`, by group, kind and name."""
+    return [one for one in _mappings(obj) if _target(one, key_of(obj).namespace) in keys]
+
+
+def _mappings(value: Any) -> Iterator[Object]:
+    if isinstance(value, dict):
+        yield value
+        value = list(value.values())
+    for item in value if isinstance(value, list) else ():
+        yield from _mappings(item)
+
+
+def _target(reference: Object, namespace: str) -> ObjectKey:
+    group = field(reference, "apiGroup") or split(str(reference.get("apiVersion")))[0]
+    own = reference.get("namespace") or namespace
+    return ObjectKey(*map(str, (group, reference.get("kind"), own, reference.get("name"))))

@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Templates of Machines whose content a package changes under the same name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tacker.sol_refactored.common import exceptions as sol_ex
+
+from k8s_cr_driver.capi.contract import CONTROL_PLANE_GROUP
+from k8s_cr_driver.objects.dependencies import DEPENDS_ON
+from k8s_cr_driver.objects.keys import GroupKind, Object
+from k8s_cr_driver.vnf.rotation import CONTENT
+from tests.capi import clusters
+from tests.fake_api import FakeApi, faults
+from tests.instance import obj
+from tests.lcm.instance import Instance, make_vnfd
+
+INFRASTRUCTURE, BOOTSTRAP = "infrastructure.cluster.x-k8s.io", "bootstrap.cluster.x-k8s.io"
+
+
+def package(size: str = "small", user: str = "admin") -> list[Object]:
+    """A control plane, and workers of another machine template and of a bootstrap template."""
+    control_plane = {"infrastructureRef": {"apiGroup": INFRASTRUCTURE, "kind": "DevMachineTemplate", "name": "web"}}
+    workers = {
+        "infrastructureRef": {"apiVersion": f"{INFRASTRUCTURE}/v1", "kind": "DevMachineTemplate", "name": "workers"},
+        "bootstrap": {"configRef": {"apiGroup": BOOTSTRAP, "kind": "KubeadmConfigTemplate", "name": "workers"}},
+    }
+    return [
+        obj(f"{CONTROL_PLANE_GROUP}/v1", "KubeadmControlPlane", "web", spec={"machineTemplate": {"spec": control_plane}}),
+        obj("cluster.x-k8s.io/v1", "MachineDeployment", "workers", spec={"replicas": 0, "template": {"spec": workers}}),
+        obj(f"{INFRASTRUCTURE}/v1", "DevMachineTemplate", "web", spec={"template": {"spec": {"size": "small"}}}),
+        obj(f"{INFRASTRUCTURE}/v1", "DevMachineTemplate", "workers", spec={"template": {"spec": {"size": size}}}),
+        obj(f"{BOOTSTRAP}/v1", "KubeadmConfigTemplate", "workers", spec={"template": {"spec": {"user": user}}}),
+    ]
+
+
+@pytest.fixture
+def blue(api: FakeApi, tmp_path: Path) -> Instance:
+    core = "cluster.x-k8s.io"
+    for group, kinds in {
+        core: ("Machine", "MachineSet", "MachineDeployment"),
+        INFRASTRUCTURE: ("DevMachineTemplate",),
+        BOOTSTRAP: ("KubeadmConfigTemplate",),
+    }.items():
+        for kind in kinds:
+            api.put(clusters.crd(GroupKind(group, kind)))
+    api.put(clusters.crd(clusters.CONTROL_PLANES))
+    blue = Instance(api, tmp_path / "blue", package())
+    blue.instantiate()
+    return blue
+
+
+def references(api: FakeApi) -> tuple[str, str, str]:
+    """The names of the templates: of the control plane, of the workers, of the workers' bootstrap."""
+    control_plane = api.get("KubeadmControlPlane", "default", "web")["spec"]["machineTemplate"]["spec"]
+    workers = api.get("MachineDeployment", "default", "workers")["spec"]["template"]["spec"]
+    machines = (control_plane["infrastructureRef"]["name"], workers["infrastructureRef"]["name"])
+    return (*machines, workers["bootstrap"]["configRef"]["name"])
+
+
+def templates(api: FakeApi) -> list[str]:
+    return [*api.names("DevMachineTemplate"), *api.names("KubeadmConfigTemplate")]
+
+
+def test_a_new_instance_has_the_names_of_its_package(api: FakeApi, blue: Instance) -> None:
+    assert references(api) == ("web", "workers", "workers")
+    blue.heal()
+    assert templates(api) == ["web", "workers", "workers"]
+
+
+def test_a_changed_machine_template_gets_a_name_of_its_own_and_the_former_is_removed(
+    api: FakeApi, blue: Instance, tmp_path: Path
+) -> None:
+    blue.change(make_vnfd(tmp_path / "new", package("big")))
+    control_plane, workers, bootstrap = references(api)
+    assert (control_plane, bootstrap) == ("web", "workers")
+    assert workers.startswith("workers-")
+    assert templates(api) == ["web", workers, "workers"]
+    assert api.get("DevMachineTemplate", "default", workers)["spec"]["template"]["spec"] == {"size": "big"}
+
+
+def test_a_changed_bootstrap_template_gets_one_too(api: FakeApi, blue: Instance, tmp_path: Path) -> None:
+    blue.change(make_vnfd(tmp_path / "new", package(user="root")))
+    control_plane, workers, bootstrap = references(api)
+    assert (control_plane, workers) == ("web", "workers")
+    assert templates(api) == ["web", "workers", bootstrap]
+    assert bootstrap.startswith("workers-")
+
+
+def test_a_name_stays_as_long_as_the_content_does(api: FakeApi, blue: Instance, tmp_path: Path) -> None:
+    blue.vnfd = make_vnfd(tmp_path / "new", package("big"))
+    blue.change(blue.vnfd)
+    changed = references(api)
+    blue.change(blue.vnfd)
+    blue.heal()
+    assert references(api) == changed
+    blue.change(make_vnfd(tmp_path / "newer", package("bigger")))
+    assert references(api)[1] not in ("workers", changed[1])
+    assert len(templates(api)) == 3
+
+
+def test_a_heal_creates_a_deleted_template_under_the_name_that_is_used(
+    api: FakeApi, blue: Instance, tmp_path: Path
+) -> None:
+    blue.vnfd = make_vnfd(tmp_path / "new", package("big"), vdus={"Web": "web", "Workers": "workers"})
+    blue.change(blue.vnfd)
+    before, used = templates(api), references(api)[1]
+    api.delete("DevMachineTemplate", "default", used)
+    blue.heal()
+    assert templates(api) == before
+
+
+def test_a_rollback_returns_to_the_former_template(api: FakeApi, blue: Instance, tmp_path: Path) -> None:
+    stored = blue.inst.obj_clone()
+    last = obj("v1", "ConfigMap", "last", "default", data={})
+    last["metadata"]["annotations"] = {DEPENDS_ON: "cluster.x-k8s.io/namespaces/default/MachineDeployment/workers"}
+    api.fail(faults.status(400, "BadRequest", "no"), path="/configmaps/last", times=9)
+    with pytest.raises(sol_ex.SolException, match="default/last: no"):
+        blue.change(make_vnfd(tmp_path / "new", [*package("big"), last]))
+    changed = references(api)[1]
+    assert changed in templates(api) and templates(api).count("workers") == 2, "the former one stays until the end"
+    blue.inst = stored
+    blue.roll_back_change()
+    assert references(api) == ("web", "workers", "workers")
+    assert templates(api) == ["web", "workers", "workers"]
+
+
+def test_a_rollback_after_the_end_of_the_change_creates_the_former_template_again(
+    api: FakeApi, blue: Instance, tmp_path: Path
+) -> None:
+    stored = blue.inst.obj_clone()
+    blue.change(make_vnfd(tmp_path / "new", package("big")))
+    blue.inst = stored
+    blue.roll_back_change()
+    control_plane, workers, bootstrap = references(api)
+    assert (control_plane, bootstrap) == ("web", "workers")
+    assert api.get("DevMachineTemplate", "default", workers)["spec"]["template"]["spec"] == {"size": "small"}
+    assert len(templates(api)) == 3
+
+
+def test_of_a_template_that_was_applied_without_a_digest_the_fields_are_compared(
+    api: FakeApi, blue: Instance, tmp_path: Path
+) -> None:
+    def without_digest(live: Object) -> None:
+        del live["metadata"]["annotations"][CONTENT]
+        live["spec"]["template"]["spec"]["default"] = True
+
+    api.edit("DevMachineTemplate", "default", "workers", without_digest)
+    blue.change(blue.vnfd)
+    assert references(api)[1] == "workers"
+    api.edit("DevMachineTemplate", "default", "workers", without_digest)
+    blue.change(make_vnfd(tmp_path / "new", package("big")))
+    assert references(api)[1] != "workers"
+
+
+def test_a_template_of_somebody_else_is_not_taken_for_a_former_one(api: FakeApi, blue: Instance, tmp_path: Path) -> None:
+    api.put(obj(f"{INFRASTRUCTURE}/v1", "DevMachineTemplate", "theirs", "default", spec={"template": {}}))
+    theirs = obj(f"{INFRASTRUCTURE}/v1", "DevMachineTemplate", "theirs", spec={"template": {"spec": {}}})
+    with pytest.raises(sol_ex.SolException, match="default/theirs exists already"):
+        blue.change(make_vnfd(tmp_path / "new", [*package(), theirs]))
+
+
+def test_a_template_that_is_to_be_replaced_keeps_its_name(api: FakeApi, blue: Instance, tmp_path: Path) -> None:
+    new = package("big")
+    new[3]["metadata"]["annotations"] = {"k8s-cr-driver/replace": "true"}
+    blue.change(make_vnfd(tmp_path / "new", new))
+    assert references(api)[1] == "workers"
+    assert api.get("DevMachineTemplate", "default", "workers")["spec"]["template"]["spec"] == {"size": "big"}
