@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from k8s_cr_driver.kube.responses import checked, understood
-from k8s_cr_driver.objects.fields import field
+from k8s_cr_driver.objects.fields import entries, field
 from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, annotations_of, key_of, labels
 from k8s_cr_driver.ownership.labels import is_created
 
@@ -138,9 +138,13 @@ def inventory_name(instance: str) -> str:
 
 def is_inventory(live: Object) -> bool:
     """Whether name, label and field manager of a ConfigMap agree: anybody may set the label."""
-    managers = {str(entry.get("manager")) for entry in live["metadata"].get("managedFields") or []}
     name = inventory_name(labels(live).get(INVENTORY_LABEL, ""))
-    return live["metadata"]["name"] == name and INVENTORY_MANAGER in managers
+    return live["metadata"]["name"] == name and is_by_driver(live)
+
+
+def is_by_driver(live: Object) -> bool:
+    """Whether the driver has written fields of an inventory's ConfigMap."""
+    return any(entry.get("manager") == INVENTORY_MANAGER for entry in entries(live, "metadata", "managedFields"))
 
 
 def parse(live: Object) -> InventoryContent:

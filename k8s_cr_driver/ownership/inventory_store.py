@@ -26,6 +26,7 @@ from k8s_cr_driver.ownership.inventory_content import (
     InventoryContent,
     form,
     inventory_name,
+    is_by_driver,
     is_inventory,
     parse,
     parse_foreign,
@@ -59,11 +60,12 @@ class InventoryStore:
             if error.status == 404:
                 return None
             raise self.explained(error) from None
-        if not is_inventory(live) or labels(live)[INVENTORY_LABEL] != self._instance:
+        # A label that somebody has removed is set again by the next claim.
+        if not is_by_driver(live) or labels(live).get(INVENTORY_LABEL, self._instance) != self._instance:
             raise Refused(
-                f"{self.key} has the name of the inventory of VNF instance {self._instance}, but not its label "
-                f"{INVENTORY_LABEL}, or others have written it, not {INVENTORY_MANAGER}. Delete it: the driver creates the "
-                "inventory again from what Tacker remembers."
+                f"{self.key} has the name of the inventory of VNF instance {self._instance}, but others have written it, or "
+                f"its label {INVENTORY_LABEL} is of another instance. Delete it: the driver creates the inventory again from "
+                "what Tacker remembers."
             )
         content = parse(live)
         if content.version > VERSION:
