@@ -47,6 +47,9 @@ def _flatten(value: Any, shape: Shape, path: Path, flat: Flat, faults: list[str]
     if isinstance(value, dict) and value and not shape.atomic:
         flat.maps.add(path)
         for name, child in value.items():
+            if shape.schema is None and not isinstance(child, dict | list):  # of a built-in kind: its shape says nothing
+                flat.leaves[(*path, "f:" + name)] = child
+                continue
             if faults is not None and not shape.declares(name) and (path or name not in _TOP):
                 faults.append(f"{display((*path, 'f:' + name))}: field not declared in schema")
             _flatten(child, shape.child(name), (*path, "f:" + name), flat, faults)

@@ -104,7 +104,7 @@ class Stream:
             event = self._queue.popleft()
             self._failed = event["type"] == "ERROR"
             self.sent += 1
-            lines.append(_line(event))
+            lines.append(line(event))
         return b"".join(lines)
 
     def _read_log(self) -> bool:
@@ -143,7 +143,7 @@ class Stream:
             return b"\n"
         if fault.what == "error":
             self._failed = True
-            return _line({"type": "ERROR", "object": fault.status})
+            return line({"type": "ERROR", "object": fault.status})
         if fault.what in ("cut", "reset"):
             raise Broken(fault.what == "reset")
         while fault.what == "silent" and self.open and not client_gone():
@@ -151,7 +151,7 @@ class Stream:
         return None
 
 
-def _line(event: Object) -> bytes:
+def line(event: Object) -> bytes:
     return json.dumps(event, separators=(",", ":")).encode() + b"\n"
 
 

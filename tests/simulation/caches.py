@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -29,6 +28,8 @@ class Cache:
         self.objects: dict[Key, Object] = {}
         self.position, self.revision, self.due = 0, 0, 0.0
         self.streams: list[Watch] = []
+        self.lines: dict[tuple[str, str, str], bytes] = {}
+        """What watches have said, by type of event, uid and resourceVersion."""
 
 
 class Server:
@@ -123,7 +124,17 @@ class Watch(watch.Stream):
     def _say(self, event: Object) -> None:
         if not self._response.is_silent:
             self._show(event["object"])
-        self._response.say(json.dumps(event).encode() + b"\n")
+        self._response.say(self._line(event))
+
+    def _line(self, event: Object) -> bytes:
+        """Of one state of an object all watches say the same."""
+        metadata = event["object"].get("metadata", {})
+        state = event["type"], metadata.get("uid", ""), metadata.get("resourceVersion", "")
+        if not state[1]:
+            return watch.line(event)
+        if state not in self._cache.lines:
+            self._cache.lines[state] = watch.line(event)
+        return self._cache.lines[state]
 
 
 class Response:

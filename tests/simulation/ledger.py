@@ -53,6 +53,8 @@ class Entry:
     is_marked_by_others: bool = False
     """Whether they have begun its deletion."""
     adopted_by: set[str] = field(default_factory=set)
+    is_posthumous: bool = False
+    """Whether a request made it that was still on its way when its worker crashed."""
 
     def __str__(self) -> str:
         return f"{self.resource[1]} {'/'.join(filter(None, self.key))}"
@@ -89,7 +91,7 @@ class Ledger:
         uid, actor = new["metadata"]["uid"], self.actor
         self.writers.add(actor.name)
         if old is None:
-            self.entries[uid] = Entry(resource, key_of(new), self._owner_of(new))
+            self.entries[uid] = Entry(resource, key_of(new), self._owner_of(new), is_posthumous=actor.name in self.ended)
             self._check_creation(actor, resource, key_of(new))
         entry = self.entries[uid]
         what = "made" if old is None else "marked" if _is_marked(old, new) else "changed"
@@ -127,9 +129,12 @@ class Ledger:
         return self.actor.owner
 
     def show(self, reader: Actor, resource: Resource, live: Object) -> None:
-        """A watch shows an object to a worker."""
-        if resource == JOBS and dig(live, "status", "succeeded"):
+        """A watch shows an object to a worker. What it sees once the inventory is lost it cannot record any more."""
+        if resource == JOBS and dig(live, "status", "succeeded") and self._has_inventory(reader.owner):
             self._seen_finished.setdefault((resource, key_of(live)), {}).setdefault(reader.name, self.scheduler.now)
+
+    def _has_inventory(self, instance: str) -> bool:
+        return any(entry.owner == instance and is_inventory(entry) for entry in self.entries.values())
 
     def applied(self, resource: Resource, key: Key) -> None:
         """The server has applied an object for whoever acts, whether that changed it or not."""

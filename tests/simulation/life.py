@@ -10,6 +10,7 @@ must come to a good end. In the end the instance is terminated, in any case.
 from __future__ import annotations
 
 import contextlib
+import functools
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -18,7 +19,6 @@ from functools import partial
 from greenlet import GreenletExit
 
 from k8s_cr_driver.engine.operation import Operation
-from k8s_cr_driver.engine.reconcile import Prune
 from k8s_cr_driver.errors import DriverError, NotOurs, Refused
 from k8s_cr_driver.kube import connection
 from k8s_cr_driver.kube.endpoint import Endpoint
@@ -26,17 +26,19 @@ from k8s_cr_driver.ownership.inventory_content import NOTHING, InventoryContent
 from k8s_cr_driver.vnf.additional_params import Options
 from k8s_cr_driver.vnf.session import Session
 from tests.fake_api import errors
-from tests.fake_api.cluster import DEFAULT_NAMESPACES
+from tests.fake_api.cluster import DEFAULT_NAMESPACES, Cluster
+from tests.fake_api.deletion import NAMESPACES
 from tests.fake_api.hand import Hand
-from tests.fake_api.objects import Object, copy
-from tests.simulation import package, stand_ins
+from tests.fake_api.objects import Object
+from tests.simulation import package, stand_ins, verbs
 from tests.simulation.client import Client
 from tests.simulation.controllers import Controllers
 from tests.simulation.invariants import Invariants
-from tests.simulation.ledger import NOBODY, Ledger
+from tests.simulation.ledger import Ledger
 from tests.simulation.scheduler import Scheduler, activated
 from tests.simulation.servers import Servers
 from tests.simulation.users import Users
+from tests.simulation.verbs import Verb
 from tests.simulation.weather import Weather
 
 KINDS = frozenset(
@@ -50,6 +52,9 @@ KINDS = frozenset(
 OPERATION_SECONDS = 900.0
 MOST_REQUESTS = 3000
 """Of one life; more would be an operation that goes round in circles."""
+SHORT = 0.9
+"""The share of lives that are short: few objects, one verb at most between the first and the last, few kinds of trouble."""
+FEW = 4
 TRIES = 4
 """Tries of a verb after which the trouble ends."""
 
@@ -64,16 +69,6 @@ class Instance:
     objects: list[Object] = field(default_factory=list)
     remembered: InventoryContent = NOTHING
     options: Options = field(default_factory=Options)
-
-
-@dataclass(frozen=True)
-class Verb:
-    """`desired` is what there is afterwards; `do` is what the driver does with its session."""
-
-    name: str
-    desired: list[Object]
-    do: Callable[[Session], None]
-    prunes: bool = True
 
 
 @dataclass
@@ -105,12 +100,13 @@ class Outcome:
 
 
 class Life:
-    def __init__(self, seed: str, features: frozenset[str]) -> None:
+    def __init__(self, seed: str, features: frozenset[str], *, crashes_at: int | None = None) -> None:
         self.scheduler = Scheduler(seed)
         self._random = random.Random(f"{seed} story")
-        self.features = features
+        self._is_short = self._random.random() < SHORT
+        self.features = features = _some(self._random, features) if self._is_short else features
         self.ledger = Ledger(self.scheduler)
-        self.weather = Weather(self.scheduler, features)
+        self.weather = Weather(self.scheduler, features, crashes_at)
         self.servers = Servers(self.scheduler, self.ledger, self.weather)
         self.blue = Instance("blue")
         self.users = Users(self.servers, self.blue.id, features)
@@ -147,10 +143,9 @@ class Life:
         return Outcome(*found, self.blue.objects, self.invariants.applied(self.blue.id))
 
     def _prepare(self) -> None:
-        hand = Hand(self.servers.cluster)
         self.servers.cluster.serve_only(KINDS)
-        for name in (*DEFAULT_NAMESPACES, "team", "elsewhere"):
-            self.servers.acting(NOBODY, lambda name=name: hand.put(package.namespace(name)))  # type: ignore[misc]
+        for namespace in _namespaces():
+            self.servers.store.put(NAMESPACES, namespace)
         Controllers(self.servers)
 
     def _tell(self) -> None:
@@ -159,38 +154,46 @@ class Life:
         has_widgets = chance.random() < 0.4
         if has_widgets:
             self.users.put(package.crd())
-        blue.objects = package.first(chance, "blue", "shared", self.features, has_widgets=has_widgets)
+        blue.objects = self._first(has_widgets=has_widgets)
         green = Instance("green", "elsewhere" if "guests" in self.features else "default")
-        if self._perform(blue, self._instantiate(blue), self._undo(blue)):
+        if self._perform(blue, verbs.instantiate(blue.objects), verbs.undo_instantiate(blue.objects)):
             self._visit()
             if "neighbours" in self.features and chance.random() < 0.5:
                 green.objects = package.neighbour(chance, blue.objects, is_guest="guests" in self.features)
-                if not self._perform(green, self._instantiate(green), self._undo(green)):
+                if not self._perform(green, verbs.instantiate(green.objects), verbs.undo_instantiate(green.objects)):
                     green.objects = []
-            while chance.random() < 0.5 and self._go_on():
+            while chance.random() < 0.5 and self._go_on() and not self._is_short:
                 pass
-            self._perform(blue, self._terminate(), None)
+            self._perform(blue, verbs.terminate(), None)
         self._settle()
         self.invariants.check_gone(blue.id)
         if green.objects:
-            self._perform(green, self._terminate(), None)
+            self._perform(green, verbs.terminate(), None)
             self._settle()
             self.invariants.check_gone(green.id)
         self._is_over = True
 
     def _grow(self) -> None:
         chance = self._random
-        self.blue.objects = package.first(chance, "blue", "shared", self.features)
-        goes_on = self._perform(self.blue, self._instantiate(self.blue), self._undo(self.blue))
+        self.blue.objects = self._first()
+        goes_on = self._perform(self.blue, verbs.instantiate(self.blue.objects), verbs.undo_instantiate(self.blue.objects))
         while goes_on and chance.random() < 0.7:
             goes_on = self._go_on()
+            if self._is_short:
+                break
         if not goes_on:
             self.blue.objects = []
         self._settle()
         self._is_over = True
 
+    def _first(self, *, has_widgets: bool = False) -> list[Object]:
+        objects = package.first(self._random, "blue", "shared", self.features, has_widgets=has_widgets)
+        objects = package.few(self._random, objects) if self._is_short else objects
+        package.depend(self._random, objects)
+        return objects
+
     def _begin(self) -> None:
-        self._perform(self.blue, self._instantiate(self.blue), None)
+        self._perform(self.blue, verbs.instantiate(self.blue.objects), None)
         self._settle()
         self._is_over = True
 
@@ -203,37 +206,16 @@ class Life:
 
     def _go_on(self) -> bool:
         """One more verb; False if the instance is to go now."""
-        if self._random.random() < 0.3:
-            return self._perform(self.blue, self._heal(self.blue), self._terminate())
-        newer = package.second(self._random, self.blue.objects, "blue", self.features)
-        if self._perform(self.blue, self._change(newer), self._change(self.blue.objects)):
-            self.blue.objects = newer
+        blue, chance = self.blue, self._random
+        kind = chance.random()
+        if kind < 0.3:
+            return self._perform(blue, verbs.heal(chance, blue.objects), verbs.terminate())
+        scaled = verbs.scale(chance, blue.objects) if kind < 0.6 else None
+        newer = scaled or verbs.change(package.second(chance, blue.objects, "blue", self.features))
+        undo = verbs.undo_scale(blue.objects, scaled) if scaled else verbs.change(blue.objects)
+        if self._perform(blue, newer, undo):
+            blue.objects = newer.desired
         return True
-
-    def _instantiate(self, instance: Instance) -> Verb:
-        def do(session: Session) -> None:
-            session.reconcile(session.place(copy(instance.objects)), prune=Prune(unlabeled=False), first=True)
-
-        return Verb("instantiate", instance.objects, do)
-
-    def _undo(self, instance: Instance) -> Verb:
-        def do(session: Session) -> None:
-            session.recover_inventory(copy(instance.objects))
-            session.reconcile([], prune=Prune())
-
-        return Verb("rollback of instantiate", [], do)
-
-    def _change(self, objects: list[Object]) -> Verb:
-        return Verb("change", objects, lambda session: session.reconcile(session.place(copy(objects)), prune=Prune()))
-
-    def _heal(self, instance: Instance) -> Verb:
-        def do(session: Session) -> None:
-            session.reconcile(session.place(copy(instance.objects)), prune=None)
-
-        return Verb("heal", instance.objects, do, prunes=False)
-
-    def _terminate(self) -> Verb:
-        return Verb("terminate", [], lambda session: session.reconcile([], prune=Prune()))
 
     def _perform(self, instance: Instance, verb: Verb, undo: Verb | None) -> bool:
         """Until it is done; False if it was rolled back instead."""
@@ -245,20 +227,26 @@ class Life:
             worker = self._start(instance, wanted)
             is_overtaken = not self._await(worker, is_patient=number >= TRIES or "two workers" not in self.features)
             if worker.is_over and worker.error is None:
-                instance.remembered = replace(worker.record, token="", operation="", resource_version="")
-                if wanted.desired and not any(obj["kind"] == "StatefulSet" for obj in wanted.desired):
-                    self.ledger.leave_claims(instance.id)
-                self.ledger.forget_finished({package.named(manifest) for manifest in wanted.desired})
-                self.invariants.check_completed(instance.id, wanted.name, wanted.desired, prunes=wanted.prunes)
+                self._completed(instance, worker)
                 return wanted is verb
             if isinstance(worker.error, Refused):
                 self.users.heed(worker.error, instance.id, wanted.desired)
                 instance.options = Options(adopt_existing=isinstance(worker.error, NotOurs))
+                if wanted.may_fail and self._random.random() < 0.5:
+                    return True
             if undo is not None and self._random.random() < (0.6 if is_overtaken else 0.3):
                 wanted = undo
             self.scheduler.sleep(0.0 if is_overtaken else self._random.choice((0.0, 0.1, 3.0, 20.0)))
         self.ledger.violated(f"{wanted.name} fails for good: {worker.error!r:.300}")
         return wanted is verb
+
+    def _completed(self, instance: Instance, worker: Worker) -> None:
+        verb = worker.verb
+        instance.remembered = replace(worker.record, token="", operation="", resource_version="")
+        if verb.desired and not any(obj["kind"] == "StatefulSet" for obj in verb.desired):
+            self.ledger.leave_claims(instance.id)
+        self.ledger.forget_finished({package.named(manifest) for manifest in verb.desired})
+        self.invariants.check_completed(instance.id, verb)
 
     def _await(self, worker: Worker, *, is_patient: bool) -> bool:
         """Until it is over, or dead; False if whoever asked for it had no more patience."""
@@ -290,6 +278,7 @@ class Life:
                 operation,
                 inventory_namespace=instance.home,
                 remembered=instance.remembered,
+                keep_autoscaled=worker.verb.keeps_autoscaled,
             ) as session:
                 worker.verb.do(session)
                 worker.record = session.inventory.content
@@ -312,3 +301,16 @@ class Life:
         for worker in self._begun:
             worker.end.wait()
         self.scheduler.sleep(60.0)
+
+
+@functools.cache
+def _namespaces() -> list[Object]:
+    """Those that the cluster has from the beginning, in each life the same."""
+    with activated(Scheduler("namespaces")):
+        hand = Hand(Cluster())
+        return [hand.put(package.namespace(name)) for name in (*DEFAULT_NAMESPACES, "team", "elsewhere")]
+
+
+def _some(chance: random.Random, features: frozenset[str]) -> frozenset[str]:
+    """Those few kinds of trouble that come together: more often than all at once they show what only they can do."""
+    return frozenset(one for one in sorted(features) if len(features) <= FEW or chance.random() < FEW / len(features))

@@ -39,10 +39,10 @@ def _features(*names: str) -> frozenset[str]:
 
 MUTANTS = {
     "containers of wanted objects are pruned": Mutant(
-        "engine.apply.Applier.uses", _no, _features("dropped containers"), "fails for good", found_by=6
+        "engine.apply.Applier.uses", _no, _features("dropped containers"), "fails for good", found_by=48
     ),
     "the first worker may write while the second deletes": Mutant(
-        "ownership.fence.Fence.has_former", False, _features("two workers", "latency"), "is left", found_by=148
+        "ownership.fence.Fence.has_former", False, _features("two workers", "latency"), "is left", found_by=216
     ),
     "what others have created again is no member": Mutant(
         "ownership.inventory_content.InventoryContent.is_member", _no, _features("recreated"), "is left", found_by=0
@@ -55,6 +55,6 @@ MUTANTS = {
         found_by=0,
     ),
     "one 404 on a stream counts as all gone": Mutant(
-        "kube.watch.Reflector._is_served", _no, _features("streams not found"), "is left", found_by=302
+        "kube.watch.Reflector._is_served", _no, _features("streams not found"), "is left", found_by=101
     ),
 }

@@ -88,8 +88,20 @@ def first(
         objects.append(job(f"job-{own}", place(), ttl))
     if chance.random() < 0.3:
         objects.append(make("rbac.authorization.k8s.io/v1", "ClusterRole", f"role-{own}", rules=[]))
-    _depend(chance, objects)
     return objects
+
+
+def few(chance: random.Random, objects: list[Object]) -> list[Object]:
+    """One to three of them, with the Namespaces and the CRD that they need."""
+    chosen = chance.sample(objects, min(chance.choice((1, 1, 2, 3)), len(objects)))
+    places, kinds = {obj["metadata"].get("namespace") for obj in chosen}, {obj["kind"] for obj in chosen}
+    return [
+        obj
+        for obj in objects
+        if obj in chosen
+        or (obj["kind"] == "Namespace" and obj["metadata"]["name"] in places)
+        or (obj["kind"] == "CustomResourceDefinition" and "Widget" in kinds)
+    ]
 
 
 def neighbour(chance: random.Random, objects: list[Object], *, is_guest: bool) -> list[Object]:
@@ -127,7 +139,7 @@ def lookalikes(objects: list[Object]) -> list[Object]:
     ]
 
 
-def _depend(chance: random.Random, objects: list[Object]) -> None:
+def depend(chance: random.Random, objects: list[Object]) -> None:
     """Lets some objects wait for one before them."""
     for index, obj in enumerate(objects[1:], 1):
         other = objects[chance.randrange(index)]

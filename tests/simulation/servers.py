@@ -10,7 +10,6 @@ be executed long after it was sent, also when who sent it has crashed or has no 
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,14 +20,16 @@ from k8s_cr_driver.errors import ApiError
 from tests.fake_api import discovery, dispatch, errors
 from tests.fake_api.cluster import Cluster, Work
 from tests.fake_api.kinds import Resource
-from tests.fake_api.objects import Key, Object
+from tests.fake_api.objects import Key, Object, copy, key_of
 from tests.fake_api.verbs import Call
 from tests.simulation.caches import Response, Server, Watch
-from tests.simulation.ledger import Actor, Ledger, WatchedStore
+from tests.simulation.ledger import USER, Actor, Ledger, WatchedStore
 from tests.simulation.scheduler import Scheduler
 from tests.simulation.weather import Weather
 
 BOOKMARK_EVERY = 60.0
+_DISCOVERED: dict[tuple[str, str, int], Object] = {}
+"""The responses to discovery, by path, form and number of kinds."""
 _DISCOVERY = re.compile(r"/apis?|/api/[^/]+|/apis/[^/]+(/[^/]+)?")
 
 
@@ -61,7 +62,6 @@ class Servers:
         self.cluster.later = self._later
         self.pair = [Server(scheduler, self.cluster, weather) for _ in range(2)]
         self.requests = 0
-        self._discovered: dict[str, tuple[tuple[int, ...], str]] = {}
         self.listeners: list[Callable[[Resource, Object], None]] = []
 
     def acting(self, actor: Actor, work: Callable[[], object]) -> None:
@@ -95,21 +95,23 @@ class Servers:
             call = dispatch.call(
                 self.cluster, sent.method, sent.path, sent.query, sent.body, sent.content_type, "k8s-cr-driver"
             )
+            if sent.method != "GET":
+                self.weather.admission.check_request(self.scheduler.now, call.kind.resource, *call.key)
             if "watch" in sent.query:
                 sent.answer = self._watch(call, sent.idle_limit)
             else:
-                sent.answer = json.dumps(dispatch.execute(call, sent.method)[1])
+                sent.answer = copy(dispatch.execute(call, sent.method)[1])
                 if sent.method == "PATCH":
                     self.ledger.applied(call.kind.resource, (call.namespace, call.name))
 
-    def _discovery(self, sent: Sent) -> str:
-        """Made anew only when a CRD has changed what is served."""
-        served = tuple(map(id, self.cluster.kinds()))
-        if self._discovered.get(sent.path, ((), ""))[0] != served:
+    def _discovery(self, sent: Sent) -> Object:
+        """Made anew only when a CRD has changed what is served; nobody writes into it."""
+        asked = sent.path, sent.accept, len(self.cluster.kinds())  # one CRD, and always the same, comes and goes
+        if asked not in _DISCOVERED:
             found = discovery.respond(self.cluster, sent.path, sent.accept)
             assert found is not None
-            self._discovered[sent.path] = served, json.dumps(found[0])
-        return self._discovered[sent.path][1]
+            _DISCOVERED[asked] = found[0]
+        return _DISCOVERED[asked]
 
     def _watch(self, call: Call, idle_limit: float) -> Response:
         server = self.scheduler.random.choice(self.pair)
@@ -134,6 +136,8 @@ class _Store(WatchedStore):
         self._servers = servers
 
     def put(self, resource: Resource, obj: Object) -> Object:
+        if self.get(resource, key_of(obj)) is None and self._ledger.actor.owner != USER:
+            self._servers.weather.admission.check_creation(self._servers.scheduler.now, resource, *key_of(obj))
         stored = super().put(resource, obj)
         self._tell(resource, stored)
         return stored

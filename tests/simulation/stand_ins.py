@@ -9,6 +9,9 @@ way, module by module. So none of its code knows of the simulation, whatever fil
 from __future__ import annotations
 
 import contextlib
+import functools
+import gc
+import logging
 import queue
 import random
 import sys
@@ -21,9 +24,13 @@ from datetime import datetime, timedelta, timezone
 from types import ModuleType, SimpleNamespace, TracebackType
 from typing import Any
 
+from k8s_cr_driver.engine import loop
+from k8s_cr_driver.kube import discovery
 from tests.fake_api import objects
 from tests.simulation.scheduler import Task, Waiter, active
 
+WAKE_UP = 60.0
+"""Seconds between two looks at an operation's stop event, which no life sets."""
 BEGIN = datetime(2026, 1, 1, tzinfo=timezone.utc)
 
 
@@ -138,6 +145,8 @@ class _Datetime:
         return BEGIN + timedelta(seconds=active().now)
 
 
+_StandIn = tuple[ModuleType, str, object, object]
+"""Module, name, what it has there, and what it gets."""
 _MODULES: Mapping[ModuleType, object] = {
     threading: SimpleNamespace(Event=Event, Lock=Lock, Thread=Thread),
     queue: SimpleNamespace(SimpleQueue=SimpleQueue, Empty=queue.Empty),
@@ -152,20 +161,60 @@ _OF_FAKE = frozenset({uuid, random})
 @contextlib.contextmanager
 def patched(**classes: tuple[object, object]) -> Iterator[None]:
     """Within it the engine and the fake's verbs know no other time, threads or chance; `classes` are (real, stand-in)."""
-    changes = [*_changes("k8s_cr_driver", _OF_ENGINE, classes.values()), *_changes("tests.fake_api", _OF_FAKE, ())]
-    changes.append((objects, "datetime", objects.datetime, _Datetime))
+    changes = [*_all_changes(len(sys.modules), *classes.values()), _no_discovery()]
     for where, name, _, stand_in in changes:
         setattr(where, name, stand_in)
     try:
-        yield
+        with _without_logs(), _without_garbage():
+            yield
     finally:
         for where, name, real, _ in changes:
             setattr(where, name, real)
 
 
+def _no_discovery() -> _StandIn:
+    """A life begins without what a process knows of the kinds of clusters."""
+    return discovery, "_KNOWN", discovery._KNOWN, discovery._Known()
+
+
+@contextlib.contextmanager
+def _without_logs() -> Iterator[None]:
+    before = logging.root.manager.disable
+    logging.disable()
+    try:
+        yield
+    finally:
+        logging.disable(before)
+
+
+@contextlib.contextmanager
+def _without_garbage() -> Iterator[None]:
+    """The collector runs once, at the end: what a life leaves is all that is young by then."""
+    is_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.collect(0)
+        if is_enabled:
+            gc.enable()
+
+
+@functools.cache
+def _all_changes(modules: int, *classes: tuple[object, object]) -> list[_StandIn]:
+    """Until another module is loaded these are the same in each life."""
+    del modules
+    return [
+        *_changes("k8s_cr_driver", _OF_ENGINE, classes),
+        *_changes("tests.fake_api", _OF_FAKE, ()),
+        (objects, "datetime", objects.datetime, _Datetime),
+        (loop, "WAKE_UP", loop.WAKE_UP, WAKE_UP),
+    ]
+
+
 def _changes(
     root: str, modules: Collection[ModuleType], classes: Collection[tuple[object, object]]
-) -> Iterator[tuple[ModuleType, str, object, object]]:
+) -> Iterator[_StandIn]:
     stand_ins = {id(module): _MODULES[module] for module in modules} | {id(real): other for real, other in classes}
     for where in [module for name, module in sys.modules.items() if f"{name}.".startswith(f"{root}.")]:
         for name, value in vars(where).items():

@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tests.fake_api import errors
+from tests.simulation.admission import Admission
 from tests.simulation.ledger import Actor
 from tests.simulation.scheduler import Process, Scheduler
 
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 LONGEST_TRAVEL = 1.5
 """Seconds that a request or an answer may be under way."""
+LATEST_CRASH = 80
+"""Requests after which at the latest a life crashes that crashes once."""
 LONGEST_LAG = 4.0
 """Seconds by which a watch may be late, but for one that has fallen silent."""
 
@@ -26,7 +29,8 @@ LONGEST_LAG = 4.0
 class Weather:
     """`features` name the kinds of trouble that this life may have."""
 
-    def __init__(self, scheduler: Scheduler, features: frozenset[str]) -> None:
+    def __init__(self, scheduler: Scheduler, features: frozenset[str], crashes_at: int | None = None) -> None:
+        """`crashes_at`: the request of a worker, counted from 0, with which that crashes; drawn if there are crashes."""
         self._scheduler, self._random, self.features = scheduler, scheduler.random, features
         self._hidden_until = 0.0
         chance = self._random
@@ -39,6 +43,9 @@ class Weather:
         self._crash = self._rate("crashes", 0.005, 0.03)
         self._silence = self._rate("silent streams", 0.05, 0.3)
         self._not_found = self._rate("streams not found", 0.02, 0.2)
+        crashes_once = "crashes" in features and chance.random() < 0.5
+        self._crashes_at = crashes_at if crashes_at is not None else chance.randrange(LATEST_CRASH) if crashes_once else -1
+        self.admission = Admission(chance, features)
         self.is_calm = False
 
     def _rate(self, feature: str, low: float, high: float) -> float:
@@ -49,6 +56,7 @@ class Weather:
 
     def calm(self) -> None:
         self.is_calm = True
+        self.admission.calm()
 
     def travel(self) -> float:
         """Seconds until a request, or its answer, is there."""
@@ -74,7 +82,10 @@ class Weather:
         return self._happens(self._lost)
 
     def crashes(self, process: Process) -> bool:
-        return "worker" in process.name and self._happens(self._crash)
+        """Whether the worker crashes with the request that it is about to send: any one, of those of all workers."""
+        self._crashes_at -= 1
+        is_that_one = self._crashes_at == -1 and not self.is_calm
+        return process.is_alive and (is_that_one or self._happens(self._crash))
 
     def silence(self) -> float | None:
         """Seconds until a new watch falls silent; None: it does not."""
