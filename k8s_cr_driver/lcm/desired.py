@@ -68,9 +68,14 @@ def of_failed_instantiate(stored: StoredInstance, vnfd: Any, req: Any) -> list[O
 
 
 def with_stored_parameters(stored: StoredInstance, vnfd: Any, options: Options) -> list[Object] | None:
-    """The package's objects with the parameters of the last change; None if the package does not accept them."""
-    before = stored.options.parameters
-    kept = {name: before.get(name, value) for name, value in options.parameters.items()}
+    """
+    The package's objects with the parameters of the last change; None if the package does not accept them.
+
+    A parameter that was not given before had its default, or if it has none, was not used.
+    """
+    before, declared = stored.options.parameters, parameters.declared(vnfd.definitions)
+    given = options.parameters.items()
+    kept = {name: before.get(name, value) for name, value in given if name in before or declared[name].default is None}
     with contextlib.suppress(InvalidRequest):
         return load(stored, vnfd, replace(options, parameters=kept))[0]
     return None

@@ -70,6 +70,16 @@ def test_a_count_from_a_given_parameter_is_applied(cluster: FakeApi, sized: Inst
     assert replicas(cluster) == 5
 
 
+def test_a_count_from_a_parameter_that_had_its_default_is_applied(cluster: FakeApi, tmp_path: Path) -> None:
+    sized = Instance(cluster, tmp_path, [deployment("${COUNT}")], parameters=COUNT)
+    sized.instantiate()
+    sized.change(sized.vnfd, parameters={"COUNT": 3})
+    assert replicas(cluster) == 3
+    sized.scale("SCALE_OUT")
+    sized.change(sized.vnfd, parameters={"COUNT": 3})
+    assert replicas(cluster) == 5, "the parameter is the same as before"
+
+
 def test_a_parameter_that_the_new_package_needs_can_be_given(cluster: FakeApi, sized: Instance, tmp_path: Path) -> None:
     manifests = [deployment("${COUNT}"), config_map("settings", mode="${OTHER}")]
     new = make_vnfd(tmp_path / "new", manifests, parameters={"COUNT": COUNT["COUNT"], "OTHER": {"type": "string"}})
