@@ -9,6 +9,7 @@ from functools import partial
 
 from k8s_cr_driver.errors import Conflict, NotOurs, Refused
 from k8s_cr_driver.objects.keys import labels
+from k8s_cr_driver.ownership.inventory_content import inventory_name
 from k8s_cr_driver.ownership.labels import INSTANCE_LABEL
 from tests.fake_api import deletion, errors
 from tests.fake_api.hand import Hand
@@ -141,6 +142,9 @@ class Users:
             for entry in entries:
                 if entry.reclaimable_by == instance:
                     self._do(partial(deletion.delete, self._servers.cluster, entry.resource, entry.key))
+        elif "has the name of the inventory" in str(error):
+            [inventory] = {(entry.resource, entry.key) for entry in entries if entry.key[1] == inventory_name(instance)}
+            self._do(partial(self.delete, *inventory))
         else:
             self._install(desired)
 
