@@ -44,7 +44,7 @@ def parse(content: str | bytes, path: str, context: str | None = None) -> Endpoi
             client_cert=_data(user, "client-certificate-data"),
             client_key=_data(user, "client-key-data"),
         )
-    except (yaml.YAMLError, ValueError, KeyError, TypeError, AttributeError):
+    except (yaml.YAMLError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise InvalidRequest(f"{path}: is not a whole kubeconfig; compare it with: kubectl config view") from None
 
 

@@ -129,6 +129,7 @@ def test_an_interrupt_ends_with_130(api: FakeApi, tool: Tool) -> None:
     [
         ("", "not a whole kubeconfig"),
         ("a: [", "not a whole kubeconfig"),
+        ("[" * 5000, "not a whole kubeconfig"),
         (yaml.safe_dump({**kubeconfig("http://x"), "current-context": "b"}), "no context 'b'"),
         (yaml.safe_dump(kubeconfig("http://x", exec={"command": "login"})), "user u has exec"),
     ],
