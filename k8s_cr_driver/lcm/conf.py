@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import fields
 from typing import Any
 
@@ -12,6 +13,39 @@ from k8s_cr_driver.package.limits import Limits
 from k8s_cr_driver.vnf.policy import Policy
 
 _LIMITS = Limits()
+
+POLICY = [
+    cfg.ListOpt(
+        "allowed_kinds",
+        default=[],
+        help="The only kinds that packages may contain, as Kind or Kind.group with * for any part, such as "
+        "``*.stable.example.com`` or ``Deployment.apps``; empty for all kinds.",
+    ),
+    cfg.ListOpt(
+        "denied_kinds",
+        default=[],
+        help="Kinds that packages must not contain, in the same form, such as ``*.admissionregistration.k8s.io``.",
+    ),
+    cfg.ListOpt(
+        "allowed_namespaces",
+        default=[],
+        help="The only namespaces in which packages may have objects, with * for any part; empty for all. Also the names of "
+        "the Namespaces that they may contain.",
+    ),
+    cfg.ListOpt(
+        "denied_namespaces",
+        default=[],
+        help="Namespaces in which packages must not have objects, in the same form.",
+    ),
+    cfg.BoolOpt(
+        "allow_cluster_scoped",
+        default=True,
+        help="Whether packages may contain objects outside of namespaces: Namespaces, CustomResourceDefinitions, ClusterRoles.",
+    ),
+    cfg.BoolOpt("allow_adopt_existing", default=True, help="Whether requests may set adopt-existing."),
+    cfg.BoolOpt("allow_force_conflicts", default=True, help="Whether requests may set force-conflicts."),
+]
+"""Also in the groups ``[k8s_cr:ID]`` of a project or a VIM."""
 
 OPTIONS = [
     cfg.StrOpt(
@@ -61,35 +95,22 @@ OPTIONS = [
         "for the retry of an operation in FAILED_TEMP. It applies to instances whose vimId and endpoint are those of a "
         "VIM registered in their project; vimConnectionInfo.accessInfo of these is ignored.",
     ),
-    cfg.ListOpt(
-        "allowed_kinds",
-        default=[],
-        help="The only kinds that packages may contain, as Kind or Kind.group with * for any part, such as "
-        "``*.stable.example.com`` or ``Deployment.apps``; empty for all kinds.",
-    ),
-    cfg.ListOpt(
-        "denied_kinds",
-        default=[],
-        help="Kinds that packages must not contain, in the same form, such as ``*.admissionregistration.k8s.io``.",
-    ),
-    cfg.ListOpt(
-        "allowed_namespaces",
-        default=[],
-        help="The only namespaces in which packages may have objects, with * for any part; empty for all. Also the names of "
-        "the Namespaces that they may contain.",
-    ),
-    cfg.ListOpt(
-        "denied_namespaces",
-        default=[],
-        help="Namespaces in which packages must not have objects, in the same form.",
-    ),
+    *POLICY,
     cfg.BoolOpt(
-        "allow_cluster_scoped",
+        "restrict_tenants",
         default=True,
-        help="Whether packages may contain objects outside of namespaces: Namespaces, CustomResourceDefinitions, ClusterRoles.",
+        help="Whether packages of users without the policy rule ``os_nfv_orchestration_api_v2:k8s_cr:unrestricted``, by "
+        "default the role admin, must not contain objects in the namespaces ``kube-*``, webhook configurations and "
+        "admission policies, APIServices, ClusterRoleBindings, RoleBindings to cluster-admin, and Pods that are privileged or "
+        "have paths or namespaces of their nodes.",
     ),
-    cfg.BoolOpt("allow_adopt_existing", default=True, help="Whether requests may set adopt-existing."),
-    cfg.BoolOpt("allow_force_conflicts", default=True, help="Whether requests may set force-conflicts."),
+    cfg.FloatOpt(
+        "max_wait_timeout",
+        default=86400.0,
+        min=1,
+        help="Seconds that wait-timeout of a request, and the gracefulTerminationTimeout of a terminate, may have each. An "
+        "operation holds a worker of the conductor for that time.",
+    ),
     cfg.IntOpt("max_objects", default=_LIMITS.max_objects, min=1, help="Objects that a VNF package may have."),
     cfg.IntOpt(
         "max_kinds",
@@ -110,9 +131,17 @@ def register(conf: cfg.ConfigOpts) -> None:
     conf.register_opts(OPTIONS, group="k8s_cr")
 
 
-def policy(conf: cfg.ConfigOpts) -> Policy:
+def policies(conf: cfg.ConfigOpts, ids: Iterable[str]) -> dict[str, Policy]:
+    """The policies of all, and of the projects and VIMs with these ids for which tacker.conf has a group, by group."""
+    groups = [group for group in (f"k8s_cr:{one}" for one in ids) if group in conf.list_all_sections()]
+    for group in groups:
+        conf.register_opts(POLICY, group=group)
+    return {group: _policy(conf[group]) for group in ("k8s_cr", *groups)}
+
+
+def _policy(options: Any) -> Policy:
     """The policy that the options with the names of its fields give."""
-    values: dict[str, Any] = {field.name: conf.k8s_cr[field.name] for field in fields(Policy)}
+    values: dict[str, Any] = {field.name: options[field.name] for field in fields(Policy)}
     lists = {name: tuple(value) for name, value in values.items() if isinstance(value, list)}
     return Policy(**{**values, **lists})
 

@@ -20,7 +20,7 @@ from tacker.sol_refactored.objects.v2 import fields
 
 from k8s_cr_driver.engine.operation import Operation
 from k8s_cr_driver.engine.reconcile import Prune
-from k8s_cr_driver.lcm import conf, desired, intree_driver, registered_vim, request, scale_status
+from k8s_cr_driver.lcm import desired, intree_driver, permitted, registered_vim, request, scale_status
 from k8s_cr_driver.lcm.instance_info import StoredInstance
 from k8s_cr_driver.lcm.problem_details import Verb, abandoning, boundary, is_current
 from k8s_cr_driver.lcm.sync_round import once_in_a_round
@@ -28,7 +28,6 @@ from k8s_cr_driver.objects.keys import Object
 from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.vnf import counts, vdus
 from k8s_cr_driver.vnf.additional_params import Options
-from k8s_cr_driver.vnf.policy import Policy
 from k8s_cr_driver.vnf.removal import Choice
 from k8s_cr_driver.vnf.session import Session
 from k8s_cr_driver.vnf.vdus import VduObjects
@@ -43,9 +42,9 @@ class Driver:
     def instantiate(self, req: Any, inst: Any, grant_req: Any, grant: Any, vnfd: Any) -> None:
         with boundary("instantiate", inst.id, grant_req, vnfd) as verb:
             stored = StoredInstance.read(inst)
-            wanted, options = desired.load(stored, vnfd, Options().updated(request.params(req)))
+            wanted, options = desired.load(stored, vnfd, request.updated(Options(), req))
             with _session(verb, stored, options, applies=len(wanted)) as session:
-                resources = _placed(session, wanted, options, conf.policy(CONF))
+                resources = _placed(session, wanted, options, stored)
                 level = req.instantiationLevelId if req.obj_attr_is_set("instantiationLevelId") else None
                 assigned = desired.assigned_vdus(resources, vnfd, req.flavourId, options)
                 assigned = counts.at_level(assigned, vnfd, req.flavourId, level)
@@ -119,7 +118,7 @@ class Driver:
             chosen = stored.chosen_vnfcs(grant_req)
             with _session(verb, stored, options, applies=len(package) if everything else len(chosen)) as session:
                 assigned = session.stored_vdus(stored.vdus)
-                resources = _placed(session, package, options, conf.policy(CONF), assigned)
+                resources = _placed(session, package, options, stored, assigned)
                 placed = desired.merged(resources, assigned)
                 wanted = placed if everything else vdus.whole_objects({vdu: assigned[vdu] for vdu in chosen})
                 replacement = session.replacement(assigned, chosen, everything=everything, recreate=recreate)
@@ -134,7 +133,7 @@ class Driver:
             stored.check_flavour(vnfd)
             wanted, options = desired.load(stored, vnfd, options, given)
             former = desired.with_stored_parameters(stored, vnfd, options) if given else None
-            self._change(verb, stored, options, wanted, vnfd, former or wanted, conf.policy(CONF))
+            self._change(verb, stored, options, wanted, vnfd, former or wanted)
             inst.vnfdId = req.vnfdId
 
     def change_vnfpkg_rollback(self, req: Any, inst: Any, grant_req: Any, grant: Any, vnfd: Any) -> None:
@@ -142,7 +141,7 @@ class Driver:
         with boundary("rollback of change of the current VNF package", inst.id, grant_req, vnfd) as verb:
             stored = StoredInstance.read(inst)
             wanted, options = desired.load(stored, vnfd, stored.options)
-            self._change(verb, stored, options, wanted, vnfd, wanted)
+            self._change(verb, stored, options, wanted, vnfd, wanted, is_rollback=True)
 
     def _change(
         self,
@@ -152,21 +151,25 @@ class Driver:
         wanted: list[Object],
         vnfd: Any,
         former: list[Object],
-        policy: Policy | None = None,
+        *,
+        is_rollback: bool = False,
     ) -> None:
         """`former`: the objects of `wanted` with the parameters before the change; a count that differs is a new one.
 
-        A rollback has no `policy`, and is not checked: it restores what was allowed.
+        A rollback is not checked: it restores what was permitted.
         """
         with _session(verb, stored, options, applies=len(wanted)) as session:
-            resources = _placed(session, wanted, options, policy or Policy(), stored.vdus)
+            if is_rollback:
+                resources = session.place(wanted, stored.vdus)
+            else:
+                resources = _placed(session, wanted, options, stored, stored.vdus)
             assigned = desired.assigned_vdus(resources, vnfd, stored.flavour, options)
             before = session.stored_vdus(stored.vdus)
             given = counts.given(assigned, dict(zip((obj.key for obj in resources), former, strict=True)))
             kept = counts.carried_over(before, counts.at_level(assigned, vnfd, stored.flavour))
             assigned = counts.with_counts(kept, given)
             counts.check(assigned, before)
-            session.change(desired.merged(resources, assigned), checked=policy is not None)
+            session.change(desired.merged(resources, assigned), checked=not is_rollback)
             stored.options, stored.vdus = options, session.with_explicit_counts(assigned)
             scale_status.remember_new_aspects(stored, vnfd)
             stored.write(session.vnfcs(assigned), session.inventory)
@@ -211,11 +214,11 @@ def _check_idle(context: Any, instance: str) -> None:
 
 
 def _placed(
-    session: Session, wanted: list[Object], options: Options, policy: Policy, before: VduObjects | None = None
+    session: Session, wanted: list[Object], options: Options, stored: StoredInstance, before: VduObjects | None = None
 ) -> list[CustomResource]:
-    """The objects in their namespaces, if `policy` allows them and the options."""
+    """The objects in their namespaces, if they and the options are permitted."""
     resources = session.place(wanted, before)
-    policy.check((obj.key for obj in resources), options)
+    permitted.check(resources, options, stored.vim.vimId)
     return resources
 
 
@@ -235,7 +238,8 @@ def _session(
     `applies` is the number of objects to apply, None for a verb that only deletes or reads.
     `extra` are seconds on top of the time limit: the grace period of a terminate does not count as a delay.
     """
-    seconds = (options.wait_timeout or CONF.v2_vnfm.kubernetes_vim_rsc_wait_timeout) + extra
+    given = min(options.wait_timeout or 0.0, CONF.k8s_cr.max_wait_timeout)
+    seconds = (given or CONF.v2_vnfm.kubernetes_vim_rsc_wait_timeout) + extra
     endpoint = registered_vim.endpoint(stored.vim)
     verb.begins(endpoint.url, applies)
     operation = Operation.lasting(

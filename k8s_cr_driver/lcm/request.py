@@ -26,9 +26,17 @@ def is_set(req: Any, key: str) -> bool:
     return value is not None and flag(key, value)
 
 
+def updated(before: Options, req: Any) -> Options:
+    """`before` with the options of the request."""
+    found = before.updated(params(req))
+    if "wait-timeout" in params(req):
+        _check_seconds("additionalParams wait-timeout", found.wait_timeout or 0.0)
+    return found
+
+
 def options(stored: StoredInstance, req: Any) -> Options:
     """The stored options, overridden by those of the request; parameters one by one."""
-    given = stored.options.updated(params(req))
+    given = updated(stored.options, req)
     return replace(given, parameters={**stored.options.parameters, **given.parameters})
 
 
@@ -51,5 +59,15 @@ def grace_period(req: Any) -> int:
     if req.terminationType != "GRACEFUL":
         return 0
     if req.obj_attr_is_set("gracefulTerminationTimeout"):
+        _check_seconds("gracefulTerminationTimeout", req.gracefulTerminationTimeout)
         return int(req.gracefulTerminationTimeout)
     return int(CONF.v2_vnfm.default_graceful_termination_timeout)
+
+
+def _check_seconds(what: str, seconds: float) -> None:
+    """Raise InvalidRequest if `what` is longer than the operator allows."""
+    if seconds > CONF.k8s_cr.max_wait_timeout:
+        raise InvalidRequest(
+            f"{what}: is more than {CONF.k8s_cr.max_wait_timeout:g} seconds; lower it, or let the operator raise [k8s_cr] "
+            "max_wait_timeout"
+        )

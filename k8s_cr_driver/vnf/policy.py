@@ -29,20 +29,24 @@ class Policy:
     allow_adopt_existing: bool = True
     allow_force_conflicts: bool = True
 
-    def check(self, keys: Iterable[ObjectKey], options: Options) -> None:
-        """Raise Forbidden, which names the object and the rule, for the first object or option that is not allowed."""
+    def check(self, keys: Iterable[ObjectKey], options: Options, group: str = "k8s_cr") -> None:
+        """
+        Raise Forbidden, which names the object and the rule, for the first object or option that is not allowed.
+
+        `group` is the group of options in tacker.conf that the policy comes from.
+        """
         for key in keys:
-            if rule := self._rule_against(key):
-                raise Forbidden(f"{key}: the operator does not allow it: [k8s_cr] {rule}; take it out of the package")
+            if rule := self.rule_against(key):
+                raise Forbidden(f"{key}: the operator does not allow it: [{group}] {rule}; take it out of the package")
         for given, allowed, name in (
             (options.adopt_existing, self.allow_adopt_existing, "adopt-existing"),
             (options.force_conflicts, self.allow_force_conflicts, "force-conflicts"),
         ):
             if given and not allowed:
                 option = f"allow_{name.replace('-', '_')}"
-                raise Forbidden(f"additionalParams {name}: the operator does not allow it: [k8s_cr] {option}; leave it out")
+                raise Forbidden(f"additionalParams {name}: the operator does not allow it: [{group}] {option}; leave it out")
 
-    def _rule_against(self, key: ObjectKey) -> str:
+    def rule_against(self, key: ObjectKey) -> str:
         """The option that forbids the object; "" if none does."""
         kind = str(key.group_kind)
         if _matches(kind, self.denied_kinds):

@@ -34,3 +34,9 @@ def cluster(api: FakeApi) -> FakeApi:
     """The fake API server with the controller of the Deployment `web`."""
     run_web(api)
     return api
+
+
+@pytest.fixture(autouse=True)
+def without_policy_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tacker looks for its policy.yaml beside the files of its configuration; there are none."""
+    monkeypatch.setattr(cfg.CONF, "find_file", lambda _: None)

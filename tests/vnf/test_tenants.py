@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a tenant's package must not contain is found wherever it stands."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from k8s_cr_driver.vnf.tenants import violation
+from tests.instance import config_map, crontab_crd, obj
+from tests.lcm.web import deployment
+
+HOOKS = "admissionregistration.k8s.io/v1"
+RBAC = "rbac.authorization.k8s.io/v1"
+
+
+def binding(kind: str, role: str) -> dict[str, Any]:
+    reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role}
+    return {**obj(RBAC, kind, "a"), "roleRef": reference}
+
+
+def with_pod(**spec: Any) -> dict[str, Any]:
+    """A custom resource with a template of Pods within."""
+    return obj("stable.example.com/v1", "CronTab", "tab", spec={"jobs": [{"template": {"spec": spec}}]})
+
+
+@pytest.mark.parametrize(
+    ("forbidden", "words"),
+    [
+        (obj(HOOKS, "ValidatingWebhookConfiguration", "a"), "controls the whole cluster"),
+        (obj(HOOKS, "MutatingAdmissionPolicyBinding", "a"), "controls the whole cluster"),
+        (obj("apiregistration.k8s.io/v1", "APIService", "a"), "controls the whole cluster"),
+        (binding("ClusterRoleBinding", "view"), "controls the whole cluster"),
+        (binding("RoleBinding", "cluster-admin"), "roleRef: gives all permissions"),
+        (obj("v1", "Namespace", "kube-system"), "one of the cluster"),
+        (obj("v1", "Secret", "a", namespace="kube-system"), "one of the cluster"),
+        (with_pod(hostNetwork=True), "spec.jobs[0].template.spec.hostNetwork: is a namespace of the node"),
+        (with_pod(hostPID=True), "hostPID"),
+        (with_pod(volumes=[{"hostPath": {"path": "/"}}]), "spec.jobs[0].template.spec.volumes[0].hostPath: is a folder"),
+        (with_pod(containers=[{"securityContext": {"privileged": True}}]), "containers[0].securityContext.privileged"),
+        (with_pod(initContainers=[{"securityContext": {"privileged": True}}]), "initContainers[0].securityContext.privileged"),
+        (obj("v1", "PersistentVolume", "a", spec={"hostPath": {"path": "/"}}), "spec.hostPath: is a folder"),
+    ],
+)
+def test_an_object_that_reaches_beyond_a_tenant_is_found(forbidden: dict[str, Any], words: str) -> None:
+    found = violation([deployment(1), forbidden])
+    assert found.startswith(f"{forbidden['kind']}") and words in found
+
+
+def test_other_objects_are_no_violation() -> None:
+    crd = crontab_crd()
+    [version] = crd["spec"]["versions"]
+    fields = version["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
+    fields["hostPath"] = {"type": "object", "properties": {"path": {"type": "string"}}, "path": {"type": "string"}}
+    volumes = with_pod(hostNetwork=False, containers=[{"securityContext": {"privileged": False}}], volumes=[{"emptyDir": {}}])
+    assert violation([crd, volumes, deployment(1), config_map("a"), binding("RoleBinding", "view")]) == ""
