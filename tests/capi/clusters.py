@@ -78,10 +78,11 @@ def run_topology(api: FakeApi) -> None:
         for name, count in wanted.items():
             while len(several := _machines(api, name)) > count:
                 unwanted = max(several, key=lambda one: "cluster.x-k8s.io/delete-machine" in annotations_of(one))
-                with contextlib.suppress(LookupError):
+                with contextlib.suppress(LookupError):  # another write has removed it
                     api.delete("Machine", "default", unwanted["metadata"]["name"])
             while len(_machines(api, name)) < count:  # each Machine calls this controller again
-                api.put(_machine(_owner(api, name, live), name, next(numbers), topology["version"]))
+                with contextlib.suppress(LookupError):
+                    api.put(_machine(_owner(api, name, live), name, next(numbers), topology["version"]))
         pools = {one["name"]: one["replicas"] for one in entries(topology, "workers", "machinePools")}
         _report(api, wanted | pools)
 
@@ -90,7 +91,9 @@ def run_topology(api: FakeApi) -> None:
 
 
 def _report(api: FakeApi, wanted: Mapping[str, int]) -> None:
-    live = api.get("Cluster", "default", "blue")
+    live = api.find("Cluster", "default", "blue")
+    if live is None:
+        return
     generation = live["metadata"]["generation"]
     conditions = [_true(type_, generation) for type_ in ("Available", "TopologyReconciled")]
     counted = {"controlPlane": wanted["controlPlane"], "workers": sum(wanted.values()) - wanted["controlPlane"]}
