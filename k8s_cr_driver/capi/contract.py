@@ -30,8 +30,6 @@ AUTOSCALED = frozenset(f"cluster.x-k8s.io/cluster-api-autoscaler-node-group-{bou
 """Annotations of a set of machines whose count the cluster autoscaler sets, between these two."""
 VERSION = ("spec", "version")
 """Path of the Kubernetes version in a control plane."""
-VERSION_REACHED = ("status", "version")
-"""The oldest version of its Machines."""
 WORKERS_VERSION = ("spec", "template", "spec", "version")
 """Path of the Kubernetes version in a set of machines."""
 TOPOLOGY_VERSION = ("spec", "topology", "version")
@@ -86,6 +84,12 @@ def kubeconfig_secret(cluster: str) -> str:
 def conditions(cluster: Object) -> list[Object]:
     """The conditions of a Cluster; those of the contract v1beta1, and those that it has of v1beta2 beside them."""
     return entries(cluster, "status", "conditions") + entries(cluster, "status", "v1beta2", "conditions")
+
+
+def versions_reached(control_plane: Object) -> list[str]:
+    """The versions of its Machines; older contracts have only the oldest one, `status.version`."""
+    several = [text(entry, "version") for entry in entries(control_plane, "status", "versions")]
+    return list(filter(None, several or [text(control_plane, "status", "version")]))
 
 
 def status_of_group(cluster: Object, group: str) -> Object:

@@ -29,10 +29,10 @@ class ControlPlane(MachineOwner):
     def assess(self, live: Object) -> Health:
         """One is available before its upgrade has begun. A status that is not news yet may be trusted later, but not then."""
         health = super().assess(live)
-        reached, wanted = text(live, *contract.VERSION_REACHED), text(live, *contract.VERSION)
-        is_done = health.state is State.READY or health.reason == STATUS_OLDER_THAN_SPEC
-        if is_done and reached and not versions.has_reached(reached, wanted):
-            return waiting("Upgrading", f"status.version is {reached} instead of {wanted}")
+        wanted, is_done = text(live, *contract.VERSION), health.state is State.READY or health.reason == STATUS_OLDER_THAN_SPEC
+        others = [one for one in contract.versions_reached(live) if not versions.has_reached(one, wanted)]
+        if is_done and others:
+            return waiting("Upgrading", f"it has Machines of version {', '.join(others)} instead of {wanted}")
         return health
 
     def change_error(self, live: Object | None, desired: Sequence[Object]) -> str:

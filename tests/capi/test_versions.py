@@ -83,8 +83,16 @@ def test_workers_newer_than_the_control_plane_of_their_cluster_are_refused(live:
 
 
 @pytest.mark.parametrize(
-    ("reached", "state"), [("v1.35.0", State.WAITING), ("v1.36.0", State.READY), ("v1.36", State.READY), ("", State.READY)]
+    ("status", "state"),
+    [
+        ({"version": "v1.35.0"}, State.WAITING),
+        ({"version": "v1.36.0"}, State.READY),
+        ({"version": "v1.36"}, State.READY),
+        ({}, State.READY),
+        ({"versions": [{"version": "v1.35.0"}, {"version": "v1.36.0"}]}, State.WAITING),
+        ({"versions": [{"version": "v1.36.0"}], "version": "v1.35.0"}, State.READY),
+    ],
 )
-def test_a_control_plane_is_ready_when_its_oldest_machine_has_the_version(reached: str, state: State) -> None:
-    live = control_plane("v1.36.0", status={"version": reached})
+def test_a_control_plane_is_ready_when_all_its_machines_have_the_version(status: Object, state: State) -> None:
+    live = control_plane("v1.36.0", status=status)
     assert resource_for(live).health(live).state is state

@@ -123,7 +123,7 @@ def test_workers_are_upgraded_after_the_control_plane(api: FakeApi, plain: Insta
     upgrading = {"conditions": [{"type": "Available", "status": "True"}], "version": "v1.35.0"}
     api.set_status("KubeadmControlPlane", "default", "web", upgrading)
     stored = plain.inst.obj_clone()
-    with pytest.raises(sol_ex.SolException, match=r"status\.version is v1\.35\.0 instead of v1\.36\.0"):
+    with pytest.raises(sol_ex.SolException, match=r"has Machines of version v1\.35\.0 instead of v1\.36\.0"):
         plain.change(new, **{"wait-timeout": 1})
     assert versions(api) == ("v1.36.0", "v1.35.0")
     api.set_status("KubeadmControlPlane", "default", "web", {**upgrading, "version": "v1.36.0"})
