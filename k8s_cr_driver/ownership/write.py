@@ -4,7 +4,8 @@ Writes one object: create it, or find out whose it is and apply.
 
 An object that is not known to be ours is written by an apply that can only create: for an existing object the server
 responds 409, for the resourceVersion or for conflicting fields, and writes nothing. Then one read decides whether it
-is ours, shared, another instance's, or somebody else's.
+is ours, shared, another instance's, or somebody else's. An apply to an existing object names its uid, so that it neither
+creates one that is gone by then, nor changes another object of its name.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from dataclasses import dataclass, field
 
 from oslo_log import log as logging
 
-from k8s_cr_driver.errors import ApiError, Conflict, Contended, DriverError, NotOurs
+from k8s_cr_driver.errors import ApiError, Conflict, DriverError, NotOurs
 from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.discovery import Resource, Resources
@@ -35,7 +36,7 @@ from k8s_cr_driver.ownership.labels import (
 )
 from k8s_cr_driver.ownership.released import is_released_by, take_back
 from k8s_cr_driver.ownership.shared import is_co_user, join
-from k8s_cr_driver.ownership.write_errors import NEVER_CHANGED, NOT_RESTORED, conflicting, explained
+from k8s_cr_driver.ownership.write_errors import NEVER_CHANGED, NOT_RESTORED, Replaced, conflicting, explained
 from k8s_cr_driver.redaction import printable
 from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.resources.replicas import without_replicas
@@ -52,10 +53,6 @@ class NotAdopted(DriverError):
     def __init__(self, key: ObjectKey, uid: str) -> None:
         super().__init__(f"{key} is not adopted yet")
         self.uid = uid
-
-
-class Gone(Contended):
-    """The object to apply is gone by now; another one may have its name."""
 
 
 @dataclass(frozen=True)
@@ -109,7 +106,7 @@ def write(
     if known is not None and is_managed(known, context.instance):
         try:
             return _apply(context, obj, resource, known)
-        except Gone:
+        except Replaced:
             context.inventory.fence.before_recreate()
     note_creation = obj.key.group_kind in SHARED or obj.key in context.inventory.content.adopted
     try:
@@ -149,27 +146,35 @@ def record_finished(context: WriteContext) -> None:
 def _apply(context: WriteContext, obj: CustomResource, resource: Resource, live: Object) -> Object:
     if is_co_user(live, context.instance) and obj.key not in context.inventory.content.adopted:
         return _join(context, obj, resource, live)
-    labelled = _of_uid(with_owner_labels(context, obj, made=is_created(live)), live)
+    labelled = _exactly(live, with_owner_labels(context, obj, made=is_created(live)))
     if is_created(live) and not context.inventory.content.is_adopted(live):  # the response to its creation may be lost
         context.inventory.created(obj.key)
     if "patch" not in resource.verbs:
         return live
     try:
-        return _sent(context, labelled, resource)
+        return context.client.apply(resource, labelled.manifest, context.manager, force=False)
     except ApiError as error:
         refusal = error
     is_used = obj.key.group_kind in SHARED and users(live) - {context.instance}
-    if context.force and refusal.status == 409 and refusal.causes and not is_used:
+    by_force = context.force and refusal.status == 409 and bool(refusal.causes) and not is_used
+    if by_force:
         if not context.is_trial:
             fields = conflicting(refusal, context.instance)
             LOG.warning("%s: fields of other managers are taken by force: %s. %s", obj.key, fields, NOT_RESTORED)
-        try:
-            return _sent(context, labelled, resource, force=True)
-        except ApiError as error:
-            refusal = error
     elif context.keep_autoscaled and _is_autoscaled(refusal, obj):
-        return _sent(context, without_replicas(labelled), resource)
-    raise explained(refusal, obj, context.instance, live)
+        labelled = without_replicas(labelled)
+    else:
+        raise explained(refusal, obj, context.instance, live)
+    try:
+        return context.client.apply(resource, labelled.manifest, context.manager, force=by_force)
+    except ApiError as error:
+        raise explained(error, obj, context.instance, live) from None
+
+
+def _exactly(live: Object, obj: CustomResource) -> CustomResource:
+    """The object with the uid of `live` as a precondition."""
+    metadata = {**obj.manifest["metadata"], "uid": live["metadata"]["uid"]}
+    return obj.with_manifest({**obj.manifest, "metadata": metadata})
 
 
 def _join(context: WriteContext, obj: CustomResource, resource: Resource, live: Object) -> Object:
@@ -184,28 +189,6 @@ def _join(context: WriteContext, obj: CustomResource, resource: Resource, live: 
         raise Conflict(f"{obj.key}: does not serve {', '.join(absent)}. {NEVER_CHANGED}")
     LOG.info("%s is used by other VNF instances: it gets the label of this one, and stays as it is", obj.key)
     return join(context.client, context.instance, resource, live)
-
-
-def _sent(context: WriteContext, obj: CustomResource, resource: Resource, *, force: bool = False) -> Object:
-    try:
-        return context.client.apply(resource, obj.manifest, context.manager, force=force)
-    except ApiError as error:
-        raise (Gone(str(error)) if _concerns_uid(error) else error) from None
-
-
-def _of_uid(obj: CustomResource, live: Object) -> CustomResource:
-    """
-    Without the uid an apply would create an object that is gone, or change another one of its name.
-
-    The server refuses it with 409 if there is none (`Store.Update` of the generic registry), with 422 if there is another.
-    """
-    metadata = {**obj.manifest["metadata"], "uid": live["metadata"]["uid"]}
-    return obj.with_manifest({**obj.manifest, "metadata": metadata})
-
-
-def _concerns_uid(error: ApiError) -> bool:
-    is_of_none = error.status == 409 and "uid mismatch" in error.message
-    return is_of_none or (error.status == 422 and any(where == "metadata.uid" for _, where, _ in error.causes))
 
 
 def has_gone(context: WriteContext, key: ObjectKey, resource: Resource, uid: str) -> bool:

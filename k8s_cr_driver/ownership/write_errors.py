@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 
-from k8s_cr_driver.errors import ApiError, Conflict, DriverError, Forbidden, Refused, passes
+from k8s_cr_driver.errors import ApiError, Conflict, Contended, DriverError, Forbidden, Refused, passes
 from k8s_cr_driver.objects.immutable import changed_fields, concerns
 from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey
 from k8s_cr_driver.ownership.labels import KEEP, SHARED, is_kept, manager, users
@@ -37,8 +37,14 @@ class Immutable(Refused):
     """The change touches an immutable field; the object's kind or annotation may allow to replace the object."""
 
 
-def explained(error: ApiError, obj: CustomResource, instance: str, live: Object | None = None) -> ApiError | Refused:
+class Replaced(Contended):
+    """The object that was to be changed is gone; another one may have its name."""
+
+
+def explained(error: ApiError, obj: CustomResource, instance: str, live: Object | None = None) -> DriverError:
     """The error for the user; the ApiError itself where `is_transient` decides."""
+    if _is_of_another(error):
+        return Replaced(f"{obj.key} was deleted while it was about to be changed")
     if error.status == 409 and error.causes:
         is_used = obj.key.group_kind in SHARED and users(live or {}) - {instance}
         remedy = NEVER_CHANGED if is_used else _FORCE
@@ -67,6 +73,16 @@ def explained(error: ApiError, obj: CustomResource, instance: str, live: Object 
     if error.status in (400, 413, 415, 422) or _is_wrong(error):
         return Refused(f"{obj.key}: {error.message or error.reason}")
     return error
+
+
+def _is_of_another(error: ApiError) -> bool:
+    """Whether an apply named the uid of an object that is gone: a 409 if there is none of its name, a 422 if there is another.
+
+    kubernetes/kubernetes#127625; the words of the 409 are those of the server's patch handler.
+    """
+    if error.status == 409:
+        return "uid mismatch" in error.message
+    return error.status == 422 and any(where == "metadata.uid" for _, where, _ in error.causes)
 
 
 def _is_immutable(error: ApiError, manifest: Object, live: Object | None) -> bool:

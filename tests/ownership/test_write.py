@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An apply changes the object that was looked at, and no other one that has got its name since."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from k8s_cr_driver.errors import Conflict, NotOurs
+from k8s_cr_driver.kube.client import ONLY_NEW
+from k8s_cr_driver.objects.keys import Object
+from tests.fake_api import FakeApi, faults
+from tests.fake_api.recording import Request
+from tests.instance import Instance, config_map, replaced
+
+USERS = config_map("a", users="data")
+
+
+def before_apply(api: FakeApi, happens: Callable[[], Any]) -> list[str]:
+    """Does it once, after the object was looked at and before it is changed; the list shows whether it has."""
+    done: list[str] = []
+
+    def when(request: Request) -> bool:
+        if not done and request.body["metadata"].get("resourceVersion") != ONLY_NEW:
+            done.append(request.path)
+            happens()
+        return False
+
+    api.fail(faults.internal(), method="PATCH", path="configmaps/a$", when=when, times=10**6)
+    return done
+
+
+def taken(api: FakeApi, users: Object = USERS) -> Callable[[], Any]:
+    """A user deletes the object and creates one of its name."""
+
+    def happens() -> None:
+        api.delete(users["kind"], "default", "a")
+        api.put(users, manager="user")
+
+    return happens
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+@pytest.mark.parametrize("force", [True, False])
+@pytest.mark.parametrize("users", [USERS, config_map("a", mine="2")], ids=["other fields", "conflict"])
+def test_a_users_object_is_not_changed_in_place_of_a_deleted_one(
+    api: FakeApi, is_known: bool, force: bool, users: Object
+) -> None:
+    blue = Instance(api.url, force=force)
+    blue.reconcile([config_map("a", mine="1")])
+    if not is_known:
+        replaced(api, "ConfigMap", "default", "a")
+    done = before_apply(api, taken(api, users))
+    with pytest.raises((NotOurs, Conflict)):
+        blue.reconcile([config_map("a", mine="3")], unlabeled=is_known)
+    api.clear_faults()
+    blue.terminate()
+    assert done
+    assert api.get("ConfigMap", "default", "a")["data"] == users["data"]
+
+
+def test_an_object_that_is_deleted_before_it_is_changed_is_created_again(api: FakeApi) -> None:
+    blue = Instance(api.url)
+    blue.reconcile([config_map("a", mine="1")])
+    done = before_apply(api, lambda: api.delete("ConfigMap", "default", "a"))
+    blue.reconcile([config_map("a", mine="2")])
+    assert done
+    assert api.get("ConfigMap", "default", "a")["data"] == {"mine": "2"}
+
+
+def test_an_object_that_is_created_in_place_of_an_adopted_one_is_deleted(api: FakeApi) -> None:
+    api.put(USERS, manager="user")
+    blue = Instance(api.url, adopt=True)
+    done = before_apply(api, lambda: api.delete("ConfigMap", "default", "a"))
+    blue.reconcile([config_map("a", mine="1")])
+    assert done
+    blue.terminate()
+    assert api.find("ConfigMap", "default", "a") is None
