@@ -14,8 +14,8 @@ from collections.abc import Iterable
 from k8s_cr_driver.errors import ApiError, Contended
 from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.objects.fields import field
-from k8s_cr_driver.objects.keys import Object, bare, key_of, labels
-from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, appliers, is_kept
+from k8s_cr_driver.objects.keys import Object, annotations_of, bare, key_of, labels
+from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, RELEASED_BY, appliers, is_kept
 from k8s_cr_driver.ownership.write import WriteContext, has_gone
 from k8s_cr_driver.resources.base import Orphans
 from k8s_cr_driver.resources.registry import resource_for
@@ -40,7 +40,7 @@ def find_orphans(context: WriteContext, lives: Iterable[Object]) -> list[tuple[R
         if orphans and resource:
             began = min(content.created, live["metadata"]["creationTimestamp"])  # a lost inventory is younger
             among = _find(context, resource, orphans, began)
-            found += [(resource, one) for one in among if _is_made_by_controller(one, live)]
+            found += [(resource, one) for one in among if _is_made_by_controller(one, live, began)]
     return found
 
 
@@ -54,22 +54,24 @@ def _find(context: WriteContext, resource: Resource, orphans: Orphans, began: st
         and one["metadata"]["creationTimestamp"] >= began
         and labels(one).get(INSTANCE_LABEL, context.instance) == context.instance
         and not appliers(one) - {context.instance}
-        and not (is_kept(one) or context.inventory.content.is_adopted(one))
+        and not (is_kept(one) or RELEASED_BY in annotations_of(one) or context.inventory.content.is_adopted(one))
     ]
 
 
-def _is_made_by_controller(one: Object, owner: Object) -> bool:
+def _is_made_by_controller(one: Object, owner: Object, began: str) -> bool:
     """
     False if somebody else has created it than the controller of `owner`, which is who writes the owner's status.
 
     Creation times are whole seconds, and users create claims for a StatefulSet in advance. The maker of a claim applies its
-    access modes, which never change. Where the fields' managers were removed, nothing can be said.
+    access modes, which never change. Where the fields' managers were removed, only a claim of a later second is the instance's.
     """
     controllers = {str(entry.get("manager")) for entry in _entries(owner) if entry.get("subresource") == "status"}
     makers = {
         str(entry.get("manager")) for entry in _entries(one) if field(entry, "fieldsV1", "f:spec", "f:accessModes") is not None
     }
-    return not controllers or not makers or not makers.isdisjoint(controllers)
+    if controllers and makers:
+        return not makers.isdisjoint(controllers)
+    return bool(one["metadata"]["creationTimestamp"] > began)
 
 
 def _entries(live: Object) -> list[Object]:

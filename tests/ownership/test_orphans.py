@@ -136,13 +136,31 @@ def without_managers(live: Object) -> None:
 
 
 @pytest.mark.parametrize("kind, name", [("StatefulSet", "db"), ("PersistentVolumeClaim", "data-db-1")])
-def test_names_labels_and_times_decide_where_managers_are_not_known(api: FakeApi, kind: str, name: str) -> None:
+@pytest.mark.parametrize(("second", "stays"), [("01", False), ("00", True)], ids=["later", "the same second"])
+def test_names_labels_and_times_decide_where_managers_are_not_known(
+    api: FakeApi, monkeypatch: pytest.MonkeyPatch, kind: str, name: str, second: str, stays: bool
+) -> None:
+    """In the second in which the instance began, a claim may be older than the instance."""
     blue = Instance(api.url)
-    blue.reconcile([stateful_set("db")])
-    api.put(claim("data-db-1", app="db"), manager=controllers.MANAGER)
+    with monkeypatch.context() as past:
+        past.setattr(defaults, "now", lambda: "2020-01-01T00:00:00Z")
+        blue.reconcile([stateful_set("db")])
+        past.setattr(defaults, "now", lambda: f"2020-01-01T00:00:{second}Z")
+        api.put(claim("data-db-1", app="db"), manager=controllers.MANAGER)
     api.edit(kind, "default", name, without_managers)
     blue.terminate()
-    assert api.names("PersistentVolumeClaim", "default") == []
+    assert ("data-db-1" in api.names("PersistentVolumeClaim", "default")) == stays
+
+
+def test_a_claim_that_was_adopted_and_released_stays(api: FakeApi) -> None:
+    blue = Instance(api.url, adopt=True)
+    blue.reconcile([stateful_set("db")])
+    users = api.put(claim("data-db-1", app="db"), manager=controllers.MANAGER)
+    api.set_status("PersistentVolumeClaim", "default", "data-db-1", {"phase": "Bound"})
+    blue.reconcile([stateful_set("db"), claim("data-db-1", app="db")])
+    blue.reconcile([stateful_set("db")])
+    blue.terminate()
+    assert api.get("PersistentVolumeClaim", "default", "data-db-1")["metadata"]["uid"] == users["metadata"]["uid"]
 
 
 @pytest.mark.parametrize(("labels", "left"), [({"app": "db"}, []), ({}, ["data-db-0"])])
