@@ -34,6 +34,7 @@ class Inventory:
         self.fence = Fence(instance, self.key, self.read)
         self.content = InventoryContent()
         self.remembered = remembered
+        self._last_read = NOTHING
         self._creates = False
         self._recreated: set[ObjectKey] = set()
         self._finished: dict[ObjectKey, str] = {}
@@ -67,7 +68,9 @@ class Inventory:
 
     def read(self) -> InventoryContent | None:
         """The stored content, or None; does not take the instance over."""
-        return self._store.read()
+        found = self._store.read()
+        self._last_read = found or self._last_read
+        return found
 
     def claim(
         self,
@@ -84,12 +87,13 @@ class Inventory:
         Any earlier run then stops with Superseded. Contended: another worker has claimed it meanwhile.
         """
         found = self.read()
-        if found is None and not create and not self.remembered.kinds:
+        known = self.remembered if self.remembered.kinds else self._last_read  # it may have gone since it was read
+        if found is None and not create and not known.kinds:
             return False
-        self.fence.replaces(found, was_lost=found is None and bool(self.remembered.kinds))
+        self.fence.replaces(found, was_lost=found is None and bool(known.kinds))
         # One with our token was created by an earlier request whose response was lost
         self._creates = found is None or (self._creates and found.token == self.fence.token)
-        new = replace(self.remembered, members=None) if self.remembered.kinds else InventoryContent()
+        new = replace(known, members=None) if known.kinds else InventoryContent()
         base = found or replace(new, resource_version="1")  # a resourceVersion that only a new object takes
         desired = replace(
             base,

@@ -11,7 +11,7 @@ from k8s_cr_driver.errors import Contended, NotOurs, Stopped, Superseded
 from k8s_cr_driver.kube import backoff
 from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.endpoint import Endpoint
-from k8s_cr_driver.objects.keys import NAMESPACE, Object
+from k8s_cr_driver.objects.keys import NAMESPACE, Object, kind_of
 from k8s_cr_driver.ownership import fence
 from k8s_cr_driver.ownership.inventory import Inventory
 from k8s_cr_driver.ownership.inventory_content import NOTHING, InventoryContent
@@ -316,3 +316,15 @@ def test_an_object_that_is_gone_before_our_apply_arrives_is_created_again(api: F
     uninstalled_at(api, "/configmaps/a", kind="ConfigMap", namespace="default", name="a")
     blue.reconcile([config_map("a", a="2")])
     assert api.get("ConfigMap", "default", "a")["data"] == {"a": "2"}
+
+
+def test_a_claim_of_an_inventory_that_has_gone_since_it_was_read_is_made(api: FakeApi) -> None:
+    """A worker that was overtaken deletes the one that it has created; a rollback that has read it has something to do."""
+    blue = Instance(api.url)
+    blue.reconcile([config_map("a")])
+    with Connection(blue.endpoint) as connection:
+        held = Inventory(connection, "default", BLUE)
+        assert held.read()
+        api.delete("ConfigMap", "default", f"k8s-cr-driver-{BLUE}")
+        assert held.claim("rollback", [], [], create=False)
+        assert kind_of(config_map("a")) in held.content.kinds
