@@ -60,6 +60,7 @@ class Rest:
         self.nodes = self._pruner.nodes
         self._is_pruning = False
         self._waits_for_lists = True
+        self._copies: set[ObjectKey] = set()
 
     def observe(self, key: ObjectKey, live: Object | None) -> None:
         """A watch reports an object that is not desired."""
@@ -194,9 +195,18 @@ class Rest:
         A lost inventory does not know the members: those in Tacker's record are the least that the instance has applied.
         """
         inventory = self._context.inventory
-        is_member = any(content.is_member(key) for content in (inventory.content, inventory.remembered))
-        is_ours = is_managed(live, self._context.instance) or (is_member and not inventory.content.is_adopted(live))
-        return key not in self._applier.nodes and key != self._context.inventory.key and is_ours
+        if key in self._applier.nodes or key == inventory.key:
+            return False
+        if is_managed(live, self._context.instance):
+            return inventory.may_own(key) or self._is_copy(key)
+        return inventory.is_recorded(key) and not inventory.content.is_adopted(live)
+
+    def _is_copy(self, key: ObjectKey) -> bool:
+        """Reports an object that the instance has not applied; returns False, as it stays."""
+        if key not in self._copies:
+            LOG.warning("%s stays: it has the instance's label and field manager, but the inventory does not name it", key)
+            self._copies.add(key)
+        return False
 
     def _is_used(self, live: Object) -> bool:
         """Whether a Namespace or CRD holds desired objects, or may hold kept ones of a kind that is not listed (`abandon`)."""

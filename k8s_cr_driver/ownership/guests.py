@@ -121,10 +121,13 @@ class Guests:
             return True
         if self._is_left(live):
             return False
-        if is_managed(live, self._context.instance) or key_of(live) in self._going:
+        if key_of(live) in self._going or self._is_member(live):
             return True
         owners = field(live, "metadata", "ownerReferences") or []
         return bool(owners) and chain > 0 and all(self._owner_goes(live, owner, chain - 1) for owner in owners)
+
+    def _is_member(self, live: Object) -> bool:
+        return is_managed(live, self._context.instance) and self._context.inventory.may_own(key_of(live))
 
     def _is_left(self, live: Object) -> bool:
         """Whether the instance only releases an object: one that is kept, was adopted, or is shared with others."""

@@ -187,6 +187,17 @@ class Inventory:
                 raise
         self.content = replace(self.content, released=True)
 
+    def may_own(self, key: ObjectKey) -> bool:
+        """Whether the instance may have applied an object of that key: keys are recorded before the first write.
+
+        A backup that is restored under another name copies labels and `managedFields`, so these alone prove nothing.
+        """
+        return self.content.members is None or self.is_recorded(key)
+
+    def is_recorded(self, key: ObjectKey) -> bool:
+        """Whether the inventory or Tacker's record names the object."""
+        return self.content.is_member(key) or self.remembered.is_member(key)
+
     def others(self) -> list[InventoryContent | None]:
         """Kinds and namespaces of the other instances; see `InventoryStore.others`."""
         return self._store.others()

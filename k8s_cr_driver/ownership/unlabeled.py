@@ -15,7 +15,7 @@ from k8s_cr_driver.kube.connection import MERGE, METADATA_LIST
 from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.kube.responses import checked
 from k8s_cr_driver.objects.keys import Object, ObjectKey, key_of, labels
-from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, SHARED, is_managed, used_by
+from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, SHARED, appliers, is_managed, used_by
 from k8s_cr_driver.ownership.write import WriteContext, has_gone
 
 
@@ -25,13 +25,24 @@ def find_unlabeled(context: WriteContext, resources: Iterable[Resource]) -> Iter
 
     Adopted ones are only released. For shared objects, whose label differs, see `find_unlabeled_shared`.
     """
-    content = context.inventory.content
+    content, others = context.inventory.content, f"!{INSTANCE_LABEL}"
     for resource in resources:
         if resource.group_kind not in SHARED:
             for namespace in content.places(resource.group_kind) if resource.namespaced else [""]:
-                for live in context.client.list_if_served(resource, namespace, f"!{INSTANCE_LABEL}", METADATA_LIST):
-                    if is_managed(live, context.instance) and not content.is_adopted(live):
+                for live in context.client.list_if_served(resource, namespace, others, METADATA_LIST):
+                    if _is_member(context, live):
                         yield resource, live
+
+
+def _is_member(context: WriteContext, live: Object) -> bool:
+    inventory = context.inventory
+    return _is_hidden(live, context.instance) and inventory.may_own(key_of(live)) and not inventory.content.is_adopted(live)
+
+
+def _is_hidden(live: Object, instance: str) -> bool:
+    """Whether the instance has applied the object, and no other one whose label it has."""
+    label = labels(live).get(INSTANCE_LABEL)
+    return is_managed(live, instance) and label != instance and label not in appliers(live)
 
 
 def find_unlabeled_shared(
@@ -60,8 +71,9 @@ def read_unlabeled(context: WriteContext, resource: Resource, key: ObjectKey) ->
         if error.status != 404:
             raise
         return None
-    label = used_by(context.instance) if key.group_kind in SHARED else INSTANCE_LABEL
-    return live if label not in labels(live) and is_managed(live, context.instance) else None
+    if key.group_kind not in SHARED:
+        return live if _is_hidden(live, context.instance) else None
+    return live if used_by(context.instance) not in labels(live) and is_managed(live, context.instance) else None
 
 
 def reclaim(context: WriteContext, resource: Resource, live: Object) -> Object | None:
