@@ -20,7 +20,7 @@ from tacker.sol_refactored.objects.v2 import fields
 
 from k8s_cr_driver.engine.operation import Operation
 from k8s_cr_driver.engine.reconcile import Prune
-from k8s_cr_driver.lcm import desired, intree_driver, permitted, registered_vim, request, scale_status
+from k8s_cr_driver.lcm import desired, intree_driver, permitted, registered_vim, request, scale_status, vim
 from k8s_cr_driver.lcm.instance_info import StoredInstance
 from k8s_cr_driver.lcm.problem_details import Verb, abandoning, boundary, is_current
 from k8s_cr_driver.lcm.sync_round import once_in_a_round
@@ -218,7 +218,7 @@ def _placed(
 ) -> list[CustomResource]:
     """The objects in their namespaces, if they and the options are permitted."""
     resources = session.place(wanted, before)
-    permitted.check(resources, options, stored.vim.vimId)
+    permitted.check(resources, options, vim.identifier(stored.vim))
     return resources
 
 

@@ -41,17 +41,20 @@ def _registered(stored: Any) -> Any:
 
     A VIM's credentials are sent to its own endpoint only: an instance's endpoint is what a user has given.
     """
+    name = vim.identifier(stored)
+    if not name:
+        return None
     reader = _context()
     try:
         with reader.session:
-            found = vim_utils.get_vim(reader, stored.vimId)
+            found = vim_utils.get_vim(reader, name)
     except sol_ex.SolException:  # Tacker logs whether it is not there, or cannot be read
-        LOG.warning("VIM %s is not registered: the credentials stored with the VNF instance are used", stored.vimId)
+        LOG.warning("VIM %s is not registered: the credentials stored with the VNF instance are used", name)
         return None
     if found.interfaceInfo["endpoint"] != stored.interfaceInfo["endpoint"]:
         LOG.warning(
             "VIM %s has the endpoint %s, the VNF instance %s: the credentials stored with the instance are used",
-            stored.vimId,
+            name,
             found.interfaceInfo["endpoint"],
             stored.interfaceInfo["endpoint"],
         )

@@ -36,6 +36,11 @@ def with_remedy(error: DriverError) -> str:
     return f"{error} {remedy}" if remedy else str(error)
 
 
+def identifier(stored: Any) -> str:
+    """The vimId of a VimConnectionInfo; "" for a VIM that is given with the request and has none."""
+    return str(stored.vimId) if stored.obj_attr_is_set("vimId") else ""
+
+
 def endpoint(
     interface: Mapping[str, str],
     access: Mapping[str, str],

@@ -39,7 +39,6 @@ class Instance:
                 "vim1": objects.VimConnectionInfo.from_dict(
                     {
                         "vimType": "ETSINFV.KUBERNETES.V_1",
-                        "vimId": BLUE,
                         "interfaceInfo": {"endpoint": api.url},
                         "accessInfo": {"bearer_token": "token"},
                     }

@@ -96,6 +96,7 @@ def host(cluster: FakeApi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> I
     monkeypatch.setattr(coordination, "COORDINATOR", None)
     cluster.put(crontab_crd(**CONDITIONS))
     blue = Instance(cluster, tmp_path / "package", [deployment(1), crontab("one")])
+    blue.inst.vimConnectionInfo["vim1"].vimId = BLUE
     _store(blue)
     transport = oslo_messaging.get_rpc_transport(cfg.CONF, "fake://")
     hosts: list[Host] = []

@@ -12,6 +12,7 @@ from tacker import context
 from tacker.sol_refactored.common import exceptions as sol_ex
 
 from tests.fake_api import FakeApi
+from tests.instance import BLUE
 from tests.lcm.instance import Instance
 from tests.lcm.vims import PROJECT, Vim
 from tests.lcm.web import deployment
@@ -35,6 +36,7 @@ def vim(cluster: FakeApi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> It
 def blue(cluster: FakeApi, tmp_path: Path) -> Instance:
     """An instance whose stored token the cluster no longer accepts."""
     one = Instance(cluster, tmp_path / "package", [deployment(1)])
+    one.inst.vimConnectionInfo["vim1"].vimId = BLUE
     one.instantiate()
     cluster.knobs.tokens = {"new"}
     return one
