@@ -15,11 +15,11 @@ from k8s_cr_driver.errors import ApiError, Contended
 from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.objects.api_groups import is_builtin
 from k8s_cr_driver.objects.crds import defined_by
-from k8s_cr_driver.objects.keys import NAMESPACE, GroupKind, Object, annotations_of, kind_of, labels
+from k8s_cr_driver.objects.keys import NAMESPACE, GroupKind, Object, kind_of
 from k8s_cr_driver.ownership.guests import Guests
-from k8s_cr_driver.ownership.labels import KEEP, SHARED, is_created, is_kept, used_by, users
+from k8s_cr_driver.ownership.labels import KEEP, SHARED, is_created, is_kept, users
 from k8s_cr_driver.ownership.labels import manager as manager_of
-from k8s_cr_driver.ownership.released import release_adopted, release_kept
+from k8s_cr_driver.ownership.released import release_adopted, release_kept, release_shared
 from k8s_cr_driver.ownership.shared import hand_over, has_applied
 from k8s_cr_driver.ownership.write import WriteContext, has_gone
 from k8s_cr_driver.resources.base import CustomResource
@@ -108,7 +108,7 @@ def _release_shared(
         return f"used by VNF instance {', '.join(sorted(others))}"
     if stays := _why_it_stays(context, guests, live, is_used=is_used):
         if has_applied(live, context.instance):
-            _unlabel(context, resource, live)
+            release_shared(context.client, context.instance, resource, live)
         else:
             context.client.release(resource, live, context.manager)
         return stays
@@ -131,17 +131,6 @@ def _why_it_stays(context: WriteContext, guests: Guests, live: Object, *, is_use
     if not is_created(live):
         return "it existed before the instance"
     return "" if context.delete_guests else guests.reason(live)
-
-
-def _unlabel(context: WriteContext, resource: Resource, live: Object) -> None:
-    """Removes only our label: nobody else has applied the other fields, which a release would remove."""
-    kept = {name: value for name, value in labels(live).items() if name != used_by(context.instance)}
-    # An apply of an empty map owns the map itself, which conflicts with whoever fills it later.
-    maps = {field: value for field, value in (("labels", kept), ("annotations", annotations_of(live))) if value}
-    exact = {name: live["metadata"][name] for name in ("name", "uid", "resourceVersion")}  # without uid a lost one is created
-    metadata = {**exact, **maps}
-    body = {"apiVersion": live["apiVersion"], "kind": live["kind"], "metadata": metadata, "spec": live.get("spec") or {}}
-    context.client.apply(resource, body, context.manager, force=False)
 
 
 def _propagation(live: Object) -> str:

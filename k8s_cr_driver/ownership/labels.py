@@ -25,9 +25,10 @@ and on one that was adopted and has been deleted and created again since."""
 KEEP = "k8s-cr-driver/keep"
 """Annotation `k8s-cr-driver/keep: "true"`: terminate and prune release the object and do not delete it."""
 KEPT_BY = "kept-by-k8s-cr-driver"
-"""The field manager of a kept object's fields, whose values stay."""
+"""The field manager of the fields of a released object that is kept, or shared; their values stay."""
 RELEASED_BY = "k8s-cr-driver/released-by"
-"""Annotation of an object that an instance has released and that must not be deleted: its Namespace stays, too."""
+"""Annotation of an object that an instance has released and that must not be deleted: its Namespace stays, too.
+Instances may use a shared object with it as one of theirs, but they do not delete it."""
 
 
 def is_kept(live: Object) -> bool:
@@ -52,6 +53,11 @@ def users(live: Object) -> set[str]:
 def is_created(live: Object) -> bool:
     """Whether one of our instances has created the object; see CREATED_BY_US."""
     return annotations_of(live).get(CREATED_BY_US) == "true"
+
+
+def is_released(live: Object) -> bool:
+    """Whether an instance has released the object; see RELEASED_BY."""
+    return RELEASED_BY in annotations_of(live)
 
 
 def is_managed(live: Object, instance: str) -> bool:

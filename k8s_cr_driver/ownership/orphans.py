@@ -14,8 +14,8 @@ from collections.abc import Iterable
 from k8s_cr_driver.errors import ApiError, Contended
 from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.objects.fields import field
-from k8s_cr_driver.objects.keys import Object, annotations_of, bare, key_of, labels
-from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, RELEASED_BY, appliers, is_kept
+from k8s_cr_driver.objects.keys import Object, bare, key_of, labels
+from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, appliers, is_kept, is_released
 from k8s_cr_driver.ownership.write import WriteContext, has_gone
 from k8s_cr_driver.resources.base import Orphans
 from k8s_cr_driver.resources.registry import resource_for
@@ -54,7 +54,7 @@ def _find(context: WriteContext, resource: Resource, orphans: Orphans, began: st
         and one["metadata"]["creationTimestamp"] >= began
         and labels(one).get(INSTANCE_LABEL, context.instance) == context.instance
         and not appliers(one) - {context.instance}
-        and not (is_kept(one) or RELEASED_BY in annotations_of(one) or context.inventory.content.is_adopted(one))
+        and not (is_kept(one) or is_released(one) or context.inventory.content.is_adopted(one))
     ]
 
 

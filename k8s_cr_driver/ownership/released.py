@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Releases objects that stay on the cluster and must outlive the instance: kept ones and adopted ones.
+Releases objects that stay on the cluster and must outlive the instance: kept ones, adopted ones, and shared ones that hold
+objects of others.
 
 The mark RELEASED_BY on the object itself names the instance. So whoever deletes the Namespace later, in another operation or
 as another instance, finds the object and leaves the Namespace. A kept object that the instance needs again is taken back.
@@ -14,8 +15,19 @@ from k8s_cr_driver.errors import ApiError, Contended
 from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.connection import MERGE
 from k8s_cr_driver.kube.discovery import Resource
-from k8s_cr_driver.objects.keys import Object, annotations_of, key_of
-from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, KEPT_BY, PART_OF_LABEL, RELEASED_BY, is_kept, manager, used_by
+from k8s_cr_driver.objects.keys import Object, annotations_of, key_of, kind_of
+from k8s_cr_driver.ownership.labels import (
+    CREATED_BY_US,
+    INSTANCE_LABEL,
+    KEPT_BY,
+    PART_OF_LABEL,
+    RELEASED_BY,
+    SHARED,
+    is_kept,
+    manager,
+    used_by,
+    users,
+)
 
 
 def release_kept(client: Client, instance: str, resource: Resource, live: Object, owners: Collection[str] = ()) -> None:
@@ -38,15 +50,32 @@ def release_adopted(client: Client, instance: str, resource: Resource, live: Obj
     client.release(resource, live, manager(instance))
 
 
-def is_released_by(live: Object, instance: str) -> bool:
-    """Whether this instance has kept the object, and may take it back."""
-    return is_kept(live) and annotations_of(live).get(RELEASED_BY) == instance
+def release_shared(client: Client, instance: str, resource: Resource, live: Object) -> None:
+    """
+    Removes our label from a Namespace or CRD that stays, and hands our fields to KEPT_BY; ApiError 409 if it has changed.
+
+    Others may put more into it from now on, so it is no longer one that an instance has created, and no instance deletes it.
+    """
+    marks = {RELEASED_BY: instance, CREATED_BY_US: None}
+    fields = _handed(live, manager(instance), KEPT_BY)
+    _patch(client, resource, live, labels={used_by(instance): None}, annotations=marks, managedFields=fields)
+
+
+def may_take_back(live: Object, instance: str) -> bool:
+    """Whether this instance has kept the object, or any has released a shared object that none uses now."""
+    released_by = annotations_of(live).get(RELEASED_BY)
+    if is_kept(live):
+        return released_by == instance
+    return kind_of(live) in SHARED and bool(released_by) and not users(live)
 
 
 def take_back(client: Client, instance: str, resource: Resource, live: Object) -> Object:
-    """Makes a kept object the instance's again; the fields of KEPT_BY are ours once more."""
-    fields = _handed(live, KEPT_BY, manager(instance))
-    return _patch(client, resource, live, annotations={RELEASED_BY: None}, managedFields=fields)
+    """Makes a released object the instance's: the fields of KEPT_BY are ours again.
+
+    The mark of a shared one remains, so that two instances may do so at the same time.
+    """
+    marks = {"annotations": {RELEASED_BY: None}} if is_kept(live) else {}
+    return _patch(client, resource, live, managedFields=_handed(live, KEPT_BY, manager(instance)), **marks)
 
 
 def disown(client: Client, resource: Resource, live: Object, owners: Collection[str]) -> None:

@@ -18,13 +18,13 @@ from k8s_cr_driver.kube.connection import MERGE
 from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.objects.fields import entries, mapping
 from k8s_cr_driver.objects.keys import Object, bare, key_of, kind_of
-from k8s_cr_driver.ownership.labels import SHARED, is_created, manager, used_by, users
+from k8s_cr_driver.ownership.labels import SHARED, is_created, is_released, manager, used_by, users
 from k8s_cr_driver.ownership.managed_fields import union
 
 
 def is_co_user(live: Object, instance: str) -> bool:
     """Whether the object is shared, others use it or have made it, and the instance has applied no more than its label."""
-    is_theirs = bool(users(live) - {instance}) or not is_created(live)
+    is_theirs = bool(users(live) - {instance}) or not (is_created(live) or is_released(live))
     return kind_of(live) in SHARED and is_theirs and not has_applied(live, instance)
 
 

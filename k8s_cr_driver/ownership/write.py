@@ -34,7 +34,7 @@ from k8s_cr_driver.ownership.labels import (
     used_by,
     users,
 )
-from k8s_cr_driver.ownership.released import is_released_by, take_back
+from k8s_cr_driver.ownership.released import may_take_back, take_back
 from k8s_cr_driver.ownership.shared import is_co_user, join
 from k8s_cr_driver.ownership.write_errors import NEVER_CHANGED, NOT_RESTORED, Replaced, conflicting, explained
 from k8s_cr_driver.redaction import printable
@@ -122,7 +122,7 @@ def write(
         live = context.client.read(resource, obj.key)
     except ApiError as error:
         raise (exists if error.status == 404 else error) from None  # it is gone again: a 409 is retried, a 404 is not
-    if is_released_by(live, context.instance):
+    if may_take_back(live, context.instance):
         live = take_back(context.client, context.instance, resource, live)
     else:
         _check_owner(context, obj, live)
@@ -146,11 +146,11 @@ def record_finished(context: WriteContext) -> None:
 def _apply(context: WriteContext, obj: CustomResource, resource: Resource, live: Object) -> Object:
     if is_co_user(live, context.instance) and obj.key not in context.inventory.content.adopted:
         return _join(context, obj, resource, live)
-    labelled = _exactly(live, with_owner_labels(context, obj, made=is_created(live)))
     if is_created(live) and not context.inventory.content.is_adopted(live):  # the response to its creation may be lost
         context.inventory.created(obj.key)
     if "patch" not in resource.verbs:
         return live
+    labelled = _exactly(live, with_owner_labels(context, obj, made=is_created(live)))
     try:
         return context.client.apply(resource, labelled.manifest, context.manager, force=False)
     except ApiError as error:

@@ -8,7 +8,7 @@ import pytest
 from k8s_cr_driver.engine.not_ready import NotReady
 from k8s_cr_driver.objects.keys import Object
 from k8s_cr_driver.ownership import guests
-from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, KEEP
+from k8s_cr_driver.ownership.labels import CREATED_BY_US, INSTANCE_LABEL, KEEP
 from tests.fake_api import FakeApi, faults
 from tests.fake_api.recording import Request
 from tests.instance import (
@@ -51,6 +51,40 @@ def test_a_namespace_with_a_guest_stays_unlabelled(api: FakeApi, caplog: pytest.
     assert api.names("ConfigMap", "home") == []
     assert f"used-by.k8s-cr-driver/{BLUE}" not in (api.get("Namespace", None, "home")["metadata"].get("labels") or {})
     assert "Namespace home is released and stays: it holds objects of others" in caplog.text
+
+
+@pytest.mark.parametrize("options", [{}, {"delete_guests": True}], ids=["", "delete-guests"])
+def test_a_namespace_that_was_released_is_used_again_and_never_deleted(api: FakeApi, options: dict[str, bool]) -> None:
+    """Users may have put anything into it meanwhile."""
+    blue = Instance(api.url)
+    blue.reconcile([HOME])
+    api.put(POD)
+    blue.terminate()
+    assert CREATED_BY_US not in api.get("Namespace", None, "home")["metadata"]["annotations"]
+    api.delete("Pod", "home", POD["metadata"]["name"])
+    api.put(at_home(config_map("theirs")))
+    labelled = {**HOME, "metadata": {"name": "home", "labels": {"app": "web"}}}
+    for id in (BLUE, GREEN):
+        later = Instance(api.url, id, **options)
+        later.reconcile([labelled, config_map("ours", "home")])
+        assert api.get("Namespace", None, "home")["metadata"]["labels"]["app"] == "web"
+        later.terminate()
+        assert api.names("ConfigMap", "home") == ["theirs"]
+        assert api.get("Namespace", None, "home")["metadata"]["labels"] == {"app": "web"}
+
+
+def test_a_crd_that_was_released_is_upgraded_by_the_package_of_another_instance(api: FakeApi) -> None:
+    blue, green = Instance(api.url), Instance(api.url, GREEN)
+    blue.reconcile([crontab_crd()])
+    api.put(crontab("guest"))
+    blue.terminate()
+    newer = crontab_crd()
+    newer["spec"]["names"]["singular"] = "newer"
+    green.reconcile([newer])
+    live = api.get("CustomResourceDefinition", None, "crontabs.stable.example.com")
+    assert live["spec"]["names"]["singular"] == "newer"
+    green.terminate()
+    assert api.names("CronTab") == ["guest"]
 
 
 def test_a_namespace_of_an_instance_with_its_inventory_elsewhere_stays(api: FakeApi) -> None:

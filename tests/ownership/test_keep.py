@@ -229,10 +229,8 @@ def test_a_kept_object_keeps_its_namespace_or_crd_no_longer_than_it_exists(
     blue.reconcile([holder, precious])
     green.reconcile([holder])
     blue.terminate()
-    green.terminate()
     assert api.find(*place(holder))
     api.delete(precious["kind"], precious["metadata"]["namespace"], "precious")
-    green.reconcile([holder])
     green.terminate()
     assert state(api) == {}
 

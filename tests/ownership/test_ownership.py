@@ -286,8 +286,7 @@ def test_a_crd_released_to_another_instance_can_be_used_again(api: FakeApi) -> N
     green.reconcile([crontab("guest")])
     blue.terminate()
     left = api.get("CustomResourceDefinition", None, "crontabs.stable.example.com")
-    (entry,) = [one for one in left["metadata"]["managedFields"] if one["manager"] == f"k8s-cr-driver-{BLUE}"]
-    assert "f:labels" not in entry["fieldsV1"]["f:metadata"]
+    assert BLUE not in str(left["metadata"]["managedFields"])
     labelled = crontab_crd()
     labelled["metadata"]["labels"] = {"app": "crontab"}
     green.reconcile([labelled, crontab("guest")])
@@ -347,9 +346,6 @@ def test_a_crd_whose_objects_another_instance_has_stays(api: FakeApi) -> None:
     assert api.names("CronTab") == ["guest"]
     green.terminate()
     assert api.names("CronTab") == []
-    blue.reconcile([crontab_crd()])
-    blue.terminate()
-    assert state(api) == {}
 
 
 def test_a_namespace_that_holds_guests_keeps_its_labels(api: FakeApi) -> None:
