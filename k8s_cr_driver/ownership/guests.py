@@ -69,12 +69,20 @@ class Guests:
         return len(since) >= TRIES and since[-1] - since[0] >= PATIENCE
 
     def _reason(self, live: Object) -> str:
+        """The inventories come last: an instance that begins meanwhile claims its own before it writes any object."""
+        return self._contents(live) or self._other_users(live)
+
+    def _other_users(self, live: Object) -> str:
         key, kind = key_of(live), defined_by(live)
         for other in self._context.inventory.others():
             if other is None:
                 return "another instance, whose inventory makes no sense, may use it"
             if (key.name in other.namespaces) if key.group_kind == NAMESPACE else (kind in other.kinds):
                 return "other instances use it"
+        return ""
+
+    def _contents(self, live: Object) -> str:
+        key, kind = key_of(live), defined_by(live)
         if key.group_kind == NAMESPACE:
             found = list(self._in_namespace(key.name))
             late = {key_of(one) for _, one in find_orphans(self._context, self._leaving)} if found else set()
@@ -88,7 +96,7 @@ class Guests:
 
     def _in_namespace(self, namespace: str) -> Iterator[Object]:
         """Pods and claims; of other kinds Helm's releases, and what has another instance's label or was released by one."""
-        for resource in self._context.resources:
+        for resource in sorted(self._context.resources, key=lambda one: one.group_kind in CONTENT):  # users' data last
             if resource.group_kind in CONTENT:
                 yield from self._strangers(self._client.list_if_served(resource, namespace, "", METADATA_LIST))
             elif _is_content(resource):

@@ -287,3 +287,27 @@ def test_a_kept_object_of_a_kind_that_is_abandoned_keeps_what_holds_it(
 
 def of_inventory(request: Request) -> bool:
     return "k8s-cr-driver/inventory" in request.query.get("labelSelector", "")
+
+
+@pytest.mark.parametrize("shared", [HOME, crontab_crd()], ids=["Namespace", "CRD"])
+def test_inventories_of_others_are_listed_after_the_contents(api: FakeApi, shared: Object) -> None:
+    """An instance claims its inventory before it writes any object."""
+    blue = Instance(api.url)
+    blue.reconcile([shared])
+    blue.terminate()
+    plurals = ("configmaps", "persistentvolumeclaims", "crontabs")
+    lists = [one for one in api.requests if one.method == "GET" and one.path.endswith(plurals) and not one.watch]
+    assert of_inventory(lists[-1])
+
+
+def test_a_claim_that_is_created_while_other_kinds_are_listed_keeps_its_namespace(api: FakeApi) -> None:
+    blue = Instance(api.url)
+    blue.reconcile([HOME])
+
+    def created(request: Request) -> bool:
+        api.put(at_home(claim("guest")))
+        return False
+
+    api.fail(faults.internal(), method="GET", path="/namespaces/home/services$", when=created)
+    blue.terminate()
+    assert api.names("PersistentVolumeClaim", "home") == ["guest"]
