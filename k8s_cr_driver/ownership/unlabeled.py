@@ -25,7 +25,7 @@ def find_unlabeled(context: WriteContext, resources: Iterable[Resource]) -> Iter
 
     Adopted ones are only released. For shared objects, whose label differs, see `find_unlabeled_shared`.
     """
-    content, others = context.inventory.content, f"!{INSTANCE_LABEL}"
+    content, others = context.inventory.content, f"{INSTANCE_LABEL}!={context.instance}"  # selects those without it as well
     for resource in resources:
         if resource.group_kind not in SHARED:
             for namespace in content.places(resource.group_kind) if resource.namespaced else [""]:

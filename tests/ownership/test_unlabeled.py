@@ -183,3 +183,12 @@ def test_shared_objects_with_their_label_are_not_read_by_name(api: FakeApi) -> N
     api.requests.clear()
     blue.reconcile([HOME, crontab_crd()])
     assert not api.requests.select("GET", "namespaces/home$")
+
+
+@pytest.mark.parametrize("verb", ["terminate", "change"])
+def test_a_member_with_the_label_of_another_instance_is_deleted(api: FakeApi, verb: str) -> None:
+    blue = Instance(api.url)
+    blue.reconcile([config_map("a"), config_map("b")])
+    replaced(api, "ConfigMap", "default", "a", **{INSTANCE_LABEL: GREEN})
+    blue.reconcile([config_map("b")] if verb == "change" else [])
+    assert "a" not in api.names("ConfigMap", "default")
