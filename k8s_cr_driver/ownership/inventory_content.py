@@ -172,12 +172,16 @@ def parse(live: Object) -> InventoryContent:
 
 
 def parse_foreign(live: Object) -> InventoryContent | None:
-    """The kinds and namespaces alone, from metadata; None for annotations that no driver writes."""
+    """The kinds and namespaces alone, from metadata; None for annotations that no driver writes.
+
+    The inventory's own namespace is one of them: whoever deletes that deletes the inventory.
+    """
     annotations = annotations_of(live)
     kinds, namespaces = (annotations.get(name, " ").split(",") for name in (_KINDS, _NAMESPACES))
     if any(char.isspace() for text in (*kinds, *namespaces) for char in text) or any(text[:1] == "." for text in kinds):
         return None
-    return parse_scope(live)
+    content = parse_scope(live)
+    return replace(content, namespaces=content.namespaces | {live["metadata"]["namespace"]})
 
 
 def parse_scope(live: Object) -> InventoryContent:

@@ -311,3 +311,13 @@ def test_a_claim_that_is_created_while_other_kinds_are_listed_keeps_its_namespac
     api.fail(faults.internal(), method="GET", path="/namespaces/home/services$", when=created)
     blue.terminate()
     assert api.names("PersistentVolumeClaim", "home") == ["guest"]
+
+
+def test_a_namespace_with_the_inventory_of_another_instance_stays(api: FakeApi) -> None:
+    blue, green = Instance(api.url), Instance(api.url, GREEN, inventory_namespace="home")
+    blue.reconcile([HOME, config_map("a", "home")])
+    green.reconcile([config_map("b")])
+    blue.terminate()
+    assert api.find("Namespace", "", "home") is not None
+    green.terminate()
+    assert api.find("ConfigMap", "default", "b") is None

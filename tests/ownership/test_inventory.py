@@ -177,9 +177,9 @@ def test_others_returns_the_inventories_of_other_instances(connection: Connectio
     blue = claimed(connection)
     green = Inventory(connection, "default", GREEN)
     green.claim("operation", [JOBS], ["shared"], create=True)
-    assert [record.namespaces for record in blue.others()] == [{"shared"}]
+    assert [record.namespaces for record in blue.others()] == [{"shared", "default"}]
     green.withdraw(namespace="shared")
-    assert [record.namespaces for record in blue.others()] == [set()]
+    assert [record.namespaces for record in blue.others()] == [{"default"}]
 
 
 def test_an_apply_makes_an_object_ours_and_a_copied_label_does_not() -> None:
@@ -285,7 +285,7 @@ def test_an_inventory_with_malformed_data_counts_with_its_namespaces(api: FakeAp
     blue, green = claimed(connection), Inventory(connection, "default", GREEN)
     green.claim("operation", [JOBS], ["shared"], create=True)
     api.edit("ConfigMap", "default", green.key.name, lambda live: live["data"].update(members="no JSON"))
-    assert [record.namespaces for record in blue.others()] == [{"shared"}]
+    assert [record.namespaces for record in blue.others()] == [{"shared", "default"}]
 
 
 @pytest.mark.parametrize("label", [BLUE, GREEN, None])
