@@ -97,7 +97,7 @@ class Applier:
             self._gone(node)
         elif node.phase is Phase.SENT:
             self._judge(node, live)
-        elif node.observe(live) and node.is_new and node.obj.has_finished(live):
+        elif node.observe(live) and node.is_new and _has_ended_well(node, live):
             self._note_finished(node)  # before the response to its creation
 
     def _try(self, node: Desired) -> None:
@@ -285,12 +285,17 @@ class Applier:
             raise self._timeout(f"not ready, and {node.key} has failed")
 
 
+def _has_ended_well(node: Desired, live: Object) -> bool:
+    """Some kinds have the time of their end in the status also after a failure, and are to be run again then."""
+    return node.obj.has_finished(live) and node.obj.assess(live).settled
+
+
 def _goes_after_its_end(node: Desired, live: Object) -> bool:
     """Whether somebody else deletes an object that has run to its end: a Job whose time to live is over goes after its Pods."""
     metadata = dict(live["metadata"])
     if metadata.pop("deletionTimestamp", None) is None or metadata["uid"] == node.replaced:
         return False
-    return node.obj.has_finished(live) and node.obj.assess({**live, "metadata": metadata}).settled
+    return _has_ended_well(node, {**live, "metadata": metadata})
 
 
 def _nodes(resources: Resources, desired: Sequence[CustomResource]) -> dict[ObjectKey, Desired]:

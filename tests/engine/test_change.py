@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import pytest
 
+from k8s_cr_driver.kube import backoff
 from k8s_cr_driver.objects.keys import Object
-from tests.fake_api import FakeApi
-from tests.instance import CONDITIONS, GREEN, Instance, config_map, crontab, crontab_crd, job, obj, state, status
+from tests.fake_api import FakeApi, faults
+from tests.instance import CONDITIONS, GREEN, Instance, config_map, crontab, crontab_crd, job, obj, state, status, wait_for
 
 SHARED = {
     "Namespace": (obj("v1", "Namespace", "home"), config_map("a", "home")),
@@ -96,3 +97,22 @@ def test_a_finished_job_that_its_time_to_live_has_removed_runs_again_only_if_it_
     assert api.names("Job") == []
     blue.reconcile([job("a", "two")], prune=False)
     assert api.names("Job") == ["a"]
+
+
+def test_an_object_that_has_failed_at_its_end_and_vanishes_runs_again(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The watch reports the failure before the response to the creation, and its time to live removes it."""
+    monkeypatch.setattr(backoff, "FIRST", 1)
+    api.put(crontab_crd(**CONDITIONS, completionTime={"type": "string"}))
+    api.fail(faults.reset_after(), method="PATCH", path="crontabs/one")
+    run = Instance(api.url).start([crontab("one")])
+    wait_for(api, lambda: api.find("CronTab", "default", "one") is not None)
+    api.set_status("CronTab", "default", "one", ended("False"))
+    api.delete("CronTab", "default", "one")
+    wait_for(api, lambda: api.find("CronTab", "default", "one") is not None)
+    api.set_status("CronTab", "default", "one", ended("True"))
+    run.result(10)
+    assert api.names("CronTab") == ["one"]
+
+
+def ended(state: str) -> Object:
+    return {**status(state, "Ended", type="Succeeded"), "completionTime": "2026-01-01T00:00:00Z"}
