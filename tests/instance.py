@@ -48,7 +48,7 @@ class Instance:
         self.stop, self.abandon, self.remembered = threading.Event(), False, NOTHING
         self.is_current: Callable[[], bool] = lambda: True
         self.heard: list[tuple[ObjectKey, str, str]] = []
-        self._told = threading.Condition()
+        self._reported = threading.Condition()
 
     def reconcile(
         self,
@@ -91,15 +91,15 @@ class Instance:
         threading.Thread(target=run, daemon=True).start()
         return future
 
-    def wait_until_told(self, name: str, state: str) -> None:
+    def wait_until_reported(self, name: str, state: str) -> None:
         """Until a run has reported that the object of that name is in that state."""
-        with self._told:
-            assert self._told.wait_for(lambda: any(key.name == name and s == state for key, s, _ in self.heard), 10)
+        with self._reported:
+            assert self._reported.wait_for(lambda: any(key.name == name and s == state for key, s, _ in self.heard), 10)
 
     def _hear(self, key: ObjectKey, state: str, message: str) -> None:
-        with self._told:
+        with self._reported:
             self.heard.append((key, state, message))
-            self._told.notify_all()
+            self._reported.notify_all()
 
 
 def state(api: FakeApi) -> dict[ObjectKey, Object]:

@@ -117,10 +117,15 @@ class Pruner:
             return
         elif node.phase is Phase.SENDING:
             node.is_gone = True
-        elif node.phase is Phase.SENT or field(node.live, "metadata", "deletionTimestamp"):
+        else:
+            self._unselected(node)
+
+    def _unselected(self, node: ToDelete) -> None:
+        """The watch no longer selects the object: it is gone, or somebody has removed our label. The event is the same."""
+        if node.stays or (node.phase is Phase.SENT and not _lingers(node.live)):
             self._gone(node)
         else:
-            self._read(node)  # it was not deleted as far as we know: somebody may have removed our label
+            self._read(node)
 
     def _gone(self, node: ToDelete) -> None:
         if self.nodes.pop(node.key, None) is None:
@@ -141,7 +146,8 @@ class Pruner:
         self._loop.send(request, functools.partial(self._found, node), functools.partial(self._not_found, node))
 
     def _found(self, node: ToDelete, live: Object) -> None:
-        if _uid(live) != _uid(node.live) or not is_managed(live, self._context.instance):
+        is_going = bool(field(live, "metadata", "deletionTimestamp"))
+        if _uid(live) != _uid(node.live) or not (is_going or is_managed(live, self._context.instance)):
             self._gone(node)
             return
         node.live, node.is_gone, node.is_unwatched = live, False, True
@@ -233,8 +239,10 @@ class Pruner:
             self._kept.add(node.key)
         if _uid(node.live) != _uid(asked):
             self._retry(node)
-        elif node.is_gone or (node.is_unwatched and stays):
+        elif stays and (node.is_gone or node.is_unwatched):
             self._gone(node)
+        elif node.is_gone:
+            self._unselected(node)
         else:
             self._follow(node)
 
@@ -290,6 +298,12 @@ class Pruner:
     def _retry(self, node: ToDelete) -> None:
         node.phase = Phase.BLOCKED
         self._try(node)
+
+
+def _lingers(live: Object | None) -> bool:
+    """Whether an object is not removed at once when its deletion is asked for: others have to act first."""
+    held = ("deletionTimestamp", "finalizers")
+    return any(field(live, "metadata", name) for name in held) or bool(field(live, "spec", "finalizers"))
 
 
 def _owners(live: Object) -> list[str]:

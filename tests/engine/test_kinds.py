@@ -36,13 +36,13 @@ def test_a_kind_without_watch_is_listed_until_it_is_ready_and_until_it_is_gone(
     blue = Instance(api.url)
     run = blue.start([quiet("a"), quiet("b")])
     for name in ("a", "b"):
-        blue.wait_until_told(name, "Waiting")
+        blue.wait_until_reported(name, "Waiting")
         api.set_status("Quiet", "default", name, {"conditions": [controllers.condition("Ready")]})
     run.result(10)
     assert not api.requests.select(path="quiets", watch=True)
     api.edit("Quiet", "default", "a", lambda live: live["metadata"].update(finalizers=["example.com/hold"]))
     run = blue.start([])
-    blue.wait_until_told("a", "deleting")
+    blue.wait_until_reported("a", "deleting")
     api.release("Quiet", "default", "a")
     run.result(10)
     assert state(api) == {}

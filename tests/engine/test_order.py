@@ -22,8 +22,8 @@ def test_a_crd_is_established_before_its_objects_are_written(api: FakeApi) -> No
     api.knobs.establish_crds = False
     blue = Instance(api.url)
     run = blue.start([crontab("one"), crontab_crd(), config_map("a")])
-    blue.wait_until_told("crontabs.stable.example.com", "Waiting")
-    blue.wait_until_told("a", "Ready")
+    blue.wait_until_reported("crontabs.stable.example.com", "Waiting")
+    blue.wait_until_reported("a", "Ready")
     assert not api.requests.select(path="/crontabs/")
     api.establish("crontabs.stable.example.com")
     run.result(10)
@@ -36,7 +36,7 @@ def test_depends_on_waits_until_the_other_is_ready_and_deletes_in_reverse(api: F
     later["metadata"]["annotations"] = {"config.kubernetes.io/depends-on": reference}
     blue = Instance(api.url)
     run = blue.start([later, crontab("first"), crontab_crd(**CONDITIONS)])
-    blue.wait_until_told("first", "Waiting")
+    blue.wait_until_reported("first", "Waiting")
     assert api.find("ConfigMap", "default", "later") is None
     api.set_status("CronTab", "default", "first", status())
     run.result(10)
@@ -71,7 +71,7 @@ def test_objects_of_a_webhook_wait_for_its_backend(api: FakeApi) -> None:
     configuration = obj("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration", "check", webhooks=[webhook])
     blue = Instance(api.url)
     run = blue.start([crontab("one"), configuration, service, backend])
-    blue.wait_until_told("webhook", "Waiting")
+    blue.wait_until_reported("webhook", "Waiting")
     assert api.find("CronTab", "default", "one") is None
     controllers.run_workloads(api)
     api.edit("Deployment", "default", "webhook", lambda live: live["metadata"].setdefault("annotations", {}).update(seen="1"))

@@ -44,7 +44,7 @@ def test_a_watch_of_all_namespaces_that_is_forbidden_during_the_run_is_replaced_
     blue.reconcile([namespace, kept, dropped])
     crd = crontab_crd(conditions={"type": "array", "items": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}})
     run = blue.start([namespace, kept, crd, crontab("one")])
-    blue.wait_until_told("one", "Waiting")
+    blue.wait_until_reported("one", "Waiting")
     api.knobs.denied |= {(verb, "", "configmaps", EVERYWHERE) for verb in ("list", "watch")}
     api.break_streams(faults.stream_end(), "ConfigMap")
     assert api.wait_for_streams(6)  # the inventory's, those of three kinds, and one of ConfigMaps in each of two namespaces
@@ -151,7 +151,7 @@ def test_a_token_that_expires_during_the_wait_ends_the_run(api: FakeApi) -> None
     blue = Instance(api.url, authorization="Bearer secret")
     crd = crontab_crd(conditions={"type": "array", "items": {"type": "object"}})
     run = blue.start([crd, crontab("one")])
-    blue.wait_until_told("one", "Waiting")
+    blue.wait_until_reported("one", "Waiting")
     api.knobs.tokens = set()
     api.break_streams(faults.stream_end(), "CronTab")
     with pytest.raises(ConnectionFailed, match="401"):
@@ -170,7 +170,7 @@ def test_a_server_that_starts_and_cannot_check_credentials_yet_is_asked_again(
         "config.kubernetes.io/depends-on": "stable.example.com/namespaces/default/CronTab/one"
     }
     run = blue.start([crd, crontab("one"), late])
-    blue.wait_until_told("one", "Waiting")
+    blue.wait_until_reported("one", "Waiting")
     api.fail(faults.status(401, "Unauthorized"), path=path, times=2)
     api.break_streams(faults.stream_end(), "CronTab")
     api.set_status("CronTab", "default", "one", {"conditions": [{"type": "Ready", "status": "True"}]})
@@ -183,7 +183,7 @@ def test_a_server_that_forbids_for_a_moment_what_it_has_allowed_is_asked_again(a
     blue = Instance(api.url)
     crd = crontab_crd(conditions={"type": "array", "items": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}})
     run = blue.start([crd, crontab("one")])
-    blue.wait_until_told("one", "Waiting")
+    blue.wait_until_reported("one", "Waiting")
     api.fail(faults.status(403, "Forbidden", "clusterrole not found"), path="crontabs", times=3)
     api.break_streams(faults.stream_end(), "CronTab")
     api.set_status("CronTab", "default", "one", {"conditions": [{"type": "Ready", "status": "True"}]})

@@ -16,7 +16,7 @@ CRD = crontab_crd(**CONDITIONS)
 def test_an_object_without_its_status_is_waited_for_until_an_event_says_that_it_is_ready(api: FakeApi) -> None:
     blue = Instance(api.url)
     run = blue.start([CRD, crontab("one")])
-    blue.wait_until_told("one", "Waiting")
+    blue.wait_until_reported("one", "Waiting")
     api.set_status("CronTab", "default", "one", status("False", "Starting"))
     assert not run.done()
     api.set_status("CronTab", "default", "one", status())
@@ -29,7 +29,7 @@ def test_what_was_ready_before_our_write_does_not_count(api: FakeApi) -> None:
     api.react("CronTab", lambda live: ready_once(api, live))
     blue.reconcile([CRD, crontab("one")])
     run = blue.start([CRD, crontab("one", schedule="0 * * * *")])
-    blue.wait_until_told("one", "Waiting")
+    blue.wait_until_reported("one", "Waiting")
     assert not run.done()
     api.set_status("CronTab", "default", "one", status(generation=2))
     run.result(10)
@@ -53,8 +53,8 @@ def test_an_unchanged_set_is_ready_at_once(api: FakeApi) -> None:
 def test_an_object_that_somebody_deletes_while_others_are_waited_for_is_made_again(api: FakeApi) -> None:
     blue = Instance(api.url)
     run = blue.start([CRD, crontab("one"), config_map("a")])
-    blue.wait_until_told("a", "Ready")
-    blue.wait_until_told("one", "Waiting")
+    blue.wait_until_reported("a", "Ready")
+    blue.wait_until_reported("one", "Waiting")
     first = api.get("ConfigMap", "default", "a")["metadata"]["uid"]
     api.delete("ConfigMap", "default", "a")
     wait_for(api, lambda: api.find("ConfigMap", "default", "a") is not None)
@@ -66,14 +66,14 @@ def test_an_object_that_somebody_deletes_while_others_are_waited_for_is_made_aga
 def test_an_object_that_is_no_longer_ready_is_waited_for_again(api: FakeApi) -> None:
     blue = Instance(api.url)
     run = blue.start([CRD, crontab("one"), crontab("two")])
-    blue.wait_until_told("one", "Waiting")
-    blue.wait_until_told("two", "Waiting")
+    blue.wait_until_reported("one", "Waiting")
+    blue.wait_until_reported("two", "Waiting")
     api.set_status("CronTab", "default", "one", status())
-    blue.wait_until_told("one", "Ready")
+    blue.wait_until_reported("one", "Ready")
     api.set_status("CronTab", "default", "one", status("False"))
     wait_until_last_told(blue, "one", "Waiting")
     api.set_status("CronTab", "default", "two", status())
-    blue.wait_until_told("two", "Ready")
+    blue.wait_until_reported("two", "Ready")
     assert not run.done()
     api.set_status("CronTab", "default", "one", status())
     run.result(10)
@@ -91,7 +91,7 @@ def test_the_report_names_the_worst_first_with_its_warnings(api: FakeApi) -> Non
     blocked["metadata"]["annotations"] = needs
     run = blue.start([CRD, crontab("broken"), crontab("slow"), crontab("fine"), blocked])
     for name in ("broken", "slow", "fine"):
-        blue.wait_until_told(name, "Waiting")
+        blue.wait_until_reported(name, "Waiting")
     for message in ("the first", "the last"):
         event = api.event(api.get("CronTab", "default", "broken"), "FailedMount", message)
         event["lastTimestamp"] = f"2026-01-01T00:00:0{1 if message == 'the first' else 2}Z"
@@ -119,11 +119,11 @@ def test_a_failure_that_passes_within_the_grace_is_none(api: FakeApi, monkeypatc
     blue = Instance(api.url)
     run = blue.start([CRD, crontab("one"), crontab("two")])
     for name in ("one", "two"):
-        blue.wait_until_told(name, "Waiting")
+        blue.wait_until_reported(name, "Waiting")
     api.set_status("CronTab", "default", "one", status("True", "Oops", type="Stalled"))
-    blue.wait_until_told("one", "Failed")
+    blue.wait_until_reported("one", "Failed")
     api.set_status("CronTab", "default", "one", status())
-    blue.wait_until_told("one", "Ready")
+    blue.wait_until_reported("one", "Ready")
     api.set_status("CronTab", "default", "two", status())
     run.result(10)
 
@@ -162,7 +162,7 @@ def test_running_settles_nothing_before_the_crd_says_whether_the_kind_runs_to_an
     api.put(crontab_crd(phase=TEXT, finishedAt=TEXT))
     blue = Instance(api.url)
     run = blue.start([crontab("one")])
-    blue.wait_until_told("one", "Waiting")
+    blue.wait_until_reported("one", "Waiting")
     api.set_status("CronTab", "default", "one", {"phase": "Running"})
     wait_for(api, lambda: any("its work is not done yet" in message for _, _, message in blue.heard))
     assert not run.done()
@@ -195,7 +195,7 @@ def test_a_status_that_has_not_changed_since_our_change_within_the_same_second_i
     monkeypatch.setattr("k8s_cr_driver.engine.apply.SILENCE", 60)
     blue.heard.clear()
     run = blue.start([crd, crontab("one", schedule="0 * * * *")])
-    blue.wait_until_told("one", "Waiting")
+    blue.wait_until_reported("one", "Waiting")
     assert not run.done()
     api.set_status("CronTab", "default", "one", {"phase": "Running", "note": "of the new schedule"})
     run.result(10)
@@ -218,7 +218,7 @@ def test_the_report_names_what_is_in_trouble_before_what_takes_its_time(api: Fak
     blue = Instance(api.url, seconds=1)
     run = blue.start([CRD, crontab("a-slow"), crontab("broken"), crontab("slow")])
     for name in ("a-slow", "broken", "slow"):
-        blue.wait_until_told(name, "Waiting")
+        blue.wait_until_reported(name, "Waiting")
     api.set_status("CronTab", "default", "a-slow", status("False", "Starting"))
     api.set_status("CronTab", "default", "broken", status("False", "ImagePullFailed"))
     with pytest.raises(NotReady) as raised:
@@ -239,7 +239,7 @@ def test_a_status_without_observed_generation_counts_after_a_while(api: FakeApi)
     silent = status()
     del silent["observedGeneration"]
     run = blue.start([crd, crontab("one")])
-    blue.wait_until_told("one", "Waiting")
+    blue.wait_until_reported("one", "Waiting")
     api.set_status("CronTab", "default", "one", silent)
     run.result(10)
     live = api.get("CronTab", "default", "one")
@@ -275,7 +275,7 @@ def test_a_workload_with_its_controllers(api: FakeApi) -> None:
 def test_a_half_open_stream_delays_but_does_not_hide_that_an_object_is_ready(api: FakeApi) -> None:
     blue = Instance(api.url)
     run = blue.start([CRD, crontab("one")])
-    blue.wait_until_told("one", "Waiting")
+    blue.wait_until_reported("one", "Waiting")
     assert api.break_streams(faults.half_open(), "CronTab") == 1
     api.set_status("CronTab", "default", "one", status())
     run.result(10)

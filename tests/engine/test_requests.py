@@ -54,7 +54,7 @@ def test_nothing_is_requested_while_a_run_waits(api: FakeApi) -> None:
     blue = Instance(api.url)
     run = blue.start([crontab_crd(**CONDITIONS), crontab("one"), crontab("two")])
     for name in ("one", "two"):
-        blue.wait_until_told(name, "Waiting")
+        blue.wait_until_reported(name, "Waiting")
     api.wait_for_streams(3)
     api.requests.clear()
     for seconds in range(20):

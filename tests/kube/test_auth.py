@@ -91,7 +91,7 @@ def test_a_token_that_expires_in_an_operation_is_renewed_also_for_its_streams(
     blue = Instance(api.url)
     blue.endpoint = endpoint
     run = blue.start([crontab_crd(**CONDITIONS), crontab("one")])
-    blue.wait_until_told("one", "Waiting")
+    blue.wait_until_reported("one", "Waiting")
     provider.revoke()
     api.break_streams(faults.stream_end())
     api.set_status("CronTab", "default", "one", status())
@@ -104,7 +104,7 @@ def test_an_api_server_that_has_just_started_is_asked_again(api: FakeApi, endpoi
     blue = Instance(api.url)
     blue.endpoint = endpoint
     run = blue.start([crontab_crd(**CONDITIONS), crontab("one")])
-    blue.wait_until_told("one", "Waiting")
+    blue.wait_until_reported("one", "Waiting")
     api.fail(faults.status(401, "Unauthorized", "Unauthorized"), path="crontabs", times=5)
     api.break_streams(faults.stream_end(), "CronTab")
     api.set_status("CronTab", "default", "one", status())
@@ -119,7 +119,7 @@ def test_an_api_server_that_refuses_for_longer_ends_the_run(
     blue = Instance(api.url)
     blue.endpoint = endpoint
     run = blue.start([crontab_crd(**CONDITIONS), crontab("one")])
-    blue.wait_until_told("one", "Waiting")
+    blue.wait_until_reported("one", "Waiting")
     api.fail(faults.status(401, "Unauthorized", "Unauthorized"), times=1000)
     api.break_streams(faults.stream_end(), "CronTab")
     with pytest.raises(ConnectionFailed, match="does not accept the ID token"):

@@ -13,14 +13,14 @@ from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.discovery import discover
 from k8s_cr_driver.kube.endpoint import Endpoint
-from k8s_cr_driver.objects.keys import kind_of
+from k8s_cr_driver.objects.keys import Object, kind_of
 from k8s_cr_driver.ownership.delete import remove
 from k8s_cr_driver.ownership.inventory import Inventory
 from k8s_cr_driver.ownership.labels import manager
 from k8s_cr_driver.ownership.write import WriteContext
 from k8s_cr_driver.resources.registry import resource_for
 from tests.fake_api import FakeApi, faults
-from tests.instance import BLUE, Instance, config_map, controlled_by, crontab, crontab_crd, job, state, wait_for
+from tests.instance import BLUE, Instance, config_map, controlled_by, crontab, crontab_crd, job, obj, state, wait_for
 
 
 def written_by(live: dict[str, Any], *managers: str, **metadata: Any) -> dict[str, Any]:
@@ -54,7 +54,7 @@ def test_propagation(api: FakeApi, live: dict[str, Any], policy: str) -> None:
 def test_a_foreground_deletion_stays_one_when_it_is_asked_for_again(api: FakeApi) -> None:
     blue = Instance(api.url)
     blue.start([job("a", "one")])
-    blue.wait_until_told("a", "Waiting")
+    blue.wait_until_reported("a", "Waiting")
     child = config_map("child")
     owner = controlled_by(api.get("Job", "default", "a"))
     child["metadata"].update(ownerReferences=[{**owner, "blockOwnerDeletion": True}], finalizers=["example.com/hold"])
@@ -74,7 +74,7 @@ def test_a_deletion_that_a_webhook_denies_is_repeated_while_others_go(api: FakeA
     is_used = lambda request: api.find("ConfigMap", "default", "user") is not None  # noqa: E731
     api.fail(denied, method="DELETE", path="configmaps/a$", when=is_used, times=1000)
     run = blue.start([])
-    blue.wait_until_told("user", "deleting")
+    blue.wait_until_reported("user", "deleting")
     wait_for(api, lambda: bool(api.requests.select("DELETE", "configmaps/a")))
     api.release("ConfigMap", "default", "user")
     run.result(10)
@@ -89,3 +89,19 @@ def test_a_deletion_that_a_webhook_denies_when_nothing_else_goes_ends_the_run(ap
     with pytest.raises(ApiError, match="a is in use"):
         blue.terminate()
     assert len(api.requests.select("DELETE")) == 1
+
+
+@pytest.mark.parametrize("manifest", [config_map("a"), obj("v1", "Namespace", "home")], ids=["ConfigMap", "Namespace"])
+def test_an_object_that_loses_its_label_while_it_is_held_is_not_gone(api: FakeApi, manifest: Object) -> None:
+    blue, where = Instance(api.url), manifest["metadata"].get("namespace", "")
+    blue.reconcile([manifest])
+    hold = {"finalizers": ["example.com/hold"]}
+    api.edit(manifest["kind"], where, manifest["metadata"]["name"], lambda live: live["metadata"].update(hold))
+    run = blue.start([])
+    wait_for(api, lambda: "deletionTimestamp" in api.get(manifest["kind"], where, manifest["metadata"]["name"])["metadata"])
+    api.edit(manifest["kind"], where, manifest["metadata"]["name"], lambda live: live["metadata"].pop("labels", None))
+    with pytest.raises(TimeoutError):
+        run.result(1.5)
+    api.release(manifest["kind"], where, manifest["metadata"]["name"])
+    run.result(10)
+    assert api.find(manifest["kind"], where, manifest["metadata"]["name"]) is None

@@ -28,11 +28,11 @@ DEPENDS_ON, CRONTAB = "config.kubernetes.io/depends-on", "stable.example.com/nam
 def test_the_second_worker_stops_the_first_while_that_waits(api: FakeApi) -> None:
     first, second = Instance(api.url), Instance(api.url)
     old = first.start([CRD, crontab("one"), config_map("old")])
-    first.wait_until_told("one", "Waiting")
+    first.wait_until_reported("one", "Waiting")
     new = second.start([CRD, crontab("one"), config_map("new")])
     with pytest.raises(Superseded, match="Another worker took over"):
         old.result(10)
-    second.wait_until_told("one", "Waiting")
+    second.wait_until_reported("one", "Waiting")
     api.set_status("CronTab", "default", "one", status())
     new.result(10)
     assert [name for name in api.names("ConfigMap") if not name.startswith("k8s-cr-driver")] == ["new"]
@@ -41,7 +41,7 @@ def test_the_second_worker_stops_the_first_while_that_waits(api: FakeApi) -> Non
 def test_a_worker_whose_instance_was_terminated_meanwhile_stops(api: FakeApi) -> None:
     first = Instance(api.url)
     run = first.start([CRD, crontab("one")])
-    first.wait_until_told("one", "Waiting")
+    first.wait_until_reported("one", "Waiting")
     Instance(api.url).terminate()
     with pytest.raises(Superseded):
         run.result(10)
@@ -75,9 +75,9 @@ def test_a_worker_that_was_superseded_unnoticed_writes_nothing(api: FakeApi) -> 
     made = crontab("one")
     late = {**config_map("late"), "metadata": {**config_map("late")["metadata"], "annotations": {DEPENDS_ON: CRONTAB}}}
     old = first.start([CRD, made, late])
-    first.wait_until_told("one", "Waiting")
+    first.wait_until_reported("one", "Waiting")
     new = second.start([CRD, made])
-    second.wait_until_told("one", "Waiting")
+    second.wait_until_reported("one", "Waiting")
     api.requests.clear()
     api.set_status("CronTab", "default", "one", status())
     with pytest.raises(Superseded):
@@ -155,7 +155,7 @@ def test_an_object_that_another_worker_deletes_is_not_created_again_though_the_f
     api.fail(faults.half_open(), when=is_fence, times=100)
     first = Instance(api.url)
     old = first.start([CRD, crontab("one"), config_map("a")])
-    first.wait_until_told("one", "Waiting")
+    first.wait_until_reported("one", "Waiting")
     wait_for(api, lambda: api.find("ConfigMap", "default", "a") is not None)
     Instance(api.url, seconds=30).terminate()
     with pytest.raises(Superseded):
@@ -260,6 +260,6 @@ def _ready(api: FakeApi) -> None:
 def test_a_deadline_that_passes_while_a_former_worker_may_still_write_is_reported_as_that(api: FakeApi) -> None:
     blue = Instance(api.url)
     blue.start([config_map("a"), CRD, crontab("one")])
-    blue.wait_until_told("one", "Waiting")
+    blue.wait_until_reported("one", "Waiting")
     with pytest.raises(NotReady, match="a write of the worker that held the instance before may still take effect"):
         Instance(api.url, seconds=2).terminate()

@@ -80,7 +80,7 @@ def test_an_object_left_to_an_owner_that_releases_it_is_deleted(api: FakeApi) ->
     live = api.get("CronTab", "default", "owner")
     api.edit("ConfigMap", "default", "child", lambda child: owned_by(child, live))
     run = blue.start([])
-    blue.wait_until_told("child", "deleting")
+    blue.wait_until_reported("child", "deleting")
     api.edit("ConfigMap", "default", "child", lambda child: owned_by(child, api.put(config_map("theirs"))))
     api.release("CronTab", "default", "owner")
     run.result(10)
@@ -241,7 +241,7 @@ def last_waits_for_first(api: FakeApi) -> tuple[Instance, Future[dict[ObjectKey,
     blue = Instance(api.url)
     blue.reconcile([last, first])
     run = blue.start([])
-    blue.wait_until_told("first", "deleting")
+    blue.wait_until_reported("first", "deleting")
     return blue, run
 
 
@@ -253,7 +253,7 @@ def test_an_object_that_has_lost_our_label_while_it_waits_is_deleted_all_the_sam
     api.edit("ConfigMap", "default", "last", lambda live: live["metadata"].update(labels={}, finalizers=["example.com/too"]))
     wait_for(api, lambda: len(api.requests.select("GET", "/configmaps/last")) > 0)
     api.release("ConfigMap", "default", "first")
-    blue.wait_until_told("last", "deleting")
+    blue.wait_until_reported("last", "deleting")
     api.release("ConfigMap", "default", "last")
     run.result(10)
     assert state(api) == {}
@@ -262,7 +262,7 @@ def test_an_object_that_has_lost_our_label_while_it_waits_is_deleted_all_the_sam
 def test_an_object_that_somebody_else_deletes_while_it_waits_is_gone(api: FakeApi) -> None:
     blue, run = last_waits_for_first(api)
     api.delete("ConfigMap", "default", "last")
-    blue.wait_until_told("last", "gone")
+    blue.wait_until_reported("last", "gone")
     api.release("ConfigMap", "default", "first")
     run.result(10)
     assert not api.requests.select("DELETE", "/configmaps/last")
@@ -272,8 +272,8 @@ def test_an_object_that_has_lost_our_label_is_applied_again(api: FakeApi) -> Non
     crd = crontab_crd(**CONDITIONS)
     blue = Instance(api.url)
     run = blue.start([crd, crontab("one"), config_map("a")])
-    blue.wait_until_told("a", "Ready")
-    blue.wait_until_told("one", "Waiting")
+    blue.wait_until_reported("a", "Ready")
+    blue.wait_until_reported("one", "Waiting")
     api.edit("ConfigMap", "default", "a", lambda live: live["metadata"].update(labels={}))
     wait_for(api, lambda: "tacker_vnf_instance_id" in api.get("ConfigMap", "default", "a")["metadata"].get("labels", {}))
     api.set_status("CronTab", "default", "one", status())

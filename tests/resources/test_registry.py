@@ -51,7 +51,7 @@ def test_a_class_of_another_project_decides_when_its_kind_is_ready(api: FakeApi,
     crd = crontab_crd(runs={"type": "integer"})
     blue = Instance(api.url)
     run = blue.start([crd, crontab("one")])
-    blue.wait_until_told("one", "Waiting")
+    blue.wait_until_reported("one", "Waiting")
     assert [message for key, _, message in blue.heard if key.name == "one"][-1] == "has not run yet"
     api.set_status("CronTab", "default", "one", {"runs": 1})
     run.result(10)

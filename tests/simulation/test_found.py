@@ -257,7 +257,7 @@ def test_a_job_that_goes_after_its_end_is_not_run_again(api: FakeApi) -> None:
     api.delete("Job", "default", "a")
     blue = Instance(api.url)
     again = blue.start([job("a", "one")])
-    blue.wait_until_told("a", "Waiting")
+    blue.wait_until_reported("a", "Waiting")
     api.release("Job", "default", "a")
     again.result(10)
     assert api.names("Job") == []
