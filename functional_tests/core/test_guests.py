@@ -86,7 +86,7 @@ def test_a_namespace_that_an_instance_with_its_inventory_elsewhere_uses_stays(
     operation = vnf.terminate()
     assert cluster.of(other.id) == [f"ConfigMap {HOUSE}/theirs"]
     assert marks(containers(cluster)) == []
-    assert logged(f"{operation['id']}: Namespace {HOUSE} is released and stays: other instances use it")
+    assert logged(f"{operation['id']}: Namespace {HOUSE} is released and stays: it holds objects of others: ")
 
 
 def test_a_crd_with_a_custom_resource_of_a_user_stays_unmarked_and_is_reported(vnf: Vnf, cluster: Cluster, logged: Logged):
