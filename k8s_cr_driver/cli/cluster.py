@@ -108,7 +108,7 @@ class Cluster:
         except InvalidRequest as error:
             raise click.UsageError(with_remedy(error)) from None
         self.resources: Resources
-        self._told: set[Report] = set()
+        self._reported: set[Report] = set()
 
     def __enter__(self) -> Cluster:
         self.connection.__enter__()
@@ -170,8 +170,8 @@ class Cluster:
         kinds = {kind for one in several for kind in one.content.kinds}
         namespaces = {name for one in several for name in one.content.namespaces}
         for report in api_services.reports(self.resources, ((kind, "") for kind in kinds)):
-            if report not in self._told:
-                self._told.add(report)
+            if report not in self._reported:
+                self._reported.add(report)
                 click.echo(f"Incomplete: {report}", err=True)
         for live in self.lists(sorted(kinds), namespaces):
             key = key_of(live)

@@ -80,8 +80,8 @@ def test_an_object_that_is_no_longer_ready_is_waited_for_again(api: FakeApi) -> 
 
 
 def wait_until_last_told(one: Instance, name: str, state: str) -> None:
-    with one._told:
-        assert one._told.wait_for(lambda: [s for key, s, _ in one.heard if key.name == name][-1:] == [state], 10)
+    with one._reported:
+        assert one._reported.wait_for(lambda: [s for key, s, _ in one.heard if key.name == name][-1:] == [state], 10)
 
 
 def test_the_report_names_the_worst_first_with_its_warnings(api: FakeApi) -> None:

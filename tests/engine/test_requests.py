@@ -59,8 +59,8 @@ def test_nothing_is_requested_while_a_run_waits(api: FakeApi) -> None:
     api.requests.clear()
     for seconds in range(20):
         api.set_status("CronTab", "default", "one", status("False", message=f"for {seconds} s"))
-    with blue._told:
-        assert blue._told.wait_for(lambda: any("for 19 s" in message for *_, message in blue.heard), 10)
+    with blue._reported:
+        assert blue._reported.wait_for(lambda: any("for 19 s" in message for *_, message in blue.heard), 10)
     assert len(api.requests) == 0, str(api.requests)
     for name in ("one", "two"):
         api.set_status("CronTab", "default", name, status())
