@@ -56,7 +56,7 @@ def receive(
     """Receive the kubeconfigs of workload clusters, which the credential sender sends, in a folder.
 
     Runs until it is interrupted. The response is 2xx after the message is stored durably. With --register-vim a cluster is
-    a VIM of Tacker until it is gone, with a ServiceAccount of its own.
+    a VIM of Tacker until it no longer exists, with a ServiceAccount of its own.
     """
     if token is None and client_ca is None:
         raise click.UsageError("Give --token, --client-ca, or both: otherwise anybody may send")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keeps the VIMs of Tacker as the received clusters are: registered, current, and removed when the cluster is gone.
+"""Keeps the VIMs of Tacker as the received clusters are: registered, current, and removed when the cluster no longer exists.
 
 What is to be done follows from the store alone, so that a restart goes on with it. A cluster that fails does not hold up the
 others, and is tried again with backoff.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is sent when: a kubeconfig when it is new or has changed, and that a cluster is going or gone.
+"""What is sent when: a kubeconfig when it is new or has changed, and that a cluster is going or deleted.
 
 All is decided by the record of what was delivered, which survives the objects: after a terminate nothing else says which
 clusters there were, and where their kubeconfigs went.

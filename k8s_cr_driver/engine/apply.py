@@ -92,7 +92,7 @@ class Applier:
                 self._try(node)
 
     def observe(self, node: Desired, live: Object | None) -> None:
-        """A watch reports one of our objects; None: it is gone."""
+        """A watch reports one of our objects; None: it no longer exists."""
         if live is None:
             self._gone(node)
         elif node.phase is Phase.SENT:
@@ -167,7 +167,7 @@ class Applier:
         self._try(node)
 
     def _replace(self, node: Desired, live: Object) -> None:
-        """Deletes an object, which is created again when the watch reports that it is gone. The others outlive it."""
+        """Deletes an object, which is created again when the watch reports that it no longer exists. The others outlive it."""
         node.phase, node.finished, node.replaced = Phase.SENT, False, live["metadata"]["uid"]
         self._mark_unready(node)
         others = list(self._others(node.key))

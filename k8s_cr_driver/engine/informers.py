@@ -23,7 +23,7 @@ from k8s_cr_driver.ownership.write import selector
 from k8s_cr_driver.resources.health import State
 
 OnChange = Callable[[ObjectKey, Object | None], None]
-"""Called with the live object, or None when it is gone."""
+"""Called with the live object, or None when it no longer exists."""
 
 
 class Informers:
@@ -66,7 +66,7 @@ class Informers:
                 self._on_listed(kind)
 
     def reopen(self, kind: GroupKind, versions: Sequence[str]) -> None:
-        """Watches a kind in a version that its CRD still serves: the watch of a removed version reports all objects gone."""
+        """Watches a kind in a version that its CRD still serves: the watch of a removed version reports all as deleted."""
         ended = [one for one in self._reflectors if one.resource.group_kind == kind and one.resource.version not in versions]
         resource = self._resources.find(kind, versions[0]) if versions else None
         if resource is None or kind not in self.objects:

@@ -2,7 +2,7 @@
 """
 The state of one object in a run: `Desired` for an object to apply, `ToDelete` for one to delete. No I/O.
 
-The appliers and pruners change it; `report` says in one line why the object is not ready, or not gone.
+The appliers and pruners change it; `report` says in one line why the object is not ready, or not deleted yet.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Phase(enum.Enum):
 
 @dataclass
 class Node:
-    """One object of a run. `needs`: objects that must be ready (or gone) first; `error`: why the last try failed."""
+    """One object of a run. `needs`: objects that must be ready (or deleted) first; `error`: why the last try failed."""
 
     obj: CustomResource
     resource: Resource
@@ -67,7 +67,7 @@ class Desired(Node):
     finished: bool = False
     """It has run to its end: it is not created again when it vanishes, as a Job does after its time to live."""
     vanished: bool = False
-    """It was ours, and the watch reported it gone."""
+    """It was ours, and the watch reported its deletion."""
     replaced: str = ""
     """The uid of an object that this run deletes to create it again."""
     is_new: bool = False
@@ -117,12 +117,12 @@ class Desired(Node):
 
 @dataclass
 class ToDelete(Node):
-    """An object that must be gone."""
+    """An object that must be deleted."""
 
     is_gone: bool = False
-    """The watch reported it gone while our request was in flight."""
+    """The watch reported its deletion while our request was in flight."""
     is_unwatched: bool = False
-    """It has lost the label that the watch selects by: it must be read to see whether it is gone."""
+    """It has lost the label that the watch selects by: it must be read to see whether it no longer exists."""
     stays: str = ""
     """Why it was released and stays on the cluster; "" if it is deleted."""
 

@@ -17,7 +17,7 @@ from k8s_cr_driver.redaction import foreign
 
 @dataclass(frozen=True)
 class Report:
-    """Why one object is not ready or not gone; `since` is an RFC 3339 time, `events` are Warning messages, newest first."""
+    """Why one object is not ready or still exists; `since` is an RFC 3339 time, `events` are Warning messages, newest first."""
 
     key: ObjectKey
     state: str

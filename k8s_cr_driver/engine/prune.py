@@ -44,7 +44,7 @@ NUDGE_EVERY = 10.0
 
 
 class Pruner:
-    """The objects to delete of a run; `nodes` is empty when all are gone. Those that the set `uses` are only released."""
+    """The objects to delete of a run; `nodes` is empty when all are deleted. Those that the set `uses` are only released."""
 
     def __init__(self, run: Run, grace_period: int | None, uses: Callable[[Object], bool] = lambda _: False) -> None:
         self._operation, self._loop, self._context = run.operation, run.loop, run.context
@@ -121,7 +121,7 @@ class Pruner:
             self._unselected(node)
 
     def _unselected(self, node: ToDelete) -> None:
-        """The watch no longer selects the object: it is gone, or somebody has removed our label. The event is the same."""
+        """The watch no longer selects the object: it was deleted, or somebody has removed our label. The event is the same."""
         if node.stays or (node.phase is Phase.SENT and not _lingers(node.live)):
             self._gone(node)
         else:
@@ -176,7 +176,7 @@ class Pruner:
         if node.phase is not Phase.BLOCKED or node.needs or self._loop.refusals or node.live is None:
             return
         if self.nodes.get(node.key) is not node:
-            return  # gone while it waited for its next try
+            return  # deleted while it waited for its next try
         node.phase = Phase.SENDING
         self._operation.progress(node.key, "deleting", "")
         if self.deletes(node.live) and self._has_owner(node, node.live):
@@ -209,7 +209,7 @@ class Pruner:
         return False
 
     def _goes_first(self, uid: str, node: ToDelete) -> bool:
-        """Whether an owner is deleted by this run, and does not wait until `node` is gone."""
+        """Whether an owner is deleted by this run, and does not wait until `node` no longer exists."""
         owner = self._by_uid.get(uid)
         if owner is None or owner.live is None or _uid(owner.live) != uid or self.nodes.get(owner.key) is not owner:
             return False
@@ -220,7 +220,7 @@ class Pruner:
         return not self._context.inventory.content.is_adopted(live) and not is_kept(live)
 
     def _needs_of(self, node: ToDelete) -> set[ObjectKey]:
-        """All objects that must be gone before this one, transitively; some may be gone since they were first looked up."""
+        """All objects that must be deleted before this one, transitively; some may have been deleted since then."""
         if node.key not in self._all_needs:
             self._all_needs[node.key] = self._find_needs(node)
         return self._all_needs[node.key]
@@ -247,7 +247,7 @@ class Pruner:
             self._follow(node)
 
     def _follow(self, node: ToDelete) -> None:
-        """Waits until the object is gone: its watch reports that, if it still selects it."""
+        """Waits until the object no longer exists: its watch reports that, if it still selects it."""
         if node.is_unwatched:
             self._read(node)
         if node.key.group_kind == CRD:

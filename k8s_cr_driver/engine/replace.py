@@ -31,7 +31,7 @@ class Replacement:
     """
     `to_delete`: (label selector, live objects that it finds, all of one kind and namespace).
 
-    `unfinished` reads the cluster and reports the owners whose children are not replaced, or not gone, yet; it is called
+    `unfinished` reads the cluster and reports the owners whose children are not replaced, or not deleted, yet; it is called
     once all objects of the set are ready.
     """
 
@@ -43,7 +43,7 @@ NO_REPLACEMENT = Replacement()
 
 
 class Replacer:
-    """The first and the last phase of a run that replaces objects. `nodes`: those that are not gone yet."""
+    """The first and the last phase of a run that replaces objects. `nodes`: those that still exist."""
 
     def __init__(self, run: Run, informers: Informers, replacement: Replacement) -> None:
         self._operation, self._loop, self._context, self._informers = run.operation, run.loop, run.context, informers
@@ -103,7 +103,7 @@ class Replacer:
             self._observe(key_of(message.live), None if message.deleted else message.live)
 
     def _observe(self, key: ObjectKey, live: Object | None) -> None:
-        """A new object of the same name, as a StatefulSet creates it, implies that the first is gone."""
+        """A new object of the same name, as a StatefulSet creates it, implies that the first no longer exists."""
         node = self.nodes.get(key)
         if node is not None and node.live is not None:
             same = live is not None and live["metadata"]["uid"] == node.live["metadata"]["uid"]

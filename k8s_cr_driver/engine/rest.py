@@ -39,7 +39,7 @@ Result = TypeVar("Result")
 
 class Rest:
     """
-    The last phase of a run that prunes. `nodes`: the objects that are not gone yet.
+    The last phase of a run that prunes. `nodes`: the objects that still exist.
 
     `unlabeled`: look for objects without label; `timeout`: the error of the phase, after so many seconds.
     """
@@ -68,7 +68,7 @@ class Rest:
             self._pruner.observe(key, live if live is not None and self._must_go(key, live) else None)
 
     def delete(self) -> None:
-        """Deletes the rest and waits until it is gone, and the set ready; then reduces or deletes the inventory."""
+        """Deletes the rest and waits until it no longer exists, and the set ready; then reduces or deletes the inventory."""
         if self._operation.abandon:
             self._loop.after(self._operation.remaining() / 2, self._stop_waiting_for_lists)
         members = self._members()

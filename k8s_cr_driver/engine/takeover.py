@@ -89,7 +89,7 @@ def _labelled(context: WriteContext, resource: Resource, intree_driver: InTreeDr
 
 
 def _transfer(context: WriteContext, resource: Resource, key: ObjectKey, intree_driver: InTreeDriver) -> None:
-    """Transfers one object; one that is gone is skipped. Contended if it has changed or gone since it was read."""
+    """Transfers one object; one that was deleted is skipped. Contended if it has changed or was deleted since it was read."""
     try:
         live = context.client.read(resource, key)
     except ApiError as error:
@@ -113,7 +113,7 @@ def _successor_fields(context: WriteContext, live: Object, intree_driver: InTree
 def _mark(context: WriteContext, resource: Resource, key: ObjectKey, live: Object) -> Object:
     """Labels a shared object. Must precede the transfer: an apply that names only labels would drop transferred fields.
 
-    Without the uid an apply would create an object that is gone again, empty.
+    Without the uid an apply would create an object that no longer exists, empty.
     """
     found = live["metadata"]
     named = resource_for(bare(key, resource.api_version, uid=found["uid"], resourceVersion=found["resourceVersion"]))

@@ -52,7 +52,7 @@ class Waits:
         return NotReady(f"VNFCs are missing after {seconds:.0f} s:", self._replacer.unfinished)
 
     def not_pruned(self, seconds: float) -> NotReady:
-        """Reports the objects that are not gone and the kinds that are not listed."""
+        """Reports the objects that still exist and the kinds that are not listed."""
         error = NotReady(f"After {seconds:.0f} s not all kinds of the instance are listed:", ())
         if self._applier.unready:
             error = self.not_ready(seconds)

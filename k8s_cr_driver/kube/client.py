@@ -76,7 +76,7 @@ class Client:
             raise
 
     def read_again(self, resource: Resource, live: Object) -> Object:
-        """The object `live` as it is now; ApiError 404 if it is gone, also if another one has its name."""
+        """The object `live` as it is now; ApiError 404 if it no longer exists, also if another one has its name."""
         key = key_of(live)
         found = self.read(resource, key)
         if found["metadata"]["uid"] != live["metadata"]["uid"]:
@@ -110,7 +110,7 @@ class Client:
     def release(self, resource: Resource, live: Object, manager: str) -> Object:
         """Gives up all fields that only `manager` owns; the object stays. ApiError 409 if it is no longer as `live`.
 
-        Without the uid an apply would create an object that is gone again, empty.
+        Without the uid an apply would create an object that no longer exists, empty.
         """
         found = live["metadata"]
         body = bare(key_of(live), resource.api_version, uid=found["uid"], resourceVersion=found["resourceVersion"])

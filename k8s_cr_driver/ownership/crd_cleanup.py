@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Makes the API server look again at a CRD that it is deleting, whose custom resources are gone.
+Makes the API server look again at a CRD that it is deleting, whose custom resources no longer exist.
 
 `CRDFinalizer` (k8s.io/apiextensions-apiserver, pkg/controller/finalizer) lists and deletes the custom resources, and polls
-every 5 s for up to 60 s until they are gone. After an error it waits 5 ms, doubled with each error up to 1000 s; a 409 of its
-own status write ends the work until the CRD changes in more than the condition Terminating, or until the resync after 5 min.
-Any other change of the CRD is put into its queue at once.
+every 5 s for up to 60 s until they are deleted. After an error it waits 5 ms, doubled with each error up to 1000 s; a 409 of
+its own status write ends the work until the CRD changes in more than the condition Terminating, or until the resync after
+5 min. Any other change of the CRD is put into its queue at once.
 """
 
 from __future__ import annotations

@@ -134,7 +134,7 @@ def _why_it_stays(context: WriteContext, guests: Guests, live: Object, *, is_use
 
 
 def _propagation(live: Object) -> str:
-    """Foreground for objects that may have dependents, so that these are gone when the object is gone.
+    """Foreground for objects that may have dependents, so that these are deleted before the object.
 
     Not for an object with finalizers: its controller deletes the dependents in an order of its own, and the garbage
     collector would interfere (a Cluster of Cluster API then never goes). Not for kinds that own nothing: the collector

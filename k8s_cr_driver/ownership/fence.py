@@ -106,7 +106,7 @@ class Fence:
         self._confirm(DELETE_WITHIN)
 
     def before_recreate(self) -> None:
-        """Superseded if the instance is no longer this run's as of now: an object that vanished may be gone because of that."""
+        """Superseded if the instance is no longer this run's as of now: what vanished may be deleted because of that."""
         self._confirm(-1)
 
     def _confirm(self, seconds: float) -> None:

@@ -123,7 +123,7 @@ class Guests:
     def _goes(self, live: Object, chain: int) -> bool:
         """Whether an object is deleted, or is to be garbage collected, or descends from an object of this instance.
 
-        The garbage collector deletes an object only if all its owners are gone.
+        The garbage collector deletes an object only if all its owners no longer exist.
         """
         if field(live, "metadata", "deletionTimestamp"):
             return True

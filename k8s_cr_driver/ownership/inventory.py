@@ -87,7 +87,7 @@ class Inventory:
         Any earlier run then stops with Superseded. Contended: another worker has claimed it meanwhile.
         """
         found = self.read()
-        known = self.remembered if self.remembered.kinds else self._last_read  # it may have gone since it was read
+        known = self.remembered if self.remembered.kinds else self._last_read  # it may have been deleted since it was read
         if found is None and not create and not known.kinds:
             return False
         self.fence.replaces(found, was_lost=found is None and bool(known.kinds))
@@ -105,7 +105,7 @@ class Inventory:
             members=None if base.members is None else base.members | frozenset(members),
         )
         asked_at = time.monotonic()
-        self._store.uid = found.uid if found else ""  # else the apply would create one that is gone by then
+        self._store.uid = found.uid if found else ""  # else the apply would create one that no longer exists by then
         try:
             self._write(desired)
         except NotConnected:  # nothing was sent

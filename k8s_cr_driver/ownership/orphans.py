@@ -79,7 +79,7 @@ def _entries(live: Object) -> list[Object]:
 
 
 def _labelled(context: WriteContext, resource: Resource, live: Object) -> Object | None:
-    """Applies the instance's label to the object; None if the object of that uid is gone, or somebody else labels it."""
+    """Applies the instance's label to the object; None if the object of that uid was deleted, or somebody else labels it."""
     context.inventory.fence.before_write()
     uid, own_label = live["metadata"]["uid"], {INSTANCE_LABEL: context.instance}
     key = key_of(live)

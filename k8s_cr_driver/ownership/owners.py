@@ -2,7 +2,7 @@
 """
 Objects that stay although an owner of them is deleted: they are released from it before.
 
-The garbage collector deletes an object when the last of its owners is gone, also if that goes only with an owner of its own
+The garbage collector deletes an object when the last of its owners is deleted, also if that goes only with an owner of its own
 (`attemptToDeleteItem`, kubernetes, pkg/controller/garbagecollector). The collector may be late: an object that still exists
 after its owner is not safe.
 """
@@ -29,7 +29,7 @@ LONGEST_CHAIN = 10
 """Owners upwards that are read."""
 
 Takers = frozenset[ObjectKey]
-"""Objects with which an owner goes. Empty: it is gone already, or others delete it."""
+"""Objects with which an owner goes. Empty: it no longer exists, or others delete it."""
 
 
 UNKNOWN: Object = {"metadata": {}}
@@ -86,7 +86,7 @@ class Owners:
         return frozenset[ObjectKey]().union(*filter(None, above)) if above and None not in above else None
 
     def _read(self, dependent: Object, owner: Object) -> Object | None:
-        """None if it is gone."""
+        """None if it no longer exists."""
         found = named(self._client.resources, dependent, owner)
         if found is None:
             return UNKNOWN
@@ -102,7 +102,7 @@ class Owners:
 
 
 def release_from_owners(context: WriteContext, owners: Owners, staying: Iterable[tuple[Resource, Object]]) -> None:
-    """Removes from these objects the references to owners that go, or that are gone already."""
+    """Removes from these objects the references to owners that go, or that no longer exist."""
     for resource, live in staying:
         if going := owners.going(live):
             LOG.warning("%s stays, so it is released from its owner, which is deleted", key_of(live))

@@ -77,7 +77,7 @@ def read_unlabeled(context: WriteContext, resource: Resource, key: ObjectKey) ->
 
 
 def reclaim(context: WriteContext, resource: Resource, live: Object) -> Object | None:
-    """Restores the label and returns the object; None if it is gone. Idempotent, so it may be repeated.
+    """Restores the label and returns the object; None if it no longer exists. Idempotent, so it may be repeated.
 
     A merge patch: an apply that names the label alone would drop our other fields.
     """

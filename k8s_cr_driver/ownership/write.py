@@ -5,7 +5,7 @@ Writes one object: create it, or find out whose it is and apply.
 An object that is not known to be ours is written by an apply that can only create: for an existing object the server
 responds 409, for the resourceVersion or for conflicting fields, and writes nothing. Then one read decides whether it
 is ours, shared, another instance's, or somebody else's. An apply to an existing object names its uid, so that it neither
-creates one that is gone by then, nor changes another object of its name.
+creates one that no longer exists by then, nor changes another object of its name.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ def write(
     try:
         live = context.client.read(resource, obj.key)
     except ApiError as error:
-        raise (exists if error.status == 404 else error) from None  # it is gone again: a 409 is retried, a 404 is not
+        raise (exists if error.status == 404 else error) from None  # it no longer exists: a 409 is retried, a 404 is not
     if may_take_back(live, context.instance):
         live = take_back(context.client, context.instance, resource, live)
     else:
@@ -192,7 +192,7 @@ def _join(context: WriteContext, obj: CustomResource, resource: Resource, live: 
 
 
 def has_gone(context: WriteContext, key: ObjectKey, resource: Resource, uid: str) -> bool:
-    """Whether the object of that uid is gone; another one may have its name."""
+    """Whether the object of that uid no longer exists; another one may have its name."""
     try:
         live = context.client.read(resource, key)
     except ApiError as error:

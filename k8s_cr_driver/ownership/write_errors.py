@@ -38,7 +38,7 @@ class Immutable(Refused):
 
 
 class Replaced(Contended):
-    """The object that was to be changed is gone; another one may have its name."""
+    """The object that was to be changed no longer exists; another one may have its name."""
 
 
 def explained(error: ApiError, obj: CustomResource, instance: str, live: Object | None = None) -> DriverError:
@@ -76,7 +76,7 @@ def explained(error: ApiError, obj: CustomResource, instance: str, live: Object 
 
 
 def _is_of_another(error: ApiError) -> bool:
-    """Whether an apply named the uid of an object that is gone: a 409 if there is none of its name, a 422 if there is another.
+    """Whether an apply named the uid of a deleted object: a 409 if there is none of its name, a 422 if there is another.
 
     kubernetes/kubernetes#127625; the words of the 409 are those of the server's patch handler.
     """

@@ -113,7 +113,7 @@ def _is_annotated(child: Object) -> bool:
 
 
 def _annotate(client: Client, child: Object, asked: Mapping[str, str], *, must: bool) -> None:
-    """By server-side apply, in place of what was applied before. With the uid, so that a child that is gone stays gone."""
+    """By server-side apply, in place of what was applied before. With the uid, so that a deleted child is not created again."""
     resource = client.resources.find(kind_of(child))
     if resource is None:
         return
