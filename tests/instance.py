@@ -151,6 +151,16 @@ def deployment(name: str = "web", app: str = "web", **pod: Any) -> Object:
     return obj("apps/v1", "Deployment", name, spec={"selector": {"matchLabels": labels}, "template": template})
 
 
+def scalable(**paths: str) -> Object:
+    """The CRD of CronTab with the subresource scale."""
+    crd = crontab_crd(selector={"type": "string"})
+    paths = {"specReplicasPath": ".spec.size", "statusReplicasPath": ".status.size", **paths}
+    [version] = crd["spec"]["versions"]
+    version["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]["size"] = {"type": "integer"}
+    version["subresources"] = {"status": {}, "scale": paths}
+    return crd
+
+
 def stateful_set(name: str, **spec: Any) -> Object:
     marks = {"app": name}
     template = {"metadata": {"labels": marks}, "spec": {"containers": [{"name": "c", "image": "i"}]}}

@@ -10,54 +10,15 @@ from typing import Any
 
 import pytest
 from oslo_config import cfg
-from tacker.sol_refactored import objects
 from tacker.sol_refactored.common import exceptions as sol_ex
-from tacker.sol_refactored.nfvo import nfvo_client
 
 from k8s_cr_driver.lcm import sync_round
-from k8s_cr_driver.lcm.driver import Driver
 from tests.fake_api import FakeApi, faults
 from tests.instance import crontab, crontab_crd
-from tests.lcm.instance import Instance, make_vnfd
+from tests.lcm.instance import make_vnfd
+from tests.lcm.synced import Synced
 from tests.lcm.web import deployment
 from tests.oidc_provider import OidcProvider
-
-
-class Synced(Instance):
-    """With what Tacker has beside it: a database without other operations, and the instance's package."""
-
-    def __init__(self, api: FakeApi, folder: Path, manifests: list[dict[str, Any]], **package: Any) -> None:
-        super().__init__(api, folder, manifests, **package)
-        self.instantiate()
-        self.inst.vnfdId = "vnfd"
-        self.info = self.inst.instantiatedVnfInfo
-        self.info.scaleStatus = [objects.ScaleInfoV2(aspectId="web", scaleLevel=1)]
-        self.info.maxScaleLevels = [objects.ScaleInfoV2(aspectId="web", scaleLevel=5)]
-
-    def differs(self) -> bool:
-        try:
-            Driver().diff_check_inst(self.inst, self.inst.vimConnectionInfo["vim1"])
-        except sol_ex.DbSyncNoDiff:
-            return False
-        return True
-
-    def sync(self, running: str = "") -> None:
-        """`running` is the state of an operation that the database has besides."""
-
-        def operations(context: Any, vnfInstanceId: str, operationState: str) -> list[str]:  # noqa: N803 - Tacker's names
-            return ["operation"] if operationState == running else []
-
-        with pytest.MonkeyPatch.context() as tacker:
-            tacker.setattr(objects.VnfLcmOpOccV2, "get_by_filter", operations)
-            tacker.setattr(nfvo_client.NfvoClient, "__init__", lambda _: None)
-            tacker.setattr(nfvo_client.NfvoClient, "get_vnfd", lambda *_: self.vnfd)
-            Driver().sync_db(None, self.inst, self.inst.vimConnectionInfo["vim1"])
-
-    def levels(self) -> dict[str, int]:
-        return {one.aspectId: one.scaleLevel for one in self.info.scaleStatus}
-
-    def vnfcs(self) -> set[str]:
-        return {vnfc.id for vnfc in self.info.vnfcResourceInfo}
 
 
 def set_count(api: FakeApi, count: int, kind: str = "Deployment", name: str = "web") -> None:

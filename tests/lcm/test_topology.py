@@ -15,7 +15,7 @@ from k8s_cr_driver.objects.keys import Object
 from tests.capi import clusters
 from tests.fake_api import FakeApi
 from tests.lcm.instance import Instance, grant, make_vnfd
-from tests.lcm.test_sync import Synced
+from tests.lcm.synced import Synced
 
 VDUS = {"Web": "md-0", "Db": "md-1", "ControlPlane": "controlPlane"}
 ASPECTS = {"web": ["Web"], "db": ["Db"], "control-plane": ["ControlPlane"]}

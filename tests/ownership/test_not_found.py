@@ -20,8 +20,7 @@ from k8s_cr_driver.vnf.additional_params import Options
 from k8s_cr_driver.vnf.session import Session
 from tests.fake_api import FakeApi, faults
 from tests.fake_api.recording import Request
-from tests.instance import BLUE, Instance, config_map, crontab, crontab_crd, obj, state
-from tests.ownership.test_unlabeled import replaced
+from tests.instance import BLUE, Instance, config_map, crontab, crontab_crd, obj, replaced, state
 
 INVENTORY = f"configmaps/k8s-cr-driver-{BLUE}$"
 FAULTS = pytest.mark.parametrize("fault", [faults.not_found(), faults.page_not_found()], ids=["status", "text"])

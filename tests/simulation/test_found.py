@@ -31,10 +31,10 @@ from tests.instance import (
     job,
     obj,
     state,
+    stateful_set,
     status,
     wait_for,
 )
-from tests.ownership.test_orphans import stateful_set
 
 HOME = obj("v1", "Namespace", "home")
 

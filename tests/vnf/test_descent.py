@@ -18,8 +18,7 @@ from k8s_cr_driver.vnf import removal
 from k8s_cr_driver.vnf.descent import LONGEST_CHAIN, Descent
 from k8s_cr_driver.vnf.removal import Choice
 from tests.fake_api import FakeApi, controllers, faults
-from tests.instance import BLUE, GREEN, config_map, controlled_by, crontab, obj
-from tests.vnf.test_vnfcs import scalable
+from tests.instance import BLUE, GREEN, config_map, controlled_by, crontab, obj, scalable
 
 COST = {"controller.kubernetes.io/pod-deletion-cost": "-1"}
 

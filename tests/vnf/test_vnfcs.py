@@ -21,7 +21,7 @@ from k8s_cr_driver.vnf import vnfcs
 from k8s_cr_driver.vnf.vdus import VduObjects
 from k8s_cr_driver.vnf.vnfcs import Vnfc
 from tests.fake_api import FakeApi, controllers, faults
-from tests.instance import BLUE, crontab, crontab_crd, obj
+from tests.instance import BLUE, crontab, crontab_crd, obj, scalable
 
 
 def deployment(name: str, replicas: int, namespace: str = "default") -> Object:
@@ -130,16 +130,6 @@ def test_the_newest_comes_first(api: FakeApi) -> None:
             api.cluster.store.put(("", "pods"), stored)
     found = collect(api, {"VDU1": replica_set})
     assert [(one.id, one.metadata["node"]) for one in found] == [("pod-2", "n2"), ("pod-1", "n1"), ("pod-3", "n3")]
-
-
-def scalable(**paths: str) -> Object:
-    """The CRD of CronTab with the subresource scale."""
-    crd = crontab_crd(selector={"type": "string"})
-    paths = {"specReplicasPath": ".spec.size", "statusReplicasPath": ".status.size", **paths}
-    [version] = crd["spec"]["versions"]
-    version["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]["size"] = {"type": "integer"}
-    version["subresources"] = {"status": {}, "scale": paths}
-    return crd
 
 
 def test_the_pods_that_the_status_of_a_custom_resource_selects_are_its_vnfcs(api: FakeApi) -> None:
