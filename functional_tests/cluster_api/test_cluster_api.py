@@ -58,7 +58,8 @@ def test_a_workload_cluster_is_made_scaled_healed_upgraded_and_terminated(
 
     blue.change(workload.vnfd_id, *workload.files, parameters={"KUBERNETES_VERSION": "v1.36.4"})
     # Cluster API no longer counts a Machine that it deletes: the last old worker may still be going.
-    upgraded = [one for one in cluster.all("Machine", "default", api_version=CORE) if "deletionTimestamp" not in one["metadata"]]
+    found = cluster.all("Machine", "default", api_version=CORE)
+    upgraded = [one for one in found if "deletionTimestamp" not in one["metadata"]]
     assert {one["spec"]["version"] for one in upgraded} == {"v1.36.4"} and len(upgraded) == 3
     assert reported_machines(blue, "Workers") == machines(cluster, "blue-workers")
     assert not reported_machines(blue, "ControlPlane").keys() & {control_plane}
