@@ -57,7 +57,7 @@ def test_a_workload_cluster_is_made_scaled_healed_upgraded_and_terminated(
     blue.give_up(operation)
 
     blue.change(workload.vnfd_id, *workload.files, parameters={"KUBERNETES_VERSION": "v1.36.4"})
-    # Cluster API no longer counts a Machine that it deletes: the last old worker may still be going.
+    # Cluster API no longer counts a Machine that it deletes: the last old worker may still be being deleted.
     found = cluster.all("Machine", "default", api_version=CORE)
     upgraded = [one for one in found if "deletionTimestamp" not in one["metadata"]]
     assert {one["spec"]["version"] for one in upgraded} == {"v1.36.4"} and len(upgraded) == 3

@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Iterable
 
-from k8s_cr_driver.objects.fields import entries, mapping, text
+from k8s_cr_driver.objects.fields import entries, integer, mapping, text
 from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, key_of
 
 GROUP = "cluster.x-k8s.io"
@@ -86,10 +86,20 @@ def conditions(cluster: Object) -> list[Object]:
     return entries(cluster, "status", "conditions") + entries(cluster, "status", "v1beta2", "conditions")
 
 
-def versions_reached(control_plane: Object) -> list[str]:
-    """The versions of its Machines; older contracts have only the oldest one, `status.version`."""
-    several = [text(entry, "version") for entry in entries(control_plane, "status", "versions")]
-    return list(filter(None, several or [text(control_plane, "status", "version")]))
+def versions_reached(owner: Object) -> list[str]:
+    """The versions of its Machines; older contracts have only the oldest one of a control plane, `status.version`."""
+    several = [text(entry, "version") for entry in entries(owner, "status", "versions")]
+    return list(filter(None, several or [text(owner, "status", "version")]))
+
+
+def updated_replicas(deployment: Object) -> int | None:
+    """
+    How many Machines are made of the latest template, which v1beta2 keeps as a count of the older contract.
+
+    Its own `upToDateReplicas` counts a condition that another controller writes into the Machines: it is that of the
+    former template until then.
+    """
+    return integer(deployment, "status", "deprecated", "v1beta1", "updatedReplicas")
 
 
 def status_of_group(cluster: Object, group: str) -> Object:

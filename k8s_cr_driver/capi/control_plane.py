@@ -7,11 +7,11 @@ from collections.abc import Sequence
 
 from k8s_cr_driver.capi import contract, versions
 from k8s_cr_driver.capi.machines import LabelledMachines, MachineOwner
+from k8s_cr_driver.capi.rollout import rolled_out
 from k8s_cr_driver.objects.fields import mapping, text
 from k8s_cr_driver.objects.keys import Object
 from k8s_cr_driver.resources.base import ANY
-from k8s_cr_driver.resources.health import Health, State
-from k8s_cr_driver.resources.health.model import STATUS_OLDER_THAN_SPEC, waiting
+from k8s_cr_driver.resources.health import Health
 
 EXTERNAL_ETCD = "k8s-cr-driver/external-etcd"
 """Annotation `k8s-cr-driver/external-etcd: "true"`: etcd does not run on the Machines of this control plane."""
@@ -27,13 +27,7 @@ class ControlPlane(MachineOwner):
     checks_changes = True
 
     def assess(self, live: Object) -> Health:
-        """One is available before its upgrade has begun. A status that is not news yet may be trusted later, but not then."""
-        health = super().assess(live)
-        wanted, is_done = text(live, *contract.VERSION), health.state is State.READY or health.reason == STATUS_OLDER_THAN_SPEC
-        others = [one for one in contract.versions_reached(live) if not versions.has_reached(one, wanted)]
-        if is_done and others:
-            return waiting("Upgrading", f"it has Machines of version {', '.join(others)} instead of {wanted}")
-        return health
+        return rolled_out(live, super().assess(live), text(live, *contract.VERSION))
 
     def change_error(self, live: Object | None, desired: Sequence[Object]) -> str:
         why = versions.change_error(text(live, *contract.VERSION), text(self.manifest, *contract.VERSION))

@@ -8,10 +8,12 @@ from dataclasses import replace
 from typing import ClassVar
 
 from k8s_cr_driver.capi import contract, versions
+from k8s_cr_driver.capi.rollout import rolled_out
 from k8s_cr_driver.objects.crds import status_selector
 from k8s_cr_driver.objects.fields import text
 from k8s_cr_driver.objects.keys import GroupKind, Object, as_selector, key_of
 from k8s_cr_driver.resources.base import ANY, REPLICAS, Children, CustomResource
+from k8s_cr_driver.resources.health import Health
 
 
 class MachineOwner(CustomResource):
@@ -82,6 +84,9 @@ class LabelledMachines(MachineOwner):
 class MachineDeployment(LabelledMachines):
     kind, name_label = "MachineDeployment", contract.DEPLOYMENT_NAME_LABEL
     through = (contract.MACHINE_SETS,)
+
+    def assess(self, live: Object) -> Health:
+        return rolled_out(live, super().assess(live), self._version(live))
 
 
 class MachineSet(LabelledMachines):

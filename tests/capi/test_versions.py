@@ -96,3 +96,25 @@ def test_workers_newer_than_the_control_plane_of_their_cluster_are_refused(live:
 def test_a_control_plane_is_ready_when_all_its_machines_have_the_version(status: Object, state: State) -> None:
     live = control_plane("v1.36.0", status=status)
     assert resource_for(live).health(live).state is state
+
+
+@pytest.mark.parametrize(
+    ("made", "state"),
+    [
+        ({"versions": [{"version": "v1.35.0", "replicas": 2}]}, State.WAITING),
+        ({"versions": [{"version": "v1.36.0", "replicas": 1}, {"version": "v1.35.0", "replicas": 1}]}, State.WAITING),
+        ({"deprecated": {"v1beta1": {"updatedReplicas": 0}}}, State.WAITING),
+        ({"versions": [{"version": "v1.36.0", "replicas": 2}], "deprecated": {"v1beta1": {"updatedReplicas": 2}}}, State.READY),
+        ({}, State.READY),
+    ],
+)
+def test_workers_are_ready_when_all_are_made_of_the_new_template(made: Object, state: State) -> None:
+    """As the controller reports it before it has compared any Machine with the new template."""
+    types = {"Available": "True", "RollingOut": "False", "ScalingDown": "False", "MachinesUpToDate": "True"}
+    conditions = [{"type": name, "status": status, "observedGeneration": 4} for name, status in types.items()]
+    counts = dict.fromkeys(("replicas", "readyReplicas", "availableReplicas", "upToDateReplicas"), 2)
+    live = workers("v1.36.0")
+    live["spec"]["replicas"] = 2
+    live["metadata"]["generation"] = 4
+    live["status"] = {"observedGeneration": 4, "conditions": conditions, **counts, **made}
+    assert resource_for(live).health(live).state is state
