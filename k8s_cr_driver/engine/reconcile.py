@@ -24,7 +24,7 @@ from k8s_cr_driver.engine.operation import Operation
 from k8s_cr_driver.engine.replace import NO_REPLACEMENT, Replacement, Replacer
 from k8s_cr_driver.engine.rest import Rest
 from k8s_cr_driver.engine.run import Run
-from k8s_cr_driver.engine.waits import Waits, former_timeout
+from k8s_cr_driver.engine.timeouts import Timeouts, former_timeout
 from k8s_cr_driver.errors import DriverError, Superseded
 from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, split
 from k8s_cr_driver.ownership.write import WriteContext
@@ -76,7 +76,7 @@ class _Reconciliation:
     def __init__(self, run: Run, desired: Sequence[CustomResource], prune: Prune | None, replacement: Replacement) -> None:
         self._operation, self._loop, self._context, self._prune = run.operation, run.loop, run.context, prune
         self._resources = run.resources
-        self._applier = Applier(run, desired, lambda headline: self._waits.timeout(headline))
+        self._applier = Applier(run, desired, lambda headline: self._timeouts.timeout(headline))
         self._informers = Informers(run, self._on_change, self._applier.kind_listed)
         self._replacer = Replacer(run, self._informers, replacement)
         grace_period, unlabeled = (prune.grace_period, prune.unlabeled) if prune else (None, False)
@@ -84,11 +84,11 @@ class _Reconciliation:
             run,
             self._applier,
             self._informers,
-            lambda seconds: self._waits.not_pruned(seconds),
+            lambda seconds: self._timeouts.not_pruned(seconds),
             grace_period=grace_period,
             unlabeled=unlabeled,
         )
-        self._waits = Waits(run, self._applier, self._informers, self._replacer, self._rest.nodes)
+        self._timeouts = Timeouts(run, self._applier, self._informers, self._replacer, self._rest.nodes)
 
     def __enter__(self) -> _Reconciliation:
         return self
@@ -110,15 +110,15 @@ class _Reconciliation:
     def run(self) -> dict[ObjectKey, Object]:
         if not self._take_over():
             return {}
-        applier, replacer, waits = self._applier, self._replacer, self._waits
+        applier, replacer, timeouts = self._applier, self._replacer, self._timeouts
         replacer.start()
-        self._loop.run(lambda: not replacer.nodes, waits.not_gone)
+        self._loop.run(lambda: not replacer.nodes, timeouts.not_gone)
         applier.start(self._informers, replacer.keys)
         had = self._context.inventory.content.kinds if self._prune else frozenset[GroupKind]()
         self._informers.open(kind for kind in applier.kinds | had if self._is_served(kind))
-        self._loop.run(lambda: not applier.unready, waits.not_ready)
+        self._loop.run(lambda: not applier.unready, timeouts.not_ready)
         replacer.check()
-        self._loop.run(lambda: replacer.is_whole and not applier.unready, waits.not_replaced)
+        self._loop.run(lambda: replacer.is_whole and not applier.unready, timeouts.not_replaced)
         if self._prune:
             self._rest.delete()
         return {key: node.live for key, node in applier.nodes.items() if node.live is not None}
@@ -130,7 +130,7 @@ class _Reconciliation:
             return False
         self._check_current()
         self._informers.fence()
-        self._waits.start_log()
+        self._timeouts.start_log()
         fence = self._context.inventory.fence
         if fence.has_former:
             self._loop.let_pass(fence.former_stops_in(), former_timeout)

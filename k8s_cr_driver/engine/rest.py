@@ -22,7 +22,7 @@ from k8s_cr_driver.engine.informers import Informers
 from k8s_cr_driver.engine.not_ready import NotReady
 from k8s_cr_driver.engine.prune import Pruner
 from k8s_cr_driver.engine.run import Run
-from k8s_cr_driver.engine.waits import former_timeout
+from k8s_cr_driver.engine.timeouts import former_timeout
 from k8s_cr_driver.errors import DriverError, Superseded
 from k8s_cr_driver.objects.crds import defined_by
 from k8s_cr_driver.objects.keys import CRD, NAMESPACE, Object, ObjectKey, key_of
@@ -114,7 +114,7 @@ class Rest:
             self._loop.run(self._is_pruned, self._timeout)
 
     def _delete_late_writes(self) -> None:
-        """Waits until no write of a superseded run can take effect, lists again, and deletes what it wrote meanwhile."""
+        """Timeouts until no write of a superseded run can take effect, lists again, and deletes what it wrote meanwhile."""
         self._loop.let_pass(self._context.inventory.fence.former_expires_in(), former_timeout)
         for live in self._request(self._informers.list_again):
             self._informers.report(live)

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from k8s_cr_driver.engine import waits
+from k8s_cr_driver.engine import timeouts
 from k8s_cr_driver.engine.not_ready import NotReady
 from k8s_cr_driver.errors import DriverError
 from k8s_cr_driver.kube.client import Client
@@ -156,7 +156,7 @@ def test_an_unready_object_whose_events_hold_a_password(api: FakeApi, reported: 
 def test_the_log_line_of_a_wait_holds_no_credentials(
     api: FakeApi, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(waits, "LOG_EVERY", 0.05)
+    monkeypatch.setattr(timeouts, "LOG_EVERY", 0.05)
     caplog.set_level("INFO")
     api.put(crontab_crd(**CONDITIONS))
     api.react(

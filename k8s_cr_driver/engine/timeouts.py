@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a run waits for: its error when the deadline passes, and a line in the log every LOG_EVERY seconds until then."""
+"""What a run still waits for: its error when the deadline passes, and a line in the log every LOG_EVERY seconds until then."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LOG_EVERY = 30.0
 """Seconds between two log lines about what the run waits for."""
 
 
-class Waits:
+class Timeouts:
     """First for objects that are replaced, then for the set, then for `rest`, which is deleted."""
 
     def __init__(
