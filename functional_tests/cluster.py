@@ -48,7 +48,7 @@ class GroupKind(NamedTuple):
 
 
 class Cluster:
-    """With all rights, or with those of `user`. Objects are named as "Kind namespace/name" or "Kind name"."""
+    """With all permissions, or with those of `user`. Objects are named as "Kind namespace/name" or "Kind name"."""
 
     def __init__(self, kubeconfig: Path, user: str = "") -> None:
         self.api: client.ApiClient = config.new_client_from_config(str(kubeconfig))
@@ -102,7 +102,7 @@ class Cluster:
         return self._call("PATCH", f"{path}?fieldManager={manager}&force=true", manifest, "application/apply-patch+yaml")
 
     def delete(self, kind: str, name: str, namespace: str | None = None, api_version: str = "v1") -> None:
-        """Returns when it is gone; also one that was not there."""
+        """Returns when it is deleted; also one that did not exist."""
         if self.get(kind, name, namespace, api_version) is None:
             return
         self._call("DELETE", self._kind(api_version, kind).path(namespace, name))

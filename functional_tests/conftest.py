@@ -161,7 +161,7 @@ def kubernetes(ledger: Ledger) -> Kubernetes:
 
 @pytest.fixture(scope="session")
 def vim(bed: testbed.Environment) -> Body:
-    """A VimConnectionInfo with all rights."""
+    """A VimConnectionInfo with all permissions."""
     return connection_info(Path(bed["KUBECONFIG"]))
 
 
@@ -280,7 +280,7 @@ def make_vnf(
 
 
 def _removed(vnf: Vnf) -> str:
-    """Why the instance could not be removed; empty if it is gone."""
+    """Why the instance could not be removed; empty if it is removed."""
     try:
         vnf.remove()
     except ApiError as error:
@@ -299,7 +299,7 @@ def vnf(make_vnf: MakeVnf) -> Vnf:
 def make_engine(endpoint: Endpoint, cluster: Cluster, place: Place | None) -> Iterator[MakeEngine]:
     """Makes VNF instances without Tacker, with a login and a namespace of the inventory as given.
 
-    They are removed in the end by one that has all rights.
+    They are removed in the end by one that has all permissions.
     """
     made: list[Engine] = []
 

@@ -114,7 +114,7 @@ class Observer:
             self._judge(message.live, message.reflector.resource)
 
     def _forget(self, crd: Object) -> None:
-        """The kind of a CRD that is gone; it may come again."""
+        """The kind of a CRD that was deleted; it may be created again."""
         kind = GroupKind(crd["spec"]["group"], crd["spec"]["names"]["kind"])
         with self._lock:
             stream = self._streams.pop(kind, None)

@@ -19,7 +19,7 @@ TOKEN_SECONDS = 24 * 3600
 
 
 def connection_info(kubeconfig: Path, account: str = ACCOUNT, role: str = "cluster-admin") -> dict[str, Any]:
-    """A VimConnectionInfo with the rights of a ClusterRole, for use in requests; its token is valid for a day."""
+    """A VimConnectionInfo with the permissions of a ClusterRole, for use in requests; its token is valid for a day."""
     with config.new_client_from_config(str(kubeconfig)) as api:
         _make_account(api, account, role)
         return {

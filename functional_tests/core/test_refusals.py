@@ -110,8 +110,8 @@ def test_an_object_of_another_instance_is_refused_without_the_id_of_that(make_vn
 
 def test_what_rbac_forbids_is_reported_by_verb_and_resource(vnf: Vnf, cluster: Cluster, bed: testbed.Environment):
     rules = [{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["*"]}]
-    with cluster.holding(make("rbac.authorization.k8s.io/v1", "ClusterRole", "few-rights", rules=rules)):
-        vim = connection_info(Path(bed["KUBECONFIG"]), "few-rights", "few-rights")
+    with cluster.holding(make("rbac.authorization.k8s.io/v1", "ClusterRole", "few-permissions", rules=rules)):
+        vim = connection_info(Path(bed["KUBECONFIG"]), "few-permissions", "few-permissions")
         before = cluster.contents(PLACE)
         problem = vnf.refusal("good.yaml", "web.yaml", vim=vim)
         assert "create deployments.apps" in problem["detail"] and "patch deployments.apps" in problem["detail"]

@@ -34,8 +34,8 @@ def pool(tenant: openstack.connection.Connection, site: Site) -> Iterator[Any]:
     settled(tenant, balancer.id)
     yield pool
     tenant.load_balancer.delete_load_balancer(balancer.id, cascade=True)
-    eventually(lambda: not tenant.load_balancer.find_load_balancer(balancer.id), "the load balancer is gone")
-    eventually(lambda: not network.has_namespace(f"{PREFIX}{balancer.id}"), "its namespace is gone")
+    eventually(lambda: not tenant.load_balancer.find_load_balancer(balancer.id), "the load balancer is deleted")
+    eventually(lambda: not network.has_namespace(f"{PREFIX}{balancer.id}"), "its namespace is deleted")
 
 
 def settled(tenant: openstack.connection.Connection, balancer: str) -> Any:

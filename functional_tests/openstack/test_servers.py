@@ -94,18 +94,18 @@ def test_stop_start_and_reboot_follow_the_api_and_keep_the_disk(
     server = make_server("kept")
     address = reach(port_of(tenant, server.id))
     eventually(lambda: page(address), "the server responds")
-    machine(server.id).run("sh", "-c", "echo kept > /root/kept")
+    machine(server.id).run("sh", "-c", "echo kept > /var/lib/kept")
     tenant.compute.stop_server(server)
     tenant.compute.wait_for_server(server, status="SHUTOFF", interval=0.2, wait=60)
     assert not machine(server.id).is_on()
     tenant.compute.start_server(server)
     tenant.compute.wait_for_server(server, interval=0.2, wait=60)
-    assert eventually(lambda: attempt(server.id, "cat", "/root/kept"), "it is up") == "kept\n"
+    assert eventually(lambda: attempt(server.id, "cat", "/var/lib/kept"), "it is up") == "kept\n"
     before = machine(server.id).life()
     tenant.compute.reboot_server(server, "HARD")
     eventually(lambda: machine(server.id).life() not in ("", before), "it has been turned on again")
     tenant.compute.wait_for_server(server, interval=0.2, wait=60)
-    assert eventually(lambda: attempt(server.id, "cat", "/root/kept"), "it is up again") == "kept\n"
+    assert eventually(lambda: attempt(server.id, "cat", "/var/lib/kept"), "it is up again") == "kept\n"
 
 
 def test_a_machine_that_dies_is_seen_in_the_api(tenant: openstack.connection.Connection, make_server: MakeServer):

@@ -52,7 +52,7 @@ STAND_INS = (
 
 
 class Kubernetes:
-    """The bed's Kubernetes. `kubeconfig` is the path of a file with cluster-admin rights."""
+    """The bed's Kubernetes. `kubeconfig` is the path of a file with the permissions of cluster-admin."""
 
     def __init__(self, ledger: Ledger, node: str = NODE, address: str = ADDRESS) -> None:
         self._address = address

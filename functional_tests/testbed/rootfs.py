@@ -48,7 +48,7 @@ def root_folder(more: tuple[str, ...] = ()) -> Path:
 
 
 def _make(folder: Path, temporary: Path, packages: tuple[str, ...]) -> None:
-    # In a mount namespace of its own: what mmdebstrap mounts into the folder is gone when it ends, however it ends.
+    # In a mount namespace of its own: what mmdebstrap mounts into the folder is unmounted when it ends, however it ends.
     private = ["unshare", "--mount", "--propagation=private"]
     options = ["--variant=minbase", "--mode=root", "--format=directory", f"--include={','.join(packages)}"]
     commands.run(

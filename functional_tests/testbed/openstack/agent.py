@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`python -m functional_tests.testbed.openstack.agent FOLDER FILE`: makes real on this host what Neutron and Octavia describe.
 
-It reads everything from the APIs when it is woken, and every few seconds, and makes what is missing and removes what is gone:
+It reads everything from the APIs when it is woken, and every few seconds. It creates what is missing, and removes the rest:
 so it need not know what it missed. FILE has the administrator's environment.
 """
 
