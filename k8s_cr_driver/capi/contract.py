@@ -41,7 +41,7 @@ TOPOLOGY_WORKERS = {"machineDeployments": TOPOLOGY_DEPLOYMENT_LABEL, "machinePoo
 TOPOLOGY_RECONCILED = "TopologyReconciled"
 """Type of the condition that the objects of a Cluster are as its topology says."""
 REPLICA_COUNTS = ("replicas", "upToDateReplicas", "availableReplicas")
-"""Counts of Machines in `status.controlPlane` and `status.workers` of a Cluster, beside `desiredReplicas`."""
+"""Counts of Machines in the status of a control plane, of workers, and of both groups in a Cluster."""
 ROTATED = ("MachineTemplate", "ConfigTemplate")
 """Endings of the kinds of templates that Machines are made of."""
 DELETE_MACHINE = "cluster.x-k8s.io/delete-machine"
@@ -90,6 +90,11 @@ def versions_reached(owner: Object) -> list[str]:
     """The versions of its Machines; older contracts have only the oldest one of a control plane, `status.version`."""
     several = [text(entry, "version") for entry in entries(owner, "status", "versions")]
     return list(filter(None, several or [text(owner, "status", "version")]))
+
+
+def replica_counts(status: Object) -> dict[str, int]:
+    """Those of REPLICA_COUNTS that a status has, or a group of Machines in it."""
+    return {name: count for name in REPLICA_COUNTS if (count := integer(status, name)) is not None}
 
 
 def updated_replicas(deployment: Object) -> int | None:

@@ -63,6 +63,9 @@ class LabelledMachines(MachineOwner):
     def replicas(self) -> tuple[str, ...]:
         return REPLICAS
 
+    def assess(self, live: Object) -> Health:
+        return rolled_out(live, super().assess(live), self._version(live))
+
     def change_error(self, live: Object | None, desired: Sequence[Object]) -> str:
         """A kubelet must not be newer than the API servers (Kubernetes, "Version Skew Policy")."""
         control_plane = contract.control_plane_of(self.manifest, desired)
@@ -84,9 +87,6 @@ class LabelledMachines(MachineOwner):
 class MachineDeployment(LabelledMachines):
     kind, name_label = "MachineDeployment", contract.DEPLOYMENT_NAME_LABEL
     through = (contract.MACHINE_SETS,)
-
-    def assess(self, live: Object) -> Health:
-        return rolled_out(live, super().assess(live), self._version(live))
 
 
 class MachineSet(LabelledMachines):

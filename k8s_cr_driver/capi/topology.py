@@ -119,6 +119,6 @@ def _short(live: Object, group: str, wanted: list[Object]) -> list[str]:
     if desired is None:
         return []
     least = sum(integer(one, "replicas") or 0 for one in wanted)
-    found = {name: count for name in contract.REPLICA_COUNTS if (count := integer(status, name)) is not None}
-    short = [f"{group}: {name} is {count} of {desired}" for name, count in found.items() if count != desired]
+    found = contract.replica_counts(status).items()
+    short = [f"{group}: {name} is {count} of {desired}" for name, count in found if count != desired]
     return [f"{group}: desiredReplicas is {desired} instead of {least}", *short] if desired < least else short
