@@ -11,12 +11,12 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from k8s_cr_driver.engine import api_services
 from k8s_cr_driver.engine.not_ready import Report
 from k8s_cr_driver.engine.run import Run
-from k8s_cr_driver.errors import ApiError, DriverError, Forbidden, passes
+from k8s_cr_driver.engine.unserved import Unserved
+from k8s_cr_driver.errors import ApiError, DriverError, Forbidden
 from k8s_cr_driver.kube import watch
-from k8s_cr_driver.kube.discovery import Resource, Resources, discover
+from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, key_of
 from k8s_cr_driver.ownership.inventory_content import parse
 from k8s_cr_driver.ownership.write import selector
@@ -38,7 +38,7 @@ class Informers:
         """Of each kind the reflectors whose first list is still to come."""
         self._refused: dict[GroupKind, DriverError] = {}
         """Why the lists of some kinds will never come."""
-        self._unavailable: set[GroupKind] = set()
+        self._unserved = Unserved(run, self.open)
         self.objects: dict[GroupKind, dict[ObjectKey, Object]] = {}
 
     def fence(self) -> None:
@@ -49,15 +49,11 @@ class Informers:
         )
 
     def open(self, kinds: Iterable[GroupKind]) -> None:
-        """Watches those kinds that the cluster serves and that are not watched yet.
-
-        Kinds that are unavailable now follow when discovery lists them.
-        """
-        for kind in sorted(kinds):
+        """Watches those kinds that are not watched yet. Those that are not served now follow when discovery lists them."""
+        for kind in sorted(set(kinds).difference(self.objects)):
             resource = self._resources.find(kind)
-            if self._resources.unknown_in(kind):
-                self._discover_later(kind)
-            if resource is None or kind in self.objects:
+            if resource is None:
+                self._unserved.add(kind)
                 continue
             self.objects[kind] = {}
             if "list" in resource.verbs:
@@ -102,14 +98,14 @@ class Informers:
     def all_listed(self) -> bool:
         return not self.unlisted_kinds()
 
-    def unlisted_kinds(self) -> set[GroupKind]:
+    def unlisted_kinds(self) -> frozenset[GroupKind]:
         """The kinds of which objects of the instance may exist that no list has reported."""
-        return self._unavailable | {kind for kind, awaited in self._awaited.items() if awaited}
+        return self._unserved.kinds | {kind for kind, awaited in self._awaited.items() if awaited}
 
     def unlisted(self) -> list[Report]:
         """One report for each kind that is not listed yet."""
         awaited = [self._resources.find(kind) for kind, awaited in sorted(self._awaited.items()) if awaited]
-        return api_services.reports(self._resources, ((kind, "") for kind in self._unavailable)) + [
+        return self._unserved.reports() + [
             Report(
                 ObjectKey(*resource.group_kind, "", "*"),
                 State.WAITING.value,
@@ -144,26 +140,6 @@ class Informers:
     def stop(self) -> None:
         for reflector in self._reflectors:
             reflector.stop()
-
-    def _discover_later(self, kind: GroupKind) -> None:
-        if not self._unavailable:
-            self._loop.after(api_services.DISCOVER_EVERY, self._discover_again)
-        self._unavailable.add(kind)
-
-    def _discover_again(self) -> None:
-        connection = self._context.connection
-        self._loop.send(lambda: discover(connection), self._discovered, self._undiscovered)
-
-    def _discovered(self, newer: Resources) -> None:
-        self._resources.refresh(newer)
-        kinds, self._unavailable = self._unavailable, set()
-        self.open(kinds)
-
-    def _undiscovered(self, error: DriverError) -> None:
-        if passes(error):
-            self._loop.after(api_services.DISCOVER_EVERY, self._discover_again)
-        else:
-            self._loop.refuse(error)
 
     def _start(
         self,

@@ -109,12 +109,13 @@ _UNAGGREGATED = {"/api": "APIVersions", "/apis": "APIGroupList"}
 """Kind of the response of a server that has no aggregated discovery."""
 
 
-def discover(connection: Connection) -> Resources:
+def discover(connection: Connection, *, afresh: bool = False) -> Resources:
     """All kinds of a cluster, in the server's order of preference.
 
     One request if /apis is unchanged: the core group changes only with the version of the server, and then /apis does, too.
+    `afresh`: ask for all kinds also then.
     """
-    known = _KNOWN.get(connection.endpoint)
+    known = None if afresh else _KNOWN.get(connection.endpoint)
     named = _root(connection, "/apis", known.etag if known else "")
     if named is None and known is not None:
         return Resources(known.found, known.down)

@@ -67,6 +67,8 @@ def _changes(kind: Kind, old: Object, new: Object) -> Iterator[Object]:
             yield _invalid(path, dig(new, *path), _IMMUTABLE)
     if kind.kind in ("ConfigMap", "Secret") and kind.group == "" and old.get("immutable"):
         yield from _immutable_content(old, new)
+    if kind.kind == "CustomResourceDefinition" and dig(old, "status", "acceptedNames", "kind"):
+        yield from _established(old, new)
     yield from _worded_otherwise(kind, old, new)
     if kind.kind == "Service" and kind.group == "":
         yield from _cluster_ip(old, new)
@@ -79,6 +81,13 @@ def _changes(kind: Kind, old: Object, new: Object) -> Iterator[Object]:
                     "`spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,"
                     "`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` "
                     "(allow it to be set to 1 if it was previously negative)", "spec")
+
+
+def _established(old: Object, new: Object) -> Iterator[Object]:
+    """What objects are stored under cannot change once a CRD is established."""
+    for path in (("spec", "scope"), ("spec", "names", "kind")):
+        if dig(old, *path) != dig(new, *path):
+            yield _invalid(path, dig(new, *path), _IMMUTABLE)
 
 
 def _worded_otherwise(kind: Kind, old: Object, new: Object) -> Iterator[Object]:

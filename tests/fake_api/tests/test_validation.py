@@ -92,6 +92,14 @@ def test_a_job_s_template_is_immutable(server: Client) -> None:
     assert cause["message"].endswith("field is immutable")
 
 
+def test_kind_and_scope_of_an_established_crd_are_immutable(server: Client, cron_tabs: str) -> None:
+    path = f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/crontabs.{cron_tabs}"
+    other = {"kind": "CronTable", "listKind": "CronTableList"}
+    for field, spec in {"spec.names.kind": {"names": other}, "spec.scope": {"scope": "Cluster"}}.items():
+        cause, = causes(server.call("PATCH", path, {"spec": spec}, MERGE))
+        assert (cause["field"], cause["message"].endswith("field is immutable")) == (field, True)
+
+
 def test_a_deployment_s_selector_is_immutable(server: Client) -> None:
     server.apply(deployment())
     changed = deployment()

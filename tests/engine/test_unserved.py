@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Kinds of an instance that discovery does not list: its objects count as gone only if nothing defines the kind."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from k8s_cr_driver.engine import api_services
+from k8s_cr_driver.engine.not_ready import NotReady
+from k8s_cr_driver.kube.connection import Connection
+from k8s_cr_driver.kube.discovery import _ACCEPT
+from k8s_cr_driver.kube.endpoint import Endpoint
+from k8s_cr_driver.objects.keys import Object
+from tests.fake_api import FakeApi, faults
+from tests.fake_api.kinds import Kind
+from tests.instance import BLUE, Instance, config_map, crontab, crontab_crd, obj, state
+
+CRD = "crontabs.stable.example.com"
+NAMED = (
+    rf"CustomResourceDefinition.apiextensions.k8s.io {CRD}: Waiting \(NotServed\): discovery does not list "
+    "CronTab.stable.example.com, .*: serve a version of it, or delete it with them"
+)
+LISTS = ("customresourcedefinitions", "apiservices")
+
+
+@pytest.fixture(autouse=True)
+def short(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(api_services, "DISCOVER_EVERY", 0.02)
+
+
+@pytest.fixture
+def blue(api: FakeApi) -> Instance:
+    """An instance whose CRD is not its own."""
+    api.put(crontab_crd())
+    instance = Instance(api.url)
+    instance.reconcile([crontab("one"), config_map("a")])
+    return instance
+
+
+def serve(api: FakeApi, served: bool) -> None:
+    api.edit("CustomResourceDefinition", None, CRD, lambda crd: crd["spec"]["versions"][0].update(served=served))
+
+
+def forget_group(api: FakeApi, times: int = 1) -> None:
+    """As an API server that has not seen the CRD yet."""
+    with Connection(Endpoint(api.url)) as connection:
+        found = connection.get_if_changed("/apis", _ACCEPT, "")
+    assert found is not None
+    groups = [one for one in found[0]["items"] if one["metadata"]["name"] != "stable.example.com"]
+    api.fail(faults.lie(json.dumps({**found[0], "items": groups}).encode()), path="^/apis$", times=times)
+
+
+def api_service(name: str, **labels: str) -> Object:
+    made = obj("apiregistration.k8s.io/v1", "APIService", name, spec={})
+    made["metadata"]["labels"] = labels
+    return made
+
+
+def kinds_of_inventory(api: FakeApi) -> str:
+    live = api.get("ConfigMap", "default", f"k8s-cr-driver-{BLUE}")
+    return str(live["metadata"]["annotations"]["applyset.kubernetes.io/contains-group-kinds"])
+
+
+@pytest.mark.parametrize("left", [[], [config_map("b")]], ids=["terminate", "change"])
+def test_a_crd_that_serves_no_version_keeps_its_objects_and_the_inventory(
+    api: FakeApi, blue: Instance, left: list[Object]
+) -> None:
+    serve(api, False)
+    with pytest.raises(NotReady, match=NAMED):
+        Instance(api.url, seconds=1).reconcile(left)
+    assert "CronTab.stable.example.com" in kinds_of_inventory(api)
+    serve(api, True)
+    assert api.names("CronTab") == ["one"]
+    blue.reconcile(left)
+    assert api.names("CronTab") == []
+
+
+def test_terminate_goes_on_when_the_kind_is_served_again(api: FakeApi, blue: Instance) -> None:
+    serve(api, False)
+    looks = []
+
+    def look(request: object) -> bool:
+        looks.append(request)
+        if len(looks) == 3:
+            serve(api, True)
+        return False
+
+    api.fail(faults.internal(), path=f"/{LISTS[1]}$", when=look)
+    blue.terminate()
+    api.delete("CustomResourceDefinition", None, CRD)
+    assert state(api) == {}
+
+
+@pytest.mark.parametrize("times", [1, 3])
+@pytest.mark.parametrize("left", [[], [config_map("b")]], ids=["terminate", "change"])
+def test_responses_of_discovery_without_the_group_hide_no_object(
+    api: FakeApi, blue: Instance, left: list[Object], times: int
+) -> None:
+    forget_group(api, times)
+    blue.reconcile(left)
+    assert api.faults_pending == 0
+    assert api.names("CronTab") == []
+
+
+@pytest.mark.parametrize("plural", LISTS)
+def test_a_kind_stays_unknown_if_the_account_may_not_list_what_could_define_it(
+    api: FakeApi, blue: Instance, plural: str
+) -> None:
+    api.delete("CustomResourceDefinition", None, CRD)
+    api.knobs.denied.add(("list", "*", plural, "*"))
+    named = rf"CronTab.stable.example.com \*: Waiting \(NotServed\): .*allow the driver to list {plural}"
+    with pytest.raises(NotReady, match=named):
+        Instance(api.url, seconds=0.5).terminate()
+    assert "CronTab.stable.example.com" in kinds_of_inventory(api)
+    api.knobs.denied.clear()
+    blue.terminate()
+    assert state(api) == {}
+
+
+def test_a_kind_that_an_aggregated_api_no_longer_lists_stays_as_long_as_its_api_service(api: FakeApi) -> None:
+    kind = Kind("remote.example.com", "v1", "Remote", "remotes", generation=True, custom=True)
+    api.cluster.serve(kind.resource, [kind])
+    remote = obj("remote.example.com/v1", "Remote", "a", "default", spec={})
+    remote["metadata"]["annotations"] = {"k8s-cr-driver/ready-when": "stored"}
+    Instance(api.url).reconcile([remote])
+    api.put(api_service("v1.remote.example.com"))
+    api.cluster.serve(kind.resource, [])
+    named = r"APIService.apiregistration.k8s.io v1.remote.example.com: Waiting \(NotServed\): .*Remote.remote.example.com"
+    with pytest.raises(NotReady, match=named):
+        Instance(api.url, seconds=0.5).terminate()
+    api.cluster.serve(kind.resource, [kind])
+    Instance(api.url).terminate()
+    assert api.names("Remote") == []
+
+
+def test_a_kind_whose_crd_others_have_deleted_has_no_objects(api: FakeApi, blue: Instance) -> None:
+    """Other CRDs of the group, and the APIServices that the API server makes for these, are no sign of it."""
+    other = crontab_crd()
+    other["metadata"]["name"], other["spec"]["names"] = "tabs.stable.example.com", {"kind": "Tab", "plural": "tabs"}
+    unserved = crontab_crd()
+    unserved["metadata"]["name"], unserved["spec"]["names"] = "bars.stable.example.com", {"kind": "Bar", "plural": "bars"}
+    unserved["spec"]["versions"][0]["served"] = False
+    label = {"kube-aggregator.kubernetes.io/automanaged": "true"}
+    brought = [other, unserved, api_service("v1.stable.example.com", **label)]
+    for one in brought:
+        api.put(one)
+    api.delete("CustomResourceDefinition", None, CRD)
+    api.requests.clear()
+    blue.terminate()
+    assert len(state(api)) == len(brought)
+    assert [len(api.requests.select(when=lambda one, end=end: one.path.endswith(end))) for end in LISTS] == [1, 1]
+
+
+def test_a_crd_that_the_run_itself_deletes_costs_no_further_request(api: FakeApi) -> None:
+    Instance(api.url).reconcile([crontab_crd(), crontab("one")])
+    api.requests.clear()
+    Instance(api.url).terminate()
+    assert state(api) == {}
+    assert not api.requests.select(path=LISTS[1])
+    assert len(api.requests.select(when=lambda one: one.path == "/apis")) == 1
