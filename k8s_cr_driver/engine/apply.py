@@ -86,6 +86,7 @@ class Applier:
         finished = self._context.inventory.content.finished
         for node in self._by_kind.get(kind, ()):
             node.finished = (node.key, node.digest) in finished and node.key not in self._rerun
+            self._note_failed(node, node.live)
             if node.finished and node.live is None:
                 self._finish(node)
             else:
@@ -192,13 +193,22 @@ class Applier:
         self._mark_ready(node)
 
     def _note_finished(self, node: Desired) -> None:
-        """Records the ends of a short time in one write of the inventory: a later run must know them after a crash, too."""
         if not node.finished:
             node.finished = True
-            self._context.inventory.note_finished(node.key, node.digest)
-            if not self._is_recording:
-                self._is_recording = True
-                self._loop.after(COLLECT_FOR, self._record_finished)
+            self._record_end(node.key, node.digest)
+
+    def _note_failed(self, node: Desired, live: Object | None) -> None:
+        """Earlier versions of the driver have recorded the end of objects that have failed: these are to run again."""
+        if node.finished and live is not None and _has_ended_in_failure(node, live):
+            node.finished = False
+            self._record_end(node.key, None)
+
+    def _record_end(self, key: ObjectKey, digest: str | None) -> None:
+        """Records the ends of a short time in one write of the inventory: a later run must know them after a crash, too."""
+        self._context.inventory.note_finished(key, digest)
+        if not self._is_recording:
+            self._is_recording = True
+            self._loop.after(COLLECT_FOR, self._record_finished)
 
     def _record_finished(self) -> None:
         def recorded(error: DriverError | None = None) -> None:
@@ -253,6 +263,7 @@ class Applier:
             self._mark_ready(node)
             return
         self._mark_unready(node)
+        self._note_failed(node, live)
         if _goes_after_its_end(node, live):
             self._note_finished(node)
         if node.health.reason == STATUS_OLDER_THAN_SPEC:
@@ -290,12 +301,20 @@ def _has_ended_well(node: Desired, live: Object) -> bool:
     return node.obj.has_finished(live) and node.obj.assess(live).settled
 
 
+def _has_ended_in_failure(node: Desired, live: Object) -> bool:
+    return node.obj.has_finished(live) and not _has_ended_well(node, _undeleted(live))
+
+
 def _goes_after_its_end(node: Desired, live: Object) -> bool:
     """Whether somebody else deletes an object that has run to its end: a Job whose time to live is over goes after its Pods."""
-    metadata = dict(live["metadata"])
-    if metadata.pop("deletionTimestamp", None) is None or metadata["uid"] == node.replaced:
+    if live["metadata"].get("deletionTimestamp") is None or live["metadata"]["uid"] == node.replaced:
         return False
-    return _has_ended_well(node, {**live, "metadata": metadata})
+    return _has_ended_well(node, _undeleted(live))
+
+
+def _undeleted(live: Object) -> Object:
+    """The object as it was before somebody has deleted it."""
+    return {**live, "metadata": {name: value for name, value in live["metadata"].items() if name != "deletionTimestamp"}}
 
 
 def _nodes(resources: Resources, desired: Sequence[CustomResource]) -> dict[ObjectKey, Desired]:

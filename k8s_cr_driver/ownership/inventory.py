@@ -37,7 +37,7 @@ class Inventory:
         self._last_read = NOTHING
         self._creates = False
         self._recreated: set[ObjectKey] = set()
-        self._finished: dict[ObjectKey, str] = {}
+        self._finished: dict[ObjectKey, str | None] = {}
 
     @property
     def is_new(self) -> bool:
@@ -132,7 +132,7 @@ class Inventory:
 
     def _change(self, desired: InventoryContent) -> None:
         older = {one for one in desired.finished if one[0] not in self._finished}
-        finished = frozenset(older | set(self._finished.items()))
+        finished = frozenset(older | {(key, digest) for key, digest in self._finished.items() if digest is not None})
         adopted = desired.adopted - self._recreated
         uids = frozenset(one for one in desired.adopted_uids if one[0] in adopted)
         desired = replace(desired, adopted=adopted, adopted_uids=uids, finished=finished)
@@ -159,8 +159,8 @@ class Inventory:
             )
         )
 
-    def note_finished(self, key: ObjectKey, digest: str) -> None:
-        """Notes that an object has run to its end; written with the next change, or by `write_finished`."""
+    def note_finished(self, key: ObjectKey, digest: str | None) -> None:
+        """Notes that an object has run to its end, None: it has failed. Written with the next change or `write_finished`."""
         self._finished[key] = digest
 
     def write_finished(self) -> None:

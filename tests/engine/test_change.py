@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import pytest
 
+from k8s_cr_driver.engine.not_ready import NotReady
 from k8s_cr_driver.kube import backoff
 from k8s_cr_driver.objects.keys import Object
 from tests.fake_api import FakeApi, faults
@@ -109,6 +110,43 @@ def test_an_object_that_has_failed_at_its_end_and_vanishes_runs_again(api: FakeA
     api.set_status("CronTab", "default", "one", ended("False"))
     api.delete("CronTab", "default", "one")
     wait_for(api, lambda: api.find("CronTab", "default", "one") is not None)
+    api.set_status("CronTab", "default", "one", ended("True"))
+    run.result(10)
+    assert api.names("CronTab") == ["one"]
+
+
+def test_an_end_that_was_recorded_of_a_failed_object_is_forgotten(api: FakeApi) -> None:
+    api.put(crontab_crd(**CONDITIONS, completionTime={"type": "string"}))
+    blue = Instance(api.url)
+    run_to_its_end(api, blue)
+    api.set_status("CronTab", "default", "one", ended("False"))
+    with pytest.raises(NotReady, match="Succeeded is False"):
+        Instance(api.url, seconds=0.5).reconcile([crontab("one")])
+    api.delete("CronTab", "default", "one")
+    run_to_its_end(api, blue)
+
+
+def test_a_failed_object_whose_end_was_recorded_and_that_vanishes_runs_again(
+    api: FakeApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(backoff, "FIRST", 1)
+    api.put(crontab_crd(**CONDITIONS, completionTime={"type": "string"}))
+    blue = Instance(api.url)
+    run_to_its_end(api, blue)
+    api.set_status("CronTab", "default", "one", ended("False"))
+
+    def vanish(_: object) -> bool:
+        api.delete("CronTab", "default", "one")
+        return True
+
+    api.fail(faults.internal(), method="PATCH", path="crontabs/one", when=vanish)
+    run_to_its_end(api, blue)
+
+
+def run_to_its_end(api: FakeApi, blue: Instance) -> None:
+    """A controller reports success as soon as the object is created."""
+    run = blue.start([crontab("one")])
+    wait_for(api, lambda: bool(api.names("CronTab")) and "status" not in api.objects("CronTab")[0])
     api.set_status("CronTab", "default", "one", ended("True"))
     run.result(10)
     assert api.names("CronTab") == ["one"]
