@@ -5,11 +5,12 @@ import shutil
 from pathlib import Path
 from types import ModuleType
 
-from builds.manifests import cert_manager, cluster_api, gpu_operator, istio, prometheus_operator, rendered
+from builds.manifests import cert_manager, cluster_api, cluster_class, gpu_operator, istio, prometheus_operator, rendered
 
 PROJECTS: dict[str, tuple[ModuleType, ...]] = {
     "cert_manager": (cert_manager,),
     "cluster_api_management": (cert_manager, cluster_api),
+    "cluster_api_workload_topology": (cluster_class,),
     "gpu_operator": (gpu_operator,),
     "istio": (istio,),
     "prometheus_operator": (prometheus_operator,),
