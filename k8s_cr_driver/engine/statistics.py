@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an operation did, in numbers, for its last log line."""
+"""How long an operation took, and what it did, in numbers, for its last log line."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ class Statistics:
     """Its `progress` is called for each change of an object, from one thread; `traffic` counts the requests."""
 
     traffic: Traffic = field(default_factory=Traffic)
+    _begun: float = field(default_factory=time.monotonic)
     _first: dict[ObjectKey, float] = field(default_factory=dict)
     _last: dict[ObjectKey, tuple[str, float]] = field(default_factory=dict)
     """The newest state of each object, and when it entered it."""
@@ -26,8 +27,13 @@ class Statistics:
         if key not in self._last or self._last[key][0] != state:
             self._last[key] = state, now
 
+    @property
+    def seconds(self) -> float:
+        return time.monotonic() - self._begun
+
     def __str__(self) -> str:
         took = {key: until - self._first[key] for key, (_, until) in self._last.items()}
         slowest = max(took, key=lambda key: took[key], default=None)
         longest = f", slowest {slowest} ({took[slowest]:.1f} s)" if slowest else ""
-        return f"{len(took)} objects, {self.traffic.requests} requests, {self.traffic.failed} of them repeated{longest}"
+        requests = f"{self.traffic.requests} requests, {self.traffic.failed} of them repeated"
+        return f"in {self.seconds:.1f} s: {len(took)} objects, {requests}{longest}"

@@ -28,7 +28,7 @@ from k8s_cr_driver.objects.keys import Object
 from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.vnf import counts, vdus
 from k8s_cr_driver.vnf.additional_params import Options
-from k8s_cr_driver.vnf.removal import Choice
+from k8s_cr_driver.vnf.scale_in import Choice
 from k8s_cr_driver.vnf.session import Session
 from k8s_cr_driver.vnf.vdus import VduObjects
 from k8s_cr_driver.vnf.vnfcs import Vnfc

@@ -22,7 +22,7 @@ from k8s_cr_driver.ownership.inventory_content import NOTHING, InventoryContent
 from k8s_cr_driver.ownership.labels import INSTANCE_LABEL
 from k8s_cr_driver.vnf import vdus
 from k8s_cr_driver.vnf.additional_params import FILES, OF_ONE_REQUEST, Options
-from k8s_cr_driver.vnf.removal import Choice
+from k8s_cr_driver.vnf.scale_in import Choice
 from k8s_cr_driver.vnf.vdus import VduObjects
 from k8s_cr_driver.vnf.vnfcs import Vnfc
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import datetime
-import time
 import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -67,8 +66,8 @@ class Verb:
         what = "" if applies is None else f", applies {applies} objects"
         LOG.log(self.level, "%s begins: package %s, cluster %s%s", self, self.package, cluster, what)
 
-    def ends(self, result: str, seconds: float) -> None:
-        LOG.log(self.level, "%s %s in %.1f s: %s", self, result, seconds, self.statistics)
+    def ends(self, result: str) -> None:
+        LOG.log(self.level, "%s %s %s", self, result, self.statistics)
 
     @property
     def level(self) -> int:
@@ -82,7 +81,7 @@ def boundary(name: str, instance: str, grant_req: Any = None, vnfd: Any = None) 
     operation = str(grant_req.vnfLcmOpOccId) if grant_req else ""
     verb = Verb(name, instance, operation, vnfd.vnfd_id if vnfd else "")
     with log_context(instance, operation):
-        begun, before = time.monotonic(), _state(operation)
+        before = _state(operation)
         failure: Any = None
         superseded = False
         try:
@@ -94,7 +93,7 @@ def boundary(name: str, instance: str, grant_req: Any = None, vnfd: Any = None) 
             LOG.warning("%s ends without a result: operation %s runs elsewhere, and is %s", verb, operation, now[0])
             raise Overtaken(operation) from None
         is_failed = failure is not None and not isinstance(failure, sol_ex.DbSyncNoDiff)
-        verb.ends("failed" if is_failed else "completed", time.monotonic() - begun)
+        verb.ends("failed" if is_failed else "completed")
         if failure is not None:
             raise failure from None
 

@@ -1,60 +1,132 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Waits until the VNFCs that a scale in removes are deleted, where the status of the custom resource does not show it.
+"""Asks the controllers of VDUs to remove, in a scale in, the VNFCs that the grant names (SOL003 clause 9.5.2.3).
 
-A controller can report its custom resource ready in the new generation before it has deleted anything: one that writes
-the status from a queue of its own may find an older event there, and reports Available as soon as the desired shards are
-present, whatever else is. So the Pods that the selector in such a status finds are counted before and after.
+A controller is asked by annotations on its Pods or Machines, written before the count changes. They are applied by a field
+manager of their own, so that an annotation that a user has set is not removed with them. A StatefulSet cannot be asked.
+Annotations of a scale in that has failed are removed at its end, or else when the VNFCs are read next.
 """
 
 from __future__ import annotations
 
-import time
+import itertools
+from collections.abc import Collection, Iterator, Mapping
+from typing import NamedTuple
 
 from oslo_log import log as logging
 
-from k8s_cr_driver.engine.not_ready import Report
-from k8s_cr_driver.engine.replace import NO_REPLACEMENT, Replacement
+from k8s_cr_driver.errors import ApiError, Contended, DriverError, Forbidden, InvalidRequest
 from k8s_cr_driver.kube.client import Client
+from k8s_cr_driver.objects.fields import entries
+from k8s_cr_driver.objects.keys import Object, bare, key_of, kind_of
+from k8s_cr_driver.redaction import redact
 from k8s_cr_driver.resources import replicas
+from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.vnf import vnfcs
+from k8s_cr_driver.vnf.descent import Descent
 from k8s_cr_driver.vnf.vdus import VduObjects
 
 LOG = logging.getLogger(__name__)
 
-GRACE = 30.0
-"""Seconds after which the status is trusted: surplus Pods may have another reason."""
+MANAGER = "k8s-cr-driver-scale-in"
 
 
-def until_deleted(client: Client, instance: str, scaled: VduObjects) -> Replacement:
+class Choice(NamedTuple):
+    """The VNFCs that a scale in is to remove."""
+
+    names: Mapping[str, Collection[str]]
+    """VDU id -> names of VNFCs."""
+    by_nfvo: bool = False
+    """Whether the NFVO's grant names them. Otherwise only Tacker's request for the grant does, which names the newest."""
+
+
+def concerned(scaled: VduObjects, choice: Choice) -> dict[str, CustomResource]:
     """
-    For a run that sets the counts of the VDUs' objects in `scaled` (VDU id -> object); called before the run writes.
+    The VDUs of which VNFCs are chosen while others stay, and whose controllers can be asked.
 
-    With each replica that is removed, at least one VNFC is deleted.
+    If the NFVO has chosen, also those whose controllers cannot be asked: they may have an order of their own.
     """
-    selecting = {vdu: obj for vdu, obj in scaled.items() if (children := obj.children()) and children.by_selector}
-    owners = vnfcs.owners(client, instance, selecting)
-    less = {
-        vdu: replicas.count(obj, owners[obj.key]) - replicas.count(obj) for vdu, obj in selecting.items() if obj.key in owners
+    return {
+        vdu: obj
+        for vdu, obj in scaled.items()
+        if choice.names.get(vdu) and replicas.count(obj) and (choice.by_nfvo or obj.removal_annotations())
     }
-    shrinking = {vdu: selecting[vdu] for vdu, number in less.items() if number > 0}
-    if not shrinking:
-        return NO_REPLACEMENT
-    before = vnfcs.children(client, owners, shrinking)
-    most = {vdu: max(len(before[vdu]) - less[vdu], replicas.count(obj)) for vdu, obj in shrinking.items()}
-    deadline = 0.0
 
-    def surplus() -> list[Report]:
-        nonlocal deadline
-        deadline = deadline or time.monotonic() + GRACE
-        found = vnfcs.members(client, instance, shrinking).children
-        reports = [
-            Report(shrinking[vdu].key, "Waiting", "Replicas", f"VDU {vdu} has {len(several)} VNFCs instead of {most[vdu]}")
-            for vdu, several in found.items()
-            if len(several) > most[vdu]
-        ]
-        if reports and time.monotonic() > deadline:
-            LOG.warning("VNF instance %s: %s; its status is trusted all the same", instance, "; ".join(map(str, reports)))
-            return []
-        return reports
 
-    return Replacement(unfinished=surplus)
+def request(client: Client, instance: str, scaled: VduObjects, choice: Choice) -> None:
+    """
+    Annotates the chosen VNFCs, and no others, of the VDUs in `scaled`, which are their objects with the new counts.
+
+    Before the first write: InvalidRequest, if the NFVO has chosen VNFCs that the kind of a VDU cannot remove first.
+    """
+    members = vnfcs.members(client, instance, scaled)
+    if choice.by_nfvo:
+        for vdu in scaled:
+            _check(vdu, scaled, members, set(choice.names.get(vdu, ())))
+    descent = Descent(client, instance)
+    for vdu, several in members.children.items():
+        finds_others = (children := scaled[vdu].children()) and children.by_selector
+        for child, asked in _changes(scaled[vdu].removal_annotations(), several, choice.names.get(vdu, ())):
+            if not finds_others or descent.includes(child):
+                _annotate(client, child, asked, must=choice.by_nfvo)
+
+
+def withdraw(client: Client, children: Mapping[str, list[Object]]) -> None:
+    """Removes the annotations from VNFCs of VDUs (`children`: VDU id -> live objects) that a scale in has not removed."""
+    for child in itertools.chain.from_iterable(children.values()):
+        if _is_annotated(child):
+            try:
+                _annotate(client, child, {}, must=False)
+            except DriverError as error:
+                LOG.warning("%s is still annotated for removal by a scale in: %s", key_of(child), redact(str(error)))
+
+
+def _check(vdu: str, scaled: VduObjects, members: vnfcs.Members, names: set[str]) -> None:
+    obj, several = scaled[vdu], members.children.get(vdu, [])
+    if obj.removal_annotations() or not names:
+        return
+    order = obj.removal_order(several)
+    if order is None:
+        LOG.warning("%s decides itself which VNFCs of VDU %s a scale in removes, not the grant", obj.key, vdu)
+        return
+    less = replicas.count(obj, members.owners.get(obj.key)) - replicas.count(obj)
+    removed = [one["metadata"]["name"] for one in order[: max(less, 0)]]
+    if others := names & {one["metadata"]["name"] for one in several} - set(removed):
+        raise InvalidRequest(
+            f"removeResources: the grant chooses {', '.join(sorted(others))} of VDU {vdu}, but {obj.key} can only remove "
+            f"{', '.join(removed) or 'none'}, its highest ordinals; have the NFVO grant these"
+        )
+
+
+def _changes(
+    asked: Mapping[str, str], several: list[Object], names: Collection[str]
+) -> Iterator[tuple[Object, Mapping[str, str]]]:
+    """The chosen ones of `several`, and those that a scale in before has chosen, which failed or removed others."""
+    for child in several:
+        if child["metadata"]["name"] in names and asked:
+            yield child, asked
+        elif _is_annotated(child):
+            yield child, {}
+
+
+def _is_annotated(child: Object) -> bool:
+    return any(entry.get("manager") == MANAGER for entry in entries(child, "metadata", "managedFields"))
+
+
+def _annotate(client: Client, child: Object, asked: Mapping[str, str], *, must: bool) -> None:
+    """By server-side apply, in place of what was applied before. With the uid, so that a deleted child is not created again."""
+    resource = client.resources.find(kind_of(child))
+    if resource is None:
+        return
+    key, metadata = key_of(child), {"uid": child["metadata"]["uid"], "annotations": asked}
+    try:
+        client.apply(resource, bare(key, resource.api_version, **metadata), MANAGER, force=True)
+    except ApiError as error:
+        if error.status == 404:  # an apply would create the object: the path is missing
+            raise Contended(f"{key}: {error}") from None
+        if error.status == 409:
+            return
+        if error.status != 403:
+            raise
+        if must:
+            raise Forbidden(f"{key}: cannot be annotated, so that a scale in removes it: {error.message}") from None
+        LOG.warning("%s cannot be annotated, a scale in may remove another one: %s", key, error.message)

@@ -38,11 +38,11 @@ from k8s_cr_driver.redaction import redact
 from k8s_cr_driver.resources import replicas
 from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.resources.registry import resource_for
-from k8s_cr_driver.vnf import counts, preflight, removal, rotation, scale_in, vdus, vnfcs
+from k8s_cr_driver.vnf import counts, preflight, rotation, scale_in, surplus, vdus, vnfcs
 from k8s_cr_driver.vnf.additional_params import Options
 from k8s_cr_driver.vnf.change_checks import changed_last
 from k8s_cr_driver.vnf.heal import Healing
-from k8s_cr_driver.vnf.removal import Choice
+from k8s_cr_driver.vnf.scale_in import Choice
 from k8s_cr_driver.vnf.vdus import VduObjects
 from k8s_cr_driver.vnf.vnfcs import Members
 
@@ -270,7 +270,7 @@ class Session:
     def vnfcs(self, assigned: VduObjects) -> list[vnfcs.Vnfc]:
         """The VNFCs of the VDUs, newest first. Those that a scale in has annotated, and not removed, are so no longer."""
         there = self._members(assigned)
-        removal.withdraw(self._client, there.children)
+        scale_in.withdraw(self._client, there.children)
         return vnfcs.listed(assigned, there)
 
     def _members(self, assigned: VduObjects) -> Members:
@@ -286,12 +286,12 @@ class Session:
 
     def scale(self, scaled: VduObjects, choice: Choice | None) -> None:
         """Reconciles the objects of VDUs with their new counts; a scale in has a `choice`, and removes these where it can."""
-        concerned = removal.concerned(scaled, choice) if choice else {}
+        concerned = scale_in.concerned(scaled, choice) if choice else {}
         try:
             if choice and concerned:
                 self._choose(scaled, concerned, choice)
-            surplus = self._operation.persist(lambda: scale_in.until_deleted(self._client, self._operation.instance, scaled))
-            self.reconcile(vdus.whole_objects(scaled), prune=None, replacement=surplus)
+            deleted = self._operation.persist(lambda: surplus.until_deleted(self._client, self._operation.instance, scaled))
+            self.reconcile(vdus.whole_objects(scaled), prune=None, replacement=deleted)
         except Superseded:
             raise
         except DriverError:
@@ -302,10 +302,10 @@ class Session:
         """Has the chosen VNFCs removed first; a dry run shows before that whether the scale would be refused."""
         persist, client, instance = self._operation.persist, self._client, self._operation.instance
         persist(lambda: preflight.check(self._context, vdus.whole_objects(scaled)))
-        persist(lambda: removal.request(client, instance, concerned, choice))
+        persist(lambda: scale_in.request(client, instance, concerned, choice))
 
     def _withdraw(self, concerned: VduObjects) -> None:
         try:
-            removal.withdraw(self._client, vnfcs.members(self._client, self._operation.instance, concerned).children)
+            scale_in.withdraw(self._client, vnfcs.members(self._client, self._operation.instance, concerned).children)
         except DriverError as error:
             LOG.info("%s: the next operation removes annotations of this one: %s", self._operation.id, redact(str(error)))

@@ -14,7 +14,7 @@ from k8s_cr_driver.engine import replace
 from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.endpoint import Endpoint
 from k8s_cr_driver.lcm.driver import Driver
-from k8s_cr_driver.vnf import scale_in
+from k8s_cr_driver.vnf import surplus
 from tests.fake_api import FakeApi, controllers, faults
 from tests.fake_api.recording import Request
 from tests.instance import BLUE, crontab, crontab_crd, stateful_set
@@ -154,7 +154,7 @@ def test_scale_in_waits_until_the_surplus_pods_are_deleted(cluster: FakeApi, tab
 def test_surplus_pods_are_accepted_after_the_grace_time(
     cluster: FakeApi, tab: Instance, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(scale_in, "GRACE", 0.0)
+    monkeypatch.setattr(surplus, "GRACE", 0.0)
     tab.scale("SCALE_IN")
     assert vnfcs(tab) == cluster.names("Pod", "default") and len(vnfcs(tab)) == 3
     assert "VDU Web has 3 VNFCs instead of 1; its status is trusted all the same" in caplog.text

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from k8s_cr_driver.engine.reconcile import Prune
 from k8s_cr_driver.resources import replicas
 from k8s_cr_driver.resources.base import CustomResource
-from k8s_cr_driver.vnf.removal import Choice
+from k8s_cr_driver.vnf.scale_in import Choice
 from k8s_cr_driver.vnf.session import Session
 from tests.fake_api.objects import Object, copy
 

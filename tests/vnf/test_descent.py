@@ -14,9 +14,9 @@ from k8s_cr_driver.kube.endpoint import Endpoint
 from k8s_cr_driver.objects.keys import Object, annotations_of
 from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, manager
 from k8s_cr_driver.resources.base import CustomResource
-from k8s_cr_driver.vnf import removal
+from k8s_cr_driver.vnf import scale_in
 from k8s_cr_driver.vnf.descent import LONGEST_CHAIN, Descent
-from k8s_cr_driver.vnf.removal import Choice
+from k8s_cr_driver.vnf.scale_in import Choice
 from tests.fake_api import FakeApi, controllers, faults
 from tests.instance import BLUE, GREEN, config_map, controlled_by, crontab, obj, scalable
 
@@ -113,7 +113,7 @@ def test_a_scale_in_annotates_only_pods_of_the_instance(api: FakeApi, client: Cl
     pod(api, owner, "ours")
     pod(api, None, "theirs")
     scaled = {"Web": Marking(owner, scalable(labelSelectorPath=".status.selector"))}
-    removal.request(client, BLUE, scaled, Choice({"Web": ["ours", "theirs"]}))
+    scale_in.request(client, BLUE, scaled, Choice({"Web": ["ours", "theirs"]}))
     assert annotations_of(api.get("Pod", "default", "ours")) == COST
     assert annotations_of(api.get("Pod", "default", "theirs")) == {}
 

@@ -14,7 +14,7 @@ from k8s_cr_driver.objects.keys import Object
 from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.resources.registry import resource_for
 from k8s_cr_driver.vnf.additional_params import Options
-from k8s_cr_driver.vnf.removal import Choice
+from k8s_cr_driver.vnf.scale_in import Choice
 from k8s_cr_driver.vnf.session import Session
 from tests.fake_api import FakeApi, controllers, faults
 from tests.fake_api.faults import Answer
