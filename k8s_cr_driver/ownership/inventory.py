@@ -192,7 +192,7 @@ class Inventory:
 
         A backup that is restored under another name copies labels and `managedFields`, so these alone prove nothing.
         """
-        return self.content.members is None or self.is_recorded(key)
+        return self.content.may_own(key) or self.remembered.is_member(key)
 
     def is_recorded(self, key: ObjectKey) -> bool:
         """Whether the inventory or Tacker's record names the object."""

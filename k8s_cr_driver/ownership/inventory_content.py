@@ -83,6 +83,10 @@ class InventoryContent:
     def is_member(self, key: ObjectKey) -> bool:
         return self.members is not None and key in self.members
 
+    def may_own(self, key: ObjectKey) -> bool:
+        """Whether the instance may have applied an object of that key; see `Inventory.may_own`."""
+        return self.members is None or key in self.members
+
     def places(self, kind: GroupKind) -> list[str]:
         """The namespaces in which the instance may have objects of a kind."""
         return sorted(self._places.get(kind) or self.namespaces)

@@ -9,6 +9,8 @@ Each owner is read by its name and has to have the uid of the reference: what ca
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from k8s_cr_driver.errors import ApiError, passes
 from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.responses import understood
@@ -21,10 +23,15 @@ LONGEST_CHAIN = 10
 
 
 class Descent:
-    """For one instance; remembers what it has learned of each controller."""
+    """
+    For one instance; remembers what it has learned of each controller.
 
-    def __init__(self, client: Client, instance: str) -> None:
-        self._client, self._instance = client, instance
+    `may_own`: whether the instance may have applied an object of that key. A copy, as a backup tool restores it under another
+    name, has the same label and field manager.
+    """
+
+    def __init__(self, client: Client, instance: str, may_own: Callable[[ObjectKey], bool]) -> None:
+        self._client, self._instance, self._may_own = client, instance, may_own
         self._known: dict[str, bool] = {}
 
     def includes(self, live: Object) -> bool:
@@ -33,7 +40,8 @@ class Descent:
         return self._is_own(live) or bool(controller and self._is_ours(controller, key_of(live).namespace, LONGEST_CHAIN))
 
     def _is_own(self, live: Object) -> bool:
-        return labels(live).get(INSTANCE_LABEL) == self._instance and is_managed(live, self._instance)
+        is_marked = labels(live).get(INSTANCE_LABEL) == self._instance and is_managed(live, self._instance)
+        return is_marked and self._may_own(key_of(live))
 
     def _is_ours(self, reference: Object, namespace: str, chain: int) -> bool:
         """Whether the object of an ownerReference is the instance's or descends from one of its objects."""

@@ -7,7 +7,7 @@ is applied again, which also undoes changes by others. With `recreate: true` it 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from oslo_log import log as logging
 
@@ -15,7 +15,7 @@ from k8s_cr_driver.engine.not_ready import Report
 from k8s_cr_driver.engine.replace import Replacement
 from k8s_cr_driver.errors import InvalidRequest
 from k8s_cr_driver.kube.client import Client
-from k8s_cr_driver.objects.keys import Object, key_of
+from k8s_cr_driver.objects.keys import Object, ObjectKey, key_of
 from k8s_cr_driver.ownership.labels import INSTANCE_LABEL
 from k8s_cr_driver.resources import replicas
 from k8s_cr_driver.resources.base import CustomResource
@@ -28,11 +28,11 @@ LOG = logging.getLogger(__name__)
 
 
 class Healing:
-    """The heal of some VDUs (`touched`: VDU id -> its object) of an instance."""
+    """The heal of some VDUs (`touched`: VDU id -> its object) of an instance. `may_own` is that of `Descent`."""
 
-    def __init__(self, client: Client, instance: str, touched: VduObjects) -> None:
+    def __init__(self, client: Client, instance: str, touched: VduObjects, may_own: Callable[[ObjectKey], bool]) -> None:
         self._client, self._instance = client, instance
-        self._touched, self._descent = touched, Descent(client, instance)
+        self._touched, self._descent = touched, Descent(client, instance, may_own)
 
     def replacement(self, chosen: Mapping[str, set[str]], *, everything: bool, recreate: bool) -> Replacement:
         """

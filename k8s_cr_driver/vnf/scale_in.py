@@ -9,7 +9,7 @@ Annotations of a scale in that has failed are removed at its end, or else when t
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import NamedTuple
 
 from oslo_log import log as logging
@@ -17,7 +17,7 @@ from oslo_log import log as logging
 from k8s_cr_driver.errors import ApiError, Contended, DriverError, Forbidden, InvalidRequest
 from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.objects.fields import entries
-from k8s_cr_driver.objects.keys import Object, bare, key_of, kind_of
+from k8s_cr_driver.objects.keys import Object, ObjectKey, bare, key_of, kind_of
 from k8s_cr_driver.redaction import redact
 from k8s_cr_driver.resources import replicas
 from k8s_cr_driver.resources.base import CustomResource
@@ -52,7 +52,9 @@ def concerned(scaled: VduObjects, choice: Choice) -> dict[str, CustomResource]:
     }
 
 
-def request(client: Client, instance: str, scaled: VduObjects, choice: Choice) -> None:
+def request(
+    client: Client, instance: str, scaled: VduObjects, choice: Choice, may_own: Callable[[ObjectKey], bool]
+) -> None:
     """
     Annotates the chosen VNFCs, and no others, of the VDUs in `scaled`, which are their objects with the new counts.
 
@@ -62,7 +64,7 @@ def request(client: Client, instance: str, scaled: VduObjects, choice: Choice) -
     if choice.by_nfvo:
         for vdu in scaled:
             _check(vdu, scaled, members, set(choice.names.get(vdu, ())))
-    descent = Descent(client, instance)
+    descent = Descent(client, instance, may_own)
     for vdu, several in members.children.items():
         finds_others = (children := scaled[vdu].children()) and children.by_selector
         for child, asked in _changes(scaled[vdu].removal_annotations(), several, choice.names.get(vdu, ())):

@@ -28,7 +28,7 @@ from k8s_cr_driver.kube.endpoint import Endpoint
 from k8s_cr_driver.objects import dependencies
 from k8s_cr_driver.objects.api_groups import is_builtin
 from k8s_cr_driver.objects.crds import crds_of
-from k8s_cr_driver.objects.keys import GroupKind, Object, key_of, kind_of
+from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, key_of, kind_of
 from k8s_cr_driver.ownership.inventory import Inventory
 from k8s_cr_driver.ownership.inventory_content import NOTHING, InventoryContent
 from k8s_cr_driver.ownership.labels import is_kept
@@ -83,6 +83,7 @@ class Session:
             keep_autoscaled=keep_autoscaled,
         )
         self._crds: dict[GroupKind, Object] = {}
+        self._recorded: InventoryContent | None = None
 
     def __enter__(self) -> Session:
         self._client.connection.__enter__()
@@ -281,8 +282,14 @@ class Session:
     ) -> Replacement:
         """Replaces the VNFCs in `chosen` (VDU id -> names); see `Healing.replacement`."""
         touched = {vdu: assigned[vdu] for vdu in chosen}
-        healing = Healing(self._client, self._operation.instance, touched)
+        healing = Healing(self._client, self._operation.instance, touched, self._may_own)
         return self._operation.persist(lambda: healing.replacement(chosen, everything=everything, recreate=recreate))
+
+    def _may_own(self, key: ObjectKey) -> bool:
+        """Whether the inventory names the object, or does not name objects; it is read once, when this is asked first."""
+        if self._recorded is None:
+            self._recorded = self.inventory.read() or NOTHING
+        return self._recorded.may_own(key)
 
     def scale(self, scaled: VduObjects, choice: Choice | None) -> None:
         """Reconciles the objects of VDUs with their new counts; a scale in has a `choice`, and removes these where it can."""
@@ -302,7 +309,7 @@ class Session:
         """Has the chosen VNFCs removed first; a dry run shows before that whether the scale would be refused."""
         persist, client, instance = self._operation.persist, self._client, self._operation.instance
         persist(lambda: preflight.check(self._context, vdus.whole_objects(scaled)))
-        persist(lambda: scale_in.request(client, instance, concerned, choice))
+        persist(lambda: scale_in.request(client, instance, concerned, choice, self._may_own))
 
     def _withdraw(self, concerned: VduObjects) -> None:
         try:

@@ -11,7 +11,7 @@ from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.discovery import discover
 from k8s_cr_driver.kube.endpoint import Endpoint
-from k8s_cr_driver.objects.keys import Object, annotations_of
+from k8s_cr_driver.objects.keys import Object, ObjectKey, annotations_of
 from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, manager
 from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.vnf import scale_in
@@ -21,6 +21,10 @@ from tests.fake_api import FakeApi, controllers, faults
 from tests.instance import BLUE, GREEN, config_map, controlled_by, crontab, obj, scalable
 
 COST = {"controller.kubernetes.io/pod-deletion-cost": "-1"}
+
+
+def owns_all(_: ObjectKey) -> bool:
+    return True
 
 
 class Marking(CustomResource):
@@ -73,14 +77,14 @@ def test_a_chain_has_to_end_at_an_object_that_the_instance_has_applied(
     api: FakeApi, client: Client, instance: str, applier: str, length: int, expected: bool
 ) -> None:
     last = chain(api, tab(api, instance, applier), length)
-    assert Descent(client, BLUE).includes(pod(api, last, "web-0")) is expected
+    assert Descent(client, BLUE, owns_all).includes(pod(api, last, "web-0")) is expected
 
 
 def test_a_cycle_of_controllers_ends(api: FakeApi, client: Client) -> None:
     first = api.put(config_map("first"))
     last = chain(api, first, 1)
     api.edit("ConfigMap", "default", "first", lambda live: live["metadata"].update(ownerReferences=[controlled_by(last)]))
-    assert not Descent(client, BLUE).includes(pod(api, last, "web-0"))
+    assert not Descent(client, BLUE, owns_all).includes(pod(api, last, "web-0"))
 
 
 @pytest.mark.parametrize("change", [{"uid": "another"}, {"controller": False}, {"kind": "Unknown"}, {"apiVersion": "none/v1"}])
@@ -89,20 +93,20 @@ def test_a_reference_to_anything_but_the_controller_of_that_uid_does_not_count(
 ) -> None:
     child = pod(api, tab(api, BLUE, manager(BLUE)), "web-0")
     child["metadata"]["ownerReferences"][0].update(change)
-    assert not Descent(client, BLUE).includes(child)
+    assert not Descent(client, BLUE, owns_all).includes(child)
 
 
 def test_a_controller_that_may_not_be_read_is_nobody_s(api: FakeApi, client: Client) -> None:
     child = pod(api, tab(api, BLUE, manager(BLUE)), "web-0")
     api.fail(faults.status(403, "Forbidden", "no"), path="crontabs/tab")
-    assert not Descent(client, BLUE).includes(child)
+    assert not Descent(client, BLUE, owns_all).includes(child)
 
 
 def test_the_controller_of_many_pods_is_read_once(api: FakeApi, client: Client) -> None:
     owner = tab(api, BLUE, manager(BLUE))
     pods = [pod(api, owner, f"web-{number}") for number in range(5)]
     api.requests.clear()
-    descent = Descent(client, BLUE)
+    descent = Descent(client, BLUE, owns_all)
     assert all(map(descent.includes, pods))
     assert len(api.requests) == 1
 
@@ -113,7 +117,7 @@ def test_a_scale_in_annotates_only_pods_of_the_instance(api: FakeApi, client: Cl
     pod(api, owner, "ours")
     pod(api, None, "theirs")
     scaled = {"Web": Marking(owner, scalable(labelSelectorPath=".status.selector"))}
-    scale_in.request(client, BLUE, scaled, Choice({"Web": ["ours", "theirs"]}))
+    scale_in.request(client, BLUE, scaled, Choice({"Web": ["ours", "theirs"]}), owns_all)
     assert annotations_of(api.get("Pod", "default", "ours")) == COST
     assert annotations_of(api.get("Pod", "default", "theirs")) == {}
 
@@ -122,4 +126,4 @@ def test_a_scale_in_annotates_only_pods_of_the_instance(api: FakeApi, client: Cl
 def test_a_controller_may_be_owned_instead_of_controlled(api: FakeApi, client: Client, applier: str) -> None:
     deployment = config_map("deployment")
     deployment["metadata"]["ownerReferences"] = [{**controlled_by(tab(api, BLUE, applier)), "controller": False}]
-    assert Descent(client, BLUE).includes(pod(api, api.put(deployment), "web-0")) is (applier == manager(BLUE))
+    assert Descent(client, BLUE, owns_all).includes(pod(api, api.put(deployment), "web-0")) is (applier == manager(BLUE))

@@ -63,7 +63,7 @@ def control_plane(api: FakeApi, count: int, **statuses: Object) -> CustomResourc
 @contextmanager
 def healing(api: FakeApi, **touched: CustomResource) -> Iterator[Healing]:
     with Connection(Endpoint(api.url)) as connection:
-        yield Healing(Client(connection, discover(connection)), BLUE, touched)
+        yield Healing(Client(connection, discover(connection)), BLUE, touched, lambda _: True)
 
 
 def names(lives: list[Object]) -> list[str]:
