@@ -187,6 +187,14 @@ def replaced(api: FakeApi, kind: str, namespace: str, name: str, **labels: str) 
     return api.put(live, manager="kubectl-replace")
 
 
+def created_again(api: FakeApi, kind: str, namespace: str, name: str) -> None:
+    """As `kubectl replace --force` leaves it: another object, with the labels of the one before it."""
+    live = api.get(kind, namespace, name)
+    metadata = {field: live["metadata"][field] for field in ("name", "namespace", "labels")}
+    api.delete(kind, namespace, name)
+    api.put({**live, "metadata": metadata}, manager="kubectl-replace")
+
+
 def status(state: str = "True", reason: str = "", message: str = "", generation: int = 1, type: str = "Ready") -> Object:
     """A status with one condition, by a controller that has seen that generation of the spec."""
     one = {"type": type, "status": state, "reason": reason, "message": message, "lastTransitionTime": "2026-01-01T00:00:00Z"}

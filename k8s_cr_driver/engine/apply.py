@@ -173,7 +173,7 @@ class Applier:
         self._mark_unready(node)
         others = list(self._others(node.key))
 
-        def request() -> str:
+        def request() -> str | None:
             owners = Owners(self._context.client, [live], [other for _, other in others])
             release_from_owners(self._context, owners, others)
             return remove(self._context, node.obj, node.resource, live, None)

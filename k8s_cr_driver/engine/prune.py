@@ -50,6 +50,8 @@ class Pruner:
         self._operation, self._loop, self._context = run.operation, run.loop, run.context
         self._resources, self._grace_period, self._uses = run.resources, grace_period, uses
         self.nodes: dict[ObjectKey, ToDelete] = {}
+        self.others_delete = False
+        """Whether others have deleted one of the objects: they may have created it again, as `kubectl replace --force` does."""
         self._dependents: dict[ObjectKey, list[ToDelete]] = {}
         self._by_uid: dict[str, ToDelete] = {}
         self._kept: set[ObjectKey] = set()
@@ -131,6 +133,7 @@ class Pruner:
         if self.nodes.pop(node.key, None) is None:
             return
         self._last_gone = time.monotonic()
+        self.others_delete |= node.phase is not Phase.SENT
         if not node.stays:
             self._kept.discard(node.key)
         else:
@@ -147,7 +150,9 @@ class Pruner:
 
     def _found(self, node: ToDelete, live: Object) -> None:
         is_going = bool(field(live, "metadata", "deletionTimestamp"))
-        if _uid(live) != _uid(node.live) or not (is_going or is_managed(live, self._context.instance)):
+        is_other = _uid(live) != _uid(node.live)
+        self.others_delete |= is_other
+        if is_other or not (is_going or is_managed(live, self._context.instance)):
             self._gone(node)
             return
         node.live, node.is_gone, node.is_unwatched = live, False, True
@@ -233,8 +238,10 @@ class Pruner:
             new = {need for key in new if key in self.nodes for need in self.nodes[key].needs} - found
         return found
 
-    def _sent(self, node: ToDelete, asked: Object, stays: str) -> None:
-        node.phase, node.error, node.attempts, node.stays = Phase.SENT, None, 0, stays
+    def _sent(self, node: ToDelete, asked: Object, stays: str | None) -> None:
+        """`stays`: see `remove`."""
+        node.phase, node.error, node.attempts, node.stays = Phase.SENT, None, 0, stays or ""
+        self.others_delete |= stays is None
         if stays:
             self._kept.add(node.key)
         if _uid(node.live) != _uid(asked):

@@ -75,8 +75,7 @@ class Rest:
         self._prune(members)
         if not self._applier.nodes:
             self._delete_late_orphans(members)
-        if self._context.inventory.fence.has_former:
-            self._delete_late_writes()
+        self._delete_late_writes(members)
         self._informers.stop()
         self._operation.persist(self._shrink if self._applier.nodes else self._context.inventory.delete)
 
@@ -113,12 +112,28 @@ class Rest:
                 self._informers.report(live)
             self._loop.run(self._is_pruned, self._timeout)
 
-    def _delete_late_writes(self) -> None:
-        """Timeouts until no write of a superseded run can take effect, lists again, and deletes what it wrote meanwhile."""
-        self._loop.let_pass(self._context.inventory.fence.former_expires_in(), former_timeout)
-        for live in self._request(self._informers.list_again):
-            self._informers.report(live)
-        self._loop.run(self._is_pruned, self._timeout)
+    def _delete_late_writes(self, members: list[Object]) -> None:
+        """
+        Waits until no write of a superseded run can take effect, lists again, and deletes what it wrote meanwhile.
+
+        Others may have created a member again, too, of which the watch has reported no more than the deletion.
+        """
+        fence = self._context.inventory.fence
+        if fence.has_former:
+            self._loop.let_pass(fence.former_expires_in(), former_timeout)
+        is_listed = not (fence.has_former or self._misses(members))
+        while not is_listed or self._pruner.others_delete:
+            is_listed, self._pruner.others_delete = True, False
+            with self._abandonable("objects that others have created again"):
+                for live in self._request(self._informers.list_again):
+                    self._informers.report(live)
+            self._loop.run(self._is_pruned, self._timeout)
+
+    def _misses(self, members: list[Object]) -> bool:
+        """Whether an object that the inventory or Tacker's record names was not there when the deletions began."""
+        inventory = self._context.inventory
+        recorded = (inventory.content.members or frozenset()) | (inventory.remembered.members or frozenset())
+        return bool(recorded - self._applier.nodes.keys() - _by_key(members).keys())
 
     def _is_pruned(self) -> bool:
         """A desired object may go with what is pruned, such as its owner: it must be ready again."""

@@ -35,12 +35,12 @@ def remove(
     is_used: bool = False,
     guests: Guests | None = None,
     owners: Collection[str] = (),
-) -> str:
+) -> str | None:
     """Requests the deletion or release; the watch of its kind reports when it is done.
 
-    Returns "" for a deletion, else why the object stays. `is_used`: a Namespace or CRD without which objects that the
-    instance keeps would be deleted, so it is released. `guests` are those of the run, `owners` the uids of the
-    objects that it deletes. ApiError 409: it has changed, call again.
+    Returns "" for a deletion, else why the object stays, None if it no longer exists. `is_used`: a Namespace or CRD without
+    which objects that the instance keeps would be deleted, so it is released. `guests` are those of the run, `owners` the
+    uids of the objects that it deletes. ApiError 409: it has changed, call again.
     """
     removal = functools.partial(_remove, context, obj, resource, grace_period, is_used=is_used, guests=guests, owners=owners)
     try:
@@ -56,7 +56,7 @@ def remove(
         is_named = error.subject == (resource.plural, obj.key.name)
         if not is_named and not has_gone(context, obj.key, resource, live["metadata"]["uid"]):
             raise Contended(f"{obj.key}: a 404 that is not of this object: {error.message}") from None
-    return ""
+    return None
 
 
 def _judged_again(context: WriteContext, resource: Resource, live: Object) -> Object:

@@ -230,7 +230,7 @@ class Life:
                 self._completed(instance, worker)
                 return wanted is verb
             if isinstance(worker.error, Refused):
-                self.users.heed(worker.error, instance.id, wanted.desired)
+                self.users.heed(worker.error, instance.id, wanted.promised)
                 instance.options = Options(adopt_existing=isinstance(worker.error, NotOurs))
                 if wanted.may_fail and self._random.random() < 0.5:
                     return True
@@ -281,7 +281,7 @@ class Life:
                 keep_autoscaled=worker.verb.keeps_autoscaled,
             ) as session:
                 worker.verb.do(session)
-                worker.record = session.inventory.content
+                worker.record = session.inventory.record
         except GreenletExit:
             raise
         except DriverError as error:

@@ -8,7 +8,7 @@ import pytest
 from k8s_cr_driver.engine.operation import Operation
 from k8s_cr_driver.engine.reconcile import Prune
 from k8s_cr_driver.errors import Contended, NotOurs, Stopped, Superseded
-from k8s_cr_driver.kube import backoff
+from k8s_cr_driver.kube import backoff, watch
 from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.endpoint import Endpoint
 from k8s_cr_driver.objects.keys import NAMESPACE, Object, kind_of
@@ -26,6 +26,7 @@ from tests.instance import (
     Instance,
     claim,
     config_map,
+    created_again,
     crontab,
     crontab_crd,
     job,
@@ -199,9 +200,7 @@ def test_a_member_that_others_made_again_goes_though_the_inventory_was_lost(
     blue = Instance(api.url)
     blue.reconcile([config_map("a"), config_map("b")])
     blue.remembered = stored(blue)
-    live = api.get("ConfigMap", "default", "a")
-    api.delete("ConfigMap", "default", "a")
-    api.put({**config_map("a"), "metadata": {name: live["metadata"][name] for name in ("name", "namespace", "labels")}})
+    created_again(api, "ConfigMap", "default", "a")
     api.delete("ConfigMap", "default", f"k8s-cr-driver-{BLUE}")
     shorten(monkeypatch)
     blue.terminate()
@@ -328,3 +327,31 @@ def test_a_claim_of_an_inventory_that_has_gone_since_it_was_read_is_made(api: Fa
         api.delete("ConfigMap", "default", f"k8s-cr-driver-{BLUE}")
         assert held.claim("rollback", [], [], create=False)
         assert kind_of(config_map("a")) in held.content.kinds
+
+
+@pytest.mark.parametrize(
+    ("verb", "path"),
+    [("change", "/configmaps/a"), ("change", "/clusterroles/new"), ("terminate", "/configmaps/a")],
+    ids=["change", "before the prune of a change", "terminate"],
+)
+def test_a_member_that_others_create_again_during_a_prune_goes(
+    api: FakeApi, monkeypatch: pytest.MonkeyPatch, verb: str, path: str
+) -> None:
+    """Its watch lags: it reports the deletion, and that there is another one only after the operation."""
+    old, new = (obj("rbac.authorization.k8s.io/v1", "ClusterRole", name, rules=[]) for name in ("old", "new"))
+
+    def recreates(request: Request) -> bool:
+        if not done and request.method in ("PATCH", "DELETE") and request.path.endswith(path):
+            done.append(request)
+            created_again(api, "ConfigMap", "default", "a")
+        return False
+
+    done: list[Request] = []
+    blue = Instance(api.url)
+    blue.reconcile([config_map("a"), old if verb == "change" else new])
+    api.fail(faults.internal(), when=recreates)
+    api.fail(faults.half_open(after=3), path="^/api/v1/configmaps$")
+    monkeypatch.setattr(watch, "IDLE_LIMIT", 1)
+    blue.reconcile([new] if verb == "change" else [])
+    assert done
+    assert "a" not in api.names("ConfigMap")

@@ -128,13 +128,17 @@ class Users:
                 entry.reclaimable_by = self._instance
             entry.made_by_others = self._servers.scheduler.now
 
-    def heed(self, error: Refused, instance: str, desired: list[Object]) -> None:
-        """What an error asks for: let the instance have the object, take away what conflicts, or install what is missing."""
+    def heed(self, error: Refused, instance: str, applied: list[Object]) -> None:
+        """
+        What an error asks for: let the instance have the object, take away what conflicts, or install what is missing.
+
+        `applied`: what the verb applies. A scale, and a heal of some VNFCs, do not bring the package's Namespaces and CRDs.
+        """
         entries = list(self._servers.ledger.entries.values())
         if isinstance(error, NotOurs):
             for entry in entries:
                 live = self._live(entry.resource, entry.key) if entry.owner == USER else None
-                is_wanted = live and (entry.resource, entry.key) in map(package.named, desired)
+                is_wanted = live and (entry.resource, entry.key) in map(package.named, applied)
                 if live and is_wanted and INSTANCE_LABEL not in labels(live):
                     entry.adopted_by.add(instance)
                     entry.reclaimable_by = ""
@@ -146,11 +150,11 @@ class Users:
             [inventory] = {(entry.resource, entry.key) for entry in entries if entry.key[1] == inventory_name(instance)}
             self._do(partial(self.delete, *inventory))
         else:
-            self._install(desired)
+            self._install(applied)
 
-    def _install(self, desired: list[Object]) -> None:
-        brought = {package.named(manifest) for manifest in desired}
-        for manifest in desired:
+    def _install(self, applied: list[Object]) -> None:
+        brought = {package.named(manifest) for manifest in applied}
+        for manifest in applied:
             where, is_widget = manifest["metadata"].get("namespace"), manifest["kind"] == "Widget"
             for needed in ([package.namespace(where)] if where else []) + ([package.crd()] if is_widget else []):
                 if package.named(needed) not in brought and self._live(*package.named(needed)) is None:

@@ -23,7 +23,8 @@ class Verb:
     """
     `desired` is the whole package afterwards; `do` is what the driver does with its session.
 
-    `promised`: the objects of it that must be there; `doomed`: the uids of objects that must be gone, or going; `do` adds them.
+    `promised`: the objects of it that are applied, and must be there; `doomed`: the uids of objects that must be gone, or
+    going; `do` adds them.
     A verb that `may_fail` leaves the package as it was when the cluster refuses it, and nothing has to be undone.
     """
 
