@@ -74,6 +74,8 @@ class Invariants:
     def _check_left(self, entry: Entry, instance: str, when: str) -> None:
         if self._is_news(entry.touched) or self._is_news(entry.made_by_others):
             return
+        if entry.is_unnamed:
+            return
         if entry.is_posthumous and is_inventory(entry):
             # The first claim of a worker that crashed, executed after a rollback had found no inventory. Only a wait as long as
             # a request can take, in each rollback, would find it: it is empty, and `k8s-cr purge` deletes it.

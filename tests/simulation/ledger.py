@@ -50,6 +50,8 @@ class Entry:
     """The instance of which this is an object that somebody else has made again, labels and all."""
     made_by_others: float = -1000.0
     """When somebody else made it, if it is reclaimable."""
+    is_unnamed: bool = False
+    """Whether it is reclaimable, and the inventory that named it was lost: nothing but a copied label says whose it is."""
     is_marked_by_others: bool = False
     """Whether they have begun its deletion."""
     adopted_by: set[str] = field(default_factory=set)
@@ -75,6 +77,8 @@ class Ledger:
         """The names of all that have written anything."""
         self.ended: dict[str, float] = {}
         """When a worker has ended, or crashed."""
+        self._unnamed: set[str] = set()
+        """The instances whose inventory was lost, until a change has named all objects again."""
         self._seen_finished: dict[tuple[Resource, Key], dict[str, float]] = {}
         """Of each Job the workers that were shown its end, and when."""
         self._applied: set[tuple[str, Resource, Key]] = set()
@@ -98,6 +102,7 @@ class Ledger:
         self.note(f"{actor} {what} {entry} {uid[:4]} at {new['metadata']['resourceVersion']}")
         if old is not None:
             self._touch(entry, actor)
+            entry.is_unnamed &= not (actor.is_direct and actor.owner == entry.reclaimable_by)
             if what == "marked":
                 entry.is_marked_by_others = actor.owner != entry.owner
                 self._check_deletion(entry, actor, old)
@@ -111,10 +116,25 @@ class Ledger:
             self._check_deletion(entry, actor, old)
         if actor.owner == USER and is_inventory(entry):
             self.forget_finished(())  # what was recorded is lost with it
+            self._unname(entry.owner)
         if actor.owner != entry.owner or entry.is_marked_by_others:
             self.lost[resource, key_of(old)] = self.scheduler.now
             if resource == STATEFUL_SETS:
                 self.leave_claims(entry.owner)
+
+    def _unname(self, instance: str) -> None:
+        self._unnamed.add(instance)
+        for entry in self.entries.values():
+            entry.is_unnamed |= entry.reclaimable_by == instance and entry.key[1] != f"k8s-cr-driver-{instance}"
+
+    def named(self, instance: str) -> None:
+        """The inventory names all objects again."""
+        self._unnamed.discard(instance)
+
+    def made_again(self, entry: Entry, instance: str) -> None:
+        """Somebody else has made an object of the instance again, with its label."""
+        entry.reclaimable_by = instance
+        entry.is_unnamed = instance in self._unnamed and entry.key[1] != f"k8s-cr-driver-{instance}"
 
     def leave_claims(self, instance: str) -> None:
         """The claims of a StatefulSet that a change, or a user, has removed are nobody's: they may stay or go."""

@@ -13,7 +13,7 @@ import contextlib
 import functools
 import random
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 
 from greenlet import GreenletExit
@@ -242,7 +242,9 @@ class Life:
 
     def _completed(self, instance: Instance, worker: Worker) -> None:
         verb = worker.verb
-        instance.remembered = replace(worker.record, token="", operation="", resource_version="")
+        instance.remembered = worker.record
+        if verb.prunes and verb.desired:
+            self.ledger.named(instance.id)
         if verb.desired and not any(obj["kind"] == "StatefulSet" for obj in verb.desired):
             self.ledger.leave_claims(instance.id)
         self.ledger.forget_finished({package.named(manifest) for manifest in verb.desired})
@@ -281,7 +283,7 @@ class Life:
                 keep_autoscaled=worker.verb.keeps_autoscaled,
             ) as session:
                 worker.verb.do(session)
-                worker.record = session.inventory.record
+                worker.record = _recorded(session.inventory.content)
         except GreenletExit:
             raise
         except DriverError as error:
@@ -301,6 +303,11 @@ class Life:
         for worker in self._begun:
             worker.end.wait()
         self.scheduler.sleep(60.0)
+
+
+def _recorded(content: InventoryContent) -> InventoryContent:
+    """What Tacker's record has of an inventory: it names no objects but those that were adopted."""
+    return InventoryContent(content.kinds, content.namespaces, content.adopted, uid=content.uid)
 
 
 @functools.cache

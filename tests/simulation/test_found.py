@@ -182,7 +182,7 @@ def test_a_job_that_ends_before_the_response_to_its_creation_is_not_run_again(
 
 
 def stored(instance: Instance) -> InventoryContent:
-    """As Tacker's record has it."""
+    """What is remembered of its inventory."""
     with Connection(instance.endpoint) as connection:
         return Inventory(connection, "default", BLUE).read() or NOTHING
 
@@ -196,7 +196,7 @@ def shorten(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_member_that_others_made_again_goes_though_the_inventory_was_lost(
     api: FakeApi, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Tacker's record names the members; the object has the instance's label, and no field manager of it."""
+    """The package names the members; the object has the instance's label, and no field manager of it."""
     blue = Instance(api.url)
     blue.reconcile([config_map("a"), config_map("b")])
     blue.remembered = stored(blue)

@@ -125,7 +125,7 @@ class Users:
             entry = self._servers.ledger.entries[made["metadata"]["uid"]]
             is_inventory = key[1] == f"k8s-cr-driver-{self._instance}"
             if is_inventory or labels(made).get(INSTANCE_LABEL) == self._instance:  # else it is marked as nobody's
-                entry.reclaimable_by = self._instance
+                self._servers.ledger.made_again(entry, self._instance)
             entry.made_by_others = self._servers.scheduler.now
 
     def heed(self, error: Refused, instance: str, applied: list[Object]) -> None:
