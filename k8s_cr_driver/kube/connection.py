@@ -15,7 +15,7 @@ import re
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from http.client import responses
 from types import TracebackType
@@ -28,7 +28,7 @@ from kubernetes.client.rest import ApiException
 from kubernetes.dynamic import DynamicClient
 
 from k8s_cr_driver.errors import ApiError, Concern, ConnectionFailed, DriverError, NotConnected, TransportError, passes
-from k8s_cr_driver.kube import auth, bounded, pools, tls
+from k8s_cr_driver.kube import audit, auth, bounded, pools, tls
 from k8s_cr_driver.kube.endpoint import Endpoint
 from k8s_cr_driver.objects.fields import entries, mapping
 from k8s_cr_driver.objects.keys import Object
@@ -132,7 +132,7 @@ class Connection:
         method: str,
         path: str,
         *,
-        query: Iterable[tuple[str, str]] = (),
+        query: Sequence[tuple[str, str]] = (),
         body: Any = None,
         content_type: str = "application/json",
         accept: str = "application/json",
@@ -157,7 +157,7 @@ class Connection:
             raise
         return _json(f"GET {path}", response.data), response.headers.get("ETag") or ""
 
-    def stream(self, path: str, query: Iterable[tuple[str, str]], idle_limit: float) -> urllib3.BaseHTTPResponse:
+    def stream(self, path: str, query: Sequence[tuple[str, str]], idle_limit: float) -> urllib3.BaseHTTPResponse:
         """An open response to a GET, for a watch; it may be silent for `idle_limit` seconds. The caller closes it."""
         response: bounded.Response = self._counted(
             "GET", path, query, None, "application/json", "application/json", READ_TIMEOUT, True
@@ -165,20 +165,22 @@ class Connection:
         bounded.limit_silence(response.opened, idle_limit)
         return response.opened
 
-    def _counted(self, *request: Any) -> Any:
+    def _counted(self, method: str, path: str, query: Sequence[tuple[str, str]], *request: Any) -> Any:
         try:
-            response = self._send(*request)
+            response = self._send(method, path, query, *request)
         except DriverError as error:
             self._traffic.count(error)
+            audit.record(method, self.endpoint.url, path, query, error)
             raise
         self._traffic.count()
+        audit.record(method, self.endpoint.url, path, query, None)
         return response
 
     def _send(
         self,
         method: str,
         path: str,
-        query: Iterable[tuple[str, str]],
+        query: Sequence[tuple[str, str]],
         body: Any,
         content_type: str,
         accept: str,

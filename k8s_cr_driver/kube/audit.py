@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The audit log: one line of JSON for each write and delete that the driver sends to a cluster.
+
+A logger of its own, so that an operator can store the lines apart from the others. They name who, where and what, and never
+the content of a request or the text of a response, which may have secrets. JSON escapes control characters of others.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Collection
+
+from oslo_context import context
+
+from k8s_cr_driver.errors import ApiError, DriverError
+from k8s_cr_driver.objects.api_groups import REVIEWS
+
+LOGGER = "k8s_cr_driver.audit"
+_LOG = logging.getLogger(LOGGER)
+_REVIEWS = tuple(f"/apis/{group}/" for group in sorted(REVIEWS))
+
+
+def record(method: str, cluster: str, path: str, query: Collection[tuple[str, str]], error: DriverError | None) -> None:
+    """Logs the request unless nothing is ever stored of it: a read, a dry run, a review. `error` is None for a success."""
+    if method == "GET" or path.startswith(_REVIEWS) or ("dryRun", "All") in query:
+        return
+    current = context.get_current()
+    line = {
+        "project": getattr(current, "project_id", None),
+        "request": getattr(current, "request_id", None),
+        "instance": getattr(current, "vnf_instance", None),
+        "operation": getattr(current, "vnf_operation", None),
+        "cluster": cluster,
+        "verb": method,
+        "object": path,
+        "forced": ("force", "true") in query,
+        "result": _result(error),
+    }
+    _LOG.info("%s", json.dumps(line))
+
+
+def _result(error: DriverError | None) -> str:
+    """Without a response, and with a status of 5xx, the request may have taken effect or not."""
+    if error is None:
+        return "accepted"
+    return f"status {error.status}" if isinstance(error, ApiError) else "no response"

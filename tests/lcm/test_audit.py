@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The audit log has a line for each write and delete, and nothing of what is written."""
+
+from __future__ import annotations
+
+import json
+import logging
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tacker import context
+
+from k8s_cr_driver.kube import audit
+from k8s_cr_driver.kube.connection import Connection
+from k8s_cr_driver.kube.endpoint import Endpoint
+from tests.fake_api import FakeApi, faults
+from tests.instance import BLUE, config_map, obj
+from tests.lcm.instance import Instance
+from tests.lcm.web import deployment
+
+REQUEST = "req-8f0e2ef0-5d8a-4a43-a1f0-0000000000ff"
+SECRET = obj("v1", "Secret", "login", stringData={"password": "hunter2x"})
+CONFIG_MAP = "/api/v1/namespaces/default/configmaps/a"
+
+
+class Lines(logging.Handler):
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[dict[str, Any]] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.found.append(json.loads(record.getMessage()))
+
+    def results(self, path: str) -> list[tuple[str, str]]:
+        return [(line["verb"], line["result"]) for line in self.found if line["object"] == path]
+
+
+@pytest.fixture
+def lines(monkeypatch: pytest.MonkeyPatch) -> Lines:
+    logger, handler = logging.getLogger(audit.LOGGER), Lines()
+    monkeypatch.setattr(logger, "level", logging.INFO)
+    monkeypatch.setattr(logger, "handlers", [handler])
+    logger.manager._clear_cache()  # type: ignore[attr-defined]
+    return handler
+
+
+def test_each_write_and_delete_of_an_operation_is_a_line(cluster: FakeApi, tmp_path: Path, lines: Lines) -> None:
+    context.Context(request_id=REQUEST, tenant_id="red", is_admin=True).update_store()
+    blue = Instance(cluster, tmp_path / "package", [deployment(1), config_map("a"), SECRET])
+    blue.instantiate()
+    blue.terminate()
+    written = sorted((one.method, one.path) for one in cluster.requests.writes if "/apis/auth" not in one.path)
+    assert sorted((line["verb"], line["object"]) for line in lines.found) == written
+    assert lines.results(CONFIG_MAP) == [("PATCH", "accepted"), ("DELETE", "accepted")]
+    assert not any(line["forced"] for line in lines.found if line["object"] == CONFIG_MAP)
+    for line in lines.found:
+        ids = {"project": "red", "request": REQUEST, "instance": BLUE, "operation": "operation", "cluster": cluster.url}
+        assert ids.items() <= line.items()
+        assert "hunter2x" not in json.dumps(line)
+
+
+def test_a_write_that_replaces_fields_of_others_is_forced(cluster: FakeApi, tmp_path: Path, lines: Lines) -> None:
+    cluster.put(config_map("a", a="of somebody"), manager="kubectl")
+    Instance(cluster, tmp_path / "package", [deployment(1), config_map("a")]).instantiate(
+        **{"adopt-existing": True, "force-conflicts": True}
+    )
+    assert (True, "accepted") in [(one["forced"], one["result"]) for one in lines.found if one["object"] == CONFIG_MAP]
+
+
+def test_a_write_without_success_is_a_line_with_its_status(cluster: FakeApi, tmp_path: Path, lines: Lines) -> None:
+    cluster.fail(faults.unavailable(), path="configmaps/a")
+    blue = Instance(cluster, tmp_path / "package", [deployment(1), config_map("a")])
+    blue.instantiate()
+    assert lines.results(CONFIG_MAP) == [("PATCH", "status 503"), ("PATCH", "accepted")]
+
+
+def test_what_is_never_stored_is_no_line(cluster: FakeApi, lines: Lines) -> None:
+    with Connection(Endpoint(cluster.url, authorization="Bearer token")) as connection:
+        connection.request("GET", "/api/v1/namespaces/default/configmaps")
+        review = {"kind": "SelfSubjectAccessReview", "apiVersion": "authorization.k8s.io/v1", "spec": {}}
+        connection.request("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", body=review)
+        connection.request(
+            "PATCH",
+            CONFIG_MAP,
+            query=[("fieldManager", "somebody"), ("dryRun", "All")],
+            body=config_map("a"),
+            content_type="application/apply-patch+yaml",
+        )
+    assert lines.found == []
