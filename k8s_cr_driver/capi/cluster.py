@@ -15,6 +15,7 @@ from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, key_of
 from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.resources.health import Health, State
 from k8s_cr_driver.resources.health.custom import stored_suffices
+from k8s_cr_driver.resources.health.model import waiting
 
 SECRET = GroupKind("", "Secret")
 
@@ -24,10 +25,12 @@ class Cluster(CustomResource):
     checks_changes = True
 
     def assess(self, live: Object) -> Health:
-        """A Cluster is Available in the new generation before its topology is applied, and before its counts have changed."""
+        """Its topology can be applied before it is Available, and it can be Available before its counts have changed."""
         health = super().assess(live)
         if health.state is not State.READY or stored_suffices(live, self.crd):
             return health
+        if not contract.is_available(live):
+            return waiting("NotAvailable", "no controller has reported yet whether it is available")
         return topology.unfinished(live) or health
 
     def change_error(self, live: Object | None, desired: Sequence[Object]) -> str:

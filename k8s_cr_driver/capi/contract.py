@@ -86,6 +86,11 @@ def conditions(cluster: Object) -> list[Object]:
     return entries(cluster, "status", "conditions") + entries(cluster, "status", "v1beta2", "conditions")
 
 
+def is_available(cluster: Object) -> bool:
+    """Whether a Cluster has the condition that speaks for all of it: Available, in v1beta1 Ready."""
+    return any(one.get("type") in ("Available", "Ready") and one.get("status") == "True" for one in conditions(cluster))
+
+
 def versions_reached(owner: Object) -> list[str]:
     """The versions of its Machines; older contracts have only the oldest one of a control plane, `status.version`."""
     several = [text(entry, "version") for entry in entries(owner, "status", "versions")]

@@ -151,3 +151,11 @@ def test_a_cluster_of_the_contract_v1beta1_waits_for_the_same() -> None:
     assert health(manifest, workers(2), v1beta1=True).state is State.READY
     assert health(manifest, workers(1), v1beta1=True).state is State.WAITING
     assert health(manifest, workers(2), generation=1, v1beta1=True).state is State.WAITING
+
+
+def test_a_cluster_whose_topology_is_applied_is_not_ready_before_it_is_available() -> None:
+    """As its controllers report it in the first second: no object of the topology has a status yet."""
+    reconciled = {"type": "TopologyReconciled", "status": "True", "reason": "ReconcileSucceeded", "observedGeneration": 2}
+    manifest = cluster()
+    live = {**manifest, "metadata": {**manifest["metadata"], "generation": 2}, "status": {"conditions": [reconciled]}}
+    assert resource_for(live).health(live).reason == "NotAvailable"
