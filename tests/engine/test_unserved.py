@@ -159,4 +159,3 @@ def test_a_crd_that_the_run_itself_deletes_costs_no_further_request(api: FakeApi
     Instance(api.url).terminate()
     assert state(api) == {}
     assert not api.requests.select(path=LISTS[1])
-    assert len(api.requests.select(when=lambda one: one.path == "/apis")) == 1
