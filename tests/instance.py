@@ -195,6 +195,14 @@ def created_again(api: FakeApi, kind: str, namespace: str, name: str) -> None:
     api.put({**live, "metadata": metadata}, manager="kubectl-replace")
 
 
+def restored(api: FakeApi, live: Object, namespace: str) -> None:
+    """As a backup tool restores it under the name `copy`: with all labels and field managers."""
+    metadata = {name: live["metadata"][name] for name in ("labels", "annotations") if name in live["metadata"]}
+    api.put({**live, "metadata": {**metadata, "name": "copy", "namespace": namespace}}, manager="restore")
+    fields = live["metadata"]["managedFields"]
+    api.edit(live["kind"], namespace, "copy", lambda copy: copy["metadata"].update(managedFields=fields))
+
+
 def status(state: str = "True", reason: str = "", message: str = "", generation: int = 1, type: str = "Ready") -> Object:
     """A status with one condition, by a controller that has seen that generation of the spec."""
     one = {"type": type, "status": state, "reason": reason, "message": message, "lastTransitionTime": "2026-01-01T00:00:00Z"}

@@ -26,7 +26,7 @@ from k8s_cr_driver.kube.discovery import Resource, Resources, discover
 from k8s_cr_driver.kube.endpoint import Endpoint
 from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, key_of, labels
 from k8s_cr_driver.ownership.inventory_content import INVENTORY_LABEL, InventoryContent, is_inventory, parse
-from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, SHARED, appliers, is_created, is_kept, users
+from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, SHARED, appliers, is_created, is_kept, is_managed, users
 from k8s_cr_driver.redaction import redact
 
 CONFIG_MAPS = GroupKind("", "ConfigMap")
@@ -93,10 +93,23 @@ class Instance:
     live: Object
     content: InventoryContent
 
+    def has(self, key: ObjectKey, live: Object) -> bool:
+        """Whether a terminate finds the object as one of the instance: by label, or by field manager and inventory."""
+        marks, is_recorded = _marks(live), self.content.is_member(key)
+        if not is_managed(live, self.id):
+            return self.id in marks and is_recorded and not self.content.is_adopted(live)
+        is_hidden = is_recorded if key.group_kind in SHARED else not marks & appliers(live)
+        return self.content.may_own(key) and (self.id in marks or is_hidden)
+
     def fate(self, key: ObjectKey, live: Object) -> str:
         """What a terminate does with an object, as far as it is known before: others may use shared objects."""
         shared = key.group_kind in SHARED and (not is_created(live) or users(live) - {self.id})
         return "release" if shared or is_kept(live) or self.content.is_adopted(live) else "delete"
+
+
+def _marks(live: Object) -> set[str]:
+    """The instances whose labels an object has."""
+    return users(live) if key_of(live).group_kind in SHARED else {labels(live).get(INSTANCE_LABEL, "")}
 
 
 class Cluster:
@@ -173,11 +186,11 @@ class Cluster:
             if report not in self._reported:
                 self._reported.add(report)
                 click.echo(f"Incomplete: {report}", err=True)
+        by_id = {one.id: one for one in several}
         for live in self.lists(sorted(kinds), namespaces):
             key = key_of(live)
-            marked = users(live) if key.group_kind in SHARED else {labels(live).get(INSTANCE_LABEL, "")}
-            for id in appliers(live) & found.keys():
-                if (id in marked or "" in marked) and INVENTORY_LABEL not in labels(live):
+            for id in (appliers(live) | _marks(live)) & found.keys():
+                if INVENTORY_LABEL not in labels(live) and by_id[id].has(key, live):
                     found[id][key] = live
         return found
 

@@ -12,7 +12,7 @@ from tests.capi import clusters
 from tests.cli.packages import write_package
 from tests.cli.tool import Tool
 from tests.fake_api import FakeApi, controllers
-from tests.instance import BLUE, GREEN, Instance, config_map, crontab, crontab_crd, deployment, job, obj, state
+from tests.instance import BLUE, GREEN, Instance, config_map, crontab, crontab_crd, deployment, job, obj, replaced, state
 
 CRDS = "CustomResourceDefinition.apiextensions.k8s.io crontabs.stable.example.com"
 
@@ -79,6 +79,14 @@ def test_changed_pruned_unchanged(api: FakeApi, differ: Differ) -> None:
         {"field": "data.a", "before": "1", "after": "2"},
         {"field": "data.gone", "before": "1", "after": None},
     ]
+
+
+def test_a_namespace_and_a_crd_that_have_lost_their_label_are_announced(api: FakeApi, differ: Differ) -> None:
+    Instance(api.url).reconcile([obj("v1", "Namespace", "home"), crontab_crd(), config_map("same")])
+    for kind, name in (("Namespace", "home"), ("CustomResourceDefinition", "crontabs.stable.example.com")):
+        replaced(api, kind, "", name)
+    reported = words(differ.verdicts([config_map("same")], "--instance", BLUE))
+    assert sorted(reported.values()) == ["deleted", "deleted", "unchanged"]
 
 
 def test_no_differences_end_with_0(api: FakeApi, differ: Differ) -> None:

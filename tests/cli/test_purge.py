@@ -3,9 +3,24 @@
 
 import pytest
 
+from k8s_cr_driver.objects.keys import Object, key_of
+from k8s_cr_driver.ownership.labels import INSTANCE_LABEL
 from tests.cli.tool import Tool
 from tests.fake_api import FakeApi, controllers, faults
-from tests.instance import BLUE, GREEN, Instance, config_map, crontab, crontab_crd, obj, replaced, state, stateful_set
+from tests.instance import (
+    BLUE,
+    GREEN,
+    Instance,
+    config_map,
+    created_again,
+    crontab,
+    crontab_crd,
+    obj,
+    replaced,
+    restored,
+    state,
+    stateful_set,
+)
 
 
 def test_everything_goes_after_a_yes(api: FakeApi, tool: Tool) -> None:
@@ -43,6 +58,34 @@ def test_what_has_lost_its_label_is_reported_and_goes_too(api: FakeApi, tool: To
         replaced(api, "ConfigMap", "default", name)
     assert "delete  ConfigMap default/own" in tool.run("purge", BLUE, "--yes").stdout
     assert api.names("ConfigMap", "default") == ["green", f"k8s-cr-driver-{GREEN}"]
+
+
+HOME = obj("v1", "Namespace", "home")
+
+
+@pytest.mark.parametrize("lost", [HOME, crontab_crd(), config_map("a", "home")], ids=lambda one: one["kind"])
+@pytest.mark.parametrize("labels", [{}, {INSTANCE_LABEL: GREEN}], ids=["no label", "another's"])
+def test_what_has_lost_its_label_is_announced_as_it_goes(
+    api: FakeApi, tool: Tool, lost: Object, labels: dict[str, str]
+) -> None:
+    Instance(api.url).reconcile([HOME, crontab_crd(), config_map("a", "home")])
+    replaced(api, lost["kind"], lost["metadata"].get("namespace"), lost["metadata"]["name"], **labels)
+    assert f"delete  {key_of(lost)}" in tool.run("purge", BLUE, "--yes").stdout
+    assert state(api) == {}
+
+
+def test_a_member_that_others_have_created_again_is_announced_as_it_goes(api: FakeApi, tool: Tool) -> None:
+    Instance(api.url).reconcile([config_map("own")])
+    created_again(api, "ConfigMap", "default", "own")
+    assert "delete  ConfigMap default/own" in tool.run("purge", BLUE, "--yes").stdout
+    assert state(api) == {}
+
+
+def test_a_restored_copy_of_a_member_is_not_announced(api: FakeApi, tool: Tool) -> None:
+    Instance(api.url).reconcile([config_map("own")])
+    restored(api, api.get("ConfigMap", "default", "own"), "default")
+    assert "default/copy" not in tool.run("purge", BLUE, "--yes").stdout
+    assert api.names("ConfigMap", "default") == ["copy"]
 
 
 @pytest.mark.parametrize("arguments", [["purge", "", "--yes"], ["tree", " "], ["diff", ".", "--instance", ""]])

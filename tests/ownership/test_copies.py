@@ -5,17 +5,8 @@ from __future__ import annotations
 
 import pytest
 
-from k8s_cr_driver.objects.keys import Object
 from tests.fake_api import FakeApi
-from tests.instance import Instance, config_map, crontab, crontab_crd, obj
-
-
-def restored(api: FakeApi, live: Object, namespace: str) -> None:
-    """As a backup tool restores it under the name `copy`: with all labels and field managers."""
-    metadata = {name: live["metadata"][name] for name in ("labels", "annotations") if name in live["metadata"]}
-    api.put({**live, "metadata": {**metadata, "name": "copy", "namespace": namespace}}, manager="restore")
-    fields = live["metadata"]["managedFields"]
-    api.edit(live["kind"], namespace, "copy", lambda copy: copy["metadata"].update(managedFields=fields))
+from tests.instance import Instance, config_map, crontab, crontab_crd, obj, restored
 
 
 @pytest.mark.parametrize("namespace", ["restore", "default"])
