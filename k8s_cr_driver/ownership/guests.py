@@ -149,7 +149,7 @@ class Guests:
 
     def _owner_goes(self, live: Object, owner: Object, chain: int) -> bool:
         """False for an owner of a kind that the cluster does not list: the garbage collector keeps what it owns."""
-        found = named(self._context.resources, live, owner)
+        found = named(self._context.resources, owner, key_of(live).namespace)
         if found is None:
             return False
         resource, named_owner = found

@@ -41,15 +41,15 @@ def references(live: Object) -> list[Object]:
     return live["metadata"].get("ownerReferences") or []
 
 
-def named(resources: Resources, dependent: Object, owner: Object) -> tuple[Resource, Object] | None:
-    """The resource of an owner, and what names it; None for a kind that the cluster does not serve."""
+def named(resources: Resources, reference: Object, namespace: str) -> tuple[Resource, Object] | None:
+    """The resource of an owner, and what names it; None for a kind that is not served. `namespace`: of the dependent."""
     with understood("ownerReferences"):
-        kind, version = kind_of(owner), split(owner["apiVersion"])[1]
-        name, uid = owner["name"], owner["uid"]
+        kind, version = kind_of(reference), split(reference["apiVersion"])[1]
+        name, uid = reference["name"], reference["uid"]
     resource = resources.find(kind, version) or resources.find(kind)
     if resource is None:
         return None
-    key = ObjectKey(*kind, key_of(dependent).namespace if resource.namespaced else "", name)
+    key = ObjectKey(*kind, namespace if resource.namespaced else "", name)
     return resource, bare(key, resource.api_version, uid=uid)
 
 
@@ -87,7 +87,7 @@ class Owners:
 
     def _read(self, dependent: Object, owner: Object) -> Object | None:
         """None if it no longer exists."""
-        found = named(self._client.resources, dependent, owner)
+        found = named(self._client.resources, owner, key_of(dependent).namespace)
         if found is None:
             return UNKNOWN
         try:

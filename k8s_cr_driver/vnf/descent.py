@@ -13,13 +13,10 @@ from collections.abc import Callable
 
 from k8s_cr_driver.errors import ApiError, passes
 from k8s_cr_driver.kube.client import Client
-from k8s_cr_driver.kube.responses import understood
 from k8s_cr_driver.objects.fields import entries, text
-from k8s_cr_driver.objects.keys import Object, ObjectKey, controlled_by, key_of, kind_of, labels, split
+from k8s_cr_driver.objects.keys import Object, ObjectKey, controlled_by, key_of, labels
 from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, is_managed
-
-LONGEST_CHAIN = 10
-"""Controllers from an object upwards that are read."""
+from k8s_cr_driver.ownership.owners import LONGEST_CHAIN, named
 
 
 class Descent:
@@ -62,16 +59,12 @@ class Descent:
 
 def read_owner(client: Client, reference: Object, namespace: str) -> Object | None:
     """The object of an ownerReference; None if it is deleted, {} if its kind is not known or it may not be read."""
-    with understood("ownerReferences"):
-        kind, version = kind_of(reference), split(reference["apiVersion"])[1]
-        name, uid = reference["name"], reference["uid"]
-    resource = client.resources.find(kind, version) or client.resources.find(kind)
-    if resource is None:
+    found = named(client.resources, reference, namespace)
+    if found is None:
         return {}
     try:
-        live = client.read(resource, ObjectKey(*kind, namespace if resource.namespaced else "", name))
+        return client.read_again(*found)
     except ApiError as error:
         if passes(error):
             raise
         return None if error.status == 404 else {}
-    return live if live["metadata"]["uid"] == uid else None
