@@ -48,25 +48,16 @@ def survives(api: FakeApi, uid: str) -> bool:
     return (live["uid"], live.get("ownerReferences") or []) == (uid, [])
 
 
+@pytest.mark.parametrize("interrupted", [False, True], ids=["pruned", "pruned by an interrupted run"])
 @pytest.mark.parametrize("is_controller", [True, False])
 def test_a_desired_object_outlives_an_owner_that_is_pruned(
-    api: FakeApi, collect: Callable[[], None], is_controller: bool
+    api: FakeApi, collect: Callable[[], None], is_controller: bool, interrupted: bool
 ) -> None:
     blue = Instance(api.url)
     blue.reconcile([config_map("owner"), config_map("a")])
     uid = own(api, "a", "owner", is_controller=is_controller)
-    blue.reconcile([config_map("a")])
-    collect()
-    assert survives(api, uid)
-
-
-def test_a_desired_object_outlives_an_owner_that_an_interrupted_run_has_pruned(
-    api: FakeApi, collect: Callable[[], None]
-) -> None:
-    blue = Instance(api.url)
-    blue.reconcile([config_map("owner"), config_map("a")])
-    uid = own(api, "a", "owner")
-    api.delete("ConfigMap", "default", "owner")
+    if interrupted:
+        api.delete("ConfigMap", "default", "owner")
     blue.reconcile([config_map("a")])
     collect()
     assert survives(api, uid)
