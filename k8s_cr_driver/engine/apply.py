@@ -11,11 +11,12 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Collection, Iterator, Sequence
 
+from k8s_cr_driver.engine.ends import Ends, goes_after_its_end, has_ended_well
 from k8s_cr_driver.engine.informers import Informers
 from k8s_cr_driver.engine.nodes import Desired, Phase, changes_spec, is_older, version
 from k8s_cr_driver.engine.not_ready import NotReady
 from k8s_cr_driver.engine.run import Run
-from k8s_cr_driver.errors import DriverError, Refused, passes
+from k8s_cr_driver.errors import DriverError, Refused
 from k8s_cr_driver.kube.discovery import Resource, Resources
 from k8s_cr_driver.objects import dependencies
 from k8s_cr_driver.objects.api_groups import is_builtin
@@ -24,7 +25,7 @@ from k8s_cr_driver.objects.keys import CRD, NAMESPACE, GroupKind, Object, Object
 from k8s_cr_driver.ownership.delete import remove
 from k8s_cr_driver.ownership.labels import is_managed
 from k8s_cr_driver.ownership.owners import Owners, release_from_owners
-from k8s_cr_driver.ownership.write import NotAdopted, adopt, record_finished, write
+from k8s_cr_driver.ownership.write import NotAdopted, adopt, write
 from k8s_cr_driver.ownership.write_errors import Immutable, is_transient, missing
 from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.resources.health.model import CRD_DECIDES, RUNNING, STATUS_OLDER_THAN_SPEC
@@ -33,7 +34,7 @@ from k8s_cr_driver.resources.registry import resource_for
 FAILURE_GRACE = 30.0
 """Seconds for which an object must stay failed before the run gives up: many failures are transient."""
 COLLECT_FOR = 0.3
-"""Seconds for which adoptions, and ends of objects, are collected."""
+"""Seconds for which adoptions are collected."""
 SILENCE = 30.0
 """Seconds without an event after which a status older than our change counts, for kinds without observedGeneration."""
 
@@ -59,7 +60,7 @@ class Applier:
                 self._dependents.setdefault(need, []).append(node)
         self._crds_read: set[GroupKind] = set()
         self._to_adopt: list[tuple[Desired, str]] = []
-        self._is_recording = False
+        self._ends = Ends(run)
         self._by_kind: dict[GroupKind, list[Desired]] = {}
         for node in self.nodes.values():
             self._by_kind.setdefault(node.key.group_kind, []).append(node)
@@ -86,7 +87,7 @@ class Applier:
         finished = self._context.inventory.content.finished
         for node in self._by_kind.get(kind, ()):
             node.finished = (node.key, node.digest) in finished and node.key not in self._rerun
-            self._note_failed(node, node.live)
+            self._ends.forget_failed(node, node.live)
             if node.finished and node.live is None:
                 self._finish(node)
             else:
@@ -98,8 +99,8 @@ class Applier:
             self._gone(node)
         elif node.phase is Phase.SENT:
             self._judge(node, live)
-        elif node.observe(live) and node.is_new and _has_ended_well(node, live):
-            self._note_finished(node)  # before the response to its creation
+        elif node.observe(live) and node.is_new and has_ended_well(node, live):
+            self._ends.note(node)  # before the response to its creation
 
     def _try(self, node: Desired) -> None:
         """Applies the object if its dependencies are ready and its kind is listed."""
@@ -192,32 +193,6 @@ class Applier:
         node.phase, node.finished = Phase.SENT, True
         self._mark_ready(node)
 
-    def _note_finished(self, node: Desired) -> None:
-        if not node.finished:
-            node.finished = True
-            self._record_end(node.key, node.digest)
-
-    def _note_failed(self, node: Desired, live: Object | None) -> None:
-        """Earlier versions of the driver have recorded the end of objects that have failed: these are to run again."""
-        if node.finished and live is not None and _has_ended_in_failure(node, live):
-            node.finished = False
-            self._record_end(node.key, None)
-
-    def _record_end(self, key: ObjectKey, digest: str | None) -> None:
-        """Records the ends of a short time in one write of the inventory: a later run must know them after a crash, too."""
-        self._context.inventory.note_finished(key, digest)
-        if not self._is_recording:
-            self._is_recording = True
-            self._loop.after(COLLECT_FOR, self._record_finished)
-
-    def _record_finished(self) -> None:
-        def recorded(error: DriverError | None = None) -> None:
-            self._is_recording = error is not None and passes(error)
-            if self._is_recording:
-                self._loop.after(COLLECT_FOR, self._record_finished)
-
-        self._loop.send(functools.partial(record_finished, self._context), lambda _: recorded(), recorded)
-
     def _gone(self, node: Desired) -> None:
         node.vanished = True
         if node.finished:
@@ -257,15 +232,15 @@ class Applier:
             self._read_crd(node)
         if node.health.settled and not (node.health.reason == RUNNING and self._awaits_crd(node)):
             if node.obj.has_finished(live):
-                self._note_finished(node)
+                self._ends.note(node)
             else:
                 node.finished = False
             self._mark_ready(node)
             return
         self._mark_unready(node)
-        self._note_failed(node, live)
-        if _goes_after_its_end(node, live):
-            self._note_finished(node)
+        self._ends.forget_failed(node, live)
+        if goes_after_its_end(node, live):
+            self._ends.note(node)
         if node.health.reason == STATUS_OLDER_THAN_SPEC:
             self._loop.after(SILENCE, functools.partial(self._accept_old_status, node, version(live)))
         if node.failed_at is not None:
@@ -294,27 +269,6 @@ class Applier:
     def _give_up(self, node: Desired, failed_at: float) -> None:
         if node.failed_at == failed_at:
             raise self._timeout(f"not ready, and {node.key} has failed")
-
-
-def _has_ended_well(node: Desired, live: Object) -> bool:
-    """Some kinds have the time of their end in the status also after a failure, and are to be run again then."""
-    return node.obj.has_finished(live) and node.obj.assess(live).settled
-
-
-def _has_ended_in_failure(node: Desired, live: Object) -> bool:
-    return node.obj.has_finished(live) and not _has_ended_well(node, _undeleted(live))
-
-
-def _goes_after_its_end(node: Desired, live: Object) -> bool:
-    """Whether somebody else deletes an object that has run to its end: a Job whose time to live is over goes after its Pods."""
-    if live["metadata"].get("deletionTimestamp") is None or live["metadata"]["uid"] == node.replaced:
-        return False
-    return _has_ended_well(node, _undeleted(live))
-
-
-def _undeleted(live: Object) -> Object:
-    """The object as it was before somebody has deleted it."""
-    return {**live, "metadata": {name: value for name, value in live["metadata"].items() if name != "deletionTimestamp"}}
 
 
 def _nodes(resources: Resources, desired: Sequence[CustomResource]) -> dict[ObjectKey, Desired]:

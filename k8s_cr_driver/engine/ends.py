@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Desired objects that run to an end, as a Job does: one that has ended well is not created again when it vanishes.
+
+The inventory records the ends, so that a later run knows them, also after a crash. Those of a short time are one write.
+"""
+
+from __future__ import annotations
+
+import functools
+
+from k8s_cr_driver.engine.nodes import Desired
+from k8s_cr_driver.engine.run import Run
+from k8s_cr_driver.errors import DriverError, passes
+from k8s_cr_driver.objects.keys import Object, ObjectKey
+from k8s_cr_driver.ownership.write import record_finished
+
+COLLECT_FOR = 0.3
+"""Seconds for which ends are collected."""
+
+
+class Ends:
+    """Sets `finished` of the desired objects of a run, and records it."""
+
+    def __init__(self, run: Run) -> None:
+        self._loop, self._context = run.loop, run.context
+        self._is_recording = False
+
+    def note(self, node: Desired) -> None:
+        """The object has ended well."""
+        if not node.finished:
+            node.finished = True
+            self._record(node.key, node.digest)
+
+    def forget_failed(self, node: Desired, live: Object | None) -> None:
+        """Earlier versions of the driver have recorded the end of objects that have failed: these are to run again."""
+        if node.finished and live is not None and node.obj.has_finished(live) and not has_ended_well(node, _undeleted(live)):
+            node.finished = False
+            self._record(node.key, None)
+
+    def _record(self, key: ObjectKey, digest: str | None) -> None:
+        self._context.inventory.note_finished(key, digest)
+        if not self._is_recording:
+            self._is_recording = True
+            self._loop.after(COLLECT_FOR, self._write)
+
+    def _write(self) -> None:
+        def written(error: DriverError | None = None) -> None:
+            self._is_recording = error is not None and passes(error)
+            if self._is_recording:
+                self._loop.after(COLLECT_FOR, self._write)
+
+        self._loop.send(functools.partial(record_finished, self._context), lambda _: written(), written)
+
+
+def has_ended_well(node: Desired, live: Object) -> bool:
+    """Some kinds have the time of their end in the status also after a failure, and are to be run again then."""
+    return node.obj.has_finished(live) and node.obj.assess(live).settled
+
+
+def goes_after_its_end(node: Desired, live: Object) -> bool:
+    """Whether somebody else deletes an object that has run to its end: a Job whose time to live is over goes after its Pods."""
+    if live["metadata"].get("deletionTimestamp") is None or live["metadata"]["uid"] == node.replaced:
+        return False
+    return has_ended_well(node, _undeleted(live))
+
+
+def _undeleted(live: Object) -> Object:
+    """The object as it was before somebody has deleted it."""
+    return {**live, "metadata": {name: value for name, value in live["metadata"].items() if name != "deletionTimestamp"}}
