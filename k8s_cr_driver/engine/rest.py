@@ -29,6 +29,7 @@ from k8s_cr_driver.objects.keys import CRD, NAMESPACE, Object, ObjectKey, key_of
 from k8s_cr_driver.ownership.labels import SHARED, is_managed
 from k8s_cr_driver.ownership.orphans import claim_orphans
 from k8s_cr_driver.ownership.owners import Owners, Takers, release_from_owners
+from k8s_cr_driver.ownership.traces import has_objects
 from k8s_cr_driver.ownership.unlabeled import find_unlabeled, find_unlabeled_shared, read_unlabeled, reclaim
 from k8s_cr_driver.redaction import redact
 
@@ -80,6 +81,7 @@ class Rest:
         self._operation.persist(self._shrink if self._applier.nodes else self._context.inventory.delete)
 
     def _members(self) -> list[Object]:
+        self._open_unrecorded()
         self._wait_until_listed()
         listed = self._to_delete()
         reclaimed = self._reclaimed(self._reclaim)
@@ -87,6 +89,16 @@ class Rest:
         self._wait_until_listed()
         reclaimed += self._reclaimed(functools.partial(self._reclaim_again, {**listed, **_by_key(reclaimed)}))
         return list({**_by_key(reclaimed), **self._to_delete()}.values())
+
+    def _open_unrecorded(self) -> None:
+        """Watches also the kinds that an inventory which was lost and created again does not name."""
+        context = self._context
+        content = context.inventory.content
+        if content.members is None:
+            for resource in [one for one in self._resources if one.group_kind not in content.kinds]:
+                with self._abandonable(resource.plural):
+                    if self._request(functools.partial(has_objects, context, resource, content.namespaces)):
+                        self._informers.open([resource.group_kind])
 
     def _prune(self, members: list[Object]) -> None:
         """A controller may make a desired object the dependent of one that is deleted at any time: so also at the end."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import math
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from types import TracebackType
 
@@ -22,8 +22,8 @@ from k8s_cr_driver.engine.replace import NO_REPLACEMENT, Replacement
 from k8s_cr_driver.engine.takeover import InTreeDriver, take_over
 from k8s_cr_driver.errors import ApiError, Concern, ConnectionFailed, DriverError, NotConnected, Refused, Superseded
 from k8s_cr_driver.kube.client import Client
-from k8s_cr_driver.kube.connection import METADATA_LIST, Connection
-from k8s_cr_driver.kube.discovery import Resource, Resources, discover
+from k8s_cr_driver.kube.connection import Connection
+from k8s_cr_driver.kube.discovery import Resources, discover
 from k8s_cr_driver.kube.endpoint import Endpoint
 from k8s_cr_driver.objects import dependencies
 from k8s_cr_driver.objects.api_groups import is_builtin
@@ -32,7 +32,8 @@ from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, key_of, kin
 from k8s_cr_driver.ownership.inventory import Inventory
 from k8s_cr_driver.ownership.inventory_content import NOTHING, InventoryContent
 from k8s_cr_driver.ownership.labels import is_kept
-from k8s_cr_driver.ownership.write import WriteContext, selector
+from k8s_cr_driver.ownership.traces import has_objects
+from k8s_cr_driver.ownership.write import WriteContext
 from k8s_cr_driver.package import manifests, schema
 from k8s_cr_driver.redaction import redact
 from k8s_cr_driver.resources import replicas
@@ -140,30 +141,10 @@ class Session:
             kinds = frozenset(kind for kind, found in has.items() if found is not None and any(has.values()))
             self.inventory.remembered = InventoryContent(kinds, namespaces, members=members)
 
-    def _has(self, kind: GroupKind, namespaces: Iterable[str]) -> bool | None:
-        """
-        Whether the instance has objects of a kind, None if that cannot be listed.
-
-        For an account that may not list all namespaces, in these.
-        """
+    def _has(self, kind: GroupKind, namespaces: Collection[str]) -> bool | None:
+        """Whether the instance has objects of a kind, None if that cannot be listed; see `has_objects`."""
         resource = self._client.resources.find(kind)
-        if resource is None or "list" not in resource.verbs:
-            return None
-        found = self._has_in(resource, "")
-        if found is not None or not resource.namespaced:
-            return found
-        each = [self._has_in(resource, namespace) for namespace in sorted(namespaces)]
-        return None if set(each) <= {None} else any(each)
-
-    def _has_in(self, resource: Resource, namespace: str) -> bool | None:
-        """None if the account may not list the kind there."""
-        own = selector(self._context.instance, resource.group_kind)
-        try:
-            return bool(self._operation.persist(lambda: self._client.list_if_served(resource, namespace, own, METADATA_LIST)))
-        except ApiError as error:
-            if error.status != 403:
-                raise
-            return None
+        return self._operation.persist(lambda: has_objects(self._context, resource, namespaces)) if resource else None
 
     def take_over(self, intree_driver: InTreeDriver) -> None:
         """Makes the objects of the in-tree driver this driver's; see `engine.takeover`."""
