@@ -57,8 +57,9 @@ OPTIONS = [
     cfg.ListOpt(
         "allow_remote_manifests",
         default=[],
-        help="Hosts of the https URLs that lcm-kubernetes-def-files may name; none by default. They are read by the "
-        "conductor, from its own place in the network, and redirects are not followed.",
+        help="Hosts of the https URLs that lcm-kubernetes-def-files may name, in the form of allowed_endpoints; none by "
+        "default. The conductor reads them from its own place in the network, and follows no redirect. A name leads neither to "
+        "loopback nor to link-local addresses, unless the list has their network.",
     ),
     cfg.ListOpt(
         "allowed_endpoints",

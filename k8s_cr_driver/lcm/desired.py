@@ -15,6 +15,7 @@ from tacker.sol_refactored.common import config
 from k8s_cr_driver.errors import InvalidRequest
 from k8s_cr_driver.lcm import intree_driver, request
 from k8s_cr_driver.lcm.instance_info import StoredInstance
+from k8s_cr_driver.lcm.remote_manifests import RemoteManifests
 from k8s_cr_driver.objects.keys import Object
 from k8s_cr_driver.package import manifests, marks, parameters, substitution, tosca_meta
 from k8s_cr_driver.package.limits import Limits
@@ -45,7 +46,7 @@ def load(
         Path(vnfd.csar_dir),
         options.files,
         fill=substitution.filler(declared, values),
-        remote_hosts=CONF.k8s_cr.allow_remote_manifests,
+        fetch=RemoteManifests(CONF.k8s_cr.allow_remote_manifests),
         limits=Limits(CONF.k8s_cr.max_objects, CONF.k8s_cr.max_kinds, CONF.k8s_cr.max_replicas),
     )
     if options.adopt_existing:

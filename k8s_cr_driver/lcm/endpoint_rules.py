@@ -45,7 +45,7 @@ class EndpointRules:
             raise InvalidRequest(f"{where}: has a query, a fragment, or the path segment . or ..; give the plain URL")
         if parts.scheme != "https" and not self.plain_http:
             raise InvalidRequest(f"{where}: is not https; the operator allows http by [k8s_cr] allow_http_endpoints")
-        if not self._may_permit((parts.hostname or "").lower()):
+        if not self.may_permit((parts.hostname or "").lower()):
             raise InvalidRequest(
                 f"{where}: the conductor may not connect to this host; the operator allows it by [k8s_cr] {self.option}"
             )
@@ -61,7 +61,7 @@ class EndpointRules:
             )
         return permitted
 
-    def _may_permit(self, host: str) -> bool:
+    def may_permit(self, host: str) -> bool:
         """Whether an address of this host can be permitted."""
         if address := _address(host):
             return self._permits(host, address)

@@ -19,7 +19,9 @@ from k8s_cr_driver.package.tosca_meta import (
     _files,
     _meta_blocks,
     check_links,
+    is_remote,
     manifest_files,
+    name_of,
 )
 from k8s_cr_driver.package.vnfd import DEFINITIONS, _missing_types, definitions, flavour
 
@@ -50,7 +52,7 @@ def _meta_problems(folder: Path) -> Iterator[str]:
             yield f"{TOSCA_META}: {key} names {head[key]}, which is not in the package"
     named: set[str] = set()
     for artifact in artifacts:
-        name = str(artifact.get("Name") or artifact.get("Source"))
+        name = name_of(artifact)
         if name in named:
             yield f"{TOSCA_META}: the artifact {name} has several blocks; keep one"
         else:
@@ -59,12 +61,15 @@ def _meta_problems(folder: Path) -> Iterator[str]:
 
 
 def _artifact_problems(folder: Path, artifact: dict[str, Any], name: str, files: Set[str]) -> Iterator[str]:
-    if name not in files:
+    if name not in files and not is_remote(name):
         yield f"{TOSCA_META}: the artifact {name} is not a file of the package; correct its Name or remove its block"
         return
     algorithm = str(artifact.get("Algorithm", "SHA-256")).lower()
     if algorithm not in _HASHES:
         yield f"{TOSCA_META}: {name}: Algorithm must be one of {', '.join(_HASHES).upper()}"
+    elif is_remote(name):
+        if "Hash" not in artifact:
+            yield f"{TOSCA_META}: {name}: Hash is missing; give that of the content at the URL"
     elif "Hash" in artifact and str(artifact["Hash"]) != _digest_of(algorithm, folder / name):
         yield f"{TOSCA_META}: {name}: Hash is not that of the file; remove the block, and it is filled in"
 

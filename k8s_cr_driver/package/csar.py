@@ -18,7 +18,7 @@ import yaml
 from k8s_cr_driver.errors import InvalidPackage
 from k8s_cr_driver.package import scripts
 from k8s_cr_driver.package.check import check
-from k8s_cr_driver.package.tosca_meta import TOSCA_META, _digest, _files, _meta_blocks
+from k8s_cr_driver.package.tosca_meta import TOSCA_META, _digest, _files, _meta_blocks, is_remote, name_of
 from k8s_cr_driver.package.vnfd import DEFINITIONS, _missing_types
 
 _EPOCH = (1980, 1, 1, 0, 0, 0)
@@ -56,11 +56,12 @@ def write(folder: Path, output: Path) -> Path:
 def _complete_meta(folder: Path, content: dict[str, bytes]) -> str:
     """TOSCA.meta with an entry for every file that has none, and a hash in every entry."""
     head, *artifacts = _meta_blocks(folder)
-    named = {str(artifact.get("Name") or artifact.get("Source")): artifact for artifact in artifacts}
+    named = {name_of(artifact): artifact for artifact in artifacts}
     for name in content:
         if not name.startswith((f"{DEFINITIONS}/", "TOSCA-Metadata/")):
             named.setdefault(name, {"Name": name})
     for name, artifact in named.items():
         algorithm = str(artifact.setdefault("Algorithm", "SHA-256")).lower()
-        artifact["Hash"] = _digest(algorithm, content[name])
+        if not is_remote(name):
+            artifact["Hash"] = _digest(algorithm, content[name])
     return "\n".join(yaml.safe_dump(block, sort_keys=False) for block in (head, *named.values()))

@@ -14,7 +14,7 @@ import binascii
 import difflib
 import hashlib
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,7 @@ from k8s_cr_driver.objects.fields import type_name
 from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, annotations_of, key_of, kind_of, split
 from k8s_cr_driver.package import marks
 from k8s_cr_driver.package.documents import DocumentError, documents
-from k8s_cr_driver.package.files import SIZE_LIMIT, read, shown
+from k8s_cr_driver.package.files import SIZE_LIMIT, Fetch, no_url, read, shown
 from k8s_cr_driver.package.limits import Budget, Limits
 from k8s_cr_driver.package.limits import check as check_limits
 from k8s_cr_driver.package.limits import values as value_budget
@@ -65,13 +65,13 @@ def load(
     files: Sequence[str],
     *,
     fill: Callable[[Any], Any] = lambda value: value,
-    remote_hosts: Collection[str] = (),
+    fetch: Fetch = no_url,
     limits: Limits = Limits(),  # noqa: B008 (it is frozen)
 ) -> list[Object]:
     """
     The objects of `files`, in the order in which they are written.
 
-    `files` are paths below `root`, the unpacked CSAR, and https URLs of `remote_hosts`. `fill` is given
+    `files` are paths below `root`, the unpacked CSAR, and https URLs, whose content `fetch` returns. `fill` is given
     each object as it was parsed and returns it with the parameters filled in (`substitution.filler`).
     Raises InvalidPackage, and InvalidRequest for a URL with credentials. Follow with `place` and `schema.check`.
     """
@@ -81,7 +81,7 @@ def load(
     sources: dict[ObjectKey, str] = {}
     size, budget = 0, value_budget()
     for name in files:
-        content = read(root, name, remote_hosts=remote_hosts)
+        content = read(root, name, fetch=fetch)
         size += len(content)
         if size > SIZE_LIMIT:
             raise InvalidPackage(f"{shown(name)}: the manifests are larger than {SIZE_LIMIT // 1024**2} MiB together")

@@ -44,6 +44,28 @@ def check_links(folder: Path) -> None:
             raise InvalidPackage(f"{name}: is a link that leads out of the folder; put a copy of the file there")
 
 
+def is_remote(name: str) -> bool:
+    """Whether an artifact of TOSCA.meta is at a URL, and not in the package (SOL004, external artifacts)."""
+    return "://" in name
+
+
+def name_of(artifact: dict[str, Any]) -> str:
+    return str(artifact.get("Name") or artifact.get("Source"))
+
+
+def check_hash(folder: Path, url: str, content: bytes) -> None:
+    """Raise InvalidPackage if TOSCA.meta gives another hash for the artifact at `url` than its content has."""
+    blocks = _meta_blocks(folder) if (folder / TOSCA_META).is_file() else []
+    for artifact in blocks[1:]:
+        if name_of(artifact) == url and "Hash" in artifact:
+            algorithm = str(artifact.get("Algorithm", "SHA-256")).lower()
+            if algorithm not in _HASHES or _digest(algorithm, content) != str(artifact["Hash"]).lower():
+                raise InvalidPackage(
+                    f"{TOSCA_META}: {url.partition('?')[0]}: Hash is not that of the content at the URL; correct it, or put "
+                    "the file into the package"
+                )
+
+
 def _meta_blocks(folder: Path) -> list[dict[str, Any]]:
     path = folder / TOSCA_META
     if not path.is_file():

@@ -102,6 +102,17 @@ def test_the_same_folder_gives_the_same_bytes(folder: Path, tmp_path: Path) -> N
         assert first.read_bytes() == inside.read_bytes()
 
 
+def test_an_artifact_at_a_url_keeps_its_hash_and_needs_one(folder: Path, tmp_path: Path) -> None:
+    meta = folder / "TOSCA-Metadata/TOSCA.meta"
+    before = meta.read_text()
+    remote = "Source: https://example.com/one.yaml\nAlgorithm: SHA-256\n"
+    meta.write_text(f"{before}\n{remote}")
+    assert "https://example.com/one.yaml: Hash is missing" in "".join(check.check(folder))
+    meta.write_text(f"{before}\n{remote}Hash: {'a' * 64}\n")
+    with zipfile.ZipFile(csar.build(folder, tmp_path / "a.csar")) as built:
+        assert "a" * 64 in built.read("TOSCA-Metadata/TOSCA.meta").decode()
+
+
 def test_hidden_files_stay_out(folder: Path, tmp_path: Path) -> None:
     write(folder, ".git/config", "secret")
     write(folder, "Files/kubernetes/.settings.yaml.swp", "secret")

@@ -5,9 +5,7 @@ from __future__ import annotations
 
 import base64
 import json
-import threading
-from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer  # eventlet leaves its own as attributes of http
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +18,6 @@ from k8s_cr_driver.objects.crds import crds_of
 from k8s_cr_driver.objects.keys import GroupKind
 from k8s_cr_driver.package.files import SIZE_LIMIT
 from k8s_cr_driver.package.manifests import load, place
-from tests.fake_api.tls import server_context
 
 CONFIG = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: one}\n"
 CRD = """\
@@ -196,8 +193,8 @@ def test_parameters_are_filled_in_before_the_checks(package: Any) -> None:
         ("file:///etc/hostname", "only paths inside the package"),
         ("file:1.yaml", "only paths inside the package"),
         ("FTP://host/x", "only paths inside the package"),
-        ("http://user:hunter2@host/x?token=hunter3", "allow_remote_manifests"),
-        ("HTTPS://host/x", "allow_remote_manifests"),
+        ("http://user:hunter2@host/x?token=hunter3", "allowed only by https"),
+        ("HTTPS://host/x?token=hunter2", "not read here"),
         ("a\0b", "is not a path"),
         ("x" * 5000, "cannot be read"),
     ],
@@ -231,61 +228,6 @@ def test_large_files_are_refused_alone_and_together(package: Any) -> None:
         package(half, half)
 
 
-class Pages(BaseHTTPRequestHandler):
-    def do_GET(self) -> None:
-        content = b"#" * (SIZE_LIMIT + 1) if self.path == "/large" else CONFIG.encode()
-        self.send_response({"/missing": 404, "/elsewhere": 302}.get(self.path, 200))
-        self.send_header("Location", "/one")
-        self.send_header("Content-Length", str(len(content)))
-        self.end_headers()
-        if self.path != "/large":
-            self.wfile.write(content)
-            return
-        try:
-            self.wfile.write(content)
-        except OSError:
-            self.close_connection = True
-
-    def log_message(self, *_: Any) -> None:
-        pass
-
-
-@pytest.fixture
-def server() -> Iterator[ThreadingHTTPServer]:
-    with ThreadingHTTPServer(("127.0.0.1", 0), Pages) as running:
-        thread = threading.Thread(target=running.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        yield running
-        running.shutdown()
-        thread.join()
-
-
-@pytest.fixture
-def trusted(server: ThreadingHTTPServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The URL of the server with TLS, whose CA is among those of the system."""
-    context, ca = server_context()
-    server.socket = context.wrap_socket(server.socket, server_side=True)
-    (tmp_path / "ca.pem").write_text(ca)
-    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "ca.pem"))
-    return f"https://localhost:{server.server_port}"
-
-
-def test_urls_are_read_where_the_operator_allows_their_hosts(tmp_path: Path, trusted: str) -> None:
-    base, hosts = trusted, ["localhost"]
-    assert len(load(tmp_path, [f"{base}/one"], remote_hosts=hosts)) == 1
-    for name, allowed in ((f"{base}/one", ["example.com"]), (base.replace("https", "http"), hosts)):
-        with pytest.raises(InvalidPackage, match="only by https, and of the hosts that the operator names"):
-            load(tmp_path, [name], remote_hosts=allowed)
-    with pytest.raises(InvalidPackage, match="elsewhere: the server responded with 302; expected 200"):
-        load(tmp_path, [f"{base}/elsewhere"], remote_hosts=hosts)
-    with pytest.raises(InvalidPackage, match="missing: the server responded with 404"):
-        load(tmp_path, [f"{base}/missing"], remote_hosts=hosts)
-    with pytest.raises(InvalidPackage, match="larger than 32 MiB"):
-        load(tmp_path, [f"{base}/large"], remote_hosts=hosts)
-    with pytest.raises(InvalidPackage, match=r"^https://localhost:1/unused: cannot be read"):
-        load(tmp_path, ["https://localhost:1/unused"], remote_hosts=hosts)
-
-
 @pytest.mark.parametrize(
     ("name", "words"),
     [
@@ -296,16 +238,8 @@ def test_urls_are_read_where_the_operator_allows_their_hosts(tmp_path: Path, tru
 )
 def test_urls_with_credentials_are_refused_for_they_are_stored(tmp_path: Path, name: str, words: str) -> None:
     with pytest.raises(InvalidRequest, match=words) as caught:
-        load(tmp_path, [name], remote_hosts=["host"])
+        load(tmp_path, [name])
     assert "hunter" not in str(caught.value)
-
-
-def test_a_certificate_of_no_known_authority_is_refused(tmp_path: Path, server: Any) -> None:
-    context, _ = server_context()
-    server.socket = context.wrap_socket(server.socket, server_side=True)
-    server.handle_error = lambda *_: None
-    with pytest.raises(InvalidPackage, match="CERTIFICATE_VERIFY_FAILED"):
-        load(tmp_path, [f"https://127.0.0.1:{server.server_port}/one"], remote_hosts=["127.0.0.1"])
 
 
 def test_objects_keep_their_namespace_or_get_the_default(package: Any) -> None:
