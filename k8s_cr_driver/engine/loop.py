@@ -32,6 +32,10 @@ WAKE_UP = 1.0
 """Seconds between two looks at the operation's stop event."""
 
 
+FINISH_LIMIT = 120.0
+"""Seconds for which the end of a run waits for its workers. A request has at most 60, and a job a few of them."""
+
+
 class Loop:
     """Runs actions until a condition holds, the deadline has passed, or an error ends the run."""
 
@@ -99,9 +103,9 @@ class Loop:
         self.after(seconds, lambda: passed.append(True))
         self.run(lambda: bool(passed), timeout)
 
-    def finish(self) -> None:
-        """Waits for the requests in flight: no write may happen after a run has ended."""
-        self._workers.finish()
+    def finish(self) -> bool:
+        """Waits FINISH_LIMIT seconds at most for the requests in flight; False if some are not known to have ended then."""
+        return self._workers.finish(FINISH_LIMIT)
 
     def _step(self) -> None:
         """Runs one action: `done` is checked after each."""
@@ -147,13 +151,15 @@ class Workers:
                 dropped += 1
         return dropped
 
-    def finish(self) -> None:
-        """Waits for the jobs that have begun, whose requests have time limits of their own, and removes the others."""
+    def finish(self, seconds: float) -> bool:
+        """Waits for the jobs that have begun, and removes the others; False if some have not ended after so many seconds."""
         self.drop()
         for _ in self._threads:
             self._jobs.put(None)
+        until = time.monotonic() + seconds
         for thread in self._threads:
-            thread.join()
+            thread.join(max(0.0, until - time.monotonic()))
+        return not any(thread.is_alive() for thread in self._threads)
 
     def _run(self) -> None:
         while (job := self._jobs.get()) is not None:

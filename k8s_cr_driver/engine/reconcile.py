@@ -97,8 +97,12 @@ class _Reconciliation:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._informers.stop()
-        self._loop.finish()
-        self._release()
+        if self._loop.finish():
+            self._release()
+        else:
+            LOG.warning(
+                "%s: a request has not ended, so the next operation waits until it can no longer write", self._operation.id
+            )
 
     def _release(self) -> None:
         """No write of this run is in flight any more; a token that stays only makes the next terminate wait."""

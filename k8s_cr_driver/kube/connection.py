@@ -101,6 +101,7 @@ class Connection:
     ) -> None:
         """No request lasts longer than until `deadline`, a time of time.monotonic(); no list goes on after `is_stopped`."""
         self.endpoint, self._traffic, self._deadline, self._is_stopped = endpoint, traffic or Traffic(), deadline, is_stopped
+        self._is_closed = False
         self._pool = pools.pools(
             endpoint.judge, endpoint.tls_context(), maxsize=POOL_SIZE, retries=False, socket_options=_KEEPALIVE
         )
@@ -121,6 +122,7 @@ class Connection:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._is_closed = True
         self._pool.clear()
 
     def is_over(self) -> bool:
@@ -189,6 +191,8 @@ class Connection:
         etag: str = "",
     ) -> Any:
         attempt = f"{method} {path}"
+        if self._is_closed:  # a thread that was not waited for any longer must not write
+            raise NotConnected(f"{attempt}: the operation has ended")
         if body is not None and content_type == APPLY:
             body = _yaml(body)
 

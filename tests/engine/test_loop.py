@@ -4,14 +4,17 @@
 from __future__ import annotations
 
 import threading
+import time
 
 import pytest
 
+from k8s_cr_driver.engine import loop as loops
 from k8s_cr_driver.engine.loop import Loop
 from k8s_cr_driver.engine.not_ready import NotReady
 from k8s_cr_driver.engine.operation import Operation
 from k8s_cr_driver.errors import Forbidden
-from tests.instance import BLUE
+from tests.fake_api import FakeApi, faults
+from tests.instance import BLUE, Instance, config_map
 
 
 def test_an_error_ends_the_run_though_another_request_never_ends() -> None:
@@ -22,3 +25,25 @@ def test_an_error_ends_the_run_though_another_request_never_ends() -> None:
         loop.run(lambda: False, lambda seconds: NotReady("late", []))
     over.set()
     loop.finish()
+
+
+def test_the_end_of_a_run_waits_for_a_worker_that_hangs_only_so_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loops, "FINISH_LIMIT", 0.2)
+    loop, begun, over = Loop(Operation.lasting(0.2, id="test", instance=BLUE)), threading.Event(), threading.Event()
+    loop.send(lambda: (begun.set(), over.wait(20)), lambda _: None, lambda _: None)
+    assert begun.wait(20)
+    began = time.monotonic()
+    assert not loop.finish()
+    assert time.monotonic() - began < 10
+    over.set()
+    assert loop.finish()
+
+
+def test_a_run_with_a_worker_that_hangs_keeps_its_token(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loops, "FINISH_LIMIT", 0.2)
+    api.fail(faults.held(3), method="PATCH", path="configmaps/a")
+    blue = Instance(api.url, seconds=1)
+    with pytest.raises(NotReady):
+        blue.reconcile([config_map("a")])
+    inventory = api.get("ConfigMap", "default", f"k8s-cr-driver-{BLUE}")
+    assert inventory["metadata"]["annotations"]["k8s-cr-driver/released"] == "false"

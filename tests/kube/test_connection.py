@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 import yaml
 
-from k8s_cr_driver.errors import ApiError, ConnectionFailed, DriverError, InvalidRequest, TransportError
+from k8s_cr_driver.errors import ApiError, ConnectionFailed, DriverError, InvalidRequest, NotConnected, TransportError
 from k8s_cr_driver.kube import auth, tls
 from k8s_cr_driver.kube.connection import APPLY, Connection
 from k8s_cr_driver.kube.endpoint import Endpoint
@@ -41,6 +41,13 @@ def test_an_answer_is_its_json(api: FakeApi, connection: Connection) -> None:
     assert connection.request("GET", f"{MAPS}/a")["data"] == {"a": "1"}
     made = connection.request("POST", MAPS, body=config_map("b", x="2"), query=[("fieldManager", "me")])
     assert made["metadata"]["managedFields"][0]["manager"] == "me"
+
+
+def test_a_connection_sends_nothing_after_its_operation(api: FakeApi, connection: Connection) -> None:
+    connection.__exit__(None, None, None)
+    with pytest.raises(NotConnected, match="the operation has ended"):
+        connection.request("PATCH", f"{MAPS}/a", body=config_map("a"), content_type=APPLY)
+    assert not api.requests.writes
 
 
 def test_an_error_of_the_server_carries_all_that_it_said(api: FakeApi, connection: Connection) -> None:
