@@ -102,8 +102,8 @@ OPTIONS = [
         default=True,
         help="Whether packages of users without the policy rule ``os_nfv_orchestration_api_v2:k8s_cr:unrestricted``, by "
         "default the role admin, must not contain objects in the namespaces ``kube-*``, webhook configurations and "
-        "admission policies, APIServices, ClusterRoleBindings, RoleBindings to cluster-admin, and Pods that are privileged or "
-        "have paths or namespaces of their nodes.",
+        "admission policies, APIServices, ClusterRoles and ClusterRoleBindings, RoleBindings to cluster-admin, Pods that are "
+        "privileged or have paths, ports or namespaces of their nodes, and Services with externalIPs.",
     ),
     cfg.FloatOpt(
         "max_wait_timeout",

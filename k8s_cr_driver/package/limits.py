@@ -8,14 +8,14 @@ What an operator may want to raise is in `Limits`; the rest is far above every p
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from k8s_cr_driver.errors import InvalidPackage
 from k8s_cr_driver.objects.crds import crds_of
 from k8s_cr_driver.objects.fields import entries, field
-from k8s_cr_driver.objects.keys import Object, key_of, kind_of, split
+from k8s_cr_driver.objects.keys import GroupKind, Object, key_of, kind_of, split
 
 VALUES = 500_000
 """Mappings, lists and scalars in all manifests: PyYAML needs about a kilobyte for each while it reads a file."""
@@ -115,12 +115,22 @@ def _check_replicas(objects: Iterable[Object], limit: int) -> None:
     crds = crds_of(objects)
     for obj in objects:
         path = _replicas_path(obj, crds.get(kind_of(obj)))
-        count = field(obj, *path)
-        if isinstance(count, int | float) and count > limit:
-            raise InvalidPackage(
-                f"{key_of(obj)}: {'.'.join(path)}: is more than {limit:,}; lower it, or let the operator raise "
-                "[k8s_cr] max_replicas"
-            )
+        for place, count in ((".".join(path), field(obj, *path)), *_of_topology(obj)):
+            if isinstance(count, int | float) and count > limit:
+                raise InvalidPackage(
+                    f"{key_of(obj)}: {place}: is more than {limit:,}; lower it, or let the operator raise [k8s_cr] max_replicas"
+                )
+
+
+def _of_topology(obj: Object) -> Iterator[tuple[str, Any]]:
+    """(place, count) of the parts of a Cluster of Cluster API that has a topology: each Machine may be a VNFC."""
+    if kind_of(obj) != GroupKind("cluster.x-k8s.io", "Cluster"):
+        return
+    topology = ("spec", "topology")
+    yield "spec.topology.controlPlane.replicas", field(obj, *topology, "controlPlane", "replicas")
+    for workers in ("machineDeployments", "machinePools"):
+        for index, entry in enumerate(entries(obj, *topology, "workers", workers)):
+            yield f"spec.topology.workers.{workers}[{index}].replicas", entry.get("replicas")
 
 
 def _replicas_path(obj: Object, crd: Any) -> tuple[str, ...]:

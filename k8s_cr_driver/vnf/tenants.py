@@ -20,6 +20,7 @@ _OBJECTS = Policy(
     denied_kinds=(
         "*.admissionregistration.k8s.io",
         "*.apiregistration.k8s.io",
+        "ClusterRole.rbac.authorization.k8s.io",
         "ClusterRoleBinding.rbac.authorization.k8s.io",
     ),
     denied_namespaces=("kube-*",),
@@ -46,7 +47,7 @@ def _found(obj: Object) -> Iterator[str]:
 
 
 def _of_pods(value: Any, path: str) -> Iterator[str]:
-    """Fields by which a Pod reaches its node, anywhere within a value."""
+    """Fields by which a Pod reaches its node, or a Service the traffic of others, anywhere within a value."""
     if isinstance(value, list):
         for index, item in enumerate(value):
             yield from _of_pods(item, f"{path}[{index}]")
@@ -56,5 +57,9 @@ def _of_pods(value: Any, path: str) -> Iterator[str]:
             yield f"{path}.hostPath: is a folder of the node"
         if field(value, "securityContext", "privileged") is True:
             yield f"{path}.securityContext.privileged: has all permissions on the node"
+        if value.get("hostPort"):
+            yield f"{path}.hostPort: is a port of the node"
+        if value.get("externalIPs"):  # CVE-2020-8554: traffic of others to these addresses goes to the Service
+            yield f"{path}.externalIPs: leads traffic of others to this Service"
         for name, item in value.items():
             yield from _of_pods(item, f"{path}.{name}" if path else str(name))

@@ -136,6 +136,16 @@ def test_what_an_option_limits_names_the_option(tmp_path: Path, make: Make, limi
         load(tmp_path, make(4), limits=limit)
 
 
+@pytest.mark.parametrize("part", ["controlPlane", "machineDeployments", "machinePools"])
+def test_the_counts_of_a_topology_are_limited(tmp_path: Path, part: str) -> None:
+    many = {"name": "md-0", "replicas": 4}
+    topology = {"controlPlane": many} if part == "controlPlane" else {"workers": {part: [many]}}
+    cluster = obj("cluster.x-k8s.io/v1beta2", "Cluster", "a", spec={"topology": topology})
+    with pytest.raises(InvalidPackage, match=rf"a: spec.topology\S*{part}\S*replicas: is more than 3; .* max_replicas"):
+        load(tmp_path, [cluster], limits=Limits(max_replicas=3))
+    assert load(tmp_path, [cluster], limits=Limits(max_replicas=4))
+
+
 def test_two_billion_replicas_are_refused_by_default(tmp_path: Path) -> None:
     with pytest.raises(InvalidPackage, match=r"Any.* a: spec.replicas: is more than 10,000; lower it, .* max_replicas"):
         load(tmp_path, [obj("example.com/v1", "Any", "a", spec={"replicas": 2_000_000_000})])

@@ -40,6 +40,9 @@ def with_pod(**spec: Any) -> dict[str, Any]:
         (with_pod(volumes=[{"hostPath": {"path": "/"}}]), "spec.jobs[0].template.spec.volumes[0].hostPath: is a folder"),
         (with_pod(containers=[{"securityContext": {"privileged": True}}]), "containers[0].securityContext.privileged"),
         (with_pod(initContainers=[{"securityContext": {"privileged": True}}]), "initContainers[0].securityContext.privileged"),
+        (with_pod(containers=[{"ports": [{"hostPort": 80}]}]), "containers[0].ports[0].hostPort: is a port of the node"),
+        (obj("v1", "Service", "a", spec={"externalIPs": ["192.0.2.1"]}), "spec.externalIPs: leads traffic of others"),
+        (obj(RBAC, "ClusterRole", "a"), "controls the whole cluster"),
         (obj("v1", "PersistentVolume", "a", spec={"hostPath": {"path": "/"}}), "spec.hostPath: is a folder"),
     ],
 )
