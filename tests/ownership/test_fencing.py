@@ -263,3 +263,58 @@ def test_a_deadline_that_passes_while_a_former_worker_may_still_write_is_reporte
     blue.wait_until_reported("one", "Waiting")
     with pytest.raises(NotReady, match="a write of the worker that held the instance before may still take effect"):
         Instance(api.url, seconds=2).terminate()
+
+
+@pytest.mark.usefixtures("real_limits")
+def test_an_object_that_vanished_is_created_again_after_the_token_was_read_again(api: FakeApi) -> None:
+    """Its token is trusted for seconds, but what has deleted the object may be a worker that has taken over."""
+    blue = Instance(api.url)
+    run = blue.start([CRD, crontab("one"), config_map("a")])
+    blue.wait_until_reported("one", "Waiting")
+    wait_for(api, lambda: api.find("ConfigMap", "default", "a") is not None)
+    api.requests.clear()
+    api.delete("ConfigMap", "default", "a")
+    wait_for(api, lambda: api.find("ConfigMap", "default", "a") is not None)
+    _ready(api)
+    run.result(10)
+    own = [request for request in api.requests if not request.watch and "/configmaps/" in request.path]
+    assert [str(request.path).rpartition("/")[2] for request in own[:2]] == [f"k8s-cr-driver-{blue.id}", "a"]
+    assert [request.method for request in own[:2]] == ["GET", "PATCH"]
+
+
+@pytest.mark.parametrize("is_ready", [True, False], ids=["prunes nothing", "fails"])
+def test_a_run_that_prunes_nothing_or_fails_gives_its_token_back(api: FakeApi, is_ready: bool) -> None:
+    blue = Instance(api.url, seconds=1)
+    if is_ready:
+        blue.reconcile([config_map("a")], prune=False)
+    else:
+        with pytest.raises(NotReady):
+            blue.reconcile([CRD, crontab("one")])
+    assert annotations_of(api.get("ConfigMap", "default", f"k8s-cr-driver-{blue.id}"))["k8s-cr-driver/released"] == "true"
+
+
+@pytest.mark.usefixtures("real_limits")
+def test_terminate_waits_out_the_time_for_which_a_superseded_worker_may_still_write(
+    api: FakeApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A write of the first worker arrives a second after the second one has deleted all that it has listed."""
+    monkeypatch.setattr(fence, "IN_FLIGHT", 4.0)
+    second = Instance(api.url, seconds=60)
+    runs: list[Future[dict[ObjectKey, Object]]] = []
+    send = Client.create
+
+    def delayed(client: Client, resource: Resource, manifest: Object, manager: str) -> Object:
+        if manifest["metadata"]["name"] == "late":
+            api.fail(faults.half_open(after=3), path="configmaps", times=100)
+            runs.append(second.start([]))
+            wait_for(api, lambda: api.find("ConfigMap", "default", "a") is None)
+            time.sleep(1)  # it travels
+        return send(client, resource, manifest, manager)
+
+    monkeypatch.setattr(Client, "create", delayed)
+    late = config_map("late")
+    late["metadata"]["annotations"] = {DEPENDS_ON: "/namespaces/default/ConfigMap/a"}
+    with pytest.raises(Superseded):
+        Instance(api.url, seconds=60).reconcile([config_map("a"), late])
+    runs[0].result(60)
+    assert state(api) == {}
