@@ -9,6 +9,7 @@ from k8s_cr_driver.errors import NotOurs
 from k8s_cr_driver.objects.keys import Object
 from k8s_cr_driver.ownership.labels import INSTANCE_LABEL
 from tests.fake_api import FakeApi, controllers, defaults, faults
+from tests.fake_api.recording import Request
 from tests.instance import GREEN, Instance, claim, config_map, replaced, state, stateful_set
 
 
@@ -173,3 +174,41 @@ def test_a_selector_of_expressions_leaves_claims_that_nothing_else_tells_from_ot
     blue.reconcile([stateful_set("db", selector=selector, volumeClaimTemplates=[template])])
     blue.terminate()
     assert api.names("PersistentVolumeClaim", "default") == left
+
+
+def test_terminate_keeps_a_claim_of_its_controller_that_has_the_label_of_another_instance(api: FakeApi) -> None:
+    blue = Instance(api.url)
+    blue.reconcile([stateful_set("db")])
+    api.put(claim("data-db-1", app="db", **{INSTANCE_LABEL: GREEN}), manager=controllers.MANAGER)
+    blue.terminate()
+    assert api.names("PersistentVolumeClaim", "default") == ["data-db-1"]
+
+
+def test_terminate_keeps_a_claim_that_a_former_stateful_set_has_left(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same controller has created it, for an object of the same name, before the instance began."""
+    with monkeypatch.context() as past:
+        past.setattr(defaults, "now", lambda: "2020-01-01T00:00:00Z")
+        api.put(claim("data-db-1", app="db"), manager=controllers.MANAGER)
+    blue = Instance(api.url)
+    blue.reconcile([stateful_set("db")])
+    blue.terminate()
+    assert api.names("PersistentVolumeClaim", "default") == ["data-db-1"]
+
+
+def test_a_claim_that_another_instance_labels_while_it_is_listed_is_not_taken_by_force(api: FakeApi) -> None:
+    def taken(request: Request) -> bool:
+        del request
+        api.edit("PersistentVolumeClaim", "default", "data-db-1", label)
+        return False
+
+    blue = Instance(api.url)
+    blue.reconcile([stateful_set("db")])
+    api.put(claim("data-db-1", app="db"), manager=controllers.MANAGER)
+    api.fail(faults.conflict(), method="PATCH", path="persistentvolumeclaims/data-db-1", when=taken)
+    blue.terminate()
+    left = api.get("PersistentVolumeClaim", "default", "data-db-1")
+    assert left["metadata"]["labels"][INSTANCE_LABEL] == GREEN
+
+
+def label(live: Object) -> None:
+    live["metadata"]["labels"][INSTANCE_LABEL] = GREEN
