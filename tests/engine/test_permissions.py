@@ -231,3 +231,15 @@ def test_a_403_of_rbac_itself_ends_the_run_though_it_says_not_found(api: FakeApi
     with pytest.raises(Forbidden):
         Instance(api.url).reconcile([config_map("a")])
     assert len(api.requests.select("PATCH", "configmaps/a")) == 1
+
+
+def test_a_kind_is_watched_and_listed_only_in_the_namespaces_where_the_instance_has_objects_of_it(api: FakeApi) -> None:
+    """An account that may use Secrets in one namespace of the instance, and ConfigMaps in the other."""
+    api.knobs.denied |= {(verb, "", "secrets", where) for verb in ("list", "watch") for where in (EVERYWHERE, "default")}
+    objects = [obj("v1", "Namespace", "blue"), obj("v1", "Secret", "a", "blue"), config_map("b")]
+    blue = Instance(api.url)
+    blue.reconcile([*objects, obj("v1", "Secret", "c", "blue")])
+    blue.reconcile(objects)
+    assert api.names("Secret", "blue") == ["a"]
+    blue.terminate()
+    assert state(api) == {}

@@ -279,3 +279,15 @@ def test_a_half_open_stream_delays_but_does_not_hide_that_an_object_is_ready(api
     assert api.break_streams(faults.half_open(), "CronTab") == 1
     api.set_status("CronTab", "default", "one", status())
     run.result(10)
+
+
+def test_running_settles_nothing_while_the_crd_is_being_read(api: FakeApi) -> None:
+    api.put(crontab_crd(phase=TEXT, finishedAt=TEXT))
+    api.react("CronTab", lambda live: run_once(api, live))
+    api.fail(faults.held(0.5), method="GET", path="customresourcedefinitions/crontabs")
+    blue = Instance(api.url)
+    run = blue.start([crontab("one")])
+    wait_for(api, lambda: run.done() or any("its work is not done yet" in message for _, _, message in blue.heard))
+    assert not run.done()
+    api.set_status("CronTab", "default", "one", {"phase": "Succeeded", "finishedAt": "2026-01-01T00:00:00Z"})
+    run.result(10)

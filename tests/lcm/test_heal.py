@@ -11,9 +11,9 @@ import pytest
 from tacker.sol_refactored.common import exceptions as sol_ex
 
 from k8s_cr_driver.engine import replace
-from tests.fake_api import FakeApi, faults
+from tests.fake_api import FakeApi, controllers, faults
 from tests.fake_api.recording import Request
-from tests.instance import config_map, controlled_by, crontab, crontab_crd, obj
+from tests.instance import config_map, controlled_by, crontab, crontab_crd, obj, stateful_set
 from tests.lcm.instance import Instance
 from tests.lcm.web import RUNNING, deployment, selecting
 
@@ -238,3 +238,22 @@ def test_a_key_that_would_select_or_place_other_objects_is_refused(
 def test_the_namespace_of_the_instance_may_be_repeated(web: Instance) -> None:
     web.heal(namespace="default")
     assert len(vnfcs(web)) == 2
+
+
+def test_a_pod_is_chosen_by_its_vdu_in_a_record_with_names_as_ids(api: FakeApi, tmp_path: Path) -> None:
+    """Earlier versions stored the names of VNFCs as their ids, also where two VDUs have VNFCs of one name."""
+    controllers.run_workloads(api)
+    several = []
+    for vdu, namespace in (("Web", "default"), ("Db", "blue")):
+        manifest = stateful_set("web")
+        manifest["metadata"] |= {"namespace": namespace, "annotations": {"k8s-cr-driver/vdu": vdu}}
+        several.append(manifest)
+    web = Instance(api, tmp_path, [obj("v1", "Namespace", "blue"), *several], vdus={"Web": "web", "Db": "web"})
+    web.instantiate()
+    for vnfc in web.inst.instantiatedVnfInfo.vnfcResourceInfo:
+        vnfc.id = vnfc.computeResource.resourceId
+    before = [api.get("Pod", namespace, "web-0")["metadata"]["uid"] for namespace in ("default", "blue")]
+    web.heal("web-0")
+    chosen, other = (api.get("Pod", namespace, "web-0")["metadata"]["uid"] for namespace in ("default", "blue"))
+    assert chosen != before[0] and other == before[1]
+    assert vnfcs(web) == {"Web.web-0", "Db.web-0"}

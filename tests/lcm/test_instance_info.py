@@ -76,3 +76,28 @@ def test_a_failed_verb_leaves_the_record_as_it_was(cluster: FakeApi, blue: Insta
     with pytest.raises(sol_ex.SolException, match="cannot lose"):
         blue.scale("SCALE_IN", 3)
     assert blue.inst.to_dict() == before
+
+
+VERSION_1 = {
+    "version": 1,
+    "lcm-kubernetes-def-files": ["Files/kubernetes/all.yaml"],
+    "namespace": "default",
+    "parameters": {},
+    "wait-timeout": 60,
+    "made-by-tacker": False,
+    "inventory": {**FIRST_FORM["inventory"], "uid": ""},  # type: ignore[dict-item]
+}
+"""As records of version 1 have it, but for the endpoint."""
+
+
+def test_a_record_of_version_1_is_read(cluster: FakeApi, blue: Instance) -> None:
+    info = blue.inst.instantiatedVnfInfo
+    info.metadata["k8s_cr"] = {**VERSION_1, "endpoint": cluster.url}
+    for vnfc in info.vnfcResourceInfo:
+        vnfc.metadata = {"managed-by": "k8s-cr-driver"}
+    stored = StoredInstance.read(blue.inst)
+    assert (stored.is_pending, stored.endpoint, stored.options.wait_timeout) == (False, cluster.url, 60)
+    assert {str(kind) for kind in stored.inventory_content.kinds} == {"ConfigMap", "Deployment.apps"}
+    assert {key.name for key in stored.inventory_content.adopted} == {"theirs"}
+    blue.scale("SCALE_OUT")
+    assert len(info.vnfcResourceInfo) == 4

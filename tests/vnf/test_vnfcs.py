@@ -263,3 +263,12 @@ def test_each_replica_of_a_machine_pool_without_machines_is_a_vnfc(api: FakeApi)
     for name in ("vm-a", "vm-b"):
         api.put(controllers.owned(pool, "cluster.x-k8s.io/v1", "Machine", name, labels=labels))
     assert {one.id for one in collect(api, {"Workers": pool})} == {"vm-a", "vm-b"}
+
+
+def test_children_of_one_second_are_sorted_by_the_numbers_in_their_names() -> None:
+    born = {"creationTimestamp": "2026-01-01T00:00:00Z"}
+    pods = [obj("v1", "Pod", f"web-{number}", "default") for number in (9, 11, 2)]
+    children = [{**pod, "metadata": {**pod["metadata"], **born}} for pod in pods]
+    vdus = {"VDU1": resource_for(deployment("web", 3))}
+    found = vnfcs.listed(vdus, vnfcs.Members({}, {"VDU1": children}))
+    assert [one.name for one in found] == ["web-11", "web-9", "web-2"]
