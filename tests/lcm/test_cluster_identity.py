@@ -70,3 +70,15 @@ def test_terminate_with_abandon_completes_and_names_the_first_cluster(
         blue.terminate(abandon=True)
     assert f"Left on {cluster.url}: VDUs Web" in caplog.text
     assert f"VNF instance {BLUE} is abandoned" in caplog.text
+
+
+@pytest.mark.parametrize("verb", ["rollback of a change", "look"])
+def test_another_cluster_is_refused_in_rollback_and_synchronization(cluster: FakeApi, blue: Instance, verb: str) -> None:
+    with FakeApi() as other:
+        move(blue, other.url)
+        with pytest.raises(sol_ex.SolException, match=f"is on the cluster at {cluster.url}.*another cluster"):
+            if verb == "look":
+                blue.driver().diff_check_inst(blue.inst, blue.inst.vimConnectionInfo["vim1"])
+            else:
+                blue.roll_back_change()
+        assert other.requests.writes == []
