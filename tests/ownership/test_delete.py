@@ -105,3 +105,15 @@ def test_an_object_that_loses_its_label_while_it_is_held_is_not_gone(api: FakeAp
     api.release(manifest["kind"], where, manifest["metadata"]["name"])
     run.result(10)
     assert api.find(manifest["kind"], where, manifest["metadata"]["name"]) is None
+
+
+def test_a_deletion_that_a_webhook_denies_after_the_last_user_has_gone_is_repeated(api: FakeApi) -> None:
+    """The webhook sees the cluster through a cache."""
+    user = config_map("user")
+    user["metadata"]["annotations"] = {"config.kubernetes.io/depends-on": "/namespaces/default/ConfigMap/a"}
+    blue = Instance(api.url)
+    blue.reconcile([config_map("a"), user])
+    denied = faults.status(403, "Forbidden", 'admission webhook "v.example.com" denied the request: a is in use')
+    api.fail(denied, method="DELETE", path="configmaps/a$", times=2)
+    blue.terminate()
+    assert state(api) == {}
