@@ -8,11 +8,14 @@ does not name the kinds of what a failed one has written.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from k8s_cr_driver.errors import ApiError
 from k8s_cr_driver.kube.connection import METADATA_LIST
 from k8s_cr_driver.kube.discovery import Resource
+from k8s_cr_driver.objects.keys import Object
+from k8s_cr_driver.ownership.labels import INSTANCE_LABEL
+from k8s_cr_driver.ownership.unlabeled import is_hidden
 from k8s_cr_driver.ownership.write import WriteContext, selector
 
 
@@ -31,11 +34,24 @@ def has_objects(context: WriteContext, resource: Resource, namespaces: Collectio
     return None if set(each) <= {None} else any(each)
 
 
+def has_unlabeled(context: WriteContext, resource: Resource, namespaces: Collection[str]) -> bool:
+    """Whether objects of a kind that the instance has applied have lost its label, in those namespaces that can be listed."""
+    others = f"{INSTANCE_LABEL}!={context.instance}"  # selects those without it as well
+    places = sorted(namespaces) if resource.namespaced else [""]
+    found = (_listed(context, resource, place, others) or () for place in places)
+    return any(is_hidden(live, context.instance) for several in found for live in several)
+
+
 def _has_in(context: WriteContext, resource: Resource, namespace: str) -> bool | None:
     """None if the account may not list the kind there."""
-    own = selector(context.instance, resource.group_kind)
+    found = _listed(context, resource, namespace, selector(context.instance, resource.group_kind))
+    return None if found is None else bool(found)
+
+
+def _listed(context: WriteContext, resource: Resource, namespace: str, selected: str) -> Sequence[Object] | None:
+    """None if the account may not list the kind there."""
     try:
-        return bool(context.client.list_if_served(resource, namespace, own, METADATA_LIST))
+        return context.client.list_if_served(resource, namespace, selected, METADATA_LIST)
     except ApiError as error:
         if error.status not in (403, 405):
             raise

@@ -36,10 +36,10 @@ def find_unlabeled(context: WriteContext, resources: Iterable[Resource]) -> Iter
 
 def _is_member(context: WriteContext, live: Object) -> bool:
     inventory = context.inventory
-    return _is_hidden(live, context.instance) and inventory.may_own(key_of(live)) and not inventory.content.is_adopted(live)
+    return is_hidden(live, context.instance) and inventory.may_own(key_of(live)) and not inventory.content.is_adopted(live)
 
 
-def _is_hidden(live: Object, instance: str) -> bool:
+def is_hidden(live: Object, instance: str) -> bool:
     """Whether the instance has applied the object, and no other one whose label it has."""
     label = labels(live).get(INSTANCE_LABEL)
     return is_managed(live, instance) and label != instance and label not in appliers(live)
@@ -72,7 +72,7 @@ def read_unlabeled(context: WriteContext, resource: Resource, key: ObjectKey) ->
             raise
         return None
     if key.group_kind not in SHARED:
-        return live if _is_hidden(live, context.instance) else None
+        return live if is_hidden(live, context.instance) else None
     return live if used_by(context.instance) not in labels(live) and is_managed(live, context.instance) else None
 
 

@@ -32,7 +32,7 @@ from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, key_of, kin
 from k8s_cr_driver.ownership.inventory import Inventory
 from k8s_cr_driver.ownership.inventory_content import NOTHING, InventoryContent
 from k8s_cr_driver.ownership.labels import is_kept
-from k8s_cr_driver.ownership.traces import has_objects
+from k8s_cr_driver.ownership.traces import has_objects, has_unlabeled
 from k8s_cr_driver.ownership.write import WriteContext
 from k8s_cr_driver.package import manifests, schema
 from k8s_cr_driver.redaction import redact
@@ -138,6 +138,9 @@ class Session:
         if self._operation.persist(self.inventory.read) is None:
             namespaces = frozenset({self._options.namespace, *(key_of(obj).namespace for obj in desired)} - {""})
             has = {kind: self._has(kind, namespaces) for kind in sorted({kind_of(obj) for obj in desired})}
+            if not any(has.values()):
+                listed = [kind for kind, found in has.items() if found is not None]
+                has = {kind: self._has_unlabeled(kind, namespaces) for kind in listed}
             kinds = frozenset(kind for kind, found in has.items() if found is not None and any(has.values()))
             self.inventory.remembered = InventoryContent(kinds, namespaces, members=members)
 
@@ -145,6 +148,10 @@ class Session:
         """Whether the instance has objects of a kind, None if that cannot be listed; see `has_objects`."""
         resource = self._client.resources.find(kind)
         return self._operation.persist(lambda: has_objects(self._context, resource, namespaces)) if resource else None
+
+    def _has_unlabeled(self, kind: GroupKind, namespaces: Collection[str]) -> bool:
+        resource = self._client.resources.find(kind)
+        return bool(resource and self._operation.persist(lambda: has_unlabeled(self._context, resource, namespaces)))
 
     def take_over(self, intree_driver: InTreeDriver) -> None:
         """Makes the objects of the in-tree driver this driver's; see `engine.takeover`."""
