@@ -80,7 +80,7 @@ def parse(body: bytes) -> Envelope:
     try:
         content = json.loads(body)
         texts = [content[name] for name in _FIELDS]
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):  # the last for JSON that is nested very deeply
         raise InvalidRequest(f"the body is not a JSON object with {', '.join(_FIELDS)}") from None
     if not all(isinstance(text, str) for text in texts):
         raise InvalidRequest("a field of the body is not text")

@@ -90,7 +90,7 @@ def origin(url: str) -> tuple[str, str, int | None]:
 def _content(text: str, name: str) -> dict[str, Any]:
     try:
         content = yaml.safe_load(text)
-    except yaml.YAMLError:
+    except (yaml.YAMLError, ValueError, RecursionError):  # the latter for numbers of 5,000 digits, and deep nesting
         raise InvalidPackage(f"{name}: is not YAML") from None
     if not isinstance(content, dict):
         raise InvalidPackage(f"{name}: must be a mapping, not {type_name(content)}")

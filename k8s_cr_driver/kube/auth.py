@@ -168,7 +168,7 @@ class Tokens:
             raise TransportError(f"POST {url}: the OpenID Connect provider responds with {status}")
         try:
             body = json.loads(content)
-        except ValueError:
+        except (ValueError, RecursionError):
             body = None
         body = body if isinstance(body, dict) else {}
         if status != 200:

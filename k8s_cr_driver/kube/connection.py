@@ -237,7 +237,7 @@ class Connection:
 def _json(attempt: str, data: bytes) -> Object:
     try:
         response = json.loads(data)
-    except ValueError:
+    except (ValueError, RecursionError):  # the latter for JSON that is nested very deeply
         raise TransportError(f"{attempt}: the response is not whole JSON") from None
     if not isinstance(response, dict):
         raise TransportError(f"{attempt}: the response is not an object")
@@ -283,7 +283,7 @@ def _status(body: str | bytes | None) -> Object | None:
     """The Status of an API server; None for anything else, of which nothing is repeated: it may be of any server."""
     try:
         said = json.loads(body or b"")
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return said if isinstance(said, dict) and said.get("kind") == "Status" and said.get("apiVersion") == "v1" else None
 

@@ -290,7 +290,7 @@ def _lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
 def _parse(line: bytes) -> dict[str, Any]:
     try:
         event = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         event = None
     if not isinstance(event, dict) or not isinstance(event.get("object"), dict):
         raise TransportError("WATCH: a line is not an event")

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What reads texts of others takes linear time for them: a megabyte of a trigger of backtracking, seconds at most."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from k8s_cr_driver.credentials import envelope, settings
+from k8s_cr_driver.errors import DriverError
+from k8s_cr_driver.kube import connection, kubeconfig, watch
+from k8s_cr_driver.lcm import vim
+from k8s_cr_driver.lcm.endpoint_rules import EndpointRules
+from k8s_cr_driver.resources.registry import resource_for
+from tests.instance import obj
+
+SIZE = 1_000_000
+TRIGGERS = ["a", "aA", " ", "_", "-", "error", "1", "1/", "[", "{", '"', "a: ", "%2e", "-----BEGIN A-----", "waiting ", "\\"]
+
+
+def health_of_texts(text: str) -> None:
+    condition = {"type": text, "status": text, "reason": text, "message": text, "lastTransitionTime": text}
+    told = {"type": "Ready", "status": "False", "reason": text, "message": text, "lastTransitionTime": text}
+    fields = ("phase", "state", "health", "message", "error", "errorMessage", "replicas", "ready", "readyReplicas", text)
+    for status in ({"conditions": [condition, told]}, *({name: text, "progress": text} for name in fields)):
+        live = obj("example.com/v1", "Any", "a", spec={"replicas": 1}, status=status)
+        resource_for(live).health(live)
+
+
+def health_of_lists(text: str) -> None:
+    """As many conditions as an object may have, named by the beginning of the text."""
+    conditions = [{"type": f"{text[:50]}{n}", "status": "False", "message": text[:50]} for n in range(SIZE // 100)]
+    live = obj("example.com/v1", "Any", "a", status={"conditions": conditions, text: {"error": text}})
+    resource_for(live).health(live)
+
+
+def message(text: str) -> None:
+    names = ("event", "vnfInstanceId", "cluster", "endpoint", "kubeconfig", "digest", "sentAt")
+    envelope.parse(json.dumps(dict.fromkeys(names, text)).encode())
+
+
+def vim_keys(text: str) -> None:
+    where = {"endpoint": "https://10.0.0.1"}
+    for interface, access in (
+        ({"endpoint": text}, {}),
+        ({"endpoint": f"https://{text}"}, {}),
+        ({**where, "ssl_ca_cert": text}, {}),
+        (where, {"bearer_token": text}),
+    ):
+        with contextlib.suppress(DriverError):
+            vim.endpoint(interface, access, rules=EndpointRules(("*.example.com",)))
+
+
+READERS: dict[str, Callable[[str], Any]] = {
+    "health of texts": health_of_texts,
+    "health of lists": health_of_lists,
+    "message": message,
+    "body of a message": lambda text: envelope.parse(text.encode()),
+    "headers of a message": lambda text: envelope.is_signed(
+        b"key", {envelope.TIME_HEADER: text, envelope.SIGNATURE_HEADER: text}, b"", 0
+    ),
+    "settings": lambda text: settings.load(text[: SIZE // 100], "settings"),
+    "VIM": vim_keys,
+    "kubeconfig": lambda text: kubeconfig.parse(text[: SIZE // 10], "config"),
+    "response": lambda text: connection._json("GET /", text.encode()),
+    "status": connection._status,
+    "event": lambda text: watch._parse(text.encode()),
+    "Retry-After": lambda text: connection.retry_after({"Retry-After": text}),
+}
+
+
+@pytest.mark.parametrize("name", READERS)
+@pytest.mark.parametrize("part", TRIGGERS, ids=repr)
+def test_a_long_text_takes_linear_time(name: str, part: str) -> None:
+    """And is an error that callers explain, if it is one. Quadratic time would be minutes."""
+    text = part * (SIZE // len(part))
+    began = time.process_time()
+    with contextlib.suppress(DriverError):
+        READERS[name](text)
+    assert time.process_time() - began < 20
