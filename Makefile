@@ -26,8 +26,9 @@ unit: $(VENV)/complete ## Unit tests, about a minute
 functional: bed-ready ## Tests on the test bed: of FAMILY="core samples" only these, else all that need no cloud
 	@$(BIN)/python -m functional_tests $(FAMILY)
 
-lint: $(VENV)/complete docs ## Style, types, layers and documents
+lint: $(VENV)/complete docs ## Style, security, types, layers and documents
 	@$(BIN)/ruff check .
+	@$(BIN)/bandit -q -r k8s_cr_driver --severity-level medium
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 

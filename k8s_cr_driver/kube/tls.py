@@ -26,7 +26,7 @@ def context(
         return None
     try:
         if not verify:
-            tls = ssl._create_unverified_context()  # noqa: S323 (an option of the operator, warned about)
+            tls = ssl._create_unverified_context()  # noqa: S323 (an option, warned about)  # nosec B323
         else:
             tls = ssl.create_default_context(cadata=ca or None)
         # Kubernetes' own CAs do not have the extensions that Python 3.13 demands in strict mode.

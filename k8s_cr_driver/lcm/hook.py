@@ -74,7 +74,8 @@ Driver = Callable[[Call], None]
 def run(name: str, script: str) -> int:
     """Runs the management driver `name` for the script at that path; returns the exit code."""
     with _only_ours() as (output, errors):
-        returned, failure = respond(name, Path(script).resolve(), pickle.load(sys.stdin.buffer))  # noqa: S301 (of Tacker)
+        given = pickle.load(sys.stdin.buffer)  # noqa: S301 (Tacker, the parent process, writes it)  # nosec B301
+        returned, failure = respond(name, Path(script).resolve(), given)
         pickle.dump(returned, output)
         errors.write(failure.encode("ascii", "backslashreplace"))
     return 1 if failure else 0
