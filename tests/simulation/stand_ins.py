@@ -93,9 +93,12 @@ class Thread:
         scheduler = active()
         self._task = scheduler.spawn(scheduler.here().process, self._target)
 
-    def join(self) -> None:
+    def join(self, timeout: float | None = None) -> None:
         assert self._task is not None
-        self._task.join()
+        self._task.join(timeout)
+
+    def is_alive(self) -> bool:
+        return self._task is not None and not self._task.is_done
 
 
 class SimpleQueue:
