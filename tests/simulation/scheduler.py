@@ -60,11 +60,11 @@ class Task:
             self.greenlet.switch()
             self._scheduler.current = None
 
-    def join(self, timeout: float | None = None) -> None:
+    def join(self) -> None:
         if not self.is_done:
             waiter = self._scheduler.waiter()
             self._joining.append(waiter)
-            waiter.wait(timeout)
+            waiter.wait()
 
 
 class Waiter:
