@@ -29,7 +29,7 @@ class Cluster(CustomResource):
         health = super().assess(live)
         if health.state is not State.READY or stored_suffices(live, self.crd):
             return health
-        if not contract.is_available(live):
+        if contract.conditions(live) and not contract.is_available(live):
             return waiting("NotAvailable", "no controller has reported yet whether it is available")
         return topology.unfinished(live) or health
 
