@@ -38,7 +38,7 @@ _KUBERNETES = ("kubernetes",)
 _TACKER = ("kubernetes", "tacker")
 
 FAMILIES = {
-    "cluster_api": Family(_TACKER, ("cluster_api_management", "cluster_api_workload")),
+    "cluster_api": Family(_TACKER, ("cluster_api_management", "cluster_api_workload", "cluster_api_workload_topology")),
     "core": Family(_TACKER),
     "credentials": Family(_TACKER),
     "faults": Family(_KUBERNETES),

@@ -3,14 +3,17 @@
 
 Several processes share the bed. A test marked `alone("tacker")` kills, restarts or counts something of that part, so
 no other test that needs the part runs meanwhile; `alone` with another name excludes the tests that give the same name.
-Locks on files guarantee it; the order of the tests only keeps processes from waiting for each other.
+Locks on files guarantee it; the order of the tests only keeps processes from waiting for each other. What takes long to make
+the processes can share: the first one makes it.
 """
 
 from __future__ import annotations
 
 import fcntl
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+import json
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from typing import Any
 
 import pytest
 
@@ -42,6 +45,25 @@ def locked(name: str, operation: int = fcntl.LOCK_EX) -> Iterator[None]:
     with (paths.STATE / f"{name}.lock").open("w") as file:
         fcntl.flock(file, operation)
         yield
+
+
+@contextmanager
+def shared(name: str, make: Callable[[], Any], remove: Callable[[Any], None]) -> Iterator[Any]:
+    """What `make` returns, as JSON has it: the first process calls it, and the last one `remove` with it."""
+    made = paths.STATE / f"{name}.json"
+    with ExitStack() as use:
+        with locked(f"{name}-making"):
+            use.enter_context(locked(f"{name}-users", fcntl.LOCK_SH))
+            if not made.exists():
+                made.write_text(json.dumps(make()))
+        try:
+            yield json.loads(made.read_text())
+        finally:
+            with locked(f"{name}-making"):
+                use.close()
+                with suppress(BlockingIOError), locked(f"{name}-users", fcntl.LOCK_EX | fcntl.LOCK_NB):
+                    remove(json.loads(made.read_text()))
+                    made.unlink()
 
 
 def arrange(items: list[pytest.Item]) -> None:

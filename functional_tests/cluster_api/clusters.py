@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What Tacker reports of workload clusters, beside what Cluster API has of them."""
+
+from typing import NamedTuple
+
+from ..cluster import Cluster
+from ..objects import Object
+from ..testbed.processes import until
+from ..vnf import Vnf
+
+CORE = "cluster.x-k8s.io/v1beta2"
+CONTROL_PLANES = "controlplane.cluster.x-k8s.io/v1beta2"
+INFRASTRUCTURE = "infrastructure.cluster.x-k8s.io/v1beta2"
+OF_CLUSTER = "cluster.x-k8s.io/cluster-name"
+OF_CONTROL_PLANE = "cluster.x-k8s.io/control-plane"
+OF_DEPLOYMENT = "cluster.x-k8s.io/deployment-name"
+OF_ENTRY = "topology.cluster.x-k8s.io/deployment-name"
+# Seconds, for a Machine to be replaced and Tacker's next look, which the bed has it take every 10 s.
+SYNCHRONIZED = 120
+
+
+class Machine(NamedTuple):
+    node: str
+    provider_id: str
+    version: str
+
+
+def reported(vnf: Vnf, vdu: str) -> dict[str, Machine]:
+    """The VNFCs of a VDU, in Tacker's order, by their ids. KeyError if one has not all of the metadata."""
+    keys = ("node", "providerID", "version")
+    return {vnfc["id"]: Machine(*(vnfc["metadata"][key] for key in keys)) for vnfc in vnf.vnfcs(vdu)}
+
+
+def machines(cluster: Cluster, *selectors: str) -> dict[str, Machine]:
+    """The same as the cluster has it. KeyError if a Machine is no Node yet."""
+    return {
+        one["metadata"]["name"]: Machine(one["status"]["nodeRef"]["name"], one["spec"]["providerID"], one["spec"]["version"])
+        for one in staying(cluster, *selectors)
+    }
+
+
+def staying(cluster: Cluster, *selectors: str, kind: str = "Machine", api_version: str = CORE) -> list[Object]:
+    """Those that nobody deletes. Cluster API no longer counts the others, which may outlive an operation by seconds."""
+    found = cluster.all(kind, "default", ",".join(selectors), api_version)
+    return [one for one in found if "deletionTimestamp" not in one["metadata"]]
+
+
+def agreed(vnf: Vnf, vdu: str, cluster: Cluster, *selectors: str) -> dict[str, Machine]:
+    """The VNFCs of the VDU, which must be the Machines that the selectors find."""
+    found = reported(vnf, vdu)
+    assert found == machines(cluster, *selectors)
+    return found
+
+
+def synchronized(vnf: Vnf, vdu: str, cluster: Cluster, *selectors: str, without: str) -> bool:
+    """Whether Tacker comes to report the Machines that are there with their Nodes, in the place of one that is gone."""
+
+    def agree() -> bool:
+        try:
+            found = reported(vnf, vdu)
+            return without not in found and found == machines(cluster, *selectors)
+        except KeyError:
+            return False
+
+    before = len(vnf.vnfcs(vdu))
+    return until(agree, SYNCHRONIZED) and len(vnf.vnfcs(vdu)) == before
+
+
+def templates(cluster: Cluster, name: str) -> set[str]:
+    """Which templates the DevMachines of a Cluster were made of."""
+    found = staying(cluster, f"{OF_CLUSTER}={name}", kind="DevMachine", api_version=INFRASTRUCTURE)
+    return {one["metadata"]["annotations"]["cluster.x-k8s.io/cloned-from-name"] for one in found}
+
+
+def conditions(live: Object | None) -> dict[str, str]:
+    """Type -> status."""
+    return {one["type"]: one["status"] for one in (live or {})["status"]["conditions"]}

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One management cluster for the whole family, made of its sample package: the modules work on it side by side.
+
+A module that stops a provider has it to itself meanwhile.
+"""
+
+import fcntl
+from collections.abc import Iterator
+from contextlib import ExitStack
+from functools import partial
+from typing import Any
+
+import pytest
+
+from .. import sample_onboarding, turns
+from ..client import Body, Client
+from ..conftest import Shown
+from ..sample_onboarding import Sample
+from ..testbed.kubernetes import Kubernetes
+from ..vnf import Vnf
+
+SAMPLES = ("cluster_api_management", "cluster_api_workload", "cluster_api_workload_topology")
+PROVIDER = "infrastructure-provider"
+"""What a test has to itself that stops it."""
+
+
+@pytest.fixture(scope="module")
+def samples(tacker: Client, vim: Body, kubernetes: Kubernetes, shown: Shown) -> Iterator[dict[str, Sample]]:
+    """The family's sample packages by their names; the one of the management cluster is instantiated."""
+    with ExitStack() as stack:
+        for name in ("cert-manager", "cluster-api"):  # others bring these themselves
+            stack.enter_context(turns.locked(name, fcntl.LOCK_SH))
+        make = partial(make_management, tacker, vim, kubernetes, shown)
+        found = stack.enter_context(turns.shared("management-cluster", make, partial(remove_management, tacker, vim)))
+        yield {name: Sample(*sample) for name, sample in found["samples"].items()}
+
+
+@pytest.fixture(autouse=True)
+def running_provider(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Nobody stops the infrastructure provider while the test runs, unless the test itself does."""
+    if PROVIDER in turns.alone_on(request.node):
+        yield
+        return
+    with turns.locked(PROVIDER, fcntl.LOCK_SH):
+        yield
+
+
+def make_management(tacker: Client, vim: Body, kubernetes: Kubernetes, shown: Shown) -> dict[str, Any]:
+    with shown():
+        sample_onboarding.load(kubernetes, SAMPLES)
+        onboarded = sample_onboarding.onboard(tacker, SAMPLES)
+    controllers = onboarded[SAMPLES[0]]
+    management = Vnf.create(tacker, vim, controllers.vnfd_id)
+    management.instantiate(*controllers.files, wait_timeout=200)
+    return {"instance": management.id, "samples": onboarded}
+
+
+def remove_management(tacker: Client, vim: Body, made: dict[str, Any]) -> None:
+    Vnf(tacker, vim, made["instance"]).remove()
+    for package_id, *_ in made["samples"].values():
+        tacker.delete_package(package_id)

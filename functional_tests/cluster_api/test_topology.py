@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A cluster that a ClusterClass describes: its VDUs are parts of the Cluster, which alone has their counts."""
+
+from ..cluster import Cluster
+from ..conftest import MakeVnf
+from ..sample_onboarding import Sample
+from .clusters import (
+    CONTROL_PLANES,
+    CORE,
+    INFRASTRUCTURE,
+    OF_CLUSTER,
+    OF_CONTROL_PLANE,
+    OF_ENTRY,
+    agreed,
+    conditions,
+    staying,
+    synchronized,
+)
+
+ALL = f"{OF_CLUSTER}=green"
+CONTROL_PLANE, WEB, BATCH = (ALL, OF_CONTROL_PLANE), (ALL, f"{OF_ENTRY}=web"), (ALL, f"{OF_ENTRY}=batch")
+
+
+def test_a_cluster_of_a_class_is_made_scaled_healed_upgraded_and_terminated(
+    samples: dict[str, Sample], make_vnf: MakeVnf, cluster: Cluster
+):
+    sample = samples["cluster_api_workload_topology"]
+    green = make_vnf(sample.vnfd_id)
+    green.instantiate(*sample.files, wait_timeout=240, parameters={"CLUSTER_NAME": "green"})
+    made = conditions(cluster.get("Cluster", "green", "default", CORE))
+    assert made["Available"] == made["TopologyReconciled"] == "True"
+    control_plane = agreed(green, "ControlPlane", cluster, *CONTROL_PLANE)
+    batch = agreed(green, "Batch", cluster, *BATCH)
+    assert [len(one) for one in (control_plane, batch, agreed(green, "Web", cluster, *WEB))] == [1, 1, 1]
+
+    green.scale_in("web")
+    assert agreed(green, "Web", cluster, *WEB) == {}
+    green.scale_out("web", 2)
+    web = agreed(green, "Web", cluster, *WEB)
+    green.scale_out("batch")
+    assert len(web) == 2 and agreed(green, "Batch", cluster, *BATCH).items() > batch.items()
+    green.scale_in("batch")
+
+    chosen = min(web)
+    green.heal(chosen)
+    healed = agreed(green, "Web", cluster, *WEB)
+    assert chosen not in healed and len(healed) == 2 and len(healed.keys() & web.keys()) == 1
+    gone = min(healed)
+    cluster.delete("Machine", gone, "default", CORE)
+    assert synchronized(green, "Web", cluster, *WEB, without=gone), "Tacker does not know of the new Machine"
+
+    operation = green.begin_change(sample.vnfd_id, *sample.files, parameters={"KUBERNETES_VERSION": "v1.38.0"})
+    assert "upgrades by one minor version; go to v1.37 first" in green.failure(operation)["detail"]
+    green.give_up(operation)
+    green.change(sample.vnfd_id, *sample.files, parameters={"KUBERNETES_VERSION": "v1.37.0"})
+    assert [one["spec"]["version"] for one in staying(cluster, ALL)] == ["v1.37.0"] * 4
+    assert not agreed(green, "ControlPlane", cluster, *CONTROL_PLANE).keys() & control_plane.keys()
+    assert len(agreed(green, "Web", cluster, *WEB)) == 2 and len(agreed(green, "Batch", cluster, *BATCH)) == 1
+
+    green.terminate()
+    assert cluster.of(green.id) == []
+    assert cluster.all("Machine", "default", ALL, CORE) == []
+
+
+def test_a_class_whose_template_has_changed_replaces_all_machines(
+    samples: dict[str, Sample], make_vnf: MakeVnf, cluster: Cluster
+):
+    sample = samples["cluster_api_workload_topology"]
+    grey = make_vnf(sample.vnfd_id)
+    grey.instantiate(*sample.files, wait_timeout=240, parameters={"CLUSTER_NAME": "grey", "BATCH": 0})
+    of_grey = f"{OF_CLUSTER}=grey"
+    before = {one["metadata"]["name"] for one in staying(cluster, of_grey)}
+    grey.change(sample.vnfd_id, *sample.files, parameters={"MACHINE_STARTUP": "1s"})
+    made = staying(cluster, of_grey, kind="DevMachine", api_version=INFRASTRUCTURE)
+    times = {one["spec"]["backend"]["inMemory"]["vm"]["provisioning"]["startupDuration"] for one in made}
+    assert times == {"1s"} and len(made) == 2
+    assert not before & {one["metadata"]["name"] for one in staying(cluster, of_grey)}
+    assert len(staying(cluster, of_grey, kind="KubeadmControlPlane", api_version=CONTROL_PLANES)) == 1
