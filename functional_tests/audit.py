@@ -67,7 +67,7 @@ class _Owners:
         self._crashes = crashes
         self._instances: set[str] = set()
         self._created_for: dict[str, str] = {}
-        self._references: dict[str, list[str]] = {}
+        self._references: dict[str, set[str]] = {}
         self._stateful_sets: set[tuple[str, str]] = set()
         self._without_instance: set[str] = set()
         self._adopted: dict[str, frozenset[ObjectKey]] = {}
@@ -104,11 +104,13 @@ class _Owners:
             self._adopted[labels(live)[INVENTORY_LABEL]] = parse(live).adopted
         if _is_creation(event) and _uid(event):
             self._created(event, live, by)
+        elif event["userAgent"] != DRIVER and _uid(event) in self._references:
+            self._references[_uid(event)] |= _owners(live)
 
     def _created(self, event: Event, live: Event, by: str) -> None:
         uid, key = _uid(event), key_of(live)
         self._created_for[uid] = by or labels(live).get(INSTANCE_LABEL, "")
-        self._references[uid] = [owner["uid"] for owner in live["metadata"].get("ownerReferences") or []]
+        self._references[uid] = _owners(live)
         if key.kind == "StatefulSet" and self._instance_of(uid):
             self._stateful_sets.add((key.namespace, key.name))
         is_claim = event["user"]["username"] == CONTROLLER_OF_CLAIMS and self._is_named_as_a_claim(key)
@@ -157,6 +159,11 @@ def _uid(event: Event) -> str:
     """Of the object; "" for what is not stored. The answer to a deletion is the object, or a Status that names it."""
     answer = event.get("responseObject") or {}
     return str((answer.get("metadata") or {}).get("uid") or (answer.get("details") or {}).get("uid") or "")
+
+
+def _owners(live: Event) -> set[str]:
+    """The uids of the object's owners, which its controllers may add later; a Status has none."""
+    return {owner["uid"] for owner in (live.get("metadata") or {}).get("ownerReferences") or []}
 
 
 def _born(live: Event) -> datetime | None:

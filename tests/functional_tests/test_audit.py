@@ -118,6 +118,16 @@ def test_what_an_object_of_the_instance_owns_is_the_instances() -> None:
     assert len(wrong(*events[1:], event("delete", "Pod", "web-1-a", "3"))) == 1
 
 
+def test_an_owner_may_be_named_after_the_creation_but_not_by_the_driver() -> None:
+    """Cluster API's topology controller creates sets of machines before these are the Cluster's."""
+    made = [created("Cluster", "green", "1"), by_user("MachineSet", "green-web", "2")]
+    owned = {"ownerReferences": [{"uid": "1"}]}
+    by_controller = event("patch", "MachineSet", "green-web", "2", agent="manager", **owned)
+    assert wrong(*made, by_controller, event("delete", "MachineSet", "green-web", "2")) == []
+    by_driver = event("patch", "MachineSet", "green-web", "2", **owned)
+    assert len(wrong(*made, by_driver, event("delete", "MachineSet", "green-web", "2"))) == 2
+
+
 def test_a_claim_that_the_controller_made_for_a_statefulset_of_the_instance_is_deleted() -> None:
     made = event("create", "PersistentVolumeClaim", "data-db-0", "2", code=201, agent="kcm", user=CONTROLLER_OF_CLAIMS)
     deletion = event("delete", "PersistentVolumeClaim", "data-db-0", "2")
