@@ -75,7 +75,7 @@ def _remove(cluster: Cluster, instance: Instance, timeout: float, prune: Prune, 
         task = bar.add_task("Removing", total=len(keys))
 
         def heard(key: ObjectKey, state: str, message: str) -> None:
-            if state in ("gone", "left") and key in keys:
+            if state in ("deleted", "left") and key in keys:
                 bar.advance(task)
                 if bar.disable:
                     click.echo(f"{state:<8}{key}" + (f" ({message})" if message else ""), err=True)

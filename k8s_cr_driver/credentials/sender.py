@@ -61,7 +61,7 @@ class Sender:
     poster: Poster
 
     def send_changes(self, namespaces: Iterable[str]) -> None:
-        """Sends the kubeconfigs that have changed, and `gone` for clusters that are no more. Raises DriverError."""
+        """Sends the kubeconfigs that have changed, and `gone` for clusters that no longer exist. Raises DriverError."""
         assert self.management is not None, "an instance that exists has a VIM"
         present = self.management.clusters(self.instance, namespaces)
         removed = sorted(self.record.deliveries.keys() - set(present))

@@ -46,7 +46,7 @@ def reports(resources: Resources, asked: Iterable[tuple[GroupKind, str]]) -> lis
             State.WAITING.value,
             "Unavailable",
             f"the server of {group}/{version} does not respond, so {', '.join(sorted(names))} cannot be listed; repair "
-            "it, or delete the APIService if that API is gone for good with all its objects",
+            "it, or delete the APIService if that API and all its objects no longer exist",
         )
         for (group, version), names in sorted(kinds.items())
     ]

@@ -133,9 +133,9 @@ class ToDelete(Node):
             return Report(self.key, State.WAITING.value, "NotDeleted", str(self.error), since)
         if self.phase is Phase.BLOCKED:
             waits = ", ".join(sorted(map(str, self.needs))[:3])
-            return Report(self.key, State.WAITING.value, "Blocked", f"not deleted yet, waits until these are gone: {waits}")
+            return Report(self.key, State.WAITING.value, "Blocked", f"not deleted yet, waits for the deletion of {waits}")
         held = ", ".join(set(metadata.get("finalizers") or []) - {"foregroundDeletion"})
-        message = f"held by finalizers {held}: their controller must remove them" if held else "its dependents are not gone yet"
+        message = f"held by finalizers {held}: their controller must remove them" if held else "its dependents still exist"
         return Report(self.key, State.WAITING.value, "Terminating", self._remaining_content() or message, since)
 
     def _remaining_content(self) -> str:

@@ -116,7 +116,7 @@ class _Reconciliation:
             return {}
         applier, replacer, timeouts = self._applier, self._replacer, self._timeouts
         replacer.start()
-        self._loop.run(lambda: not replacer.nodes, timeouts.not_gone)
+        self._loop.run(lambda: not replacer.nodes, timeouts.not_deleted)
         applier.start(self._informers, replacer.keys)
         had = self._context.inventory.content.kinds if self._prune else frozenset[GroupKind]()
         self._informers.open(kind for kind in applier.kinds | had if self._is_served(kind))

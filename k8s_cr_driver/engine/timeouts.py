@@ -40,8 +40,8 @@ class Timeouts:
         total = max(len(self._applier.nodes), len(nodes))
         return NotReady(f"{len(nodes)} of {total} objects {headline}:", reports(self._connection, nodes))
 
-    def not_gone(self, seconds: float) -> NotReady:
-        return self.timeout(f"not gone after {seconds:.0f} s")
+    def not_deleted(self, seconds: float) -> NotReady:
+        return self.timeout(f"not deleted after {seconds:.0f} s")
 
     def not_ready(self, seconds: float) -> NotReady:
         return self.timeout(f"not ready after {seconds:.0f} s")
@@ -57,7 +57,7 @@ class Timeouts:
         if self._applier.unready:
             error = self.not_ready(seconds)
         elif self._rest:
-            error = self.not_gone(seconds)
+            error = self.not_deleted(seconds)
         return NotReady(error.headline, [*error.reports, *self._informers.unlisted()])
 
     def _open_nodes(self) -> list[Desired] | list[ToDelete]:

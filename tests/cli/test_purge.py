@@ -106,7 +106,7 @@ def test_what_is_shared_or_adopted_is_released(api: FakeApi, tool: Tool) -> None
     assert "release ConfigMap default/theirs" in lines
     assert f"left    Namespace common (used by VNF instance {GREEN})" in progress
     assert "left    ConfigMap default/theirs (it existed before the instance)" in progress
-    assert "gone    ConfigMap common/own" in progress
+    assert "deleted ConfigMap common/own" in progress
     assert api.find("Namespace", None, "common")
     assert api.find("ConfigMap", "default", "theirs")
     assert not api.find("ConfigMap", "common", "own")

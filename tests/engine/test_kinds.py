@@ -210,7 +210,7 @@ def test_a_namespace_in_the_set_waits_for_the_object_that_a_finalizer_holds(api:
         Instance(api.url, seconds=1).terminate()
     first, second = map(str, raised.value.reports)
     assert first.startswith("ConfigMap blue/a: Waiting (Terminating): held by finalizers example.com/hold: their controller")
-    assert second.startswith("Namespace blue: Waiting (Blocked): not deleted yet, waits until these are gone: ConfigMap blue/a")
+    assert second.startswith("Namespace blue: Waiting (Blocked): not deleted yet, waits for the deletion of ConfigMap blue/a")
 
 
 def test_a_change_that_ends_the_version_of_a_kind_follows_it_in_the_next(api: FakeApi) -> None:

@@ -63,7 +63,7 @@ def test_replacement_waits_for_objects_of_several_selectors(api: FakeApi) -> Non
 
 def test_replacement_reports_what_holds_an_object(api: FakeApi) -> None:
     held = pod(api, "held", finalizers=[HOLD])
-    with pytest.raises(NotReady, match=r"not gone after \d s:\nPod default/held: .*held by finalizers example.com/hold"):
+    with pytest.raises(NotReady, match=r"not deleted after \d s:\nPod default/held: .*held by finalizers example.com/hold"):
         Instance(api.url, seconds=1).reconcile([config_map("a")], replacement=Replacement([("app=web", [held])]))
 
 

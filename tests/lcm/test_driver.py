@@ -42,7 +42,7 @@ def test_a_graceful_terminate_has_the_time_of_the_pods_as_well(cluster: FakeApi,
     held["metadata"]["finalizers"] = ["example.com/hold"]
     blue = Instance(cluster, tmp_path, [deployment(1), held])
     blue.instantiate()
-    with pytest.raises(sol_ex.SolException, match=r"not gone after ([2-9]|\d\d) s.*\n.*held by finalizers example.com/hold"):
+    with pytest.raises(sol_ex.SolException, match=r"not deleted after ([2-9]|\d\d) s.*\n.*held by finalizers example.com/hold"):
         blue.terminate("GRACEFUL", grace_period=1, **{"wait-timeout": 1})
 
 
