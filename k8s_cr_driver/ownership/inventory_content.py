@@ -176,7 +176,7 @@ def parse(live: Object) -> InventoryContent:
 
 
 def parse_foreign(live: Object) -> InventoryContent | None:
-    """The kinds and namespaces alone, from metadata; None for annotations that no driver writes.
+    """The kinds and namespaces alone, from metadata; None for metadata that no driver and no API server writes.
 
     The inventory's own namespace is one of them: whoever deletes that deletes the inventory.
     """
@@ -184,8 +184,8 @@ def parse_foreign(live: Object) -> InventoryContent | None:
     kinds, namespaces = (annotations.get(name, " ").split(",") for name in (_KINDS, _NAMESPACES))
     if any(char.isspace() for text in (*kinds, *namespaces) for char in text) or any(text[:1] == "." for text in kinds):
         return None
-    content = parse_scope(live)
-    return replace(content, namespaces=content.namespaces | {live["metadata"]["namespace"]})
+    content, home = parse_scope(live), key_of(live).namespace
+    return replace(content, namespaces=content.namespaces | {home}) if home else None
 
 
 def parse_scope(live: Object) -> InventoryContent:

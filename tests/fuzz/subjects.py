@@ -59,7 +59,7 @@ def _parameters(parts: tuple[Any, dict[str, Any]]) -> None:
 
 def _inventory(parts: tuple[dict[str, str], dict[str, str]]) -> None:
     annotations, data = parts
-    metadata = {"name": "a", "namespace": "c", "uid": "b", "resourceVersion": "1", "annotations": annotations}
+    metadata = {"name": "a", "uid": "b", "resourceVersion": "1", "annotations": annotations}
     live = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data, "binaryData": data}
     inventory_content.is_inventory(live)
     inventory_content.parse_foreign(live)

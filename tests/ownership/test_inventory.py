@@ -17,7 +17,7 @@ from k8s_cr_driver.kube.endpoint import Endpoint
 from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey
 from k8s_cr_driver.ownership import fence
 from k8s_cr_driver.ownership.inventory import Inventory
-from k8s_cr_driver.ownership.inventory_content import VERSION, InventoryContent, parse
+from k8s_cr_driver.ownership.inventory_content import VERSION, InventoryContent, parse, parse_foreign
 from k8s_cr_driver.ownership.labels import is_managed, manager, used_by, users
 from tests.fake_api import FakeApi, faults
 from tests.fake_api.recording import Request
@@ -195,6 +195,16 @@ def test_an_inventory_without_annotations_is_empty() -> None:
     live = config_map("a")
     live["metadata"] |= {"uid": "u", "resourceVersion": "5"}
     assert parse(live) == InventoryContent(resource_version="5", uid="u", members=None)
+
+
+def test_anothers_inventory_makes_sense_only_in_a_namespace() -> None:
+    live = config_map("a", "team")
+    marks = {"contains-group-kinds": "ConfigMap", "additional-namespaces": "default"}
+    live["metadata"]["annotations"] = {f"applyset.kubernetes.io/{name}": value for name, value in marks.items()}
+    found = parse_foreign(live)
+    assert found and (found.kinds, found.namespaces) == ({GroupKind("", "ConfigMap")}, {"default", "team"})
+    del live["metadata"]["namespace"]
+    assert parse_foreign(live) is None
 
 
 @pytest.mark.parametrize("verb", ["instantiate", "terminate"])
