@@ -27,6 +27,8 @@ PAUSE = 0.3
 ONBOARDING = 120.0
 # A conductor waits 10 s for the lock of an instance before it drops a request.
 RESUME_PATIENCE = 15
+# Seconds, for the usage state of a package.
+RELEASED_WITHIN = 30
 SETTLED = {"COMPLETED", "FAILED_TEMP", "FAILED", "ROLLED_BACK"}
 
 _VIMS = "/v1.0/vims"
@@ -120,8 +122,10 @@ class Client:
         return found
 
     def delete_package(self, package_id: str) -> None:
+        """Waits until it is in use no longer: a conductor writes that after the end of an operation."""
         if self.package(package_id)["operationalState"] == "ENABLED":
             self._call("PATCH", f"{_PACKAGES}/{package_id}", {"operationalState": "DISABLED"})
+        until(lambda: self.package(package_id)["usageState"] == "NOT_IN_USE", RELEASED_WITHIN, PAUSE)
         self._call("DELETE", f"{_PACKAGES}/{package_id}")
 
     # --- VIMs -------------------------------------------------------------------------------------------------------

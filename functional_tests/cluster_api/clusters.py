@@ -15,8 +15,8 @@ OF_CLUSTER = "cluster.x-k8s.io/cluster-name"
 OF_CONTROL_PLANE = "cluster.x-k8s.io/control-plane"
 OF_DEPLOYMENT = "cluster.x-k8s.io/deployment-name"
 OF_ENTRY = "topology.cluster.x-k8s.io/deployment-name"
-# Seconds, for a Machine to be replaced and Tacker's next look, which the bed has it take every 10 s.
-SYNCHRONIZED = 120
+# Seconds, for a Machine to be replaced and Tacker's next look: every 10 s one round through all instances of the bed.
+SYNCHRONIZED = 300
 
 
 class Machine(NamedTuple):

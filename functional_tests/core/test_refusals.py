@@ -67,7 +67,7 @@ PACKAGE = Package(
         (["meters.yaml", "meter.yaml"], "spec.replicas"),
         (["unknown-vdu.yaml"], "annotation k8s-cr-driver/vdu names 'Web', which the VNFD does not have"),
         (["../../../../etc/hostname"], "leads out of the package"),
-        (["https://example.org/a.yaml"], "manifests at a URL are allowed only by https"),
+        (["https://example.org/a.yaml"], "manifests at a URL are read only of the hosts that the operator names"),
         (["file:///etc/hostname"], "only paths inside the package are allowed"),
     ],
     ids=lambda value: value[-1] if isinstance(value, list) else "",

@@ -186,6 +186,8 @@ class Driver:
         _check_idle(context, vnf_instance.id)
         with boundary("database synchronization", vnf_instance.id) as verb:
             stored = StoredInstance.read(vnf_instance)
+            if stored.vim is None:
+                raise sol_ex.DbSyncNoDiff("It has been terminated since the round began.")
             with _session(verb, stored, stored.options) as session:
                 before, now, found = _differences(session, stored)
                 vnfd = nfvo_client.NfvoClient().get_vnfd(context, vnf_instance.vnfdId)

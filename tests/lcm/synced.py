@@ -44,7 +44,7 @@ class Synced(Instance):
             tacker.setattr(objects.VnfLcmOpOccV2, "get_by_filter", operations)
             tacker.setattr(nfvo_client.NfvoClient, "__init__", lambda _: None)
             tacker.setattr(nfvo_client.NfvoClient, "get_vnfd", lambda *_: self.vnfd)
-            Driver().sync_db(None, self.inst, self.inst.vimConnectionInfo["vim1"])
+            Driver().sync_db(None, self.inst, self.inst.vimConnectionInfo.get("vim1"))
 
     def levels(self) -> dict[str, int]:
         return {one.aspectId: one.scaleLevel for one in self.info.scaleStatus}

@@ -148,6 +148,16 @@ def test_no_request_is_sent_while_an_operation_runs(cluster: FakeApi, tmp_path: 
     assert len(cluster.requests) == 0
 
 
+def test_no_request_is_sent_for_an_instance_that_was_terminated_meanwhile(cluster: FakeApi, tmp_path: Path) -> None:
+    """Tacker reads the record again under its lock, and terminate has removed the VIM from it."""
+    blue = Synced(cluster, tmp_path, [deployment(1)])
+    blue.inst.vimConnectionInfo = {}
+    cluster.requests.clear()
+    with pytest.raises(sol_ex.DbSyncNoDiff):
+        blue.sync()
+    assert len(cluster.requests) == 0
+
+
 def look(blue: Synced) -> float:
     """Seconds of a look at a cluster that does not respond."""
     begun = time.monotonic()
