@@ -262,7 +262,7 @@ def test_an_object_that_has_lost_our_label_while_it_waits_is_deleted_all_the_sam
 def test_an_object_that_somebody_else_deletes_while_it_waits_is_gone(api: FakeApi) -> None:
     blue, run = last_waits_for_first(api)
     api.delete("ConfigMap", "default", "last")
-    blue.wait_until_reported("last", "gone")
+    blue.wait_until_reported("last", "deleted")
     api.release("ConfigMap", "default", "first")
     run.result(10)
     assert not api.requests.select("DELETE", "/configmaps/last")

@@ -21,7 +21,7 @@ def test_terminate_deletes_unlabeled_members(api: FakeApi) -> None:
     replaced(api, "ConfigMap", "blue", "a", app="web")
     blue.terminate()
     assert state(api) == {}
-    assert {key.name for key, now, _ in blue.heard if now == "gone"} >= {"one", "a", "b"}
+    assert {key.name for key, now, _ in blue.heard if now == "deleted"} >= {"one", "a", "b"}
 
 
 def test_a_change_of_package_prunes_unlabeled_members(api: FakeApi) -> None:
@@ -126,7 +126,7 @@ def test_one_404_of_a_list_hides_no_unlabeled_member(api: FakeApi) -> None:
     api.react("CronTab", lambda live: seen.append(live["metadata"]["name"]), "stable.example.com")
     blue.terminate()
     assert api.faults_pending == 0
-    assert ("one", "gone") in {(key.name, now) for key, now, _ in blue.heard}
+    assert ("one", "deleted") in {(key.name, now) for key, now, _ in blue.heard}
 
 
 HOME = obj("v1", "Namespace", "home")
@@ -145,7 +145,7 @@ def test_a_shared_object_that_has_lost_its_label_is_deleted(api: FakeApi, shared
     without_label(api, shared)
     blue.reconcile([config_map("a")] if verb == "change" else [])
     assert api.find(shared["kind"], None, shared["metadata"]["name"]) is None
-    assert (shared["metadata"]["name"], "gone") in {(key.name, now) for key, now, _ in blue.heard}
+    assert (shared["metadata"]["name"], "deleted") in {(key.name, now) for key, now, _ in blue.heard}
 
 
 @pytest.mark.parametrize("why", ["a guest", "another instance", "it existed before", "its maker is another one"])
