@@ -34,8 +34,11 @@ _TYPED = {f"tag:yaml.org,2002:{name}" for name in ("int", "float", "bool", "null
 _WORDS: dict[str, bool | None] = {
     **{case: True for word in ("yes", "true", "on") for case in (word, word.title(), word.upper())},
     **{case: False for word in ("no", "false", "off") for case in (word, word.title(), word.upper())},
+    **dict.fromkeys("yY", True),
+    **dict.fromkeys("nN", False),
     **dict.fromkeys(["", "~", "null", "Null", "NULL"]),
 }
+_LETTERS = frozenset("yYnN")
 _INTEGER = re.compile(r"([-+]?)(?:0[bB]([01]+)|0[xX]([0-9a-fA-F]+)|0[oO]?([0-7]+)|(0|[1-9][0-9]*))")
 _FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
 _NOT_JSON = re.compile(r"(?i)[-+]?\.(inf|nan)")
@@ -235,8 +238,14 @@ class _Builder:
 
 
 def _key(node: yaml.Node) -> str:
-    """A mapping's key. A plain integer is its own text, as for `kubectl`: ConfigMaps with ports as keys are common."""
+    """
+    A mapping's key. A plain integer is its own text, as for `kubectl`: ConfigMaps with ports as keys are common.
+
+    So are `y` and `n`, of which kubectl makes the keys "true" and "false", as nobody who writes a place `{x: 1, y: 2}` wants.
+    """
     if isinstance(node, yaml.ScalarNode):
+        if node.tag != _STR and node.value in _LETTERS:
+            return str(node.value)
         value = _scalar(node)
         if isinstance(value, str):
             return value

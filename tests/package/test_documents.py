@@ -23,7 +23,9 @@ def only(text: str) -> Any:
     [
         ("yes", True),
         ("Off", False),
-        ("y", "y"),
+        ("y", True),
+        ("N", False),
+        ("'n'", "n"),
         ("~", None),
         ("", None),
         ("'yes'", "yes"),
@@ -52,6 +54,10 @@ def only(text: str) -> Any:
 def test_scalars_are_what_kubectl_makes_of_them(scalar: str, value: Any) -> None:
     result = only(f"key: {scalar}" if scalar != "-" else "key:\n- ")["key"]
     assert (result, type(result)) == (value, type(value))
+
+
+def test_keys_of_one_letter_are_text() -> None:
+    assert only("{x: 1, y: 2, n: 3}") == {"x": 1, "y": 2, "n": 3}
 
 
 def test_documents_are_numbered_and_empty_ones_left_out() -> None:
