@@ -55,7 +55,8 @@ def _write_credentials(home: Path, token: str) -> None:
 def _etcd(home: Path, port: int, peer: int) -> list[str | Path]:
     clients, peers = f"http://127.0.0.1:{port}", f"http://127.0.0.1:{peer}"
     return [
-        *(build("etcd") / "etcd", f"--data-dir={home / 'etcd'}", "--unsafe-no-fsync", "--logger=zap", "--log-level=error"),
+        *(build("kubernetes") / "etcd", f"--data-dir={home / 'etcd'}"),
+        *("--unsafe-no-fsync", "--logger=zap", "--log-level=error"),
         *(f"--listen-client-urls={clients}", f"--advertise-client-urls={clients}"),
         *(f"--listen-peer-urls={peers}", f"--initial-advertise-peer-urls={peers}", f"--initial-cluster=default={peers}"),
     ]
