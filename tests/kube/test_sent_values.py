@@ -63,3 +63,11 @@ def test_the_longest_value_is_removed_first() -> None:
 )
 def test_what_names_things_stays(manifest: Object, text: str) -> None:
     assert message(manifest, text) == text
+
+
+def test_the_error_of_a_crd_is_the_servers() -> None:
+    """Its schema has fields of any name, and their values are words such as "required"."""
+    manifest = obj("apiextensions.k8s.io/v1", "CustomResourceDefinition", "bars.example.com")
+    manifest["spec"] = {"schema": {"properties": {"value": {"required": ["source", "value"]}}}}
+    text = 'CustomResourceDefinition "bars.example.com" is invalid: required value: must not be empty for specified source'
+    assert message(manifest, text) == text
