@@ -8,11 +8,14 @@ BIN := $(VENV)/bin
 # test starts takes three times as long.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test test-all unit functional lint docs bench clean
+.PHONY: demo demo-openstack test test-all unit functional lint docs bench clean
 .DELETE_ON_ERROR:
 
 demo: bed-ready ## Three sample packages through a real Tacker on a real Kubernetes
 	@$(BIN)/python -m functional_tests.demo
+
+demo-openstack: bed-ready ## A cluster of servers of a real OpenStack, which becomes a VIM
+	@$(BIN)/python -m functional_tests.demo --openstack
 
 test: bed-ready unit functional ## Unit tests, and the functional tests that need no cloud
 
@@ -23,8 +26,8 @@ unit: $(VENV)/complete ## Unit tests, about a minute
 	@$(BIN)/python -m pytest tests --ignore=tests/lcm --numprocesses $$((2 * $$(nproc) + 1)) --dist worksteal
 	@$(BIN)/python -m pytest tests/lcm --numprocesses $$(nproc) --dist worksteal
 
-functional: bed-ready ## Tests on the test bed: of FAMILY="core samples" only these, else all that need no cloud
-	@$(BIN)/python -m functional_tests $(FAMILY)
+functional: bed-ready ## Tests on the test bed: of FAMILY="core samples" only these, on CLUSTER=kind or CLUSTER=KUBECONFIG
+	@$(BIN)/python -m functional_tests $(if $(filter command line,$(origin CLUSTER)),--cluster "$(CLUSTER)") $(FAMILY)
 
 lint: $(VENV)/complete docs ## Style, security, types, layers and documents
 	@$(BIN)/ruff check .

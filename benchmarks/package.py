@@ -53,11 +53,12 @@ def served(connection: Connection, *, status: bool) -> Iterator[None]:
 
 @dataclass
 class Instance:
-    """One VNF instance; `requests` counts what its runs have sent."""
+    """One VNF instance; `requests` counts what its runs have sent, each of which ends after `seconds`."""
 
     endpoint: Endpoint
     id: str = field(default_factory=lambda: str(uuid.uuid4()))
     requests: int = 0
+    seconds: float = 300
 
     def reconcile(self, objects: Sequence[Object], progress: Progress | None = None) -> None:
         with _Counting(self.endpoint) as connection:
@@ -65,7 +66,7 @@ class Instance:
             resources = discover(connection)
             manifests.place(objects, resources.scope_of)
             heard = {"progress": progress} if progress else {}
-            operation = Operation.lasting(300, id="benchmark", instance=self.id, **heard)
+            operation = Operation.lasting(self.seconds, id="benchmark", instance=self.id, **heard)
             target = WriteContext(Client(connection, resources), Inventory(connection, "default", self.id))
             reconcile(operation, target, [resource_for(obj) for obj in objects], prune=Prune(unlabeled=not objects))
             self.requests += connection.count

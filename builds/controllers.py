@@ -9,6 +9,8 @@ from . import programs
 
 CERT_MANAGER = "github.com/cert-manager/cert-manager"
 CLUSTER_API = "sigs.k8s.io/cluster-api"
+CLUSTER_API_OPENSTACK = "sigs.k8s.io/cluster-api-provider-openstack"
+OPENSTACK_RESOURCES = "github.com/k-orc/openstack-resource-controller/v2"
 PROMETHEUS_OPERATOR = "github.com/prometheus-operator/prometheus-operator"
 
 USER = "65532"
@@ -63,6 +65,10 @@ def _gpu_operator_assets(source: Path) -> dict[str, Path]:
     return {f"/opt/gpu-operator/{path.relative_to(folder)}": path for path in sorted(files)}
 
 
+def _flannel_assets(source: Path) -> dict[str, Path]:
+    return {"/opt/bin/install-conf": programs.build("flannel") / "install-conf"}
+
+
 CONTROLLERS = {
     controller.binary: controller
     for controller in (
@@ -73,6 +79,26 @@ CONTROLLERS = {
         _cluster_api("kubeadm-bootstrap-controller"),
         _cluster_api("kubeadm-control-plane-controller"),
         Controller("cluster-api", f"{CLUSTER_API}/test", "capd-manager", "gcr.io/k8s-staging-cluster-api/capd-manager"),
+        Controller(
+            "cluster-api-openstack",
+            CLUSTER_API_OPENSTACK,
+            "capi-openstack-controller",
+            "registry.k8s.io/capi-openstack/capi-openstack-controller",
+        ),
+        Controller(
+            "cluster-api-openstack",
+            OPENSTACK_RESOURCES,
+            "openstack-resource-controller",
+            "quay.io/orc/openstack-resource-controller",
+        ),
+        Controller(
+            "flannel",
+            "github.com/flannel-io/flannel",
+            "flanneld",
+            "ghcr.io/flannel-io/flannel",
+            "/opt/bin/flanneld",
+            assets=_flannel_assets,
+        ),
         _prometheus("prometheus-operator", "operator"),
         _prometheus("prometheus-config-reloader", "prometheus-config-reloader"),
         Controller(

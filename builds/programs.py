@@ -5,8 +5,9 @@ Families share what they compile if all that it imports has one version in both:
 of what is below Kubernetes (golang.org/x, k8s.io, pflag, ...).
 
 A family's binaries land in one cache folder whose name is the hash of the family's files, the Go version and the
-settings below, so that an unchanged family is never built twice. build.yaml, if there, holds `ldflags` (a string) and
-`names` (package -> file name, where the last element of the package's path is not the wanted one).
+settings below, so that an unchanged family is never built twice. build.yaml, if there, holds `ldflags` (a string), `names`
+(package -> file name, where the last element of the package's path is not the wanted one) and `empty` (module -> files of
+it that are built as if they held nothing).
 """
 
 import fcntl
@@ -75,12 +76,34 @@ def _build_into(family: str, folder: Path) -> None:
     flags = ("-gcflags", COMPILER, "-ldflags", " ".join(filter(None, (LDFLAGS, recipe.get("ldflags")))))
     with step(f"Downloading the sources of {family}"):
         _go(family, "mod", "download")
-    with step(f"Building {family}"):
+    with step(f"Building {family}"), _emptied(family, recipe.get("empty", {})) as modfile:
+        flags = (f"-modfile={modfile}", *flags)
         # All at once, so that one program is compiled while another is linked.
         if plain := [package for package in _packages(family) if package not in names]:
             _go(family, "build", *flags, "-o", f"{folder}/", *plain)
         for package, name in names.items():
             _go(family, "build", *flags, "-o", str(folder / name), package)
+
+
+@contextmanager
+def _emptied(family: str, empty: dict[str, list[str]]) -> Iterator[str]:
+    """A go.mod of the family, with copies of these modules whose files hold nothing but their package clause.
+
+    Go's option `-overlay` is refused for modules that were downloaded.
+    """
+    if not empty:
+        yield str(MODULES / family / "go.mod")
+        return
+    with tempfile.TemporaryDirectory() as work:
+        file = Path(work, "go.mod")
+        for name in ("go.mod", "go.sum"):
+            shutil.copyfile(MODULES / family / name, Path(work, name))
+        for number, (module, files) in enumerate(empty.items()):
+            copy = Path(shutil.copytree(module_dir(family, module), Path(work, str(number)), copy_function=shutil.copyfile))
+            for path in map(copy.joinpath, files):
+                path.write_text(f"package {path.parent.name}\n")
+            _go(family, "mod", "edit", f"-replace={module}={copy}", str(file))
+        yield str(file)
 
 
 def _recipe(family: str) -> dict[str, Any]:

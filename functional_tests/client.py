@@ -138,6 +138,9 @@ class Client:
         made: str = self._call("POST", _VIMS, {"vim": {**body, "vim_project": {"name": "default"}}}).json()["vim"]["id"]
         return made
 
+    def update_vim(self, vim_id: str, **credentials: str) -> None:
+        self._call("PUT", f"{_VIMS}/{vim_id}", {"vim": {"auth_cred": credentials}})
+
     def vims(self) -> list[Body]:
         found: list[Body] = self._call("GET", _VIMS).json()["vims"]
         return found
@@ -159,6 +162,11 @@ class Client:
     def instances(self) -> list[Body]:
         found: list[Body] = self._call("GET", _INSTANCES).json()
         return found
+
+    def modify(self, instance_id: str, **attributes: Any) -> str:
+        """The id of the operation, which is an LCM operation as well."""
+        answer = self._call("PATCH", f"{_INSTANCES}/{instance_id}", attributes)
+        return str(answer.headers["Location"]).rpartition("/")[2]
 
     def delete(self, instance_id: str) -> None:
         self._call("DELETE", f"{_INSTANCES}/{instance_id}")

@@ -27,6 +27,7 @@ GONE_WITHIN = 30.0
 # Seconds, for a conversion webhook.
 SERVED_WITHIN = 60.0
 
+_TRANSIENT = {"Event", "Lease"}
 _MERGE = "application/merge-patch+json"
 # KEP-3352: all kinds in one answer.
 _DISCOVERY = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
@@ -88,6 +89,13 @@ class Cluster:
         crds = self.all("CustomResourceDefinition", api_version=CRDS)
         found += [live for live in crds if live["spec"]["group"] == place.group]
         return {name_of(live): live["metadata"]["uid"] for live in found}
+
+    def names(self) -> set[str]:
+        """Of all objects that no other owns, but for those that the cluster itself makes all the time."""
+        self._discover()
+        kinds = [kind for kind in self._kinds.values() if "list" in kind.verbs and kind.kind not in _TRANSIENT]
+        found = [live for kind in kinds for live in self._listed(kind, "") if not live["metadata"].get("ownerReferences")]
+        return {name_of(live) for live in found}
 
     # --- what users and controllers do --------------------------------------------------------------------------------
 

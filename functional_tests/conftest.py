@@ -11,7 +11,6 @@ import signal
 import warnings
 from collections.abc import Callable, Generator, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from datetime import datetime, timezone
 from functools import partial
 from pathlib import Path
 
@@ -20,7 +19,7 @@ import pytest
 from k8s_cr_driver.kube.endpoint import Endpoint
 from k8s_cr_driver.lcm.vim import endpoint as vim_endpoint
 
-from . import audit, families, sample_onboarding, turns
+from . import families, sample_onboarding, turns
 from .client import ApiError, Body, Client
 from .cluster import Cluster
 from .engine import INVENTORIES, Engine
@@ -31,9 +30,11 @@ from .testbed import bed as testbed
 from .testbed import paths, processes
 from .testbed.kubernetes import Kubernetes
 from .testbed.ledger import Ledger
+from .testbed.preconditions import PreconditionError
 from .testbed.tacker import CONDUCTORS, Conductor, onboarding
 from .vim import connection_info
 from .vnf import Vnf
+from .whole_run import WholeRun
 
 # Seconds; what a deletion leaves to the garbage collector goes later.
 EMPTY_WITHIN = 20.0
@@ -47,8 +48,8 @@ Summary = Callable[[str], None]
 Logged = Callable[[str], set[str]]
 
 _STARTED = pytest.StashKey[ExitStack]()
-_SINCE = pytest.StashKey[str]()
-_STRANGERS = pytest.StashKey[list[str]]()
+_RUN = pytest.StashKey[WholeRun]()
+_FAULTS = pytest.StashKey[dict[str, list[str]]]()
 _SUMMARY = "summary"
 _REPORTED = {
     "ResourceWarning": ResourceWarning,
@@ -57,6 +58,8 @@ _REPORTED = {
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
+    instead = "`kind`, or the path of a kubeconfig, in place of the bed's own Kubernetes"
+    parser.addoption("--cluster", default="", type=testbed.cluster_named, help=instead)
     parser.addoption("--every-fault", action="store_true", help="family faults: every fault at every request")
     parser.addoption("--every-project", action="store_true", help="family schema_check: the objects of every project")
 
@@ -72,8 +75,14 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     turns.arrange(items)
+    cluster = config.option.cluster or testbed.cluster()
+    if cluster != testbed.OWN:
+        left_out = pytest.mark.skip(reason=f"handles the bed's own Kubernetes, and the cluster is {cluster}")
+        for item in items:
+            if "kubernetes" in {*getattr(item, "fixturenames", ()), *turns.alone_on(item)}:
+                item.add_marker(left_out)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -86,18 +95,20 @@ def pytest_runtestloop(session: pytest.Session) -> None:
     config.stash[_STARTED] = ExitStack()
     with _shown(config):
         needed = families.chosen(config.args, config.invocation_params.dir)
-        config.stash[_STARTED].enter_context(families.started(needed))
-    config.stash[_SINCE] = datetime.now(timezone.utc).isoformat()
+        try:
+            config.stash[_STARTED].enter_context(families.started(needed, config.option.cluster))
+        except (testbed.BusyError, PreconditionError) as error:
+            pytest.exit(f"{error}.", returncode=pytest.ExitCode.USAGE_ERROR)
+    config.stash[_RUN] = WholeRun()
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """When no other process uses it any more; also after Ctrl-C. The run fails if the driver has written what it must not."""
+    """When no other process uses it any more; also after Ctrl-C. The run fails if something is wrong with all of it."""
     stash = session.config.stash
-    if _SINCE in stash and "kubernetes" in testbed.environments():
-        kubernetes = Kubernetes(Ledger(paths.STATE))
-        stash[_STRANGERS] = audit.strangers(kubernetes.audit_log, stash[_SINCE], kubernetes.crashes)
-        if stash[_STRANGERS]:
+    if _RUN in stash:
+        stash[_FAULTS] = stash[_RUN].faults()
+        if any(stash[_FAULTS].values()):
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
     if started := stash.get(_STARTED, None):
         with _shown(session.config):
@@ -113,10 +124,11 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """What the driver has written to objects of others, and what tests have counted, whichever process they ran in."""
-    if found := config.stash.get(_STRANGERS, []):
-        terminalreporter.section("the driver has written to objects that are no instance's", red=True, bold=True)
-        terminalreporter.write_line("\n".join(found))
+    """What is wrong with the whole run, and what tests have counted, whichever process they ran in."""
+    for what, objects in config.stash.get(_FAULTS, {}).items():
+        if objects:
+            terminalreporter.section(what, red=True, bold=True)
+            terminalreporter.write_line("\n".join(objects))
     reports = [one for found in terminalreporter.stats.values() for one in found if isinstance(one, pytest.TestReport)]
     for report in reports:
         for name, text in report.user_properties:

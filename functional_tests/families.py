@@ -42,13 +42,20 @@ FAMILIES = {
     "core": Family(_TACKER),
     "credentials": Family(_TACKER),
     "faults": Family(_KUBERNETES),
-    "openstack": Family(("openstack",)),
+    "kind": Family(("tacker",), ("cluster_api_management", "cluster_api_workload")),
+    "openstack": Family(
+        ("kubernetes", "tacker", "openstack"),
+        ("cluster_api_management", "cluster_api_workload_openstack", "cluster_api_workload_openstack_topology"),
+    ),
     "recovery": Family(_TACKER),
     "samples": Family(_TACKER, ("cert_manager", "gpu_operator", "istio", "prometheus_operator")),
     "schema_check": Family(()),
     "testbed": Family(_KUBERNETES),
     "upstream": Family(_TACKER),
 }
+
+PORTABLE = ("core", "faults", "recovery")
+"""Those whose tests want a cluster, whosever it is, but for some."""
 
 
 def family_of(path: Path) -> Family:
@@ -67,15 +74,15 @@ def _overlap(one: Path, other: Path) -> bool:
 
 
 @contextmanager
-def started(names: Iterable[str]) -> Iterator[None]:
-    """The bed has what these families need; one that was not up before is removed at the end."""
+def started(names: Iterable[str], cluster: str) -> Iterator[None]:
+    """The bed has what these families need, on that cluster (as `bed.up` takes it); if it was down before, it is at the end."""
     families = {name: FAMILIES[name] for name in names}
     for name, family in families.items():
         say(f"Family {name}: {_described(family)}")
     was_up = bool(bed.environments())
     parts = [part for part in bed.PARTS if any(part in family.parts for family in families.values())]
     if parts:
-        bed.up(parts)
+        bed.up(parts, cluster)
     try:
         with sample_onboarding.building({sample for family in families.values() for sample in family.samples}):
             yield

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 
@@ -47,7 +48,7 @@ class Observer:
     def __enter__(self) -> Observer:
         inventories = self._resources.find(CONFIG_MAPS)
         assert inventories is not None
-        self._streams[None] = Reflector(self._connection, inventories, "", INVENTORY_LABEL, self._inventories)
+        self._streams[None] = self._stream(inventories, INVENTORY_LABEL, self._inventories)
         return self
 
     def __exit__(
@@ -93,7 +94,12 @@ class Observer:
             resource = self._resources.find(kind) or self._rediscovered(kind)
             if resource is not None and "watch" in resource.verbs:
                 selector = "" if kind in (NAMESPACE, CRD) else INSTANCE_LABEL
-                self._streams[kind] = Reflector(self._connection, resource, "", selector, self._heard)
+                self._streams[kind] = self._stream(resource, selector, self._heard)
+
+    def _stream(self, resource: Resource, selector: str, post: Callable[[Message], None]) -> Reflector:
+        stream = Reflector(self._connection, resource, "", selector, post)
+        stream.start(ended=lambda: None)
+        return stream
 
     def _rediscovered(self, kind: GroupKind) -> Resource | None:
         self._resources = discover(self._connection)

@@ -12,11 +12,11 @@ import subprocess
 import sys
 import tempfile
 import zipfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import yaml
 
@@ -24,11 +24,17 @@ from builds import programs
 from builds.controllers import CONTROLLERS, USER, Controller
 from builds.progress import step
 from k8s_cr_driver.package.tosca_meta import MANIFESTS
-from sample_packages import upstream
+from sample_packages import infrastructure, upstream
 from sample_packages.__main__ import make
 
 from .client import Client
-from .testbed.kubernetes import Kubernetes
+
+
+class Node(Protocol):
+    """A cluster that is given images."""
+
+    def load_image(self, name: str, entrypoint: str, files: Mapping[str, Path], user: str = "") -> None:
+        """All as `images.archive` has it."""
 
 
 class Sample(NamedTuple):
@@ -39,10 +45,15 @@ class Sample(NamedTuple):
     files: list[str]
 
 
-def onboard(client: Client, names: Iterable[str]) -> dict[str, Sample]:
-    """By name. A package that an earlier run has left is replaced; Tacker says so if it is still in use."""
+def onboard(
+    client: Client, names: Iterable[str], provider: str = infrastructure.DEFAULT, sender: Path | None = None
+) -> dict[str, Sample]:
+    """By name. A package that an earlier run has left is replaced; Tacker says so if it is still in use.
+
+    `provider` is that of a management cluster, `sender` the settings of a workload cluster's credential sender.
+    """
     with tempfile.TemporaryDirectory() as work:
-        made = {name: make(name, Path(work)) for name in names}
+        made = {name: make(name, Path(work), provider, sender) for name in names}
         old = {_vnfd_id(csar) for csar in made.values()}
         for package in client.packages():
             if package.get("vnfdId") in old:
@@ -51,11 +62,11 @@ def onboard(client: Client, names: Iterable[str]) -> dict[str, Sample]:
         return {name: Sample(info["id"], info["vnfdId"], _files(made[name])) for name, info in onboarded.items()}
 
 
-def load(kubernetes: Kubernetes, names: Iterable[str]) -> None:
-    """Give the node the images of the controllers that the samples install, built first if need be."""
-    wanted = build(names)
+def load(node: Node, names: Iterable[str], provider: str = infrastructure.DEFAULT) -> None:
+    """Give a node the images of the controllers that the samples install, built first if need be."""
+    wanted = build(names, provider)
     with step("Loading the images of the controllers"), ThreadPoolExecutor() as pool:
-        list(pool.map(partial(_load, kubernetes), [one for one in CONTROLLERS.values() if one.family in wanted]))
+        list(pool.map(partial(_load, node), [one for one in CONTROLLERS.values() if one.family in wanted]))
 
 
 @contextlib.contextmanager
@@ -71,21 +82,21 @@ def building(names: Iterable[str]) -> Iterator[None]:
         process.wait()
 
 
-def programs_of(names: Iterable[str]) -> list[str]:
+def programs_of(names: Iterable[str], provider: str = infrastructure.DEFAULT) -> list[str]:
     """The Go module families of the samples' manifests and controllers."""
-    return list(dict.fromkeys(family for name in names for family in upstream.families(name)))
+    return list(dict.fromkeys(family for name in names for family in upstream.families(name, provider)))
 
 
-def build(names: Iterable[str]) -> list[str]:
+def build(names: Iterable[str], provider: str = infrastructure.DEFAULT) -> list[str]:
     """The Go module families of the samples, all built."""
-    families = programs_of(names)
+    families = programs_of(names, provider)
     for family in families:
         programs.build(family)
     return families
 
 
-def _load(kubernetes: Kubernetes, controller: Controller) -> None:
-    kubernetes.load_image(controller.image(), controller.entrypoint, controller.files(), USER)
+def _load(node: Node, controller: Controller) -> None:
+    node.load_image(controller.image(), controller.entrypoint, controller.files(), USER)
 
 
 def _vnfd_id(csar: Path) -> str:

@@ -13,7 +13,8 @@ from kubernetes import client, config
 from kubernetes.client.exceptions import ApiException
 
 NAMESPACE = "kube-system"
-ACCOUNT = "tacker"
+ACCOUNT = "k8s-cr-driver-tests"
+_OURS = {"app.kubernetes.io/managed-by": ACCOUNT}
 # No test or demo outlives it.
 TOKEN_SECONDS = 24 * 3600
 
@@ -22,14 +23,23 @@ def connection_info(kubeconfig: Path, account: str = ACCOUNT, role: str = "clust
     """A VimConnectionInfo with the permissions of a ClusterRole, for use in requests; its token is valid for a day."""
     with config.new_client_from_config(str(kubeconfig)) as api:
         _make_account(api, account, role)
+        interface = {"endpoint": api.configuration.host}
+        if authority := api.configuration.ssl_ca_cert:  # else that of the host
+            interface["ssl_ca_cert"] = Path(authority).read_text()
         return {
             "vimType": "ETSINFV.KUBERNETES.V_1",
-            "interfaceInfo": {
-                "endpoint": api.configuration.host,
-                "ssl_ca_cert": Path(api.configuration.ssl_ca_cert).read_text(),
-            },
+            "interfaceInfo": interface,
             "accessInfo": {"bearer_token": token(api, account, NAMESPACE)},
         }
+
+
+def forget(kubeconfig: Path) -> None:
+    """Deletes the accounts that `connection_info` has made."""
+    [(name, value)] = _OURS.items()
+    selector = f"{name}={value}"
+    with config.new_client_from_config(str(kubeconfig)) as api:
+        client.CoreV1Api(api).delete_collection_namespaced_service_account(NAMESPACE, label_selector=selector)
+        client.RbacAuthorizationV1Api(api).delete_collection_cluster_role_binding(label_selector=selector)
 
 
 def token(api: client.ApiClient, account: str, namespace: str) -> str:
@@ -42,9 +52,9 @@ def token(api: client.ApiClient, account: str, namespace: str) -> str:
 
 
 def _make_account(api: client.ApiClient, name: str, role: str) -> None:
-    account = client.V1ServiceAccount(metadata=client.V1ObjectMeta(name=name))
+    account = client.V1ServiceAccount(metadata=client.V1ObjectMeta(name=name, labels=_OURS))
     binding = client.V1ClusterRoleBinding(
-        metadata=client.V1ObjectMeta(name=name),
+        metadata=client.V1ObjectMeta(name=name, labels=_OURS),
         role_ref=client.V1RoleRef(api_group="rbac.authorization.k8s.io", kind="ClusterRole", name=role),
         subjects=[client.RbacV1Subject(kind="ServiceAccount", name=name, namespace=NAMESPACE)],
     )

@@ -27,6 +27,7 @@ class Vnf:
     def __init__(self, client: Client, vim: Body, id: str, place: Place | None = None) -> None:
         """Objects that name no Namespace go to `place`; without one, where the driver puts them."""
         self._client, self._vim, self.id = client, vim, id
+        self.patience = PATIENCE
         self._placed = {"namespace": place.name} if place else {}
 
     @classmethod
@@ -91,7 +92,7 @@ class Vnf:
         self._client.fail(operation)
 
     def wait(self, operation: str, state: str = "COMPLETED") -> Body:
-        return self._client.wait(operation, state, PATIENCE)
+        return self._client.wait(operation, state, self.patience)
 
     def failure(self, operation: str) -> Body:
         """The ProblemDetails of an operation that is to fail."""
@@ -139,7 +140,7 @@ class Vnf:
         """Of what is under way or has failed only the end is awaited, or brought about."""
         try:
             if operation["operationState"] in _BUSY:
-                operation = self._client.wait(operation["id"], timeout=PATIENCE)
+                operation = self._client.wait(operation["id"], timeout=self.patience)
         except OperationError as error:
             operation = error.operation
         if operation["operationState"] != "FAILED_TEMP":

@@ -50,11 +50,14 @@ _UNQUOTED = re.compile(
     r"(?i)(?:(?:(?:invalid|required|unsupported|duplicate) value|not found|forbidden|too long|too many|expected)\W{1,8})?\S+"
 )
 _VALUE = re.compile(
-    r"(?:Invalid|Unsupported|Duplicate) value: |expected [\w ()]{1,60}, got (?:string (?=\"))?|"
+    r"(?:(?<!metadata\.name: )Invalid|Unsupported|Duplicate) value: |expected [\w ()]{1,60}, got (?:string (?=\"))?|"
     r"(?:parsing time|cannot parse|quantity) (?=\")|"
     r"(?i:passw|token|secret|credential|key)[\w.\[\]-]{0,100}: Not found: "
 )
-"""What precedes a value in the API server's errors (field.Error, and the typed errors of structured-merge-diff)."""
+"""What precedes a value in the API server's errors (field.Error, and the typed errors of structured-merge-diff).
+
+Not an object's name: the error is about it, and names are in every text.
+"""
 _PLAIN = re.compile(r"(?:-?[0-9.]{1,6}|true|false|null|<nil>)(?![\w.-])")
 _TEXT = re.compile(r'"(?:[^"\\]|\\.)*"')
 _STRUCTURE = re.compile(r"&?[\w.* ]{0,80}[{\[]")
@@ -90,6 +93,7 @@ def redact(text: str) -> str:
 def _without_credentials(text: str) -> str:
     text = _PEM.sub("[PEM removed]", text)
     text = _AUTHORIZATION.sub(r"\1 [removed]", text)
+    text = _USERINFO.sub(r"\1[removed]", text)
     return _WORD.sub(_without_data, text)
 
 

@@ -7,29 +7,48 @@ from pathlib import Path
 
 import click
 
+from k8s_cr_driver.cli.failures import Command
 from k8s_cr_driver.package import csar, tosca_meta
-from sample_packages import upstream
+from sample_packages import infrastructure, upstream
+from sample_packages import sender as credential_sender
 
 FOLDERS = {path.name: path for path in sorted(Path(__file__).parent.iterdir()) if (path / tosca_meta.TOSCA_META).is_file()}
 
 
-@click.command()
+def _provider(_context: click.Context, _parameter: click.Parameter, chosen: str) -> str:
+    if chosen not in infrastructure.PROVIDERS and not Path(chosen).is_file():
+        raise click.BadParameter(f"{chosen} is neither {' nor '.join(infrastructure.PROVIDERS)} nor a file")
+    return chosen
+
+
+@click.command(cls=Command)
+@click.option("-o", "--output", default=".", type=click.Path(file_okay=False, path_type=Path), help="Where to put them.")
 @click.option(
-    "-o", "--output", default=".", type=click.Path(file_okay=False, path_type=Path), help="Where to put them."
-)
+    "--infrastructure", "provider", default=infrastructure.DEFAULT, metavar="NAME|FILE", show_default=True, callback=_provider,
+    help=f"The provider of {infrastructure.SAMPLE}: {', '.join(infrastructure.PROVIDERS)}, or a file of manifests.",
+)  # fmt: skip
+@click.option(
+    "--sender", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE",
+    help="Settings of the credential sender that packages of workload clusters are to have.",
+)  # fmt: skip
 @click.argument("names", nargs=-1, type=click.Choice(list(FOLDERS)))
-def main(output: Path, names: tuple[str, ...]) -> None:
+def main(output: Path, provider: str, sender: Path | None, names: tuple[str, ...]) -> None:
     """Make NAME.csar of each sample package that is named, or of all."""
     for name in names or FOLDERS:
-        click.echo(make(name, output))
+        click.echo(make(name, output, provider, sender))
 
 
-def make(name: str, output: Path) -> Path:
-    """Make one package and return its CSAR file."""
+def make(name: str, output: Path, provider: str = infrastructure.DEFAULT, sender: Path | None = None) -> Path:
+    """Make one package and return its CSAR file.
+
+    `provider` is that of a management cluster, `sender` the settings of the credential sender of a workload cluster.
+    """
     with tempfile.TemporaryDirectory() as work:
         folder = Path(work, name)
         shutil.copytree(FOLDERS[name], folder)
-        upstream.add(name, folder / tosca_meta.MANIFESTS)
+        upstream.add(name, folder, provider)
+        if sender and name in credential_sender.SAMPLES:
+            credential_sender.add(folder, sender)
         return csar.build(folder, output / f"{name}.csar")
 
 

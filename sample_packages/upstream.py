@@ -5,11 +5,25 @@ import shutil
 from pathlib import Path
 from types import ModuleType
 
-from builds.manifests import cert_manager, cluster_api, cluster_class, gpu_operator, istio, prometheus_operator, rendered
+from builds.manifests import (
+    cert_manager,
+    cluster_api,
+    cluster_class,
+    flannel,
+    gpu_operator,
+    istio,
+    prometheus_operator,
+    rendered,
+)
+from k8s_cr_driver.package import tosca_meta
+
+from . import infrastructure
 
 PROJECTS: dict[str, tuple[ModuleType, ...]] = {
     "cert_manager": (cert_manager,),
     "cluster_api_management": (cert_manager, cluster_api),
+    "cluster_api_workload_openstack": (flannel,),
+    "cluster_api_workload_openstack_topology": (flannel,),
     "cluster_api_workload_topology": (cluster_class,),
     "gpu_operator": (gpu_operator,),
     "istio": (istio,),
@@ -18,12 +32,15 @@ PROJECTS: dict[str, tuple[ModuleType, ...]] = {
 """Sample -> the projects whose manifests it holds."""
 
 
-def add(sample: str, folder: Path) -> None:
-    """Put what projects release for a sample among its manifests."""
+def add(sample: str, package: Path, provider: str = infrastructure.DEFAULT) -> None:
+    """Put what projects release for a sample among the manifests of its package, a folder."""
     for project in PROJECTS.get(sample, ()):
-        shutil.copytree(rendered(project), folder, dirs_exist_ok=True)
+        shutil.copytree(rendered(project), package / tosca_meta.MANIFESTS, dirs_exist_ok=True)
+    if sample == infrastructure.SAMPLE:
+        infrastructure.add(package, provider)
 
 
-def families(sample: str) -> list[str]:
+def families(sample: str, provider: str = infrastructure.DEFAULT) -> list[str]:
     """The Go module families that the sample's manifests and controllers come from."""
-    return [family for project in PROJECTS.get(sample, ()) for family in project.FAMILIES]
+    found = [family for project in PROJECTS.get(sample, ()) for family in project.FAMILIES]
+    return [*found, *(infrastructure.families(provider) if sample == infrastructure.SAMPLE else ())]

@@ -13,6 +13,7 @@ from typing import Any
 from k8s_cr_driver.engine.operation import Operation
 from k8s_cr_driver.engine.reconcile import Prune, reconcile
 from k8s_cr_driver.engine.replace import NO_REPLACEMENT, Replacement
+from k8s_cr_driver.engine.watches import WatchLimits
 from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.discovery import discover
@@ -48,6 +49,7 @@ class Instance:
         self.stop, self.abandon, self.remembered = threading.Event(), False, NOTHING
         self.is_current: Callable[[], bool] = lambda: True
         self.heard: list[tuple[ObjectKey, str, str]] = []
+        self.watches = WatchLimits()
         self._reported = threading.Condition()
 
     def reconcile(
@@ -67,7 +69,8 @@ class Instance:
                 resources.add_crd(crd)
             deadline = time.monotonic() + self.seconds
             operation = Operation(
-                "test", self.id, deadline, self.stop, self._hear, abandon=self.abandon, is_current=self.is_current
+                "test", self.id, deadline, self.stop, self._hear, abandon=self.abandon, is_current=self.is_current,
+                watches=self.watches,
             )
             inventory = Inventory(connection, self.inventory_namespace, self.id, self.remembered)
             target = WriteContext(Client(connection, resources), inventory, **self.target)
@@ -91,10 +94,14 @@ class Instance:
         threading.Thread(target=run, daemon=True).start()
         return future
 
-    def wait_until_reported(self, name: str, state: str) -> None:
-        """Until a run has reported that the object of that name is in that state."""
+    def wait_until_reported(self, name: str, state: str, words: str = "") -> None:
+        """Until a run has reported that the object of that name is in that state, with these words in the message."""
+
+        def is_reported() -> bool:
+            return any(key.name == name and was == state and words in message for key, was, message in self.heard)
+
         with self._reported:
-            assert self._reported.wait_for(lambda: any(key.name == name and s == state for key, s, _ in self.heard), 10)
+            assert self._reported.wait_for(is_reported, 10)
 
     def _hear(self, key: ObjectKey, state: str, message: str) -> None:
         with self._reported:

@@ -110,6 +110,7 @@ def test_what_helps_stays(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
+        'ConfigMap "Upper" is invalid: metadata.name: Invalid value: "Upper": a lowercase RFC 1123 subdomain must be short',
         "spec.replicas: Invalid value: -1: must be greater than or equal to 0",
         'spec.template.spec.containers[0].volumeMounts[0].name: Not found: "data"',
         'spec.size: Invalid value: [value removed]: spec.size in body must be of type integer: "string"',

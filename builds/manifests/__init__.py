@@ -10,12 +10,13 @@ from pathlib import Path
 from types import ModuleType
 
 from .. import cache, programs
-from . import tools
+
+_SHARED = [Path(__file__).parent / name for name in ("providers.py", "tools.py")]
 
 
 def rendered(project: ModuleType) -> Path:
     """The manifests of one project, from the cache if nothing that decides them has changed."""
-    sources = [Path(str(module.__file__)).read_bytes() for module in (project, tools)]
+    sources = [Path(str(project.__file__)).read_bytes(), *(path.read_bytes() for path in _SHARED)]
     keys = [programs.key(family).encode() for family in project.FAMILIES]
     folder = cache.folder() / "manifests" / cache.digest(*sources, *keys)
     if not folder.is_dir():

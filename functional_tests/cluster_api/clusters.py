@@ -52,18 +52,20 @@ def agreed(vnf: Vnf, vdu: str, cluster: Cluster, *selectors: str) -> dict[str, M
     return found
 
 
-def synchronized(vnf: Vnf, vdu: str, cluster: Cluster, *selectors: str, without: str) -> bool:
-    """Whether Tacker comes to report the Machines that are there with their Nodes, in the place of one that is gone."""
+def follows_a_replacement(vnf: Vnf, vdu: str, cluster: Cluster, *selectors: str) -> bool:
+    """Whether Tacker comes to report the Machine by which Cluster API replaces one that somebody deletes."""
+    before = agreed(vnf, vdu, cluster, *selectors)
+    gone = min(before)
+    cluster.delete("Machine", gone, "default", CORE)
 
     def agree() -> bool:
         try:
             found = reported(vnf, vdu)
-            return without not in found and found == machines(cluster, *selectors)
+            return gone not in found and len(found) == len(before) and found == machines(cluster, *selectors)
         except KeyError:
             return False
 
-    before = len(vnf.vnfcs(vdu))
-    return until(agree, SYNCHRONIZED) and len(vnf.vnfcs(vdu)) == before
+    return bool(until(agree, SYNCHRONIZED))
 
 
 def templates(cluster: Cluster, name: str) -> set[str]:

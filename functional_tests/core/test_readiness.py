@@ -65,12 +65,12 @@ def test_a_timeout_names_each_object_the_worst_first(vnf: Vnf, cluster: Cluster)
     condition(cluster, "second", "Failed", "True", "Broken", "the piston is stuck")
     warn(cluster, "second", "PistonStuck", "try oil")
     headline, *lines = vnf.failure(operation)["detail"].splitlines()
-    assert re.fullmatch(r"3 of 4 objects not ready after [1-8] s:", headline)  # of the 8 s some went before the wait
+    assert re.fullmatch(r"3 of 4 objects not ready after \d+ s:", headline)  # a loaded machine waits somewhat less, or longer
     said = r"Failed \(Broken\): .*the piston is stuck \[since \d{4}-\d\d-\d\dT[\d:]+Z\]; event: PistonStuck: try oil"
     assert re.fullmatch(rf"Engine\.{PLACE.group} readiness/second: {said}", lines[0])
-    assert {line.partition(": ")[0] for line in lines[1:]} == {
-        "Deployment.apps readiness/unknown-image", f"Engine.{PLACE.group} readiness/main",
-    }  # fmt: skip
+    named = {line.partition(": ")[0] for line in lines[1:]}
+    causes = {one for one in named if one.startswith("Pod readiness/unknown-image-")}
+    assert named - causes == {"Deployment.apps readiness/unknown-image", f"Engine.{PLACE.group} readiness/main"}
     [waiting] = [line for line in lines if "readiness/main" in line]
     assert re.search(r"Waiting \(Starting\): .*the engine is warming up", waiting)
     vnf.roll_back(operation)

@@ -17,7 +17,6 @@ from ..cluster import Cluster
 from ..objects import Place, config_map, deployment, make, namespace
 from ..packages import Package, path
 from ..testbed import bed as testbed
-from ..testbed.kubernetes import Kubernetes
 from ..testbed.processes import until
 from ..vnf import Vnf
 
@@ -102,8 +101,8 @@ def test_diff_predicts_an_instantiate_and_finds_nothing_after_it(tool: Tool, vnf
     assert verdicts(after) == dict.fromkeys(foretold, "unchanged")
 
 
-def test_diff_shows_changes_conflicts_and_what_goes_and_no_secret(tool: Tool, made: Vnf, kubernetes: Kubernetes):
-    kubernetes.kubectl("patch", "configmap", "own", "--namespace=desk", "--type=merge", '--patch={"data": {"a": "theirs"}}')
+def test_diff_shows_changes_conflicts_and_what_goes_and_no_secret(tool: Tool, made: Vnf, cluster: Cluster):
+    cluster.change("ConfigMap", "own", "desk", data={"a": "theirs"})
     shown = tool.diff("next.yaml", "--instance", made.id)
     assert verdicts(shown) == {
         "CustomResourceDefinition.apiextensions.k8s.io gauges.tool.example.com": "unchanged",
@@ -115,7 +114,7 @@ def test_diff_shows_changes_conflicts_and_what_goes_and_no_secret(tool: Tool, ma
         "ConfigMap desk/old": "deleted",
     }
     assert shown["Secret desk/door"]["changes"] == [{"field": "data.key", "before": "(hidden)", "after": "(hidden)"}]
-    assert "kubectl-patch" in shown["ConfigMap desk/own"]["message"] and ".data.a" in shown["ConfigMap desk/own"]["message"]
+    assert "a-user" in shown["ConfigMap desk/own"]["message"] and ".data.a" in shown["ConfigMap desk/own"]["message"]
 
 
 def test_instances_and_tree_show_what_an_instance_has_down_to_its_pods(tool: Tool, made: Vnf):

@@ -25,19 +25,20 @@ class Receiver:
     folder: Path
     port: int
     secrets: tuple[str, str]
+    registers: bool = True
     _process: subprocess.Popen[bytes] | None = field(default=None, repr=False)
 
     @classmethod
-    def prepare(cls, folder: Path, bed: Environment) -> Receiver:
-        """Its files; it does not run yet."""
+    def prepare(cls, folder: Path, bed: Environment, *, registers: bool = True) -> Receiver:
+        """Its files; it does not run yet. It `registers` clusters as VIMs."""
         [port] = free_ports(1)
-        receiver = cls(folder, port, (secrets.token_hex(32), secrets.token_hex(32)))
+        receiver = cls(folder, port, (secrets.token_hex(32), secrets.token_hex(32)), registers)
         for name, text in zip(("hmac.key", "token"), receiver.secrets, strict=True):
             (folder / name).write_text(text)
         files = ("-keyout", folder / "server.key", "-out", folder / "server.crt")
         command = ("openssl", "req", "-x509", *_CERTIFICATE, *files, "-addext", "subjectAltName=IP:127.0.0.1")
         subprocess.run(command, check=True, capture_output=True)
-        (folder / "clouds.yaml").write_text(yaml.safe_dump({"clouds": {"tacker": _cloud(bed)}}))
+        (folder / _CLOUDS).write_text(yaml.safe_dump({"clouds": {"tacker": _cloud(bed)}}))
         return receiver
 
     def settings(self) -> str:
@@ -55,10 +56,11 @@ class Receiver:
     def start(self) -> None:
         """Returns when it listens."""
         program = Path(sysconfig.get_path("scripts"), "k8s-cr")
-        files = [f"--{option}={self.folder / name}" for option, name in _FILES.items()]
+        options = [f"--{option}={self.folder / name}" for option, name in _FILES.items()]
+        options += ["--register-vim", f"--clouds={self.folder / _CLOUDS}"] if self.registers else []
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
-                [program, "receive", f"--listen=127.0.0.1:{self.port}", "--register-vim", *files], stderr=log
+                [program, "receive", f"--listen=127.0.0.1:{self.port}", *options], stderr=log
             )
         assert until(lambda: self.log.count("Listening on") > 0, 30), self.log
 
@@ -87,8 +89,8 @@ _FILES = {
     "key": "server.key",
     "hmac-key": "hmac.key",
     "token": "token",
-    "clouds": "clouds.yaml",
 }
+_CLOUDS = "clouds.yaml"
 
 
 def _cloud(bed: Environment) -> dict[str, object]:

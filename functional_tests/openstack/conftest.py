@@ -1,19 +1,35 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A tenant of the cloud: its connection, a network that a router connects with the outside, and servers that go at the end."""
+"""A tenant of the cloud: its connection, a network that a router connects with the outside, and servers that go at the end.
+
+And what clusters of such servers need: a management cluster, the tenant's credentials there, a receiver of kubeconfigs.
+"""
 
 from __future__ import annotations
 
 import base64
+import fcntl
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import openstack
 import pytest
 
+from .. import sample_onboarding, turns
+from ..client import Body, Client
+from ..cluster import Cluster
+from ..conftest import Shown
+from ..credentials.receiver import Receiver
+from ..objects import Place, make
+from ..sample_onboarding import Sample
 from ..testbed.bed import Environment
+from ..testbed.kubernetes import Kubernetes
 from ..testbed.openstack import offer
 from ..testbed.processes import until
+from ..vnf import Vnf
+from .clusters import MANAGEMENT, SAMPLE, SECRET
 
 CIDR = "10.6.0.0/24"
 # A page of the server's own, by the metadata that Nova gave it.
@@ -117,6 +133,49 @@ def reach(tenant: openstack.connection.Connection, site: Site) -> Iterator[Calla
     yield reach
     for one in made:
         tenant.network.delete_ip(one)
+
+
+@pytest.fixture(scope="module")
+def management(tacker: Client, vim: Body, kubernetes: Kubernetes, shown: Shown) -> Iterator[Vnf]:
+    """A management cluster with the provider for OpenStack, made of the sample package."""
+    with ExitStack() as stack:
+        for name in ("cert-manager", "cluster-api"):  # others bring these themselves
+            stack.enter_context(turns.locked(name, fcntl.LOCK_EX))
+        with shown():
+            sample_onboarding.load(kubernetes, [MANAGEMENT], "openstack")
+        sample = sample_onboarding.onboard(tacker, [MANAGEMENT], "openstack")[MANAGEMENT]
+        stack.callback(tacker.delete_package, sample.package_id)
+        vnf = Vnf.create(tacker, vim, sample.vnfd_id)
+        stack.callback(vnf.remove)
+        vnf.instantiate(*sample.files, wait_timeout=200)
+        yield vnf
+
+
+@pytest.fixture(scope="module")
+def secret(management: Vnf, cluster: Cluster, place: Place, bed: Environment) -> Iterator[None]:
+    """The tenant's credentials, which an operator puts into the module's PLACE on a management cluster."""
+    clouds = Path(bed["OS_CLIENT_CONFIG_FILE"]).read_text()
+    with cluster.holding(make("v1", "Secret", SECRET, place.name, stringData={"clouds.yaml": clouds})):
+        yield
+
+
+@pytest.fixture
+def receiver(bed: Environment, tmp_path: Path) -> Iterator[Receiver]:
+    receiver = Receiver.prepare(tmp_path, bed)
+    receiver.start()
+    yield receiver
+    receiver.stop()
+
+
+@pytest.fixture
+def sample(request: pytest.FixtureRequest, receiver: Receiver, tacker: Client, tmp_path: Path) -> Iterator[Sample]:
+    """The package of a workload cluster, which sends its kubeconfig to the receiver; the test may say another name."""
+    name = getattr(request, "param", SAMPLE)
+    settings = tmp_path / "sender.yaml"
+    settings.write_text(receiver.settings())
+    sample = sample_onboarding.onboard(tacker, [name], sender=settings)[name]
+    yield sample
+    tacker.delete_package(sample.package_id)
 
 
 def eventually(condition: Callable[[], Any], what: str, seconds: float = 60) -> Any:

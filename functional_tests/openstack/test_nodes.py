@@ -6,6 +6,7 @@ from __future__ import annotations
 import openstack
 
 from ..testbed.openstack import kubernetes_node
+from ..testbed.release import NEWEST
 from .conftest import MakeServer, eventually
 from .servers import attempt, console_with
 
@@ -16,17 +17,12 @@ write_files:
   content: |
     apiVersion: kubeadm.k8s.io/v1beta4
     kind: InitConfiguration
-    nodeRegistration: {ignorePreflightErrors: [all], criSocket: unix:///run/containerd/containerd.sock}
+    nodeRegistration: {criSocket: unix:///run/containerd/containerd.sock}
     ---
     apiVersion: kubeadm.k8s.io/v1beta4
     kind: ClusterConfiguration
     kubernetesVersion: VERSION
     networking: {podSubnet: 10.200.0.0/16}
-    ---
-    apiVersion: kubeproxy.config.k8s.io/v1alpha1
-    kind: KubeProxyConfiguration
-    mode: nftables
-    conntrack: {maxPerCore: 0}
 runcmd:
 - [kubeadm, init, --config=/run/kubeadm/kubeadm.yaml]
 """
@@ -35,8 +31,8 @@ runcmd:
 def test_a_server_becomes_a_control_plane_node(tenant: openstack.connection.Connection, make_server: MakeServer):
     server = make_server(
         "control-plane",
-        user_data=USER_DATA.replace("VERSION", kubernetes_node.kubernetes.VERSION),
-        image_id=tenant.image.find_image(kubernetes_node.NAME).id,
+        user_data=USER_DATA.replace("VERSION", NEWEST.version),
+        image_id=tenant.image.find_image(kubernetes_node.name(NEWEST)).id,
         flavor_id=tenant.compute.find_flavor("node").id,
     )
     initialized = "Your Kubernetes control-plane has initialized successfully"

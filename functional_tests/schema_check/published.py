@@ -7,9 +7,9 @@ import json
 import os
 import sysconfig
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from builds import cache, commands, programs
 from k8s_cr_driver.objects.crds import defined_by
@@ -19,16 +19,37 @@ from k8s_cr_driver.package.documents import DocumentError, documents
 from .oracle import Object
 
 PUBLISHED = {
+    "github.com/NVIDIA/gpu-operator@v1.11.1": 1,
+    "github.com/argoproj/argo-cd/v3@v3.6.1": 70,
     "github.com/argoproj/argo-rollouts@v1.10.2": 190,
     "github.com/aws/karpenter-provider-aws@v1.15.1": 30,
+    "github.com/cert-manager/cert-manager@v1.21.2": 3,
     "github.com/cilium/cilium@v1.20.2": 160,
     "github.com/elastic/cloud-on-k8s/v3@v3.5.0": 140,
+    "github.com/envoyproxy/gateway@v1.9.1": 120,
     "github.com/external-secrets/external-secrets@v1.3.2": 190,
+    "github.com/fluxcd/kustomize-controller@v1.10.1": 10,
     "github.com/fluxcd/source-controller@v1.10.1": 25,
+    "github.com/kedacore/keda/v2@v2.21.0": 5,
     "github.com/kyverno/kyverno@v1.19.1": 1700,
+    "github.com/open-policy-agent/gatekeeper/v3@v3.23.1": 140,
+    "github.com/openshift/api@v0.0.0-20210924154557-a4f696157341": 0,
+    "github.com/projectcontour/contour@v1.33.8": 50,
+    "github.com/prometheus-operator/prometheus-operator@v0.85.0": 25,
     "github.com/traefik/traefik/v3@v3.7.13": 440,
+    "github.com/vmware-tanzu/velero@v1.18.3": 5,
+    "go.universe.tf/metallb@v0.16.2": 35,
+    "istio.io/api@v1.31.1": 0,
     "istio.io/istio@v0.0.0-20260827124520-eed52ebb66ad": 900,
+    "k8s.io/kubernetes@v1.36.3": 0,
+    "knative.dev/serving@v0.51.0": 45,
+    "sigs.k8s.io/cluster-api-provider-aws/v2@v2.13.0": 120,
+    "sigs.k8s.io/cluster-api/test@v1.14.0": 0,
+    "sigs.k8s.io/cluster-api@v1.14.0": 0,
+    "sigs.k8s.io/controller-runtime@v0.24.1": 0,
     "sigs.k8s.io/gateway-api@v1.7.0": 130,
+    "sigs.k8s.io/karpenter@v1.15.0": 5,
+    "sigs.k8s.io/mcs-api@v0.3.0": 0,
 }
 """Modules and the least number of custom resources that each has."""
 SMALL = ("github.com/fluxcd/source-controller@v1.10.1", "sigs.k8s.io/gateway-api@v1.7.0")
@@ -37,18 +58,27 @@ SMALL = ("github.com/fluxcd/source-controller@v1.10.1", "sigs.k8s.io/gateway-api
 _LARGE = 3 * 1024 * 1024
 
 
-def published(module: str) -> Iterator[tuple[Object, list[Object]]]:
-    """Each CustomResourceDefinition of a module, in its longest form, with the objects of its kind."""
-    crds: dict[GroupKind, Object] = {}
-    objects: dict[GroupKind, dict[str, Object]] = defaultdict(dict)
-    for obj in _objects(_folder(module)):
-        obj.pop("status", None)
-        if kind_of(obj) == CRD:
-            crds[defined_by(obj)] = max(obj, crds.get(defined_by(obj), {}), key=lambda one: len(json.dumps(one)))
-        else:
-            objects[kind_of(obj)][json.dumps(obj, sort_keys=True)] = obj
-    for kind, crd in crds.items():
-        yield crd, list(objects[kind].values())
+class Kind(NamedTuple):
+    """A CustomResourceDefinition, the module that it is of, and the objects of its kind with the modules that they are of."""
+
+    module: str
+    definition: Object
+    objects: list[tuple[str, Object]]
+
+
+def published(modules: Iterable[str]) -> Iterator[Kind]:
+    """Each CustomResourceDefinition of the modules, in its longest form, with the different objects of all of them."""
+    definitions: dict[GroupKind, tuple[str, Object]] = {}
+    objects: dict[GroupKind, dict[str, tuple[str, Object]]] = defaultdict(dict)
+    for module in modules:
+        for obj in _objects(_folder(module)):
+            obj.pop("status", None)
+            if kind_of(obj) != CRD:
+                objects[kind_of(obj)].setdefault(json.dumps(obj, sort_keys=True), (module, obj))
+            elif len(json.dumps(obj)) > len(json.dumps(definitions.get(defined_by(obj), ("", {}))[1])):
+                definitions[defined_by(obj)] = module, obj
+    for kind, (module, definition) in definitions.items():
+        yield Kind(module, definition, list(objects[kind].values()))
 
 
 def _folder(module: str) -> Path:

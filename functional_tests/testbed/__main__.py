@@ -18,9 +18,10 @@ def main() -> None:
 
 
 @main.command(help=f"Start PARTS ({', '.join(bed.PARTS)}) unless they are up; by default {' and '.join(bed.USUAL)}.")
+@bed.CLUSTER_OPTION
 @click.argument("parts", metavar="[PART]...", nargs=-1, type=click.Choice(bed.PARTS))
-def up(parts: tuple[str, ...]) -> None:
-    bed.up(list(parts or bed.USUAL))
+def up(parts: tuple[str, ...], cluster: str) -> None:
+    bed.up(list(parts or bed.USUAL), cluster)
 
 
 @main.command(help="Remove everything that `up` has made, except its caches.")

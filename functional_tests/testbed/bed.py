@@ -10,29 +10,69 @@ import socket
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
+
+import click
 
 from builds.programs import build
 from builds.progress import say, step
 
-from . import apt, kubernetes, network, paths, preconditions, processes
+from . import apt, existing, kubernetes, network, paths, preconditions, processes
+from .kind import docker, node_image
+from .kind.cluster import Kind
 from .ledger import Ledger
+from .openstack import kubernetes_node
+from .release import NEWEST
 
 Environment = dict[str, str]
 
 
+OWN, KIND = "own", "kind"
+"""The bed's Kubernetes: a machine that kubeadm sets up, or a cluster that kind makes. A path is the kubeconfig of another."""
+_CLUSTER = "BED_CLUSTER"
+
+
+def cluster_named(name: str) -> str:
+    """What `up` takes, of what a user has given; ValueError if it is the path of no file."""
+    if name in ("", OWN, KIND):
+        return name
+    kubeconfig = Path(name).expanduser().resolve()
+    if not kubeconfig.is_file():
+        raise ValueError(f"there is no file {kubeconfig}: give `{KIND}`, or the path of a kubeconfig")
+    return str(kubeconfig)
+
+
+def _checked(_context: click.Context, _option: click.Parameter, name: str) -> str:
+    try:
+        return cluster_named(name)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
+
+
+CLUSTER_OPTION = click.option(
+    "--cluster", default="", callback=_checked, metavar="kind|KUBECONFIG", help="In place of the bed's own Kubernetes."
+)
+
+
 class BusyError(Exception):
-    """Another run is at work on the bed."""
+    """Another run is at work on the bed, or the bed is up with another cluster."""
 
 
-def up(parts: list[str]) -> None:
-    """Start the parts that do not run yet, after removing a bed that is broken or was never completed."""
+def up(parts: list[str], cluster: str = "") -> None:
+    """Start the parts that do not run yet, after removing a bed that is broken or was never completed.
+
+    `cluster` is OWN, KIND or the path of a kubeconfig; by default that of the bed which is up, else OWN.
+    """
     preconditions.check()
     with _alone():
         if _is_broken():
             _remove("Removing what an interrupted run has left")
-        wanted = [part for part in parts if part not in environments()]
+        there = environments().get("kubernetes", {}).get(_CLUSTER)
+        if there and cluster not in ("", there):
+            raise BusyError(f"the test bed is up with the cluster `{there}`, not `{cluster}`: `down` removes it")
+        wanted = {part: _part(part, cluster or OWN) for part in parts if part not in environments()}
         if not wanted:
             say("The bed is up.")
             return
@@ -66,25 +106,30 @@ def environments() -> dict[str, Environment]:
     return {part: json.loads(file.read_text()) for part, file in files.items() if file.exists()}
 
 
+def cluster() -> str:
+    """OWN, KIND or the path of a kubeconfig; OWN if no bed with Kubernetes is up."""
+    return environments().get("kubernetes", {}).get(_CLUSTER, OWN)
+
+
 def ended() -> list[str]:
     """Names of processes of the bed that should run and do not."""
     return Ledger(paths.STATE).ended() if paths.STATE.exists() else []
 
 
-def _start(ledger: Ledger, parts: list[str]) -> None:
+def _start(ledger: Ledger, parts: "dict[str, Part]") -> None:
     """The parts side by side, and what is compiled for them meanwhile: the first waits for it, the others need not."""
     with _side_by_side(ledger) as begin:
-        for family in {family for part in parts for family in _PARTS[part].families}:
+        for family in {family for part in parts.values() for family in part.families}:
             begin(build, family)
-        apt.install(ledger, [package for part in parts for package in _PARTS[part].packages])
+        apt.install(ledger, [package for part in parts.values() for package in part.packages])
         network.bridge(ledger)
-        for part in parts:
-            begin(_start_part, ledger, part)
+        for name, part in parts.items():
+            begin(_start_part, ledger, name, part)
 
 
-def _start_part(ledger: Ledger, part: str) -> None:
-    environment = _PARTS[part].start(ledger)
-    ledger.file(_environment_file(part), json.dumps(environment))
+def _start_part(ledger: Ledger, name: str, part: "Part") -> None:
+    environment = part.start(ledger)
+    ledger.file(_environment_file(name), json.dumps(environment))
 
 
 @contextmanager
@@ -106,7 +151,21 @@ def _side_by_side(ledger: Ledger) -> Iterator[Callable[..., None]]:
 
 
 def _start_kubernetes(ledger: Ledger) -> Environment:
-    return {"KUBECONFIG": str(kubernetes.up(ledger).kubeconfig)}
+    made = kubernetes.up(ledger)
+    network.lead(kubernetes.PODS, kubernetes.ADDRESS)
+    return {"KUBECONFIG": str(made.kubeconfig), _CLUSTER: OWN}
+
+
+def _start_kind(ledger: Ledger) -> Environment:
+    daemon = docker.Docker.start(ledger, kubernetes.ADDRESS)
+    node_image.give(daemon)
+    made = Kind.create(daemon, ledger)
+    return {"KUBECONFIG": str(made.kubeconfig), _CLUSTER: KIND}
+
+
+def _start_existing(kubeconfig: Path, ledger: Ledger) -> Environment:
+    existing.check(kubeconfig)
+    return {"KUBECONFIG": str(kubeconfig), _CLUSTER: str(kubeconfig)}
 
 
 def _start_tacker(ledger: Ledger) -> Environment:
@@ -132,13 +191,20 @@ class Part(NamedTuple):
 _SHARED = ("mariadb-server", "rabbitmq-server", "iproute2")
 _NETWORK = ("nftables", "haproxy")
 _PARTS = {
-    "kubernetes": Part(_start_kubernetes, kubernetes.PACKAGES, kubernetes.FAMILIES),
+    "kubernetes": Part(_start_kubernetes, kubernetes.PACKAGES, NEWEST.families),
     "tacker": Part(_start_tacker, _SHARED),
-    "openstack": Part(_start_openstack, (*_SHARED, *kubernetes.PACKAGES, *_NETWORK), kubernetes.FAMILIES),
+    "openstack": Part(_start_openstack, (*_SHARED, *kubernetes.PACKAGES, *_NETWORK), kubernetes_node.FAMILIES),
 }
+_KIND = Part(_start_kind, (*kubernetes.PACKAGES, *docker.PACKAGES), node_image.FAMILIES)
 PARTS = tuple(_PARTS)
 USUAL = ("kubernetes", "tacker")
 """What `up` starts by itself."""
+
+
+def _part(name: str, cluster: str) -> Part:
+    if name != "kubernetes" or cluster == OWN:
+        return _PARTS[name]
+    return _KIND if cluster == KIND else Part(partial(_start_existing, Path(cluster)), ())
 
 
 def _environment_file(part: str) -> Path:

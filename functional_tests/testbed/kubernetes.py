@@ -20,6 +20,7 @@ from . import config, images, network, rootfs
 from .ledger import Ledger
 from .machine import Machine
 from .processes import until
+from .release import NEWEST
 
 # Of Debian, on the host; the programs of the node itself are built.
 PACKAGES = (
@@ -27,17 +28,11 @@ PACKAGES = (
     "busybox-static",
 )
 
-VERSION = "v1.36.3"
 NODE = "node1"
 ADDRESS = str(network.NETWORK[10])
 PODS, SERVICES = "10.244.0.0/24", "10.96.0.0/16"
 # Of the API server: its policy, and what it has logged; in the machine.
 AUDIT = "/etc/kubernetes/audit"
-# What a node runs, as families of Go programs.
-FAMILIES = ("kubernetes", "stand-ins")
-# Without it `nft --json` writes protocols as numbers: at its hourly full sync kube-proxy takes the keys of its maps that it
-# reads for others than it wants, and deletes them (ListElements in knftables, cleanupLeftoverKeys in kube-proxy).
-PROTOCOLS = "/etc/protocols"
 # What stays up and answers HTTP, under the names that tests and samples use, with a shell for their Jobs.
 SHELL = Path("/bin/busybox")
 STAND_INS = (
@@ -135,18 +130,17 @@ def up(ledger: Ledger, node: str = NODE, address: str = ADDRESS) -> Kubernetes:
     `address` is one of `network.NETWORK`.
     """
     rootfs.root_folder()
-    for family in FAMILIES:
+    for family in NEWEST.families:
         build(family)
-    released = released_images()
-    stand_ins = images.archive(STAND_INS, "/web", {"/web": build("stand-ins") / "web", "/bin/sh": SHELL})
+    released = NEWEST.images()
     kubernetes = Kubernetes(ledger, node, address)
     with step("Booting a machine"):
         machine = Machine.create(ledger, node, address)
         _configure(machine, address, pause=next(name for name in released if "/pause:" in name))
         volumes = ["/var/lib/containerd", "/var/lib/etcd", "/var/lib/kubelet"]
-        machine.boot(read_only=programs() | {images.folder(): "/opt/images"}, volumes=volumes)
+        machine.boot(read_only=NEWEST.programs() | {images.folder(): "/opt/images"}, volumes=volumes)
     with step("Loading the images of Kubernetes"):
-        kubernetes._load([*released.values(), stand_ins])
+        kubernetes._load([*released.values(), stand_ins()])
     with step("Setting up Kubernetes with kubeadm"):
         machine.run("kubeadm", "init", "--config=/etc/kubernetes/kubeadm.yaml")
         ledger.file(kubernetes.kubeconfig, machine.read("/etc/kubernetes/admin.conf"))
@@ -158,26 +152,9 @@ def up(ledger: Ledger, node: str = NODE, address: str = ADDRESS) -> Kubernetes:
     return kubernetes
 
 
-def released_images() -> dict[str, Path]:
-    """The images that kubeadm wants, by their names, made of the programs that the bed has built."""
-    programs = build("kubernetes")
-    listing = commands.run([programs / "kubeadm", "config", "images", "list", f"--kubernetes-version={VERSION}"])
-    return {name: _released_image(name, programs) for name in listing.split()}
-
-
-def _released_image(name: str, programs: Path) -> Path:
-    program = name.rpartition("/")[2].partition(":")[0]
-    folder = build("stand-ins") if program == "pause" else programs
-    path = "/coredns" if program == "coredns" else f"/usr/local/bin/{program}"
-    files = {path: folder / program}
-    if program == "kube-proxy":
-        files |= rootfs.with_libraries("/usr/sbin/nft") | {PROTOCOLS: rootfs.file(PROTOCOLS)}
-    return images.archive([name], path, files)
-
-
-def programs() -> dict[Path, str]:
-    """What a node runs itself: files of the host -> where the machine sees them."""
-    return {build("kubernetes") / name: f"/usr/bin/{name}" for name in ("kubeadm", "kubelet", "kubectl")}
+def stand_ins() -> Path:
+    """The image of STAND_INS."""
+    return images.archive(STAND_INS, "/web", {"/web": build("stand-ins") / "web", "/bin/sh": SHELL})
 
 
 def _configure(machine: Machine, address: str, pause: str) -> None:
@@ -186,8 +163,8 @@ def _configure(machine: Machine, address: str, pause: str) -> None:
     machine.write("/etc/containerd/config.toml", config.render("containerd.toml", pause=pause))
     machine.write("/etc/cni/net.d/10-pods.conflist", config.render("pods.conflist", pods=PODS))
     machine.write(f"{AUDIT}/policy.yaml", config.render("audit_policy.yaml"))
-    values = {"address": address, "name": machine.name, "version": VERSION, "pods": PODS, "services": SERVICES, "audit": AUDIT}
-    machine.write("/etc/kubernetes/kubeadm.yaml", config.render("kubeadm.yaml", **values))
+    values = {"address": address, "name": machine.name, "version": NEWEST.version, "pods": PODS, "services": SERVICES}
+    machine.write("/etc/kubernetes/kubeadm.yaml", config.render("kubeadm.yaml", **values, audit=AUDIT))
     machine.write("/etc/kubernetes/patches/corednsdeployment.yaml", config.render("corednsdeployment.yaml"))
     machine.service("containerd", config.render("containerd.service"))
     machine.service("kubelet", config.render("kubelet.service"))

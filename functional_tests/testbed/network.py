@@ -36,3 +36,8 @@ def namespace(ledger: Ledger, name: str, address: str) -> Path:
     commands.run([*inside, "link", "set", "eth0", "up"])
     commands.run([*inside, "route", "add", "default", "via", str(HOST)])
     return path
+
+
+def lead(pods: str, address: str) -> None:
+    """Let the host reach the pods of a machine, as the API servers of in-memory clusters are. It ends with the bridge."""
+    commands.run(["ip", "route", "replace", pods, "via", address, "dev", BRIDGE])

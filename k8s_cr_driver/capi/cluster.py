@@ -10,19 +10,48 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from k8s_cr_driver.capi import contract, topology, versions
-from k8s_cr_driver.objects.fields import text
-from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, key_of
-from k8s_cr_driver.resources.base import CustomResource
+from k8s_cr_driver.capi.paused import unless_paused
+from k8s_cr_driver.objects.fields import mapping, text
+from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, SecretEntry, key_of
+from k8s_cr_driver.resources.base import Children, CustomResource
 from k8s_cr_driver.resources.health import Health, State
-from k8s_cr_driver.resources.health.custom import stored_suffices
+from k8s_cr_driver.resources.health.custom import stored_suffices, terminating
+from k8s_cr_driver.resources.health.freshness import behind
 from k8s_cr_driver.resources.health.model import waiting
 
 SECRET = GroupKind("", "Secret")
+UNREACHABLE = "k8s-cr-driver/unreachable"
+"""Annotation `k8s-cr-driver/unreachable: "true"`: the driver cannot connect to the workload cluster, and does not try to."""
 
 
 class Cluster(CustomResource):
     group, kind = contract.GROUP, "Cluster"
     checks_changes = True
+    sums_up = True
+
+    def health(self, live: Object) -> Health:
+        return unless_paused(live, self.manifest, super().health(live))
+
+    def explained_by(self, live: Object) -> Sequence[ObjectKey]:
+        return contract.referred(live) if live else []
+
+    def made(self, live: Object) -> Sequence[Children]:
+        if stored_suffices(self.manifest, self.crd):
+            return []
+        selector = contract.of_topology(self.key.name)
+        return [Children(kind, "", self.key.namespace, selector) for kind in contract.made_of_topology(live)]
+
+    def names(self) -> Sequence[tuple[Object, str, ObjectKey]]:
+        return contract.class_names(self.manifest)
+
+    def applied_after(self) -> Sequence[ObjectKey]:
+        """A webhook refuses the change to a ClusterClass that does not exist."""
+        return [key for _, _, key in self.names()]
+
+    def kubeconfig(self) -> SecretEntry | None:
+        if self.annotations().get(UNREACHABLE) == "true" or stored_suffices(self.manifest, self.crd):
+            return None
+        return contract.kubeconfig_entry(self.key.namespace, self.key.name)
 
     def assess(self, live: Object) -> Health:
         """Its topology can be applied before it is Available, and it can be Available before its counts have changed."""
@@ -37,6 +66,13 @@ class Cluster(CustomResource):
         before, after = (text(one, *contract.TOPOLOGY_VERSION) for one in (live, self.manifest))
         why = versions.change_error(before, after)
         return why and f"spec.topology.version {why}"
+
+    def is_held_up_by(self, live: Object, others: Iterable[Object]) -> bool:
+        """It is available when all groups of its workers are; those of a topology are deleted by Cluster API itself."""
+        is_current = not (terminating(live) or behind(live, self.old_status))
+        if mapping(self.manifest, *contract.TOPOLOGY) or not is_current or not contract.awaits_workers_only(live):
+            return False
+        return any(contract.workers_of(one) == self.key for one in others)
 
     def parts(self) -> list[CustomResource]:
         return topology.parts(self)

@@ -10,7 +10,7 @@ import base64
 from collections.abc import Iterable
 
 from k8s_cr_driver.objects.fields import entries, integer, mapping, text
-from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, key_of
+from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, SecretEntry, key_of, kind_of, split
 
 GROUP = "cluster.x-k8s.io"
 CONTROL_PLANE_GROUP = "controlplane.cluster.x-k8s.io"
@@ -30,6 +30,8 @@ AUTOSCALED = frozenset(f"cluster.x-k8s.io/cluster-api-autoscaler-node-group-{bou
 """Annotations of a set of machines whose count the cluster autoscaler sets, between these two."""
 VERSION = ("spec", "version")
 """Path of the Kubernetes version in a control plane."""
+WORKERS = frozenset(GroupKind(GROUP, kind) for kind in ("MachineDeployment", "MachinePool", "MachineSet"))
+"""The kinds of groups of workers."""
 WORKERS_VERSION = ("spec", "template", "spec", "version")
 """Path of the Kubernetes version in a set of machines."""
 TOPOLOGY_VERSION = ("spec", "topology", "version")
@@ -40,19 +42,32 @@ TOPOLOGY_WORKERS = {"machineDeployments": TOPOLOGY_DEPLOYMENT_LABEL, "machinePoo
 """Lists in `workers` of a topology -> the label of their Machines with the name of the entry."""
 TOPOLOGY_RECONCILED = "TopologyReconciled"
 """Type of the condition that the objects of a Cluster are as its topology says."""
+WORKERS_AVAILABLE = "WorkersAvailable"
+"""Type of the condition of a Cluster that all groups of its workers are Available."""
+_SUMMED_UP = frozenset({"RemoteConnectionProbe", "InfrastructureReady", "ControlPlaneAvailable", WORKERS_AVAILABLE})
 REPLICA_COUNTS = ("replicas", "upToDateReplicas", "availableReplicas")
 """Counts of Machines in the status of a control plane, of workers, and of both groups in a Cluster."""
-ROTATED = ("MachineTemplate", "ConfigTemplate")
-"""Endings of the kinds of templates that Machines are made of."""
+ROTATED = ("Template", "ClusterClass")
+"""Endings of the kinds that clusters and their Machines are made of, and of what names these for a topology."""
+_CLASS = (("classRef", "name", "namespace"), ("", "class", "classNamespace"))
+"""Where a topology names its ClusterClass: the mapping in it, and the fields of that; the second is of v1beta1."""
+PAUSED = "cluster.x-k8s.io/paused"
+"""Annotation of an object that its controllers leave alone."""
+_REFERENCES = (("spec", "infrastructureRef"), ("spec", "controlPlaneRef"), ("spec", "bootstrap", "configRef"))
+"""Paths of references of a Cluster and of a Machine to what has to be ready before them."""
+_TEMPLATES = (
+    ("spec", "template", "spec", "infrastructureRef"),
+    ("spec", "template", "spec", "bootstrap", "configRef"),
+    ("spec", "machineTemplate", "spec", "infrastructureRef"),
+    ("spec", "machineTemplate", "infrastructureRef"),
+)
+"""Paths of references to what Machines are made of, in their owners; the last one is that of a control plane in v1beta1."""
 DELETE_MACHINE = "cluster.x-k8s.io/delete-machine"
 """Annotation of a Machine that its owner removes first in a scale in."""
 EXTERNAL_ETCD = ("spec", "kubeadmConfigSpec", "clusterConfiguration", "etcd", "external")
 """Path in a KubeadmControlPlane."""
 _LONGEST_LABEL = 63
 CLUSTER_SECRET_TYPE = "cluster.x-k8s.io/secret"  # noqa: S105 (a type of Secrets)
-
-KUBECONFIG_KEY = "value"
-"""Key of the kubeconfig in its Secret."""
 
 
 def label_value(name: str) -> str:
@@ -76,9 +91,9 @@ def is_cluster_api(kind: GroupKind) -> bool:
     return kind.group == GROUP or kind.group.endswith("." + GROUP)
 
 
-def kubeconfig_secret(cluster: str) -> str:
-    """Name of the Secret with the admin kubeconfig of a Cluster, in the Cluster's namespace."""
-    return f"{cluster}-kubeconfig"
+def kubeconfig_entry(namespace: str, cluster: str) -> SecretEntry:
+    """Where the admin kubeconfig of a Cluster is."""
+    return SecretEntry(namespace, f"{cluster}-kubeconfig", "value")
 
 
 def conditions(cluster: Object) -> list[Object]:
@@ -89,6 +104,13 @@ def conditions(cluster: Object) -> list[Object]:
 def is_available(cluster: Object) -> bool:
     """Whether a Cluster has the condition that speaks for all of it: Available, in v1beta1 Ready."""
     return any(one.get("type") in ("Available", "Ready") and one.get("status") == "True" for one in conditions(cluster))
+
+
+def awaits_workers_only(cluster: Object) -> bool:
+    """Whether nothing but WorkersAvailable keeps a Cluster from being Available (v1beta2), which sums up such conditions."""
+    gates = {text(gate, "conditionType") for gate in entries(cluster, "spec", "availabilityGates")}
+    unmet = {text(one, "type") for one in conditions(cluster) if one.get("status") != "True"}
+    return unmet & (_SUMMED_UP | gates) == {WORKERS_AVAILABLE}
 
 
 def versions_reached(owner: Object) -> list[str]:
@@ -112,6 +134,18 @@ def updated_replicas(deployment: Object) -> int | None:
     return integer(deployment, "status", "deprecated", "v1beta1", "updatedReplicas")
 
 
+def without_up_to_date(machine_set: Object) -> Object:
+    """
+    A MachineSet without what its status says of Machines that are up to date.
+
+    Of one that no MachineDeployment controls nobody judges that: none of its Machines counts, and the condition is unknown.
+    """
+    status = mapping(machine_set, "status")
+    others = [one for one in entries(status, "conditions") if one.get("type") != "MachinesUpToDate"]
+    kept = {name: value for name, value in status.items() if name not in ("upToDateReplicas", "conditions")}
+    return {**machine_set, "status": {**kept, "conditions": others} if status else {}}
+
+
 def status_of_group(cluster: Object, group: str) -> Object:
     """The counts of Machines in the status of a Cluster; `group` is "controlPlane" or "workers"."""
     return mapping(cluster, "status", group) or mapping(cluster, "status", "v1beta2", group)
@@ -124,6 +158,50 @@ def control_plane_of(workers: Object, desired: Iterable[Object]) -> Object | Non
     cluster = by_key.get(ObjectKey(*CLUSTERS, namespace, text(workers, "spec", "clusterName")))
     kind, name = (text(cluster, "spec", "controlPlaneRef", field) for field in ("kind", "name"))
     return by_key.get(ObjectKey(CONTROL_PLANE_GROUP, kind, namespace, name))
+
+
+def workers_of(obj: Object) -> ObjectKey | None:
+    """The Cluster of a group of workers; None of another object."""
+    if kind_of(obj) not in WORKERS:
+        return None
+    return ObjectKey(*CLUSTERS, key_of(obj).namespace, text(obj, "spec", "clusterName"))
+
+
+def referred(live: Object) -> list[ObjectKey]:
+    """The objects of providers that a Cluster or a Machine waits for; v1beta1 has versions in references, v1beta2 groups."""
+    found = [reference for path in _REFERENCES if (reference := mapping(live, *path))]
+    groups = [text(one, "apiGroup") or split(text(one, "apiVersion"))[0] for one in found]
+    namespace = key_of(live).namespace
+    return [ObjectKey(group, text(one, "kind"), namespace, text(one, "name")) for group, one in zip(groups, found, strict=True)]
+
+
+def templates(owner: Object) -> dict[tuple[str, ...], str]:
+    """Path of each reference to a template in an owner of Machines -> the template's name."""
+    return {path: name for path in _TEMPLATES if (name := text(owner, *path, "name"))}
+
+
+def made_of_topology(cluster: Object) -> list[GroupKind]:
+    """The kinds of the objects with Machines that a controller makes of a topology; none without one."""
+    if not mapping(cluster, *TOPOLOGY):
+        return []
+    control_plane = GroupKind(CONTROL_PLANE_GROUP, text(cluster, "spec", "controlPlaneRef", "kind"))
+    return [control_plane, GroupKind(GROUP, "MachineDeployment"), GroupKind(GROUP, "MachinePool")]
+
+
+def of_topology(cluster: str) -> str:
+    """The label selector for what a controller makes of the topology of a Cluster."""
+    return f"{CLUSTER_NAME_LABEL}={cluster},topology.cluster.x-k8s.io/owned"
+
+
+def class_names(cluster: Object) -> list[tuple[Object, str, ObjectKey]]:
+    """Where a Cluster names its ClusterClass: the mapping, the field in that with the name, and the ClusterClass."""
+    topology, own = mapping(cluster, *TOPOLOGY), key_of(cluster).namespace
+    places = [(mapping(topology, part) if part else topology, name, namespace) for part, name, namespace in _CLASS]
+    return [
+        (place, name, ObjectKey(GROUP, "ClusterClass", text(place, namespace) or own, text(place, name)))
+        for place, name, namespace in places
+        if text(place, name)
+    ]
 
 
 def machine_metadata(machine: Object) -> dict[str, str]:

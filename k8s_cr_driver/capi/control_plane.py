@@ -31,7 +31,7 @@ class ControlPlane(MachineOwner):
 
     def change_error(self, live: Object | None, desired: Sequence[Object]) -> str:
         why = versions.change_error(text(live, *contract.VERSION), text(self.manifest, *contract.VERSION))
-        return why and f"spec.version {why}"
+        return f"spec.version {why}" if why else super().change_error(live, desired)
 
     def max_unavailable(self, count: int) -> int:
         """As many as leave etcd its quorum."""

@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import ClassVar
 
-from k8s_cr_driver.capi import contract, versions
+from k8s_cr_driver.capi import contract, paused, versions
 from k8s_cr_driver.capi.rollout import rolled_out
 from k8s_cr_driver.objects.crds import status_selector
 from k8s_cr_driver.objects.fields import text
-from k8s_cr_driver.objects.keys import GroupKind, Object, as_selector, key_of
+from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, as_selector, key_of
 from k8s_cr_driver.resources.base import ANY, REPLICAS, Children, CustomResource
 from k8s_cr_driver.resources.health import Health
 
@@ -32,11 +32,21 @@ class MachineOwner(CustomResource):
         path = status_selector(self.crd, self.manifest["apiVersion"])
         return text(live, *path) if path else ""
 
+    def health(self, live: Object) -> Health:
+        return paused.unless_paused(live, self.manifest, super().health(live))
+
+    def change_error(self, live: Object | None, desired: Sequence[Object]) -> str:
+        del desired
+        return paused.change_error(live, self.manifest) if live else ""
+
+    def explained_by(self, live: Object) -> Sequence[ObjectKey]:
+        return contract.referred(live) if live else []
+
     def child_metadata(self, child: Object) -> dict[str, str]:
         return contract.machine_metadata(child)
 
     def is_rotated(self) -> bool:
-        """Machine templates are immutable; a change of a bootstrap template reaches no Machine that exists."""
+        """Most templates are immutable; a change of a bootstrap template reaches no Machine that exists."""
         return self.key.kind.endswith(contract.ROTATED)
 
     def removal_annotations(self) -> Mapping[str, str]:
@@ -71,7 +81,7 @@ class LabelledMachines(MachineOwner):
         control_plane = contract.control_plane_of(self.manifest, desired)
         version, newest = self._version(self.manifest), text(control_plane, *contract.VERSION)
         if control_plane is None or not versions.is_newer(version, newest):
-            return ""
+            return super().change_error(live, desired)
         where = ".".join(contract.WORKERS_VERSION)
         return f"{where} {version} is newer than {newest} of {key_of(control_plane)}; raise the version of both"
 
@@ -90,7 +100,13 @@ class MachineDeployment(LabelledMachines):
 
 
 class MachineSet(LabelledMachines):
+    """It keeps a count of Machines, and replaces none: those that exist stay as they are when its template changes."""
+
     kind, name_label = "MachineSet", contract.SET_NAME_LABEL
+
+    def assess(self, live: Object) -> Health:
+        counted = contract.without_up_to_date(live)
+        return rolled_out(counted, MachineOwner.assess(self, counted), "")
 
 
 class MachinePool(LabelledMachines):

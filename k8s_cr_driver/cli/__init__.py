@@ -6,10 +6,8 @@ One module for each command. An error is one message without a traceback, and th
 
 from __future__ import annotations
 
-import errno
 import importlib.metadata
 import os
-import sys
 import warnings
 from typing import Any
 
@@ -18,6 +16,7 @@ import click
 with warnings.catch_warnings():
     # oslo.utils before 10.2 imports eventlet wherever it is installed, as beside Tacker, and eventlet warns every user
     warnings.filterwarnings("ignore", "\nEventlet is deprecated")
+    from k8s_cr_driver.cli import failures
     from k8s_cr_driver.cli.diff import diff
     from k8s_cr_driver.cli.instances import instances
     from k8s_cr_driver.cli.package import package
@@ -25,38 +24,18 @@ with warnings.catch_warnings():
     from k8s_cr_driver.cli.receive import receive
     from k8s_cr_driver.cli.tree import tree
     from k8s_cr_driver.cli.validate import validate
-    from k8s_cr_driver.errors import DriverError, InvalidPackage, InvalidRequest
-    from k8s_cr_driver.redaction import redact
-
-INTERRUPTED = 130
 
 ENTRY_POINTS = "k8s_cr_driver.commands"
 """Entry points of commands whose modules need more than this room may import, such as Tacker."""
 
 
-class _ClusterFailure(click.ClickException):
-    exit_code = 3
-
-
-class _Tool(click.Group):
-    """Turns errors into a message and an exit code."""
+class _Tool(failures.Command, click.Group):
+    """The commands, as one."""
 
     def invoke(self, ctx: click.Context) -> Any:
         if os.environ.get("NO_COLOR"):  # no-color.org; rich heeds it by itself
             ctx.color = False
-        try:
-            return super().invoke(ctx)
-        except (InvalidPackage, InvalidRequest) as error:
-            raise click.ClickException(redact(str(error))) from None
-        except DriverError as error:
-            raise _ClusterFailure(redact(str(error))) from None
-        except (KeyboardInterrupt, click.Abort):
-            click.echo("\nInterrupted", file=sys.stderr)
-            raise click.exceptions.Exit(INTERRUPTED) from None
-        except OSError as error:
-            if error.errno == errno.EPIPE:
-                raise  # click knows what a closed pipe means
-            raise click.ClickException(f"{error.filename or ctx.command_path}: {error.strerror}") from None
+        return super().invoke(ctx)
 
 
 @click.group(

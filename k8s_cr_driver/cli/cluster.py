@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 import click
 
 from k8s_cr_driver.engine import api_services
+from k8s_cr_driver.engine.clouds import Clouds
 from k8s_cr_driver.engine.not_ready import Report
 from k8s_cr_driver.errors import ApiError, Concern, ConnectionFailed, InvalidRequest, TransportError
 from k8s_cr_driver.kube import kubeconfig as kubeconfigs
@@ -99,7 +100,7 @@ class Instance:
         if not is_managed(live, self.id):
             return self.id in marks and is_recorded and not self.content.is_adopted(live)
         is_hidden = is_recorded if key.group_kind in SHARED else not marks & appliers(live)
-        return self.content.may_own(key) and (self.id in marks or is_hidden)
+        return self.content.may_own(live, self.id) and (self.id in marks or is_hidden)
 
     def fate(self, key: ObjectKey, live: Object) -> str:
         """What a terminate does with an object, as far as it is known before: others may use shared objects."""
@@ -141,6 +142,11 @@ class Cluster:
     @property
     def client(self) -> Client:
         return Client(self.connection, self.resources)
+
+    @functools.cached_property
+    def clouds(self) -> Clouds:
+        """One for all looks of a command."""
+        return Clouds(self.client)
 
     def instances(self, namespace: str = "", id: str = "") -> list[Instance]:
         """The inventories in `namespace`, or in all; of one instance, or of all."""

@@ -57,7 +57,8 @@ def descent(cluster: Cluster, instance: Instance) -> list[Node]:
         live = metadata if key_of(metadata).group_kind == _SECRET else whole.get(uid)
         if live is not None:
             key = key_of(metadata)
-            health = resource_for(live, crd_of(cluster, key.group_kind, crds)).health(live)
+            obj = resource_for(live, crd_of(cluster, key.group_kind, crds))
+            health = cluster.clouds.health(obj, live)
             nodes[uid] = Node(key, metadata["metadata"]["creationTimestamp"], health, key in instance.content.adopted)
     return _linked(nodes, family)
 

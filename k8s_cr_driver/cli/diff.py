@@ -24,6 +24,9 @@ _SIGNS = {
     "refused": ("!", "red"),
 }
 
+_AS_BEFORE = "the same"
+"""Stands for a message that is that of the line before."""
+
 
 @click.command(
     epilog="""
@@ -66,17 +69,19 @@ def diff(
     if output == "json":
         print_json([one.as_json() for one in outcomes])
     else:
+        before = ""
         for one in differences:
-            _print(one)
+            _print(one, _AS_BEFORE if one.message == before else one.message)
+            before = one.message
     counts = Counter(one.verdict for one in outcomes)
     click.echo(", ".join(f"{count} {verdict}" for verdict, count in counts.items()) or "nothing", err=True)
     if differences:
         raise click.exceptions.Exit(1)
 
 
-def _print(outcome: Outcome) -> None:
+def _print(outcome: Outcome, message: str) -> None:
     sign, colour = _SIGNS[outcome.verdict]
-    message = f": {outcome.message}" if outcome.message else ""
-    click.echo(click.style(f"{sign} {outcome.verdict} {outcome.key}{message}", fg=colour))
+    explained = f": {message}" if outcome.message else ""
+    click.echo(click.style(f"{sign} {outcome.verdict} {outcome.key}{explained}", fg=colour))
     for change in outcome.changes:
         click.echo(f"    {change}")

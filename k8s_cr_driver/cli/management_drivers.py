@@ -7,9 +7,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from k8s_cr_driver.credentials import settings
+from k8s_cr_driver.objects import yaml_nodes
 from k8s_cr_driver.objects.fields import field
 from k8s_cr_driver.package import scripts, vnfd
 
@@ -17,16 +16,17 @@ _HANDLED = (
     *("instantiate_end", "scale_end", "heal_end", "change_current_package_end"),
     *("terminate_start", "terminate_end", "instantiate_rollback_end"),
 )
+_SCRIPT = f"Scripts/{scripts.CREDENTIAL_SENDER}.py"
+_SETTINGS = f"Scripts/{scripts.CREDENTIAL_SENDER}.yaml"
 
 
 def problems(folder: Path) -> list[str]:
     """A sentence for each mistake."""
-    found = [
-        problem
-        for name, template in vnfd.flavours(folder).items()
-        if (named := scripts.of_driver(template, scripts.CREDENTIAL_SENDER))
-        for problem in _sender_problems(folder, f"Flavour {name}", named)
-    ]
+    senders = _senders(folder)
+    if not senders and (folder / _SETTINGS).is_file():
+        remedy = f"the VNF must name {_SCRIPT} in its artifacts and interfaces; else remove the file"
+        return [f"{_SETTINGS}: has no effect: {remedy}"]
+    found = [problem for name, named in senders.items() for problem in _sender_problems(folder, f"Flavour {name}", named)]
     return list(dict.fromkeys(found))
 
 
@@ -34,11 +34,19 @@ def warnings(folder: Path) -> list[str]:
     """Operations that a package leaves out, although its receiver then misses what has happened."""
     return [
         f"Flavour {name}: {operation} does not name the credential sender, which is then not reported to the receiver"
-        for name, template in vnfd.flavours(folder).items()
-        if (named := scripts.of_driver(template, scripts.CREDENTIAL_SENDER))
+        for name, named in _senders(folder).items()
         for operation in _HANDLED
         if operation not in named
     ]
+
+
+def _senders(folder: Path) -> dict[str, dict[str, str]]:
+    """Flavour -> the operations that name the credential sender and the path of its script; of those flavours that have it."""
+    return {
+        name: named
+        for name, template in vnfd.flavours(folder).items()
+        if (named := scripts.of_driver(template, scripts.CREDENTIAL_SENDER))
+    }
 
 
 def _sender_problems(folder: Path, flavour: str, named: Mapping[str, str]) -> Iterator[str]:
@@ -53,7 +61,7 @@ def _sender_problems(folder: Path, flavour: str, named: Mapping[str, str]) -> It
         wrong = settings.problems(text, name)
         yield from wrong
         if not wrong and "terminate_end" in named:
-            yield from _unreadable(name, yaml.safe_load(text))
+            yield from _unreadable(name, yaml_nodes.loaded(text))
 
 
 def _unreadable(name: str, content: Mapping[str, Any]) -> Iterator[str]:

@@ -20,6 +20,8 @@ from k8s_cr_driver.resources.health import State
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 _CONTROL = re.compile(r"[\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
+NAMED = 3
+"""Objects that one finding names."""
 COLOURS = {State.READY: "green", State.SUSPENDED: "cyan", State.WAITING: "yellow", State.FAILED: "red"}
 
 
@@ -37,6 +39,12 @@ def is_terminal() -> bool:
 def counted(count: int, thing: str) -> str:
     """`1 error`, `2 errors`."""
     return f"{count} {thing}" if count == 1 else f"{count} {thing}s"
+
+
+def enumerated(things: Sequence[object]) -> str:
+    """`a, b`; of many things the first ones and the number of the others: `a, b, c and 1,497 more`."""
+    shown = ", ".join(map(str, things[:NAMED]))
+    return shown if len(things) <= NAMED else f"{shown} and {len(things) - NAMED:,} more"
 
 
 def line(text: str) -> str:

@@ -32,4 +32,4 @@ def package(folder: Path, output: Path) -> None:
         findings.show()
         raise click.exceptions.Exit(1)
     write(folder, output)
-    click.echo(f"Wrote {output}, {output.stat().st_size:,} bytes", err=True)
+    click.echo(f"Wrote {output}, {output.stat().st_size / 1000:,.0f} kB", err=True)

@@ -34,11 +34,20 @@ _DAMAGED = (zipfile.BadZipFile, OSError, EOFError, ValueError, RuntimeError, str
 """What zipfile raises for files that are no zip files, or damaged ones."""
 
 
+_WANTED = "give the folder with TOSCA-Metadata/TOSCA.meta, or a CSAR file"
+
+
 class PackagePath(click.Path):
     """A folder or a CSAR file."""
 
     def __init__(self) -> None:
-        super().__init__(exists=True, path_type=Path)
+        super().__init__(path_type=Path)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The path of what exists."""
+        if not Path(value).exists():
+            self.fail(f"{value} does not exist; {_WANTED}", param, ctx)
+        return super().convert(value, param, ctx)
 
 
 def with_parameters(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -77,7 +86,7 @@ def opened(path: Path) -> Iterator[Path]:
                     raise InvalidPackage(f"{path}: is larger than {SIZE_LIMIT // 1024**3} GiB unpacked")
                 csar.extractall(folder)
         except _DAMAGED as error:
-            raise InvalidPackage(f"{path}: is neither a folder nor a CSAR file: {error}") from None
+            raise InvalidPackage(f"{path}: is neither a folder nor a CSAR file: {error}; {_WANTED}") from None
         yield Path(folder)
 
 

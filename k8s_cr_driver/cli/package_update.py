@@ -3,18 +3,24 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 
+from k8s_cr_driver.cli.output import enumerated
 from k8s_cr_driver.objects.immutable import changed_fields
 from k8s_cr_driver.objects.keys import Object, ObjectKey, key_of
 from k8s_cr_driver.ownership.labels import SHARED
 from k8s_cr_driver.resources.base import REPLACE
 from k8s_cr_driver.resources.registry import resource_for
 
+_NEVER_REPLACED = "or rename the object: its kind is never replaced"
+_REPLACED = f'rename the object, or annotate it with {REPLACE}: "true"'
+
 
 def immutable_changes(old: Sequence[Object], new: Sequence[Object]) -> Iterator[str]:
-    """A sentence for each field that the cluster will not let change, where the object may not be replaced."""
+    """A sentence for each field that the cluster will not let change, where the objects may not be replaced."""
     before: dict[ObjectKey, Object] = {key_of(obj): obj for obj in old}
+    found: dict[tuple[str, str], list[ObjectKey]] = defaultdict(list)
     for obj in new:
         key = key_of(obj)
         was = before.get(key)
@@ -22,12 +28,9 @@ def immutable_changes(old: Sequence[Object], new: Sequence[Object]) -> Iterator[
         if was is None or (resource_for(obj).replace_strategy() and not is_shared):
             continue
         for path in changed_fields(was, obj):
-            remedy = (
-                "or rename the object: its kind is never replaced"
-                if is_shared
-                else f'rename the object, or annotate it with {REPLACE}: "true"'
-            )
-            yield f"{key}: {path} is immutable and changes. Keep it, {remedy}"
+            found[path, _NEVER_REPLACED if is_shared else _REPLACED].append(key)
+    for (path, remedy), keys in found.items():
+        yield f"{enumerated(keys)}: {path} is immutable and changes. Keep it, {remedy}"
 
 
 def lost_vdus(old: Collection[str], new: Collection[str]) -> Iterator[str]:

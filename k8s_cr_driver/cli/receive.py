@@ -19,7 +19,7 @@ FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 def _address(context: click.Context, parameter: click.Parameter, value: str) -> tuple[str, int]:
     host, _, port = value.rpartition(":")
     if not host or not port.isdecimal() or int(port) > 65535:
-        raise click.BadParameter("is not HOST:PORT", context, parameter)
+        raise click.BadParameter(f"{value!r} is not HOST:PORT", context, parameter)
     return host.strip("[]"), int(port)
 
 
@@ -63,11 +63,12 @@ def receive(
     if register_vim != (clouds is not None):
         raise click.UsageError("--register-vim and --clouds belong together")
     gate = Gate(secrets.usable_key(hmac_key.read_bytes(), f"--hmac-key {hmac_key}"), _token(token))
-    store = Store(folder)
-    accepted = _registering(store, clouds, cloud) if clouds else _ignored
-    with Receiver(listen, _tls(certificate, key, client_ca), gate, store, accepted, _log) as server:
-        _log(f"Listening on {':'.join(map(str, server.server_address[:2]))}")
-        server.serve_forever()
+    tls, store = _tls(certificate, key, client_ca), Store(folder)
+    with store.claimed():
+        accepted = _registering(store, clouds, cloud) if clouds else _ignored
+        with _listening(listen, tls, gate, store, accepted) as server:
+            _log(f"Listening on {':'.join(map(str, server.server_address[:2]))}")
+            server.serve_forever()
 
 
 def _registering(store: Store, clouds: Path, name: str) -> Callable[[Stored], None]:
@@ -89,10 +90,35 @@ def _token(path: Path | None) -> str:
 
 
 def _tls(certificate: Path, key: Path, client_ca: Path | None) -> ssl.SSLContext:
+    """Each file is read by itself first, because OpenSSL does not say which of them is wrong."""
+    _readable("--certificate", certificate)
+    if client_ca is not None:
+        _readable("--client-ca", client_ca)
     try:
         return tls_context(str(certificate), str(key), str(client_ca or ""))
-    except ssl.SSLError as error:
-        raise click.UsageError(f"--certificate, --key or --client-ca: {error.reason}") from None
+    except (ssl.SSLError, ValueError) as error:
+        wrong = (
+            "does not belong to --certificate"
+            if "MISMATCH" in str(error)
+            else "is no private key as PEM, or its passphrase is wrong"
+        )
+        raise click.UsageError(f"--key {key}: {wrong}") from None
+
+
+def _readable(option: str, path: Path) -> None:
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(path)
+    except ssl.SSLError:
+        raise click.UsageError(f"{option} {path}: is no certificate as PEM") from None
+
+
+def _listening(
+    listen: tuple[str, int], tls: ssl.SSLContext, gate: Gate, store: Store, accepted: Callable[[Stored], None]
+) -> Receiver:
+    try:
+        return Receiver(listen, tls, gate, store, accepted, _log)
+    except OSError as error:
+        raise click.UsageError(f"--listen {listen[0]}:{listen[1]}: {error.strerror}") from None
 
 
 def _log(text: str) -> None:

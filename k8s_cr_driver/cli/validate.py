@@ -3,21 +3,19 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import click
 
-from k8s_cr_driver.cli import management_drivers, package_input, package_update, references
-from k8s_cr_driver.cli.output import counted, output_option, print_json
+from k8s_cr_driver.cli import management_drivers, package_input, package_update, references, scaling_policies
+from k8s_cr_driver.cli.output import counted, enumerated, output_option, print_json
 from k8s_cr_driver.errors import InvalidPackage, InvalidRequest
 from k8s_cr_driver.objects import dependencies
 from k8s_cr_driver.objects.crds import crds_of
-from k8s_cr_driver.objects.fields import entries, mapping
-from k8s_cr_driver.objects.fields import field as value_at
-from k8s_cr_driver.objects.keys import Object, kind_of
+from k8s_cr_driver.objects.keys import Object, ObjectKey, kind_of
 from k8s_cr_driver.package import check, schema, tosca_meta, vnfd
 from k8s_cr_driver.redaction import redact
 from k8s_cr_driver.resources.registry import resource_for
@@ -48,7 +46,9 @@ class Findings:
 )
 @click.argument("path", metavar="PACKAGE", type=package_input.PackagePath())
 @click.option(
-    "--update-of", type=package_input.PackagePath(), metavar="OLD",
+    "--update-of",
+    type=package_input.PackagePath(),
+    metavar="OLD",
     help="Also what a change from OLD cannot take over.",
 )
 @package_input.with_parameters
@@ -66,7 +66,7 @@ def validate(
     findings = Findings()
     try:
         with package_input.opened(path) as folder:
-            findings.problems += check.check(folder)
+            findings.problems += check.check(folder, files)
             if not findings.problems:
                 values = given or package_input.sufficient(folder, {})
                 objects = inspect(folder, values, files, namespace, findings)
@@ -95,8 +95,11 @@ def inspect(
     except (InvalidPackage, InvalidRequest) as error:
         findings.problems.append(str(error))
         return []
+    suffixes = ", ".join(f"*{suffix}" for suffix in tosca_meta.SUFFIXES)
     if not objects:
-        findings.warnings.append(f"{tosca_meta.MANIFESTS}: no manifests (*.yaml, *.yml); a request must name other files")
+        findings.warnings.append(f"{tosca_meta.MANIFESTS}: no manifests ({suffixes}); a request must name other files")
+    if not files and (unread := tosca_meta.other_files(folder)):
+        findings.warnings.append(f"{enumerated(unread)}: not checked, for manifests are {suffixes}; name it with --file")
     if given is None:
         findings.warnings.append("Some parameters have no default; with --param custom resources are checked, too")
     for examine in [dependencies.check] if given is None else [dependencies.check, schema.check]:
@@ -105,14 +108,22 @@ def inspect(
         except InvalidPackage as error:
             findings.problems.append(str(error))
     findings.problems += management_drivers.problems(folder)
+    findings.problems += scaling_policies.problems(folder)
     findings.warnings += management_drivers.warnings(folder)
     mapped = findings.warnings if unknown else findings.problems  # a CRD may say that an object has a count
     mapped += _vdu_problems(folder, objects, partial=bool(files) and tosca_meta.leaves_out(folder, files))
     findings.warnings += [f"{kind}: the cluster must have its CustomResourceDefinition" for kind in sorted(unknown)]
-    findings.warnings += [
-        f"{obj} refers to {wanted}, which the package does not bring" for obj, wanted in references.unknown(objects)
-    ]
+    findings.warnings += _unknown_references(objects)
     return objects
+
+
+def _unknown_references(objects: Sequence[Object]) -> Iterator[str]:
+    """A sentence for each object that is missing, however many refer to it."""
+    referring: dict[ObjectKey, list[ObjectKey]] = defaultdict(list)
+    for obj, wanted in references.unknown(objects):
+        referring[wanted].append(obj)
+    for wanted, found in referring.items():
+        yield f"{enumerated(found)} {'refers' if len(found) == 1 else 'refer'} to {wanted}, which the package does not bring"
 
 
 def _vdu_problems(folder: Path, objects: Sequence[Object], *, partial: bool) -> Iterator[str]:
@@ -123,16 +134,6 @@ def _vdu_problems(folder: Path, objects: Sequence[Object], *, partial: bool) -> 
             vdus.assign(resources, vnfd.vdu_nodes(template), partial=partial)
         except InvalidPackage as error:
             yield f"Flavour {flavour}: {error}"
-
-
-def _aspects(template: Mapping[str, Any]) -> set[str]:
-    policies = [policy for entry in entries(template, "policies") for policy in entry.values()]
-    return {
-        aspect
-        for policy in policies
-        if value_at(policy, "type") == "tosca.policies.nfv.ScalingAspects"
-        for aspect in mapping(policy, "properties", "aspects")
-    }
 
 
 def _compare(
@@ -150,4 +151,4 @@ def _compare(
     findings.problems += [f"Flavour {name} vanishes; instances keep theirs" for name in sorted(before.keys() - after.keys())]
     for name in sorted(before.keys() & after.keys()):
         findings.warnings += package_update.lost_vdus(vnfd.vdu_nodes(before[name]), vnfd.vdu_nodes(after[name]))
-        findings.warnings += package_update.new_aspects(_aspects(before[name]), _aspects(after[name]))
+        findings.warnings += package_update.new_aspects(*map(scaling_policies.aspects, (before[name], after[name])))

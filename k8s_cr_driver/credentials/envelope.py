@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 
 from k8s_cr_driver.errors import InvalidRequest
+from k8s_cr_driver.objects.decoding import decoded
 
 READY = "ready"
 """The cluster opens with this kubeconfig. Sent again when the kubeconfig has changed."""
@@ -78,9 +79,9 @@ def is_signed(key: bytes, headers: Mapping[str, str], body: bytes, now: float) -
 def parse(body: bytes) -> Envelope:
     """Raises InvalidRequest, which names the field and shows no value."""
     try:
-        content = json.loads(body)
+        content = decoded(body)
         texts = [content[name] for name in _FIELDS]
-    except (ValueError, KeyError, TypeError, RecursionError):  # the last for JSON that is nested very deeply
+    except (ValueError, KeyError, TypeError):
         raise InvalidRequest(f"the body is not a JSON object with {', '.join(_FIELDS)}") from None
     if not all(isinstance(text, str) for text in texts):
         raise InvalidRequest("a field of the body is not text")

@@ -7,20 +7,17 @@ when the endpoint or a certificate changes. So it is read each time.
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from k8s_cr_driver.capi import contract
 from k8s_cr_driver.credentials import envelope
-from k8s_cr_driver.errors import InvalidRequest
-from k8s_cr_driver.kube import kubeconfig
+from k8s_cr_driver.kube import workload
 from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.connection import METADATA_LIST, Connection
 from k8s_cr_driver.kube.discovery import discover
 from k8s_cr_driver.kube.endpoint import Endpoint
-from k8s_cr_driver.objects.fields import field as value_at
-from k8s_cr_driver.objects.keys import Object
+from k8s_cr_driver.objects.keys import Object, SecretEntry
 from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, appliers
 
 
@@ -39,8 +36,7 @@ class WorkloadCluster:
 
     def open(self) -> None:
         """One authenticated read on its API server. Raises ConnectionFailed, TransportError or ApiError."""
-        with Connection(self.endpoint) as connection:
-            connection.request("GET", "/api/v1/namespaces", query=[("limit", "1")])
+        workload.check_opens(self.endpoint)
 
 
 @dataclass(frozen=True)
@@ -61,19 +57,13 @@ class ManagementCluster:
 
     def workload(self, cluster: str) -> WorkloadCluster:
         """A Cluster of `clusters`; ApiError 404 if Cluster API has not written its kubeconfig yet."""
-        namespace, _, name = cluster.partition("/")
-        secret = contract.kubeconfig_secret(name)
-        text = self.secret(namespace, secret, contract.KUBECONFIG_KEY).decode(errors="replace")
-        return WorkloadCluster(cluster, text, kubeconfig.parse(text, f"Secret {namespace}/{secret}"))
+        where = contract.kubeconfig_entry(*cluster.split("/", 1))
+        text = self.secret(where).decode(errors="replace")
+        return WorkloadCluster(cluster, text, workload.workload_endpoint(self.connection, text, where))
 
-    def secret(self, namespace: str, name: str, key: str) -> bytes:
+    def secret(self, where: SecretEntry) -> bytes:
         """One value of a Secret. InvalidRequest if the Secret has no such key."""
-        path = f"/api/v1/namespaces/{namespace}/secrets/{name}"
-        value = value_at(self.connection.request("GET", path), "data", key)
-        try:
-            return base64.b64decode(value, validate=True)
-        except (TypeError, ValueError):
-            raise InvalidRequest(f"Secret {namespace}/{name} of the management cluster has no {key}") from None
+        return workload.read_secret(self.connection, where)
 
 
 def _name(live: Object) -> str:

@@ -11,6 +11,7 @@ from k8s_cr_driver.credentials.management import ManagementCluster
 from k8s_cr_driver.credentials.settings import Source
 from k8s_cr_driver.errors import InvalidRequest
 from k8s_cr_driver.kube.auth import is_token
+from k8s_cr_driver.objects.keys import SecretEntry
 
 SHORTEST_KEY = 32
 """Bytes of an HMAC key: as many as the digest has (RFC 2104, section 3)."""
@@ -63,8 +64,7 @@ def _value(name: str, source: Source, management: ManagementCluster | None) -> b
             f"{name} in {source} cannot be read after the instance was terminated, because Tacker has removed its VIM; "
             "keep it in a file on the conductor's host"
         )
-    namespace, secret, key = source.secret.split("/")
-    return management.secret(namespace, secret, key)
+    return management.secret(SecretEntry(*source.secret.split("/")))
 
 
 def _text(values: Mapping[str, bytes], name: str) -> str:

@@ -8,14 +8,15 @@ cannot say that, since Tacker's API shows a request's parameters, and a user of 
 from __future__ import annotations
 
 import re
+import ssl
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
-import yaml
-
 from k8s_cr_driver.errors import InvalidPackage, InvalidRequest
+from k8s_cr_driver.objects import yaml_nodes
 from k8s_cr_driver.objects.fields import similar, type_name
 
 PARAMETER = "credential-sender"
@@ -63,8 +64,8 @@ def load(text: str, name: str, overrides: Mapping[str, Any] | None = None) -> Se
     file's bearer token to another server.
     """
     content = _content(text, name)
-    if found := problems(text, name):
-        raise InvalidPackage("\n".join(found))
+    if found := _problems(content, required=False):
+        raise InvalidPackage("\n".join(f"{name}: {problem}" for problem in found))
     given = dict(overrides or {})
     if found := [*_forbidden(content, given), *_problems({**content, **given})]:
         raise InvalidRequest("\n".join(f"additionalParams.{PARAMETER}: {problem}" for problem in found))
@@ -74,11 +75,17 @@ def load(text: str, name: str, overrides: Mapping[str, Any] | None = None) -> Se
 
 
 def problems(text: str, name: str) -> list[str]:
-    """The mistakes in a settings file, a sentence each. A URL may be missing: a request can give it."""
+    """
+    The mistakes in a settings file, a sentence each. A URL may be missing: a request can give it.
+
+    CAs that cannot be used are among them only here, for a package's author: with `load` they are a failure to deliver, which
+    `on-failure` and a request's `ca-bundle` are for.
+    """
     try:
-        return [f"{name}: {problem}" for problem in _problems(_content(text, name), required=False)]
+        content = _content(text, name)
     except InvalidPackage as error:
         return [str(error)]
+    return [f"{name}: {problem}" for problem in _problems(content, required=False) or _unusable(content.get("ca-bundle"))]
 
 
 def origin(url: str) -> tuple[str, str, int | None]:
@@ -89,9 +96,9 @@ def origin(url: str) -> tuple[str, str, int | None]:
 
 def _content(text: str, name: str) -> dict[str, Any]:
     try:
-        content = yaml.safe_load(text)
-    except (yaml.YAMLError, ValueError, RecursionError):  # the latter for numbers of 5,000 digits, and deep nesting
-        raise InvalidPackage(f"{name}: is not YAML") from None
+        content = yaml_nodes.loaded(text)
+    except ValueError as error:
+        raise InvalidPackage(f"{name}: {error}") from None
     if not isinstance(content, dict):
         raise InvalidPackage(f"{name}: must be a mapping, not {type_name(content)}")
     return content
@@ -107,7 +114,7 @@ def _problems(content: Mapping[str, Any], *, required: bool = True) -> list[str]
         found.append("client-certificate and client-key belong together, and one is missing")
     if required and "url" not in content:
         found.append("url is missing")
-    if str(content.get("url", "")).startswith("http:") and content.get("allow-insecure") is not True:
+    if str(content.get("url", "")).lower().startswith("http:") and content.get("allow-insecure") is not True:
         found.append("url must be https; http sends kubeconfigs in clear text, and needs allow-insecure: true")
     return found
 
@@ -146,6 +153,21 @@ def _source(value: Any) -> str:
 
 def _pem(value: Any) -> str:
     return "" if isinstance(value, str) and "-----BEGIN CERTIFICATE-----" in value else "must be certificates as PEM"
+
+
+def _unusable(bundle: str | None) -> list[str]:
+    """What is wrong with CAs that look like PEM."""
+    if bundle is None:
+        return []
+    store = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    try:
+        store.load_verify_locations(cadata=bundle)
+    except (OSError, ValueError):
+        return ["ca-bundle is damaged, or is no certificate: copy the CA's whole PEM file"]
+    ends = sorted((str(ca["notAfter"]) for ca in store.get_ca_certs()), key=ssl.cert_time_to_seconds)
+    if ends and ssl.cert_time_to_seconds(ends[-1]) < time.time():
+        return [f"ca-bundle has no CA that is still valid: the last one has expired on {ends[-1]}"]
+    return []
 
 
 def _flag(value: Any) -> str:

@@ -9,16 +9,19 @@ content. The message of a deleted cluster stays for a while: it is what an older
 from __future__ import annotations
 
 import dataclasses
+import fcntl
 import json
 import os
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from k8s_cr_driver.credentials import envelope
 from k8s_cr_driver.credentials.envelope import GONE, READY, Envelope
+from k8s_cr_driver.errors import InvalidRequest
 
 KEPT = 2 * envelope.WINDOW
 """Seconds for which a deleted cluster's message stays. No signature is valid for so long."""
@@ -54,6 +57,18 @@ class Store:
 
     def __post_init__(self) -> None:
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+    @contextmanager
+    def claimed(self) -> Iterator[None]:
+        """Keeps other processes out of the folder. Raises InvalidRequest if one has it; the kernel frees it when that ends."""
+        with open(self.folder / ".lock", "w", opener=_private) as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise InvalidRequest(
+                    f"{self.folder}: another receiver uses this folder; give each a folder of its own"
+                ) from None
+            yield
 
     def accept(self, message: Envelope) -> Stored:
         """Stores a message. Raises Outdated, and OSError if it cannot be stored."""

@@ -57,6 +57,9 @@ class Tacker:
             plugin = loader.load_from_options(**cloud["auth"])
         except exceptions.ClientException as error:
             raise InvalidRequest(f"The entry of clouds.yaml: {words(error)}") from None
+        except TypeError:  # keystoneauth1 gives the plugin whatever `auth` has
+            unknown = sorted(map(str, cloud["auth"].keys() - {option.dest for option in loader.get_options()}))
+            raise InvalidRequest(f"The entry of clouds.yaml: auth has no setting {', '.join(unknown)}") from None
         session = Session(
             plugin,
             verify=cloud.get("cacert") or cloud.get("verify", True),

@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 
 from k8s_cr_driver.engine.ends import Ends, goes_after_its_end, has_ended_well
 from k8s_cr_driver.engine.informers import Informers
+from k8s_cr_driver.engine.last_look import LastLook
 from k8s_cr_driver.engine.nodes import Desired, Phase, changes_spec, is_older, version
 from k8s_cr_driver.engine.not_ready import NotReady
 from k8s_cr_driver.engine.run import Run
@@ -21,6 +22,7 @@ from k8s_cr_driver.kube.discovery import Resource, Resources
 from k8s_cr_driver.objects import dependencies
 from k8s_cr_driver.objects.api_groups import is_builtin
 from k8s_cr_driver.objects.crds import defined_by, served_versions
+from k8s_cr_driver.objects.fields import field
 from k8s_cr_driver.objects.keys import CRD, NAMESPACE, GroupKind, Object, ObjectKey, key_of, split
 from k8s_cr_driver.ownership.delete import remove
 from k8s_cr_driver.ownership.labels import is_managed
@@ -50,7 +52,8 @@ class Applier:
         self.nodes = _nodes(run.resources, desired)
         self.unready = dict.fromkeys(self.nodes)
         self.kinds = frozenset(key.group_kind for key in self.nodes)
-        self.brought = frozenset(defined_by(obj.manifest) for obj in desired if obj.key.group_kind == CRD)
+        self._own_crds = {defined_by(obj.manifest): self.nodes[obj.key] for obj in desired if obj.key.group_kind == CRD}
+        self.brought = frozenset(self._own_crds)
         own = {key.name for key in self.nodes if key.group_kind == NAMESPACE}
         self.namespaces = frozenset(own | {key.namespace for key in self.nodes} - {""})
         self._own_namespaces = frozenset(own)
@@ -61,6 +64,7 @@ class Applier:
         self._crds_read: set[GroupKind] = set()
         self._to_adopt: list[tuple[Desired, str]] = []
         self._ends = Ends(run)
+        self._last_look = LastLook(run, self._assess_again)
         self._by_kind: dict[GroupKind, list[Desired]] = {}
         for node in self.nodes.values():
             self._by_kind.setdefault(node.key.group_kind, []).append(node)
@@ -106,9 +110,9 @@ class Applier:
         """Applies the object if its dependencies are ready and its kind is listed."""
         is_free = node.phase is Phase.BLOCKED and not node.needs and not self._loop.refusals
         if is_free and self._informers.is_listed(node.key.group_kind):
-            node.phase, node.is_new = Phase.SENDING, node.live is None
+            node.phase, node.is_new, node.gone = Phase.SENDING, node.live is None, ""
             request = functools.partial(
-                write, self._context, node.obj, node.resource, node.live, vanished=node.vanished
+                write, self._context, node.obj, node.resource, node.live, vanished=node.vanished, finished=node.finished
             )
             written = functools.partial(self._written, node, node.live)
             self._loop.send(request, written, functools.partial(self._failed, node))
@@ -116,6 +120,11 @@ class Applier:
     def _written(self, node: Desired, before: Object | None, live: Object) -> None:
         if node.is_settled:
             return
+        if node.gone and field(live, "metadata", "uid") == node.gone:
+            node.phase = Phase.SENT
+            self._gone(node)
+            return
+        self._informers.wrote(live)
         node.obj.old_status = live.get("status") if changes_spec(before, live) else None
         node.phase, node.error, node.attempts, node.vanished = Phase.SENT, None, 0, False
         node.written = version(live)
@@ -198,11 +207,21 @@ class Applier:
         if node.finished:
             self._finish(node)
             return
+        if node.phase is Phase.SENDING:
+            node.gone = str(field(node.live, "metadata", "uid"))
         node.live, node.written = None, ""
         if node.phase is Phase.SENT:
             node.phase = Phase.BLOCKED
             self._mark_unready(node)
+        self._await_crd(node)
         self._try(node)
+
+    def _await_crd(self, node: Desired) -> None:
+        """A CRD that is deleted stays until there is no object of its kind: none is created again before the CRD is."""
+        crd = self._own_crds.get(node.key.group_kind)
+        if crd is not None and crd.key in self.unready:
+            node.needs.add(crd.key)
+            self._dependents.setdefault(crd.key, []).append(node)
 
     def _judge(self, node: Desired, live: Object) -> None:
         if node.observe(live):
@@ -219,14 +238,17 @@ class Applier:
     def _on_crd(self, kind: GroupKind, crd: Object) -> None:
         for node in self._by_kind[kind]:
             node.obj.crd = crd
-            if node.phase is Phase.SENT and node.live is not None:
-                self._assess(node, node.live)
+            self._assess_again(node)
+
+    def _assess_again(self, node: Desired) -> None:
+        if node.phase is Phase.SENT and node.live is not None:
+            self._assess(node, node.live)
 
     def _awaits_crd(self, node: Desired) -> bool:
         return node.obj.crd is None and node.key.group_kind in self._crds_read
 
     def _assess(self, node: Desired, live: Object) -> None:
-        node.judge(node.obj.health(live))
+        node.judge(self._last_look.health(node, live))
         self._operation.progress(node.key, node.health.state.value, node.health.message)
         if node.health.reason in CRD_DECIDES and node.obj.crd is None:
             self._read_crd(node)
@@ -272,7 +294,8 @@ class Applier:
 
 
 def _nodes(resources: Resources, desired: Sequence[CustomResource]) -> dict[ObjectKey, Desired]:
-    needs = dependencies.graph([obj.manifest for obj in desired])
+    pairs = [(first, obj.key) for obj in desired for first in obj.applied_after()]
+    needs = dependencies.graph([obj.manifest for obj in desired], pairs)
     nodes = {}
     for obj in sorted(desired, key=lambda one: dependencies.rank(one.key.group_kind)):
         resource = resources.find(obj.key.group_kind, split(obj.manifest["apiVersion"])[1])

@@ -1,47 +1,177 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-The reports of a run that times out: why objects are not ready, worst first, with their Warning events.
+The reports of a run that waits: why objects are not ready, or not deleted, worst first, with their Warning events.
 
-Events often name the cause that a status leaves out (an image that cannot be pulled, a quota).
+The cause often is in an object that a controller has created: the machine of a cluster, the Pod of a Deployment. So what is
+below an object is read, too, and the deepest cause is the first line. Events often name what a status leaves out (an image
+that cannot be pulled, a quota).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import replace
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
+from k8s_cr_driver.engine.clouds import Clouds
 from k8s_cr_driver.engine.nodes import Desired, ToDelete
 from k8s_cr_driver.engine.not_ready import Report
 from k8s_cr_driver.errors import DriverError
+from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.connection import Connection
-from k8s_cr_driver.resources.health import State
+from k8s_cr_driver.objects.fields import text
+from k8s_cr_driver.objects.keys import Object, ObjectKey, controller_of, key_of
+from k8s_cr_driver.resources.base import Children, CustomResource
+from k8s_cr_driver.resources.health import Health, State
+from k8s_cr_driver.resources.health.silence import NOBODY_ACTS
+from k8s_cr_driver.resources.registry import resource_for
 
 WITH_EVENTS = 5
 """Objects whose events are read: the worst."""
 EVENTS = 2
 """Warnings reported of one object: the newest."""
+WIDTH = 3
+"""Objects below one that are reported: the worst."""
 
 _BADNESS = {state.value: rank for rank, state in enumerate(State)}
 _BLOCKED = "Blocked"
 
+_Rank = tuple[int, bool, bool, bool, int]
 
-def reports(connection: Connection, nodes: Iterable[Desired | ToDelete]) -> list[Report]:
-    """One report per object, worst first: failed, then in trouble, then waiting, then those that only wait for others."""
-    ranked = sorted(
-        ((node, node.report()) for node in nodes),
-        key=lambda pair: (_BADNESS.get(pair[1].state, 1), not pair[0].in_trouble, pair[1].reason == _BLOCKED, pair[1].key),
-    )
+
+@dataclass
+class _Tree:
+    """An object that is not ready, or not deleted, and those below it."""
+
+    report: Report
+    live: Object | None
+    in_trouble: bool
+    below: list[_Tree] = field(default_factory=list)
+
+    @property
+    def depth(self) -> int:
+        return 1 + max((tree.depth for tree in self.below), default=0)
+
+    @property
+    def rank(self) -> _Rank:
+        """That of the worst object in it; of two like trees the one that reaches deeper comes first."""
+        own = self.report
+        rank = (_BADNESS.get(own.state, 1), own.reason != NOBODY_ACTS, not self.in_trouble, own.reason == _BLOCKED)
+        worst = min([rank, *(tree.rank[:4] for tree in self.below)])
+        return *worst, -self.depth
+
+    def deepest_first(self) -> Iterator[_Tree]:
+        for tree in sorted(self.below, key=lambda one: one.rank):
+            yield from tree.deepest_first()
+        yield self
+
+
+@dataclass(frozen=True)
+class Seen:
+    """An object of a run as it was at one moment, so that another thread can look for what is below it."""
+
+    obj: CustomResource
+    live: Object | None
+    report: Report
+    in_trouble: bool
+    is_judged: bool
+    """Whether its state comes of `live`, and not of an error or of what has to be done before."""
+
+    @classmethod
+    def of(cls, node: Desired | ToDelete) -> Seen:
+        is_deleted = bool(text(node.live, "metadata", "deletionTimestamp"))
+        is_judged = node.live is not None and node.error is None and (isinstance(node, Desired) or is_deleted)
+        return cls(node.obj, node.live, node.report(), node.in_trouble, is_judged)
+
+
+def reports(client: Client, clouds: Clouds, seen: Iterable[Seen]) -> list[Report]:
+    """One report per object, worst first: failed, in trouble, waiting, waiting for others; before each those below it."""
+    trees = sorted(_Search(client, clouds, seen).trees(), key=lambda tree: tree.rank)
+    ordered = itertools.chain.from_iterable(tree.deepest_first() for tree in trees)
     return [
-        replace(report, events=_warnings(connection, node)) if rank < WITH_EVENTS else report
-        for rank, (node, report) in enumerate(ranked)
+        replace(tree.report, events=_warnings(client.connection, tree)) if place < WITH_EVENTS else tree.report
+        for place, tree in enumerate(ordered)
     ]
 
 
-def _warnings(connection: Connection, node: Desired | ToDelete) -> tuple[str, ...]:
-    uid = ((node.live or {}).get("metadata") or {}).get("uid")
+class _Search:
+    """Finds what is below the objects of a run; each object is reported once."""
+
+    def __init__(self, client: Client, clouds: Clouds, seen: Iterable[Seen]) -> None:
+        self._client, self._clouds = client, clouds
+        self._nodes = {one.obj.key: one for one in seen}
+        self._seen: set[ObjectKey] = set()
+
+    def trees(self) -> list[_Tree]:
+        """Those of the run's objects that explain no other one of them, and then what is left."""
+        below = {key for node in self._nodes.values() for key in node.obj.explained_by(node.live or {})}
+        ordered = sorted(self._nodes, key=lambda key: (key in below, key))
+        return [self._of_node(self._nodes[key]) for key in ordered if key not in self._seen]
+
+    def _of_node(self, node: Seen) -> _Tree:
+        self._seen.add(node.obj.key)
+        report, in_trouble, live = node.report, node.in_trouble, node.live
+        if live is not None and node.is_judged:
+            health = self._clouds.health(node.obj, live)
+            if health.trouble and not in_trouble:
+                report, in_trouble = _report(live, health), True
+        return _Tree(report, live, in_trouble, self._below(node.obj, live) if live else [])
+
+    def _below(self, obj: CustomResource, live: Object) -> list[_Tree]:
+        lives = [*self._referred(obj, live), *self._children(obj, live)]
+        return [tree for one in lives if (tree := self._tree(one))]
+
+    def _tree(self, live: Object) -> _Tree | None:
+        """None for an object that is ready, and for one that is reported elsewhere."""
+        key = key_of(live)
+        if key in self._seen:
+            return None
+        if key in self._nodes:
+            return self._of_node(self._nodes[key])
+        self._seen.add(key)
+        obj = resource_for(live)
+        health = self._clouds.health(obj, live)
+        return None if health.settled else _Tree(_report(live, health), live, health.trouble, self._below(obj, live))
+
+    def _referred(self, obj: CustomResource, live: Object) -> Iterator[Object]:
+        for key in obj.explained_by(live):
+            resource = self._client.resources.find(key.group_kind)
+            if key in self._nodes and (known := self._nodes[key].live):
+                yield known
+            elif resource and key not in self._nodes:
+                try:
+                    yield self._client.read(resource, key)
+                except DriverError:
+                    continue  # a report without it is still useful; RBAC may forbid it
+
+    def _children(self, obj: CustomResource, live: Object) -> list[Object]:
+        """The worst of the VNFCs."""
+        several = {id(one): one for part in (obj, *obj.parts()) if (one := part.children(live))}
+        found = [child for one in several.values() for child in self._list(one, live)]
+        judged = sorted(found, key=lambda child: (resource_for(child).health(child).badness, key_of(child)))
+        return judged[:WIDTH]
+
+    def _list(self, children: Children, owner: Object) -> Sequence[Object]:
+        resource = self._client.resources.find(children.kind, children.version)
+        if resource is None or (children.by_selector and not children.selector):
+            return []
+        try:
+            found = self._client.list(resource, children.namespace, children.selector)
+        except DriverError:
+            return []
+        return found if children.selector else [one for one in found if controller_of(one) == owner["metadata"]["uid"]]
+
+
+def _report(live: Object, health: Health) -> Report:
+    since = text(live, "metadata", "deletionTimestamp") or text(live, "metadata", "creationTimestamp")
+    return Report(key_of(live), health.state.value, health.reason, health.message, since)
+
+
+def _warnings(connection: Connection, tree: _Tree) -> tuple[str, ...]:
+    uid = text(tree.live, "metadata", "uid")
     if not uid:
         return ()
-    namespace = node.key.namespace or "default"
+    namespace = tree.report.key.namespace or "default"
     query = [("fieldSelector", f"involvedObject.uid={uid},type=Warning"), ("limit", "50")]
     try:
         items = connection.request(

@@ -2,6 +2,8 @@
 """
 The watches of a run: a reflector for each kind, and the newest state of each object of the instance.
 
+Kinds without the verb `watch`, and those for which no watch is left (see `watches`), are listed at intervals instead.
+
 A kind `is_listed` when its first list is complete: only then is it known which objects of it are ours. A kind is watched
 in all namespaces; where RBAC forbids that, in each namespace of the instance.
 """
@@ -9,18 +11,31 @@ in all namespaces; where RBAC forbids that, in each namespace of the instance.
 from __future__ import annotations
 
 import functools
+import math
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
+from k8s_cr_driver.engine.loop import Workers
 from k8s_cr_driver.engine.not_ready import Report
 from k8s_cr_driver.engine.run import Run
 from k8s_cr_driver.engine.unserved import Unserved
-from k8s_cr_driver.errors import ApiError, DriverError, Forbidden
+from k8s_cr_driver.engine.watches import Watches
+from k8s_cr_driver.errors import ApiError, DriverError, Forbidden, Refused
 from k8s_cr_driver.kube import watch
 from k8s_cr_driver.kube.discovery import Resource
-from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, key_of
+from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, key_of, labels
 from k8s_cr_driver.ownership.inventory_content import parse
 from k8s_cr_driver.ownership.write import selector
 from k8s_cr_driver.resources.health import State
+
+READ_EVERY = 2.0
+"""Seconds between two lists of a kind that is not watched."""
+OBJECTS = 100_000
+"""Of one kind, which a run holds in memory: a server that reports new ones without end ends the run."""
+LISTS_PER_SECOND = 50
+"""Of one run, so many at most: with more kinds the time between two lists of each is longer."""
+LISTERS = 4
+"""Threads that list. Not the workers that write: a server of one API that hangs would keep these from all others."""
 
 OnChange = Callable[[ObjectKey, Object | None], None]
 """Called with the live object, or None when it no longer exists."""
@@ -34,11 +49,13 @@ class Informers:
         self._on_change, self._on_listed = on_change, on_listed
         self._initial_events = watch.InitialEvents()
         self._reflectors: list[watch.Reflector] = []
+        self._watches, self._listers, self._listed = Watches(run.operation.watches), Workers(LISTERS), 0
         self._awaited: dict[GroupKind, set[watch.Reflector]] = {}
         """Of each kind the reflectors whose first list is still to come."""
+        self._written_at: dict[ObjectKey, float] = {}
         self._refused: dict[GroupKind, DriverError] = {}
         """Why the lists of some kinds will never come."""
-        self._unserved = Unserved(run, self.open)
+        self._unserved = Unserved(run, self._served, self._undefined)
         self.objects: dict[GroupKind, dict[ObjectKey, Object]] = {}
 
     def fence(self) -> None:
@@ -73,6 +90,18 @@ class Informers:
             self._awaited[kind].discard(reflector)
             self._awaited[kind].add(self._start(resource, reflector.namespace, reflector.selector, self._message))
 
+    def _served(self, resources: Iterable[Resource]) -> None:
+        """Discovery lists these kinds again, perhaps in other versions."""
+        for one in resources:
+            self.reopen(one.group_kind, [one.version])
+            self.open([one.group_kind])
+
+    def _undefined(self, kinds: Iterable[GroupKind]) -> None:
+        """Nothing defines these kinds, so no object of them exists."""
+        for kind in self.objects.keys() & kinds:
+            for reflector in [one for one in self._reflectors if one.resource.group_kind == kind]:
+                self._relist(kind, watch.Relist(reflector, {}, math.inf))
+
     def follow(
         self, resource: Resource, namespace: str, selector: str, handle: Callable[[watch.Message], None]
     ) -> None:
@@ -81,10 +110,21 @@ class Informers:
         def receive(message: watch.Message) -> None:
             if isinstance(message, watch.Broken):
                 self._loop.refuse(_explained(message.reflector, message.error))
-            else:
+            elif not isinstance(message, watch.Unserved):
                 handle(message)
 
         self._start(resource, namespace, selector, receive)
+
+    def wrote(self, live: Object) -> None:
+        """Notes an object that this run has written: it no longer exists if a list that is asked for later misses it.
+
+        Between two lists it may be created and deleted.
+        """
+        key = key_of(live)
+        label, _, value = selector(self._context.instance, key.group_kind).partition("=")
+        if key.group_kind in self._awaited and labels(live).get(label) == value:
+            self.objects[key.group_kind].setdefault(key, live)
+            self._written_at[key] = time.monotonic()
 
     def is_listed(self, kind: GroupKind) -> bool:
         """Whether it is known which objects of the kind are ours."""
@@ -140,6 +180,7 @@ class Informers:
     def stop(self) -> None:
         for reflector in self._reflectors:
             reflector.stop()
+        self._listers.finish(0)
 
     def _start(
         self,
@@ -155,7 +196,25 @@ class Informers:
         connection, shared = self._context.connection, self._initial_events
         reflector = watch.Reflector(connection, resource, namespace, selector, post, resume=resume, initial_events=shared)
         self._reflectors.append(reflector)
+        if "watch" in resource.verbs and self._watches.take():
+            reflector.start(self._watches.give_back)
+        else:
+            self._listed += 1
+            self._list(reflector)
         return reflector
+
+    def _interval(self) -> float:
+        return max(READ_EVERY, self._listed / LISTS_PER_SECOND)
+
+    def _list(self, reflector: watch.Reflector) -> None:
+        """Lists the kind, again and again."""
+        self._listers.submit(lambda: self._loop.post(functools.partial(self._list_later, reflector, reflector.look())))
+
+    def _list_later(self, reflector: watch.Reflector, goes_on: bool) -> None:
+        if goes_on:
+            self._loop.after(self._interval(), functools.partial(self._list, reflector))
+        else:
+            self._listed -= 1
 
     def _message(self, message: watch.Message) -> None:
         kind = message.reflector.resource.group_kind
@@ -165,6 +224,9 @@ class Informers:
             self._change(kind, key_of(message.live), None if message.deleted else message.live)
         elif isinstance(message, watch.Relist):
             self._relist(kind, message)
+        elif isinstance(message, watch.Unserved):
+            if self.objects[kind] or message.reflector in self._awaited[kind]:
+                self._unserved.add(kind, again=True)
         else:
             self._broken(message)
 
@@ -173,12 +235,15 @@ class Informers:
             self.objects[kind].pop(key, None)
         else:
             self.objects[kind][key] = live
+            if len(self.objects[kind]) > OBJECTS:
+                self._loop.refuse(Refused(f"The cluster reports more than {OBJECTS:,} objects {kind} of this instance"))
         self._on_change(key, live)
 
     def _relist(self, kind: GroupKind, relist: watch.Relist) -> None:
         namespace = relist.reflector.namespace
         for key in list(self.objects[kind]):
-            if key not in relist.objects and namespace in ("", key.namespace):
+            is_newer = self._written_at.get(key, -math.inf) >= relist.asked_at
+            if key not in relist.objects and namespace in ("", key.namespace) and not is_newer:
                 self._change(kind, key, None)
         for key, live in relist.objects.items():
             self._change(kind, key, live)
@@ -208,7 +273,7 @@ class Informers:
         elif isinstance(message, watch.Relist):
             live = message.objects.get(inventory.key)
             inventory.fence.check(parse(live) if live else None)
-        else:
+        elif isinstance(message, watch.Change):
             inventory.fence.check(None if message.deleted else parse(message.live))
 
 

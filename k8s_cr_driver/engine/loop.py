@@ -44,7 +44,7 @@ class Loop:
         self._inbox: queue.SimpleQueue[Action] = queue.SimpleQueue()
         self._timers: list[tuple[float, int, Action]] = []
         self._count = itertools.count()
-        self._workers = Workers()
+        self._workers = Workers(THREADS)
         self._sending = 0
         self.refusals: list[DriverError] = []
 
@@ -103,6 +103,12 @@ class Loop:
         self.after(seconds, lambda: passed.append(True))
         self.run(lambda: bool(passed), timeout)
 
+    def catch_up(self, done: Callable[[], bool], timeout: Callable[[float], NotReady]) -> None:
+        """Runs the actions that are queued by now, as during a request of the loop's own thread, and then until `done`."""
+        caught_up: list[bool] = []
+        self.post(lambda: caught_up.append(True))
+        self.run(lambda: bool(caught_up) and done(), timeout)
+
     def finish(self) -> bool:
         """Waits FINISH_LIMIT seconds at most for the requests in flight; False if some are not known to have ended then."""
         return self._workers.finish(FINISH_LIMIT)
@@ -131,14 +137,15 @@ def _throw(error: Exception) -> None:
 
 
 class Workers:
-    """A pool of threads. A job posts its own outcome and raises nothing."""
+    """A pool of at most `size` threads. A job posts its own outcome and raises nothing."""
 
-    def __init__(self) -> None:
+    def __init__(self, size: int) -> None:
+        self._size = size
         self._jobs: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
         self._threads: list[threading.Thread] = []
 
     def submit(self, job: Callable[[], None]) -> None:
-        if len(self._threads) < THREADS:
+        if len(self._threads) < self._size:
             self._threads.append(threads.start(self._run, "k8s-cr worker"))
         self._jobs.put(job)
 

@@ -68,6 +68,8 @@ class Desired(Node):
     """It has run to its end: it is not created again when it vanishes, as a Job does after its time to live."""
     vanished: bool = False
     """It was ours, and the watch reported its deletion."""
+    gone: str = ""
+    """The uid of the object whose deletion the watch reported while a write of it was under way."""
     replaced: str = ""
     """The uid of an object that this run deletes to create it again."""
     is_new: bool = False

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from k8s_cr_driver.engine.watches import WATCH_LIMITS, WatchLimits
 from k8s_cr_driver.errors import DriverError, passes
 from k8s_cr_driver.kube import backoff
 from k8s_cr_driver.kube.connection import Traffic
@@ -51,6 +52,7 @@ class Operation:
     traffic: Traffic = field(default_factory=Traffic)
     is_current: Callable[[], bool] = _always
     """Whether nobody has retried or rolled back the operation since this worker began; asked after the claim."""
+    watches: WatchLimits = WATCH_LIMITS
 
     @classmethod
     def lasting(
@@ -63,10 +65,17 @@ class Operation:
         abandon: bool = False,
         traffic: Traffic | None = None,
         is_current: Callable[[], bool] = _always,
+        watches: WatchLimits = WATCH_LIMITS,
     ) -> Operation:
-        deadline = time.monotonic() + seconds
         return cls(
-            id, instance, deadline, progress=progress, abandon=abandon, traffic=traffic or Traffic(), is_current=is_current
+            id,
+            instance,
+            time.monotonic() + seconds,
+            progress=progress,
+            abandon=abandon,
+            traffic=traffic or Traffic(),
+            is_current=is_current,
+            watches=watches,
         )
 
     def persist(self, request: Callable[[], Result], patience: float = math.inf) -> Result:

@@ -120,12 +120,16 @@ class _Reconciliation:
         applier.start(self._informers, replacer.keys)
         had = self._context.inventory.content.kinds if self._prune else frozenset[GroupKind]()
         self._informers.open(kind for kind in applier.kinds | had if self._is_served(kind))
-        self._loop.run(lambda: not applier.unready, timeouts.not_ready)
+        self._loop.run(self._is_ready, timeouts.not_ready)
         replacer.check()
-        self._loop.run(lambda: replacer.is_whole and not applier.unready, timeouts.not_replaced)
+        self._loop.run(lambda: replacer.is_whole and self._is_ready(), timeouts.not_replaced)
         if self._prune:
             self._rest.delete()
         return {key: node.live for key, node in applier.nodes.items() if node.live is not None}
+
+    def _is_ready(self) -> bool:
+        """Ready, or as ready as the set can be before the rest is deleted, which waits until it is ready then."""
+        return not self._applier.unready or (self._prune is not None and self._rest.holds_up())
 
     def _take_over(self) -> bool:
         """Makes this run the only one that writes; False if the instance has nothing and shall have nothing."""

@@ -19,6 +19,7 @@ from oslo_log import log as logging
 
 from k8s_cr_driver.engine.apply import Applier
 from k8s_cr_driver.engine.informers import Informers
+from k8s_cr_driver.engine.nodes import Phase
 from k8s_cr_driver.engine.not_ready import NotReady
 from k8s_cr_driver.engine.prune import Pruner
 from k8s_cr_driver.engine.run import Run
@@ -32,6 +33,7 @@ from k8s_cr_driver.ownership.owners import Owners, Takers, release_from_owners
 from k8s_cr_driver.ownership.traces import has_objects
 from k8s_cr_driver.ownership.unlabeled import find_unlabeled, find_unlabeled_shared, read_unlabeled, reclaim
 from k8s_cr_driver.redaction import redact
+from k8s_cr_driver.resources.registry import resource_for
 
 LOG = logging.getLogger(__name__)
 
@@ -68,6 +70,14 @@ class Rest:
         if self._is_pruning:
             self._pruner.observe(key, live if live is not None and self._must_go(key, live) else None)
 
+    def holds_up(self) -> bool:
+        """Whether each object of the set that is not ready is applied, and waits for objects of the rest, not ready either."""
+        unready = [self._applier.nodes[key] for key in self._applier.unready]
+        if not all(node.obj.sums_up and node.phase is Phase.SENT for node in unready):
+            return False
+        others = [live for live in self._to_delete().values() if not resource_for(live).health(live).settled]
+        return bool(others) and all(node.live and node.obj.is_held_up_by(node.live, others) for node in unready)
+
     def delete(self) -> None:
         """Deletes the rest and waits until it no longer exists, and the set ready; then reduces or deletes the inventory."""
         if self._operation.abandon:
@@ -77,6 +87,7 @@ class Rest:
         if not self._applier.nodes:
             self._delete_late_orphans(members)
         self._delete_late_writes(members)
+        self._loop.catch_up(self._is_pruned, self._timeout)  # others may have deleted a desired object meanwhile
         self._informers.stop()
         self._operation.persist(self._shrink if self._applier.nodes else self._context.inventory.delete)
 
@@ -224,14 +235,10 @@ class Rest:
         inventory = self._context.inventory
         if key in self._applier.nodes or key == inventory.key:
             return False
-        if is_managed(live, self._context.instance):
-            return inventory.may_own(key) or self._is_copy(key)
-        return inventory.is_recorded(key) and not inventory.content.is_adopted(live)
-
-    def _is_copy(self, key: ObjectKey) -> bool:
-        """Reports an object that the instance has not applied; returns False, as it stays."""
-        if key not in self._copies:
-            LOG.warning("%s stays: it has the instance's label and field manager, but the inventory does not name it", key)
+        if inventory.owns(live):
+            return is_managed(live, self._context.instance) or not inventory.content.is_adopted(live)
+        if is_managed(live, self._context.instance) and key not in self._copies:
+            LOG.warning("%s stays: it has the instance's label and field manager, but the instance has not created it", key)
             self._copies.add(key)
         return False
 

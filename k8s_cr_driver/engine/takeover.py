@@ -55,8 +55,9 @@ def take_over(operation: Operation, context: WriteContext, intree_driver: InTree
     ]
     kinds = {key.group_kind for _, key in found}
     namespaces = {key.name if key.group_kind == NAMESPACE else key.namespace for _, key in found} - {""}
-    claim, members = context.inventory.claim, [key for _, key in found]
-    operation.persist(lambda: claim(operation.id, kinds, namespaces, create=bool(found), members=members))
+    inventory = context.inventory
+    operation.persist(lambda: inventory.claim(operation.id, kinds, namespaces, create=bool(found)))
+    operation.persist(lambda: inventory.add_members(key for _, key in found))
     for resource, key in found:
         operation.persist(functools.partial(_transfer, context, resource, key, intree_driver))
     if found:

@@ -1,25 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a run still waits for: its error when the deadline passes, and a line in the log every LOG_EVERY seconds until then."""
+"""What a run still waits for: its error when the deadline passes, and a line in the log every LOG_EVERY seconds until then.
+
+Both name the deepest cause first, for which a worker reads what is below the objects.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import functools
+from collections.abc import Mapping, Sequence
 
 from oslo_log import log as logging
 
 from k8s_cr_driver.engine.apply import Applier
-from k8s_cr_driver.engine.diagnosis import reports
+from k8s_cr_driver.engine.clouds import Clouds
+from k8s_cr_driver.engine.diagnosis import Seen, reports
 from k8s_cr_driver.engine.informers import Informers
 from k8s_cr_driver.engine.nodes import Desired, ToDelete
-from k8s_cr_driver.engine.not_ready import NotReady
+from k8s_cr_driver.engine.not_ready import NotReady, Report
 from k8s_cr_driver.engine.replace import Replacer
 from k8s_cr_driver.engine.run import Run
 from k8s_cr_driver.objects.keys import ObjectKey
 
 LOG = logging.getLogger(__name__)
 
-LOG_EVERY = 30.0
-"""Seconds between two log lines about what the run waits for."""
+LOG_EVERY = 40.0
+"""Seconds between two log lines about what the run waits for: the first can say that nobody acts (`silence.PATIENCE`)."""
 
 
 class Timeouts:
@@ -28,7 +33,8 @@ class Timeouts:
     def __init__(
         self, run: Run, applier: Applier, informers: Informers, replacer: Replacer, rest: Mapping[ObjectKey, ToDelete]
     ) -> None:
-        self._operation, self._loop, self._connection = run.operation, run.loop, run.context.connection
+        self._operation, self._loop = run.operation, run.loop
+        self._reports = functools.partial(reports, run.client, Clouds(run.client))
         self._applier, self._informers, self._replacer, self._rest = applier, informers, replacer, rest
 
     def start_log(self) -> None:
@@ -38,7 +44,7 @@ class Timeouts:
         """One report for each object that the run waits for."""
         nodes = self._open_nodes()
         total = max(len(self._applier.nodes), len(nodes))
-        return NotReady(f"{len(nodes)} of {total} objects {headline}:", reports(self._connection, nodes))
+        return NotReady(f"{len(nodes)} of {total} objects {headline}:", self._reports(map(Seen.of, nodes)))
 
     def not_deleted(self, seconds: float) -> NotReady:
         return self.timeout(f"not deleted after {seconds:.0f} s")
@@ -67,10 +73,18 @@ class Timeouts:
         return unready or list(self._rest.values())
 
     def _log(self) -> None:
-        reports = [node.report() for node in self._open_nodes()] or self._informers.unlisted()
-        if reports:
-            LOG.info("%s: waiting for %d objects, one of them: %s", self._operation.id, len(reports), reports[0])
+        seen = [Seen.of(node) for node in self._open_nodes()]
+        if seen:
+            look = functools.partial(self._reports, seen)
+            self._loop.send(look, lambda found: self._write(len(seen), found), lambda _: None)
+        else:
+            unlisted = self._informers.unlisted()
+            self._write(len(unlisted), unlisted)
         self._loop.after(LOG_EVERY, self._log)
+
+    def _write(self, count: int, found: Sequence[Report]) -> None:
+        if found:
+            LOG.info("%s: waiting for %d objects, the first cause: %s", self._operation.id, count, found[0])
 
 
 def former_timeout(seconds: float) -> NotReady:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Kinds of the instance that discovery does not list, though the instance may still have objects of them.
+Kinds of the instance that discovery does not list, or no longer, though the instance may still have objects of them.
 
 An API server that starts or lags does not know of all CRDs yet, a CRD may serve no version, and the server of an aggregated
 API may be down. So discovery is read again, and CRDs and APIServices are listed, which come from etcd. Only a kind that none
@@ -40,10 +40,13 @@ Reasons = Mapping[GroupKind, Report | None]
 
 
 class Unserved:
-    """`kinds`: those that may have objects. `found` is called with those that discovery lists by now."""
+    """`kinds`: those that may have objects. `found` is called with what discovery lists by now, `undefined` with the others."""
 
-    def __init__(self, run: Run, found: Callable[[Collection[GroupKind]], None]) -> None:
-        self._loop, self._client, self._resources, self._found = run.loop, run.client, run.resources, found
+    def __init__(
+        self, run: Run, found: Callable[[Iterable[Resource]], None], undefined: Callable[[Collection[GroupKind]], None]
+    ) -> None:
+        self._loop, self._client, self._resources = run.loop, run.client, run.resources
+        self._on_found, self._on_undefined = found, undefined
         self._reasons: dict[GroupKind, Report | None] = {}
         self._undefined: set[GroupKind] = set()
 
@@ -56,9 +59,9 @@ class Unserved:
         down = api_services.reports(self._resources, ((kind, "") for kind in self._reasons))
         return down + [reason for _, reason in sorted(self._reasons.items()) if reason is not None]
 
-    def add(self, kind: GroupKind) -> None:
-        """Looks for a kind that discovery does not list, unless this run knows that nothing defines it."""
-        if kind in self._undefined or kind in self._reasons:
+    def add(self, kind: GroupKind, *, again: bool = False) -> None:
+        """Looks for a kind that discovery does not list, unless this run knows that nothing defines it, or has done so."""
+        if (kind in self._undefined and not again) or kind in self._reasons:
             return
         is_down = self._resources.unknown_in(kind) is not None
         if not self._reasons:
@@ -72,13 +75,15 @@ class Unserved:
     def _looked(self, kinds: Collection[GroupKind], looked: tuple[Resources, Reasons]) -> None:
         newer, reasons = looked
         self._resources.refresh(newer)
-        served = [kind for kind in kinds if newer.is_served(kind)]
-        if undefined := sorted(set(kinds).difference(served, reasons)):
+        served = [resource for resource in newer if resource.group_kind in kinds]
+        found = {one.group_kind for one in served}
+        if undefined := sorted(set(kinds).difference(found, reasons)):
             LOG.info("No CRD and no APIService defines %s, so there are no such objects", ", ".join(map(str, undefined)))
             self._undefined.update(undefined)
         later = {kind: reason for kind, reason in self._reasons.items() if kind not in kinds}
         self._reasons = {**later, **reasons}
-        self._found(served)
+        self._on_found(served)
+        self._on_undefined(undefined)
         if self._reasons:
             self._loop.after(api_services.DISCOVER_EVERY, self._look)
 

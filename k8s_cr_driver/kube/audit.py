@@ -21,7 +21,9 @@ _LOG = logging.getLogger(LOGGER)
 _REVIEWS = tuple(f"/apis/{group}/" for group in sorted(REVIEWS))
 
 
-def record(method: str, cluster: str, path: str, query: Collection[tuple[str, str]], error: DriverError | None) -> None:
+def record(
+    method: str, cluster: str, path: str, query: Collection[tuple[str, str]], adopted: bool, error: DriverError | None
+) -> None:
     """Logs the request unless nothing is ever stored of it: a read, a dry run, a review. `error` is None for a success."""
     if method == "GET" or path.startswith(_REVIEWS) or ("dryRun", "All") in query:
         return
@@ -35,6 +37,7 @@ def record(method: str, cluster: str, path: str, query: Collection[tuple[str, st
         "verb": method,
         "object": path,
         "forced": ("force", "true") in query,
+        "adopted": adopted,
         "result": _result(error),
     }
     _LOG.info("%s", json.dumps(line))

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import base64
 import functools
-import json
 import math
 import threading
 import time
@@ -18,17 +17,15 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 from urllib.parse import urlencode
 
-import urllib3
 from kubernetes.client.rest import ApiException
 
 from k8s_cr_driver.errors import Concern, ConnectionFailed, DriverError, TransportError
-from k8s_cr_driver.kube import bounded, tls
-from k8s_cr_driver.kube.pools import Judge, pools
+from k8s_cr_driver.kube import once, tls
+from k8s_cr_driver.kube.pools import Judge
+from k8s_cr_driver.objects.decoding import decoded
 
 Response = TypeVar("Response")
 CONNECT_TIMEOUT, READ_TIMEOUT = 10.0, 20.0
-RESPONSE_LIMIT = 1024 * 1024
-"""Bytes of a provider's response."""
 
 REFRESH_BEFORE = 10.0
 """Seconds before its expiry at which a token is not used any more; half its lifetime, if that is less."""
@@ -80,8 +77,7 @@ class Tokens:
     """The ID tokens of one account. For many threads: one of them asks the provider, the others share its result."""
 
     def __init__(self, provider: Provider, *, ca: str, verify: bool, judge: Judge) -> None:
-        self._provider, self._judge = provider, judge
-        self._tls = tls.context(provider.token_url, ca=ca, verify=verify)
+        self._provider, self._way = provider, once.Way(judge, tls.context(provider.token_url, ca=ca, verify=verify))
         self._lock = threading.Lock()
         self._token, self._until = "", -math.inf
         self._failed, self._failure = -math.inf, DriverError("")
@@ -140,26 +136,16 @@ class Tokens:
             "password": who.password,
             **({"client_secret": who.client_secret} if who.client_secret else {}),
         }
-        until = time.monotonic() + min(READ_TIMEOUT, within)
-        timeout = urllib3.Timeout(connect=min(CONNECT_TIMEOUT, within), total=min(READ_TIMEOUT, within))
-        try:
-            with pools(self._judge, self._tls, timeout=timeout) as http:
-                response = http.request(
-                    "POST",
-                    who.token_url,
-                    decode_content=False,
-                    body=urlencode(form),
-                    headers={"Content-Type": "application/x-www-form-urlencoded", "Accept": "application/json"},
-                    redirect=False,  # the password is for this URL
-                    retries=False,
-                    preload_content=False,
-                )
-                content = bounded.Response(response, until, RESPONSE_LIMIT).data
-        except urllib3.exceptions.SSLError as error:
-            raise tls.failure(who.token_url, str(error)) from None
-        except urllib3.exceptions.HTTPError as error:
-            raise TransportError(f"POST {who.token_url}: {bounded.words(error)}") from None
-        return response.status, content
+        headers = {"Content-Type": "application/x-www-form-urlencoded", "Accept": "application/json"}
+        response = self._way.send(
+            "POST",
+            who.token_url,
+            headers=headers,
+            body=urlencode(form),
+            connect=CONNECT_TIMEOUT,
+            within=min(READ_TIMEOUT, within),
+        )
+        return response.status, response.content
 
     def _token_of(self, response: tuple[int, bytes]) -> str:
         status, content = response
@@ -167,8 +153,8 @@ class Tokens:
         if status == 429 or status >= 500:
             raise TransportError(f"POST {url}: the OpenID Connect provider responds with {status}")
         try:
-            body = json.loads(content)
-        except (ValueError, RecursionError):
+            body = decoded(content)
+        except ValueError:
             body = None
         body = body if isinstance(body, dict) else {}
         if status != 200:
@@ -202,7 +188,7 @@ def _lifetime(token: str) -> float:
     """Seconds from an ID token's issue to its expiry, which do not depend on clocks; infinite if it does not expire."""
     try:
         payload = token.split(".")[1]
-        claims = json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
+        claims = decoded(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
         return float(claims["exp"]) - float(claims["iat"])
-    except (ValueError, LookupError, TypeError, RecursionError):
+    except (ValueError, LookupError, TypeError):
         return math.inf

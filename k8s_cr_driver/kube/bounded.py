@@ -17,8 +17,9 @@ import urllib3
 from k8s_cr_driver import redaction
 from k8s_cr_driver.kube.watchdog import shut_at
 
-RESPONSE_LIMIT = 512 * 1024 * 1024
-"""Bytes of a response. A page of 500 objects has less, unless each has a MiB: etcd accepts 1.5 MiB for one object."""
+RESPONSE_LIMIT = 256 * 1024 * 1024
+"""Bytes of a response. A page of 250 objects has less, unless each has a MiB: etcd accepts 1.5 MiB for one object. The memory
+that it takes is limited by `decoding.VALUES_LIMIT`."""
 _CHUNK = 64 * 1024
 _HARMLESS = (http.client.IncompleteRead, urllib3.exceptions.IncompleteRead)
 """Errors of http.client with numbers only; the others repeat what the server has sent."""
@@ -27,8 +28,8 @@ _HARMLESS = (http.client.IncompleteRead, urllib3.exceptions.IncompleteRead)
 class Pool:
     """In the place of a client's pool."""
 
-    def __init__(self, pool: urllib3.PoolManager) -> None:
-        self._pool = pool
+    def __init__(self, pool: urllib3.PoolManager, response_limit: int | None = None) -> None:
+        self._pool, self._response_limit = pool, response_limit
 
     def request(self, method: str, url: str, *, timeout: urllib3.Timeout, **options: Any) -> Response:
         """The read timeout is the limit of the whole request, but for a stream's body."""
@@ -36,7 +37,7 @@ class Pool:
         until = time.monotonic() + seconds
         whole = urllib3.Timeout(connect=timeout.connect_timeout, total=seconds)
         opened = self._pool.request(method, url, timeout=whole, decode_content=False, **options)
-        return Response(opened, until, RESPONSE_LIMIT)
+        return Response(opened, until, self._response_limit or RESPONSE_LIMIT)
 
 
 class Response:

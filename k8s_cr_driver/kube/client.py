@@ -9,11 +9,11 @@ object is, and whether it may be written, is the matter of `ownership`.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from k8s_cr_driver.errors import ApiError, Contended
+from k8s_cr_driver.errors import ApiError, Contended, InvalidRequest
 from k8s_cr_driver.kube.connection import APPLY, Connection
 from k8s_cr_driver.kube.discovery import Resource, Resources, serves
 from k8s_cr_driver.kube.lists import pages
@@ -25,12 +25,19 @@ ONLY_NEW = "1"
 """A resourceVersion that no stored object has: an apply with it creates, or gets a 409 and writes nothing."""
 
 
+def _none(key: ObjectKey) -> bool:
+    del key
+    return False
+
+
 @dataclass(frozen=True)
 class Client:
     """One cluster: the connection, and the kinds that it serves. For many threads."""
 
     connection: Connection
     resources: Resources = field(default_factory=Resources)
+    is_adopted: Callable[[ObjectKey], bool] = _none
+    """Whether the writer has adopted the object; the audit log says so of each write."""
 
     def list(
         self, resource: Resource, namespace: str = "", selector: str = "", accept: str = "application/json"
@@ -65,10 +72,14 @@ class Client:
         The response to a GET, PATCH or DELETE of one object; ApiError 404 only if the object or its kind does not exist.
 
         A load balancer without an API server, or an API server that starts, responds 404 to every path. The 404 of an object
-        names it in the `details` of its Status; any other one is Contended while discovery lists the kind.
+        names it in the `details` of its Status; any other one is Contended while discovery lists the kind. Without a name the
+        path is that of the collection, all of which a DELETE deletes; a name with a slash leads to a subresource.
         """
+        if not key.name or "/" in key.name:
+            raise InvalidRequest(f"{key}: {method} without a name that an object can have")
         try:
-            return self.connection.request(method, resource.path(key.namespace, key.name), body=body, **options)
+            path, adopted = resource.path(key.namespace, key.name), self.is_adopted(key)
+            return self.connection.request(method, path, body=body, adopted=adopted, **options)
         except ApiError as error:
             is_of_path = error.status == 404 and error.subject != (resource.plural, key.name)
             if is_of_path and serves(self.connection, resource):
@@ -104,7 +115,7 @@ class Client:
         query = [("fieldManager", manager), ("force", json.dumps(force)), ("fieldValidation", "Strict")]
         query += [("dryRun", "All")] if dry_run else []
         path = resource.path(key.namespace, key.name)
-        response = self._sent("PATCH", path, query, manifest, content_type=APPLY)
+        response = self._sent("PATCH", path, query, manifest, content_type=APPLY, adopted=self.is_adopted(key))
         return checked(response, resource.group_kind, f"PATCH {path}", stored=False)
 
     def release(self, resource: Resource, live: Object, manager: str) -> Object:

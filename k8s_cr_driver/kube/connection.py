@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import datetime
 import email.utils
+import functools
 import json
 import math
 import re
@@ -27,9 +28,19 @@ from kubernetes import client
 from kubernetes.client.rest import ApiException
 from kubernetes.dynamic import DynamicClient
 
-from k8s_cr_driver.errors import ApiError, Concern, ConnectionFailed, DriverError, NotConnected, TransportError, passes
+from k8s_cr_driver.errors import (
+    ApiError,
+    Concern,
+    ConnectionFailed,
+    DriverError,
+    InvalidRequest,
+    NotConnected,
+    TransportError,
+    passes,
+)
 from k8s_cr_driver.kube import audit, auth, bounded, pools, tls
 from k8s_cr_driver.kube.endpoint import Endpoint
+from k8s_cr_driver.objects.decoding import decoded
 from k8s_cr_driver.objects.fields import entries, mapping
 from k8s_cr_driver.objects.keys import Object
 
@@ -89,6 +100,10 @@ def _never() -> bool:
     return False
 
 
+def _ignore(size: int) -> None:
+    del size
+
+
 class Connection:
     """One cluster for the length of one operation; a context manager, safe to use from many threads."""
 
@@ -98,8 +113,12 @@ class Connection:
         traffic: Traffic | None = None,
         deadline: float = math.inf,
         is_stopped: Callable[[], bool] = _never,
+        response_limit: int | None = None,
     ) -> None:
-        """No request lasts longer than until `deadline`, a time of time.monotonic(); no list goes on after `is_stopped`."""
+        """No request lasts longer than until `deadline`, a time of time.monotonic(); no list goes on after `is_stopped`.
+
+        `response_limit`: bytes of a response, RESPONSE_LIMIT without it.
+        """
         self.endpoint, self._traffic, self._deadline, self._is_stopped = endpoint, traffic or Traffic(), deadline, is_stopped
         self._is_closed = False
         self._pool = pools.pools(
@@ -109,7 +128,7 @@ class Connection:
         configuration.host = endpoint.url
         configuration.proxy = None
         api = client.ApiClient(configuration)
-        api.rest_client.pool_manager = bounded.Pool(self._pool)
+        api.rest_client.pool_manager = bounded.Pool(self._pool, response_limit)
         api.user_agent = "k8s-cr-driver"
         provider = endpoint.provider
         self._tokens = auth.tokens(provider, endpoint.ca, endpoint.verify, endpoint.judge) if provider else None
@@ -125,6 +144,10 @@ class Connection:
         self._is_closed = True
         self._pool.clear()
 
+    def to(self, endpoint: Endpoint, response_limit: int) -> Connection:
+        """A connection to another cluster, for the same operation."""
+        return Connection(endpoint, self._traffic, self._deadline, self._is_stopped, response_limit)
+
     def is_over(self) -> bool:
         """Whether no further page of a list may be requested."""
         return time.monotonic() >= self._deadline or self._is_stopped()
@@ -139,14 +162,18 @@ class Connection:
         content_type: str = "application/json",
         accept: str = "application/json",
         read_timeout: float = READ_TIMEOUT,
+        adopted: bool = False,
+        received: Callable[[int], None] = _ignore,
     ) -> Object:
         """One request, of at most `read_timeout` seconds; returns the response's JSON.
 
+        The audit log says `adopted`. `received` is called with the response's bytes.
         ApiError: the server refused. TransportError: its response is not known.
         """
         if method != "GET":
             query = [*query, ("timeout", f"{WRITE_TIMEOUT:g}s")]
-        response = self._counted(method, path, query, body, content_type, accept, read_timeout, False)
+        response = self._counted(method, path, query, body, content_type, accept, read_timeout, False, adopted=adopted)
+        received(len(response.data))
         return _json(f"{method} {path}", response.data)
 
     def get_if_changed(self, path: str, accept: str, etag: str) -> tuple[Object, str] | None:
@@ -167,15 +194,16 @@ class Connection:
         bounded.limit_silence(response.opened, idle_limit)
         return response.opened
 
-    def _counted(self, method: str, path: str, query: Sequence[tuple[str, str]], *request: Any) -> Any:
+    def _counted(self, method: str, path: str, query: Sequence[tuple[str, str]], *request: Any, adopted: bool = False) -> Any:
+        log = functools.partial(audit.record, method, self.endpoint.url, path, query, adopted)
         try:
             response = self._send(method, path, query, *request)
         except DriverError as error:
             self._traffic.count(error)
-            audit.record(method, self.endpoint.url, path, query, error)
+            log(error)
             raise
         self._traffic.count()
-        audit.record(method, self.endpoint.url, path, query, None)
+        log(None)
         return response
 
     def _send(
@@ -193,6 +221,8 @@ class Connection:
         attempt = f"{method} {path}"
         if self._is_closed:  # a thread that was not waited for any longer must not write
             raise NotConnected(f"{attempt}: the operation has ended")
+        if not {".", ".."}.isdisjoint(path.split("/")):  # urllib3 would request another path
+            raise InvalidRequest(f"{attempt}: has a name that no object has")
         if body is not None and content_type == APPLY:
             body = _yaml(body)
 
@@ -236,8 +266,8 @@ class Connection:
 
 def _json(attempt: str, data: bytes) -> Object:
     try:
-        response = json.loads(data)
-    except (ValueError, RecursionError):  # the latter for JSON that is nested very deeply
+        response = decoded(data)
+    except ValueError:
         raise TransportError(f"{attempt}: the response is not whole JSON") from None
     if not isinstance(response, dict):
         raise TransportError(f"{attempt}: the response is not an object")
@@ -282,8 +312,8 @@ def _translate(attempt: str, error: ApiException, endpoint: Endpoint) -> Excepti
 def _status(body: str | bytes | None) -> Object | None:
     """The Status of an API server; None for anything else, of which nothing is repeated: it may be of any server."""
     try:
-        said = json.loads(body or b"")
-    except (ValueError, RecursionError):
+        said = decoded(body or b"")
+    except ValueError:
         return None
     return said if isinstance(said, dict) and said.get("kind") == "Status" and said.get("apiVersion") == "v1" else None
 

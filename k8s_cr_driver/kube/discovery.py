@@ -24,6 +24,10 @@ from k8s_cr_driver.objects.keys import GroupKind, Object
 
 _AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 _ACCEPT = f"{_AGGREGATED},{_AGGREGATED.replace('v=v2', 'v=v2beta1')},application/json"
+KINDS_LIMIT = 20_000
+"""Kinds of a cluster, in each version."""
+VERSIONS_LIMIT = 2_000
+"""Group versions, of which an API server without aggregated discovery is asked one after another."""
 KNOWN_LIMIT = 128
 """Endpoints whose discovery is kept in memory."""
 
@@ -173,8 +177,12 @@ def _root(connection: Connection, root: str, etag: str) -> _Discovered | None:
             found += _group_by_group(connection, root, body, down)
         else:
             raise ValueError(body["kind"])
+        if len(found) > KINDS_LIMIT:
+            raise ValueError("more kinds than any cluster has")
         for resource in found:
-            "".join((*resource.group_kind, resource.version, resource.plural, *resource.verbs))  # all of them are text
+            names = "".join((*resource.group_kind, resource.version, resource.plural, *resource.verbs))  # all of them are text
+            if not names.isprintable():
+                raise ValueError("they are in log lines and errors")
         if not found:
             raise ValueError("an API server has kinds")  # remembered, this would hide them until /apis changes
     return _Discovered(found, frozenset(down), etag)
@@ -230,15 +238,9 @@ def _aggregated(response: Object, down: set[tuple[str, str]]) -> Iterator[Resour
 def _group_by_group(
     connection: Connection, root: str, response: Object, down: set[tuple[str, str]]
 ) -> Iterator[Resource]:
-    if root == "/api":
-        paths = [("", version, f"/api/{version}") for version in response.get("versions") or []]
-    else:
-        paths = [
-            (group["name"], version["version"], f"/apis/{version['groupVersion']}")
-            for group in response.get("groups") or []
-            for version in group["versions"]
-        ]
-    for group, version, path in paths:
+    for group, version, path in _group_versions(root, response):
+        if connection.is_over():
+            raise TransportError(f"GET {path}: the operation has ended")
         try:
             named = connection.request("GET", path).get("resources") or []
         except ApiError as error:
@@ -247,21 +249,40 @@ def _group_by_group(
             elif error.status != 404:  # a group version may go between the two requests
                 raise
             continue
-        subresources: dict[str, set[str]] = {}
-        for entry in named:
-            plural, _, sub = entry["name"].partition("/")
-            if sub:
-                subresources.setdefault(plural, set()).add(sub)
-        for entry in named:
-            if "/" not in entry["name"]:
-                yield Resource(
-                    GroupKind(group, entry["kind"]),
-                    version,
-                    entry["name"],
-                    bool(entry.get("namespaced")),
-                    frozenset(entry.get("verbs") or ()),
-                    frozenset(subresources.get(entry["name"], ())),
-                )
+        yield from _of_version(group, version, named)
+
+
+def _group_versions(root: str, response: Object) -> list[tuple[str, str, str]]:
+    """(group, version, path)."""
+    if root == "/api":
+        found = [("", version, f"/api/{version}") for version in response.get("versions") or []]
+    else:
+        found = [
+            (group["name"], version["version"], f"/apis/{version['groupVersion']}")
+            for group in response.get("groups") or []
+            for version in group["versions"]
+        ]
+    if len(found) > VERSIONS_LIMIT:
+        raise ValueError("more group versions than any cluster has")
+    return found
+
+
+def _of_version(group: str, version: str, named: list[Object]) -> Iterator[Resource]:
+    subresources: dict[str, set[str]] = {}
+    for entry in named:
+        plural, _, sub = entry["name"].partition("/")
+        if sub:
+            subresources.setdefault(plural, set()).add(sub)
+    for entry in named:
+        if "/" not in entry["name"]:
+            yield Resource(
+                GroupKind(group, entry["kind"]),
+                version,
+                entry["name"],
+                bool(entry.get("namespaced")),
+                frozenset(entry.get("verbs") or ()),
+                frozenset(subresources.get(entry["name"], ())),
+            )
 
 
 def _of_crd(crd: Object) -> Iterator[Resource]:

@@ -5,6 +5,9 @@ from __future__ import annotations
 
 import ssl
 from dataclasses import dataclass, field
+from urllib.parse import unquote, urlsplit
+
+import urllib3
 
 from k8s_cr_driver.kube import auth, tls
 from k8s_cr_driver.kube.pools import Judge, anywhere
@@ -26,9 +29,26 @@ class Endpoint:
 
     judge: Judge = anywhere
     """Which addresses a connection may go to, also that to the `provider`; comparable, as the other fields."""
+    plain_http: bool = False
+    """Whether what the cluster names may be http although the cluster is not."""
+
+    def may_name(self, url: str) -> bool:
+        """Whether a connection may go to an http(s) URL that an object of the cluster names, as far as its scheme says."""
+        return self.plain_http or tls.is_https(url) or not tls.is_https(self.url)
 
     def tls_context(self) -> ssl.SSLContext | None:
         """None for http. InvalidRequest: a certificate or key cannot be read."""
         return tls.context(
             self.url, ca=self.ca, verify=self.verify, client_cert=self.client_cert, client_key=self.client_key
         )
+
+
+def is_plain(url: str) -> bool:
+    """Whether an http(s) URL has nothing but a host, a port and a path: others could have a request go to another path."""
+    try:
+        parts = urlsplit(url)
+        is_http = parts.scheme in ("http", "https") and bool(urllib3.util.parse_url(url).host)
+    except (ValueError, urllib3.exceptions.LocationParseError):
+        return False
+    steps = unquote(parts.path).replace("\\", "/").split("/")
+    return is_http and url.isprintable() and not set("?#@ ").intersection(url) and {".", ".."}.isdisjoint(steps)

@@ -12,12 +12,14 @@ import base64
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-import yaml
-
 from k8s_cr_driver.errors import InvalidRequest
-from k8s_cr_driver.kube.endpoint import Endpoint
+from k8s_cr_driver.kube.auth import is_token
+from k8s_cr_driver.kube.endpoint import Endpoint, is_plain
+from k8s_cr_driver.objects import yaml_nodes
 from k8s_cr_driver.objects.keys import Object
 
+URL_LIMIT = 2_000
+"""Characters of a server's URL."""
 _OUTSIDE = ("certificate-authority", "client-certificate", "client-key", "tokenFile", "exec", "auth-provider")
 
 
@@ -29,7 +31,7 @@ def endpoint(path: Path, context: str | None = None) -> Endpoint:
 def parse(content: str | bytes, path: str, context: str | None = None) -> Endpoint:
     """The same of a kubeconfig's content; `path` names it in errors, which show nothing of the content."""
     try:
-        config = yaml.safe_load(content)
+        config = yaml_nodes.loaded(content)
         contexts = _named(config, "context")
         chosen = context or config.get("current-context")
         if chosen not in contexts:
@@ -37,14 +39,14 @@ def parse(content: str | bytes, path: str, context: str | None = None) -> Endpoi
             raise InvalidRequest(f"{path}: there is no context {chosen!r}; it has {known}")
         cluster, user = (_entry(path, config, section, contexts[chosen][section]) for section in ("cluster", "user"))
         return Endpoint(
-            url=cluster["server"],
+            url=_url(path, cluster["server"]),
             ca=_data(cluster, "certificate-authority-data"),
             verify=not cluster.get("insecure-skip-tls-verify", False),
-            authorization=f"Bearer {user['token']}" if user.get("token") else "",
+            authorization=_authorization(path, user.get("token")),
             client_cert=_data(user, "client-certificate-data"),
             client_key=_data(user, "client-key-data"),
         )
-    except (yaml.YAMLError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+    except (ValueError, KeyError, TypeError, AttributeError):
         raise InvalidRequest(f"{path}: is not a whole kubeconfig; compare it with: kubectl config view") from None
 
 
@@ -61,6 +63,19 @@ def _entry(path: str, config: Object, section: str, name: str) -> Object:
             "tokens, such as: kubectl config view --raw --flatten --minify"
         )
     return entry
+
+
+def _url(path: str, server: str) -> str:
+    if len(server) > URL_LIMIT or not is_plain(server):
+        raise InvalidRequest(f"{path}: server is no plain URL, such as https://10.0.0.1:6443, without credentials")
+    return server
+
+
+def _authorization(path: str, token: object) -> str:
+    text = str(token or "").strip()
+    if not is_token(text):
+        raise InvalidRequest(f"{path}: token has a character that no token has")
+    return f"Bearer {text}" if text else ""
 
 
 def _data(owner: Mapping[str, str], key: str) -> str:

@@ -11,10 +11,12 @@ from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.responses import understood
 from k8s_cr_driver.objects.keys import Object
 
-PAGE = 500
+PAGE = 250
 """Objects in one page."""
-PAGES = 2000
+PAGES = 4000
 """Pages of one list: 100,000 objects fit even if a server sends a tenth of what a page may have."""
+LIST_BYTES = 512 * 1024 * 1024
+"""Of all pages of one list, and of the initial events of a watch."""
 EMPTY_PAGES = 20
 """Empty pages in a row that are followed by more: an API server that filters may send a few."""
 LIST_LIMIT = 300.0
@@ -28,7 +30,8 @@ def pages(
     progress, token = _Progress(connection, f"LIST {path}"), ""
     while True:
         follow = [("continue", token)] if token else []
-        page = connection.request("GET", path, query=[*query, ("limit", str(PAGE)), *follow], accept=accept)
+        limited = [*query, ("limit", str(PAGE)), *follow]
+        page = connection.request("GET", path, query=limited, accept=accept, received=progress.received)
         with understood(f"LIST {path}"):
             page["metadata"] = dict(page.get("metadata") or {})
             token = str(page["metadata"].get("continue") or "")
@@ -46,7 +49,11 @@ class _Progress:
         self._connection, self._attempt = connection, attempt
         self._until = time.monotonic() + LIST_LIMIT
         self._tokens: set[str] = set()
-        self._empty = 0
+        self._empty = self._bytes = 0
+
+    def received(self, size: int) -> None:
+        """Counts the bytes of a page."""
+        self._bytes += size
 
     def check(self, token: str, is_empty: bool) -> None:
         """Raises TransportError if the page that `token` follows may not be requested."""
@@ -55,6 +62,7 @@ class _Progress:
             "a page refers to itself or an earlier page": token in self._tokens,
             f"{self._empty} pages in a row are empty": self._empty > EMPTY_PAGES,
             f"it has more than {PAGES} pages": len(self._tokens) + 2 > PAGES,
+            f"it has more than {LIST_BYTES} bytes": self._bytes > LIST_BYTES,
             f"it lasts longer than {LIST_LIMIT:g} s": time.monotonic() > self._until,
             "the operation has ended": self._connection.is_over(),
         }

@@ -9,11 +9,13 @@ are permitted, so a name that resolves to another address a moment later changes
 
 from __future__ import annotations
 
+import concurrent.futures
 import contextlib
 import functools
-import queue
+import os
 import socket
 import ssl
+import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -122,20 +124,34 @@ def _left(until: float) -> float:
 
 def _resolved(host: str, port: int, until: float) -> list[str]:
     """The addresses of a host, in the resolver's order. The resolver has no deadline, so a thread of its own waits for it."""
-    found: queue.SimpleQueue[list[str] | Exception] = queue.SimpleQueue()
-
-    def resolve() -> None:
-        try:
-            entries = socket.getaddrinfo(host.strip("[]"), port, type=socket.SOCK_STREAM)
-            found.put(list(dict.fromkeys(str(entry[4][0]) for entry in entries)))
-        except Exception as error:
-            found.put(error)
-
-    threads.start(resolve, f"resolve {host}")
     try:
-        result = found.get(timeout=_left(until))
-    except queue.Empty:
+        return _lookup(host.strip("[]"), port).result(timeout=_left(until))
+    except concurrent.futures.TimeoutError:
         raise TimeoutError("timed out") from None
-    if isinstance(result, Exception):
-        raise result
-    return result
+
+
+_Addresses = concurrent.futures.Future[list[str]]
+_lookups: dict[tuple[int, str, int], _Addresses] = {}
+_lock = threading.Lock()
+
+
+def _lookup(host: str, port: int) -> _Addresses:
+    """The lookup that runs, or a new one: a resolver that hangs holds one thread for each host, however often it is asked."""
+    key = os.getpid(), host, port
+    with _lock:
+        if running := _lookups.get(key):
+            return running
+        found: _Addresses = concurrent.futures.Future()
+
+        def resolve() -> None:
+            try:
+                entries = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+                found.set_result(list(dict.fromkeys(str(entry[4][0]) for entry in entries)))
+            except Exception as error:
+                found.set_exception(error)
+            with _lock:
+                del _lookups[key]
+
+        threads.start(resolve, f"resolve {host}")
+        _lookups[key] = found
+    return found

@@ -14,6 +14,8 @@ from collections.abc import Iterable, Iterator
 from k8s_cr_driver.errors import TransportError
 from k8s_cr_driver.objects.keys import GroupKind, Object, kind_of
 
+NAME_LIMIT = 512
+"""Characters of a name, a uid and a resourceVersion; a Kubernetes name has at most 253."""
 _TEXTS = ("namespace", "creationTimestamp", "deletionTimestamp")
 _MAPS = ("labels", "annotations")
 _LISTS: dict[str, type] = {"finalizers": str, "ownerReferences": dict, "managedFields": dict}
@@ -42,11 +44,17 @@ def entries(response: Object, api_version: str, kind: GroupKind, attempt: str) -
 def _is_whole(metadata: Object, identity: Iterable[str]) -> bool:
     get = metadata.get
     return (
-        all(isinstance(get(name), str) and get(name) for name in identity)
+        all(_is_name(get(name)) for name in identity)
         and all(isinstance(get(name), str | None) for name in _TEXTS)
+        and (not get("namespace") or _is_name(get("namespace")))
         and all(_is_map(get(name)) for name in _MAPS)
         and all(_is_list(get(name), kind) for name, kind in _LISTS.items())
     )
+
+
+def _is_name(value: object) -> bool:
+    """Names are in log lines, errors and terminals. No API server stores one with a control character, or as long."""
+    return isinstance(value, str) and 0 < len(value) <= NAME_LIMIT and value.isprintable()
 
 
 def _is_map(value: object) -> bool:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import re
 import ssl
-from urllib.parse import urlsplit
 
 from k8s_cr_driver.errors import Concern, ConnectionFailed, DriverError, InvalidRequest, TransportError
 
@@ -18,11 +17,16 @@ _PEM = re.compile(r"-----BEGIN ([A-Z0-9 ]{1,64})-----([^-]*)-----END \1-----")
 """Linear: no base64 has a hyphen, so a search ends at the next one."""
 
 
+def is_https(url: str) -> bool:
+    """Also of a scheme in capital letters, which urllib3 takes for the same (RFC 3986, 3.1)."""
+    return url.lower().startswith("https:")
+
+
 def context(
     url: str, *, ca: str = "", verify: bool = True, client_cert: str = "", client_key: str = ""
 ) -> ssl.SSLContext | None:
     """For a client of `url`; None if that is no https. `ca`: PEM, "" for the system's CAs. Raises InvalidRequest."""
-    if urlsplit(url).scheme != "https":
+    if not is_https(url):
         return None
     try:
         if not verify:
@@ -33,7 +37,7 @@ def context(
         tls.verify_flags &= ~ssl.VERIFY_X509_STRICT
         if client_cert:
             _load_client_certificate(tls, client_cert, client_key)
-    except (ssl.SSLError, ValueError, TypeError) as error:  # the latter for what is not ASCII, or empty
+    except (OSError, ValueError, TypeError) as error:  # the latter two for what is not ASCII, or empty
         reason = error.reason if isinstance(error, ssl.SSLError) else ""
         what = "The CA, or the client's certificate or key,"
         raise InvalidRequest(f"{what} cannot be read: {reason or 'it is damaged'}", Concern.CA) from None
@@ -63,4 +67,9 @@ def _load_client_certificate(tls: ssl.SSLContext, certificate: str, key: str) ->
     with os.fdopen(os.memfd_create("client-certificate"), "w") as file:
         file.write(certificate + "\n" + key)
         file.flush()
-        tls.load_cert_chain(f"/proc/self/fd/{file.fileno()}")
+        tls.load_cert_chain(f"/proc/self/fd/{file.fileno()}", password=_no_password)
+
+
+def _no_password() -> str:
+    """For an encrypted key: OpenSSL would ask for its password on the terminal."""
+    raise ValueError("the key is encrypted")

@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reflectors: each follows the objects of one kind, in a thread of its own, and posts what changes.
+"""Reflectors: each follows the objects of one kind and posts what changes, from a thread of its own or when it is called.
 
 A reflector first posts a `Relist` of all objects (from the initial events of KEP-3157, or a LIST where the server does not
 have them), then one `Change` for each event. After an interruption it resumes, or relists if the server no longer has
-that resourceVersion (410). Real watches have blank lines, end without a word, hang half-open, and their lists fail half-way.
+that resourceVersion (410). One without a thread posts a Relist whenever it is called. Real watches have blank lines, end
+without a word, hang half-open, and their lists fail half-way.
 """
 
 from __future__ import annotations
 
 import contextlib
-import json
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import urllib3
@@ -24,8 +24,9 @@ from k8s_cr_driver.kube import backoff, threads
 from k8s_cr_driver.kube.bounded import limit_silence
 from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.discovery import Resource, serves
-from k8s_cr_driver.kube.lists import pages
+from k8s_cr_driver.kube.lists import LIST_BYTES, pages
 from k8s_cr_driver.kube.responses import checked, entries, understood
+from k8s_cr_driver.objects.decoding import decoded
 from k8s_cr_driver.objects.keys import Object, ObjectKey, key_of
 
 LOG = logging.getLogger(__name__)
@@ -37,8 +38,6 @@ INITIAL_LIMIT = 10.0
 aggregated API may not know `sendInitialEvents`, and ignore it. A server that knows it waits 3 s at most (KEP-3157)."""
 LINE_LIMIT = 16 * 1024 * 1024
 """Bytes of one event: one object, of which etcd accepts 1.5 MiB, in JSON."""
-READ_EVERY = 2.0
-"""Seconds between two lists of a kind that cannot be watched."""
 TRIAL_LIMIT = 3.0
 """Seconds for which a reflector waits until another one knows whether the server sends initial events."""
 FORBIDDEN_GRACE = 30.0
@@ -47,10 +46,12 @@ FORBIDDEN_GRACE = 30.0
 
 @dataclass(frozen=True)
 class Relist:
-    """All objects that the reflector selects, as of now."""
+    """All objects that the reflector selects."""
 
     reflector: Reflector
     objects: dict[ObjectKey, Object]
+    asked_at: float = field(default=0.0, compare=False)
+    """A time of time.monotonic(): what was written before it is there, or no longer exists. Such lists are consistent."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +64,13 @@ class Change:
 
 
 @dataclass(frozen=True)
+class Unserved:
+    """Discovery does not list the kind in this version: either nothing defines it any more, or its objects cannot be seen."""
+
+    reflector: Reflector
+
+
+@dataclass(frozen=True)
 class Broken:
     """The reflector has ended for good: the server forbids the watch, or its response is malformed."""
 
@@ -70,7 +78,7 @@ class Broken:
     error: DriverError
 
 
-Message = Relist | Change | Broken
+Message = Relist | Change | Unserved | Broken
 
 
 class InitialEvents:
@@ -93,9 +101,9 @@ class InitialEvents:
 
 class Reflector:
     """
-    Follows one kind, in one namespace or ("") in all, selected by labels; lists it at intervals if it has no `watch`.
+    Follows one kind, in one namespace or ("") in all, selected by labels: by a watch from `start` on, or by `look`s.
 
-    With `resume` it begins after that resourceVersion instead of with a Relist. Reflectors that share `initial_events`
+    With `resume` a watch begins after that resourceVersion instead of with a Relist. Reflectors that share `initial_events`
     find out once for all whether the server sends them.
     """
 
@@ -118,7 +126,21 @@ class Reflector:
         self._stopped = threading.Event()
         self._response: urllib3.BaseHTTPResponse | None = None
         self._is_initial = False
-        self._thread = threads.start(self._run, f"watch {resource.group_kind}")
+
+    def start(self, ended: Callable[[], None]) -> None:
+        """Watches in a thread of its own, which calls `ended` at its end."""
+
+        def run() -> None:
+            try:
+                self._run()
+            finally:
+                ended()
+
+        self._thread = threads.start(run, f"watch {self.resource.group_kind}")
+
+    def look(self) -> bool:
+        """Lists the kind; False if that must not be repeated."""
+        return not self._stopped.is_set() and self._tried(self._list)
 
     def stop(self) -> None:
         """Ends the reflector; its thread wakes up from its read."""
@@ -132,23 +154,28 @@ class Reflector:
         failures = 0
         while not self._stopped.is_set():
             began = time.monotonic()
-            try:
-                self._follow()
-            except ApiError as error:
-                if self._gives_up(error):
-                    return
-            except TransportError:
-                pass
-            except DriverError as error:
-                self._post(Broken(self, error))
-                return
-            except Exception as error:  # a read that stop() has interrupted fails in many ways
-                if not self._stopped.is_set():
-                    LOG.exception("The watch of %s has failed", self.resource.plural)
-                    self._post(Broken(self, DriverError(f"WATCH {self.resource.plural}: {type(error).__name__}")))
+            if not self._tried(self._follow):
                 return
             failures = 1 if time.monotonic() - began > backoff.LAST else failures + 1
             self._stopped.wait(backoff.delay(failures))
+
+    def _tried(self, follow: Callable[[], None]) -> bool:
+        """False after an error that ends the reflector, which is posted."""
+        try:
+            follow()
+        except ApiError as error:
+            return not self._gives_up(error)
+        except TransportError:
+            pass
+        except DriverError as error:
+            self._post(Broken(self, error))
+            return False
+        except Exception as error:  # a read that stop() has interrupted fails in many ways
+            if not self._stopped.is_set():
+                LOG.exception("The watch of %s has failed", self.resource.plural)
+                self._post(Broken(self, DriverError(f"WATCH {self.resource.plural}: {type(error).__name__}")))
+            return False
+        return True
 
     def _gives_up(self, error: ApiError) -> bool:
         if error.status == 410 or (error.status == 400 and self._version):
@@ -156,7 +183,7 @@ class Reflector:
         elif error.status == 404:
             self._version = ""
             if not self._is_served():
-                self._post(Relist(self, {}))
+                self._post(Unserved(self))
         elif error.status == 403 and time.monotonic() - self._allowed_at < FORBIDDEN_GRACE:
             pass
         elif error.status in (400, 403, 405, 422):
@@ -172,9 +199,7 @@ class Reflector:
             return True
 
     def _follow(self) -> None:
-        if "watch" not in self.resource.verbs:
-            self._poll()
-            return
+        asked_at = time.monotonic()
         response = self._with_initial_events() if not self._version else None
         initial: dict[ObjectKey, Object] | None = None if response is None else {}
         for event in self._events(response or self._from_version(), response is not None):
@@ -183,7 +208,7 @@ class Reflector:
             if kind == "BOOKMARK":
                 if initial is not None and _ends_initial_events(live):
                     self._expect_silence()
-                    self._post(Relist(self, initial))
+                    self._post(Relist(self, initial, asked_at))
                     initial = None
             elif initial is not None:
                 _collect(initial, live, deleted=kind == "DELETED")
@@ -233,20 +258,16 @@ class Reflector:
         self._allowed_at = time.monotonic()
         return response
 
-    def _poll(self) -> None:
-        while not self._stopped.is_set():
-            self._list()
-            self._stopped.wait(READ_EVERY)
-
     def _list(self) -> None:
         found: dict[ObjectKey, Object] = {}
+        asked_at = time.monotonic()
         query = [("labelSelector", self.selector)]
         version = ""
         for page in pages(self._connection, self.resource.path(self.namespace), query):
             listed = entries(page, self.resource.api_version, self.resource.group_kind, f"LIST {self.resource.plural}")
             found |= {key_of(live): live for live in listed}
             version = page["metadata"].get("resourceVersion") or ""
-        self._post(Relist(self, found))
+        self._post(Relist(self, found, asked_at))
         self._allowed_at = time.monotonic()
         self._version = version
 
@@ -263,7 +284,11 @@ class Reflector:
         try:
             if self._stopped.is_set():
                 return
+            received = 0
             for line in _lines(response.stream(65536)):
+                received += len(line)
+                if self._is_initial and received > LIST_BYTES:
+                    raise TransportError(f"WATCH: the initial events have more than {LIST_BYTES} bytes")
                 if line.strip():
                     yield _parse(line)
         except urllib3.exceptions.HTTPError as error:
@@ -289,8 +314,8 @@ def _lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
 
 def _parse(line: bytes) -> dict[str, Any]:
     try:
-        event = json.loads(line)
-    except (ValueError, RecursionError):
+        event = decoded(line)
+    except ValueError:
         event = None
     if not isinstance(event, dict) or not isinstance(event.get("object"), dict):
         raise TransportError("WATCH: a line is not an event")

@@ -9,7 +9,9 @@ from typing import Any
 
 from oslo_config import cfg
 
+from k8s_cr_driver.engine.watches import WATCH_LIMITS
 from k8s_cr_driver.package.limits import Limits
+from k8s_cr_driver.vnf.counts import VNFCS
 from k8s_cr_driver.vnf.policy import Policy
 
 _LIMITS = Limits()
@@ -72,8 +74,8 @@ OPTIONS = [
     cfg.BoolOpt(
         "allow_http_endpoints",
         default=False,
-        help="Whether the endpoint and the oidc_token_url of a VIM may be http URLs: then tokens and passwords are sent in "
-        "clear.",
+        help="Whether the endpoint and the oidc_token_url of a VIM may be http URLs, and what its objects name: a workload "
+        "cluster, the Keystone of an OpenStack cloud. Then tokens and passwords are sent in clear.",
     ),
     cfg.BoolOpt(
         "verify_tls_without_ca",
@@ -117,7 +119,20 @@ OPTIONS = [
         "max_kinds",
         default=_LIMITS.max_kinds,
         min=1,
-        help="Kinds of objects that a VNF package may have. An operation watches each kind: that is a thread and a connection.",
+        help="Kinds of objects that a VNF package may have. An operation watches or lists each of them.",
+    ),
+    cfg.IntOpt(
+        "max_watches",
+        default=WATCH_LIMITS.operation,
+        min=1,
+        help="Kinds that one operation watches. Each is a thread and a connection. It lists further kinds at intervals: it "
+        "notices changes of these after seconds.",
+    ),
+    cfg.IntOpt(
+        "max_process_watches",
+        default=WATCH_LIMITS.process,
+        min=1,
+        help="Kinds that all operations of a conductor process watch together; further ones are listed.",
     ),
     cfg.IntOpt(
         "max_replicas",
@@ -125,6 +140,7 @@ OPTIONS = [
         min=1,
         help="Replicas that an object of a VNF package may have. The record of an instance lists each VNFC.",
     ),
+    cfg.IntOpt("max_vnfcs", default=VNFCS, min=1, help="VNFCs that a VNF instance may have."),
 ]
 
 

@@ -20,6 +20,7 @@ from tacker.sol_refactored.objects.v2 import fields
 
 from k8s_cr_driver.engine.operation import Operation
 from k8s_cr_driver.engine.reconcile import Prune
+from k8s_cr_driver.engine.watches import WatchLimits
 from k8s_cr_driver.lcm import desired, intree_driver, permitted, registered_vim, request, scale_status, vim
 from k8s_cr_driver.lcm.instance_info import StoredInstance
 from k8s_cr_driver.lcm.problem_details import Verb, abandoning, boundary, is_current
@@ -48,7 +49,7 @@ class Driver:
                 level = req.instantiationLevelId if req.obj_attr_is_set("instantiationLevelId") else None
                 assigned = desired.assigned_vdus(resources, vnfd, req.flavourId, options)
                 assigned = counts.at_level(assigned, vnfd, req.flavourId, level)
-                counts.check(assigned, {})
+                counts.check(assigned, {}, CONF.k8s_cr.max_vnfcs)
                 session.reconcile(desired.merged(resources, assigned), prune=Prune(unlabeled=False), first=True)
                 stored.start(req.flavourId)
                 stored.options, stored.vdus = options, session.with_explicit_counts(assigned)
@@ -104,7 +105,7 @@ class Driver:
         is_rollback = not any(changes.values())
         with _session(verb, stored, options, applies=len(changes), keep_autoscaled=is_rollback) as session:
             assigned = session.stored_vdus(stored.vdus)
-            stored.vdus = counts.scaled(assigned, changes)
+            stored.vdus = counts.scaled(assigned, changes, CONF.k8s_cr.max_vnfcs)
             session.scale({vdu: stored.vdus[vdu] for vdu in changes}, choice)
             stored.write(session.vnfcs(stored.vdus), session.inventory)
 
@@ -168,7 +169,7 @@ class Driver:
             given = counts.given(assigned, dict(zip((obj.key for obj in resources), former, strict=True)))
             kept = counts.carried_over(before, counts.at_level(assigned, vnfd, stored.flavour))
             assigned = counts.with_counts(kept, given)
-            counts.check(assigned, before)
+            counts.check(assigned, before, CONF.k8s_cr.max_vnfcs)
             session.change(desired.merged(resources, assigned), checked=not is_rollback)
             stored.options, stored.vdus = options, session.with_explicit_counts(assigned)
             scale_status.remember_new_aspects(stored, vnfd)
@@ -252,6 +253,7 @@ def _session(
         abandon=abandon,
         traffic=verb.statistics.traffic,
         is_current=is_current(verb.operation),
+        watches=WatchLimits(CONF.k8s_cr.max_watches, CONF.k8s_cr.max_process_watches),
     )
     guard = contextlib.nullcontext() if verb.operation else once_in_a_round(endpoint)
     with guard, Session(
@@ -262,6 +264,7 @@ def _session(
         remembered=stored.inventory_content,
         keep_autoscaled=keep_autoscaled,
         request_deadline=math.inf if verb.operation else operation.deadline,
+        max_vnfcs=CONF.k8s_cr.max_vnfcs,
     ) as session:
         if stored.is_moved:
             session.check_cluster(stored.endpoint)

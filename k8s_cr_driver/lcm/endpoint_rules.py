@@ -14,11 +14,12 @@ import socket
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from urllib.parse import unquote, urlsplit
+from urllib.parse import urlsplit
 
 from oslo_log import log as logging
 
 from k8s_cr_driver.errors import InvalidRequest
+from k8s_cr_driver.kube.endpoint import is_plain
 
 LOG = logging.getLogger(__name__)
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
@@ -40,8 +41,7 @@ class EndpointRules:
     def check(self, url: str, where: str) -> None:
         """Raise InvalidRequest, which names the field `where` and the rule, unless the conductor may connect to `url`."""
         parts = urlsplit(url)
-        steps = unquote(parts.path).replace("\\", "/").split("/")
-        if parts.query or parts.fragment or "?" in url or "#" in url or not {".", ".."}.isdisjoint(steps):
+        if not is_plain(url):
             raise InvalidRequest(f"{where}: has a query, a fragment, or the path segment . or ..; give the plain URL")
         if parts.scheme != "https" and not self.plain_http:
             raise InvalidRequest(f"{where}: is not https; the operator allows http by [k8s_cr] allow_http_endpoints")

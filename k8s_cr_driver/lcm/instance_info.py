@@ -206,6 +206,7 @@ class StoredInstance:
                 "namespaces": sorted(self.inventory_content.namespaces),
                 "adopted": sorted(map(list, self.inventory_content.adopted)),
                 "uid": self.inventory_content.uid,
+                "created": self.inventory_content.created,
             },
             **({NEW_ASPECTS: self.new_aspects} if self.new_aspects else {}),
         }
@@ -255,6 +256,7 @@ def _parsed(inventory: dict[str, Any] | None) -> tuple[str | None, InventoryCont
         frozenset(inventory["namespaces"]),
         frozenset(ObjectKey(*one) for one in inventory["adopted"]),
         uid=inventory.get("uid") or "",
+        created=inventory.get("created") or "",
     )
 
 

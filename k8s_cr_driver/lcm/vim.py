@@ -30,6 +30,12 @@ _REMEDIES = {
 }
 
 
+URL_LIMIT = 2_000
+"""Characters of a URL. Several parsers look at it, for each operation."""
+CA_LIMIT = 1024 * 1024
+"""Characters of a CA: the system's about 140 CAs have 220,000."""
+
+
 def with_remedy(error: DriverError) -> str:
     """The text of an error, with the keys of vimConnectionInfo that it is about."""
     remedy = _REMEDIES.get(error.concern) if isinstance(error, (ConnectionFailed, InvalidRequest)) and error.concern else None
@@ -51,6 +57,8 @@ def endpoint(
     """Of a VIM's interfaceInfo and accessInfo. Raises InvalidRequest, also for a URL that `rules` do not allow."""
     url = _http_url(interface.get("endpoint"), "interfaceInfo.endpoint", rules)
     given = str(interface.get("ssl_ca_cert") or "").strip()
+    if len(given) > CA_LIMIT:
+        raise InvalidRequest(f"vimConnectionInfo.interfaceInfo.ssl_ca_cert: has more than {CA_LIMIT:,} characters")
     ca = tls.pem(given)
     if given not in ("", "None") and not ca:  # Tacker stores a VIM's missing CA as "None"
         raise InvalidRequest("vimConnectionInfo.interfaceInfo.ssl_ca_cert: is no PEM certificate")
@@ -64,6 +72,7 @@ def endpoint(
         authorization="" if provider else _authorization(access),
         provider=provider,
         judge=rules,
+        plain_http=rules.plain_http,
     )
 
 
@@ -86,6 +95,8 @@ def _provider(access: Mapping[str, str], rules: EndpointRules) -> Provider | Non
 def _http_url(value: Any, where: str, rules: EndpointRules) -> str:
     """`value` if it is an http(s) URL without credentials, which every error would show; else InvalidRequest."""
     text = str(value or "")
+    if len(text) > URL_LIMIT:
+        raise InvalidRequest(f"vimConnectionInfo.{where}: has more than {URL_LIMIT:,} characters")
     if "@" in text:
         raise InvalidRequest(f"vimConnectionInfo.{where}: holds credentials, or an @; give them as keys of accessInfo")
     try:

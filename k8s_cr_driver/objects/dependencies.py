@@ -61,18 +61,19 @@ def check(objects: Sequence[Object]) -> None:
     graph(objects)
 
 
-def graph(objects: Sequence[Object]) -> Edges:
+def graph(objects: Sequence[Object], pairs: Iterable[tuple[ObjectKey, ObjectKey]] = ()) -> Edges:
     """
     For each object the objects that must be ready before it is applied.
 
-    References to what is not among `objects` are left out, so that a part of a package can be applied; `check` finds
-    them. Raises InvalidPackage for annotations that are malformed or form a cycle.
+    `pairs` are (first, later), as the hook `applied_after` gives them. References to what is not among `objects` are left
+    out, so that a part of a package can be applied; `check` finds them. Raises InvalidPackage for annotations that are
+    malformed or form a cycle.
     """
     keys = {key_of(obj) for obj in objects}
     fixed = _structure(objects)
     for obj in objects:
         fixed[key_of(obj)] |= keys.intersection(_depends_on(obj))
-    return _untangled(keys, [fixed, servers(objects)])
+    return _untangled(keys, [fixed, _later(pairs), servers(objects)])
 
 
 def deletion(objects: Sequence[Object], pairs: Iterable[tuple[ObjectKey, ObjectKey]] = ()) -> Edges:
@@ -85,10 +86,7 @@ def deletion(objects: Sequence[Object], pairs: Iterable[tuple[ObjectKey, ObjectK
     """
     keys = {key_of(obj) for obj in objects}
     explicit = {key_of(obj): set(_depends_on(obj, lenient=True)) for obj in objects}
-    asked: Edges = defaultdict(set)
-    for first, later in pairs:
-        asked[later].add(first)
-    layers = [{}, _reversed(_structure(objects)), asked, _reversed(explicit), _for_finalizers(objects)]
+    layers = [{}, _reversed(_structure(objects)), _later(pairs), _reversed(explicit), _for_finalizers(objects)]
     return _untangled(keys, layers)
 
 
@@ -164,6 +162,13 @@ def _where(obj: Object) -> str:
 def _reference(key: ObjectKey) -> str:
     """`key` as the annotation has it."""
     return "/".join([key.group, *(["namespaces", key.namespace] if key.namespace else []), key.kind, key.name])
+
+
+def _later(pairs: Iterable[tuple[ObjectKey, ObjectKey]]) -> Edges:
+    result: Edges = defaultdict(set)
+    for first, later in pairs:
+        result[later].add(first)
+    return result
 
 
 def _reversed(edges: Mapping[ObjectKey, Iterable[ObjectKey]]) -> Edges:

@@ -7,6 +7,7 @@ differ in the version of `apiVersion` alone are one object. Every layer names ob
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -47,6 +48,29 @@ class ObjectKey(NamedTuple):
         return f"{self.group_kind} {self.namespace}/{self.name}" if self.namespace else f"{self.group_kind} {self.name}"
 
 
+class SecretEntry(NamedTuple):
+    """One value of a Secret."""
+
+    namespace: str
+    name: str
+    key: str
+
+    def __str__(self) -> str:
+        return f"Secret {self.namespace}/{self.name}"
+
+
+class CloudEntry(NamedTuple):
+    """An OpenStack cloud by its name in the clouds.yaml of a Secret, and a server in it by its id; "" for none."""
+
+    secret: SecretEntry
+    name: str
+    region: str = ""
+    server: str = ""
+
+    def __str__(self) -> str:
+        return f"cloud {self.name} in {self.secret.key} of the {self.secret}"
+
+
 NAMESPACE = GroupKind("", "Namespace")
 CRD = GroupKind("apiextensions.k8s.io", "CustomResourceDefinition")
 
@@ -58,7 +82,13 @@ def split(api_version: str) -> tuple[str, str]:
 
 
 def kind_of(obj: Mapping[str, Any]) -> GroupKind:
-    return GroupKind(split(str(obj.get("apiVersion", "")))[0], str(obj.get("kind", "")))
+    return _kind(str(obj.get("apiVersion", "")), str(obj.get("kind", "")))
+
+
+@functools.lru_cache(maxsize=1024)
+def _kind(api_version: str, kind: str) -> GroupKind:
+    """Made once for the objects of a kind, of which an operation asks for each one many times."""
+    return GroupKind(split(api_version)[0], kind)
 
 
 def key_of(obj: Mapping[str, Any]) -> ObjectKey:

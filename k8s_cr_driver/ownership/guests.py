@@ -135,16 +135,21 @@ class Guests:
         return bool(owners) and chain > 0 and all(self._owner_goes(live, owner, chain - 1) for owner in owners)
 
     def _is_member(self, live: Object) -> bool:
-        return is_managed(live, self._context.instance) and self._context.inventory.may_own(key_of(live))
+        """Also of what others have created again, as `kubectl replace --force` does: it is deleted, too."""
+        return self._is_marked(live) and self._context.inventory.owns(live)
+
+    def _is_marked(self, live: Object) -> bool:
+        own = self._context.instance
+        return is_managed(live, own) or labels(live).get(INSTANCE_LABEL) == own
 
     def _is_left(self, live: Object) -> bool:
         """Whether the instance only releases an object: one that is kept, was adopted, or is shared with others."""
-        own = self._context.instance
         if self._context.inventory.content.is_adopted(live):
             return True
-        if not is_managed(live, own):
+        if not self._is_marked(live):
             return False
-        is_shared = kind_of(live) in SHARED and (not is_created(live) or bool(users(live) - {own}))
+        others = users(live) - {self._context.instance}
+        is_shared = kind_of(live) in SHARED and (not is_created(live) or bool(others))
         return is_shared or is_kept(live)
 
     def _owner_goes(self, live: Object, owner: Object, chain: int) -> bool:

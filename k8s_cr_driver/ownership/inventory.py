@@ -8,6 +8,7 @@ after a prune, deleted last. So a later run finds all objects after a crash at a
 
 from __future__ import annotations
 
+import copy
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
@@ -15,10 +16,11 @@ from dataclasses import replace
 from k8s_cr_driver.errors import ApiError, InvalidPackage, NotConnected, TransportError
 from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.discovery import Resource
-from k8s_cr_driver.objects.keys import NAMESPACE, GroupKind, ObjectKey
+from k8s_cr_driver.objects.keys import NAMESPACE, GroupKind, Object, ObjectKey, key_of
 from k8s_cr_driver.ownership.fence import Fence
 from k8s_cr_driver.ownership.inventory_content import INVENTORY_LABEL, NOTHING, UID_DIGITS, InventoryContent
 from k8s_cr_driver.ownership.inventory_store import CONFIG_MAPS, InventoryStore
+from k8s_cr_driver.ownership.labels import is_copy, is_managed
 
 
 class Inventory:
@@ -37,6 +39,11 @@ class Inventory:
         self._last_read = NOTHING
         self._creates = False
         self._recreated: set[ObjectKey] = set()
+        self._brought: set[ObjectKey] = set()
+        """Members that no run before this one had, as the inventory that it has found says."""
+        self._tried: set[ObjectKey] = set()
+        self._written: set[ObjectKey] = set()
+        self._disclaimed: set[ObjectKey] = set()
         self._finished: dict[ObjectKey, str | None] = {}
 
     @property
@@ -95,6 +102,9 @@ class Inventory:
         self._creates = found is None or (self._creates and found.token == self.fence.token)
         new = replace(known, members=None) if known.kinds else InventoryContent()
         base = found or replace(new, resource_version="1")  # a resourceVersion that only a new object takes
+        brought = frozenset[ObjectKey]() if base.members is None else frozenset(members) - base.members
+        if found is not None and not self._creates:  # else earlier runs may have had an inventory that was deleted
+            self._brought |= brought
         desired = replace(
             base,
             kinds=base.kinds | frozenset(kinds),
@@ -102,7 +112,8 @@ class Inventory:
             token=self.fence.token,
             operation=operation,
             released=False,
-            members=None if base.members is None else base.members | frozenset(members),
+            members=None if base.members is None else base.members | brought,
+            new=base.new | brought,
         )
         asked_at = time.monotonic()
         self._store.uid = found.uid if found else ""  # else the apply would create one that no longer exists by then
@@ -123,19 +134,25 @@ class Inventory:
         adopted = self.content.adopted & members
         finished = frozenset(one for one in self.content.finished if one[0] in members)
         exact = replace(self.content, kinds=kinds, namespaces=namespaces, adopted=adopted, members=members, finished=finished)
-        self._change(replace(exact, released=True))
+        self._change(replace(exact, new=frozenset(), released=True))
 
     def release(self) -> None:
-        """Gives the token back at the end of a run, so that the next one need not wait until it expires."""
+        """Gives the token back at the end of a run, so that the next one need not wait until it expires.
+
+        The run knows what it has written. What it brings and has never sent is no member: others may have it.
+        """
         if self.content.token:
-            self._change(replace(self.content, released=True))
+            self._disclaimed |= self._brought - self._tried - self._written
+            self._change(replace(self.content, new=self.content.new - self._written, released=True))
 
     def _change(self, desired: InventoryContent) -> None:
         older = {one for one in desired.finished if one[0] not in self._finished}
         finished = frozenset(older | {(key, digest) for key, digest in self._finished.items() if digest is not None})
         adopted = desired.adopted - self._recreated
         uids = frozenset(one for one in desired.adopted_uids if one[0] in adopted)
-        desired = replace(desired, adopted=adopted, adopted_uids=uids, finished=finished)
+        desired = replace(desired, adopted=adopted, adopted_uids=uids, finished=finished, new=desired.new - self._disclaimed)
+        if desired.members is not None:
+            desired = replace(desired, members=desired.members - self._disclaimed)
         if desired == self.content:
             return
         self._until_written(lambda: self._write(replace(desired, resource_version=self.content.resource_version)))
@@ -172,6 +189,7 @@ class Inventory:
         Written with the next change: until then the object's own annotation says so.
         """
         self._recreated.add(key)
+        self.wrote(key)
 
     def withdraw(self, *, namespace: str = "", kind: GroupKind | None = None) -> None:
         """Removes a namespace or kind in which the instance has no objects any more; see `others`."""
@@ -187,16 +205,41 @@ class Inventory:
                 raise
         self.content = replace(self.content, released=True)
 
-    def may_own(self, key: ObjectKey) -> bool:
-        """Whether the instance may have applied an object of that key: keys are recorded before the first write.
+    def trial(self) -> Inventory:
+        """The same for writes that store nothing: what it notes of them is forgotten."""
+        other = copy.copy(self)
+        other._recreated, other._tried, other._written, other._disclaimed = set(), set(), set(), set()
+        return other
 
-        A backup that is restored under another name copies labels and `managedFields`, so these alone prove nothing.
+    def tried(self, key: ObjectKey) -> None:
+        """Notes that the creation of an object was sent, and that it may have succeeded."""
+        self._tried.add(key)
+
+    def wrote(self, key: ObjectKey) -> None:
+        """Notes that this run has written an object: it is one of the instance, also if others create it again."""
+        self._written.add(key)
+
+    def disclaim(self, key: ObjectKey) -> None:
+        """Notes that an object that this run brings is somebody else's. It leaves the inventory with the next change."""
+        self._disclaimed |= {key} & self.content.new
+
+    def owns(self, live: Object) -> bool:
+        """Whether an object that has the label or the field manager of the instance is one of its objects."""
+        key = key_of(live)
+        may_own = self.content.members is None if is_managed(live, self.instance) else self.remembered.is_member(key)
+        return (may_own or self.content.is_member(key)) and not self.is_foreign(live)
+
+    def is_foreign(self, live: Object) -> bool:
         """
-        return self.content.may_own(key) or self.remembered.is_member(key)
+        Whether others have created an object before the instance brought one of its name, though it has the instance's marks.
 
-    def is_recorded(self, key: ObjectKey) -> bool:
-        """Whether the inventory or Tacker's record names the object."""
-        return self.content.is_member(key) or self.remembered.is_member(key)
+        A backup that is restored under another name has labels and `managedFields` of a member, so these alone prove nothing.
+        """
+        key = key_of(live)
+        if key in self._written:
+            return False
+        is_unwritten = key in self._brought - self._tried
+        return is_unwritten or (key in self.content.new and is_copy(live, self.instance))
 
     def others(self) -> list[InventoryContent | None]:
         """Kinds and namespaces of the other instances; see `InventoryStore.others`."""
@@ -219,5 +262,7 @@ class Inventory:
 
     def _write(self, desired: InventoryContent) -> None:
         asked_at = time.monotonic()
-        self.content = self._store.write(desired)
+        written = self._store.write(desired)
+        began = min(filter(None, (self.remembered.created, written.created)), default="")
+        self.content = replace(written, created=began)
         self.fence.confirmed(asked_at)

@@ -21,7 +21,7 @@ from typing import Any
 from k8s_cr_driver.kube.responses import checked, understood
 from k8s_cr_driver.objects.fields import entries, field
 from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, annotations_of, key_of, labels
-from k8s_cr_driver.ownership.labels import is_created
+from k8s_cr_driver.ownership.labels import is_copy, is_created
 
 INVENTORY_LABEL = "k8s-cr-driver/inventory"
 INVENTORY_MANAGER = "k8s-cr-driver"
@@ -65,12 +65,13 @@ class InventoryContent:
     uid: str = ""
     """Of the ConfigMap: it identifies the cluster on which the instance is."""
     created: str = ""
-    """creationTimestamp of the inventory, RFC 3339: no object of the instance is older."""
+    """creationTimestamp of the instance's first inventory, RFC 3339: no object of the instance is older."""
     released: bool = False
     """Whether the run that has the token is over, so that nothing of it is in flight."""
     members: frozenset[ObjectKey] | None = frozenset()
     """Objects that the instance has applied, or is about to apply; None if that is not known."""
-
+    new: frozenset[ObjectKey] = frozenset()
+    """Those members that no run is known to have written: others may have created objects of their names before."""
     finished: frozenset[tuple[ObjectKey, str]] = frozenset()
     """Objects that have run to their end, with the digest of their manifest: they do not run again when they vanish."""
 
@@ -83,9 +84,10 @@ class InventoryContent:
     def is_member(self, key: ObjectKey) -> bool:
         return self.members is not None and key in self.members
 
-    def may_own(self, key: ObjectKey) -> bool:
-        """Whether the instance may have applied an object of that key; see `Inventory.may_own`."""
-        return self.members is None or key in self.members
+    def may_own(self, live: Object, instance: str) -> bool:
+        """Whether the object, which the field manager of this instance has applied, is a member, and not the copy of one."""
+        key = key_of(live)
+        return self.members is None or (key in self.members and not (key in self.new and is_copy(live, instance)))
 
     def places(self, kind: GroupKind) -> list[str]:
         """The namespaces in which the instance may have objects of a kind."""
@@ -133,7 +135,8 @@ def _values(content: InventoryContent) -> dict[str, Any]:
     members = {} if content.members is None else {"members": _grouped(content.members)}
     known = dict(content.adopted_uids)
     uids = [known.get(key, "") for key in sorted(content.adopted)]
-    return {"finished": finished, "adopted": _grouped(content.adopted), "adopted-uids": uids, **members}
+    new = {"new": True if content.new == content.members else _grouped(content.new)} if content.new else {}
+    return {"finished": finished, "adopted": _grouped(content.adopted), "adopted-uids": uids, **members, **new}
 
 
 def inventory_name(instance: str) -> str:
@@ -156,9 +159,11 @@ def parse(live: Object) -> InventoryContent:
     where = f"the inventory {field(live, 'metadata', 'namespace')}/{field(live, 'metadata', 'name')}"
     with understood(where):
         annotations = annotations_of(checked(live, CONFIG_MAP, where))
+        _check_printable(*(annotations.get(name, "") for name in (_KINDS, _NAMESPACES)))
         adopted = _stored(live, "adopted")
-        earlier = frozenset(ObjectKey(*entry) for entry in json.loads(annotations.get(_ADOPTED) or "[]"))
-        members = _stored(live, "members")
+        earlier = frozenset(_key(*entry) for entry in json.loads(annotations.get(_ADOPTED) or "[]"))
+        members, new = (_stored(live, name) for name in ("members", "new"))
+        keys = None if members is None else frozenset(_keys(members))
         return replace(
             parse_scope(live),
             version=int(annotations.get(_VERSION) or 0),
@@ -170,8 +175,9 @@ def parse(live: Object) -> InventoryContent:
             uid=live["metadata"]["uid"],
             created=str(live["metadata"].get("creationTimestamp") or ""),
             released=annotations.get(_RELEASED) == "true",
-            members=None if members is None else frozenset(_keys(members)),
-            finished=frozenset((ObjectKey(*key), digest) for *key, digest in _stored(live, "finished") or []),
+            members=keys,
+            new=(keys or frozenset()) if new is True else frozenset(_keys(new or {})),
+            finished=frozenset((_key(*key), digest) for *key, digest in _stored(live, "finished") or []),
         )
 
 
@@ -182,7 +188,8 @@ def parse_foreign(live: Object) -> InventoryContent | None:
     """
     annotations = annotations_of(live)
     kinds, namespaces = (annotations.get(name, " ").split(",") for name in (_KINDS, _NAMESPACES))
-    if any(char.isspace() for text in (*kinds, *namespaces) for char in text) or any(text[:1] == "." for text in kinds):
+    names = "".join((*kinds, *namespaces))
+    if any(map(str.isspace, names)) or not names.isprintable() or any(text[:1] == "." for text in kinds):
         return None
     content, home = parse_scope(live), key_of(live).namespace
     return replace(content, namespaces=content.namespaces | {home}) if home else None
@@ -236,4 +243,15 @@ def _keys(grouped: Mapping[str, Mapping[str, Iterable[str]]]) -> Iterable[Object
     for kind, places in grouped.items():
         for namespace, names in places.items():
             for name in names:
-                yield ObjectKey(*GroupKind.parse(kind), namespace, name)
+                yield _key(*GroupKind.parse(kind), namespace, name)
+
+
+def _key(*parts: str) -> ObjectKey:
+    _check_printable(*parts)
+    return ObjectKey(*parts)
+
+
+def _check_printable(*texts: str) -> None:
+    """ValueError for control characters: names are in log lines and errors, and users may write the inventory."""
+    if not all(map(str.isprintable, texts)):
+        raise ValueError("a text has control characters")

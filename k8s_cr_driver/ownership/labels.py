@@ -8,6 +8,8 @@ labels to the objects it creates. A shared object carries one label for each ins
 
 from __future__ import annotations
 
+import datetime
+
 from k8s_cr_driver.objects.keys import CRD, NAMESPACE, Object, annotations_of, labels
 
 INSTANCE_LABEL = "tacker_vnf_instance_id"
@@ -20,7 +22,8 @@ USED_BY = "used-by.k8s-cr-driver"
 CREATED_BY_US = "k8s-cr-driver/made"
 """Annotation of an object that one of our instances has created: on a shared object, which its last user deletes only then,
 and on one that was adopted and has been deleted and created again since."""
-
+CREATION_TAKES = datetime.timedelta(seconds=60)
+"""The most by which an object is younger than the apply that has created it: admission webhooks are asked in between."""
 
 KEEP = "k8s-cr-driver/keep"
 """Annotation `k8s-cr-driver/keep: "true"`: terminate and prune release the object and do not delete it."""
@@ -51,8 +54,8 @@ def users(live: Object) -> set[str]:
 
 
 def is_created(live: Object) -> bool:
-    """Whether one of our instances has created the object; see CREATED_BY_US."""
-    return annotations_of(live).get(CREATED_BY_US) == "true"
+    """Whether one of our instances has created the object; see CREATED_BY_US. A copied annotation alone does not say so."""
+    return annotations_of(live).get(CREATED_BY_US) == "true" and bool(appliers(live))
 
 
 def is_released(live: Object) -> bool:
@@ -70,3 +73,23 @@ def appliers(live: Object) -> set[str]:
     entries, ours = (live.get("metadata") or {}).get("managedFields") or [], manager("")
     managers = (str(entry.get("manager")) for entry in entries)
     return {name.removeprefix(ours) for name in managers if name.startswith(ours)}
+
+
+def is_copy(live: Object, instance: str) -> bool:
+    """
+    Whether this instance's field manager has not applied the object since it exists.
+
+    A backup that is restored, and an export that is created under another name, have the labels and perhaps the
+    `managedFields` of the original, with the times of these.
+    """
+    metadata = live["metadata"]
+    times = [one.get("time") for one in metadata.get("managedFields") or [] if one.get("manager") == manager(instance)]
+    try:
+        created, *applied = [_time(one) for one in (metadata.get("creationTimestamp"), *times)]
+    except (ValueError, TypeError):
+        return True  # no API server writes such a time
+    return all(one + CREATION_TAKES < created for one in applied)
+
+
+def _time(text: object) -> datetime.datetime:
+    return datetime.datetime.fromisoformat(str(text).replace("Z", "+00:00"))

@@ -78,6 +78,11 @@ def take_back(client: Client, instance: str, resource: Resource, live: Object) -
     return _patch(client, resource, live, managedFields=_handed(live, KEPT_BY, manager(instance)), **marks)
 
 
+def hand_to_keeper(client: Client, instance: str, resource: Resource, live: Object) -> Object:
+    """Gives fields that the instance has not applied, though `managedFields` says so, to KEPT_BY: a release leaves them."""
+    return _patch(client, resource, live, managedFields=_handed(live, manager(instance), KEPT_BY))
+
+
 def disown(client: Client, resource: Resource, live: Object, owners: Collection[str]) -> None:
     """Removes the references to these owners from an object; Contended if others write it at the same time."""
     try:

@@ -36,7 +36,7 @@ def find_unlabeled(context: WriteContext, resources: Iterable[Resource]) -> Iter
 
 def _is_member(context: WriteContext, live: Object) -> bool:
     inventory = context.inventory
-    return is_hidden(live, context.instance) and inventory.may_own(key_of(live)) and not inventory.content.is_adopted(live)
+    return is_hidden(live, context.instance) and inventory.owns(live) and not inventory.content.is_adopted(live)
 
 
 def is_hidden(live: Object, instance: str) -> bool:

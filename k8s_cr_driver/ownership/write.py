@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 from oslo_log import log as logging
 
-from k8s_cr_driver.errors import ApiError, Conflict, DriverError, NotOurs
+from k8s_cr_driver.errors import ApiError, Conflict, DriverError, NotOurs, passes
 from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.discovery import Resource, Resources
@@ -34,7 +34,7 @@ from k8s_cr_driver.ownership.labels import (
     used_by,
     users,
 )
-from k8s_cr_driver.ownership.released import may_take_back, take_back
+from k8s_cr_driver.ownership.released import hand_to_keeper, may_take_back, take_back
 from k8s_cr_driver.ownership.shared import is_co_user, join
 from k8s_cr_driver.ownership.write_errors import NEVER_CHANGED, NOT_RESTORED, Replaced, conflicting, explained
 from k8s_cr_driver.redaction import printable
@@ -94,30 +94,37 @@ def selector(instance: str, kind: GroupKind) -> str:
 
 
 def write(
-    context: WriteContext, obj: CustomResource, resource: Resource, known: Object | None, *, vanished: bool = False
+    context: WriteContext,
+    obj: CustomResource,
+    resource: Resource,
+    known: Object | None,
+    *,
+    vanished: bool = False,
+    finished: bool = False,
 ) -> Object:
     """Creates or applies `obj`; returns the live object. `known`: the live object if a watch reports it as ours.
 
     `vanished`: the watch has reported that the object was deleted, perhaps by a worker that has taken over.
+    `finished`: the object has run to its end. Replaced if it no longer exists: it is not created again.
     """
     if vanished:
         context.inventory.fence.before_recreate()
     context.inventory.fence.before_write()
-    if known is not None and is_managed(known, context.instance):
+    if known is not None and is_managed(known, context.instance) and not context.inventory.is_foreign(known):
         try:
-            return _apply(context, obj, resource, known)
+            applied = _apply(context, obj, resource, known)
+            context.inventory.wrote(obj.key)
+            return applied
         except Replaced:
+            if finished:
+                raise
             context.inventory.fence.before_recreate()
-    note_creation = obj.key.group_kind in SHARED or obj.key in context.inventory.content.adopted
     try:
-        made = context.client.create(resource, with_owner_labels(context, obj, made=note_creation).manifest, context.manager)
+        return _create(context, obj, resource)
     except ApiError as error:
         if error.status != 409:
             raise explained(error, obj, context.instance) from None
         exists = error
-    else:
-        context.inventory.created(obj.key)
-        return made
     try:
         live = context.client.read(resource, obj.key)
     except ApiError as error:
@@ -125,8 +132,21 @@ def write(
     if may_take_back(live, context.instance):
         live = take_back(context.client, context.instance, resource, live)
     else:
-        _check_owner(context, obj, live)
+        live = _admitted(context, obj, resource, live)
+    context.inventory.wrote(obj.key)
     return _apply(context, obj, resource, live)
+
+
+def _create(context: WriteContext, obj: CustomResource, resource: Resource) -> Object:
+    note_creation = obj.key.group_kind in SHARED or obj.key in context.inventory.content.adopted
+    try:
+        made = context.client.create(resource, with_owner_labels(context, obj, made=note_creation).manifest, context.manager)
+    except DriverError as error:
+        if passes(error):
+            context.inventory.tried(obj.key)
+        raise
+    context.inventory.created(obj.key)
+    return made
 
 
 def adopt(context: WriteContext, uids: Mapping[ObjectKey, str]) -> None:
@@ -215,24 +235,39 @@ def with_owner_labels(context: WriteContext, obj: CustomResource, *, made: bool)
     return obj.with_manifest({**obj.manifest, "metadata": metadata})
 
 
+def _admitted(context: WriteContext, obj: CustomResource, resource: Resource, live: Object) -> Object:
+    """The object if the instance may write it. An adopted copy of a member keeps the values that came with it."""
+    _check_owner(context, obj, live)
+    is_copied = is_managed(live, context.instance) and context.inventory.is_foreign(live)
+    return hand_to_keeper(context.client, context.instance, resource, live) if is_copied else live
+
+
 def _check_owner(context: WriteContext, obj: CustomResource, live: Object) -> None:
+    is_foreign = context.inventory.is_foreign(live)
     shared = obj.key.group_kind in SHARED and (users(live) or is_created(live))
-    if shared or is_managed(live, context.instance):
+    if (shared or is_managed(live, context.instance)) and not (is_foreign and _has_marks(live, context.instance)):
         return
     owner = labels(live).get(INSTANCE_LABEL)
     if owner and owner != context.instance:
+        context.inventory.disclaim(obj.key)
         LOG.warning("VNF instance %s: %s belongs to VNF instance %s", context.instance, obj.key, printable(owner)[:SHOWN])
         raise NotOurs(
             f"{obj.key} belongs to another VNF instance. Give this one another name or namespace, or terminate that instance."
         )
-    if owner or obj.key in context.inventory.content.adopted:
+    if (owner and not is_foreign) or obj.key in context.inventory.content.adopted:
         return
     if not context.adopt:
+        context.inventory.disclaim(obj.key)
         raise NotOurs(
             f"{obj.key} exists already and was not created by this instance. Give it another name, delete it, or set "
             "additionalParams adopt-existing: true to adopt it (terminate will release it, not delete it)."
         )
     raise NotAdopted(obj.key, live["metadata"]["uid"])
+
+
+def _has_marks(live: Object, instance: str) -> bool:
+    marks = labels(live)
+    return is_managed(live, instance) or marks.get(INSTANCE_LABEL) == instance or used_by(instance) in marks
 
 
 def _is_autoscaled(error: ApiError, obj: CustomResource) -> bool:

@@ -133,5 +133,14 @@ def is_transient(error: Exception, obj: CustomResource, kinds: Collection[GroupK
 def missing(error: DriverError, key: ObjectKey) -> DriverError:
     """The error of a 404 that is not transient, with the remedy."""
     if isinstance(error, ApiError) and error.status == 404:
-        return Refused(f"{key}: {error.message}. Add the namespace or the CRD to the package, or create it first.")
+        return Refused(f"{key}: {error.message}. {_remedy(*error.subject)}")
     return error
+
+
+def _remedy(resource: str, name: str) -> str:
+    """Of a 404, by what was not found; a path that is not served has no subject."""
+    if resource == "namespaces":
+        return "Add the namespace to the package, or create it first."
+    if name:
+        return "Add that object to the package, or create it first."
+    return "Add the CRD to the package, or create it first."

@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Set
+from collections.abc import Iterator, Sequence, Set
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,14 +27,19 @@ from k8s_cr_driver.package.tosca_meta import (
 from k8s_cr_driver.package.vnfd import DEFINITIONS, _missing_types, definitions, flavour
 
 
-def check(folder: Path) -> list[str]:
-    """The problems of a package's folder, a sentence each; empty if there are none."""
+def check(folder: Path, files: Sequence[str] = ()) -> list[str]:
+    """
+    The problems of a package's folder, a sentence each; empty if there are none.
+
+    `files` are the manifests that are wanted, as a request names them; without, all of them are.
+    """
     try:
         check_links(folder)
     except InvalidPackage as error:
         return [str(error)]
     problems: list[str] = []
-    for inspect in (_meta_problems, _definition_problems, _manifest_problems):
+    manifests_of = partial(_manifest_problems, files=files or manifest_files(folder))
+    for inspect in (_meta_problems, _definition_problems, manifests_of):
         try:
             problems += inspect(folder)
         except InvalidPackage as error:
@@ -89,13 +95,13 @@ def _definition_problems(folder: Path) -> Iterator[str]:
                 yield f"{DEFINITIONS}/{file}: imports {name}, which is not in the package"
 
 
-def _manifest_problems(folder: Path) -> Iterator[str]:
+def _manifest_problems(folder: Path, files: Sequence[str]) -> Iterator[str]:
     """Problems of the manifests for any request. Files are checked one by one, because a request may leave some of them out."""
     declared = parameters.declared(definitions(folder))
     values = {name: sample(declaration) for name, declaration in declared.items()}
     objects: list[Object] = []
     fill = substitution.filler(declared, values)
-    for name in manifest_files(folder):
+    for name in files:
         try:
             objects += manifests.load(folder, [name], fill=fill)
         except InvalidPackage as error:

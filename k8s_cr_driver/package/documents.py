@@ -18,10 +18,8 @@ from typing import Any
 
 import yaml
 
+from k8s_cr_driver.objects.yaml_nodes import DEPTH_LIMIT, Shallow
 from k8s_cr_driver.package.limits import Budget, values
-
-DEPTH_LIMIT = 200
-"""Levels of nesting. The deepest CustomResourceDefinitions in use have about 60."""
 
 ALIAS_LIMIT = 8 * 1024 * 1024
 """Bytes, about, that aliases may copy within one file."""
@@ -32,15 +30,15 @@ _DIGITS = 80
 _PLAIN, _STR, _MAP, _SEQ, _MERGE = (f"tag:yaml.org,2002:{name}" for name in ("plain", "str", "map", "seq", "merge"))
 _TYPED = {f"tag:yaml.org,2002:{name}" for name in ("int", "float", "bool", "null")}
 _WORDS: dict[str, bool | None] = {
-    **{case: True for word in ("yes", "true", "on") for case in (word, word.title(), word.upper())},
-    **{case: False for word in ("no", "false", "off") for case in (word, word.title(), word.upper())},
-    **dict.fromkeys("yY", True),
-    **dict.fromkeys("nN", False),
+    **{case: True for word in ("y", "yes", "true", "on") for case in (word, word.title(), word.upper())},
+    **{case: False for word in ("n", "no", "false", "off") for case in (word, word.title(), word.upper())},
     **dict.fromkeys(["", "~", "null", "Null", "NULL"]),
 }
 _LETTERS = frozenset("yYnN")
 _INTEGER = re.compile(r"([-+]?)(?:0[bB]([01]+)|0[xX]([0-9a-fA-F]+)|0[oO]?([0-7]+)|(0|[1-9][0-9]*))")
 _FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
+_BYTE_ORDER_MARK = re.compile(r"^(---[ \t\r]*(?:#.*)?\n)\ufeff", re.M)
+"""One at the start of a later document, as files that are joined have it. Where the first one starts, the caller drops it."""
 _NOT_JSON = re.compile(r"(?i)[-+]?\.(inf|nan)")
 
 
@@ -62,10 +60,13 @@ def documents(text: str, budget: Budget | None = None) -> Iterator[tuple[int, An
     budget = budget or values()
     if text.lstrip()[:1] in ("{", "["):
         try:
-            yield 1, _json(text, budget)
-            return
+            found = _json(text, budget)
         except (ValueError, RecursionError):
             pass  # then it is YAML's flow style, or YAML says what is wrong
+        else:
+            yield from enumerate(found, 1)
+            return
+    text = _BYTE_ORDER_MARK.sub(r"\1", text)
     loader = _Nodes(text, budget)
     number, copied = 0, 0
     try:
@@ -88,17 +89,30 @@ def documents(text: str, budget: Budget | None = None) -> Iterator[tuple[int, An
         loader.dispose()
 
 
-def _json(text: str, budget: Budget) -> Any:
-    """`text` as one JSON value. YAML is no superset: it knows no surrogate pairs, and no keys of more than 1024 characters."""
+def _json(text: str, budget: Budget) -> list[Any]:
+    """
+    `text` as JSON values, one after another.
+
+    YAML is no superset: it knows no surrogate pairs, and no keys of more than 1024 characters.
+    """
     budget.spend(sum(map(text.count, ",[{")))
-    value = json.loads(text, object_pairs_hook=_unique, parse_int=_integer, parse_float=_whole, parse_constant=_refuse)
-    level = [value]
+    decoder = json.JSONDecoder(object_pairs_hook=_unique, parse_int=_integer, parse_float=_whole, parse_constant=_refuse)
+    found, position = [], _after_space(text, 0)
+    while position < len(text):
+        value, end = decoder.raw_decode(text, position)
+        found.append(value)
+        position = _after_space(text, end)
+    level = found
     for _ in range(DEPTH_LIMIT + 1):
         level = [item for outer in level for item in _items(outer)]
     if level:
         raise ValueError("it is nested too deeply")
-    json.dumps(value, ensure_ascii=False).encode()  # UnicodeEncodeError for half a surrogate pair
-    return value
+    json.dumps(found, ensure_ascii=False).encode()  # UnicodeEncodeError for half a surrogate pair
+    return found
+
+
+def _after_space(text: str, start: int) -> int:
+    return next((index for index in range(start, len(text)) if not text[index].isspace()), len(text))
 
 
 def _items(value: Any) -> Iterable[Any]:
@@ -137,24 +151,6 @@ def _float(number: float) -> int | float:
 
 def _problem(message: str, node: yaml.Node) -> yaml.MarkedYAMLError:
     return yaml.MarkedYAMLError(problem=message, problem_mark=node.start_mark)
-
-
-class Shallow:
-    """
-    For loaders of PyYAML: nesting is limited.
-
-    libyaml's composer is recursive and ends the process with a segmentation fault on deep nesting (yaml/pyyaml#296).
-    """
-
-    depth = 0
-
-    def descend_resolver(self, parent: Any, index: Any) -> None:
-        self.depth += 1
-        if self.depth > DEPTH_LIMIT:
-            raise yaml.MarkedYAMLError(problem=f"is nested deeper than {DEPTH_LIMIT} levels")
-
-    def ascend_resolver(self) -> None:
-        self.depth -= 1
 
 
 class _Nodes(Shallow, getattr(yaml, "CBaseLoader", yaml.BaseLoader)):  # type: ignore[misc]
@@ -213,18 +209,18 @@ class _Builder:
         raise _problem(f"the tag {node.tag} has no meaning in JSON; leave it out", node)
 
     def _mapping(self, node: yaml.MappingNode) -> dict[str, Any]:
-        merged: dict[str, Any] = {}
-        own: dict[str, Any] = {}
+        result: dict[str, Any] = {}
+        own: set[str] = set()
         for key_node, value_node in node.value:
             if key_node.tag == _MERGE:
-                for name, value in self._merge(value_node).items():
-                    merged.setdefault(name, value)
+                result |= self._merge(value_node)
                 continue
             key = _key(key_node)
             if key in own:
                 raise _problem(f"the key {key!r} is given twice in one mapping", key_node)
-            own[key] = self.build(value_node)
-        return {**merged, **own} if merged else own
+            own.add(key)
+            result[key] = self.build(value_node)
+        return result
 
     def _merge(self, node: yaml.Node) -> dict[str, Any]:
         """The value of a merge key `<<`: a mapping, or several of which the first wins."""

@@ -15,7 +15,8 @@ from typing import Any
 from k8s_cr_driver.errors import InvalidPackage
 from k8s_cr_driver.objects.crds import crds_of
 from k8s_cr_driver.objects.fields import entries, field
-from k8s_cr_driver.objects.keys import GroupKind, Object, key_of, kind_of, split
+from k8s_cr_driver.objects.keys import Object, key_of, kind_of, split
+from k8s_cr_driver.objects.yaml_nodes import expanded
 
 VALUES = 500_000
 """Mappings, lists and scalars in all manifests: PyYAML needs about a kilobyte for each while it reads a file."""
@@ -23,7 +24,6 @@ EXPANDED = 32 * 1024 * 1024
 """Bytes, about, of the Definitions with their aliases written out."""
 DEFINITION = 4 * 1024 * 1024
 """Bytes of TOSCA.meta, and of each file in Definitions."""
-_NODE = 64
 FILLED = 32 * 1024 * 1024
 """Characters that the values of parameters may add to the manifests."""
 
@@ -34,7 +34,7 @@ class Limits:
 
     max_objects: int = 5_000
     max_kinds: int = 150
-    """Each kind costs a watch: a thread and a connection."""
+    """Each kind is watched or listed."""
     max_replicas: int = 10_000
     """Of one object: each replica may be a VNFC in the instance's record."""
 
@@ -67,10 +67,10 @@ def check_expanded(value: Any, parts: Callable[[Any], Iterable[Any]], what: str)
     """
     Raise InvalidPackage if `value` would be larger than `EXPANDED` with its aliases written out.
 
-    `parts` returns the values within a value, and its text. Each value is measured once, so this takes linear time.
+    `parts`: see `objects.yaml_nodes.expanded`.
     """
     try:
-        size = _expanded(value, parts, {})
+        size = expanded(value, parts, EXPANDED)
     except RecursionError:
         raise InvalidPackage(f"{what}: is nested too deeply") from None
     if size > EXPANDED:
@@ -78,14 +78,6 @@ def check_expanded(value: Any, parts: Callable[[Any], Iterable[Any]], what: str)
             f"{what}: is larger than {EXPANDED // 1024**2} MiB with its aliases (*name) written out, or holds an alias of "
             "itself; use fewer aliases"
         )
-
-
-def _expanded(value: Any, parts: Callable[[Any], Iterable[Any]], sizes: dict[int, int]) -> int:
-    if id(value) not in sizes:
-        sizes[id(value)] = EXPANDED + 1  # while it is measured: an alias of itself has no end
-        inner = (len(one) if isinstance(one, str) else _expanded(one, parts, sizes) for one in parts(value))
-        sizes[id(value)] = _NODE + sum(inner)
-    return sizes[id(value)]
 
 
 def parts(value: Any) -> Iterable[Any]:
@@ -115,22 +107,21 @@ def _check_replicas(objects: Iterable[Object], limit: int) -> None:
     crds = crds_of(objects)
     for obj in objects:
         path = _replicas_path(obj, crds.get(kind_of(obj)))
-        for place, count in ((".".join(path), field(obj, *path)), *_of_topology(obj)):
+        for place, count in ((".".join(path), field(obj, *path)), *_counts(obj.get("spec"), "spec")):
             if isinstance(count, int | float) and count > limit:
                 raise InvalidPackage(
                     f"{key_of(obj)}: {place}: is more than {limit:,}; lower it, or let the operator raise [k8s_cr] max_replicas"
                 )
 
 
-def _of_topology(obj: Object) -> Iterator[tuple[str, Any]]:
-    """(place, count) of the parts of a Cluster of Cluster API that has a topology: each Machine may be a VNFC."""
-    if kind_of(obj) != GroupKind("cluster.x-k8s.io", "Cluster"):
-        return
-    topology = ("spec", "topology")
-    yield "spec.topology.controlPlane.replicas", field(obj, *topology, "controlPlane", "replicas")
-    for workers in ("machineDeployments", "machinePools"):
-        for index, entry in enumerate(entries(obj, *topology, "workers", workers)):
-            yield f"spec.topology.workers.{workers}[{index}].replicas", entry.get("replicas")
+def _counts(value: Any, place: str) -> Iterator[tuple[str, Any]]:
+    """(place, count) of all that is named `replicas`: an object can have parts with counts of their own, which may be VNFCs."""
+    for index, one in enumerate(value) if isinstance(value, list) else ():
+        yield from _counts(one, f"{place}[{index}]")
+    for name, one in value.items() if isinstance(value, dict) else ():
+        if name == "replicas":
+            yield f"{place}.{name}", one
+        yield from _counts(one, f"{place}.{name}")
 
 
 def _replicas_path(obj: Object, crd: Any) -> tuple[str, ...]:

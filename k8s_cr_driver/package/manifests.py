@@ -23,7 +23,7 @@ from k8s_cr_driver.objects.api_groups import REVIEWS
 from k8s_cr_driver.objects.crds import crds_of
 from k8s_cr_driver.objects.fields import type_name
 from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, annotations_of, key_of, kind_of, split
-from k8s_cr_driver.package import marks
+from k8s_cr_driver.package import marks, names
 from k8s_cr_driver.package.documents import DocumentError, documents
 from k8s_cr_driver.package.files import SIZE_LIMIT, Fetch, no_url, read, shown
 from k8s_cr_driver.package.limits import Budget, Limits
@@ -54,6 +54,7 @@ _ANNOTATIONS = {
     "k8s-cr-driver/ready-when": ("stored",),
     "k8s-cr-driver/replace": ("true", "false"),
     "k8s-cr-driver/external-etcd": ("true", "false"),
+    "k8s-cr-driver/unreachable": ("true", "false"),
 }
 """The values of the driver's own annotations: another one would have no effect, and nobody would know why."""
 
@@ -187,6 +188,7 @@ def _prepared(raw: Object, source: str, fill: Callable[[Any], Any]) -> Object:
         obj: Object = fill(raw)
         _name_review(obj)
         _check_identity(obj)
+        names.check(obj)
         source = f"{source}, {obj['kind']} {'/'.join(filter(None, key_of(obj)[2:]))}"
         _drop_server_fields(obj)
         _drop_null_texts(obj)

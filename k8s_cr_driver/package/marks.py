@@ -17,7 +17,7 @@ from k8s_cr_driver.objects.fields import field, mapping
 from k8s_cr_driver.objects.keys import CRD, NAMESPACE, GroupKind, Object, key_of, kind_of
 
 OURS = "k8s-cr-driver/"
-OF_AUTHORS = frozenset(OURS + name for name in ("vdu", "ready-when", "keep", "replace", "external-etcd"))
+OF_AUTHORS = frozenset(OURS + name for name in ("vdu", "ready-when", "keep", "replace", "external-etcd", "unreachable"))
 """The annotations of this driver that a manifest may have."""
 INVENTORY_PREFIX = "k8s-cr-driver-"
 """Begins the name of every inventory's ConfigMap."""

@@ -14,6 +14,8 @@ from k8s_cr_driver.package.vnfd import _parse, _read
 
 TOSCA_META = "TOSCA-Metadata/TOSCA.meta"
 MANIFESTS = "Files/kubernetes"
+SUFFIXES = (".yaml", ".yml", ".json")
+"""Of manifests, in this folder."""
 _META_KEYS = ("TOSCA-Meta-File-Version", "CSAR-Version", "Created-by", "Entry-Definitions")
 _PART = 1024 * 1024
 _HASHES = {"sha-224": "sha224", "sha-256": "sha256", "sha-384": "sha384", "sha-512": "sha512"}
@@ -21,7 +23,16 @@ _HASHES = {"sha-224": "sha224", "sha-256": "sha256", "sha-384": "sha384", "sha-5
 
 def manifest_files(folder: Path) -> list[str]:
     """The manifest files of a package, as lcm-kubernetes-def-files names them."""
-    return [name for name in _files(folder) if name.startswith(f"{MANIFESTS}/") and name.endswith((".yaml", ".yml"))]
+    return [name for name in _beside_manifests(folder) if name.endswith(SUFFIXES)]
+
+
+def other_files(folder: Path) -> list[str]:
+    """Those beside the manifests that are taken for no manifests, although a request may name them."""
+    return [name for name in _beside_manifests(folder) if not name.endswith(SUFFIXES)]
+
+
+def _beside_manifests(folder: Path) -> list[str]:
+    return [name for name in _files(folder) if name.startswith(f"{MANIFESTS}/")]
 
 
 def leaves_out(folder: Path, files: Collection[str]) -> bool:

@@ -4,16 +4,16 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from k8s_cr_driver.errors import InvalidPackage
+from k8s_cr_driver.objects import yaml_nodes
 from k8s_cr_driver.objects.fields import field, mapping
 from k8s_cr_driver.package import limits, vnfd
-from k8s_cr_driver.package.documents import Shallow
 
 
 def flavours(folder: Path) -> dict[str, Mapping[str, Any]]:
@@ -36,18 +36,12 @@ _TYPE_FOLDERS = {
 }
 
 
-class _Loader(Shallow, getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
+class _Loader(yaml_nodes.Shallow, getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
     """Reads TOSCA as Tacker does. Merge keys (<<) copy what they name, so the size is measured before."""
 
     def construct_document(self, node: yaml.Node) -> Any:
-        limits.check_expanded(node, _parts, "the text")
+        limits.check_expanded(node, yaml_nodes.parts, "the text")
         return super().construct_document(node)
-
-
-def _parts(node: yaml.Node) -> Iterable[Any]:
-    if isinstance(node, yaml.MappingNode):
-        return [part for pair in node.value for part in pair]
-    return [node.value] if isinstance(node, yaml.ScalarNode) else node.value
 
 
 def definitions(folder: Path) -> dict[str, dict[str, Any]]:

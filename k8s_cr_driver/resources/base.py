@@ -26,7 +26,7 @@ from typing import Any, ClassVar, TypeVar
 
 from k8s_cr_driver.objects.crds import scale_path, status_selector
 from k8s_cr_driver.objects.fields import field
-from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, annotations_of, key_of
+from k8s_cr_driver.objects.keys import CloudEntry, GroupKind, Object, ObjectKey, SecretEntry, annotations_of, key_of
 from k8s_cr_driver.resources.health import Health, assess
 from k8s_cr_driver.resources.health.custom import terminating
 
@@ -92,6 +92,9 @@ class CustomResource:
     checks_changes: ClassVar[bool] = False
     """Whether the kind has `change_error` or `is_changed_last`, for which a change of the package reads the live object."""
 
+    sums_up: ClassVar[bool] = False
+    """Whether the kind has `is_held_up_by`: it is ready only when others are."""
+
     def __init__(self, manifest: Object, crd: Object | None = None) -> None:
         self.manifest = manifest
         self.crd = crd
@@ -153,6 +156,36 @@ class CustomResource:
         selector = field(live, *path)
         return Children(PODS, "v1", self.key.namespace, selector if isinstance(selector, str) else "", by_selector=True)
 
+    def explained_by(self, live: Object) -> Sequence[ObjectKey]:
+        """Objects that `live` refers to and waits for: why it is not ready may be in their status alone."""
+        del live
+        return []
+
+    def made(self, live: Object) -> Sequence[Children]:
+        """Objects that a controller makes of this one, and that are to be ready before it: its own status follows theirs."""
+        del live
+        return []
+
+    def names(self) -> Sequence[tuple[Object, str, ObjectKey]]:
+        """Where the manifest names an object without its kind: the mapping, the field in that with the name, the object."""
+        return []
+
+    def applied_after(self) -> Sequence[ObjectKey]:
+        """Objects without which admission may refuse this one, so that those of them in the set are to be ready before."""
+        return []
+
+    def kubeconfig(self) -> SecretEntry | None:
+        """Where the kubeconfig of the cluster is that the object describes, which is to open before the object is ready."""
+        return None
+
+    def cloud(self, live: Object) -> CloudEntry | Children | None:
+        """
+        The cloud in which its controller acts, or the objects of which one names it: controllers may report nowhere that it
+        is closed to them. With a server whose failure the status does not explain.
+        """
+        del live
+        return None
+
     def child_metadata(self, child: Object) -> dict[str, str]:
         """The metadata of one VNFC's vnfcResourceInfo: the node of a Pod."""
         node = field(child, "spec", "nodeName")
@@ -171,6 +204,11 @@ class CustomResource:
         """Why `live`, None if it is not there, cannot become this object of the set `desired`, and the remedy; "" if it can."""
         del live, desired
         return ""
+
+    def is_held_up_by(self, live: Object, others: Iterable[Object]) -> bool:
+        """Whether nothing but some of `others` keeps it from being ready: live ones that are not ready themselves."""
+        del live, others
+        return False
 
     def is_changed_last(self, live: Object) -> bool:
         """Whether `live` is to become this object only when the others of the set are ready."""

@@ -14,7 +14,7 @@ from k8s_cr_driver.errors import InvalidRequest
 from k8s_cr_driver.package.files import shown
 
 FILES = "lcm-kubernetes-def-files"
-OF_ONE_REQUEST = ("force-conflicts", "adopt-existing")
+OF_ONE_REQUEST = ("force-conflicts", "adopt-existing", "moved")
 """Never stored: what a user has allowed once, a later heal or change of the package must not do by itself."""
 
 
@@ -32,6 +32,8 @@ class Options:
     """Of one request, never stored."""
     adopt_existing: bool = False
     """Of one request, never stored."""
+    moved: bool = False
+    """Of one request, never stored: the instance's objects and inventory were moved to the cluster of the request."""
 
     def updated(self, given: Mapping[str, Any]) -> Options:
         """With the values of a request; InvalidRequest names a key of a wrong type. Keys of other drivers are ignored."""
@@ -102,4 +104,5 @@ _CHECKS = {
     "wait_timeout": _seconds,
     "force_conflicts": flag,
     "adopt_existing": flag,
+    "moved": flag,
 }

@@ -13,6 +13,10 @@ from k8s_cr_driver.resources import replicas
 from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.vnf.vdus import VduObjects
 
+VNFCS = 20_000
+"""Of one instance: its record lists each, and Tacker reads and writes the whole record."""
+FEWER = "lower the counts, or let the operator raise [k8s_cr] max_vnfcs"
+
 
 def of(assigned: VduObjects) -> dict[str, int]:
     return {vdu: replicas.count(obj) for vdu, obj in assigned.items()}
@@ -63,10 +67,10 @@ def given(assigned: VduObjects, former: Mapping[ObjectKey, Object]) -> dict[str,
     }
 
 
-def scaled(assigned: VduObjects, changes: Mapping[str, int]) -> dict[str, CustomResource]:
+def scaled(assigned: VduObjects, changes: Mapping[str, int], most: int = VNFCS) -> dict[str, CustomResource]:
     """With so many more replicas of the VDUs in `changes` (VDU id -> change), or fewer if it is negative."""
     after = with_counts(assigned, {vdu: _changed(vdu, assigned, change) for vdu, change in changes.items() if change})
-    check(after, assigned)
+    check(after, assigned, most)
     return after
 
 
@@ -84,9 +88,12 @@ def _changed(vdu: str, assigned: VduObjects, change: int) -> int:
     return count + change
 
 
-def check(after: VduObjects, before: VduObjects) -> None:
-    """InvalidRequest for a count that is not the one before, and that its kind cannot have."""
+def check(after: VduObjects, before: VduObjects, most: int = VNFCS) -> None:
+    """InvalidRequest for a count that is not the one before and that its kind cannot have, or for more than `most` in all."""
     former = of(before)
+    total = sum(of(after).values())
+    if total > max(most, sum(former.values())):
+        raise InvalidRequest(f"the VDUs have {total:,} VNFCs together and may have {most:,}; {FEWER}")
     for vdu, obj in after.items():
         count = replicas.count(obj)
         if count != former.get(vdu) and (why := obj.count_error(count)):

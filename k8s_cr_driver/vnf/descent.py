@@ -14,7 +14,7 @@ from collections.abc import Callable
 from k8s_cr_driver.errors import ApiError, passes
 from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.objects.fields import entries, text
-from k8s_cr_driver.objects.keys import Object, ObjectKey, controlled_by, key_of, labels
+from k8s_cr_driver.objects.keys import Object, controlled_by, key_of, labels
 from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, is_managed
 from k8s_cr_driver.ownership.owners import LONGEST_CHAIN, named
 
@@ -23,11 +23,11 @@ class Descent:
     """
     For one instance; remembers what it has learned of each controller.
 
-    `may_own`: whether the instance may have applied an object of that key. A copy, as a backup tool restores it under another
-    name, has the same label and field manager.
+    `may_own`: whether an object with the instance's label and field manager is one that it has applied. A copy, as a backup
+    tool restores it under another name, has both.
     """
 
-    def __init__(self, client: Client, instance: str, may_own: Callable[[ObjectKey], bool]) -> None:
+    def __init__(self, client: Client, instance: str, may_own: Callable[[Object], bool]) -> None:
         self._client, self._instance, self._may_own = client, instance, may_own
         self._known: dict[str, bool] = {}
 
@@ -38,7 +38,7 @@ class Descent:
 
     def _is_own(self, live: Object) -> bool:
         is_marked = labels(live).get(INSTANCE_LABEL) == self._instance and is_managed(live, self._instance)
-        return is_marked and self._may_own(key_of(live))
+        return is_marked and self._may_own(live)
 
     def _is_ours(self, reference: Object, namespace: str, chain: int) -> bool:
         """Whether the object of an ownerReference is the instance's or descends from one of its objects."""

@@ -15,7 +15,7 @@ from k8s_cr_driver.engine.not_ready import Report
 from k8s_cr_driver.engine.replace import Replacement
 from k8s_cr_driver.errors import InvalidRequest
 from k8s_cr_driver.kube.client import Client
-from k8s_cr_driver.objects.keys import Object, ObjectKey, key_of
+from k8s_cr_driver.objects.keys import Object, key_of
 from k8s_cr_driver.ownership.labels import INSTANCE_LABEL
 from k8s_cr_driver.resources import replicas
 from k8s_cr_driver.resources.base import CustomResource
@@ -30,7 +30,7 @@ LOG = logging.getLogger(__name__)
 class Healing:
     """The heal of some VDUs (`touched`: VDU id -> its object) of an instance. `may_own` is that of `Descent`."""
 
-    def __init__(self, client: Client, instance: str, touched: VduObjects, may_own: Callable[[ObjectKey], bool]) -> None:
+    def __init__(self, client: Client, instance: str, touched: VduObjects, may_own: Callable[[Object], bool]) -> None:
         self._client, self._instance = client, instance
         self._touched, self._descent = touched, Descent(client, instance, may_own)
 

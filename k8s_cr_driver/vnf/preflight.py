@@ -34,7 +34,8 @@ class _DryRun(Connection):
 
 def check(context: WriteContext, wanted: Iterable[CustomResource]) -> None:
     """Raises Refused (and its subclasses) for the first of the instance's objects that the server would refuse."""
-    trial = replace(context, client=Client(_DryRun(context.connection), context.resources), is_trial=True)
+    client = Client(_DryRun(context.connection), context.resources)
+    trial = replace(context, client=client, inventory=context.inventory.trial(), is_trial=True)
     for obj in wanted:
         resource = context.resources.find(obj.key.group_kind, split(obj.manifest["apiVersion"])[1])
         live = _live(context, obj, resource) if resource else None

@@ -41,13 +41,20 @@ def rotate(desired: Sequence[Object], client: Client, instance: str, referring: 
     rotated = mark(desired)
     one_of_each = {key_of(obj)._replace(name=""): obj for obj in rotated}
     known = {collection: _lives(client, obj, instance) for collection, obj in one_of_each.items()}
-    names = {(key := key_of(obj)): _name(obj, known[key._replace(name="")], referring) for obj in rotated}
-    renamed = {key: name for key, name in names.items() if name != key.name}
-    for obj in rotated:
-        obj["metadata"]["name"] = names[key_of(obj)]
-    for obj in desired:
-        for reference in _references(obj, renamed):
-            reference["name"] = renamed[_target(reference, key_of(obj).namespace)]
+    keys = {key_of(obj) for obj in rotated}
+    for obj in sorted(rotated, key=lambda one: bool(_references(one, keys))):  # their content has the names of the others
+        _rename(obj, desired, known[key_of(obj)._replace(name="")], referring)
+
+
+def _rename(obj: Object, desired: Sequence[Object], lives: Mapping[str, Object], referring: Sequence[Object]) -> None:
+    """An object to which nothing in the set refers keeps its name: what refers to it is not there to be repointed."""
+    mark([obj])
+    key = key_of(obj)
+    places = [place for one in desired for place in _references(one, {key})]
+    if places and (name := _name(obj, lives, referring)) != key.name:
+        obj["metadata"]["name"] = name
+        for reference, field_ in places:
+            reference[field_] = name
 
 
 def _name(obj: Object, lives: Mapping[str, Object], referring: Sequence[Object]) -> str:
@@ -93,9 +100,10 @@ def _digest(obj: Object) -> str:
     return hashlib.sha256(json.dumps(obj.get("spec"), sort_keys=True).encode()).hexdigest()[:10]
 
 
-def _references(obj: Object, keys: Collection[ObjectKey]) -> list[Object]:
-    """The mappings in an object that refer to an object of `keys`, by group, kind and name."""
-    return [one for one in _mappings(obj) if _target(one, key_of(obj).namespace) in keys]
+def _references(obj: Object, keys: Collection[ObjectKey]) -> list[tuple[Object, str]]:
+    """Where an object refers to one of `keys`, by group, kind and name or as its kind knows: the mapping and the field."""
+    found = [(one, "name") for one in _mappings(obj) if _target(one, key_of(obj).namespace) in keys]
+    return found + [(place, name) for place, name, key in resource_for(obj).names() if key in keys]
 
 
 def _mappings(value: Any) -> Iterator[Object]:

@@ -17,7 +17,7 @@ from oslo_log import log as logging
 from k8s_cr_driver.errors import ApiError, Contended, DriverError, Forbidden, InvalidRequest
 from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.objects.fields import entries
-from k8s_cr_driver.objects.keys import Object, ObjectKey, bare, key_of, kind_of
+from k8s_cr_driver.objects.keys import Object, bare, key_of, kind_of
 from k8s_cr_driver.redaction import redact
 from k8s_cr_driver.resources import replicas
 from k8s_cr_driver.resources.base import CustomResource
@@ -53,7 +53,7 @@ def concerned(scaled: VduObjects, choice: Choice) -> dict[str, CustomResource]:
 
 
 def request(
-    client: Client, instance: str, scaled: VduObjects, choice: Choice, may_own: Callable[[ObjectKey], bool]
+    client: Client, instance: str, scaled: VduObjects, choice: Choice, may_own: Callable[[Object], bool]
 ) -> None:
     """
     Annotates the chosen VNFCs, and no others, of the VDUs in `scaled`, which are their objects with the new counts.

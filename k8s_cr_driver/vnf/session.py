@@ -28,7 +28,7 @@ from k8s_cr_driver.kube.endpoint import Endpoint
 from k8s_cr_driver.objects import dependencies
 from k8s_cr_driver.objects.api_groups import is_builtin
 from k8s_cr_driver.objects.crds import crds_of
-from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, key_of, kind_of
+from k8s_cr_driver.objects.keys import GroupKind, Object, key_of, kind_of
 from k8s_cr_driver.ownership.inventory import Inventory
 from k8s_cr_driver.ownership.inventory_content import NOTHING, InventoryContent
 from k8s_cr_driver.ownership.labels import is_kept
@@ -72,13 +72,16 @@ class Session:
         remembered: InventoryContent = NOTHING,
         keep_autoscaled: bool = True,
         request_deadline: float = math.inf,
+        max_vnfcs: int = counts.VNFCS,
     ) -> None:
         """No request lasts until after `request_deadline`, a time of time.monotonic()."""
-        self._client = Client(Connection(endpoint, operation.traffic, request_deadline, functools.partial(_is_over, operation)))
-        self._options, self._operation = options, operation
+        connection = Connection(endpoint, operation.traffic, request_deadline, functools.partial(_is_over, operation))
+        inventory = Inventory(connection, inventory_namespace, operation.instance, remembered)
+        self._client = Client(connection, is_adopted=lambda key: key in inventory.content.adopted)
+        self._options, self._operation, self._max_vnfcs = options, operation, max_vnfcs
         self._context = WriteContext(
             self._client,
-            Inventory(self._client.connection, inventory_namespace, operation.instance, remembered),
+            inventory,
             force=options.force_conflicts,
             adopt=options.adopt_existing,
             keep_autoscaled=keep_autoscaled,
@@ -116,14 +119,21 @@ class Session:
         return self._context.inventory
 
     def check_cluster(self, before: str) -> None:
-        """Refused if this cluster, at another endpoint than `before`, does not have the inventory of the instance."""
+        """Refused if this cluster, at another endpoint than `before`, does not have the inventory of the instance.
+
+        One that was moved here has another uid, as one has that anybody may have written: the request must accept it.
+        """
         found, uid = self._operation.persist(self.inventory.read), self.inventory.remembered.uid
-        if found is None or (uid and found.uid != uid):
+        if found is None or (uid and found.uid != uid and not self._options.moved):
+            remedy = "Change the endpoint back, or terminate with additionalParams abandon: true."
+            if found:
+                remedy = f"If its objects and its inventory were moved there, use additionalParams moved: true. Else: {remedy}"
             raise Refused(
                 f"vimConnectionInfo: VNF instance {self._operation.instance} is on the cluster at {before}. The endpoint now "
                 f"is {self._client.connection.endpoint.url}, another cluster, which does not have the inventory of the "
-                "instance. Change the endpoint back, or terminate with additionalParams abandon: true."
+                f"instance. {remedy}"
             )
+        self.inventory.remembered = replace(self.inventory.remembered, uid=found.uid)
 
     def recover_inventory(self, desired: Sequence[Object]) -> None:
         """
@@ -242,7 +252,9 @@ class Session:
 
     def _undo(self, refusal: Refused) -> None:
         LOG.info("%s: refused (%s); the objects created so far are deleted", self._operation.id, redact(str(refusal)))
-        operation = Operation.lasting(UNDO_SECONDS, id=self._operation.id, instance=self._operation.instance)
+        operation = Operation.lasting(
+            UNDO_SECONDS, id=self._operation.id, instance=self._operation.instance, watches=self._operation.watches
+        )
         inventory = self._context.inventory
         try:
             inventory.fence.check(inventory.read())  # Superseded if another worker has taken the instance over
@@ -254,13 +266,13 @@ class Session:
         """The VDUs' objects with the counts that they have on the cluster, and the VNFCs, newest first."""
         there = self._members(assigned)
         now = counts.with_counts(assigned, counts.live(assigned, there.owners))
-        return now, vnfcs.listed(now, there)
+        return now, vnfcs.listed(now, there, self._max_vnfcs)
 
     def vnfcs(self, assigned: VduObjects) -> list[vnfcs.Vnfc]:
         """The VNFCs of the VDUs, newest first. Those that a scale in has annotated, and not removed, are so no longer."""
         there = self._members(assigned)
         scale_in.withdraw(self._client, there.children)
-        return vnfcs.listed(assigned, there)
+        return vnfcs.listed(assigned, there, self._max_vnfcs)
 
     def _members(self, assigned: VduObjects) -> Members:
         return self._operation.persist(lambda: vnfcs.members(self._client, self._operation.instance, assigned))
@@ -273,11 +285,11 @@ class Session:
         healing = Healing(self._client, self._operation.instance, touched, self._may_own)
         return self._operation.persist(lambda: healing.replacement(chosen, everything=everything, recreate=recreate))
 
-    def _may_own(self, key: ObjectKey) -> bool:
-        """Whether the inventory names the object, or does not name objects; it is read once, when this is asked first."""
+    def _may_own(self, live: Object) -> bool:
+        """See `InventoryContent.may_own`; the inventory is read once, when this is asked first."""
         if self._recorded is None:
             self._recorded = self.inventory.read() or NOTHING
-        return self._recorded.may_own(key)
+        return self._recorded.may_own(live, self._operation.instance)
 
     def scale(self, scaled: VduObjects, choice: Choice | None) -> None:
         """Reconciles the objects of VDUs with their new counts; a scale in has a `choice`, and removes these where it can."""

@@ -21,6 +21,7 @@ from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, controlled_
 from k8s_cr_driver.ownership.labels import INSTANCE_LABEL
 from k8s_cr_driver.resources.base import PODS, Children, CustomResource
 from k8s_cr_driver.resources.replicas import count
+from k8s_cr_driver.vnf.counts import FEWER
 from k8s_cr_driver.vnf.descent import read_owner
 from k8s_cr_driver.vnf.vdus import VduObjects
 
@@ -52,19 +53,31 @@ class Members(NamedTuple):
     children: dict[str, list[Object]]
 
 
-def listed(vdus: VduObjects, there: Members) -> list[Vnfc]:
-    """The VNFCs of all VDUs of an instance. Tacker requests the grant of a scale in for the first ones of a VDU."""
+def listed(vdus: VduObjects, there: Members, most: int) -> list[Vnfc]:
+    """
+    The VNFCs of all VDUs of an instance. Tacker requests the grant of a scale in for the first ones of a VDU.
+
+    Refused if there are more than `most`: others may write counts and labels on the cluster, too.
+    """
     qualified = _may_share_names(vdus)
     found: list[Vnfc] = []
+    numbers = {vdu: _number(vdu, obj, there) for vdu, obj in vdus.items()}
+    if sum(numbers.values()) > most:
+        raise Refused(f"The cluster has {sum(numbers.values()):,} VNFCs of this instance, which may have {most:,}; {FEWER}")
     for vdu, obj in vdus.items():
         new = functools.partial(Vnfc, vdu=vdu, kind=obj.key.kind, qualified=qualified)
         if vdu in there.children:
             ordered = _in_order(obj, there.children[vdu])
             found += [new(child["metadata"]["name"], metadata=obj.child_metadata(child)) for child in ordered]
-        elif obj.key in there.owners:
-            total = count(obj, there.owners[obj.key])
-            found += [new(f"{obj.full_name}-{index}") for index in reversed(range(total))]
+        else:
+            found += [new(f"{obj.full_name}-{index}") for index in reversed(range(numbers[vdu]))]
     return found
+
+
+def _number(vdu: str, obj: CustomResource, there: Members) -> int:
+    if vdu in there.children:
+        return len(there.children[vdu])
+    return max(0, count(obj, there.owners[obj.key])) if obj.key in there.owners else 0
 
 
 def _in_order(obj: CustomResource, several: list[Object]) -> list[Object]:

@@ -79,3 +79,21 @@ def test_the_key_follows_every_file_and_its_name(family: Path):
     (family / "go.som").unlink()
     (family / "hello" / "main.go").write_text(HELLO)
     assert key("tools") == keys[0]
+
+
+def test_files_of_a_module_that_the_recipe_names_are_built_as_if_they_held_nothing(family: Path, tmp_path: Path):
+    library = tmp_path / "library" / "greeting"
+    library.mkdir(parents=True)
+    (library.parent / "go.mod").write_text("module bed.test/library\n\ngo 1.26.0\n")
+    (library / "text.go").write_text('package greeting\n\nconst Text = "hello"\n')
+    (library / "broken.go").write_text("package greeting\n\nfunc broken() { undefined() }\n")
+    required = f"require bed.test/library v0.0.0\n\nreplace bed.test/library => {library.parent}\n"
+    (family / "go.mod").write_text(GO_MOD + required)
+    (family / "go.sum").touch()
+    (family / "hello" / "main.go").write_text(
+        'package main\n\nimport "bed.test/library/greeting"\n\nfunc main() { println(greeting.Text) }\n'
+    )
+    with pytest.raises(RuntimeError, match="undefined: undefined"):
+        build("tools")
+    (family / "build.yaml").write_text("empty:\n  bed.test/library: [greeting/broken.go]\n")
+    assert (build("tools") / "hello").exists()

@@ -3,13 +3,17 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import itertools
 from collections.abc import Mapping
 
+import yaml
+
 from k8s_cr_driver.capi.contract import CONTROL_PLANE_GROUP, GROUP
 from k8s_cr_driver.objects.fields import entries, mapping
 from k8s_cr_driver.objects.keys import GroupKind, Object, annotations_of, labels
+from tests.cli.tool import kubeconfig
 from tests.fake_api import FakeApi
 from tests.instance import controlled_by, crontab_crd, obj
 
@@ -59,6 +63,25 @@ def machines(api: FakeApi, name: str) -> list[str]:
     return [one["metadata"]["name"] for one in _machines(api, name)]
 
 
+def put_kubeconfig(api: FakeApi, owner: Object, url: str = "", token: str = "workload-token-0123456789") -> None:
+    """The Secret that a control plane provider writes for a Cluster; the API server is the same one, or that at `url`."""
+    name, namespace = owner["metadata"]["name"], owner["metadata"]["namespace"]
+    text = yaml.safe_dump(kubeconfig(url or api.url, token=token))
+    secret = obj("v1", "Secret", f"{name}-kubeconfig", namespace, data={"value": base64.b64encode(text.encode()).decode()})
+    secret["metadata"]["ownerReferences"] = [{**controlled_by(owner), "controller": False}]
+    api.put(secret)
+
+
+def serve_clusters(api: FakeApi) -> None:
+    """Each Cluster gets its kubeconfig."""
+
+    def write(live: Object) -> None:
+        if api.find("Secret", live["metadata"]["namespace"], f"{live['metadata']['name']}-kubeconfig") is None:
+            put_kubeconfig(api, live)
+
+    api.react("Cluster", write)
+
+
 def run_topology(api: FakeApi) -> None:
     """The Cluster `blue` gets its Machines at once; those with the annotation `delete-machine` are removed first.
 
@@ -86,6 +109,7 @@ def run_topology(api: FakeApi) -> None:
         pools = {one["name"]: one["replicas"] for one in entries(topology, "workers", "machinePools")}
         _report(api, wanted | pools)
 
+    serve_clusters(api)
     api.react("Cluster", run)
     api.react("Machine", run)
 

@@ -5,15 +5,17 @@ from __future__ import annotations
 
 import pytest
 
+from k8s_cr_driver.engine.not_ready import NotReady
 from k8s_cr_driver.errors import InvalidPackage
-from k8s_cr_driver.objects.keys import Object
+from k8s_cr_driver.objects.keys import GroupKind, Object
 from k8s_cr_driver.resources import replicas
 from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.resources.health import Health, State
 from k8s_cr_driver.resources.registry import resource_for
 from k8s_cr_driver.vnf import counts, vdus
-from tests.capi.clusters import cluster
-from tests.instance import obj
+from tests.capi.clusters import CLUSTERS, cluster, crd
+from tests.fake_api import FakeApi
+from tests.instance import Instance, obj
 
 AUTOSCALED = {"cluster.x-k8s.io/cluster-api-autoscaler-node-group-min-size": "1"}
 CONTROL_PLANE, WORKERS = "controlPlane", "machineDeployments/md-0"
@@ -159,3 +161,18 @@ def test_a_cluster_whose_topology_is_applied_is_not_ready_before_it_is_available
     manifest = cluster()
     live = {**manifest, "metadata": {**manifest["metadata"], "generation": 2}, "status": {"conditions": [reconciled]}}
     assert resource_for(live).health(live).reason == "NotAvailable"
+
+
+@pytest.mark.parametrize("reference", [{"classRef": {"name": "quick"}}, {"class": "quick", "classRef": None}])
+def test_a_cluster_is_applied_when_its_class_is_ready(api: FakeApi, reference: Object) -> None:
+    """A webhook refuses the change to a ClusterClass that does not exist."""
+    class_ = GroupKind("cluster.x-k8s.io", "ClusterClass")
+    for kind in (CLUSTERS, class_):
+        api.put(crd(kind, status={}))
+    manifest = cluster()
+    manifest["spec"]["topology"] |= reference
+    with pytest.raises(NotReady) as error:
+        quick = obj("cluster.x-k8s.io/v1", "ClusterClass", "quick", "default", spec={})
+        Instance(api.url, seconds=1).reconcile([manifest, quick])
+    assert {one.key.kind: one.reason for one in error.value.reports} == {"ClusterClass": "NoStatus", "Cluster": "Blocked"}
+    assert api.find("Cluster", "default", "blue") is None

@@ -118,3 +118,26 @@ def test_workers_are_ready_when_all_are_made_of_the_new_template(made: Object, s
     live["metadata"]["generation"] = 4
     live["status"] = {"observedGeneration": 4, "conditions": conditions, **counts, **made}
     assert resource_for(live).health(live).state is state
+
+
+def machine_set(**counts: int) -> Object:
+    """One that no MachineDeployment controls, of v1.36.0, as its controller reports it after 10 seconds."""
+    live = {**workers("v1.36.0"), "kind": "MachineSet"}
+    live["spec"]["replicas"] = 2
+    live["metadata"]["generation"] = 2
+    types = {"MachinesReady": "True", "MachinesUpToDate": "Unknown", "ScalingUp": "False", "ScalingDown": "False"}
+    conditions = [{"type": name, "status": status, "observedGeneration": 2} for name, status in types.items()]
+    status = {"replicas": 2, "readyReplicas": 2, "availableReplicas": 2, "upToDateReplicas": 0, **counts}
+    made = [{"version": "v1.35.0", "replicas": 2}]
+    return {**live, "status": {"observedGeneration": 2, "conditions": conditions, "versions": made, **status}}
+
+
+@pytest.mark.parametrize(
+    ("counts", "state"),
+    [({}, State.READY), ({"availableReplicas": 1}, State.WAITING), ({"replicas": 1, "readyReplicas": 1}, State.WAITING)],
+)
+def test_a_machine_set_is_ready_with_its_count_although_it_has_machines_of_a_former_version(
+    counts: dict[str, int], state: State
+) -> None:
+    live = machine_set(**counts)
+    assert resource_for(live).health(live).state is state

@@ -35,8 +35,7 @@ def write_package(
         },
     }
     if aspects:
-        properties = {"aspects": {aspect: {"max_scale_level": 2} for aspect in aspects}}
-        template["policies"] = [{"aspects": {"type": "tosca.policies.nfv.ScalingAspects", "properties": properties}}]
+        template["policies"] = scaling_policies(aspects, targets=list(vdus or {}))
     vnfd: dict[str, Any] = {"tosca_definitions_version": "tosca_simple_yaml_1_2", "topology_template": template}
     if parameters:
         inputs = {"additional_parameters": {"type": "request"}}
@@ -54,3 +53,18 @@ def write_package(
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
     return root
+
+
+def scaling_policies(aspects: Sequence[str], targets: Sequence[str]) -> list[dict[str, Any]]:
+    """Policies of a topology template, with which each of `aspects` scales each of `targets` by one."""
+    steps = {aspect: {"max_scale_level": 2, "step_deltas": ["one"]} for aspect in aspects}
+    deltas = {"one": {"number_of_instances": 1}}
+    scaling = [
+        {f"{aspect}_deltas": _policy("VduScalingAspectDeltas", targets=targets, aspect=aspect, deltas=deltas)}
+        for aspect in aspects
+    ]
+    return [{"aspects": _policy("ScalingAspects", aspects=steps)}, *scaling]
+
+
+def _policy(kind: str, targets: Sequence[str] = (), **properties: Any) -> dict[str, Any]:
+    return {"type": f"tosca.policies.nfv.{kind}", "properties": properties, "targets": [*targets]}

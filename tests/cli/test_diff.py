@@ -11,7 +11,7 @@ from k8s_cr_driver.objects.keys import GroupKind, Object
 from tests.capi import clusters
 from tests.cli.packages import write_package
 from tests.cli.tool import Tool
-from tests.fake_api import FakeApi, controllers
+from tests.fake_api import FakeApi, controllers, errors, faults
 from tests.instance import BLUE, GREEN, Instance, config_map, crontab, crontab_crd, deployment, job, obj, replaced, state
 
 CRDS = "CustomResourceDefinition.apiextensions.k8s.io crontabs.stable.example.com"
@@ -163,11 +163,14 @@ def test_the_counts_of_vdus_that_are_parts_of_one_object_are_kept(api: FakeApi, 
 
 def test_a_changed_template_of_machines_is_another_object(api: FakeApi, differ: Differ) -> None:
     group, kind = "infrastructure.cluster.x-k8s.io", "DevMachineTemplate"
-    api.put(clusters.crd(GroupKind(group, kind)))
+    for one in (GroupKind(group, kind), clusters.DEPLOYMENTS):
+        api.put(clusters.crd(one))
     before, after = (obj(f"{group}/v1", kind, "a", "default", spec={"size": size}) for size in (1, 2))
-    Instance(api.url).reconcile([before])
-    reported = words(differ.verdicts([after], "--instance", BLUE))
-    assert sorted(reported.values()) == ["created", "deleted"]
+    template = {"spec": {"infrastructureRef": {"apiGroup": group, "kind": kind, "name": "a"}}}
+    workers = obj("cluster.x-k8s.io/v1", "MachineDeployment", "workers", "default", spec={"template": template})
+    Instance(api.url).reconcile([before, workers])
+    reported = words(differ.verdicts([after, workers], "--instance", BLUE))
+    assert sorted(reported.values()) == ["changed", "created", "deleted"]
     assert reported[f"{kind}.{group} default/a"] == "deleted"
 
 
@@ -221,4 +224,32 @@ def test_a_kind_whose_api_server_is_down_is_not_called_unknown(api: FakeApi, dif
 def test_a_namespace_that_nobody_brings_is_refused(differ: Differ) -> None:
     (reported,) = differ.verdicts([config_map("a", "nowhere")]).values()
     assert reported["verdict"] == "refused"
-    assert "Add the namespace" in reported["message"]
+    assert reported["message"].endswith("Add the namespace to the package, or create it first.")
+
+
+@pytest.mark.parametrize(
+    ("missing", "remedy"),
+    [
+        (errors.not_found("rbac.authorization.k8s.io", "roles", "a"), "Add that object to the package"),
+        (errors.no_such_path(), "Add the CRD to the package"),
+    ],
+)
+def test_the_remedy_for_what_is_not_found_names_what_it_is(
+    api: FakeApi, differ: Differ, missing: errors.ApiError, remedy: str
+) -> None:
+    api.fail(faults.Answer(missing), method="PATCH", path="rolebindings/a")
+    binding = obj("rbac.authorization.k8s.io/v1", "RoleBinding", "a", roleRef={"kind": "Role", "name": "a"})
+    (reported,) = differ.verdicts([binding]).values()
+    assert remedy in reported["message"]
+
+
+def test_what_the_line_before_has_said_is_not_repeated(differ: Differ) -> None:
+    shown = differ.text([config_map(name, "nowhere") for name in "abc"])
+    assert shown.count("Add the namespace to the package") == 1
+    assert [line for line in shown.splitlines() if line.endswith("nowhere/c: the same")]
+
+
+def test_a_name_that_the_server_refuses_is_shown(api: FakeApi, differ: Differ) -> None:
+    api.put(crontab_crd())
+    (reported,) = differ.verdicts([crontab("Upper")]).values()
+    assert 'metadata.name: Invalid value: "Upper"' in reported["message"]

@@ -71,6 +71,15 @@ def test_mistakes_in_the_settings_are_reported(tool: Tool, folder: Path) -> None
     assert problem == "Scripts/credential_sender.yaml: is missing; the settings of the credential sender must be there"
 
 
+def test_settings_that_no_operation_reads_are_reported(tool: Tool, folder: Path) -> None:
+    change(folder, lambda vnf: [vnf.pop(part) for part in ("artifacts", "interfaces")])
+    [problem] = tool.json("validate", str(folder), code=1)["problems"]
+    assert problem == (
+        "Scripts/credential_sender.yaml: has no effect: the VNF must name Scripts/credential_sender.py in its artifacts and "
+        "interfaces; else remove the file"
+    )
+
+
 def test_operations_that_it_does_not_serve_and_those_left_out_are_reported(tool: Tool, folder: Path) -> None:
     def swap(vnf: dict[str, Any]) -> None:
         operations = vnf["interfaces"]["Vnflcm"]

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import re
+import socket
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -49,9 +51,9 @@ def running(tool: Tool, options: dict[str, str], *flags: str) -> Iterator[str]:
     """The URL of a receiver that runs; it is killed."""
     process = tool.start(*arguments(options), *flags)
     assert process.stderr is not None
-    line = process.stderr.readline()
-    assert line.startswith("Listening on 127.0.0.1:"), line
     try:
+        line = process.stderr.readline()
+        assert line.startswith("Listening on 127.0.0.1:"), line
         yield "https://" + line.split()[-1]
     finally:
         process.kill()
@@ -74,6 +76,15 @@ def test_a_kubeconfig_is_received_and_a_killed_receiver_remembers_it(tool: Tool,
         with pytest.raises(NotDelivered, match="status 409"):
             send(url, options, Envelope(**older))
     assert stored.read_text() == "a: secret"
+
+
+def test_a_folder_has_one_receiver_at_a_time(tool: Tool, options: dict[str, str]) -> None:
+    with running(tool, options):
+        message = re.escape(f"Error: {options['--folder']}: another receiver uses this folder")
+        with pytest.raises(AssertionError, match=message), running(tool, options):
+            pass
+    with running(tool, options):
+        pass
 
 
 def test_a_cluster_is_a_vim_from_its_kubeconfig_to_its_end(
@@ -115,16 +126,27 @@ def test_anybody_may_not_send(tool: Tool, options: dict[str, str]) -> None:
     [
         ("--hmac-key", "short", "is shorter than 32 bytes; make one with: openssl rand -hex 32"),
         ("--token", "", "is empty, or holds a character that no token has"),
-        ("--certificate", "nothing", "--certificate, --key or --client-ca: "),
+        ("--certificate", "nothing", "is no certificate as PEM"),
+        ("--client-ca", "nothing", "is no certificate as PEM"),
+        ("--key", "nothing", "is no private key as PEM, or its passphrase is wrong"),
+        ("--key", server_certificate()[0].decode(), "does not belong to --certificate"),
     ],
 )
 def test_a_file_that_cannot_be_used_is_named(
-    tool: Tool, options: dict[str, str], option: str, content: str, message: str
+    tool: Tool, options: dict[str, str], tmp_path: Path, option: str, content: str, message: str
 ) -> None:
-    Path(options[option]).write_text(content)
-    result = tool.run(*arguments(options), code=2 if option == "--certificate" else 1)
-    assert message in result.output and option in result.output
+    (tmp_path / "wrong").write_text(content)
+    code = 1 if option in ("--hmac-key", "--token") else 2
+    result = tool.run(*arguments({**options, option: str(tmp_path / "wrong")}), code=code)
+    assert f"{option} {tmp_path / 'wrong'}" in result.output and message in result.output
 
 
 def test_an_address_that_is_none_is_a_usage_error(tool: Tool, options: dict[str, str]) -> None:
-    assert "is not HOST:PORT" in tool.run(*arguments({**options, "--listen": "8443"}), code=2).output
+    assert "'8443' is not HOST:PORT" in tool.run(*arguments({**options, "--listen": "8443"}), code=2).output
+
+
+def test_an_address_that_cannot_be_listened_on_is_named(tool: Tool, options: dict[str, str]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        found = tool.run(*arguments({**options, "--listen": address}), code=2)
+    assert f"--listen {address}: Address already in use" in found.output

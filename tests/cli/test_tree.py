@@ -7,11 +7,15 @@ from typing import Any
 import pytest
 import yaml
 
+from k8s_cr_driver.engine.not_ready import NotReady
 from k8s_cr_driver.package import csar
+from k8s_cr_driver.resources.health import silence
+from tests.capi.openstack import manifests, serve
 from tests.cli.packages import write_package
 from tests.cli.tool import Tool
 from tests.fake_api import FakeApi, controllers
 from tests.instance import BLUE, Instance, config_map, crontab, crontab_crd, obj
+from tests.kube.keystone import keystone, put_clouds
 
 DEPLOYMENT = obj(
     "apps/v1",
@@ -74,6 +78,20 @@ def test_dot_has_an_edge_for_each_owner(instance: Instance, tool: Tool, api: Fak
     assert graph.startswith("digraph {")
 
 
+def test_the_cloud_of_a_cluster_on_which_nobody_acts_is_asked(
+    api: FakeApi, tool: Tool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(silence, "PATIENCE", 0.0)
+    serve(api)
+    with keystone() as cloud:
+        put_clouds(api, cloud.auth(application_credential_secret="wrong"))
+        with pytest.raises(NotReady):
+            Instance(api.url, seconds=0.5).reconcile(manifests())
+        lines = tool.run("tree", BLUE).stdout.splitlines()
+        (line,) = [line for line in lines if line.startswith("OpenStackCluster")]
+        assert f"Waiting (NobodyActs) Keystone at {cloud.url} refuses the credentials (401)" in line
+
+
 def test_an_unknown_instance_is_a_usage_error(tool: Tool) -> None:
     assert "k8s-cr instances" in tool.run("tree", BLUE, code=2).stderr
 
@@ -127,10 +145,8 @@ def test_a_package_is_shown_in_its_order_and_needs_no_cluster(tool: Tool, tmp_pa
 
 
 def test_a_graph_has_its_letters_as_they_are(tool: Tool, tmp_path: Path) -> None:
-    folder = write_package(tmp_path / "p", [config_map("größe")])
-    assert '"ConfigMap default/größe" [label="ConfigMap default/größe", color=black];' in tool.run(
-        "tree", str(folder), "-o", "dot"
-    ).stdout
+    folder, name = write_package(tmp_path / "p", [crontab("größe")]), "CronTab.stable.example.com default/größe"
+    assert f'"{name}" [label="{name}", color=black];' in tool.run("tree", str(folder), "-o", "dot").stdout
 
 
 def test_a_file_that_is_no_package_is_one_error(tool: Tool) -> None:

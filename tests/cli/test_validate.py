@@ -44,6 +44,37 @@ def test_a_package_without_manifests_is_reported(tool: Tool, tmp_path: Path) -> 
     assert warning.startswith("Files/kubernetes: no manifests")
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('{"apiVersion": "v1", "kind": "ConfigMap"', "one.json, document 1"),
+        ('{"kind": "ConfigMap", "metadata": {"name": "a"}}', "one.json, document 1: apiVersion: is missing"),
+        ('{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"a": 1}}', "data.a: is an integer"),
+    ],
+)
+def test_manifests_in_json_are_checked_like_those_in_yaml(tool: Tool, tmp_path: Path, text: str, expected: str) -> None:
+    folder = write_package(tmp_path / "p", [config_map("b")])
+    (folder / "Files/kubernetes/one.json").write_text(text)
+    (problem,) = tool.json("validate", str(folder), code=1)["problems"]
+    assert expected in problem
+
+
+def test_a_file_beside_the_manifests_that_is_not_read_is_reported(tool: Tool, tmp_path: Path) -> None:
+    folder = write_package(tmp_path / "p", [config_map("b")])
+    (folder / "Files/kubernetes/one.YAML").write_text("kind: [")
+    (warning,) = tool.json("validate", str(folder))["warnings"]
+    assert warning.startswith("Files/kubernetes/one.YAML: not checked, for manifests are *.yaml, *.yml, *.json")
+    assert tool.json("validate", str(folder), "--file", "Files/kubernetes/one.YAML", code=1)["problems"]
+
+
+def test_of_the_files_that_are_named_alone_problems_are_reported(tool: Tool, tmp_path: Path) -> None:
+    folder = write_package(tmp_path / "p", [config_map("a")])
+    (folder / "Files/kubernetes/other.yaml").write_text("kind: [")
+    assert tool.json("validate", str(folder), "--file", "Files/kubernetes/all.yaml") == {"problems": [], "warnings": []}
+    (problem,) = tool.json("validate", str(folder), "--file", "Files/kubernetes/other.yaml", code=1)["problems"]
+    assert problem.startswith("Files/kubernetes/other.yaml, document 1")
+
+
 def test_objects_are_checked_against_the_package_s_crds(tool: Tool, tmp_path: Path) -> None:
     bad = obj("stable.example.com/v1", "CronTab", "one", spec={"cronSpek": "x"})
     folder = write_package(tmp_path / "p", [crontab_crd(), bad])
@@ -186,6 +217,25 @@ def test_a_file_that_cannot_be_written_is_one_error(tool: Tool, tmp_path: Path) 
     folder = write_package(tmp_path / "p", [config_map("a")])
     result = tool.run("package", str(folder), "-o", str(tool.kubeconfig / "a.csar"), code=1)
     assert result.stderr.splitlines()[-1].startswith(f"Error: {tool.kubeconfig}")
+
+
+def test_a_finding_that_many_objects_share_is_one_line(tool: Tool, tmp_path: Path) -> None:
+    old = write_package(tmp_path / "old", [deployment(f"web-{index}") for index in range(9)])
+    changed = [deployment(f"web-{index}", app="other", serviceAccountName="a") for index in range(9)]
+    new = write_package(tmp_path / "new", changed)
+    found = tool.json("validate", str(new), "--update-of", str(old), code=1)
+    nine = "Deployment.apps default/web-0, Deployment.apps default/web-1, Deployment.apps default/web-2 and 6 more"
+    assert found["warnings"] == [f"{nine} refer to ServiceAccount default/a, which the package does not bring"]
+    (problem,) = found["problems"]
+    assert problem.startswith(f"{nine}: spec.selector is immutable and changes. Keep it, rename the object")
+
+
+def test_a_path_that_does_not_exist_is_reported_with_what_a_package_is(tool: Tool, tmp_path: Path) -> None:
+    result = tool.run("validate", "nothere.yaml", code=2)
+    assert "nothere.yaml does not exist; give the folder with TOSCA-Metadata/TOSCA.meta, or a CSAR file" in result.stderr
+    (tmp_path / "manifest.yaml").write_text("kind: ConfigMap\n")
+    (problem,) = tool.json("validate", str(tmp_path / "manifest.yaml"), code=1)["problems"]
+    assert problem.endswith("give the folder with TOSCA-Metadata/TOSCA.meta, or a CSAR file")
 
 
 @pytest.mark.parametrize("link", ["Files/leak.txt", "Definitions/leak.yaml", "Files/kubernetes/folder", "Scripts"])

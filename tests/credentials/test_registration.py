@@ -181,3 +181,5 @@ def test_credentials_that_are_incomplete_are_an_error() -> None:
         Tacker({"auth": {"username": "operator"}})
     with pytest.raises(InvalidRequest, match=r"The entry of clouds\.yaml: .*soap"):
         Tacker({"auth_type": "soap", "auth": {"a": "b"}})
+    with pytest.raises(InvalidRequest, match=r"The entry of clouds\.yaml: auth has no setting pasword$"):
+        Tacker({"auth": {"auth_url": "http://a", "username": "operator", "pasword": PASSWORD}})

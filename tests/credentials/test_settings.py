@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ import yaml
 from k8s_cr_driver.credentials import settings
 from k8s_cr_driver.credentials.settings import Source
 from k8s_cr_driver.errors import InvalidPackage, InvalidRequest
+from tests.fake_api.tls import server_certificate
 
 RIGHT: dict[str, Any] = {"url": "https://a.example.com/", "hmac-key": {"file": "/etc/key"}}
 PEM = "-----BEGIN CERTIFICATE-----\nMA==\n-----END CERTIFICATE-----"
@@ -31,6 +33,7 @@ def test_right_settings_have_no_problem_and_defaults() -> None:
     "changes, problem",
     [
         ({"url": "http://a.example.com/"}, "url must be https; http sends kubeconfigs in clear text"),
+        ({"url": "HTTP://a.example.com/"}, "url must be https; http sends kubeconfigs in clear text"),
         ({"url": "a.example.com"}, "url must be a URL, such as"),
         ({"url": "https://a:99999999/"}, "url must be a URL"),
         ({"url": "https://me:word@a.example.com"}, "url must not hold credentials"),
@@ -57,7 +60,7 @@ def test_a_mistake_is_named_with_its_setting(changes: dict[str, Any], problem: s
 
 def test_a_file_that_is_no_mapping_is_a_mistake() -> None:
     assert settings.problems("- a", "s.yaml") == ["s.yaml: must be a mapping, not a list"]
-    assert settings.problems("{", "s.yaml") == ["s.yaml: is not YAML"]
+    assert settings.problems("url: a\n\tresend: b", "s.yaml") == ["s.yaml: it is not YAML in line 2"]
     assert "s.yaml: hmac-key is missing" in settings.problems("{}", "s.yaml")[0]
 
 
@@ -74,6 +77,22 @@ def test_a_request_can_give_the_url_and_override_what_is_not_secret() -> None:
     assert (loaded.url, loaded.deadline, loaded.ca_bundle) == ("https://b.example.com", 5, PEM)
     with pytest.raises(InvalidRequest, match=r"additionalParams.credential-sender: deadline must be"):
         settings.load(text, "s.yaml", {"url": "https://b.example.com", "deadline": "soon"})
+
+
+@pytest.mark.parametrize("body", ["... of the CA that has signed server.crt", "MA=="])
+def test_a_ca_that_is_no_certificate_is_a_mistake_of_the_author_and_not_of_an_instance(body: str) -> None:
+    damaged = f"-----BEGIN CERTIFICATE-----\n{body}\n-----END CERTIFICATE-----\n"
+    assert problems(**{"ca-bundle": damaged}) == [
+        "s.yaml: ca-bundle is damaged, or is no certificate: copy the CA's whole PEM file"
+    ]
+    assert settings.load(yaml.safe_dump({**RIGHT, "ca-bundle": damaged}), "s.yaml").ca_bundle == damaged
+
+
+def test_a_ca_is_a_mistake_once_none_is_valid_any_more() -> None:
+    expired, valid = (server_certificate(lasts=timedelta(minutes=minutes))[1] for minutes in (30, 90))
+    [problem] = problems(**{"ca-bundle": expired})
+    assert "ca-bundle has no CA that is still valid: the last one has expired on " in problem
+    assert problems(**{"ca-bundle": expired + valid}) == []
 
 
 def test_the_url_may_change_its_path_with_a_bearer_token_but_not_its_server() -> None:

@@ -80,7 +80,7 @@ def test_a_kind_that_may_not_be_listed_keeps_no_other_object(api: FakeApi, blue:
 def test_a_kind_whose_lists_fail_goes_with_its_crd(api: FakeApi, blue: Instance) -> None:
     blue.reconcile([crontab_crd(), crontab("a")])
     api.fail(faults.internal("conversion webhook failed"), path="/crontabs$", times=10**6)
-    blue.abandon, blue.seconds = True, 2
+    blue.abandon, blue.seconds = True, 5
     blue.target["delete_guests"] = True  # else the CRD stays: whose objects there are cannot be known
     api.react("CustomResourceDefinition", lambda live: api.clear_faults() if "deletionTimestamp" in live["metadata"] else None)
     blue.terminate()

@@ -3,10 +3,17 @@
 
 from __future__ import annotations
 
+import threading
+from typing import Any
+
 import pytest
 
+from k8s_cr_driver.engine.apply import Applier
+from k8s_cr_driver.engine.nodes import Desired
 from k8s_cr_driver.engine.not_ready import NotReady
 from k8s_cr_driver.kube import backoff
+from k8s_cr_driver.kube.client import Client
+from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.objects.keys import Object
 from tests.fake_api import FakeApi, faults
 from tests.instance import CONDITIONS, GREEN, Instance, config_map, crontab, crontab_crd, job, obj, state, status, wait_for
@@ -100,6 +107,22 @@ def test_a_finished_job_that_its_time_to_live_has_removed_runs_again_only_if_it_
     assert api.names("Job") == ["a"]
 
 
+def test_a_rollback_does_not_run_a_finished_job_again_that_the_failed_change_has_pruned(api: FakeApi) -> None:
+    blue, before = Instance(api.url), [job("a", "one"), config_map("b")]
+    run = blue.start(before)
+    blue.wait_until_reported("a", "Waiting")
+    api.set_status("Job", "default", "a", COMPLETE)
+    run.result(10)
+    api.edit("ConfigMap", "default", "b", lambda live: live["metadata"].update(finalizers=["example.com/hold"]))
+    with pytest.raises(NotReady, match="ConfigMap default/b"):
+        Instance(api.url, seconds=1).reconcile([config_map("c")])
+    assert api.names("Job") == []
+    api.release("ConfigMap", "default", "b")
+    Instance(api.url).reconcile(before)
+    assert api.names("Job") == []
+    assert api.names("ConfigMap")[0] == "b"
+
+
 def test_an_object_that_has_failed_at_its_end_and_vanishes_runs_again(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
     """The watch reports the failure before the response to the creation, and its time to live removes it."""
     monkeypatch.setattr(backoff, "FIRST", 1)
@@ -154,3 +177,30 @@ def run_to_its_end(api: FakeApi, blue: Instance) -> None:
 
 def ended(state: str) -> Object:
     return {**status(state, "Ended", type="Succeeded"), "completionTime": "2026-01-01T00:00:00Z"}
+
+
+@pytest.mark.parametrize("verb", ["create", "apply"])
+def test_an_object_that_is_deleted_before_the_response_to_its_write_is_created_again(
+    api: FakeApi, monkeypatch: pytest.MonkeyPatch, verb: str
+) -> None:
+    blue = Instance(api.url)
+    if verb == "apply":
+        blue.reconcile([config_map("a")])
+    write, gone, deleted, reported = getattr(Client, verb), Applier._gone, threading.Event(), threading.Event()
+
+    def slow(client: Client, resource: Resource, manifest: Object, *args: Any, **options: Any) -> Object:
+        written: Object = write(client, resource, manifest, *args, **options)
+        if not deleted.is_set():
+            deleted.set()
+            api.delete("ConfigMap", "default", "a")
+            assert reported.wait(10)
+        return written
+
+    def noted(applier: Applier, node: Desired) -> None:
+        gone(applier, node)
+        reported.set()
+
+    monkeypatch.setattr(Client, verb, slow)
+    monkeypatch.setattr(Applier, "_gone", noted)
+    blue.reconcile([config_map("a", a="2")])
+    assert api.find("ConfigMap", "default", "a") is not None

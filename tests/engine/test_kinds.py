@@ -8,9 +8,9 @@ import copy
 import pytest
 import urllib3
 
+from k8s_cr_driver.engine import informers
 from k8s_cr_driver.engine.not_ready import NotReady
 from k8s_cr_driver.errors import Conflict, Refused
-from k8s_cr_driver.kube import watch
 from k8s_cr_driver.objects.keys import Object
 from tests.fake_api import FakeApi, controllers, faults
 from tests.fake_api.kinds import Kind
@@ -31,7 +31,7 @@ def quiet(name: str) -> Object:
 def test_a_kind_without_watch_is_listed_until_it_is_ready_and_until_it_is_gone(
     api: FakeApi, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(watch, "READ_EVERY", 0.02)
+    monkeypatch.setattr(informers, "READ_EVERY", 0.02)
     serve_unwatched(api)
     blue = Instance(api.url)
     run = blue.start([quiet("a"), quiet("b")])
@@ -49,7 +49,7 @@ def test_a_kind_without_watch_is_listed_until_it_is_ready_and_until_it_is_gone(
 
 
 def test_a_kind_without_watch_is_listed_at_a_bounded_rate(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watch, "READ_EVERY", 60)
+    monkeypatch.setattr(informers, "READ_EVERY", 60)
     serve_unwatched(api)
     with pytest.raises(NotReady):
         Instance(api.url, seconds=0.3).reconcile([quiet("a"), quiet("b")])

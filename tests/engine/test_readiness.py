@@ -85,7 +85,7 @@ def wait_until_last_told(one: Instance, name: str, state: str) -> None:
 
 
 def test_the_report_names_the_worst_first_with_its_warnings(api: FakeApi) -> None:
-    blue = Instance(api.url, seconds=2)
+    blue = Instance(api.url, seconds=5)
     needs = {"config.kubernetes.io/depends-on": "stable.example.com/namespaces/default/CronTab/slow"}
     blocked = config_map("blocked")
     blocked["metadata"]["annotations"] = needs

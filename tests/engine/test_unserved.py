@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import TimeoutError
 
 import pytest
 
@@ -15,7 +16,7 @@ from k8s_cr_driver.kube.endpoint import Endpoint
 from k8s_cr_driver.objects.keys import Object
 from tests.fake_api import FakeApi, faults
 from tests.fake_api.kinds import Kind
-from tests.instance import BLUE, Instance, config_map, crontab, crontab_crd, obj, state
+from tests.instance import BLUE, Instance, config_map, crontab, crontab_crd, obj, state, wait_for
 
 CRD = "crontabs.stable.example.com"
 NAMED = (
@@ -159,3 +160,38 @@ def test_a_crd_that_the_run_itself_deletes_costs_no_further_request(api: FakeApi
     Instance(api.url).terminate()
     assert state(api) == {}
     assert not api.requests.select(path=LISTS[1])
+
+
+def test_a_crd_that_stops_serving_its_kind_during_terminate_keeps_its_objects_and_the_inventory(
+    api: FakeApi, blue: Instance
+) -> None:
+    api.edit("CronTab", "default", "one", lambda live: live["metadata"].update(finalizers=["example.com/held"]))
+    blue.seconds = 3
+    run = blue.start([])
+    wait_for(api, lambda: "deletionTimestamp" in api.get("CronTab", "default", "one")["metadata"])
+    serve(api, False)
+    with pytest.raises(NotReady, match=NAMED):
+        run.result(10)
+    assert kinds_of_inventory(api)
+    serve(api, True)
+    api.release("CronTab", "default", "one", ["example.com/held"])
+    blue.terminate()
+    assert [key.name for key in state(api)] == [CRD]
+
+
+def test_terminate_goes_on_in_the_version_that_a_crd_serves_by_then(api: FakeApi, blue: Instance) -> None:
+    api.edit("CronTab", "default", "one", lambda live: live["metadata"].update(finalizers=["example.com/held"]))
+    run = blue.start([])
+    wait_for(api, lambda: "deletionTimestamp" in api.get("CronTab", "default", "one")["metadata"])
+
+    def serves_another(crd: Object) -> None:
+        [version] = crd["spec"]["versions"]
+        crd["spec"]["versions"] = [{**version, "served": False}, {**version, "name": "v2", "storage": False}]
+
+    api.edit("CustomResourceDefinition", None, CRD, serves_another)
+    with pytest.raises(TimeoutError):  # before, all of them counted as deleted at once
+        run.result(2)
+    assert any("/v2/" in request.path for request in api.requests)
+    api.release("CronTab", "default", "one", ["example.com/held"])
+    run.result(10)
+    assert [key.name for key in state(api)] == [CRD]

@@ -116,7 +116,8 @@ def apply(live: Object, config: Object, shape: Shape, manager: Manager, force: b
     before = set(ownership.of(manager))
     merged = merge(live, config, shape)
     ownership.assign(manager, config_paths)
-    merged = _prune(merged, shape, (), before, ownership.union())
+    if before - (kept := ownership.union()):
+        merged = _prune(merged, shape, (), before, kept)
     changed = _changed(live_flat, flatten(merged, shape))
     conflicts = {identity: paths & (changed.added | changed.modified)
                  for identity, paths in ownership.others(manager).items()}

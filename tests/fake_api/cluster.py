@@ -87,7 +87,9 @@ class Cluster:
         return self._kinds.get((group, plural), {}).get(version)
 
     def is_built_in(self, group: str, version: str) -> bool:
-        return any((kind.group, kind.version) == (group, version) and not kind.custom for kind in self.kinds())
+        with self.store.lock:
+            several = [versions.get(version) for (named, _), versions in self._kinds.items() if named == group]
+        return any(kind is not None and not kind.custom for kind in several)
 
     def served(self, resource: Resource) -> list[Kind]:
         return list(self._kinds.get(resource, {}).values())

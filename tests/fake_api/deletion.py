@@ -71,6 +71,14 @@ def settle(cluster: Cluster, resource: Resource, key: Key) -> Object | None:
     return removed[0] if removed else None
 
 
+def made_custom_resource(cluster: Cluster, resource: Resource) -> None:
+    """The finalizer of a CRD deletes custom resources until none is left, also one that is made meanwhile, as by an apply."""
+    key = "", f"{resource[1]}.{resource[0]}"
+    crd = cluster.store.get(CRDS, key)
+    if crd is not None and "deletionTimestamp" in crd["metadata"]:
+        cluster.later(partial(_take_down_contents, cluster, CRDS, key, crd["metadata"]["uid"]))
+
+
 def _is_held_by_server(resource: Resource, obj: Object) -> bool:
     """Whether a controller of the server itself has to end the deletion."""
     finalizers = obj["metadata"].get("finalizers") or []

@@ -27,18 +27,21 @@ def server_context(address: str = "127.0.0.1") -> tuple[ssl.SSLContext, str]:
     return context, ca
 
 
-def server_certificate(address: str = "127.0.0.1") -> tuple[bytes, str]:
-    """(PEM of the server's certificate and key, PEM of the CA); the server's certificate serves a client, too."""
+def server_certificate(address: str = "127.0.0.1", lasts: timedelta = timedelta(days=2)) -> tuple[bytes, str]:
+    """(PEM of the server's certificate and key, PEM of the CA); the server's certificate serves a client, too.
+
+    They are valid since an hour ago, for as long as `lasts`.
+    """
     ca_key, server_key = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
-    ca = _certificate("fake-ca", ca_key.public_key(), "fake-ca", ca_key)
-    leaf = _certificate("kube-apiserver", server_key.public_key(), "fake-ca", ca_key, address)
+    ca = _certificate("fake-ca", ca_key.public_key(), "fake-ca", ca_key, lasts)
+    leaf = _certificate("kube-apiserver", server_key.public_key(), "fake-ca", ca_key, lasts, address)
     private = server_key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8,
                                        serialization.NoEncryption())
     return leaf.public_bytes(serialization.Encoding.PEM) + private, ca.public_bytes(serialization.Encoding.PEM).decode()
 
 
 def _certificate(subject: str, key: ec.EllipticCurvePublicKey, issuer: str, signer: ec.EllipticCurvePrivateKey,
-                 address: str = "") -> x509.Certificate:
+                 lasts: timedelta, address: str = "") -> x509.Certificate:
     """Of a server at `address`, or of an authority."""
     authority = not address
     start = datetime.now(timezone.utc) - timedelta(hours=1)
@@ -47,7 +50,7 @@ def _certificate(subject: str, key: ec.EllipticCurvePublicKey, issuer: str, sign
                           key_agreement=False, encipher_only=False, decipher_only=False)
     builder = (x509.CertificateBuilder().subject_name(_name(subject)).issuer_name(_name(issuer)).public_key(key)
                .serial_number(x509.random_serial_number()).not_valid_before(start)
-               .not_valid_after(start + timedelta(days=2))
+               .not_valid_after(start + lasts)
                .add_extension(x509.BasicConstraints(ca=authority, path_length=None), critical=True)
                .add_extension(usage, critical=True)
                .add_extension(x509.SubjectKeyIdentifier.from_public_key(key), critical=False)

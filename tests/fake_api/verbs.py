@@ -263,6 +263,8 @@ def _commit(call: Call, old: Object | None, new: Object) -> Object:
         if old is not None and "deletionTimestamp" in old["metadata"]:
             cluster.knobs.stalled_crds.discard(stored["metadata"]["name"])
         crds.written(cluster, old, stored)
+    if old is None and kind.custom:
+        deletion.made_custom_resource(cluster, kind.resource)
     deletion.settle(cluster, kind.resource, key_of(stored))
     return stored
 

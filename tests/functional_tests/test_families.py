@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from functional_tests.families import FAMILIES, FOLDER, chosen
+from functional_tests.families import FAMILIES, FOLDER, PORTABLE, chosen
 from functional_tests.testbed import bed
 from sample_packages.upstream import PROJECTS
 
@@ -37,3 +37,7 @@ def test_a_family_needs_parts_that_the_bed_has_and_their_samples_are_rendered(na
     family = FAMILIES[name]
     assert set(family.parts) <= set(bed.PARTS)
     assert set(family.samples) <= PROJECTS.keys() | {"cluster_api_workload"}
+
+
+def test_families_for_any_cluster_need_no_images_that_the_bed_builds():
+    assert all(FAMILIES[name].samples == () and not FAMILIES[name].needs_cloud for name in PORTABLE)

@@ -92,10 +92,10 @@ def _with_status(parts: tuple[Any, Any]) -> Any:
 SUBJECTS: dict[str, Subject] = {
     "texts of errors": (inputs.texts(40_000), _foreign),
     "documents": (inputs.texts().map(_decoded), lambda text: list(documents(text))),
-    "packages": (st.tuples(st.sampled_from(_NAMES), inputs.texts(), st.just(spoiled.GOOD)), _package),
+    "packages": (st.tuples(st.sampled_from(_NAMES), inputs.texts(4_000), st.just(spoiled.GOOD)), _package),
     "objects of packages": (st.tuples(st.just(""), st.just(""), spoiled.versions(spoiled.GOOD)), _package),
     "parameters": (st.tuples(inputs.values(), st.dictionaries(st.text(max_size=8), inputs.values(), max_size=3)), _parameters),
-    "kubeconfigs": (inputs.texts(), lambda text: kubeconfig.parse(text, "config")),
+    "kubeconfigs": (inputs.texts(4_000), lambda text: kubeconfig.parse(text, "config")),
     "inventories": (
         st.tuples(
             st.dictionaries(st.sampled_from(_ANNOTATIONS), inputs.texts(500), max_size=3),

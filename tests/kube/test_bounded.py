@@ -187,9 +187,14 @@ def test_a_response_has_a_limited_size(monkeypatch: pytest.MonkeyPatch) -> None:
                 connection.request("GET", MAPS)
 
 
-def test_a_watch_event_without_end_is_given_up_and_the_watch_opened_again(monkeypatch: pytest.MonkeyPatch) -> None:
+EVENT = b'{"type": "ADDED", "object": {"kind": "ConfigMap", "metadata": {"name": "a", "uid": "b", "resourceVersion": "1"}}}\n'
+
+
+@pytest.mark.parametrize(("limit", "content"), [("LINE_LIMIT", b"x" * 10_000), ("LIST_BYTES", EVENT * 100)])
+def test_a_watch_without_end_is_given_up_and_opened_again(monkeypatch: pytest.MonkeyPatch, limit: str, content: bytes) -> None:
+    """Of one event, and of initial events."""
     monkeypatch.setattr(backoff, "FIRST", 0.01)
-    monkeypatch.setattr(watch, "LINE_LIMIT", 100_000, raising=False)
+    monkeypatch.setattr(watch, limit, 100_000)
     metadata = b'{"resourceVersion": "5", "annotations": {"k8s.io/initial-events-end": "true"}}'
     whole = b'{"type": "BOOKMARK", "object": {"metadata": %b}}\n' % metadata
     bodies = [None, whole]
@@ -200,12 +205,13 @@ def test_a_watch_event_without_end_is_given_up_and_the_watch_opened_again(monkey
             send(b"%x\r\n%b\r\n" % (len(body), body))
             return
         while not closing.wait(0.001):
-            send(b"2710\r\n%b\r\n" % (b"x" * 10_000))
+            send(b"%x\r\n%b\r\n" % (len(content), content))
 
     heard: queue.SimpleQueue[Message] = queue.SimpleQueue()
     resource = Resource(GroupKind("", "ConfigMap"), "v1", "configmaps", True, frozenset({"list", "watch"}))
     with server(respond) as url, Connection(Endpoint(url)) as connection:
         stream = Reflector(connection, resource, "", "a=b", heard.put)
+        stream.start(lambda: None)
         try:
             assert heard.get(timeout=5) == Relist(stream, {})
         finally:

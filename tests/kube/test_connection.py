@@ -50,6 +50,14 @@ def test_a_connection_sends_nothing_after_its_operation(api: FakeApi, connection
     assert not api.requests.writes
 
 
+@pytest.mark.parametrize("name", ["..", ".", "../../../namespaces/default"])
+def test_a_name_of_others_leads_to_no_other_path(api: FakeApi, connection: Connection, name: str) -> None:
+    sent = len(api.requests)
+    with pytest.raises(InvalidRequest, match="has a name that no object has"):
+        connection.request("GET", f"{MAPS}/{name}")
+    assert len(api.requests) == sent
+
+
 def test_an_error_of_the_server_carries_all_that_it_said(api: FakeApi, connection: Connection) -> None:
     api.fail(faults.too_many(retry_after=7))
     api.fail(faults.field_conflict(".data.x", manager="kubectl"), index=1)

@@ -60,6 +60,15 @@ def test_a_list_has_a_limited_number_of_pages(api: FakeApi, monkeypatch: pytest.
         count(api)
 
 
+def test_a_list_has_a_limited_number_of_bytes(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each page may be of a size that is allowed."""
+    monkeypatch.setattr(lists, "LIST_BYTES", 1000)
+    send(api, *map(str, range(20)))
+    with pytest.raises(TransportError, match="more than 1000 bytes"):
+        count(api)
+    assert 1 < len(api.requests) < 20
+
+
 def test_a_list_lasts_a_limited_time(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lists, "LIST_LIMIT", -1.0)
     assert count(api) == 1

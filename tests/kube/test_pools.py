@@ -120,3 +120,28 @@ def test_a_resolver_that_does_not_respond_is_given_up(monkeypatch: pytest.Monkey
             connection.request("GET", "/api", read_timeout=0.2)
     finally:
         ended.set()
+
+
+def test_a_resolver_that_hangs_holds_one_thread_for_each_host(monkeypatch: pytest.MonkeyPatch) -> None:
+    ended, asked = threading.Event(), list[str]()
+
+    def resolve(host: str, *_: Any, **__: Any) -> list[Any]:
+        asked.append(host)
+        ended.wait(20)
+        raise socket.gaierror("no such host")
+
+    monkeypatch.setattr(socket, "getaddrinfo", resolve)
+    try:
+        with Connection(Endpoint("http://slower.example.com")) as connection:
+            for _ in range(3):
+                with pytest.raises(NotConnected, match="timed out"):
+                    connection.request("GET", "/api", read_timeout=0.1)
+            assert asked == ["slower.example.com"]
+            ended.set()
+            with pytest.raises(NotConnected, match="resolve"):
+                connection.request("GET", "/api")
+            with pytest.raises(NotConnected, match="resolve"):
+                connection.request("GET", "/api")
+            assert len(asked) > 1
+    finally:
+        ended.set()

@@ -39,6 +39,7 @@ class Listener:
     def open(self, namespace: str = "", selector: str = "", resource: Resource = CONFIG_MAPS, **options: object) -> Reflector:
         stream = Reflector(self.connection, resource, namespace, selector, self.inbox.put, **options)  # type: ignore[arg-type]
         self.streams.append(stream)
+        stream.start(lambda: None)
         return stream
 
     def next(self) -> str:
@@ -48,7 +49,7 @@ class Listener:
             return "all: " + " ".join(sorted(key.name for key in message.objects))
         if isinstance(message, Change):
             return ("gone: " if message.deleted else "now: ") + message.live["metadata"]["name"]
-        return f"broken: {message.error.status}"
+        return f"broken: {message.error.status}" if isinstance(message, Broken) else "unserved"
 
 
 @pytest.fixture
@@ -238,16 +239,16 @@ def test_what_was_allowed_until_the_stream_broke_may_be_forbidden_for_a_moment(
     assert listener.next() == "now: a"
 
 
-def test_a_kind_that_is_served_no_more_has_no_objects_until_it_is_served_again(api: FakeApi, listener: Listener) -> None:
+def test_a_kind_that_is_served_no_more_is_reported_and_listed_when_it_is_served_again(api: FakeApi, listener: Listener) -> None:
     api.put(config_map("a"))
     listener.open()
     assert listener.next() == "all: a"
     resource = ("", "configmaps")
     kinds = api.cluster.served(resource)
     api.cluster.serve(resource, [])
-    assert listener.next() == "all: "
+    assert listener.next() == "unserved"
     api.cluster.serve(resource, kinds)
-    while (event := listener.next()) == "all: ":
+    while (event := listener.next()) == "unserved":
         pass
     assert event == "all: a"
 
@@ -343,5 +344,6 @@ def test_a_watch_with_a_malformed_event_is_opened_again() -> None:
         with Connection(Endpoint(f"http://127.0.0.1:{server.getsockname()[1]}")) as connection:
             resource = Resource(GroupKind("", "ConfigMap"), "v1", "configmaps", True, frozenset({"list", "watch"}))
             stream = watch.Reflector(connection, resource, "", "a=b", heard.put)
+            stream.start(lambda: None)
             assert heard.get(timeout=10) == watch.Relist(stream, {})
             stream.stop()

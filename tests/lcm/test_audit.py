@@ -68,6 +68,18 @@ def test_a_write_that_replaces_fields_of_others_is_forced(cluster: FakeApi, tmp_
     assert (True, "accepted") in [(one["forced"], one["result"]) for one in lines.found if one["object"] == CONFIG_MAP]
 
 
+def test_writes_to_an_adopted_object_say_so(cluster: FakeApi, tmp_path: Path, lines: Lines) -> None:
+    """The first one only finds that the object exists."""
+    cluster.put(config_map("a"), manager="kubectl")
+    blue = Instance(cluster, tmp_path / "package", [deployment(1), config_map("a")])
+    blue.instantiate(**{"adopt-existing": True})
+    blue.terminate()
+    found = [(one["adopted"], one["result"]) for one in lines.found if one["object"] == CONFIG_MAP]
+    assert found[0] == (False, "status 409")
+    assert (True, "accepted") in found[1:] and {adopted for adopted, _ in found[1:]} == {True}
+    assert {one["adopted"] for one in lines.found if one["object"] != CONFIG_MAP} == {False}
+
+
 def test_a_write_without_success_is_a_line_with_its_status(cluster: FakeApi, tmp_path: Path, lines: Lines) -> None:
     cluster.fail(faults.unavailable(), path="configmaps/a")
     blue = Instance(cluster, tmp_path / "package", [deployment(1), config_map("a")])

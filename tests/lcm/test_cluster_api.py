@@ -88,6 +88,7 @@ def plain(api: FakeApi, tmp_path: Path) -> Instance:
     """A cluster of v1.35.0, whose control plane is upgraded as soon as its version changes."""
     for kind in ("Cluster", "MachineDeployment", "MachineSet"):
         api.put(clusters.crd(GroupKind("cluster.x-k8s.io", kind)))
+    clusters.serve_clusters(api)
     plain = Instance(api, tmp_path / "v1.35", upgradable("v1.35.0"))
     plain.instantiate()
     return plain

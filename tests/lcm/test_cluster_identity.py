@@ -13,13 +13,20 @@ from tacker.sol_refactored.common import exceptions as sol_ex
 from tests.fake_api import FakeApi
 from tests.instance import BLUE
 from tests.lcm.instance import Instance
-from tests.lcm.web import deployment
+from tests.lcm.web import deployment, run_web
 
 VERBS: dict[str, Callable[[Instance], None]] = {
     "scale": lambda blue: blue.scale("SCALE_OUT"),
     "heal": lambda blue: blue.heal(),
     "change": lambda blue: blue.change(blue.vnfd),
     "terminate": lambda blue: blue.terminate(),
+}
+
+
+MOVED: dict[str, Callable[[Instance], None]] = {
+    "heal": lambda blue: blue.heal(moved=True),
+    "change": lambda blue: blue.change(blue.vnfd, moved=True),
+    "terminate": lambda blue: blue.terminate(moved=True),
 }
 
 
@@ -49,6 +56,42 @@ def test_an_inventory_with_another_uid_is_that_of_another_cluster(cluster: FakeA
     move(blue, cluster.url.replace("127.0.0.1", "localhost"))
     with pytest.raises(sol_ex.SolException, match="another cluster"):
         blue.terminate()
+
+
+def carried(cluster: FakeApi, other: FakeApi) -> None:
+    """Everything is created again on another cluster, with new uids and the same field managers, as `clusterctl move` does."""
+    for kind in ("ConfigMap", "Deployment"):
+        resource = other.cluster.by_kind(kind).resource
+        for live in cluster.objects(kind):
+            live["metadata"]["uid"] = other.put(live)["metadata"]["uid"]
+            with other.cluster.writing():
+                other.cluster.store.put(resource, live)
+
+
+@pytest.mark.parametrize("verb", MOVED)
+def test_what_was_moved_to_another_cluster_is_accepted_where_the_request_says_so(
+    cluster: FakeApi, blue: Instance, verb: str
+) -> None:
+    with FakeApi() as other:
+        run_web(other)
+        carried(cluster, other)
+        move(blue, other.url)
+        with pytest.raises(sol_ex.SolException, match=r"were moved there, use additionalParams moved: true"):
+            VERBS[verb](blue)
+        MOVED[verb](blue)
+        assert other.names("Deployment") == ([] if verb == "terminate" else ["web"])
+        assert [one for one in other.names("ConfigMap") if verb == "terminate"] == []
+        if verb != "terminate":
+            VERBS[verb](blue)  # it is the instance's cluster now
+    assert cluster.names("Deployment") == ["web"]
+
+
+def test_what_was_not_moved_is_refused_whatever_the_request_says(cluster: FakeApi, blue: Instance) -> None:
+    with FakeApi() as other:
+        move(blue, other.url)
+        with pytest.raises(sol_ex.SolException, match="does not have the inventory"):
+            blue.heal(moved=True)
+        assert other.requests.writes == []
 
 
 @pytest.mark.parametrize("verb", VERBS)

@@ -110,6 +110,7 @@ def test_a_failure_is_one_line_of_the_problem_details_without_a_secret(
 def test_the_clusters_of_an_instance_are_found_as_this_driver_has_created_them(cluster: FakeApi, tmp_path: Path) -> None:
     """In a namespace of the package, which is in the driver's record of the instance."""
     manifest = obj("cluster.x-k8s.io/v1beta2", "Cluster", "red", namespace="blue", spec={})
+    manifest["metadata"]["annotations"] = {"k8s-cr-driver/unreachable": "true"}
     blue = Instance(cluster, tmp_path, [deployment(1), obj("v1", "Namespace", "blue"), cluster_crd(), manifest])
     blue.instantiate()
     call = hook.Call("instantiate_end", tmp_path, {}, blue.inst.to_dict(), {})

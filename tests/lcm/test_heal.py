@@ -148,6 +148,18 @@ def controlled(uid: str = "", kind: str = "CronTab") -> Callable[[dict[str, Any]
     return edit
 
 
+def assert_pods_stay(cluster: FakeApi, tab: Instance, everything: bool) -> None:
+    """In a heal of all VNFCs, and in one of a chosen VNFC, which is refused."""
+    before = set(cluster.names("Pod", "default"))
+    assert vnfcs(tab) == before
+    if everything:
+        tab.heal()
+    else:
+        with pytest.raises(sol_ex.SolException, match=r"no object of this VNF instance controls it .*never deleted"):
+            tab.heal(min(before))
+    assert set(cluster.names("Pod", "default")) == before
+
+
 @pytest.mark.parametrize("forge", [controlled(), controlled("another"), controlled("another", "Unknown")])
 @pytest.mark.parametrize("everything", [False, True])
 def test_pods_that_only_the_selector_of_a_status_finds_are_never_deleted(
@@ -157,35 +169,21 @@ def test_pods_that_only_the_selector_of_a_status_finds_are_never_deleted(
     tab = Instance(cluster, tmp_path, selecting(cluster, 1))
     tab.instantiate()
     cluster.edit("Deployment", "default", "web", forge)
-    before = set(cluster.names("Pod", "default"))
-    assert vnfcs(tab) == before
-    if everything:
-        tab.heal()
-    else:
-        with pytest.raises(sol_ex.SolException, match=r"no object of this VNF instance controls it .*never deleted"):
-            tab.heal(min(before))
-    assert set(cluster.names("Pod", "default")) == before
+    assert_pods_stay(cluster, tab, everything)
 
 
 @pytest.mark.parametrize("everything", [False, True])
 def test_the_pods_of_a_restored_copy_of_a_member_are_never_deleted(
     cluster: FakeApi, tmp_path: Path, everything: bool
 ) -> None:
-    """The copy has the instance's label and field manager, but the inventory does not name it."""
+    """The copy has the instance's label and field manager, but the instance has not created it."""
     cluster.put(deployment(2))
     tab = Instance(cluster, tmp_path, selecting(cluster, 1))
     tab.instantiate()
     member = cluster.get("CronTab", "default", "tab")["metadata"]
     for part in ("labels", "managedFields"):  # an update with both would have its own fields
         cluster.edit("Deployment", "default", "web", lambda live, part=part: live["metadata"].update({part: member[part]}))
-    before = set(cluster.names("Pod", "default"))
-    assert vnfcs(tab) == before
-    if everything:
-        tab.heal()
-    else:
-        with pytest.raises(sol_ex.SolException, match=r"no object of this VNF instance controls it .*never deleted"):
-            tab.heal(min(before))
-    assert set(cluster.names("Pod", "default")) == before
+    assert_pods_stay(cluster, tab, everything)
 
 
 def test_the_pods_of_a_selector_in_the_spec_are_no_vnfcs(cluster: FakeApi, tmp_path: Path) -> None:

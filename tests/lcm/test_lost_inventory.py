@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tacker.sol_refactored.common import exceptions as sol_ex
 
-from tests.fake_api import FakeApi
+from tests.fake_api import FakeApi, defaults
 from tests.instance import BLUE, config_map, crontab, crontab_crd, obj, state
 from tests.lcm.instance import Instance, make_vnfd
 from tests.lcm.web import deployment
@@ -39,6 +39,19 @@ def test_terminate_deletes_everything_of_ours_and_nothing_that_was_adopted(clust
     lose_inventory(cluster)
     blue.terminate()
     assert left(cluster) == ["theirs"]
+
+
+def test_the_record_has_when_the_first_inventory_was_made(
+    cluster: FakeApi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    blue = Instance(cluster, tmp_path, [deployment(1)])
+    with monkeypatch.context() as past:
+        past.setattr(defaults, "now", lambda: "2020-01-01T00:00:00Z")
+        blue.instantiate()
+    lose_inventory(cluster)
+    blue.scale("SCALE_OUT")
+    record = blue.inst.instantiatedVnfInfo.metadata["k8s_cr"]
+    assert record["inventory"]["created"] == "2020-01-01T00:00:00Z"
 
 
 def scale(blue: Instance, folder: Path) -> None:

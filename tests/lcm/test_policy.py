@@ -29,7 +29,7 @@ from tests.lcm.web import deployment
 @pytest.fixture(autouse=True)
 def restored() -> Iterator[None]:
     yield
-    for option in ("denied_kinds", "allow_force_conflicts", "restrict_tenants", "max_wait_timeout"):
+    for option in ("denied_kinds", "allow_force_conflicts", "restrict_tenants", "max_wait_timeout", "max_vnfcs"):
         cfg.CONF.clear_override(option, "k8s_cr")
 
 
@@ -52,6 +52,18 @@ def test_nothing_is_written_with_a_denied_option(cluster: FakeApi, tmp_path: Pat
     with pytest.raises(sol_ex.SolException, match=r"additionalParams force-conflicts: .*\[k8s_cr\] allow_force_conflicts"):
         Instance(cluster, tmp_path, [deployment(1)]).instantiate(**{"force-conflicts": True})
     assert cluster.requests.writes == []
+
+
+def test_nothing_is_written_of_more_vnfcs_than_are_allowed(cluster: FakeApi, tmp_path: Path) -> None:
+    """Also where the counts are not those of the manifests, which have a limit of their own."""
+    set_policy(max_vnfcs=2)
+    blue = Instance(cluster, tmp_path, [deployment(1)])
+    blue.instantiate()
+    cluster.requests.clear()
+    with pytest.raises(sol_ex.SolException, match=r"3 VNFCs together and may have 2; .*\[k8s_cr\] max_vnfcs"):
+        blue.scale("SCALE_OUT")
+    assert cluster.requests.writes == []
+    blue.terminate()
 
 
 def test_a_change_is_refused_and_its_rollback_is_not(cluster: FakeApi, tmp_path: Path) -> None:

@@ -168,3 +168,96 @@ def test_a_template_that_is_to_be_replaced_keeps_its_name(api: FakeApi, blue: In
     blue.change(make_vnfd(tmp_path / "new", new))
     assert references(api)[1] == "workers"
     assert api.get("DevMachineTemplate", "default", "workers")["spec"]["template"]["spec"] == {"size": "big"}
+
+
+def of_a_class(size: str = "small", **references: str) -> list[Object]:
+    """A Cluster, its ClusterClass, the machine template that this one names, and a VDU."""
+    reference = {"apiVersion": f"{INFRASTRUCTURE}/v1", "kind": "DevMachineTemplate", "name": "web"}
+    return [
+        obj("cluster.x-k8s.io/v1", "Cluster", "web", spec={"topology": references or {"classRef": {"name": "quick"}}}),
+        obj("cluster.x-k8s.io/v1", "ClusterClass", "quick", spec={"controlPlane": {"templateRef": reference}}),
+        obj(f"{INFRASTRUCTURE}/v1", "DevMachineTemplate", "web", spec={"template": {"spec": {"size": size}}}),
+        obj(f"{CONTROL_PLANE_GROUP}/v1", "KubeadmControlPlane", "web", spec={"replicas": 1}),
+    ]
+
+
+def with_class(api: FakeApi, folder: Path, *manifests: Object) -> Instance:
+    for kind in ("Cluster", "ClusterClass", "Machine"):
+        api.put(clusters.crd(GroupKind("cluster.x-k8s.io", kind)))
+    for other in (clusters.CONTROL_PLANES, GroupKind(INFRASTRUCTURE, "DevMachineTemplate")):
+        api.put(clusters.crd(other))
+    clusters.serve_clusters(api)
+    red = Instance(api, folder / "red", list(manifests))
+    red.instantiate()
+    return red
+
+
+@pytest.mark.parametrize("references", [{}, {"class": "quick"}])
+def test_a_class_whose_template_has_changed_gets_a_name_that_its_cluster_takes(
+    api: FakeApi, tmp_path: Path, references: dict[str, str]
+) -> None:
+    """Cluster API reports of a Cluster which generation of it was applied, and not which one of its class."""
+    red = with_class(api, tmp_path, *of_a_class(**references))
+    stored = red.inst.obj_clone()
+    assert named(api) == ["quick", "quick", "web"]
+    red.change(make_vnfd(tmp_path / "new", of_a_class("big", **references)))
+    class_, used, template = named(api)
+    assert class_ == used != "quick" and template != "web"
+    assert api.get("ClusterClass", "default", used)["spec"]["controlPlane"]["templateRef"]["name"] == template
+    red.change(make_vnfd(tmp_path / "same", of_a_class("big", **references)))
+    assert named(api) == [class_, used, template]
+    red.inst = stored
+    red.roll_back_change()
+    assert api.get("DevMachineTemplate", "default", named(api)[2])["spec"]["template"]["spec"] == {"size": "small"}
+
+
+@pytest.mark.parametrize("kind", ["OpenStackMachineTemplate", "OpenStackClusterTemplate", "OtherControlPlaneTemplate"])
+def test_a_changed_template_of_any_kind_reaches_the_cluster_of_a_class(api: FakeApi, tmp_path: Path, kind: str) -> None:
+    """Webhooks refuse a change of each of them."""
+
+    def with_template(size: str) -> list[Object]:
+        cluster, class_, _, control_plane = of_a_class()
+        reference = {"apiVersion": f"{INFRASTRUCTURE}/v1", "kind": kind, "name": "web"}
+        class_["spec"] = {"infrastructure": {"templateRef": reference}}
+        template = obj(f"{INFRASTRUCTURE}/v1", kind, "web", spec={"template": {"spec": {"size": size}}})
+        return [cluster, class_, template, control_plane]
+
+    api.put(clusters.crd(GroupKind(INFRASTRUCTURE, kind)))
+    red = with_class(api, tmp_path, *with_template("small"))
+    red.change(make_vnfd(tmp_path / "new", with_template("big")))
+    class_, used = named(api)
+    (template,) = api.names(kind)
+    assert class_ == used != "quick" and template != "web"
+    assert api.get("ClusterClass", "default", used)["spec"]["infrastructure"]["templateRef"]["name"] == template
+
+
+def named(api: FakeApi) -> list[str]:
+    """The one ClusterClass, the class of the Cluster, and the one machine template."""
+    topology = api.get("Cluster", "default", "web")["spec"]["topology"]
+    used = topology.get("class") or topology["classRef"]["name"]
+    return [*api.names("ClusterClass"), used, *api.names("DevMachineTemplate")]
+
+
+def test_a_class_that_no_cluster_of_the_package_has_keeps_its_name(api: FakeApi, tmp_path: Path) -> None:
+    red = with_class(api, tmp_path, *of_a_class()[1:])
+    red.change(make_vnfd(tmp_path / "new", of_a_class("big")[1:]))
+    assert api.names("ClusterClass") == ["quick"]
+    assert api.names("DevMachineTemplate") != ["web"]
+
+
+PAUSES = [{"spec": {"paused": True}}, {"metadata": {"annotations": {"cluster.x-k8s.io/paused": ""}}}]
+
+
+@pytest.mark.parametrize("pause", PAUSES)
+def test_a_template_of_workers_that_the_package_pauses_is_not_changed(
+    api: FakeApi, blue: Instance, tmp_path: Path, pause: Object
+) -> None:
+    objects = package("big")
+    for part, values in pause.items():
+        objects[1][part] |= values
+    with pytest.raises(sol_ex.SolException, match=r"MachineDeployment.* default/workers: .*end the pause in this change"):
+        blue.change(make_vnfd(tmp_path / "new", objects))
+    assert templates(api) == ["web", "workers", "workers"] and references(api) == ("web", "workers", "workers")
+    del objects[3:]
+    blue.change(make_vnfd(tmp_path / "other", [*objects, *package()[3:]]))
+    assert api.get("MachineDeployment", "default", "workers")["spec"].get("paused") == pause.get("spec", {}).get("paused")

@@ -195,11 +195,8 @@ def token_of(api: FakeApi) -> str:
     return annotations_of(api.get("ConfigMap", "default", f"k8s-cr-driver-{Instance(api.url).id}"))["k8s-cr-driver/token"]
 
 
-@pytest.mark.usefixtures("real_limits")
-def test_terminate_deletes_what_a_superseded_worker_writes_late_though_the_watches_are_half_open(
-    api: FakeApi, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A write of the first worker is under way, and arrives when the second has deleted all that it has listed."""
+def terminate_while_a_write_is_under_way(api: FakeApi, monkeypatch: pytest.MonkeyPatch, travels: float) -> None:
+    """Two workers: the write of the first needs `travels` seconds after the second has deleted what it has listed."""
     second = Instance(api.url, seconds=60)
     runs: list[Future[dict[ObjectKey, Object]]] = []
     send = Client.create
@@ -209,6 +206,7 @@ def test_terminate_deletes_what_a_superseded_worker_writes_late_though_the_watch
             api.fail(faults.half_open(after=3), path="configmaps", times=100)
             runs.append(second.start([]))
             wait_for(api, lambda: api.find("ConfigMap", "default", "a") is None)
+            time.sleep(travels)
         return send(client, resource, manifest, manager)
 
     monkeypatch.setattr(Client, "create", delayed)
@@ -217,6 +215,14 @@ def test_terminate_deletes_what_a_superseded_worker_writes_late_though_the_watch
     with pytest.raises(Superseded):
         Instance(api.url, seconds=60).reconcile([config_map("a"), late])
     runs[0].result(60)
+
+
+@pytest.mark.usefixtures("real_limits")
+def test_terminate_deletes_what_a_superseded_worker_writes_late_though_the_watches_are_half_open(
+    api: FakeApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A write of the first worker is under way, and arrives when the second has deleted all that it has listed."""
+    terminate_while_a_write_is_under_way(api, monkeypatch, travels=0)
     assert state(api) == {}
 
 
@@ -299,22 +305,5 @@ def test_terminate_waits_out_the_time_for_which_a_superseded_worker_may_still_wr
 ) -> None:
     """A write of the first worker arrives a second after the second one has deleted all that it has listed."""
     monkeypatch.setattr(fence, "IN_FLIGHT", 4.0)
-    second = Instance(api.url, seconds=60)
-    runs: list[Future[dict[ObjectKey, Object]]] = []
-    send = Client.create
-
-    def delayed(client: Client, resource: Resource, manifest: Object, manager: str) -> Object:
-        if manifest["metadata"]["name"] == "late":
-            api.fail(faults.half_open(after=3), path="configmaps", times=100)
-            runs.append(second.start([]))
-            wait_for(api, lambda: api.find("ConfigMap", "default", "a") is None)
-            time.sleep(1)  # it travels
-        return send(client, resource, manifest, manager)
-
-    monkeypatch.setattr(Client, "create", delayed)
-    late = config_map("late")
-    late["metadata"]["annotations"] = {DEPENDS_ON: "/namespaces/default/ConfigMap/a"}
-    with pytest.raises(Superseded):
-        Instance(api.url, seconds=60).reconcile([config_map("a"), late])
-    runs[0].result(60)
+    terminate_while_a_write_is_under_way(api, monkeypatch, travels=1)
     assert state(api) == {}

@@ -298,6 +298,16 @@ def test_an_inventory_with_malformed_data_counts_with_its_namespaces(api: FakeAp
     assert [record.namespaces for record in blue.others()] == [{"shared", "default"}]
 
 
+@pytest.mark.parametrize(
+    "data", [{"members": r'{"ConfigMap":{"default":["a\nERROR"]}}'}, {"finished": r'[["","Job","a\u001b","b","x"]]'}]
+)
+def test_an_inventory_with_control_characters_is_malformed(api: FakeApi, connection: Connection, data: dict[str, str]) -> None:
+    blue = claimed(connection)
+    api.edit("ConfigMap", "default", NAME, lambda live: live["data"].update(data))
+    with pytest.raises(TransportError, match="is malformed"):
+        blue.read()
+
+
 @pytest.mark.parametrize("label", [BLUE, GREEN, None])
 @pytest.mark.parametrize("writer", ["kubectl", "k8s-cr-driver"])
 def test_a_config_map_of_that_name_alone_is_no_inventory(api: FakeApi, label: str | None, writer: str) -> None:

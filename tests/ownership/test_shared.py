@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from k8s_cr_driver.errors import Conflict
+from k8s_cr_driver.errors import Conflict, NotOurs
 from k8s_cr_driver.objects.keys import Object
-from k8s_cr_driver.ownership.labels import manager, used_by
+from k8s_cr_driver.ownership.labels import CREATED_BY_US, manager, used_by
 from tests.fake_api import FakeApi
-from tests.instance import BLUE, GREEN, Instance, crontab, crontab_crd, obj, state
+from tests.instance import BLUE, GREEN, Instance, config_map, crontab, crontab_crd, obj, state
 
 CRD = ("CustomResourceDefinition", None, "crontabs.stable.example.com")
 HOME = obj("v1", "Namespace", "home")
@@ -149,3 +149,13 @@ def test_a_user_of_an_adopted_namespace_changes_it_neither_then_nor_later(api: F
     assert "extra" not in api.get("Namespace", None, "home")["metadata"]["labels"]
     blue.terminate()
     assert without_label(api.get("Namespace", None, "home"), BLUE) == without_label(before, BLUE)
+
+
+@pytest.mark.parametrize("before", [[], [config_map("a")]], ids=["instantiate", "change"])
+def test_a_copied_annotation_does_not_make_a_namespace_that_of_an_instance(api: FakeApi, before: list[Object]) -> None:
+    blue = Instance(api.url)
+    blue.reconcile(before)
+    copied = obj("v1", "Namespace", "users")
+    api.put({**copied, "metadata": {**copied["metadata"], "annotations": {CREATED_BY_US: "true"}}}, manager="kubectl-create")
+    with pytest.raises(NotOurs):
+        blue.reconcile([*before, copied])

@@ -64,6 +64,16 @@ def test_documents_are_numbered_and_empty_ones_left_out() -> None:
     assert list(documents("---\n---\na: 1\n---\n# nothing\n---\nb: 2\n")) == [(2, {"a": 1}), (4, {"b": 2})]
 
 
+@pytest.mark.parametrize("separator", ["---\n", "--- # next\r\n", "---\n\ufeff", "--- \n\ufeff"])
+def test_a_byte_order_mark_at_the_start_of_a_document_is_no_content(separator: str) -> None:
+    assert list(documents(f"a: \ufeffx\n{separator}b: 1\nc: 2\n")) == [(1, {"a": "\ufeffx"}), (2, {"b": 1, "c": 2})]
+
+
+@pytest.mark.parametrize("between", ["", "\n", "\n\n \t"])
+def test_json_values_may_follow_one_another(between: str) -> None:
+    assert list(documents(f'{{"a": "\\ud83d\\ude00"}}{between}{{"b": 2}}\n')) == [(1, {"a": "\U0001f600"}), (2, {"b": 2})]
+
+
 def test_integer_keys_are_text() -> None:
     assert only("data: {8080: web}") == {"data": {"8080": "web"}}
 
@@ -73,6 +83,19 @@ def test_merge_keys_and_aliases_give_independent_copies() -> None:
     assert value == {"a": {"x": 1, "y": [1]}, "b": {"x": 2, "y": [1]}, "c": {"x": 1, "y": [1]}}
     value["c"]["y"].append(2)
     assert value["a"]["y"] == value["b"]["y"] == [1]
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("{x: own, <<: {x: merged, y: merged}}", {"x": "merged", "y": "merged"}),
+        ("{<<: {x: merged, y: merged}, x: own}", {"x": "own", "y": "merged"}),
+        ("{<<: [{x: first}, {x: second, y: second}], <<: {y: last}}", {"x": "first", "y": "last"}),
+        ("{? x : own, ? << : {x: merged}}", {"x": "merged"}),
+    ],
+)
+def test_of_a_key_and_a_merge_key_the_later_one_counts_as_for_kubectl(text: str, value: Any) -> None:
+    assert only(text) == value
 
 
 def bomb() -> str:

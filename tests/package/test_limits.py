@@ -128,6 +128,7 @@ Make = Callable[[int], list[Object]]
         (lambda n: [{**deployment(), "spec": {"replicas": n}}], Limits(max_replicas=3), "max_replicas"),
         (lambda n: [crontab_crd(), {**crontab("a"), "spec": {"replicas": n}}], Limits(max_replicas=3), "max_replicas"),
         (lambda n: [obj("example.com/v1", "Any", "a", spec={"replicas": n})], Limits(max_replicas=3), "max_replicas"),
+        (lambda n: [obj("example.com/v1", "Any", "a", spec=[{"replicas": n}])], Limits(max_replicas=3), "max_replicas"),
     ],
 )
 def test_what_an_option_limits_names_the_option(tmp_path: Path, make: Make, limit: Limits, option: str) -> None:
@@ -166,11 +167,37 @@ def test_many_unknown_kinds_take_no_time_to_report(tmp_path: Path) -> None:
 
 
 def test_a_schema_with_large_enums_takes_no_time(tmp_path: Path) -> None:
-    crd = crontab_crd()
-    (version,) = crd["spec"]["versions"]
     entry = {"type": "string", "enum": [f"value{n}" for n in range(20_000)]}
-    version["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"] = {"names": {"type": "array", "items": entry}}
-    schema.check([crd, {**crontab("a"), "spec": {"names": ["value19999"] * 100_000}}])
+    schema.check([with_field(type="array", items=entry), {**crontab("a"), "spec": {"names": ["value19999"] * 100_000}}])
+
+
+def with_field(**field: Any) -> Object:
+    crd = crontab_crd()
+    crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"] = {"names": field}
+    return crd
+
+
+@pytest.mark.parametrize(
+    ("field", "entry"),
+    [
+        ({"uniqueItems": True}, str),
+        ({"x-kubernetes-list-type": "set"}, str),
+        ({"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["a"]}, lambda n: {"a": n}),
+    ],
+    ids=["uniqueItems", "set", "map"],
+)
+def test_entries_that_must_differ_take_linear_time(field: dict[str, Any], entry: Callable[[int], Any]) -> None:
+    """An API server refuses uniqueItems in a CRD, because each entry would be compared with each other one."""
+    items = {"x-kubernetes-preserve-unknown-fields": True}
+    crd = with_field(type="array", items=items, **field)
+    began = time.thread_time()
+    schema.check([crd, {**crontab("a"), "spec": {"names": [entry(number) for number in range(20_000)]}}])
+    assert time.thread_time() - began < 4
+
+
+def test_a_bound_that_no_value_can_meet_is_one_clear_error() -> None:
+    with pytest.raises(InvalidPackage, match=r"CronTab\S* default/a: spec.names: must be a multiple of 0"):
+        schema.check([with_field(type="integer", multipleOf=0), {**crontab("a"), "spec": {"names": 3}}])
 
 
 @pytest.mark.parametrize("content", ["[" * 100_000, '{"a":' * 100_000, '{"a": "\\ud800"}', '{"a": 1e999}', "{a: " * 100_000])

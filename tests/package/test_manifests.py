@@ -83,6 +83,9 @@ def test_reviews_need_no_name_and_are_distinguished_by_what_they_ask(package: Ca
         ('apiVersion: v1\nkind: ConfigMap\nmetadata: {name: "a\\e[2J"}', "without /, % and control characters"),
         ('apiVersion: v1\nkind: ConfigMap\nmetadata: {name: "a\\u202eb"}', "without /, % and control characters"),
         ("apiVersion: v1\nkind: Pod\nmetadata: {generateName: x-}", "metadata.generateName: .* could not find"),
+        ("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: Upper}", "metadata.name: Upper is no name of a ConfigMap"),
+        ("apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a_b}", "metadata.name: a_b is no name of a Deployment"),
+        ("apiVersion: v1\nkind: Service\nmetadata: {name: a.}", "metadata.name: a. is no name of a Service"),
         (CONFIG.replace("one", "one, namespace: Blue_1"), "metadata.namespace: of ConfigMap one is not a DNS label"),
         (
             CONFIG + "data: {port: 80}",
@@ -122,6 +125,22 @@ def test_bad_documents_are_refused(package: Any, text: str | bytes, words: str) 
     with pytest.raises(InvalidPackage, match=words) as caught:
         package(text)
     assert "hunter" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("api_version", "kind", "name"),
+    [
+        ("v1", "ConfigMap", "kube-root-ca.crt"),
+        ("rbac.authorization.k8s.io/v1", "ClusterRole", "system:Node_reader"),
+        ("apiregistration.k8s.io/v1", "APIService", "v1."),
+        ("networking.k8s.io/v1", "IPAddress", "2001:db8::1"),
+        ("policy/v1", "PodDisruptionBudget", "Upper"),
+        ("example.com/v1", "Anything", "Upper"),
+    ],
+)
+def test_a_name_that_the_server_takes_is_taken(package: Any, api_version: str, kind: str, name: str) -> None:
+    (found,) = package(f"apiVersion: {api_version}\nkind: {kind}\nmetadata: {{name: '{name}'}}")
+    assert found["metadata"]["name"] == name
 
 
 def test_the_same_keys_are_fine_where_lists_have_no_merge_key(package: Any) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
+from k8s_cr_driver.capi.cluster import UNREACHABLE
 from k8s_cr_driver.capi.control_plane import EXTERNAL_ETCD
 from k8s_cr_driver.errors import InvalidPackage
 from k8s_cr_driver.objects.keys import CRD, NAMESPACE, Object
@@ -59,7 +60,8 @@ def test_a_mark_in_a_template_is_refused_with_its_field(tmp_path: Path) -> None:
 
 
 def test_the_annotations_of_authors_are_accepted(tmp_path: Path) -> None:
-    values = {VDU: "Web", READY_WHEN: "stored", labels.KEEP: "true", REPLACE: "true", EXTERNAL_ETCD: "false"}
+    values = {VDU: "Web", READY_WHEN: "stored", labels.KEEP: "true"}
+    values |= {REPLACE: "true", EXTERNAL_ETCD: "false", UNREACHABLE: "true"}
     assert set(values) == marks.OF_AUTHORS
     (found,) = loaded(tmp_path, with_metadata(config_map("a"), annotations=values))
     assert found["metadata"]["annotations"] == values

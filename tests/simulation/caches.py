@@ -140,8 +140,8 @@ class Watch(watch.Stream):
 class Response:
     """What the engine has of an open watch, as urllib3 gives it."""
 
-    def __init__(self, scheduler: Scheduler, idle_limit: float) -> None:
-        self._scheduler, self._idle_limit = scheduler, idle_limit
+    def __init__(self, scheduler: Scheduler, idle_limit: float, at_shutdown: Callable[[], None]) -> None:
+        self._scheduler, self._idle_limit, self._at_shutdown = scheduler, idle_limit, at_shutdown
         self._chunks: list[bytes] = []
         self._is_over, self.is_silent, self._is_broken = False, False, False
         self._waiter: Waiter | None = None
@@ -174,6 +174,7 @@ class Response:
 
     def shutdown(self) -> None:
         """The client's own end."""
+        self._at_shutdown()
         self._is_over = True
         self._wake()
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from types import TracebackType
 from typing import Any, ClassVar
 
@@ -47,7 +47,10 @@ class Client:
         content_type: str = "application/json",
         accept: str = "application/json",
         read_timeout: float = 60.0,
+        adopted: bool = False,
+        received: Callable[[int], None] | None = None,
     ) -> Any:
+        del adopted, received
         sent = Sent(method, path, dict(query), body, content_type.partition(";")[0], accept)
         return self._send(sent, read_timeout)
 

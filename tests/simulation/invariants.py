@@ -28,9 +28,11 @@ class Invariants:
         self._ledger, self._store = servers.ledger, servers.store
         self._news = NEWS_OF_SILENT if "silent streams" in servers.weather.features else NEWS
 
-    def check_completed(self, instance: str, verb: Verb) -> None:
+    def check_completed(self, instance: str, verb: Verb, worker: str) -> None:
+        """What others have done since the worker has closed its watches it cannot know: its last write may take minutes."""
+        seen = self._ledger.last_sight.get(worker, self._servers.scheduler.now)
         for manifest in verb.promised:
-            self._check_present(instance, verb.name, manifest)
+            self._check_present(instance, verb.name, manifest, seen)
         for uid in verb.doomed & self._ledger.entries.keys():
             if not self._is_going(self._ledger.entries[uid]):
                 self._ledger.violated(f"{verb.name} COMPLETED, and {self._ledger.entries[uid]} is the one of before")
@@ -51,16 +53,16 @@ class Invariants:
         for entry in self._of(instance):
             self._check_left(entry, instance, "terminated")
 
-    def _check_present(self, instance: str, verb: str, manifest: Object) -> None:
+    def _check_present(self, instance: str, verb: str, manifest: Object, seen: float) -> None:
         resource, key = named(manifest)
         name, live = f"{resource[1]} {'/'.join(filter(None, key))}", self._store.get(resource, key)
-        if self._is_news(self._ledger.lost.get((resource, key), -1000.0)):
+        if seen - self._ledger.lost.get((resource, key), -1000.0) < self._news:
             return
         if live is None:
             if not _is_expendable(manifest):
                 self._ledger.violated(f"{verb} COMPLETED without {name}")
             return
-        if self._is_news(self._users.last):
+        if seen - self._users.last < self._news:
             return
         if not _contains(live, manifest):
             self._ledger.violated(f"{verb} COMPLETED with another {name}")
@@ -74,11 +76,16 @@ class Invariants:
     def _check_left(self, entry: Entry, instance: str, when: str) -> None:
         if self._is_news(entry.touched) or self._is_news(entry.made_by_others):
             return
-        if entry.is_unnamed:
+        if entry.is_unnamed or instance in entry.adopted_by:  # what was adopted is released, unless it is a member again
             return
         if entry.is_posthumous and is_inventory(entry):
             # The first claim of a worker that crashed, executed after a rollback had found no inventory. Only a wait as long as
             # a request can take, in each rollback, would find it: it is empty, and `k8s-cr purge` deletes it.
+            return
+        if entry.is_late:
+            # A user deleted the inventory, and the rollback that found none had ended when the request was executed. Nothing on
+            # the cluster names its worker, so only that same wait in each rollback would find it. `k8s-cr purge` needs an
+            # inventory, so it does not delete it: the instance's label finds it.
             return
         drops = "dropped containers" in self._servers.weather.features
         if entry.resource in SHARED and (drops or self._is_used(entry, instance)):

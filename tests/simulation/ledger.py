@@ -9,6 +9,7 @@ facts that the engine cannot see.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
@@ -57,6 +58,8 @@ class Entry:
     adopted_by: set[str] = field(default_factory=set)
     is_posthumous: bool = False
     """Whether a request made it that was still on its way when its worker crashed."""
+    is_late: bool = False
+    """Whether a request made it that was still on its way when a user had deleted the inventory and a rollback had ended."""
 
     def __str__(self) -> str:
         return f"{self.resource[1]} {'/'.join(filter(None, self.key))}"
@@ -73,10 +76,18 @@ class Ledger:
         """When somebody other than the owner deleted an object."""
         self.trace: list[tuple[float, str]] = []
         self.violations: list[str] = []
-        self.writers: set[str] = set()
-        """The names of all that have written anything."""
+        self.writers: dict[str, str] = {}
+        """The names of all that have written anything, and the owners of what they make."""
         self.ended: dict[str, float] = {}
         """When a worker has ended, or crashed."""
+        self.last_sight: dict[str, float] = {}
+        """When a worker has last closed a watch. It closes all of them at its end, before it gives the token back."""
+        self.founders: set[str] = set()
+        """The workers that have created an inventory: one of these whose instantiate is refused deletes all again."""
+        self._stopped: dict[str, float] = {}
+        """When a worker could write the inventory no more, because another one had taken over."""
+        self.is_over: set[str] = set()
+        """The instances of which nothing should be left: a rollback of their instantiation or a termination COMPLETED."""
         self._unnamed: set[str] = set()
         """The instances whose inventory was lost, until a change has named all objects again."""
         self._seen_finished: dict[tuple[Resource, Key], dict[str, float]] = {}
@@ -93,11 +104,17 @@ class Ledger:
 
     def wrote(self, resource: Resource, old: Object | None, new: Object) -> None:
         uid, actor = new["metadata"]["uid"], self.actor
-        self.writers.add(actor.name)
+        self.writers[actor.name] = actor.owner
         if old is None:
-            self.entries[uid] = Entry(resource, key_of(new), self._owner_of(new), is_posthumous=actor.name in self.ended)
+            is_posthumous, is_late = actor.name in self.ended, self._is_late(actor.owner)
+            self.entries[uid] = Entry(
+                resource, key_of(new), self._owner_of(new), is_posthumous=is_posthumous, is_late=is_late
+            )
             self._check_creation(actor, resource, key_of(new))
         entry = self.entries[uid]
+        if is_inventory(entry) and actor.owner == entry.owner:
+            self._stop_others(actor)
+            self.founders |= {actor.name} if old is None else set()
         what = "made" if old is None else "marked" if _is_marked(old, new) else "changed"
         self.note(f"{actor} {what} {entry} {uid[:4]} at {new['metadata']['resourceVersion']}")
         if old is not None:
@@ -121,6 +138,15 @@ class Ledger:
             self.lost[resource, key_of(old)] = self.scheduler.now
             if resource == STATEFUL_SETS:
                 self.leave_claims(entry.owner)
+
+    def _is_late(self, instance: str) -> bool:
+        return instance in self.is_over and instance in self._unnamed and not self._has_inventory(instance)
+
+    def _stop_others(self, actor: Actor) -> None:
+        """A worker that writes the inventory has its fence: no other one can write it after that."""
+        for name, owner in self.writers.items():
+            if owner == actor.owner and name != actor.name:
+                self._stopped.setdefault(name, self.scheduler.now)
 
     def _unname(self, instance: str) -> None:
         self._unnamed.add(instance)
@@ -153,6 +179,9 @@ class Ledger:
         if resource == JOBS and dig(live, "status", "succeeded") and self._has_inventory(reader.owner):
             self._seen_finished.setdefault((resource, key_of(live)), {}).setdefault(reader.name, self.scheduler.now)
 
+    def looked(self, reader: Actor) -> None:
+        self.last_sight[reader.name] = self.scheduler.now
+
     def _has_inventory(self, instance: str) -> bool:
         return any(entry.owner == instance and is_inventory(entry) for entry in self.entries.values())
 
@@ -172,7 +201,8 @@ class Ledger:
         """
         for name, when in self._seen_finished.get((resource, key), {}).items():
             has_applied = (name, resource, key) in self._applied
-            if (name == actor.name and has_applied) or self.ended.get(name, -1000.0) - when > TIME_TO_RECORD:
+            until = min(self.ended.get(name, -1000.0), self._stopped.get(name, math.inf))
+            if (name == actor.name and has_applied) or until - when > TIME_TO_RECORD:
                 self.violated(f"ran a finished Job again: {actor} made {'/'.join(key)}")
 
     def _touch(self, entry: Entry, actor: Actor) -> None:

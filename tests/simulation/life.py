@@ -57,6 +57,8 @@ SHORT = 0.9
 FEW = 4
 TRIES = 4
 """Tries of a verb after which the trouble ends."""
+PAUSE = 20.0
+"""Seconds between two tries without trouble: the cluster's controllers have done by then what was to be done."""
 
 
 @dataclass
@@ -220,7 +222,7 @@ class Life:
     def _perform(self, instance: Instance, verb: Verb, undo: Verb | None) -> bool:
         """Until it is done; False if it was rolled back instead."""
         wanted = verb
-        for number in range(2 * TRIES):
+        for number in range(3 * TRIES):  # each refusal names one object, and there are a few
             if number == TRIES:
                 self.weather.calm()
                 self.users.stop()
@@ -230,25 +232,34 @@ class Life:
                 self._completed(instance, worker)
                 return wanted is verb
             if isinstance(worker.error, Refused):
+                self._undone(worker)
                 self.users.heed(worker.error, instance.id, wanted.promised)
                 instance.options = Options(adopt_existing=isinstance(worker.error, NotOurs))
                 if wanted.may_fail and self._random.random() < 0.5:
                     return True
             if undo is not None and self._random.random() < (0.6 if is_overtaken else 0.3):
                 wanted = undo
-            self.scheduler.sleep(0.0 if is_overtaken else self._random.choice((0.0, 0.1, 3.0, 20.0)))
+            pause = 0.0 if is_overtaken else self._random.choice((0.0, 0.1, 3.0, 20.0))
+            self.scheduler.sleep(PAUSE if number >= TRIES else pause)
         self.ledger.violated(f"{wanted.name} fails for good: {worker.error!r:.300}")
         return wanted is verb
+
+    def _undone(self, worker: Worker) -> None:
+        """What a refused instantiate has created is deleted again, so its retry is a first run."""
+        if worker.verb.is_first and worker.name in self.ledger.founders:
+            self.ledger.forget_finished(())
 
     def _completed(self, instance: Instance, worker: Worker) -> None:
         verb = worker.verb
         instance.remembered = worker.record
         if verb.prunes and verb.desired:
             self.ledger.named(instance.id)
+        if not verb.desired:
+            self.ledger.is_over.add(instance.id)
         if verb.desired and not any(obj["kind"] == "StatefulSet" for obj in verb.desired):
             self.ledger.leave_claims(instance.id)
         self.ledger.forget_finished({package.named(manifest) for manifest in verb.desired})
-        self.invariants.check_completed(instance.id, verb)
+        self.invariants.check_completed(instance.id, verb, worker.name)
 
     def _await(self, worker: Worker, *, is_patient: bool) -> bool:
         """Until it is over, or dead; False if whoever asked for it had no more patience."""
@@ -307,7 +318,7 @@ class Life:
 
 def _recorded(content: InventoryContent) -> InventoryContent:
     """What Tacker's record has of an inventory: it names no objects but those that were adopted."""
-    return InventoryContent(content.kinds, content.namespaces, content.adopted, uid=content.uid)
+    return InventoryContent(content.kinds, content.namespaces, content.adopted, uid=content.uid, created=content.created)
 
 
 @functools.cache

@@ -8,9 +8,12 @@ The first seed, counted from 0, that finds it is in the table.
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from unittest import mock
+
+from k8s_cr_driver.kube.watch import Reflector, Relist
 
 
 @dataclass(frozen=True)
@@ -34,13 +37,20 @@ def _no(*_: object, **__: object) -> bool:
     return False
 
 
+class _AllGone(Relist):
+    """In place of `Unserved`: an empty list."""
+
+    def __init__(self, reflector: Reflector) -> None:
+        super().__init__(reflector, {}, math.inf)
+
+
 def _features(*names: str) -> frozenset[str]:
     return frozenset(names)
 
 
 MUTANTS = {
     "containers of wanted objects are pruned": Mutant(
-        {"engine.apply.Applier.uses": _no}, _features("dropped containers"), "fails for good", found_by=48
+        {"engine.apply.Applier.uses": _no}, _features("dropped containers"), "COMPLETED without", found_by=20
     ),
     "the first worker may write while the second deletes": Mutant(
         {"ownership.fence.Fence.has_former": False}, _features("two workers", "latency"), "is left", found_by=220
@@ -55,7 +65,7 @@ MUTANTS = {
         found_by=0,
     ),
     "one 404 on a stream counts as all gone": Mutant(
-        {"kube.watch.Reflector._is_served": _no, "engine.rest.Rest._misses": _no},
+        {"kube.watch.Reflector._is_served": _no, "kube.watch.Unserved": _AllGone, "engine.rest.Rest._misses": _no},
         _features("streams not found"),
         "is left",
         found_by=101,

@@ -24,12 +24,14 @@ from tests.fake_api.objects import Key, Object, copy, key_of
 from tests.fake_api.verbs import Call
 from tests.simulation.caches import Response, Server, Watch
 from tests.simulation.ledger import USER, Actor, Ledger, WatchedStore
+from tests.simulation.package import GROUP
 from tests.simulation.scheduler import Scheduler
 from tests.simulation.weather import Weather
 
 BOOKMARK_EVERY = 60.0
-_DISCOVERED: dict[tuple[str, str, int], Object] = {}
-"""The responses to discovery, by path, form and number of kinds."""
+WIDGETS: Resource = (GROUP, "widgets")
+_DISCOVERED: dict[tuple[str, str, bool], Object] = {}
+"""The responses to discovery, by path, form and whether there are widgets."""
 _DISCOVERY = re.compile(r"/apis?|/api/[^/]+|/apis/[^/]+(/[^/]+)?")
 
 
@@ -106,7 +108,7 @@ class Servers:
 
     def _discovery(self, sent: Sent) -> Object:
         """Made anew only when a CRD has changed what is served; nobody writes into it."""
-        asked = sent.path, sent.accept, len(self.cluster.kinds())  # one CRD, and always the same, comes and goes
+        asked = sent.path, sent.accept, bool(self.cluster.served(WIDGETS))  # one CRD, and always the same, comes and goes
         if asked not in _DISCOVERED:
             found = discovery.respond(self.cluster, sent.path, sent.accept)
             assert found is not None
@@ -115,8 +117,8 @@ class Servers:
 
     def _watch(self, call: Call, idle_limit: float) -> Response:
         server = self.scheduler.random.choice(self.pair)
-        response = Response(self.scheduler, idle_limit)
         resource, reader = call.kind.resource, self.ledger.actor
+        response = Response(self.scheduler, idle_limit, partial(self.ledger.looked, reader))
         response.watch = Watch(call, server.cache(resource), response, partial(self.ledger.show, reader, resource))
         self.scheduler.after(BOOKMARK_EVERY, partial(self._bookmark, response.watch))
         silence = self.weather.silence()

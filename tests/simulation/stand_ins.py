@@ -24,7 +24,7 @@ from datetime import datetime, timedelta, timezone
 from types import ModuleType, SimpleNamespace, TracebackType
 from typing import Any
 
-from k8s_cr_driver.engine import loop
+from k8s_cr_driver.engine import loop, watches
 from k8s_cr_driver.kube import discovery
 from tests.fake_api import objects
 from tests.simulation.scheduler import Task, Waiter, active
@@ -166,7 +166,7 @@ _OF_FAKE = frozenset({uuid, random})
 @contextlib.contextmanager
 def patched(**classes: tuple[object, object]) -> Iterator[None]:
     """Within it the engine and the fake's verbs know no other time, threads or chance; `classes` are (real, stand-in)."""
-    changes = [*_all_changes(len(sys.modules), *classes.values()), _no_discovery()]
+    changes = [*_all_changes(len(sys.modules), *classes.values()), *_new_process()]
     for where, name, _, stand_in in changes:
         setattr(where, name, stand_in)
     try:
@@ -177,9 +177,10 @@ def patched(**classes: tuple[object, object]) -> Iterator[None]:
             setattr(where, name, real)
 
 
-def _no_discovery() -> _StandIn:
-    """A life begins without what a process knows of the kinds of clusters."""
-    return discovery, "_KNOWN", discovery._KNOWN, discovery._Known()
+def _new_process() -> Iterator[_StandIn]:
+    """A life begins without what a process knows of the kinds of clusters, and without open watches."""
+    yield discovery, "_KNOWN", discovery._KNOWN, discovery._Known()
+    yield watches, "_process", watches._process, watches._Count()
 
 
 @contextlib.contextmanager

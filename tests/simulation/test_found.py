@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 
 from k8s_cr_driver.engine.operation import Operation
@@ -17,7 +19,7 @@ from k8s_cr_driver.ownership.inventory import Inventory
 from k8s_cr_driver.ownership.inventory_content import NOTHING, InventoryContent
 from k8s_cr_driver.vnf.additional_params import Options
 from k8s_cr_driver.vnf.session import Session
-from tests.fake_api import FakeApi, controllers, faults
+from tests.fake_api import FakeApi, controllers, defaults, deletion, faults
 from tests.fake_api.recording import Request
 from tests.instance import (
     BLUE,
@@ -224,6 +226,17 @@ def test_a_finished_job_that_vanishes_before_it_is_applied_again_is_settled(
     assert api.names("Job") == []
 
 
+def test_a_finished_job_that_vanishes_before_its_apply_arrives_is_settled(api: FakeApi) -> None:
+    blue = Instance(api.url)
+    run = blue.start([job("a", "one")])
+    wait_for(api, lambda: api.find("Job", "default", "a") is not None)
+    finish(api)
+    run.result(10)
+    uninstalled_at(api, "/jobs/a", kind="Job", namespace="default", name="a")
+    blue.reconcile([job("a", "one")])
+    assert api.names("Job") == []
+
+
 def test_a_worker_that_claims_after_the_rollback_has_begun_leaves_nothing(api: FakeApi) -> None:
     """The rollback has found no inventory, so it could not stop this worker by a token."""
     blue = Instance(api.url)
@@ -356,3 +369,88 @@ def test_a_member_that_others_create_again_during_a_prune_goes(
     blue.reconcile([new] if verb == "change" else [])
     assert done
     assert "a" not in api.names("ConfigMap")
+
+
+def test_a_member_that_others_create_again_does_not_keep_its_crd(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its watch lags: it has reported the deletion alone when the CRD is to go."""
+
+    def recreates(request: Request) -> bool:
+        if not done and request.method == "DELETE" and request.path.endswith("/crontabs/a"):
+            done.append(request)
+            created_again(api, "CronTab", "default", "a")
+        return False
+
+    done: list[Request] = []
+    blue = Instance(api.url)
+    blue.reconcile([crontab_crd(), crontab("a")])
+    api.fail(faults.internal(), when=recreates)
+    api.fail(faults.half_open(after=3), path="/crontabs$")
+    monkeypatch.setattr(watch, "IDLE_LIMIT", 1)
+    blue.terminate()
+    assert done
+    assert state(api) == {}
+
+
+def test_an_object_deleted_during_the_last_request_of_a_change_is_created_again(api: FakeApi) -> None:
+    """The watch has reported it by the time that the request has its response."""
+
+    def deletes(request: Request) -> bool:
+        is_list = request.method == "GET" and request.path.endswith("/namespaces/default/configmaps")
+        if not is_list or request.watch or done:
+            return False
+        done.append(request)
+        api.delete("ConfigMap", "default", "a")
+        return True
+
+    done: list[Request] = []
+    blue = Instance(api.url)
+    blue.reconcile([config_map("a")])
+    api.fail(faults.held(0.5), when=deletes)
+    blue.reconcile([config_map("a")])
+    assert done
+    assert "a" in api.names("ConfigMap")
+
+
+def test_claims_older_than_their_stateful_set_and_the_inventory_go(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Others have deleted the inventory while a change was rolled back. Tacker's record has when the instance began."""
+    controllers.run_workloads(api)
+    blue = Instance(api.url)
+    with monkeypatch.context() as past:
+        past.setattr(defaults, "now", lambda: "2020-01-01T00:00:00Z")
+        blue.reconcile([stateful_set("db")])
+        api.put(claim("data-db-0", app="db"), manager=controllers.MANAGER)
+    blue.remembered = stored(blue)
+    blue.reconcile([config_map("a")])
+    api.delete("ConfigMap", "default", f"k8s-cr-driver-{BLUE}")
+    shorten(monkeypatch)
+    blue.reconcile([stateful_set("db")])
+    blue.terminate()
+    assert state(api) == {}
+
+
+def test_no_custom_resource_is_created_again_while_its_crd_goes(api: FakeApi) -> None:
+    """The API server would delete it again and again, and the CRD never go."""
+
+    def counts(request: Request) -> bool:
+        if request.method == "PATCH" and request.path.endswith("/crontabs/a"):
+            creations.append(request)
+            if len(creations) > 3:
+                is_fought_for.set()
+        return False
+
+    name = crontab_crd()["metadata"]["name"]
+    creations: list[Request] = []
+    is_fought_for = threading.Event()
+    api.fail(faults.internal(), when=counts)
+    blue = Instance(api.url)
+    run = blue.start([crontab_crd(), crontab("a"), job("a", "one")])
+    wait_for(api, lambda: bool(creations) and api.find("Job", "default", "a") is not None)
+    api.cluster.knobs.stalled_crds.add(name)
+    api.delete("CustomResourceDefinition", None, name)
+    blue.wait_until_reported(name, "Waiting", "is being deleted")
+    assert not is_fought_for.wait(0.5)
+    api.cluster.knobs.stalled_crds.clear()
+    deletion.settle(api.cluster, deletion.CRDS, ("", name))
+    finish(api)
+    run.result(10)
+    assert api.names("CronTab", "default") == ["a"]

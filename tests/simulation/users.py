@@ -139,12 +139,14 @@ class Users:
             for entry in entries:
                 live = self._live(entry.resource, entry.key) if entry.owner == USER else None
                 is_wanted = live and (entry.resource, entry.key) in map(package.named, applied)
-                if live and is_wanted and INSTANCE_LABEL not in labels(live):
+                name = "/".join(filter(None, entry.key))
+                is_refused = f" {name} exists already" in str(error)  # with the label, too, if the inventory was lost
+                if live and is_wanted and (is_refused or INSTANCE_LABEL not in labels(live)):
                     entry.adopted_by.add(instance)
-                    entry.reclaimable_by = ""
+                    entry.reclaimable_by = instance if INSTANCE_LABEL in labels(live) else ""
         elif isinstance(error, Conflict):
             for entry in entries:
-                if entry.reclaimable_by == instance:
+                if instance in (entry.reclaimable_by, *entry.adopted_by):
                     self._do(partial(deletion.delete, self._servers.cluster, entry.resource, entry.key))
         elif "has the name of the inventory" in str(error):
             [inventory] = {(entry.resource, entry.key) for entry in entries if entry.key[1] == inventory_name(instance)}

@@ -35,6 +35,7 @@ class Verb:
     prunes: bool = True
     keeps_autoscaled: bool = True
     may_fail: bool = False
+    is_first: bool = False
     doomed: set[str] = field(default_factory=set)
 
 
@@ -42,7 +43,7 @@ def instantiate(objects: list[Object]) -> Verb:
     def do(session: Session) -> None:
         session.reconcile(session.place(copy(objects)), prune=Prune(unlabeled=False), first=True)
 
-    return Verb("instantiate", objects, do, objects)
+    return Verb("instantiate", objects, do, objects, is_first=True)
 
 
 def undo_instantiate(objects: list[Object]) -> Verb:

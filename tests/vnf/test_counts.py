@@ -58,6 +58,13 @@ def test_a_scale_of_what_the_cluster_autoscaler_scales_is_refused() -> None:
         counts.scaled({"Workers": workers(2, **{AUTOSCALED: "5"})}, {"Workers": 1})
 
 
+def test_the_counts_of_all_vdus_are_limited_together() -> None:
+    before = {"A": control_plane(3), "B": workers(3)}
+    with pytest.raises(InvalidRequest, match=r"the VDUs have 7 VNFCs together and may have 6; .*\[k8s_cr\] max_vnfcs"):
+        counts.scaled(before, {"B": 1}, 6)
+    counts.scaled(before, {"B": -1}, 4)
+
+
 def test_a_step_of_none_changes_nothing_of_a_kind_without_a_count() -> None:
     tab = resource_for(crontab("tab"))
     assert counts.scaled({"Tab": tab}, {"Tab": 0}) == {"Tab": tab}

@@ -37,7 +37,7 @@ def ours(manifest: Object) -> Object:
 
 
 def read(client: Client, vdus: VduObjects) -> list[vnfcs.Vnfc]:
-    return vnfcs.listed(vdus, vnfcs.members(client, BLUE, vdus))
+    return vnfcs.listed(vdus, vnfcs.members(client, BLUE, vdus), 100)
 
 
 def collect(api: FakeApi, vdus: dict[str, Object]) -> list[Vnfc]:
@@ -270,5 +270,16 @@ def test_children_of_one_second_are_sorted_by_the_numbers_in_their_names() -> No
     pods = [obj("v1", "Pod", f"web-{number}", "default") for number in (9, 11, 2)]
     children = [{**pod, "metadata": {**pod["metadata"], **born}} for pod in pods]
     vdus = {"VDU1": resource_for(deployment("web", 3))}
-    found = vnfcs.listed(vdus, vnfcs.Members({}, {"VDU1": children}))
+    found = vnfcs.listed(vdus, vnfcs.Members({}, {"VDU1": children}), 100)
     assert [one.name for one in found] == ["web-11", "web-9", "web-2"]
+
+
+@pytest.mark.parametrize("members", ["replicas", "children"])
+def test_what_others_write_to_the_cluster_is_no_vnfc_without_end(members: str) -> None:
+    """A count of 2,000,000,000 takes no memory there, but would here."""
+    web = {**crontab("web"), "spec": {"size": 2_000_000_000}}
+    vdu = CustomResource(web, scalable())
+    pods = [obj("v1", "Pod", f"web-{number}", "default") for number in range(101)]
+    there = vnfcs.Members({vdu.key: web}, {"Web": pods} if members == "children" else {})
+    with pytest.raises(Refused, match=r"VNFCs of this instance, which may have 100; .*\[k8s_cr\] max_vnfcs"):
+        vnfcs.listed({"Web": vdu}, there, 100)

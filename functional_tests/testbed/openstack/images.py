@@ -19,7 +19,8 @@ _PACKAGES = ("cloud-init",)
 
 def prepare() -> None:
     """Make the root folders and archives, which takes minutes at the first time."""
-    kubernetes_node.image(_PACKAGES)
+    for release in kubernetes_node.RELEASES:
+        kubernetes_node.image(release, _PACKAGES)
 
 
 def publish(site: Site, connection: openstack.connection.Connection) -> None:
@@ -27,8 +28,9 @@ def publish(site: Site, connection: openstack.connection.Connection) -> None:
     folder = site.home("nova") / "machines"
     folder.mkdir()
     Image(str(rootfs.root_folder(_PACKAGES))).save(folder / f"{DEBIAN}.json")
-    kubernetes_node.image(_PACKAGES).save(folder / f"{kubernetes_node.NAME}.json")
-    for name in (DEBIAN, EMPTY, kubernetes_node.NAME):
+    for release in kubernetes_node.RELEASES:
+        kubernetes_node.image(release, _PACKAGES).save(folder / f"{kubernetes_node.name(release)}.json")
+    for name in (DEBIAN, EMPTY, *map(kubernetes_node.name, kubernetes_node.RELEASES)):
         _upload(connection, name)
 
 

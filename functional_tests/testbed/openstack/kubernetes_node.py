@@ -1,33 +1,62 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The image of a Kubernetes node: Debian with kubeadm, kubelet and containerd, and the container images of one version.
+"""The images of Kubernetes nodes: Debian with kubeadm, kubelet and containerd, and the container images of one version.
 
 What depends on the host, and not on the cluster, is in the image, so that the user data is the same as on any cloud.
 """
 
+from pathlib import Path
+
+from builds.controllers import CONTROLLERS
+from builds.programs import build
+
 from .. import config, images, kubernetes, rootfs
+from ..release import FORMER, NEWEST, PROTOCOLS, Release
 from .server import Image
 
-NAME = f"kubernetes-{kubernetes.VERSION}"
+RELEASES = (NEWEST, FORMER)
+FAMILIES = tuple({family: None for release in RELEASES for family in (*release.families, "flannel")})
+PLUGIN = "ghcr.io/flannel-io/flannel-cni-plugin:v1.9.1-flannel2"
+"""The image that Flannel's chart names."""
 _VOLUMES = ("/var/lib/containerd", "/var/lib/etcd", "/var/lib/kubelet")
+# What kubeadm runs as: the machine is a part of the host's, which its checks do not know.
+_KUBEADM = "/usr/libexec/kubeadm"
+_MOVED = {"kubeadm": _KUBEADM}
 
 
-def image(packages: tuple[str, ...]) -> Image:
-    released = kubernetes.released_images()
-    pause = next(name for name in released if "/pause:" in name)
-    archives = " ".join(f"/opt/images/{archive.name}" for archive in released.values())
+def name(release: Release) -> str:
+    return f"kubernetes-{release.version}"
+
+
+def image(release: Release, packages: tuple[str, ...]) -> Image:
+    """`packages`: of Debian, beside those of every machine."""
+    released = release.images()
+    pause = next(one for one in released if "/pause:" in one)
+    archives = " ".join(f"/opt/images/{archive.name}" for archive in (*released.values(), kubernetes.stand_ins(), *_flannel()))
+    programs = {str(source): _MOVED.get(source.name, target) for source, target in release.programs().items()}
     return Image(
         root=str(rootfs.root_folder(packages)),
         files={
             "/etc/containerd/config.toml": config.render("containerd.toml", pause=pause),
             "/etc/kubernetes/kubelet.conf.d/10-host.conf": config.render("openstack/kubelet.conf"),
             "/etc/systemd/system/kubelet.service.d/10-host.conf": config.render("openstack/kubelet_service.conf"),
+            "/etc/kubernetes/kube-proxy.yaml": config.render("openstack/kube_proxy.yaml"),
         },
+        scripts={"/usr/local/bin/kubeadm": config.render("openstack/kubeadm.sh", kubeadm=_KUBEADM)},
         services={
             "containerd": config.render("containerd.service"),
             "kubelet": config.render("kubelet.service"),
             "images": config.render("openstack/images.service", archives=archives),
         },
-        read_only={str(source): target for source, target in kubernetes.programs().items()}
-        | {str(images.folder()): "/opt/images"},
+        read_only=programs | {str(images.folder()): "/opt/images"},
         volumes=_VOLUMES,
     )
+
+
+def _flannel() -> list[Path]:
+    """The images of Flannel, as its manifests name them; its CNI plugin is a stand-in."""
+    daemon = CONTROLLERS["flanneld"]
+    files = daemon.files() | {PROTOCOLS: rootfs.file(PROTOCOLS)}
+    for program in ("nft", "iptables", "ip6tables"):  # the last two to remove what an older one has left
+        files |= rootfs.with_libraries(f"/usr/sbin/{program}")
+    plugin = {"/flannel": build("stand-ins") / "flannel", "/bin/cp": kubernetes.SHELL}
+    return [images.archive([daemon.image()], daemon.entrypoint, files), images.archive([PLUGIN], "/flannel", plugin)]

@@ -29,10 +29,11 @@ SEED = "/var/lib/cloud/seed/config_drive"
 
 @dataclass(frozen=True)
 class Image:
-    """What a server boots from: a root folder, with files, services, and folders of the host."""
+    """What a server boots from: a root folder, with files, scripts, services, and folders of the host."""
 
     root: str
     files: Mapping[str, str] = field(default_factory=dict)
+    scripts: Mapping[str, str] = field(default_factory=dict)
     services: Mapping[str, str] = field(default_factory=dict)
     read_only: Mapping[str, str] = field(default_factory=dict)
     volumes: Sequence[str] = ()
@@ -182,6 +183,8 @@ def _set_up(machine: Machine, image: Image) -> None:
     machine.write("/etc/cloud/cloud.cfg.d/99-bed.cfg", CLOUD_INIT)
     for path, text in image.files.items():
         machine.write(path, text)
+    for path, text in image.scripts.items():
+        machine.write(path, text, mode=0o755)
     for name, unit in image.services.items():
         machine.service(name, unit)
 

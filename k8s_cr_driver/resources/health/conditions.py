@@ -27,9 +27,10 @@ from k8s_cr_driver.resources.health.words import (
     waits,
 )
 
-_WELL = frozenset({Meaning.WHOLE_IS_WELL, Meaning.SIDE_IS_WELL, Meaning.PART_IS_WELL, Meaning.STAGE})
-_WHOLE = frozenset({Meaning.WHOLE_IS_WELL, Meaning.SIDE_IS_WELL})
-_ALARMS = frozenset({Meaning.TROUBLE, Meaning.NEGATED})
+# Tuples, because the hash of an enum's member is computed in Python
+_WHOLE = (Meaning.WHOLE_IS_WELL, Meaning.SIDE_IS_WELL)
+_WELL = (*_WHOLE, Meaning.PART_IS_WELL, Meaning.STAGE)
+_ALARMS = (Meaning.TROUBLE, Meaning.NEGATED)
 
 
 class Condition:
@@ -39,7 +40,7 @@ class Condition:
 
     def __init__(self, raw: dict[str, Any], generation: int | None) -> None:
         self.raw = raw
-        self.type, self.reason, self.message = text(raw, "type"), text(raw, "reason"), text(raw, "message")
+        self.type, self.reason, self.message = map(text, map(raw.get, ("type", "reason", "message")))
         self.status = status_of(raw)
         self.meaning = meaning_of_type(self.type)
         self.word = meaning_of_word(self.reason)
@@ -74,7 +75,7 @@ class Condition:
         """Whether it says that nothing gets better without a change to what somebody wrote."""
         if self.stale or not (self.word is Word.REFUSED or is_final(self.reason)):
             return False
-        return self.status == ("true" if self.meaning in _ALARMS else "false") and self.meaning in _WHOLE | _ALARMS
+        return self.status == ("true" if self.meaning in _ALARMS else "false") and self.meaning in _WHOLE + _ALARMS
 
     @property
     def in_trouble(self) -> bool:

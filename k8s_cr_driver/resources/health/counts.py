@@ -53,7 +53,7 @@ def contradicting_counts(live: dict[str, Any]) -> Health | None:
     status, wanted = mapping(live, "status"), _wanted(live)
     if wanted is None:
         return None
-    known = {field: have for field in COUNTERS if (have := integer(status.get(field))) is not None}
+    known = {field: have for field in COUNTERS if field in status and (have := integer(status[field])) is not None}
     updated = wanted - _partition(live)
     judged = [f"{field} is {known[field]} of {updated}" for field in _UPDATED if known.get(field, updated) < updated]
     judged += [f"{field} is 0 of {wanted}" for field in _READY if wanted > 0 and known.get(field) == 0]

@@ -53,17 +53,18 @@ def behind(live: dict[str, Any], old_status: Any) -> Health | None:
 
 def is_stale(condition: dict[str, Any], generation: int | None) -> bool:
     """Whether a condition was written for an older spec."""
-    observed = integer(condition, "observedGeneration")
+    observed = integer(condition.get("observedGeneration"))
     return generation is not None and observed is not None and observed < generation
 
 
 def _observed(live: dict[str, Any]) -> list[int]:
-    return [seen for field in OBSERVED if (seen := integer(live, "status", field)) is not None]
+    status = mapping(live, "status")
+    return [seen for field in OBSERVED if field in status and (seen := integer(status[field])) is not None]
 
 
 def _observed_by_conditions(live: dict[str, Any]) -> bool:
     conditions = entries(live, "status", "conditions")
-    return any(integer(condition, "observedGeneration") is not None for condition in conditions)
+    return any(integer(condition.get("observedGeneration")) is not None for condition in conditions)
 
 
 def _older_than_spec(live: dict[str, Any]) -> Health | None:

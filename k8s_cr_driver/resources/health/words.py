@@ -84,7 +84,7 @@ class Word(enum.Enum):
     UNKNOWN = enum.auto()
 
 
-TROUBLED = frozenset({Word.FAILED, Word.REFUSED, Word.TROUBLE})
+TROUBLED = (Word.FAILED, Word.REFUSED, Word.TROUBLE)
 
 SINGLE_WORDS = {
     **dict.fromkeys(("stalled", "failed", "terminal"), Meaning.FINAL_FAILURE),
@@ -105,8 +105,8 @@ def _joined(phrase: re.Match[str]) -> str:
 
 @lru_cache(maxsize=4096)
 def meaning_of_type(condition_type: str) -> Meaning:
-    """What it means that a condition of this type is True."""
-    words = parts(condition_type)
+    """What it means that a condition of this type is True; some are named with the word Condition at their end."""
+    words = parts(condition_type.removesuffix("Condition"))
     if not words:
         return Meaning.FACT
     if len(words) == 1 and words[0] in SINGLE_WORDS:

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`python -m functional_tests.demo [--openstack]`: sample packages through a real Tacker on a real Kubernetes.
+
+Everything goes through Tacker's REST API. A live table shows the objects meanwhile.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import tempfile
+import time
+from functools import partial
+from pathlib import Path
+
+import click
+
+from builds.progress import step
+from functional_tests import sample_onboarding, vim
+from functional_tests.client import ApiError, Client, OperationError
+from functional_tests.credentials.receiver import Receiver
+from functional_tests.observer import Observer
+from functional_tests.testbed import bed, paths, preconditions
+from functional_tests.testbed.kubernetes import Kubernetes
+from functional_tests.testbed.ledger import Ledger
+from functional_tests.testbed.tacker import onboarding
+
+from . import in_memory, on_openstack
+from .stage import CONSOLE, Stage
+
+
+@click.command()
+@click.option("--openstack", "on_cloud", is_flag=True, help="With clusters of servers, on a real OpenStack.")
+def main(on_cloud: bool) -> None:
+    """The whole demo; a bed that was not there before is removed at the end."""
+    demo = on_openstack if on_cloud else in_memory
+    started = time.monotonic()
+    was_up = bool(bed.environments())
+    try:
+        bed.up(list(demo.PARTS))
+        environment = {name: value for part in bed.environments().values() for name, value in part.items()}
+        ledger = Ledger(paths.STATE)
+        sample_onboarding.load(Kubernetes(ledger), demo.SAMPLES, demo.PROVIDER)
+        kubeconfig = Path(environment["KUBECONFIG"])
+        with step("Making an account for Tacker on the cluster"):
+            connection = vim.connection_info(kubeconfig)
+        with tempfile.TemporaryDirectory() as work, Observer(kubeconfig) as observer:
+            receiver = Receiver.prepare(Path(work), environment, registers=demo.REGISTERS)
+            client = Client({**os.environ, **environment}, partial(onboarding, ledger))
+            stage = Stage(client, connection, observer, receiver)
+            with stage.step("Make and onboard VNF packages"):
+                stage.samples = _onboard(client, demo.SAMPLES, demo.PROVIDER, receiver)
+            receiver.start()
+            try:
+                demo.run(stage)
+            finally:
+                receiver.stop()
+        stage.report()
+    finally:
+        if not was_up:
+            bed.down()
+    CONSOLE.print(f"Done in {time.monotonic() - started:.0f} s.", style="bold green")
+
+
+def _onboard(
+    client: Client, names: tuple[str, ...], provider: str, receiver: Receiver
+) -> dict[str, sample_onboarding.Sample]:
+    settings = receiver.folder / "sender.yaml"
+    settings.write_text(receiver.settings())
+    return sample_onboarding.onboard(client, names, provider, settings)
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        main(standalone_mode=False)
+    except (click.Abort, KeyboardInterrupt):
+        sys.exit("Interrupted; nothing is left running.")
+    except click.ClickException as error:
+        error.show()
+        sys.exit(2)
+    except (OperationError, ApiError, preconditions.PreconditionError, bed.BusyError, TimeoutError) as error:
+        hint = "start the bed before (`python -m functional_tests.testbed up`) and its logs stay for a look"
+        sys.exit(f"{error}\nThe logs were in {paths.STATE}; {hint}.")

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+The kinds of Cluster API's provider for OpenStack (CAPO), of its v1beta1 and v1alpha1.
+
+If their controller cannot open the cloud, it writes no status, condition, Event or finalizer, and a machine does not report
+what its server reports. So these kinds name their cloud, and a machine its server.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+
+from k8s_cr_driver.capi import contract
+from k8s_cr_driver.capi.machines import MachineOwner
+from k8s_cr_driver.objects.fields import field, mapping, text
+from k8s_cr_driver.objects.keys import CloudEntry, GroupKind, Object, ObjectKey, SecretEntry, as_selector, key_of, labels
+from k8s_cr_driver.resources.base import Children
+from k8s_cr_driver.resources.health import Health
+from k8s_cr_driver.resources.health.model import waiting
+from k8s_cr_driver.resources.health.silence import is_unwritten
+
+GROUP = f"infrastructure.{contract.GROUP}"
+CLUSTERS = GroupKind(GROUP, "OpenStackCluster")
+IDENTITY = ("spec", "identityRef")
+"""Path of the reference to the credentials."""
+CLOUDS_YAML = "clouds.yaml"
+"""Key of their Secret."""
+ORC = "openstack.k-orc.cloud"
+"""API group of the OpenStack Resource Controller."""
+RESOLVED = {
+    "serverGroup": ("status", "resolved", "serverGroupID"),
+    "image": ("status", "resolved", "imageID"),
+    "flavor": ("status", "resolved", "flavorID"),
+}
+"""Field in the spec of a server -> where its status has the id that the cloud has for that."""
+
+
+def _cloud(live: Object) -> CloudEntry | None:
+    """The cloud that `spec.identityRef` names; None for an OpenStackClusterIdentity, whose Secret is its administrator's."""
+    identity = mapping(live, *IDENTITY)
+    name = text(identity, "name")
+    if not name or text(identity, "type") not in ("", "Secret"):
+        return None
+    secret = SecretEntry(key_of(live).namespace, name, CLOUDS_YAML)
+    return CloudEntry(secret, text(identity, "cloudName"), text(identity, "region"))
+
+
+class OpenStackCluster(MachineOwner):
+    group, kind = CLUSTERS
+
+    def cloud(self, live: Object) -> CloudEntry | Children | None:
+        return _cloud(live)
+
+
+class OpenStackFloatingIPPool(OpenStackCluster):
+    kind = "OpenStackFloatingIPPool"
+
+
+class OpenStackMachine(MachineOwner):
+    group, kind = GROUP, "OpenStackMachine"
+
+    def explained_by(self, live: Object) -> Sequence[ObjectKey]:
+        """The server of the same name. What the machine itself reports stays as it was before that was created."""
+        return [self.key._replace(kind="OpenStackServer")]
+
+    def cloud(self, live: Object) -> CloudEntry | Children | None:
+        """Its own, or that of its cluster; None with conditions: then it waits for other objects."""
+        cluster = labels(live).get(contract.CLUSTER_NAME_LABEL, "")
+        if contract.conditions(live):
+            return None
+        if mapping(live, *IDENTITY) or not cluster:
+            return _cloud(live)
+        return Children(CLUSTERS, "", key_of(live).namespace, as_selector({contract.CLUSTER_NAME_LABEL: cluster}))
+
+
+class OpenStackServer(MachineOwner):
+    group, kind = GROUP, "OpenStackServer"
+
+    def assess(self, live: Object) -> Health:
+        """Nothing but `status.resolved` reports that the cloud has no such flavor or image."""
+        health = super().assess(live)
+        if health.settled or contract.conditions(live) or not mapping(live, "status"):
+            return health
+        missing = [name for name, path in RESOLVED.items() if mapping(live, "spec").get(name) and not field(live, *path)]
+        if not missing:
+            return health
+        is_awaited = missing == ["image"] and bool(self.explained_by(live))
+        trouble = is_unwritten(live) and not is_awaited
+        return waiting("NotResolved", f"not found in the cloud so far: {_named(live, missing)}", trouble=trouble)
+
+    def explained_by(self, live: Object) -> Sequence[ObjectKey]:
+        """An image that is an object of the OpenStack Resource Controller."""
+        name = text(live, "spec", "image", "imageRef", "name")
+        return [ObjectKey(ORC, "Image", key_of(live).namespace, name)] if name else []
+
+    def cloud(self, live: Object) -> CloudEntry | Children | None:
+        """With the server if it has failed: CAPO does not report the fault that Nova has recorded."""
+        found = _cloud(live)
+        failed = text(live, "status", "instanceState") == "ERROR"
+        return found._replace(server=text(live, "status", "instanceID")) if found and failed else found
+
+
+def _named(server: Object, several: Iterable[str]) -> str:
+    """Fields of the spec with their values: `spec.flavor m1.large`."""
+    spec = mapping(server, "spec")
+    values = ((name, spec[name] if isinstance(spec[name], str) else json.dumps(spec[name])) for name in several)
+    return ", ".join(f"spec.{name} {value}" for name, value in values)

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether the scaling policies of a VNFD fit together (SOL001, "Policy types").
+
+Tacker reads them when an instance is scaled, and not before: a slip in a name ends a SCALE of a running instance with "invalid
+aspect" or "delta not defined", although the package was onboarded and instantiated without an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from k8s_cr_driver.objects.fields import entries, field, mapping, similar, text, texts
+from k8s_cr_driver.package import vnfd
+
+_Named = Mapping[str, Mapping[str, Any]]
+
+
+def problems(folder: Path) -> list[str]:
+    """A sentence for each mistake."""
+    flavours = vnfd.flavours(folder).items()
+    return [f"Flavour {name}: {problem}" for name, template in flavours for problem in _problems(template)]
+
+
+def aspects(template: Mapping[str, Any]) -> _Named:
+    """The scaling aspects of a topology template, by their ids."""
+    found = (mapping(policy, "properties", "aspects") for policy in _policies(template, "ScalingAspects").values())
+    return {str(name): mapping(aspect) for one in found for name, aspect in one.items()}
+
+
+def _policies(template: Mapping[str, Any], kind: str) -> _Named:
+    policies = (policy for entry in entries(template, "policies") for policy in entry.items())
+    return {str(name): mapping(policy) for name, policy in policies if field(policy, "type") == f"tosca.policies.nfv.{kind}"}
+
+
+def _problems(template: Mapping[str, Any]) -> Iterator[str]:
+    known, deltas = aspects(template), _policies(template, "VduScalingAspectDeltas")
+    nodes = {str(node) for part in ("node_templates", "groups") for node in mapping(template, part)}
+    for name, policy in {**_policies(template, "VduInitialDelta"), **deltas}.items():
+        for target in sorted(set(texts(policy, "targets")) - nodes):
+            yield f"policy {name}: the target {target} is no node of the VNFD{_hint(target, nodes)}"
+    for name, policy in deltas.items():
+        yield from _deltas(name, policy, known)
+    for name in sorted(known.keys() - {text(policy, "properties", "aspect") for policy in deltas.values()}):
+        yield f"scaling aspect {name}: no policy VduScalingAspectDeltas has this aspect, so Tacker would refuse to scale it"
+
+
+def _deltas(name: str, policy: Mapping[str, Any], known: _Named) -> Iterator[str]:
+    aspect = text(policy, "properties", "aspect")
+    if aspect not in known:
+        yield f"policy {name}: the aspect {aspect!r} is not in the policy ScalingAspects{_hint(aspect, known)}"
+    elif not (steps := texts(known[aspect], "step_deltas")):
+        yield f"scaling aspect {aspect}: step_deltas is missing, the list with the name of its delta"
+    elif field(policy, "properties", "deltas", steps[0], "number_of_instances") is None:
+        yield f"policy {name}: deltas has no number_of_instances of {steps[0]}, which step_deltas of the aspect {aspect} names"
+
+
+def _hint(name: str, known: Iterable[str]) -> str:
+    near = similar(name, known)
+    return f"; did you mean {near}?" if near else ""

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads YAML of others within limits: of its size, its nesting, and of what aliases and merge keys make of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import yaml
+
+SIZE_LIMIT = 1024 * 1024
+"""Characters of a file that `loaded` reads: a Secret has no more bytes."""
+EXPANDED_LIMIT = 4 * SIZE_LIMIT
+"""The same with aliases written out."""
+DEPTH_LIMIT = 200
+"""Levels of nesting. The deepest CustomResourceDefinitions in use have about 60."""
+_NODE = 64
+
+
+class Shallow:
+    """
+    For loaders of PyYAML: nesting is limited.
+
+    libyaml's composer is recursive and ends the process with a segmentation fault on deep nesting (yaml/pyyaml#296).
+    """
+
+    depth = 0
+
+    def descend_resolver(self, parent: Any, index: Any) -> None:
+        self.depth += 1
+        if self.depth > DEPTH_LIMIT:
+            raise yaml.MarkedYAMLError(problem=f"is nested deeper than {DEPTH_LIMIT} levels")
+
+    def ascend_resolver(self) -> None:
+        self.depth -= 1
+
+
+class _Loader(Shallow, getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
+    """Merge keys (<<) copy what they name, so the size is measured before."""
+
+    def construct_document(self, node: yaml.Node) -> Any:
+        if expanded(node, parts, EXPANDED_LIMIT) > EXPANDED_LIMIT:
+            raise yaml.YAMLError("its aliases copy too much")
+        return super().construct_document(node)
+
+
+def loaded(text: str | bytes) -> Any:
+    """The value of a file with one document. ValueError, with a line but no words of it, for what is not YAML or too large."""
+    if len(text) > SIZE_LIMIT:
+        raise ValueError("it is too large")
+    try:
+        return yaml.load(text, Loader=_Loader)  # noqa: S506 (a safe one)  # nosec B506
+    except Exception as error:  # PyYAML's constructors fail in many ways: dates, numbers of 5,000 digits, `!!int ""`
+        mark = getattr(error, "problem_mark", None)
+        raise ValueError(f"it is not YAML in line {mark.line + 1}" if mark else "it is not YAML") from None
+
+
+def expanded(value: Any, parts: Callable[[Any], Iterable[Any]], limit: int) -> int:
+    """
+    The size of a value with its aliases written out, in characters, about; more than `limit` for an alias of itself.
+
+    `parts` returns the values within a value, and its text. Each value is measured once, so this takes linear time.
+    """
+    sizes: dict[int, int] = {}
+
+    def size(value: Any) -> int:
+        if id(value) not in sizes:
+            sizes[id(value)] = limit + 1  # while it is measured: an alias of itself has no end
+            sizes[id(value)] = _NODE + sum(len(one) if isinstance(one, str) else size(one) for one in parts(value))
+        return sizes[id(value)]
+
+    return size(value)
+
+
+def parts(node: yaml.Node) -> Iterable[Any]:
+    """The nodes within a node, and its text, for `expanded`."""
+    if isinstance(node, yaml.MappingNode):
+        return [part for pair in node.value for part in pair]
+    return [node.value] if isinstance(node, yaml.ScalarNode) else node.value

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Names that the API server would refuse, so that they are reported with their file, and without a cluster.
+
+Only of the built-in kinds that packages have most, whose names are DNS subdomains (`ValidateObjectMeta` with
+`NameIsDNSSubdomain` or `NameIsDNSLabel` in Kubernetes' pkg/apis/*/validation). Others differ: a Role may be named
+`system:Reader`, a PodDisruptionBudget as it likes. The API server decides on these.
+"""
+
+from __future__ import annotations
+
+import re
+
+from k8s_cr_driver.errors import InvalidPackage
+from k8s_cr_driver.objects.keys import Object, kind_of
+
+_LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+_SUBDOMAIN = re.compile(rf"{_LABEL}(\.{_LABEL})*")
+_KINDS = {
+    "": {
+        *("ConfigMap", "Endpoints", "LimitRange", "Namespace", "PersistentVolume", "PersistentVolumeClaim", "Pod"),
+        *("ReplicationController", "ResourceQuota", "Secret", "Service", "ServiceAccount"),
+    },
+    "apps": {"DaemonSet", "Deployment", "ReplicaSet", "StatefulSet"},
+    "autoscaling": {"HorizontalPodAutoscaler"},
+    "batch": {"CronJob", "Job"},
+    "networking.k8s.io": {"Ingress", "IngressClass", "NetworkPolicy"},
+    "scheduling.k8s.io": {"PriorityClass"},
+    "storage.k8s.io": {"StorageClass"},
+}
+
+
+def check(obj: Object) -> None:
+    """Raise InvalidPackage for a name that is no DNS subdomain, where the kind wants one."""
+    kind, name = kind_of(obj), obj["metadata"]["name"]
+    if kind.kind in _KINDS.get(kind.group, ()) and not _SUBDOMAIN.fullmatch(name):
+        raise InvalidPackage(
+            f"metadata.name: {name} is no name of a {kind.kind}; write lower-case letters, digits, hyphens and dots, with a "
+            "letter or digit at both ends of each part"
+        )

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Does any controller act on an object?
+
+A controller that does not run, or cannot reach what it controls, writes no status, no condition and no Event. What waits for
+its object reports no more than that it waits. So an object that nobody has written to for a while is named itself.
+"""
+
+from __future__ import annotations
+
+import datetime
+
+from k8s_cr_driver.objects.fields import entries, sequence, text
+from k8s_cr_driver.objects.keys import Object, kind_of
+from k8s_cr_driver.resources.health.model import NO_STATUS, READINESS_UNKNOWN, Health, waiting
+
+PATIENCE = 30.0
+"""Seconds that a controller has for its next write."""
+NOBODY_ACTS = "NobodyActs"
+"""Reason of an object to which no controller has written what is awaited: whether it is ready, or that it may go."""
+_SAYS_NOTHING = (NO_STATUS, READINESS_UNKNOWN)
+
+
+def unless_silent(live: Object, health: Health) -> Health:
+    """`health`, or that nobody acts on the object if it waits without a sign of its controller."""
+    now = datetime.datetime.now(datetime.timezone.utc)
+    unwritten, deleted = _unwritten(live, now), _age(text(live, "metadata", "deletionTimestamp"), now)
+    if unwritten is None or unwritten < PATIENCE:
+        return health
+    if deleted is not None:
+        held = ", ".join(_finalizers(live))
+        is_held = held and deleted <= unwritten
+        return _silent(unwritten, f"its deletion was requested, and the finalizers {held} hold it") if is_held else health
+    if health.reason in _SAYS_NOTHING:
+        return _silent(unwritten, "no status says whether it is ready")
+    return health
+
+
+def is_unwritten(live: Object) -> bool:
+    """Whether nobody has written to the object for a while."""
+    unwritten = _unwritten(live, datetime.datetime.now(datetime.timezone.utc))
+    return unwritten is not None and unwritten >= PATIENCE
+
+
+def _unwritten(live: Object, now: datetime.datetime) -> float | None:
+    """Seconds since the last write; None if that is not known."""
+    stamps = [text(live, "metadata", "creationTimestamp")]
+    stamps += [text(entry, "time") for entry in entries(live, "metadata", "managedFields")]
+    return min((age for stamp in stamps if (age := _age(stamp, now)) is not None), default=None)
+
+
+def remedy(live: Object) -> str:
+    """What to ask of an object on which nobody acts, if no cause is known."""
+    return f"does the controller of {kind_of(live).group or 'its kind'} run?"
+
+
+def _silent(seconds: float, sign: str) -> Health:
+    message = f"no controller acts on it: {sign}, and nothing was written for {seconds:.0f} s"
+    return waiting(NOBODY_ACTS, message, trouble=True)
+
+
+def _finalizers(live: Object) -> list[str]:
+    """Without those that the API server's garbage collector handles."""
+    found = map(str, sequence(live, "metadata", "finalizers"))
+    return [one for one in found if one not in ("foregroundDeletion", "orphan")]
+
+
+def _age(stamp: str, now: datetime.datetime) -> float | None:
+    """Seconds since an RFC 3339 time; None for what is none."""
+    try:
+        return (now - datetime.datetime.fromisoformat(stamp.replace("Z", "+00:00"))).total_seconds()
+    except (ValueError, TypeError):
+        return None

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Slips in the scaling policies of a VNFD are reported before a running instance is scaled."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.cli.packages import write_package
+from tests.cli.tool import Tool
+from tests.instance import deployment
+
+VNFD = "Definitions/vnfd.yaml"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return write_package(tmp_path / "package", [deployment()], vdus={"Web": "web"}, aspects=["web"])
+
+
+def change(folder: Path, policy: str, path: tuple[str, ...], value: Any) -> None:
+    content = yaml.safe_load((folder / VNFD).read_text())
+    [at] = (entry[policy] for entry in content["topology_template"]["policies"] if policy in entry)
+    for step in path[:-1]:
+        at = at[step]
+    at[path[-1]] = value
+    (folder / VNFD).write_text(yaml.safe_dump(content))
+
+
+def test_policies_that_fit_together_have_no_problem(tool: Tool, folder: Path) -> None:
+    assert tool.json("validate", str(folder))["problems"] == []
+
+
+@pytest.mark.parametrize(
+    "policy, path, value, problems",
+    [
+        (
+            "web_deltas",
+            ("properties", "aspect"),
+            "webs",
+            [
+                "policy web_deltas: the aspect 'webs' is not in the policy ScalingAspects; did you mean web?",
+                "scaling aspect web: no policy VduScalingAspectDeltas has this aspect, so Tacker would refuse to scale it",
+            ],
+        ),
+        ("web_deltas", ("targets",), ["Wep"], ["policy web_deltas: the target Wep is no node of the VNFD; did you mean Web?"]),
+        (
+            "web_deltas",
+            ("properties", "deltas"),
+            {"two": {"number_of_instances": 2}},
+            ["policy web_deltas: deltas has no number_of_instances of one, which step_deltas of the aspect web names"],
+        ),
+        (
+            "aspects",
+            ("properties", "aspects", "web", "step_deltas"),
+            [],
+            ["scaling aspect web: step_deltas is missing, the list with the name of its delta"],
+        ),
+    ],
+)
+def test_a_slip_is_reported_with_the_policy_and_the_name(
+    tool: Tool, folder: Path, policy: str, path: tuple[str, ...], value: Any, problems: list[str]
+) -> None:
+    change(folder, policy, path, value)
+    assert tool.json("validate", str(folder), code=1)["problems"] == [f"Flavour simple: {problem}" for problem in problems]
+
+
+@pytest.mark.parametrize("value", [{"a": 1}, [["a"]], 3, None])
+@pytest.mark.parametrize(
+    "policy, path",
+    [("web_deltas", ("properties", "aspect")), ("web_deltas", ("targets",)), ("aspects", ("properties", "aspects", "web"))],
+)
+def test_values_of_another_type_are_no_traceback(
+    tool: Tool, folder: Path, policy: str, path: tuple[str, ...], value: object
+) -> None:
+    change(folder, policy, path, value)
+    tool.json("validate", str(folder), code=0 if path == ("targets",) else 1)

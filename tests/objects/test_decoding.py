@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: Apache-2.0
+"""JSON of others is read within limits of depth and of memory."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from k8s_cr_driver.objects import decoding
+
+
+@pytest.mark.parametrize("text", ["[" * 200_000, b"[" * 200_000])
+def test_what_is_nested_too_deeply_is_a_value_error(text: str | bytes) -> None:
+    with pytest.raises(ValueError, match="nested too deeply"):
+        decoding.decoded(text)
+
+
+@pytest.mark.parametrize("value", [[{}] * 30, [[]] * 30, dict.fromkeys(map(str, range(30)))])
+def test_a_text_of_many_values_is_not_read(monkeypatch: pytest.MonkeyPatch, value: object) -> None:
+    monkeypatch.setattr(decoding, "VALUES_LIMIT", 20)
+    for text in (json.dumps(value), json.dumps(value).encode()):
+        with pytest.raises(ValueError, match="more than 20 values"):
+            decoding.decoded(text)
