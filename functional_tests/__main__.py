@@ -22,7 +22,7 @@ def main(everything: bool, cluster: str, names: tuple[str, ...]) -> None:
     chosen = names or (list(FAMILIES) if everything else usual)
     # A module is run by one process, which onboards its packages once.
     side_by_side = [f"--numprocesses={PROCESSES}", "--dist=loadscope", "--no-loadscope-reorder"]
-    options = ["--durations=20", "-rs", f"--cluster={cluster}"]
+    options = ["--durations=20", "--tb=short", "-rfEs", f"--cluster={cluster}"]
     sys.exit(pytest.main([*side_by_side, *options, *(str(FOLDER / name) for name in chosen)]))
 
 
