@@ -8,7 +8,7 @@ has started; the programs of their sample packages are built while other tests r
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -79,16 +79,10 @@ def started(names: Iterable[str], cluster: str) -> Iterator[None]:
     families = {name: FAMILIES[name] for name in names}
     for name, family in families.items():
         say(f"Family {name}: {_described(family)}")
-    was_up = bool(bed.environments())
     parts = [part for part in bed.PARTS if any(part in family.parts for family in families.values())]
-    if parts:
-        bed.up(parts, cluster)
-    try:
-        with sample_onboarding.building({sample for family in families.values() for sample in family.samples}):
-            yield
-    finally:
-        if parts and not was_up:
-            bed.down()
+    samples = {sample for family in families.values() for sample in family.samples}
+    with bed.during_run(parts, cluster) if parts else nullcontext(), sample_onboarding.building(samples):
+        yield
 
 
 def _described(family: Family) -> str:

@@ -36,9 +36,7 @@ def main(on_cloud: bool) -> None:
     """The whole demo; a bed that was not there before is removed at the end."""
     demo = on_openstack if on_cloud else in_memory
     started = time.monotonic()
-    was_up = bool(bed.environments())
-    try:
-        bed.up(list(demo.PARTS))
+    with bed.during_run(list(demo.PARTS)):
         environment = {name: value for part in bed.environments().values() for name, value in part.items()}
         ledger = Ledger(paths.STATE)
         sample_onboarding.load(Kubernetes(ledger), demo.SAMPLES, demo.PROVIDER)
@@ -57,9 +55,6 @@ def main(on_cloud: bool) -> None:
             finally:
                 receiver.stop()
         stage.report()
-    finally:
-        if not was_up:
-            bed.down()
     CONSOLE.print(f"Done in {time.monotonic() - started:.0f} s.", style="bold green")
 
 

@@ -9,7 +9,7 @@ import os
 import socket
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -32,6 +32,9 @@ Environment = dict[str, str]
 OWN, KIND = "own", "kind"
 """The bed's Kubernetes: a machine that kubeadm sets up, or a cluster that kind makes. A path is the kubeconfig of another."""
 _CLUSTER = "BED_CLUSTER"
+_RUN = "-run"
+"""The lock that a run holds while it has a bed of its own."""
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def cluster_named(name: str) -> str:
@@ -60,15 +63,37 @@ class BusyError(Exception):
     """Another run is at work on the bed, or the bed is up with another cluster."""
 
 
-def up(parts: list[str], cluster: str = "") -> None:
+@contextmanager
+def during_run(parts: list[str], cluster: str = "") -> Iterator[None]:
+    """The parts are up, as `up` does it; a bed that was down before is down at the end.
+
+    The next `up` removes one whose run was killed: it holds what the run was at work on.
+    """
+    with _alone():
+        _remove_broken()
+    if environments():
+        up(parts, cluster)
+        yield
+        return
+    with _lock(_RUN, "another run with a test bed of its own begins on this host"):
+        up(parts, cluster, of_run=True)
+        try:
+            yield
+        finally:
+            down()
+
+
+def up(parts: list[str], cluster: str = "", *, of_run: bool = False) -> None:
     """Start the parts that do not run yet, after removing a bed that is broken or was never completed.
 
     `cluster` is OWN, KIND or the path of a kubeconfig; by default that of the bed which is up, else OWN.
     """
     preconditions.check()
     with _alone():
-        if _is_broken():
-            _remove("Removing what an interrupted run has left")
+        _remove_broken()
+        code = _code().read_text() if _code().exists() else str(ROOT)
+        if code != str(ROOT):
+            raise BusyError(f"the test bed is up with the code in {code}: `down` removes it")
         there = environments().get("kubernetes", {}).get(_CLUSTER)
         if there and cluster not in ("", there):
             raise BusyError(f"the test bed is up with the cluster `{there}`, not `{cluster}`: `down` removes it")
@@ -81,6 +106,9 @@ def up(parts: list[str], cluster: str = "") -> None:
         os.environ[processes.TOKEN] = ledger.token
         try:
             _unfinished().touch()
+            _code().write_text(str(ROOT))
+            if of_run:
+                _of_run().touch()
             _start(ledger, wanted)
             _unfinished().unlink()
         except KeyboardInterrupt:
@@ -216,10 +244,25 @@ def _unfinished() -> Path:
     return paths.STATE / "unfinished"
 
 
+def _code() -> Path:
+    """Names the folder of the project from which the bed was started: Tacker runs the driver that is there."""
+    return paths.STATE / "code"
+
+
+def _of_run() -> Path:
+    """There if the bed is to go when the run ends that has started it."""
+    return paths.STATE / "run"
+
+
+def _remove_broken() -> None:
+    if _is_broken():
+        _remove("Removing what an interrupted run has left")
+
+
 def _is_broken() -> bool:
     if not paths.STATE.exists():
         return False
-    return _unfinished().exists() or not environments() or bool(ended())
+    return _unfinished().exists() or not environments() or bool(ended()) or (_of_run().exists() and _is_free(_RUN))
 
 
 def _remove(why: str) -> None:
@@ -227,12 +270,24 @@ def _remove(why: str) -> None:
         Ledger(paths.STATE).undo()
 
 
+def _alone() -> AbstractContextManager[None]:
+    return _lock("", "another `up` or `down` of the test bed is at work on this host")
+
+
 @contextmanager
-def _alone() -> Iterator[None]:
+def _lock(name: str, otherwise: str) -> Iterator[None]:
     """An abstract socket is a lock that leaves no file and ends with its holder."""
     with socket.socket(socket.AF_UNIX) as lock:
         try:
-            lock.bind("\0k8s-cr-driver-testbed")
+            lock.bind(f"\0k8s-cr-driver-testbed{name}")
         except OSError:
-            raise BusyError("another `up` or `down` of the test bed is at work on this host") from None
+            raise BusyError(otherwise) from None
         yield
+
+
+def _is_free(name: str) -> bool:
+    try:
+        with _lock(name, ""):
+            return True
+    except BusyError:
+        return False

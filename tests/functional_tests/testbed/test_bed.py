@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from builds import commands
 from builds.progress import step
-from functional_tests.testbed import bed, paths, processes
+from functional_tests.testbed import bed, paths, preconditions, processes
 from functional_tests.testbed.__main__ import main
 from functional_tests.testbed.ledger import Ledger
 
@@ -58,6 +58,23 @@ def test_a_bed_is_broken_while_a_part_is_unfinished(ledger: Ledger):
     assert not bed._is_broken()
     (ledger.home / "unfinished").touch()
     assert bed._is_broken()
+
+
+def test_a_bed_is_broken_when_the_run_that_started_it_was_killed(ledger: Ledger):
+    """What it was at work on is in it; a run that lives has the lock, wherever it is asked from."""
+    complete(ledger, "kubernetes")
+    (ledger.home / "run").touch()
+    with bed._lock(bed._RUN, "taken"):
+        assert not bed._is_broken()
+    assert bed._is_broken()
+
+
+def test_a_bed_with_the_code_of_another_folder_is_not_taken(ledger: Ledger, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(preconditions, "check", lambda: None)
+    complete(ledger, "kubernetes")
+    (ledger.home / "code").write_text("/elsewhere")
+    with pytest.raises(bed.BusyError, match="up with the code in /elsewhere: `down` removes it"):
+        bed.up(["kubernetes"])
 
 
 def test_what_runs_side_by_side_fails_as_one_of_it_does(ledger: Ledger):
