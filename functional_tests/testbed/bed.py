@@ -279,7 +279,7 @@ def _lock(name: str, otherwise: str) -> Iterator[None]:
     """An abstract socket is a lock that leaves no file and ends with its holder."""
     with socket.socket(socket.AF_UNIX) as lock:
         try:
-            lock.bind(f"\0k8s-cr-driver-testbed{name}")
+            lock.bind(f"\0{paths.STATE}{name}")
         except OSError:
             raise BusyError(otherwise) from None
         yield
