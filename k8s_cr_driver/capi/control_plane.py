@@ -25,6 +25,7 @@ class ControlPlane(MachineOwner):
 
     group, kind = contract.CONTROL_PLANE_GROUP, ANY
     checks_changes = True
+    few_unavailable = ", as etcd needs a majority of them"
 
     def assess(self, live: Object) -> Health:
         return rolled_out(live, super().assess(live), text(live, *contract.VERSION))

@@ -92,6 +92,9 @@ class CustomResource:
     checks_changes: ClassVar[bool] = False
     """Whether the kind has `change_error` or `is_changed_last`, for which a change of the package reads the live object."""
 
+    few_unavailable: ClassVar[str] = ""
+    """Why `max_unavailable` is a limit, as a clause of a message."""
+
     sums_up: ClassVar[bool] = False
     """Whether the kind has `is_held_up_by`: it is ready only when others are."""
 

@@ -80,9 +80,12 @@ class Healing:
             return True
         if not lenient:
             others = f", and these are not ready: {', '.join(sorted(unready))}" if unready else ""
+            remedy = "choose fewer, and those that are not ready first"
+            if len(unready) > most:
+                remedy = "more of them must be ready before any is replaced"
             raise InvalidRequest(
                 f"vnfcInstanceId: VDU {vdu} is {obj}, of whose {len(several)} VNFCs at most {most} may be unavailable at "
-                f"the same time. {len(names)} are chosen{others}; choose fewer, and those that are not ready first"
+                f"the same time{obj.few_unavailable}. {len(names)} are chosen{others}; {remedy}"
             )
         LOG.info("VNF instance %s: VNFCs of VDU %s are not replaced, %s is only applied again", self._instance, vdu, obj)
         return False

@@ -95,7 +95,7 @@ def test_of_a_control_plane_no_majority_can_be_chosen(api: FakeApi) -> None:
     chosen = {"ControlPlane": {"blue-0", "blue-1"}}
     with (
         healing(api, ControlPlane=control_plane(api, 3)) as heal,
-        pytest.raises(InvalidRequest, match=r"at most 1 may be unavailable at the same time\. 2 are chosen; choose fewer"),
+        pytest.raises(InvalidRequest, match=r"at most 1 may .* as etcd needs a majority of them\. 2 are chosen; choose f"),
     ):
         heal.replacement(chosen, everything=False, recreate=False)
 
@@ -113,6 +113,15 @@ def test_an_unready_machine_of_a_control_plane_uses_up_what_may_be_unavailable(a
         pytest.raises(InvalidRequest, match="1 are chosen, and these are not ready: blue-2; choose fewer"),
     ):
         heal.replacement({"ControlPlane": {"blue-1"}}, everything=False, recreate=False)
+
+
+@pytest.mark.parametrize("chosen", ["blue-0", "blue-1"])
+def test_no_choice_helps_a_control_plane_that_has_lost_its_majority(api: FakeApi, chosen: str) -> None:
+    with (
+        healing(api, ControlPlane=control_plane(api, 3, blue_1=UNREADY, blue_2=UNREADY)) as heal,
+        pytest.raises(InvalidRequest, match="these are not ready: blue-1, blue-2; more of them must be ready before any is"),
+    ):
+        heal.replacement({"ControlPlane": {chosen}}, everything=False, recreate=False)
 
 
 @pytest.mark.parametrize("status", [UNREADY, FAILED])
