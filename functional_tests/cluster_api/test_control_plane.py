@@ -1,29 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The count of a control plane, whose etcd needs an odd number of Machines."""
 
-from pathlib import Path
-
 import pytest
-
-import sample_packages
-from k8s_cr_driver.package.tosca_meta import MANIFESTS
 
 from ..cluster import Cluster
 from ..conftest import MakeVnf
-from ..packages import Package
-from .clusters import CONTROL_PLANES, CORE, OF_CLUSTER, OF_CONTROL_PLANE, agreed
+from .clusters import CONTROL_PLANES, CORE, OF_CLUSTER, OF_CONTROL_PLANE, PLAIN, agreed, parameters
 
-FOLDER = Path(sample_packages.__file__).parent / "cluster_api_workload" / MANIFESTS
-TEXT, NUMBER = {"type": "string"}, {"type": "integer"}
-# The manifests of the sample; a step of an aspect is one Machine, so that Tacker lets every number pass.
-PACKAGE = Package(
-    {path.name: path.read_text() for path in sorted(FOLDER.iterdir())},
-    vdus={"ControlPlane": "control-plane", "Workers": "workers"},
-    parameters={
-        "CLUSTER_NAME": TEXT, "KUBERNETES_VERSION": TEXT, "MACHINE_STARTUP": TEXT, "CONTROL_PLANES": NUMBER, "WORKERS": NUMBER
-    },
-)  # fmt: skip
-GIVEN = {"CLUSTER_NAME": "brown", "KUBERNETES_VERSION": "v1.36.3", "MACHINE_STARTUP": "1s", "CONTROL_PLANES": 1, "WORKERS": 0}
+PACKAGE = PLAIN
+GIVEN = parameters("brown", WORKERS=0)
 SELECTORS = (f"{OF_CLUSTER}=brown", OF_CONTROL_PLANE)
 
 pytestmark = pytest.mark.usefixtures("samples")

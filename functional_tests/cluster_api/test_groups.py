@@ -1,30 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
 """What comes and goes beside a running cluster: a group of workers, a Machine that Cluster API replaces, a pause."""
 
-from pathlib import Path
-
 import pytest
-
-import sample_packages
-from k8s_cr_driver.package.tosca_meta import MANIFESTS
 
 from ..cluster import Cluster
 from ..conftest import MakeVnf, Onboard
 from ..objects import Object, make
-from ..packages import Package
 from ..testbed.processes import until
 from ..vnf import Vnf
-from .clusters import CORE, OF_CLUSTER, OF_DEPLOYMENT, SYNCHRONIZED, Machine, agreed, machines, reported, staying
+from .clusters import (
+    CORE,
+    OF_CLUSTER,
+    OF_DEPLOYMENT,
+    PLAIN,
+    SYNCHRONIZED,
+    WORKERS,
+    Machine,
+    agreed,
+    machines,
+    package,
+    parameters,
+    reported,
+    staying,
+)
 
-SAMPLE = Path(sample_packages.__file__).parent / "cluster_api_workload" / MANIFESTS
-FILES = {path.name: path.read_text() for path in sorted(SAMPLE.iterdir())}
-BATCH = FILES["workers.yaml"].replace("-workers", "-batch").replace("vdu: Workers", "vdu: Batch")
-TEXT, NUMBER = {"type": "string"}, {"type": "integer"}
-PARAMETERS = {
-    "CLUSTER_NAME": TEXT, "KUBERNETES_VERSION": TEXT, "MACHINE_STARTUP": TEXT, "CONTROL_PLANES": NUMBER, "WORKERS": NUMBER
-}  # fmt: skip
-VDUS = {"ControlPlane": "control-plane", "Workers": "workers"}
-GIVEN = {"CLUSTER_NAME": "plum", "KUBERNETES_VERSION": "v1.36.3", "MACHINE_STARTUP": "1s", "CONTROL_PLANES": 1, "WORKERS": 1}
+BATCH = WORKERS.replace("-workers", "-batch").replace("vdu: Workers", "vdu: Batch")
 REMEDIATE = "cluster.x-k8s.io/remediate-machine"
 """Annotation by which a user has a MachineHealthCheck replace a Machine (Cluster API book, "MachineHealthChecking")."""
 
@@ -37,14 +37,13 @@ def health_check() -> Object:
     return make(CORE, "MachineHealthCheck", "plum-batch", spec={"clusterName": "plum", "selector": selector, "checks": checks})
 
 
-ONE = Package(FILES, VDUS, parameters=PARAMETERS)
-TWO = Package({**FILES, "batch.yaml": BATCH, "health.yaml": health_check()}, {**VDUS, "Batch": "batch"}, parameters=PARAMETERS)
+TWO = package({"batch.yaml": BATCH, "health.yaml": health_check()}, {"Batch": "batch"})
 
 
 def test_a_group_of_workers_is_added_remediated_paused_and_removed(onboard: Onboard, make_vnf: MakeVnf, cluster: Cluster):
-    one, two = onboard(ONE), onboard(TWO)
+    one, two = onboard(PLAIN), onboard(TWO)
     plum = make_vnf(one)
-    plum.instantiate(*ONE.files, wait_timeout=240, parameters=GIVEN)
+    plum.instantiate(*PLAIN.files, wait_timeout=240, parameters=parameters("plum"))
 
     never = {"MACHINE_STARTUP": "90m"}
     operation = plum.begin_change(two, *TWO.files, wait_timeout=30, parameters=never)
@@ -68,7 +67,7 @@ def test_a_group_of_workers_is_added_remediated_paused_and_removed(onboard: Onbo
     plum.heal()
     assert len(of(plum, "Batch", cluster)) == 2 and len(of(plum, "Workers", cluster)) == 1
 
-    plum.change(one, *ONE.files)
+    plum.change(one, *PLAIN.files)
     assert groups(cluster) == {"plum-workers"} and len(of(plum, "Workers", cluster)) == 1
     assert len(staying(cluster, f"{OF_CLUSTER}=plum")) == 2
 

@@ -1,20 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The infrastructure provider does not run: the message says on which object nobody acts, and not only what waits for it."""
+"""The infrastructure provider is not there, or does not run: the message names the object on which nobody acts."""
 
 from collections.abc import Callable, Iterator
 
 import pytest
 
 from ..cluster import Cluster
-from ..conftest import MakeVnf
+from ..conftest import MakeVnf, Onboard
 from ..sample_onboarding import Sample
 from ..testbed.processes import until
-from .clusters import CORE, INFRASTRUCTURE, OF_CLUSTER
+from .clusters import CORE, INFRASTRUCTURE, OF_CLUSTER, PLAIN, package, parameters
 from .conftest import PROVIDER
 
 DEPLOYMENT = ("Deployment", "capd-controller-manager", "capd-system", "apps/v1")
 # Seconds: more than a controller has for its next write, and than a cluster takes.
 STUCK, PATIENT = 45, 150
+OTHER = package({"cluster.yaml": str(PLAIN.files["cluster.yaml"]).replace("DevCluster", "OpenStackCluster")}, {})
+"""Of a provider that the management cluster has not."""
 
 Scale = Callable[[int], None]
 
@@ -63,6 +65,16 @@ def test_the_object_on_which_nobody_acts_is_the_first_cause(
     provider(1)
     black.retry(operation)
     assert cluster.all("Machine", "default", f"{OF_CLUSTER}=black", CORE) == []
+
+
+def test_a_provider_that_is_not_installed_is_named_before_anything_is_written(
+    samples: dict[str, Sample], onboard: Onboard, make_vnf: MakeVnf, cluster: Cluster
+):
+    del samples
+    vnf = make_vnf(onboard(OTHER))
+    detail = vnf.refusal(*OTHER.files, parameters=parameters("grape"))["detail"]
+    assert "OpenStackCluster" in detail.splitlines()[0], detail
+    assert cluster.of(vnf.id) == []
 
 
 def first_cause(detail: str) -> str:

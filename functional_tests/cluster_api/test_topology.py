@@ -1,8 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """A cluster that a ClusterClass describes: its VDUs are parts of the Cluster, which alone has their counts."""
 
+import zipfile
+from pathlib import Path
+
+from k8s_cr_driver.package.tosca_meta import MANIFESTS
+from sample_packages.__main__ import make
+
 from ..cluster import Cluster
-from ..conftest import MakeVnf
+from ..conftest import MakeVnf, Onboard
+from ..packages import Package
 from ..sample_onboarding import Sample
 from .clusters import (
     CONTROL_PLANES,
@@ -11,9 +18,12 @@ from .clusters import (
     OF_CLUSTER,
     OF_CONTROL_PLANE,
     OF_ENTRY,
+    PARAMETERS,
     agreed,
     conditions,
     follows_a_replacement,
+    machines,
+    parameters,
     staying,
 )
 
@@ -74,3 +84,42 @@ def test_a_class_whose_template_has_changed_replaces_all_machines(
     assert times == {"1s"} and len(made) == 2
     assert not before & {one["metadata"]["name"] for one in staying(cluster, of_grey)}
     assert len(staying(cluster, of_grey, kind="KubeadmControlPlane", api_version=CONTROL_PLANES)) == 1
+
+
+def test_a_cluster_gets_another_class(
+    samples: dict[str, Sample], onboard: Onboard, make_vnf: MakeVnf, cluster: Cluster, tmp_path: Path
+):
+    """Only what the classes differ in replaces Machines: nothing here (Cluster API book, "Rebase a Cluster")."""
+    del samples
+    files = manifests(tmp_path)
+    former = of_class(files)
+    other = of_class({name: text.replace("-in-memory", "-simulated") for name, text in files.items()})
+    pink = make_vnf(onboard(former))
+    pink.instantiate(*former.files, wait_timeout=240, parameters={**parameters("pink"), "WEB": 1, "BATCH": 0})
+    of_pink = f"{OF_CLUSTER}=pink"
+    before = machines(cluster, of_pink)
+    assert len(before) == 2 and classes(cluster) == {"pink-in-memory"}
+
+    pink.change(onboard(other), *other.files)
+    live = cluster.get("Cluster", "pink", "default", CORE)
+    assert live and live["spec"]["topology"]["classRef"]["name"] == "pink-simulated"
+    assert machines(cluster, of_pink) == before
+    assert classes(cluster) == {"pink-simulated"}
+
+
+def classes(cluster: Cluster) -> set[str]:
+    found = staying(cluster, kind="ClusterClass")
+    return {name for one in found if (name := one["metadata"]["name"]).startswith("pink-")}
+
+
+def manifests(folder: Path) -> dict[str, str]:
+    """Those of the sample package, with its class."""
+    with zipfile.ZipFile(make("cluster_api_workload_topology", folder)) as archive:
+        found = [name for name in archive.namelist() if name.startswith(MANIFESTS)]
+        return {Path(name).name: archive.read(name).decode() for name in found}
+
+
+def of_class(files: dict[str, str]) -> Package:
+    numbers = {name: {"type": "integer"} for name in ("WEB", "BATCH")}
+    vdus = {"ControlPlane": "control-plane", "Web": "web", "Batch": "batch"}
+    return Package(files, vdus, parameters={**PARAMETERS, **numbers})

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import base64
 import fcntl
+import signal
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,8 +25,10 @@ from ..conftest import Shown
 from ..credentials.receiver import Receiver
 from ..objects import Place, make
 from ..sample_onboarding import Sample
+from ..testbed import processes
 from ..testbed.bed import Environment
 from ..testbed.kubernetes import Kubernetes
+from ..testbed.ledger import Ledger
 from ..testbed.openstack import offer
 from ..testbed.processes import until
 from ..vnf import Vnf
@@ -176,6 +179,19 @@ def sample(request: pytest.FixtureRequest, receiver: Receiver, tacker: Client, t
     sample = sample_onboarding.onboard(tacker, [name], sender=settings)[name]
     yield sample
     tacker.delete_package(sample.package_id)
+
+
+@contextmanager
+def away(ledger: Ledger, service: str) -> Iterator[None]:
+    """A service of the cloud accepts connections and does not respond, as behind a network that loses packets."""
+    token = f"{ledger.token}/{service}"
+    for process in processes.with_token(token):
+        processes.send(process, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        for process in processes.with_token(token):
+            processes.send(process, signal.SIGCONT)
 
 
 def eventually(condition: Callable[[], Any], what: str, seconds: float = 60) -> Any:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import openstack
 import requests
 
+from ..client import Body
 from ..testbed import paths
 from ..testbed.openstack.server import Server
 from .conftest import PORT
@@ -13,6 +14,11 @@ from .conftest import PORT
 
 def machine(server: str) -> Server:
     return Server(paths.STATE / "openstack" / "nova" / "instances" / server)
+
+
+def machine_of(vnfc: Body) -> Server:
+    """The machine that is a node of a cluster."""
+    return machine(vnfc["metadata"]["providerID"].rpartition("/")[2])
 
 
 def page(address: str) -> str:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -13,6 +14,7 @@ import yaml
 
 from ..client import Body, Client
 from ..cluster import Cluster
+from ..cluster_api.clusters import CORE, OF_CONTROL_PLANE, conditions
 from ..conftest import MakeVnf, Onboard
 from ..credentials.receiver import Receiver
 from ..objects import Place, deployment, make
@@ -26,10 +28,11 @@ from ..testbed.release import FORMER, NEWEST
 from ..vnf import Vnf
 from .clusters import OF_CLASS, PATIENCE, belongings, nodes, parameters, release, reported
 from .conftest import eventually
+from .servers import machine_of
 
 PLACE = Place("edge")
-WRONG, HUGE = "wrong", "huge"
-"""A Secret whose password is wrong, and a flavor that no host has room for."""
+WRONG, HUGE, OTHER = "wrong", "huge", "other"
+"""A Secret whose password is wrong, a flavor that no host has room for, and one that is as good as the usual one."""
 pytestmark = pytest.mark.usefixtures("secret")
 CNF = Package(
     {
@@ -42,12 +45,15 @@ CNF = Package(
 
 
 @pytest.fixture
-def huge(admin: openstack.connection.Connection) -> Iterator[None]:
-    flavor = admin.compute.create_flavor(name=HUGE, ram=1 << 30, vcpus=1, disk=1)
-    yield
-    admin.compute.delete_flavor(flavor)
+def flavor(request: pytest.FixtureRequest, admin: openstack.connection.Connection) -> Iterator[str]:
+    """The name of one more, of so much RAM in MiB."""
+    name, ram = request.param
+    made = admin.compute.create_flavor(name=name, ram=ram, vcpus=2, disk=10)
+    yield name
+    admin.compute.delete_flavor(made)
 
 
+@pytest.mark.parametrize("flavor", [(OTHER, 4096)], indirect=True)
 def test_a_cluster_of_servers_becomes_a_vim_and_is_scaled_upgraded_healed_and_terminated(
     sample: Sample,
     receiver: Receiver,
@@ -56,6 +62,7 @@ def test_a_cluster_of_servers_becomes_a_vim_and_is_scaled_upgraded_healed_and_te
     make_vnf: MakeVnf,
     onboard: Onboard,
     kubernetes: Kubernetes,
+    flavor: str,
 ):
     oak = make_vnf(sample.vnfd_id)
     oak.patience = PATIENCE
@@ -77,8 +84,10 @@ def test_a_cluster_of_servers_becomes_a_vim_and_is_scaled_upgraded_healed_and_te
     oak.heal(chosen)
     assert len(listed()) == 4 and listed() == reported(oak) and chosen not in listed()
 
-    oak.change(sample.vnfd_id, *sample.files, wait_timeout=PATIENCE, parameters=release(NEWEST))
+    given = {**release(NEWEST), "WORKER_FLAVOR": flavor}
+    oak.change(sample.vnfd_id, *sample.files, wait_timeout=PATIENCE, parameters=given)
     assert set(listed().values()) == {NEWEST.version} and listed() == reported(oak)
+    assert Counter(server.flavor.original_name for server in tenant.compute.servers()) == {"node": 1, flavor: 3}
 
     cnf.terminate()
     oak.terminate()
@@ -88,11 +97,12 @@ def test_a_cluster_of_servers_becomes_a_vim_and_is_scaled_upgraded_healed_and_te
 
 
 @pytest.mark.parametrize("sample", [OF_CLASS], indirect=True)
-def test_a_cluster_of_a_class_loses_one_of_three_control_planes_and_is_healed(
+def test_a_cluster_of_a_class_has_three_control_planes_of_which_machines_die(
     sample: Sample,
     receiver: Receiver,
     tenant: openstack.connection.Connection,
     make_vnf: MakeVnf,
+    cluster: Cluster,
     kubernetes: Kubernetes,
 ):
     elm = make_vnf(sample.vnfd_id)
@@ -105,11 +115,21 @@ def test_a_cluster_of_a_class_loses_one_of_three_control_planes_and_is_healed(
     elm.heal(chosen)
     after = nodes(kubernetes, kubeconfig)
     assert len(after) == 4 and after == reported(elm) and len(after.keys() - before.keys()) == 1
+
+    last, second, first = elm.vnfcs("ControlPlane")
+    machine_of(first).cut_off()
+    eventually(lambda: ready(cluster) == 2, "Cluster API has noticed the first", PATIENCE)
+    eventually(lambda: len(nodes(kubernetes, kubeconfig)) == 3, "the load balancer leaves it out")
+    machine_of(second).cut_off()
+    eventually(lambda: ready(cluster) < 2, "Cluster API has noticed the second", PATIENCE)
+    operation = elm.begin_heal(last["id"])
+    assert "more of them must be ready before any is replaced" in elm.failure(operation)["detail"]
+    elm.give_up(operation)
     elm.terminate()
     assert belongings(tenant) == {}
 
 
-@pytest.mark.usefixtures("huge")
+@pytest.mark.parametrize("flavor", [(HUGE, 1 << 30)], indirect=True)
 def test_what_the_cloud_refuses_is_in_the_first_line(
     sample: Sample,
     tenant: openstack.connection.Connection,
@@ -117,6 +137,7 @@ def test_what_the_cloud_refuses_is_in_the_first_line(
     cluster: Cluster,
     place: Place,
     bed: Environment,
+    flavor: str,
 ):
     clouds = yaml.safe_load(Path(bed["OS_CLIENT_CONFIG_FILE"]).read_text())
     clouds["clouds"][offer.TENANT]["auth"]["password"] = "a-wrong-password"
@@ -124,7 +145,7 @@ def test_what_the_cloud_refuses_is_in_the_first_line(
         "The Secret, which nobody has made": ({"CLOUD_SECRET": "missing"}, "Secret edge/missing"),
         "Credentials": ({"CLOUD_SECRET": WRONG}, "refuses the credentials (401)"),
         "Image": ({"IMAGE": "nowhere"}, "nowhere"),
-        "Flavor": ({"CONTROL_PLANE_FLAVOR": HUGE}, "No valid host was found"),
+        "Flavor": ({"CONTROL_PLANE_FLAVOR": flavor}, "No valid host was found"),
     }
     wrong = make("v1", "Secret", WRONG, place.name, stringData={"clouds.yaml": yaml.safe_dump(clouds)})
     with cluster.holding(wrong):
@@ -142,6 +163,12 @@ def test_what_the_cloud_refuses_is_in_the_first_line(
         for vnf, operation in begun.items():
             vnf.roll_back(operation)
     assert belongings(tenant) == {}
+
+
+def ready(cluster: Cluster) -> int:
+    """How many Machines of control planes are Ready."""
+    found = cluster.all("Machine", PLACE.name, OF_CONTROL_PLANE, CORE)
+    return sum(conditions(one).get("Ready") == "True" for one in found)
 
 
 def _vim(tacker: Client, vnf: Vnf) -> Body | None:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -24,26 +23,13 @@ from ..testbed.openstack import offer
 from ..testbed.tacker import Conductor, worker
 from ..vnf import Vnf
 from .clusters import PATIENCE, belongings, nodes, parameters, reported
-from .conftest import eventually
-from .servers import machine
+from .conftest import away, eventually
+from .servers import machine_of
 
 PLACE = Place("storm")
 AWAY = 60.0
 """Seconds."""
 pytestmark = [pytest.mark.usefixtures("secret"), pytest.mark.alone("tacker")]
-
-
-@contextmanager
-def away(ledger: Ledger, service: str) -> Iterator[None]:
-    """It accepts connections and does not respond, as behind a network that loses packets."""
-    token = f"{ledger.token}/{service}"
-    for process in processes.with_token(token):
-        processes.send(process, signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        for process in processes.with_token(token):
-            processes.send(process, signal.SIGCONT)
 
 
 @contextmanager
@@ -68,10 +54,12 @@ def test_a_cluster_outlives_what_befalls_its_cloud(
     conductors: dict[str, Conductor],
     ledger: Ledger,
 ):
+    """Its API server has the floating IP of its one control plane."""
     ash = make_vnf(sample.vnfd_id)
     ash.patience = PATIENCE
 
-    operation = ash.begin_instantiate(*sample.files, wait_timeout=PATIENCE, parameters=parameters("ash"))
+    given = parameters("ash", API_LOAD_BALANCER=False)
+    operation = ash.begin_instantiate(*sample.files, wait_timeout=PATIENCE, parameters=given)
     eventually(lambda: list(tenant.compute.servers()), "the first server is there", PATIENCE)
     with away(ledger, "nova-api"):
         processes.until(lambda: False, AWAY)
@@ -91,7 +79,11 @@ def test_a_cluster_outlives_what_befalls_its_cloud(
         assert "Quota exceeded" in detail.splitlines()[1], detail
         ash.roll_back(operation)  # CAPO does not try a failed server again
     assert len(workers(cluster)) == 1
-    ash.scale_out("workers")
+    operation = ash.begin_scale("SCALE_OUT", "workers", wait_timeout=PATIENCE)
+    eventually(lambda: len(workers(cluster)) == 2, "Cluster API has made the Machine")
+    with away(ledger, "keystone"):
+        processes.until(lambda: False, AWAY)
+    ash.wait(operation)
     assert len(nodes(kubernetes, kubeconfig)) == 3 and nodes(kubernetes, kubeconfig) == reported(ash)
 
     replaced_by_its_health_check(ash, cluster)
@@ -112,7 +104,7 @@ def replaced_by_its_health_check(vnf: Vnf, cluster: Cluster) -> None:
     spec = {"clusterName": "ash", "selector": selector, "checks": {"unhealthyNodeConditions": conditions}}
     with cluster.holding(make(CORE, "MachineHealthCheck", "ash", PLACE.name, spec=spec)):
         dead = vnf.vnfcs("Workers")[0]
-        machine(dead["metadata"]["providerID"].rpartition("/")[2]).cut_off()
+        machine_of(dead).cut_off()
 
         def followed() -> bool:
             found = [one["id"] for one in vnf.vnfcs("Workers") if one["metadata"].get("node")]

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Iterator
 from datetime import datetime, timedelta, timezone
 
@@ -13,10 +12,9 @@ from keystoneauth1 import exceptions
 from keystoneauth1.identity import v3
 from openstack.exceptions import BadRequestException, ForbiddenException
 
-from ..testbed import processes
 from ..testbed.ledger import Ledger
 from ..testbed.openstack import offer
-from .conftest import MakeServer, Site, eventually
+from .conftest import MakeServer, Site, away, eventually
 
 
 @pytest.fixture
@@ -86,13 +84,7 @@ def opens(tenant: openstack.connection.Connection, identifier: str, secret: str)
 
 @pytest.mark.alone("openstack")
 def test_keystone_that_is_away_for_a_while(tenant: openstack.connection.Connection, ledger: Ledger):
-    keystone = f"{ledger.token}/keystone"
-    for process in processes.with_token(keystone):
-        processes.send(process, signal.SIGSTOP)
-    try:
-        with pytest.raises(exceptions.ConnectTimeout):
-            tenant.session.get(tenant.config.get_auth_args()["auth_url"], timeout=1, connect_retries=0)
-    finally:
-        for process in processes.with_token(keystone):
-            processes.send(process, signal.SIGCONT)
-    assert tenant.session.get(tenant.config.get_auth_args()["auth_url"], timeout=20).ok
+    auth_url = tenant.config.get_auth_args()["auth_url"]
+    with away(ledger, "keystone"), pytest.raises(exceptions.ConnectTimeout):
+        tenant.session.get(auth_url, timeout=1, connect_retries=0)
+    assert tenant.session.get(auth_url, timeout=20).ok
