@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What comes and goes beside a running cluster: a group of workers, a Machine that Cluster API replaces, a pause."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import pytest
 
 from ..cluster import Cluster
@@ -57,10 +60,10 @@ def test_a_group_of_workers_is_added_remediated_paused_and_removed(onboard: Onbo
     cluster.change("Machine", sick, "default", CORE, metadata={"annotations": {REMEDIATE: ""}})
     assert until(lambda: has_followed(plum, sick, cluster), SYNCHRONIZED), "Tacker does not know of the new Machine"
 
-    cluster.change("Cluster", "plum", "default", CORE, spec={"paused": True})
-    operation = plum.begin_scale("SCALE_OUT", "Batch", wait_timeout=45)
-    assert "(Paused)" in plum.failure(operation)["detail"].splitlines()[1]
-    cluster.change("Cluster", "plum", "default", CORE, spec={"paused": None})
+    with paused(cluster):
+        operation = plum.begin_scale("SCALE_OUT", "Batch", wait_timeout=45)
+        detail = plum.failure(operation)["detail"]
+    assert "(Paused)" in detail.splitlines()[1], detail
     plum.retry(operation)
     assert len(of(plum, "Batch", cluster)) == 2
 
@@ -70,6 +73,16 @@ def test_a_group_of_workers_is_added_remediated_paused_and_removed(onboard: Onbo
     plum.change(one, *PLAIN.files)
     assert groups(cluster) == {"plum-workers"} and len(of(plum, "Workers", cluster)) == 1
     assert len(staying(cluster, f"{OF_CLUSTER}=plum")) == 2
+
+
+@contextmanager
+def paused(cluster: Cluster) -> Iterator[None]:
+    """It can be deleted again afterwards, whatever comes."""
+    cluster.change("Cluster", "plum", "default", CORE, spec={"paused": True})
+    try:
+        yield
+    finally:
+        cluster.change("Cluster", "plum", "default", CORE, spec={"paused": None})
 
 
 def of(vnf: Vnf, vdu: str, cluster: Cluster) -> dict[str, Machine]:

@@ -10,7 +10,7 @@ from k8s_cr_driver.capi import contract
 from k8s_cr_driver.objects.fields import field
 from k8s_cr_driver.objects.keys import Object, annotations_of
 from k8s_cr_driver.resources.health import Health
-from k8s_cr_driver.resources.health.model import waiting
+from k8s_cr_driver.resources.health.model import PAUSED, waiting
 
 
 def unless_paused(live: Object, manifest: Object, health: Health) -> Health:
@@ -18,7 +18,7 @@ def unless_paused(live: Object, manifest: Object, health: Health) -> Health:
     why = _why(live)
     if not why or (_why(manifest) and not field(live, "metadata", "deletionTimestamp")):
         return health
-    return waiting("Paused", f"{why}: the controllers of Cluster API do nothing until the pause ends", trouble=True)
+    return waiting(PAUSED, f"{why}: the controllers of Cluster API do nothing until the pause ends", trouble=True)
 
 
 def change_error(live: Object, manifest: Object) -> str:

@@ -23,6 +23,7 @@ from k8s_cr_driver.objects.fields import text
 from k8s_cr_driver.objects.keys import Object, ObjectKey, controller_of, key_of
 from k8s_cr_driver.resources.base import Children, CustomResource
 from k8s_cr_driver.resources.health import Health, State
+from k8s_cr_driver.resources.health.model import PAUSED
 from k8s_cr_driver.resources.health.silence import NOBODY_ACTS
 from k8s_cr_driver.resources.registry import resource_for
 
@@ -115,9 +116,12 @@ class _Search:
             health = self._clouds.health(node.obj, live)
             if health.trouble and not in_trouble:
                 report, in_trouble = _report(live, health), True
-        return _Tree(report, live, in_trouble, self._below(node.obj, live) if live else [])
+        return _Tree(report, live, in_trouble, self._below(node.obj, live, report.reason) if live else [])
 
-    def _below(self, obj: CustomResource, live: Object) -> list[_Tree]:
+    def _below(self, obj: CustomResource, live: Object, reason: str) -> list[_Tree]:
+        """None for a paused object: what its controllers have left half done there is no cause."""
+        if reason == PAUSED:
+            return []
         lives = [*self._referred(obj, live), *self._children(obj, live)]
         return [tree for one in lives if (tree := self._tree(one))]
 
@@ -131,7 +135,9 @@ class _Search:
         self._seen.add(key)
         obj = resource_for(live)
         health = self._clouds.health(obj, live)
-        return None if health.settled else _Tree(_report(live, health), live, health.trouble, self._below(obj, live))
+        if health.settled:
+            return None
+        return _Tree(_report(live, health), live, health.trouble, self._below(obj, live, health.reason))
 
     def _referred(self, obj: CustomResource, live: Object) -> Iterator[Object]:
         for key in obj.explained_by(live):

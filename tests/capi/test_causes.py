@@ -129,6 +129,23 @@ def test_a_cluster_that_somebody_has_paused_is_not_ready(live: Object, reason: s
     assert resource_for(cluster()).health(live).reason == reason
 
 
+def test_what_a_pause_has_left_half_done_is_no_cause_of_it(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody acts on the DevMachine, because its Cluster and all that belongs to it is paused."""
+    monkeypatch.setattr(silence, "PATIENCE", 0.0)
+    run_controllers(api)
+
+    def pause(live: Object) -> None:
+        condition = {"type": "Paused", "status": "True", "reason": "Paused"}
+        if live.get("status") != {"conditions": [condition]}:
+            api.set_status(live["kind"], "default", live["metadata"]["name"], {"conditions": [condition]})
+
+    for kind in ("Cluster", "KubeadmControlPlane", "MachineDeployment"):
+        api.react(kind, pause)
+    with pytest.raises(NotReady) as error:
+        Instance(api.url, seconds=2).reconcile(plain())
+    assert {report.reason for report in error.value.reports} == {"Paused"}
+
+
 def test_a_package_that_asks_for_a_pause_gets_it_but_a_paused_cluster_is_not_deleted() -> None:
     live = paused({"paused": True}, {})
     assert resource_for(live).health(live).settled

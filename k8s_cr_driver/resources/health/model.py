@@ -18,6 +18,8 @@ REASON_LIMIT = 200
 NO_STATUS, READINESS_UNKNOWN, RUNNING = "NoStatus", "ReadinessUnknown", "Running"
 CRD_DECIDES = frozenset({NO_STATUS, READINESS_UNKNOWN, RUNNING})
 """Reasons of responses that the kind's CRD may change."""
+PAUSED = "Paused"
+"""Reason of an object whose controllers do nothing, because somebody has paused it or what it belongs to."""
 STATUS_OLDER_THAN_SPEC = "StatusOlderThanSpec"
 """Reason of a response that time may change: a controller may have had nothing to write about the spec's change."""
 
