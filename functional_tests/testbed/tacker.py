@@ -167,13 +167,18 @@ def onboarding(ledger: Ledger, state: Callable[[], str]) -> Iterator[None]:
     first, second = conductors = [Conductor(ledger, name) for name in CONDUCTORS]
     before = first.packages() | second.packages()
     done = threading.Event()
-    turns = threading.Thread(target=_take_turns, args=(conductors, state, done))
-    turns.start()
     try:
-        yield
+        second.pause()  # before anything is uploaded: it takes a while to find its processes
+        with ThreadPoolExecutor(1) as pool:
+            turns = pool.submit(_take_turns, conductors, state, done)
+            try:
+                yield
+            finally:
+                done.set()
+            turns.result()
     finally:
-        done.set()
-        turns.join()
+        for conductor in conductors:
+            conductor.resume()
     new = (first.packages() | second.packages()) - before
     if not processes.until(lambda: second.unpacked(new) == first.unpacked(new), 120):
         raise TimeoutError("the conductors have not both unpacked a VNF package within 120 s")
@@ -182,18 +187,13 @@ def onboarding(ledger: Ledger, state: Callable[[], str]) -> Iterator[None]:
 def _take_turns(conductors: list[Conductor], state: Callable[[], str], done: threading.Event) -> None:
     """RabbitMQ gives the upload to one of them: the turn passes on until that one works, which then ends alone."""
     working, resting = conductors
-    resting.pause()
-    try:
-        while not done.wait(TURN):
-            if state() == "PROCESSING" and done.wait(PROCESSING):
-                break
-            working.pause()
-            if state() != "PROCESSING":  # else it has begun meanwhile
-                working, resting = resting, working
-            working.resume()
-    finally:
-        for conductor in conductors:
-            conductor.resume()
+    while not done.wait(TURN):
+        if state() == "PROCESSING" and done.wait(PROCESSING):
+            break
+        working.pause()
+        if state() != "PROCESSING":  # else it has begun meanwhile
+            working, resting = resting, working
+        working.resume()
 
 
 def config_file(ledger: Ledger) -> Path:
