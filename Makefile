@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 # test starts takes three times as long.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo demo-openstack test test-all unit functional lint docs bench clean
+.PHONY: demo demo-openstack test test-all unit functional lint docs audit bench clean
 .DELETE_ON_ERROR:
 
 demo: bed-ready ## Three sample packages through a real Tacker on a real Kubernetes
@@ -39,6 +39,11 @@ docs: $(VENV)/complete ## The documents in doc/build/html; a warning, or a tutor
 	@$(BIN)/reno -q lint
 	@$(BIN)/k8s-cr validate doc/source/tutorial/package --param NAME=nightly
 	@$(BIN)/sphinx-build -q -E -W --keep-going -b html doc/source doc/build/html
+
+audit: ## Known vulnerabilities of the locked packages, from a public advisory service
+	@$(PYTHON) -m venv build/audit
+	@build/audit/bin/pip install --quiet "pip-audit>=2.9,<3"
+	@build/audit/bin/pip-audit --strict --no-deps --disable-pip --requirement requirements/dev.lock
 
 bench: bed-ready ## Speed, beside the project's peers
 	@$(BIN)/python -m benchmarks
