@@ -78,7 +78,7 @@ def test_threads_and_connections_have_limits(api: FakeApi, limits: dict[str, int
     wait_until_created(api)
     assert api.wait_for_streams(3)
     assert len(open_watches(before)) == 3
-    assert api.connections_opened <= 3 + 8 + informers.LISTERS
+    assert api.connections_opened <= 3 + 8 + informers.LISTERS + 1  # watches, writers, listers, and the run itself
     make_ready(api)
     run.result(10)
 
