@@ -60,9 +60,10 @@ def admin(bed: Environment) -> openstack.connection.Connection:
     return connection(bed, "admin")
 
 
-@pytest.fixture(scope="session")
-def tenant(bed: Environment) -> openstack.connection.Connection:
-    return connection(bed, offer.TENANT)
+@pytest.fixture(scope="module")
+def tenant(bed: Environment, request: pytest.FixtureRequest) -> openstack.connection.Connection:
+    """The module's TENANT. Clusters have one for themselves, so that a test sees what they leave in the cloud."""
+    return connection(bed, getattr(request.module, "TENANT", offer.OTHER))
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ from .clusters import PATIENCE, belongings, nodes, parameters, reported
 from .conftest import away, eventually
 from .servers import machine_of
 
+TENANT = offer.TENANT
 PLACE = Place("storm")
 AWAY = 60.0
 """Seconds."""

@@ -14,7 +14,7 @@ import openstack
 from builds import commands
 
 from ..testbed.bed import Environment
-from ..testbed.openstack import network
+from ..testbed.openstack import network, offer
 from .conftest import PAGE, PORT, MakeServer, Site, eventually
 from .servers import attempt, console_with, machine, page
 
@@ -50,7 +50,7 @@ def client(bed: Environment, *arguments: str) -> str:
     variables = {name: value for name, value in os.environ.items() if not name.startswith("OS_")} | {file: bed[file]}
     program = Path(sys.executable).with_name("openstack")
     form = () if arguments[0] == "console" or arguments[1] == "delete" else ("--format=json",)
-    return commands.run([program, "--os-cloud=tenant", *arguments, *form], env=variables)
+    return commands.run([program, f"--os-cloud={offer.OTHER}", *arguments, *form], env=variables)
 
 
 def test_what_no_rule_allows_does_not_reach_a_server(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a tenant finds in the cloud: flavors, images, an external network, and a project of its own with a user."""
+"""What tenants find in the cloud: flavors, images, an external network, and for each a project of its own with a user."""
 
 import secrets
 from pathlib import Path
@@ -21,21 +21,22 @@ UNLIMITED = -1
 """A quota of the tenant, until a test lowers it."""
 _COMPUTE = ("instances", "cores", "ram", "server_groups")
 _NETWORK = ("networks", "subnets", "ports", "routers", "floating_ips", "security_groups", "security_group_rules")
-TENANT = "tenant"
-"""The name of the project, and of its user."""
+TENANT, OTHER = "tenant", "other"
+"""The names of two projects, and of the user of each."""
 
 
 def make(site: Site) -> Path:
-    """The path of a clouds.yaml with the clouds `admin` and `tenant`."""
-    tenant = keystone.Credentials(TENANT, secrets.token_urlsafe(16), TENANT)
+    """The path of a clouds.yaml with the cloud `admin`, and that of each tenant."""
+    tenants = [keystone.Credentials(name, secrets.token_urlsafe(16), name) for name in (TENANT, OTHER)]
     connection = connect(site)
     for name, (ram, vcpus) in FLAVORS.items():
         connection.compute.create_flavor(name=name, ram=ram, vcpus=vcpus, disk=10)
     images.publish(site, connection)
     connection.block_storage.create_type(name="files")
     _external_network(connection)
-    _tenant(connection, tenant)
-    clouds = {"admin": _cloud(site, site.identity.admin), TENANT: _cloud(site, tenant)}
+    for tenant in tenants:
+        _tenant(connection, tenant)
+    clouds = {"admin": _cloud(site, site.identity.admin), **{one.project: _cloud(site, one) for one in tenants}}
     return site.ledger.file(site.folder / "clouds.yaml", yaml.safe_dump({"clouds": clouds}))
 
 
