@@ -91,7 +91,8 @@ def test_a_custom_resource_is_applied_again_or_made_again(healed: Vnf, cluster: 
 def test_a_heal_that_failed_is_retried(healed: Vnf, cluster: Cluster):
     chosen, _ = names(healed, "Web")
     with cluster.holding(quota(PLACE.name, pods=1)):
-        operation = healed.begin_heal(chosen, wait_timeout=12)
+        # The retry has as long: the ReplicaSet's controller waits longer after each Pod that the quota refuses.
+        operation = healed.begin_heal(chosen, wait_timeout=30)
         assert "Deployment.apps heal/web" in healed.failure(operation)["detail"]
     healed.retry(operation)
     after = pods(cluster)

@@ -5,29 +5,21 @@ from collections.abc import Iterator
 
 import pytest
 
-from .. import sample_onboarding
 from ..client import Client
-from ..sample_onboarding import Sample
+from ..cluster_api.clusters import PLAIN, parameters
 from ..testbed.kind.cluster import Kind
 from ..vim import connection_info
 from ..vnf import Vnf
 from .conftest import Management
 
-SAMPLE = "cluster_api_workload"
+PACKAGE = PLAIN
 MOVE = "clusterctl.cluster.x-k8s.io/move"
 """Of an object that clusterctl moves with the clusters of its namespace."""
 
 
 @pytest.fixture
-def sample(tacker: Client) -> Iterator[Sample]:
-    found = sample_onboarding.onboard(tacker, [SAMPLE])[SAMPLE]
-    yield found
-    tacker.delete_package(found.package_id)
-
-
-@pytest.fixture
-def gray(tacker: Client, management: Management, sample: Sample) -> Iterator[Vnf]:
-    gray = Vnf.create(tacker, connection_info(management.first.kubeconfig), sample.vnfd_id)
+def gray(tacker: Client, management: Management, package: str) -> Iterator[Vnf]:
+    gray = Vnf.create(tacker, connection_info(management.first.kubeconfig), package)
     yield gray
     gray.remove()
 
@@ -36,11 +28,9 @@ def machines(kind: Kind) -> set[str]:
     return set(kind.kubectl("get", "machines.cluster.x-k8s.io", "--output=name").split())
 
 
-def test_an_instance_goes_on_where_clusterctl_has_moved_its_cluster(
-    gray: Vnf, sample: Sample, tacker: Client, management: Management
-):
+def test_an_instance_goes_on_where_clusterctl_has_moved_its_cluster(gray: Vnf, tacker: Client, management: Management):
     first, second, clusterctl = management
-    gray.instantiate(*sample.files, wait_timeout=240, parameters={"CLUSTER_NAME": "gray", "WORKERS": 1})
+    gray.instantiate(*PACKAGE.files, wait_timeout=240, parameters=parameters("gray"))
     before = machines(first)
     assert len(before) == 2
 
@@ -49,10 +39,10 @@ def test_an_instance_goes_on_where_clusterctl_has_moved_its_cluster(
     assert machines(first) == set() and machines(second) == before
     tacker.wait(tacker.modify(gray.id, vimConnectionInfo={"vim1": connection_info(second.kubeconfig)}))
 
-    operation = gray.begin_scale("SCALE_OUT", "workers")
+    operation = gray.begin_scale("SCALE_OUT", "Workers")
     assert "use additionalParams moved: true" in gray.failure(operation)["detail"]
     gray.give_up(operation)
-    gray.wait(gray.begin_scale("SCALE_OUT", "workers", moved=True))
+    gray.wait(gray.begin_scale("SCALE_OUT", "Workers", moved=True))
     assert before < machines(second) and len(machines(second)) == 3
     gray.heal(gray.vnfcs("Workers")[0]["id"])
     assert len(gray.vnfcs("Workers")) == 2 and len(machines(second)) == 3
