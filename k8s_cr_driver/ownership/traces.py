@@ -13,7 +13,7 @@ from collections.abc import Collection, Sequence
 from k8s_cr_driver.errors import ApiError
 from k8s_cr_driver.kube.connection import METADATA_LIST
 from k8s_cr_driver.kube.discovery import Resource
-from k8s_cr_driver.objects.keys import Object
+from k8s_cr_driver.objects.keys import Object, ObjectKey, key_of
 from k8s_cr_driver.ownership.labels import INSTANCE_LABEL
 from k8s_cr_driver.ownership.unlabeled import is_hidden
 from k8s_cr_driver.ownership.write import WriteContext, selector
@@ -25,13 +25,16 @@ def has_objects(context: WriteContext, resource: Resource, namespaces: Collectio
 
     For an account that may not list all namespaces, in these.
     """
-    if "list" not in resource.verbs:
-        return None
-    found = _has_in(context, resource, "")
-    if found is not None or not resource.namespaced:
-        return found
-    each = [_has_in(context, resource, namespace) for namespace in sorted(namespaces)]
-    return None if set(each) <= {None} else any(each)
+    found = _labelled(context, resource, namespaces)
+    return None if found is None else bool(found)
+
+
+def made_by_others(context: WriteContext, keys: Collection[ObjectKey]) -> list[ObjectKey]:
+    """Those of `keys` with the instance's label that it does not own: others have created what a lost inventory had."""
+    namespaces = {key.namespace for key in keys} - {""}
+    served = filter(None, map(context.resources.find, sorted({key.group_kind for key in keys})))
+    labelled = (live for resource in served for live in _labelled(context, resource, namespaces) or ())
+    return [key_of(live) for live in labelled if key_of(live) in keys and not context.inventory.owns(live)]
 
 
 def has_unlabeled(context: WriteContext, resource: Resource, namespaces: Collection[str]) -> bool:
@@ -42,10 +45,16 @@ def has_unlabeled(context: WriteContext, resource: Resource, namespaces: Collect
     return any(is_hidden(live, context.instance) for several in found for live in several)
 
 
-def _has_in(context: WriteContext, resource: Resource, namespace: str) -> bool | None:
-    """None if the account may not list the kind there."""
-    found = _listed(context, resource, namespace, selector(context.instance, resource.group_kind))
-    return None if found is None else bool(found)
+def _labelled(context: WriteContext, resource: Resource, namespaces: Collection[str]) -> Sequence[Object] | None:
+    """In all namespaces, or in these for an account that may not list all; None if no list is allowed."""
+    if "list" not in resource.verbs:
+        return None
+    selected = selector(context.instance, resource.group_kind)
+    found = _listed(context, resource, "", selected)
+    if found is not None or not resource.namespaced:
+        return found
+    each = [several for place in sorted(namespaces) if (several := _listed(context, resource, place, selected)) is not None]
+    return [live for several in each for live in several] if each else None
 
 
 def _listed(context: WriteContext, resource: Resource, namespace: str, selected: str) -> Sequence[Object] | None:

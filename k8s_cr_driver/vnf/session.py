@@ -32,7 +32,7 @@ from k8s_cr_driver.objects.keys import GroupKind, Object, key_of, kind_of
 from k8s_cr_driver.ownership.inventory import Inventory
 from k8s_cr_driver.ownership.inventory_content import NOTHING, InventoryContent
 from k8s_cr_driver.ownership.labels import is_kept
-from k8s_cr_driver.ownership.traces import has_objects, has_unlabeled
+from k8s_cr_driver.ownership.traces import has_objects, has_unlabeled, made_by_others
 from k8s_cr_driver.ownership.write import WriteContext
 from k8s_cr_driver.package import manifests, schema
 from k8s_cr_driver.redaction import redact
@@ -247,10 +247,11 @@ class Session:
             run(wanted, prune=prune, replacement=replacement)
         except Refused as error:
             if first and self._context.inventory.is_new:
-                self._undo(error)
+                self._undo(error, wanted)
             raise
 
-    def _undo(self, refusal: Refused) -> None:
+    def _undo(self, refusal: Refused, wanted: Sequence[CustomResource]) -> None:
+        """Leaves all to the rollback if the instance had an inventory before, which was lost: only that knows its members."""
         LOG.info("%s: refused (%s); the objects created so far are deleted", self._operation.id, redact(str(refusal)))
         operation = Operation.lasting(
             UNDO_SECONDS, id=self._operation.id, instance=self._operation.instance, watches=self._operation.watches
@@ -258,6 +259,9 @@ class Session:
         inventory = self._context.inventory
         try:
             inventory.fence.check(inventory.read())  # Superseded if another worker has taken the instance over
+            if others := operation.persist(lambda: made_by_others(self._context, {obj.key for obj in wanted})):
+                LOG.warning("%s: %s has the label of the instance already; rollback deletes it", operation.id, others[0])
+                return
             reconcile(operation, self._context, [], prune=Prune())
         except DriverError as error:
             LOG.warning("%s: not everything could be deleted; rollback does it: %s", operation.id, redact(str(error)))

@@ -189,6 +189,17 @@ def stored(instance: Instance) -> InventoryContent:
         return Inventory(connection, "default", BLUE).read() or NOTHING
 
 
+def session(api: FakeApi) -> Session:
+    operation = Operation.lasting(30, id="one", instance=BLUE)
+    return Session(Endpoint(api.url), Options(), operation, inventory_namespace="default")
+
+
+def roll_back(api: FakeApi, package: list[Object]) -> None:
+    with session(api) as rollback:
+        rollback.recover_inventory(package)
+        rollback.reconcile([], prune=Prune())
+
+
 def shorten(monkeypatch: pytest.MonkeyPatch) -> None:
     """The waits for a worker that held an instance before."""
     for limit in ("WRITE_WITHIN", "TRAVEL", "IN_FLIGHT"):
@@ -297,10 +308,26 @@ def test_a_rollback_without_inventory_finds_an_object_that_has_lost_its_label(
     api.delete("ConfigMap", "default", f"k8s-cr-driver-{BLUE}")
     api.edit("ClusterRole", None, "role", lambda live: live["metadata"].pop("labels"))
     shorten(monkeypatch)
-    operation = Operation.lasting(30, id="rollback", instance=BLUE)
-    with Session(Endpoint(api.url), Options(), operation, inventory_namespace="default") as session:
-        session.recover_inventory(package)
-        session.reconcile([], prune=Prune())
+    roll_back(api, package)
+    assert state(api) == {}
+
+
+@pytest.mark.parametrize(
+    "package",
+    [[crontab_crd(), crontab("a")], [HOME, in_home(obj("v1", "PersistentVolumeClaim", "a", "home", spec={}))]],
+    ids=["CRD", "Namespace"],
+)
+def test_a_refused_instantiate_leaves_to_the_rollback_what_it_had_before_its_inventory_was_lost(
+    api: FakeApi, monkeypatch: pytest.MonkeyPatch, package: list[Object]
+) -> None:
+    """Others have created a member again: for the clean-up after the refusal that is theirs, and keeps what it is in."""
+    Instance(api.url).reconcile(package)
+    created_again(api, package[1]["kind"], package[1]["metadata"]["namespace"], "a")
+    api.delete("ConfigMap", "default", f"k8s-cr-driver-{BLUE}")
+    shorten(monkeypatch)
+    with session(api) as blue, pytest.raises(NotOurs):
+        blue.reconcile(blue.place(package), prune=Prune(unlabeled=False), first=True)
+    roll_back(api, package)
     assert state(api) == {}
 
 
