@@ -28,7 +28,7 @@ from k8s_cr_driver.errors import DriverError, Superseded
 from k8s_cr_driver.objects.crds import defined_by
 from k8s_cr_driver.objects.keys import CRD, NAMESPACE, Object, ObjectKey, key_of
 from k8s_cr_driver.ownership.labels import SHARED, is_managed
-from k8s_cr_driver.ownership.orphans import claim_orphans
+from k8s_cr_driver.ownership.orphans import claim_orphans, oldest_owner
 from k8s_cr_driver.ownership.owners import Owners, Takers, release_from_owners
 from k8s_cr_driver.ownership.traces import has_objects
 from k8s_cr_driver.ownership.unlabeled import find_unlabeled, find_unlabeled_shared, read_unlabeled, reclaim
@@ -224,6 +224,7 @@ class Rest:
 
     def _shrink(self) -> None:
         applier, inventory = self._applier, self._context.inventory
+        inventory.note_beginning(oldest_owner(self._context, (live for _, live in applier.live())))
         with self._context.lock:  # ends of objects may be on their way into the inventory
             inventory.finish(kinds=applier.kinds, namespaces=applier.namespaces, members=frozenset(applier.nodes))
 

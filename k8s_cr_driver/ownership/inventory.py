@@ -136,6 +136,14 @@ class Inventory:
         exact = replace(self.content, kinds=kinds, namespaces=namespaces, adopted=adopted, members=members, finished=finished)
         self._change(replace(exact, new=frozenset(), released=True))
 
+    def note_beginning(self, created: str) -> None:
+        """Notes that the instance has begun at this time at the latest, if Tacker's record does not say when it has.
+
+        Not written: the record has it from `content` after the next change.
+        """
+        if not self.remembered.created:
+            self.remembered = replace(self.remembered, created=created)
+
     def release(self) -> None:
         """Gives the token back at the end of a run, so that the next one need not wait until it expires.
 

@@ -35,13 +35,27 @@ def find_orphans(context: WriteContext, lives: Iterable[Object]) -> list[tuple[R
     content = context.inventory.content
     found: list[tuple[Resource, Object]] = []
     for live in lives:
-        orphans = None if content.is_adopted(live) or is_kept(live) else resource_for(live).orphans()
+        orphans = _orphans(context, live)
         resource = context.resources.find(orphans.kind, orphans.version) if orphans else None
         if orphans and resource:
             began = min(content.created, live["metadata"]["creationTimestamp"])  # a lost inventory is younger
             among = _find(context, resource, orphans, began)
             found += [(resource, one) for one in among if _is_made_by_controller(one, live, began)]
     return found
+
+
+def oldest_owner(context: WriteContext, lives: Iterable[Object]) -> str:
+    """
+    When the first of `lives` was created whose orphans are the instance's; "" if none is known to be.
+
+    An inventory that was lost and created again is younger, and may have adopted what is older still.
+    """
+    owners = () if context.adopt else (live for live in lives if _orphans(context, live))
+    return min((str(live["metadata"]["creationTimestamp"]) for live in owners), default="")
+
+
+def _orphans(context: WriteContext, live: Object) -> Orphans | None:
+    return None if context.inventory.content.is_adopted(live) or is_kept(live) else resource_for(live).orphans()
 
 
 def _find(context: WriteContext, resource: Resource, orphans: Orphans, began: str) -> list[Object]:

@@ -189,9 +189,9 @@ def stored(instance: Instance) -> InventoryContent:
         return Inventory(connection, "default", BLUE).read() or NOTHING
 
 
-def session(api: FakeApi) -> Session:
+def session(api: FakeApi, **options: bool) -> Session:
     operation = Operation.lasting(30, id="one", instance=BLUE)
-    return Session(Endpoint(api.url), Options(), operation, inventory_namespace="default")
+    return Session(Endpoint(api.url), Options(**options), operation, inventory_namespace="default")
 
 
 def roll_back(api: FakeApi, package: list[Object]) -> None:
@@ -453,6 +453,75 @@ def test_claims_older_than_their_stateful_set_and_the_inventory_go(api: FakeApi,
     blue.reconcile([stateful_set("db")])
     blue.terminate()
     assert state(api) == {}
+
+
+def remembered_anew(api: FakeApi, blue: Instance, package: list[Object], **options: bool) -> None:
+    """Its inventory is deleted; then its instantiate, of which there is no record yet, is retried and succeeds."""
+    api.delete("ConfigMap", "default", f"k8s-cr-driver-{BLUE}")
+    with session(api, **options) as retry:
+        retry.reconcile(retry.place(package), prune=Prune(unlabeled=False), first=True)
+        blue.remembered = retry.inventory.content
+
+
+def replaces_stateful_set(blue: Instance) -> None:
+    """One change of package takes it out, and the next one brings it again."""
+    blue.reconcile([config_map("a")])
+    blue.reconcile([stateful_set("db")])
+
+
+def test_claims_older_than_their_stateful_set_and_the_first_record_go(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The StatefulSet that was there when the lost inventory was created again says when the instance began."""
+    controllers.run_workloads(api)
+    blue = Instance(api.url)
+    with monkeypatch.context() as past:
+        past.setattr(defaults, "now", lambda: "2020-01-01T00:00:00Z")
+        blue.reconcile([stateful_set("db")])
+        api.put(claim("data-db-0", app="db"), manager=controllers.MANAGER)
+    shorten(monkeypatch)
+    remembered_anew(api, blue, [stateful_set("db")])
+    replaces_stateful_set(blue)
+    blue.terminate()
+    assert state(api) == {}
+
+
+def test_a_restored_stateful_set_takes_no_claims_from_before_the_instance(
+    api: FakeApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its `managedFields` have times of long ago; when it was created the API server says."""
+    controllers.run_workloads(api)
+    with monkeypatch.context() as past:
+        past.setattr(defaults, "now", lambda: "2020-01-01T00:00:00Z")
+        api.put(claim("data-db-1", app="db"), manager=controllers.MANAGER)
+    blue = Instance(api.url)
+    blue.reconcile([stateful_set("db")])
+    fields = api.get("StatefulSet", "default", "db")["metadata"]["managedFields"]
+    created_again(api, "StatefulSet", "default", "db")
+    backup = [{**fields[0], "manager": "kubectl", "time": "2019-01-01T00:00:00Z"}, *fields]
+    api.edit("StatefulSet", "default", "db", lambda live: live["metadata"].update(managedFields=backup))
+    shorten(monkeypatch)
+    remembered_anew(api, blue, [stateful_set("db")])
+    replaces_stateful_set(blue)
+    blue.terminate()
+    assert "data-db-1" in api.names("PersistentVolumeClaim", "default")
+
+
+def test_an_adopted_stateful_set_takes_no_claims_from_before_the_instance(
+    api: FakeApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The inventory that was lost had recorded the adoption; the request of the retry still says that there may be one."""
+    controllers.run_workloads(api)
+    with monkeypatch.context() as past:
+        past.setattr(defaults, "now", lambda: "2020-01-01T00:00:00Z")
+        api.put(stateful_set("db"))
+        api.put(claim("data-db-1", app="db"), manager=controllers.MANAGER)
+    blue = Instance(api.url, adopt=True)
+    blue.reconcile([stateful_set("db")])
+    shorten(monkeypatch)
+    remembered_anew(api, blue, [stateful_set("db")], adopt_existing=True)
+    api.delete("StatefulSet", "default", "db")
+    replaces_stateful_set(blue)
+    blue.terminate()
+    assert api.names("PersistentVolumeClaim", "default") == ["data-db-0", "data-db-1"]
 
 
 def test_no_custom_resource_is_created_again_while_its_crd_goes(api: FakeApi) -> None:
