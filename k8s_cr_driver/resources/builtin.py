@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from k8s_cr_driver.objects.fields import entries, mapping, texts
-from k8s_cr_driver.objects.keys import GroupKind, Object, as_selector, labels
+from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, as_selector, key_of, labels
 from k8s_cr_driver.resources.base import PODS, REPLICAS, Children, CustomResource, Orphans
 
 CLAIMS = GroupKind("", "PersistentVolumeClaim")
@@ -64,6 +64,14 @@ class StatefulSet(Workload):
             return None
         names = f"({'|'.join(re.escape(one['metadata']['name']) for one in templates)})-{re.escape(self.key.name)}-[0-9]+"
         return Orphans(CLAIMS, "v1", self.key.namespace, re.compile(names), selector)
+
+    def delete_before(self, others: Iterable[Object]) -> list[ObjectKey]:
+        """Its claims: as long as it exists, its controller creates a claim again that a Pod of it needs."""
+        orphans = self.orphans()
+        if orphans is None:
+            return []
+        claims = (key_of(other) for other in others if other["kind"] == CLAIMS.kind)
+        return [key for key in claims if key.namespace == orphans.namespace and orphans.names.fullmatch(key.name)]
 
     def _keeps_claims(self) -> bool:
         """The API server defaults whenDeleted: Retain in all of them; only the field's owner shows whether it was applied."""

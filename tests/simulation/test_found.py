@@ -455,6 +455,25 @@ def test_claims_older_than_their_stateful_set_and_the_inventory_go(api: FakeApi,
     assert state(api) == {}
 
 
+def test_claims_are_deleted_when_their_stateful_set_is_gone(api: FakeApi) -> None:
+    """Until then its controller creates them again: nobody's claims, once the StatefulSet and the inventory are gone."""
+
+    def is_early(request: Request) -> bool:
+        is_claim = request.method == "DELETE" and "persistentvolumeclaims" in request.path
+        return is_claim and api.find("StatefulSet", "default", "db") is not None
+
+    controllers.run_workloads(api)
+    blue = Instance(api.url)
+    blue.reconcile([stateful_set("db")])
+    api.edit("StatefulSet", "default", "db", lambda live: live["metadata"].update(finalizers=["example.com/a"]))
+    api.fail(faults.status(403, "Forbidden"), when=is_early)
+    run = blue.start([])
+    wait_for(api, lambda: "deletionTimestamp" in api.get("StatefulSet", "default", "db")["metadata"])
+    api.release("StatefulSet", "default", "db")
+    run.result(10)
+    assert state(api) == {}
+
+
 def remembered_anew(api: FakeApi, blue: Instance, package: list[Object], **options: bool) -> None:
     """Its inventory is deleted; then its instantiate, of which there is no record yet, is retried and succeeds."""
     api.delete("ConfigMap", "default", f"k8s-cr-driver-{BLUE}")
