@@ -39,7 +39,7 @@ class Inventory:
         self._last_read = NOTHING
         self._creates = False
         self._recreated: set[ObjectKey] = set()
-        self._brought: set[ObjectKey] = set()
+        self._brought = frozenset[ObjectKey]()
         """Members that no run before this one had, as the inventory that it has found says."""
         self._tried: set[ObjectKey] = set()
         self._written: set[ObjectKey] = set()
@@ -98,13 +98,15 @@ class Inventory:
         if found is None and not create and not known.kinds:
             return False
         self.fence.replaces(found, was_lost=found is None and bool(known.kinds))
-        # One with our token was created by an earlier request whose response was lost
-        self._creates = found is None or (self._creates and found.token == self.fence.token)
+        # One with our token was written by an earlier request whose response was lost
+        is_ours = found is not None and found.token == self.fence.token
+        self._creates = found is None or (self._creates and is_ours)
         new = replace(known, members=None) if known.kinds else InventoryContent()
         base = found or replace(new, resource_version="1")  # a resourceVersion that only a new object takes
         brought = frozenset[ObjectKey]() if base.members is None else frozenset(members) - base.members
-        if found is not None and not self._creates:  # else earlier runs may have had an inventory that was deleted
-            self._brought |= brought
+        earlier = self._brought if is_ours else frozenset[ObjectKey]()  # others bring what they have claimed meanwhile
+        # If there was no inventory, earlier runs may have had one that was deleted
+        self._brought = frozenset[ObjectKey]() if self._creates else earlier | brought
         desired = replace(
             base,
             kinds=base.kinds | frozenset(kinds),

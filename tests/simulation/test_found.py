@@ -13,7 +13,7 @@ from k8s_cr_driver.errors import Contended, NotOurs, Stopped, Superseded
 from k8s_cr_driver.kube import backoff, watch
 from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.endpoint import Endpoint
-from k8s_cr_driver.objects.keys import NAMESPACE, Object, kind_of
+from k8s_cr_driver.objects.keys import NAMESPACE, Object, key_of, kind_of
 from k8s_cr_driver.ownership import fence
 from k8s_cr_driver.ownership.inventory import Inventory
 from k8s_cr_driver.ownership.inventory_content import NOTHING, InventoryContent
@@ -144,6 +144,22 @@ def test_a_claim_that_was_cut_off_is_repeated(api: FakeApi) -> None:
             with pytest.raises(Exception, match="PATCH"):
                 claims(held, "one")
             claims(held, "one")
+
+
+def test_a_worker_that_was_overtaken_while_it_claimed_disclaims_nothing_of_the_other_one(api: FakeApi) -> None:
+    """Both bring the same object. The second one has written it when the first one claims again, and gives up."""
+    blue, made = Instance(api.url), key_of(config_map("b"))
+    blue.reconcile([config_map("a")])
+    with Connection(blue.endpoint) as connection:
+        first, second = (Inventory(connection, "default", BLUE) for _ in range(2))
+        api.fail(faults.status(409, "Conflict"), method="PATCH")
+        with pytest.raises(Contended):
+            first.claim("one", [], [], create=True, members=[made])
+        second.claim("two", [], [], create=True, members=[made])
+        second.wrote(made)
+        first.claim("one", [], [], create=True, members=[made])
+        first.release()
+    assert made in (stored(blue).members or ())
 
 
 COMPLETE = {
