@@ -119,6 +119,12 @@ class NotConnected(TransportError):
     """No connection was established: nothing was sent."""
 
 
+class Unreadable(TransportError):
+    """A response that cannot be read. The next one to such a request may be the same."""
+
+    title = "A response of the cluster cannot be read"
+
+
 class Contended(DriverError):
     """Somebody else has written between a read and the write that builds on it; both have to be done again."""
 

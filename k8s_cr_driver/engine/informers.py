@@ -145,17 +145,14 @@ class Informers:
     def unlisted(self) -> list[Report]:
         """One report for each kind that is not listed yet."""
         awaited = [self._resources.find(kind) for kind, awaited in sorted(self._awaited.items()) if awaited]
-        return self._unserved.reports() + [
-            Report(
-                ObjectKey(*resource.group_kind, "", "*"),
-                State.WAITING.value,
-                "NotListed",
-                str(self._refused.get(resource.group_kind, ""))
-                or f"the server of {resource.api_version} has not listed {resource.plural} yet",
-            )
-            for resource in awaited
-            if resource is not None
-        ]
+        unread = {report.key: report for report in self.unread(self._awaited)}
+        listed = [_not_listed(resource, self._refused.get(resource.group_kind)) for resource in awaited if resource]
+        return self._unserved.reports() + [unread.get(report.key, report) for report in listed]
+
+    def unread(self, kinds: Iterable[GroupKind]) -> list[Report]:
+        """One report for each of the kinds of which the newest response cannot be read, so that its changes are not seen."""
+        failing = {one.resource.group_kind: one for one in self._reflectors if one.failure}
+        return [_not_listed(one.resource, one.failure) for kind, one in sorted(failing.items()) if kind in kinds]
 
     def everything(self) -> Iterator[tuple[ObjectKey, Object]]:
         """The newest state of every object that the watches select."""
@@ -275,6 +272,11 @@ class Informers:
             inventory.fence.check(parse(live) if live else None)
         elif isinstance(message, watch.Change):
             inventory.fence.check(None if message.deleted else parse(message.live))
+
+
+def _not_listed(resource: Resource, error: DriverError | None) -> Report:
+    why = str(error or f"the server of {resource.api_version} has not listed {resource.plural} yet")
+    return Report(ObjectKey(*resource.group_kind, "", "*"), State.WAITING.value, "NotListed", why)
 
 
 def _is_forbidden(error: DriverError) -> bool:

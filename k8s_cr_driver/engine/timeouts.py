@@ -41,10 +41,11 @@ class Timeouts:
         self._loop.after(LOG_EVERY, self._log)
 
     def timeout(self, headline: str) -> NotReady:
-        """One report for each object that the run waits for."""
+        """One report for each object that the run waits for, after those of their kinds that cannot be read."""
         nodes = self._open_nodes()
         total = max(len(self._applier.nodes), len(nodes))
-        return NotReady(f"{len(nodes)} of {total} objects {headline}:", self._reports(map(Seen.of, nodes)))
+        unread = self._informers.unread({node.key.group_kind for node in nodes})
+        return NotReady(f"{len(nodes)} of {total} objects {headline}:", [*unread, *self._reports(map(Seen.of, nodes))])
 
     def not_deleted(self, seconds: float) -> NotReady:
         return self.timeout(f"not deleted after {seconds:.0f} s")
@@ -64,7 +65,7 @@ class Timeouts:
             error = self.not_ready(seconds)
         elif self._rest:
             error = self.not_deleted(seconds)
-        return NotReady(error.headline, [*error.reports, *self._informers.unlisted()])
+        return NotReady(error.headline, dict.fromkeys([*error.reports, *self._informers.unlisted()]))
 
     def _open_nodes(self) -> list[Desired] | list[ToDelete]:
         if self._replacer.nodes:

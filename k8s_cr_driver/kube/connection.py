@@ -36,11 +36,12 @@ from k8s_cr_driver.errors import (
     InvalidRequest,
     NotConnected,
     TransportError,
+    Unreadable,
     passes,
 )
 from k8s_cr_driver.kube import audit, auth, bounded, pools, tls
 from k8s_cr_driver.kube.endpoint import Endpoint
-from k8s_cr_driver.objects.decoding import decoded
+from k8s_cr_driver.objects.decoding import BeyondLimit, decoded
 from k8s_cr_driver.objects.fields import entries, mapping
 from k8s_cr_driver.objects.keys import Object
 
@@ -267,10 +268,12 @@ class Connection:
 def _json(attempt: str, data: bytes) -> Object:
     try:
         response = decoded(data)
+    except BeyondLimit as error:
+        raise Unreadable(f"{attempt}: {error}") from None
     except ValueError:
-        raise TransportError(f"{attempt}: the response is not whole JSON") from None
+        raise Unreadable(f"{attempt}: the response is not whole JSON") from None
     if not isinstance(response, dict):
-        raise TransportError(f"{attempt}: the response is not an object")
+        raise Unreadable(f"{attempt}: the response is not an object")
     return response
 
 

@@ -3,7 +3,7 @@
 
 A cluster may send anything: proxies, aggregated APIs and conversion webhooks respond in its name. What the driver reads
 without a further check (an object's metadata) is checked once, where it comes in. A malformed response counts as none:
-TransportError, after which requests are repeated and watches opened again.
+Unreadable, after which requests are repeated and watches opened again.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterable, Iterator
 
-from k8s_cr_driver.errors import TransportError
+from k8s_cr_driver.errors import Unreadable
 from k8s_cr_driver.objects.keys import GroupKind, Object, kind_of
 
 NAME_LIMIT = 512
@@ -30,7 +30,7 @@ def checked(response: Object, kind: GroupKind, attempt: str, *, stored: bool = T
     metadata = response.get("metadata")
     identity = ("name", "uid", "resourceVersion") if stored else ("name", "uid")
     if kind_of(response) != kind or not isinstance(metadata, dict) or not _is_whole(metadata, identity):
-        raise TransportError(f"{attempt}: the response is not an object of kind {kind}")
+        raise Unreadable(f"{attempt}: the response is not an object of kind {kind}")
     return response
 
 
@@ -67,8 +67,8 @@ def _is_list(value: object, kind: type) -> bool:
 
 @contextlib.contextmanager
 def understood(attempt: str) -> Iterator[None]:
-    """Wraps the reading of a response, and nothing else: TransportError for one of another shape."""
+    """Wraps the reading of a response, and nothing else: Unreadable for one of another shape."""
     try:
         yield
     except (AttributeError, IndexError, KeyError, TypeError, ValueError):
-        raise TransportError(f"{attempt}: the response is malformed") from None
+        raise Unreadable(f"{attempt}: the response is malformed") from None

@@ -19,14 +19,14 @@ from typing import Any
 import urllib3
 from oslo_log import log as logging
 
-from k8s_cr_driver.errors import ApiError, DriverError, TransportError
+from k8s_cr_driver.errors import ApiError, DriverError, TransportError, Unreadable
 from k8s_cr_driver.kube import backoff, threads
 from k8s_cr_driver.kube.bounded import limit_silence
 from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.discovery import Resource, serves
 from k8s_cr_driver.kube.lists import LIST_BYTES, pages
 from k8s_cr_driver.kube.responses import checked, entries, understood
-from k8s_cr_driver.objects.decoding import decoded
+from k8s_cr_driver.objects.decoding import BeyondLimit, decoded
 from k8s_cr_driver.objects.keys import Object, ObjectKey, key_of
 
 LOG = logging.getLogger(__name__)
@@ -102,6 +102,7 @@ class InitialEvents:
 class Reflector:
     """
     Follows one kind, in one namespace or ("") in all, selected by labels: by a watch from `start` on, or by `look`s.
+    `failure` is set if the last response could not be read.
 
     With `resume` a watch begins after that resourceVersion instead of with a Relist. Reflectors that share `initial_events`
     find out once for all whether the server sends them.
@@ -122,6 +123,7 @@ class Reflector:
         self._connection, self._post, self._version = connection, post, resume
         self._initial_events = initial_events or InitialEvents()
         self._ignores_initial_events = False
+        self.failure: Unreadable | None = None
         self._allowed_at = -FORBIDDEN_GRACE
         self._stopped = threading.Event()
         self._response: urllib3.BaseHTTPResponse | None = None
@@ -165,8 +167,8 @@ class Reflector:
             follow()
         except ApiError as error:
             return not self._gives_up(error)
-        except TransportError:
-            pass
+        except TransportError as error:
+            self.failure = error if isinstance(error, Unreadable) else None
         except DriverError as error:
             self._post(Broken(self, error))
             return False
@@ -255,6 +257,7 @@ class Reflector:
     def _watch(self, *options: tuple[str, str]) -> urllib3.BaseHTTPResponse:
         query = [("watch", "true"), ("allowWatchBookmarks", "true"), ("labelSelector", self.selector), *options]
         response = self._connection.stream(self.resource.path(self.namespace), query, IDLE_LIMIT)
+        self.failure = None
         self._allowed_at = time.monotonic()
         return response
 
@@ -268,6 +271,7 @@ class Reflector:
             found |= {key_of(live): live for live in listed}
             version = page["metadata"].get("resourceVersion") or ""
         self._post(Relist(self, found, asked_at))
+        self.failure = None
         self._allowed_at = time.monotonic()
         self._version = version
 
@@ -288,9 +292,9 @@ class Reflector:
             for line in _lines(response.stream(65536)):
                 received += len(line)
                 if self._is_initial and received > LIST_BYTES:
-                    raise TransportError(f"WATCH: the initial events have more than {LIST_BYTES} bytes")
+                    raise Unreadable(f"WATCH: the initial events have more than {LIST_BYTES} bytes")
                 if line.strip():
-                    yield _parse(line)
+                    yield _parse(f"WATCH {self.resource.plural}", line)
         except urllib3.exceptions.HTTPError as error:
             self._ignores_initial_events = self._is_initial and isinstance(error, urllib3.exceptions.ReadTimeoutError)
             raise TransportError(f"WATCH {self.resource.plural}: {type(error).__name__}") from None
@@ -306,19 +310,21 @@ def _lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
         end, *others = chunk.split(b"\n")
         line += end
         if len(line) > LINE_LIMIT:
-            raise TransportError(f"WATCH: an event has more than {LINE_LIMIT} bytes")
+            raise Unreadable(f"WATCH: an event has more than {LINE_LIMIT} bytes")
         for begin in others:
             yield bytes(line)
             line = bytearray(begin)
 
 
-def _parse(line: bytes) -> dict[str, Any]:
+def _parse(attempt: str, line: bytes) -> dict[str, Any]:
     try:
         event = decoded(line)
+    except BeyondLimit as error:
+        raise Unreadable(f"{attempt}: {error}") from None
     except ValueError:
         event = None
     if not isinstance(event, dict) or not isinstance(event.get("object"), dict):
-        raise TransportError("WATCH: a line is not an event")
+        raise Unreadable(f"{attempt}: a line is not an event")
     return event
 
 

@@ -1,27 +1,55 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads JSON of others. Python's parser recurses, and a value of two characters takes 60 bytes."""
+"""Reads JSON of others. Python recurses where it parses, compares and copies, and a value of two characters takes 60 bytes."""
 
 from __future__ import annotations
 
 import json
 from typing import Any
 
+DEPTH_LIMIT = 300
+"""Levels of nesting: more than YAML of packages may have, and few enough for all that walks through a value.
+
+What the parser accepts by itself depends on the version of Python and on the calls that it is in.
+"""
+
 VALUES_LIMIT = 10_000_000
 """Values of one text, which take about a gigabyte: a page of 250 objects has fewer, unless each has a MiB of empty ones."""
 
 
+class BeyondLimit(ValueError):
+    """JSON that is not read; the text says which limit it is beyond, and nothing of its content."""
+
+
 def decoded(text: str | bytes) -> Any:
-    """The JSON value; ValueError for what is none, is nested too deeply, or has more than VALUES_LIMIT values."""
-    if len(text) > VALUES_LIMIT and _parts(text) > VALUES_LIMIT:
-        raise ValueError(f"the JSON has more than {VALUES_LIMIT:,} values")
+    """The JSON value; ValueError for what is none, BeyondLimit for one of too many values or levels."""
+    if len(text) > VALUES_LIMIT and _count(text, ",{[") > VALUES_LIMIT:
+        raise BeyondLimit(f"the JSON has more than {VALUES_LIMIT:,} values")
     try:
-        return json.loads(text)
+        value = json.loads(text)
+        is_deep = _count(text, "{[") > DEPTH_LIMIT and _is_deep(value)
     except RecursionError:
-        raise ValueError("the JSON is nested too deeply") from None
+        is_deep = True
+    if is_deep:
+        raise BeyondLimit(f"the JSON is nested deeper than {DEPTH_LIMIT} levels")
+    return value
 
 
-def _parts(text: str | bytes) -> int:
-    """At least the number of values; more if texts have such characters."""
+def _count(text: str | bytes, characters: str) -> int:
+    """How often the text has these characters: at least the number of such values, more if texts in it have them."""
     if isinstance(text, bytes):
-        return sum(map(text.count, (b",", b"{", b"[")))
-    return sum(map(text.count, (",", "{", "[")))
+        return sum(text.count(one.encode()) for one in characters)
+    return sum(map(text.count, characters))
+
+
+def _is_deep(value: Any) -> bool:
+    level = [value]
+    for _ in range(DEPTH_LIMIT):
+        level = [
+            inner
+            for outer in level
+            for inner in (outer.values() if isinstance(outer, dict) else outer)
+            if isinstance(inner, dict | list)
+        ]
+        if not level:
+            return False
+    return True

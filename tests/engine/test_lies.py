@@ -8,9 +8,11 @@ import functools
 import json
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from k8s_cr_driver.engine.not_ready import NotReady
 from k8s_cr_driver.errors import DriverError, NotOurs
 from k8s_cr_driver.objects.keys import Object, ObjectKey
 from tests.fake_api import FakeApi, faults
@@ -102,3 +104,17 @@ def test_an_event_of_an_unserved_version_does_not_stop_a_deletion() -> None:
         Instance(api.url).reconcile([])
         assert api.faults_pending == 0
         assert state(api) == {}
+
+
+@pytest.mark.parametrize("again", [[], AFTER])
+def test_a_kind_that_cannot_be_read_is_the_first_cause(again: list[Object]) -> None:
+    """Not that a controller has done nothing, nor that the server does not list the kind: it does."""
+    deep = b'{"type":"ADDED","object":' + b'{"a":' * 500 + b"1" + b"}" * 501 + b"\n"
+    with FakeApi(like=before()) as api:
+        api.fail(faults.lie(deep), path="/crontabs$", times=1000)
+        with pytest.raises(NotReady) as found:
+            Instance(api.url, seconds=1).reconcile(again)
+    [headline, first, *others] = str(found.value).splitlines()
+    cause = "WATCH crontabs: the JSON is nested deeper than 300 levels"
+    assert first == f"CronTab.stable.example.com *: Waiting (NotListed): {cause}", headline
+    assert not any(cause in line for line in others)

@@ -217,7 +217,7 @@ def test_a_server_is_looked_for_in_the_region_that_is_named(api: FakeApi, cloud:
     assert "has no public compute endpoint" in why_not(api, CLOUD._replace(server="42", region="RegionTwo"))
 
 
-@pytest.mark.parametrize("catalog", [b"null", b"[5]", b"[" * 700 + b"]" * 700, b'[{"type": "compute", "endpoints": [5]}]'])
+@pytest.mark.parametrize("catalog", [b"null", b"[5]", b"[" * 290 + b"]" * 290, b'[{"type": "compute", "endpoints": [5]}]'])
 def test_an_odd_catalog_has_no_endpoint(api: FakeApi, cloud: Keystone, catalog: bytes) -> None:
     cloud.answers.append((201, {"X-Subject-Token": TOKEN}, b'{"token": {"catalog": %s}}' % catalog))
     put_clouds(api, cloud.auth())

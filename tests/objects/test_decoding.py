@@ -12,8 +12,20 @@ from k8s_cr_driver.objects import decoding
 
 @pytest.mark.parametrize("text", ["[" * 200_000, b"[" * 200_000])
 def test_what_is_nested_too_deeply_is_a_value_error(text: str | bytes) -> None:
-    with pytest.raises(ValueError, match="nested too deeply"):
+    with pytest.raises(decoding.BeyondLimit, match="nested deeper than 300 levels"):
         decoding.decoded(text)
+
+
+@pytest.mark.parametrize(("opening", "closing"), [("[", "]"), ('{"a":', "}"), ('[{"a":', "}]")])
+def test_the_limit_of_levels_is_that_of_no_interpreter(opening: str, closing: str) -> None:
+    levels = decoding.DEPTH_LIMIT // (len(opening.strip('"a:')))
+    assert decoding.decoded(opening * (levels - 1) + "[1]" + closing * (levels - 1))
+    with pytest.raises(decoding.BeyondLimit):
+        decoding.decoded(opening * levels + "[1]" + closing * levels)
+
+
+def test_brackets_in_texts_are_no_levels() -> None:
+    assert decoding.decoded(json.dumps("[" * 1000)) == "[" * 1000
 
 
 @pytest.mark.parametrize("value", [[{}] * 30, [[]] * 30, dict.fromkeys(map(str, range(30)))])
