@@ -85,10 +85,13 @@ def _quoted(text: str) -> str:
 
 
 def age(since: str | None) -> str:
-    """The time since an RFC 3339 time, as kubectl rounds it: 42s, 17m, 5h, 12d."""
+    """The time since an RFC 3339 time, as kubectl rounds it: 42s, 17m, 5h, 12d; "?" if it is none."""
     if not since:
         return ""
-    seconds = int((datetime.now(timezone.utc) - datetime.fromisoformat(since.replace("Z", "+00:00"))).total_seconds())
+    try:
+        seconds = int((datetime.now(timezone.utc) - datetime.fromisoformat(since.replace("Z", "+00:00"))).total_seconds())
+    except (ValueError, TypeError, OverflowError):  # TypeError: without a time zone
+        return "?"
     for unit, length in (("d", 86400), ("h", 3600), ("m", 60)):
         if seconds >= 2 * length:
             return f"{seconds // length}{unit}"

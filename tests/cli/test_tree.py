@@ -92,6 +92,15 @@ def test_the_cloud_of_a_cluster_on_which_nobody_acts_is_asked(
         assert f"Waiting (NobodyActs) Keystone at {cloud.url} refuses the credentials (401)" in line
 
 
+@pytest.mark.parametrize("time", ["yesterday", "2026-01-01T00:00:00", "0000-13-99T00:00:00Z", "\x1b[31m"])
+def test_the_age_of_a_malformed_time_is_not_known(api: FakeApi, tool: Tool, time: str) -> None:
+    Instance(api.url).reconcile([config_map("a")])
+    for stored in api.cluster.store.objects(api.cluster.by_kind("ConfigMap").resource, "default"):
+        stored["metadata"]["creationTimestamp"] = time
+    assert tool.run("tree", BLUE).stdout == "ConfigMap default/a  Ready  ?\n"
+    assert tool.run("instances").stdout.splitlines()[1].split()[:2] == [BLUE, "?"]
+
+
 def test_an_unknown_instance_is_a_usage_error(tool: Tool) -> None:
     assert "k8s-cr instances" in tool.run("tree", BLUE, code=2).stderr
 
