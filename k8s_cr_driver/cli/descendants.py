@@ -7,17 +7,20 @@ read in whole, and their health assessed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from k8s_cr_driver.cli.cluster import Cluster, Instance
 from k8s_cr_driver.errors import ApiError
 from k8s_cr_driver.objects.api_groups import is_builtin
+from k8s_cr_driver.objects.fields import text
 from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, key_of
 from k8s_cr_driver.resources.health import Health
 from k8s_cr_driver.resources.registry import resource_for
 
+LEVELS = 50
+"""Of a tree. Owner references of others can be a chain of any length, or a circle: an object there is a root of its own."""
 _SECRET = GroupKind("", "Secret")
 """Has no state beyond its metadata, and data that nobody needs to read."""
 _NO_OWNERS = frozenset({GroupKind("", "Event"), GroupKind("events.k8s.io", "Event")})
@@ -80,7 +83,7 @@ def _family(members: Iterable[Object], everything: Iterable[Object]) -> dict[str
     owned: dict[str, list[Object]] = {}
     for live in everything:
         for reference in live["metadata"].get("ownerReferences") or []:
-            owned.setdefault(reference["uid"], []).append(live)
+            owned.setdefault(text(reference, "uid"), []).append(live)
     family: dict[str, Object] = {}
     queue = list(members)
     while queue:
@@ -120,12 +123,30 @@ def crd_of(cluster: Cluster, kind: GroupKind, known: dict[GroupKind, Object | No
 
 def _linked(nodes: dict[str, Node], family: dict[str, Object]) -> list[Node]:
     """Each object below its owner, the controlling one if it has several; returns those without."""
-    roots = []
-    for uid, node in sorted(nodes.items(), key=lambda item: item[1].key):
-        references = family[uid]["metadata"].get("ownerReferences") or []
-        owners = sorted((one for one in references if one["uid"] in nodes), key=lambda one: not one.get("controller"))
-        if owners:
-            nodes[owners[0]["uid"]].children.append(node)
-        else:
-            roots.append(node)
-    return roots
+    ordered = sorted(nodes, key=lambda uid: nodes[uid].key)
+    owners = {}
+    for uid in ordered:
+        references = [one for one in family[uid]["metadata"].get("ownerReferences") or [] if text(one, "uid") in nodes]
+        if references:
+            owners[uid] = str(min(references, key=lambda one: not one.get("controller"))["uid"])
+    links = _short(owners)
+    for uid, owner in links.items():
+        nodes[owner].children.append(nodes[uid])
+    for node in nodes.values():
+        node.children.sort(key=lambda child: child.key)
+    return [nodes[uid] for uid in ordered if uid not in links]
+
+
+def _short(owners: Mapping[str, str]) -> dict[str, str]:
+    """`owners` without one of each circle of them, and without one of each LEVELS that are above each other."""
+    levels: dict[str, int] = {}
+    for uid in owners:
+        path: dict[str, None] = {}
+        while uid in owners and uid not in levels and uid not in path:
+            path[uid] = None
+            uid = owners[uid]
+        level = -1 if uid in path else levels.get(uid, 0)
+        for below in reversed(path):
+            level = (level + 1) % LEVELS
+            levels[below] = level
+    return {uid: owner for uid, owner in owners.items() if levels[uid]}

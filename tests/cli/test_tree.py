@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
+from k8s_cr_driver.cli.descendants import LEVELS
 from k8s_cr_driver.engine.not_ready import NotReady
 from k8s_cr_driver.package import csar
 from k8s_cr_driver.resources.health import silence
@@ -14,7 +15,7 @@ from tests.capi.openstack import manifests, serve
 from tests.cli.packages import write_package
 from tests.cli.tool import Tool
 from tests.fake_api import FakeApi, controllers
-from tests.instance import BLUE, Instance, config_map, crontab, crontab_crd, obj
+from tests.instance import BLUE, Instance, config_map, controlled_by, crontab, crontab_crd, obj
 from tests.kube.keystone import keystone, put_clouds
 
 DEPLOYMENT = obj(
@@ -90,6 +91,40 @@ def test_the_cloud_of_a_cluster_on_which_nobody_acts_is_asked(
         lines = tool.run("tree", BLUE).stdout.splitlines()
         (line,) = [line for line in lines if line.startswith("OpenStackCluster")]
         assert f"Waiting (NobodyActs) Keystone at {cloud.url} refuses the credentials (401)" in line
+
+
+def owned(api: FakeApi, name: str, *owners: dict[str, Any]) -> None:
+    """Writes owner references that no API server checks."""
+    stored = api.cluster.store.get(api.cluster.by_kind("ConfigMap").resource, ("default", name))
+    assert stored is not None
+    stored["metadata"]["ownerReferences"] = [*owners]
+
+
+def test_objects_that_own_each_other_or_themselves_are_shown(api: FakeApi, tool: Tool) -> None:
+    names = ("a", "b", "below", "self")
+    Instance(api.url).reconcile([config_map(name) for name in names])
+    owner = {name: controlled_by(api.get("ConfigMap", "default", name)) for name in names}
+    for name, by in (("a", "b"), ("b", "a"), ("below", "a"), ("self", "self")):
+        owned(api, name, owner[by])
+    assert shape(tool.json("tree", BLUE)) == {"b": {"a": {"below": {}}}, "self": {}}
+
+
+@pytest.mark.parametrize("reference", [{}, {"uid": 5}, {"uid": ["a"]}, {"uid": None, "controller": "yes"}])
+def test_an_owner_reference_without_uid_is_none(api: FakeApi, tool: Tool, reference: dict[str, Any]) -> None:
+    Instance(api.url).reconcile([config_map("a")])
+    owned(api, "a", reference)
+    assert shape(tool.json("tree", BLUE)) == {"a": {}}
+
+
+@pytest.mark.parametrize("output", ["text", "json", "dot"])
+def test_a_chain_of_owners_of_any_length_is_shown(api: FakeApi, tool: Tool, output: str) -> None:
+    Instance(api.url).reconcile([config_map("a")])
+    above = api.get("ConfigMap", "default", "a")
+    for number in range(300):
+        above = api.put(controllers.owned(above, "v1", "ConfigMap", f"c{number:03}", data={"a": "1"}))
+    shown = tool.run("tree", BLUE, "-o", output).stdout
+    assert all(f"ConfigMap default/c{number:03}" in shown for number in range(300))
+    assert max(len(line) - len(line.lstrip()) for line in shown.splitlines()) < 4 * LEVELS + 4
 
 
 @pytest.mark.parametrize("time", ["yesterday", "2026-01-01T00:00:00", "0000-13-99T00:00:00Z", "\x1b[31m"])
