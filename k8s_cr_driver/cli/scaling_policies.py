@@ -29,6 +29,11 @@ def aspects(template: Mapping[str, Any]) -> _Named:
     return {str(name): mapping(aspect) for one in found for name, aspect in one.items()}
 
 
+def counted(template: Mapping[str, Any]) -> set[str]:
+    """The VDUs whose counts an instantiation level gives, so that those of the manifests are not used."""
+    return {vdu for policy in _policies(template, "VduInstantiationLevels").values() for vdu in texts(policy, "targets")}
+
+
 def _policies(template: Mapping[str, Any], kind: str) -> _Named:
     policies = (policy for entry in entries(template, "policies") for policy in entry.items())
     return {str(name): mapping(policy) for name, policy in policies if field(policy, "type") == f"tosca.policies.nfv.{kind}"}

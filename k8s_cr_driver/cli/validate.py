@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import sys
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,8 +20,9 @@ from k8s_cr_driver.objects.crds import crds_of
 from k8s_cr_driver.objects.keys import Object, ObjectKey, kind_of
 from k8s_cr_driver.package import check, schema, tosca_meta, vnfd
 from k8s_cr_driver.redaction import redact
+from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.resources.registry import resource_for
-from k8s_cr_driver.vnf import vdus
+from k8s_cr_driver.vnf import counts, vdus
 
 
 @dataclass
@@ -112,6 +115,8 @@ def inspect(
     findings.warnings += management_drivers.warnings(folder)
     mapped = findings.warnings if unknown else findings.problems  # a CRD may say that an object has a count
     mapped += _vdu_problems(folder, objects, partial=bool(files) and tosca_meta.leaves_out(folder, files))
+    if given is not None:
+        findings.problems += _count_problems(folder, objects)
     findings.warnings += [f"{kind}: the cluster must have its CustomResourceDefinition" for kind in sorted(unknown)]
     findings.warnings += _unknown_references(objects)
     return objects
@@ -127,13 +132,30 @@ def _unknown_references(objects: Sequence[Object]) -> Iterator[str]:
 
 
 def _vdu_problems(folder: Path, objects: Sequence[Object], *, partial: bool) -> Iterator[str]:
-    crds = crds_of(objects)
-    resources = [resource_for(obj, crds.get(kind_of(obj))) for obj in objects]
+    resources = _resources(objects)
     for flavour, template in vnfd.flavours(folder).items():
         try:
             vdus.assign(resources, vnfd.vdu_nodes(template), partial=partial)
         except InvalidPackage as error:
             yield f"Flavour {flavour}: {error}"
+
+
+def _count_problems(folder: Path, objects: Sequence[Object]) -> Iterator[str]:
+    """A sentence for each flavour of which an instantiate with the counts of the manifests is refused."""
+    resources = _resources(objects)
+    for flavour, template in vnfd.flavours(folder).items():
+        try:
+            with contextlib.suppress(InvalidPackage):
+                found = vdus.assign(resources, vnfd.vdu_nodes(template), partial=True)
+                by_manifest = {vdu: obj for vdu, obj in found.items() if vdu not in scaling_policies.counted(template)}
+                counts.check(by_manifest, {}, most=sys.maxsize)
+        except InvalidRequest as error:
+            yield f"Flavour {flavour}: {error}"
+
+
+def _resources(objects: Sequence[Object]) -> list[CustomResource]:
+    crds = crds_of(objects)
+    return [resource_for(obj, crds.get(kind_of(obj))) for obj in objects]
 
 
 def _compare(

@@ -5,10 +5,11 @@ import contextlib
 from pathlib import Path
 
 import pytest
+import yaml
 
 from k8s_cr_driver.cli import package_input
 from k8s_cr_driver.errors import InvalidPackage
-from k8s_cr_driver.objects.keys import Object
+from k8s_cr_driver.objects.keys import Object, key_of
 from k8s_cr_driver.package import csar
 from tests.cli.packages import META, write_package
 from tests.cli.tool import Tool
@@ -93,6 +94,31 @@ def test_a_vdu_without_object_is_a_problem(tool: Tool, tmp_path: Path) -> None:
     folder = write_package(tmp_path / "p", [deployment()], vdus={"Db": "db"})
     (problem,) = tool.json("validate", str(folder), code=1)["problems"]
     assert problem.startswith("Flavour simple: VDU Db is no object of the manifests")
+
+
+def control_plane(replicas: object) -> Object:
+    return obj("controlplane.cluster.x-k8s.io/v1beta2", "KubeadmControlPlane", "cp", "default", spec={"replicas": replicas})
+
+
+def test_a_count_that_instantiate_refuses_is_a_problem(tool: Tool, tmp_path: Path) -> None:
+    parameters = {"COUNT": {"type": "integer", "default": 2}}
+    folder = write_package(tmp_path / "p", [control_plane("${COUNT}")], vdus={"Control": "cp"}, parameters=parameters)
+    [problem] = tool.json("validate", str(folder), code=1)["problems"]
+    assert problem.startswith(f"Flavour simple: VDU Control is {key_of(control_plane(1))}, spec.replicas: cannot be 2: etcd ")
+    assert not tool.json("validate", str(folder), "--param", "COUNT=3")["problems"]
+
+
+def test_a_count_is_not_checked_where_it_is_a_sample_or_not_used(tool: Tool, tmp_path: Path) -> None:
+    parameters = {"COUNT": {"type": "integer", "constraints": [{"in_range": [2, 4]}]}}
+    folder = write_package(tmp_path / "a", [control_plane("${COUNT}")], vdus={"Control": "cp"}, parameters=parameters)
+    assert not tool.json("validate", str(folder))["problems"]
+    folder = write_package(tmp_path / "b", [control_plane(2)], vdus={"Control": "cp"})
+    vnfd = yaml.safe_load((folder / "Definitions/vnfd.yaml").read_text())
+    levels = {"type": "tosca.policies.nfv.VduInstantiationLevels", "targets": ["Control"]}
+    values = {"levels": {"a": {"number_of_instances": 1}}}
+    vnfd["topology_template"]["policies"] = [{"counts": {**levels, "properties": values}}]
+    (folder / "Definitions/vnfd.yaml").write_text(yaml.safe_dump(vnfd))
+    assert not tool.json("validate", str(folder))["problems"]
 
 
 def test_what_only_the_cluster_s_crds_can_show_is_a_warning(tool: Tool, tmp_path: Path) -> None:
