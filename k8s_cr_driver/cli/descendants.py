@@ -62,7 +62,8 @@ def descent(cluster: Cluster, instance: Instance) -> list[Node]:
             key = key_of(metadata)
             obj = resource_for(live, crd_of(cluster, key.group_kind, crds))
             health = cluster.clouds.health(obj, live)
-            nodes[uid] = Node(key, metadata["metadata"]["creationTimestamp"], health, key in instance.content.adopted)
+            created = text(metadata, "metadata", "creationTimestamp")
+            nodes[uid] = Node(key, created, health, key in instance.content.adopted)
     return _linked(nodes, family)
 
 

@@ -136,6 +136,15 @@ def test_the_age_of_a_malformed_time_is_not_known(api: FakeApi, tool: Tool, time
     assert tool.run("instances").stdout.splitlines()[1].split()[:2] == [BLUE, "?"]
 
 
+def test_an_object_without_a_time_has_no_age(api: FakeApi, tool: Tool) -> None:
+    Instance(api.url).reconcile([config_map("a")])
+    for stored in api.cluster.store.objects(api.cluster.by_kind("ConfigMap").resource, "default"):
+        del stored["metadata"]["creationTimestamp"]
+    [shown] = tool.run("tree", BLUE).stdout.splitlines()
+    assert shown.split() == ["ConfigMap", "default/a", "Ready"]
+    assert [one["created"] for one in tool.json("tree", BLUE)] == [""]
+
+
 def test_an_unknown_instance_is_a_usage_error(tool: Tool) -> None:
     assert "k8s-cr instances" in tool.run("tree", BLUE, code=2).stderr
 
