@@ -8,7 +8,7 @@ read in whole, and their health assessed.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from k8s_cr_driver.cli.cluster import Cluster, Instance
@@ -16,6 +16,7 @@ from k8s_cr_driver.errors import ApiError
 from k8s_cr_driver.objects.api_groups import is_builtin
 from k8s_cr_driver.objects.fields import text
 from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, key_of
+from k8s_cr_driver.redaction import foreign
 from k8s_cr_driver.resources.health import Health
 from k8s_cr_driver.resources.registry import resource_for
 
@@ -62,6 +63,7 @@ def descent(cluster: Cluster, instance: Instance) -> list[Node]:
             key = key_of(metadata)
             obj = resource_for(live, crd_of(cluster, key.group_kind, crds))
             health = cluster.clouds.health(obj, live)
+            health = replace(health, reason=foreign(health.reason), message=foreign(health.message))
             created = text(metadata, "metadata", "creationTimestamp")
             nodes[uid] = Node(key, created, health, key in instance.content.adopted)
     return _linked(nodes, family)

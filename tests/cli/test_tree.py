@@ -145,6 +145,15 @@ def test_an_object_without_a_time_has_no_age(api: FakeApi, tool: Tool) -> None:
     assert [one["created"] for one in tool.json("tree", BLUE)] == [""]
 
 
+@pytest.mark.parametrize("output", ["text", "json", "dot"])
+def test_a_message_is_shown_without_the_secrets_in_it(instance: Instance, api: FakeApi, tool: Tool, output: str) -> None:
+    message = "cannot log in at https://me:hunter2@example.com with token=abcdefghijkl"
+    api.set_status("Pod", "default", api.names("Pod")[0], {"phase": "Failed", "reason": "password: s3cret", "message": message})
+    shown = tool.run("tree", BLUE, "-o", output).stdout
+    assert "cannot log in at" in shown
+    assert not any(secret in shown for secret in ("hunter2", "abcdefghijkl", "s3cret"))
+
+
 def test_an_unknown_instance_is_a_usage_error(tool: Tool) -> None:
     assert "k8s-cr instances" in tool.run("tree", BLUE, code=2).stderr
 
