@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import functools
+import time
 from collections import Counter
 from collections.abc import Collection
 
@@ -15,6 +17,7 @@ from k8s_cr_driver.cli.fates import Fates
 from k8s_cr_driver.cli.output import counted
 from k8s_cr_driver.engine.operation import Operation
 from k8s_cr_driver.engine.reconcile import Prune, reconcile
+from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.objects.keys import ObjectKey
 from k8s_cr_driver.ownership.inventory import Inventory
 from k8s_cr_driver.ownership.write import WriteContext
@@ -40,7 +43,7 @@ def purge(kubeconfig: Kubeconfig, id: str, inventory_namespace: str, timeout: fl
     Lists what is deleted, and what is released and why; deletes all its objects, then its inventory. For instances that Tacker
     no longer has; terminate the others. An operation of Tacker's on INSTANCE stops.
     """
-    with Cluster(kubeconfig) as cluster:
+    with Cluster(kubeconfig, functools.partial(Connection, deadline=time.monotonic() + timeout)) as cluster:
         instance = cluster.instance(id, inventory_namespace)
         fates = Fates(cluster, instance, cluster.members([instance])[id], delete_guests=delete_guests).all()
         for fate in fates:
@@ -49,6 +52,7 @@ def purge(kubeconfig: Kubeconfig, id: str, inventory_namespace: str, timeout: fl
         if not yes and not _confirmed(f"Remove VNF instance {id}?"):
             click.echo("Nothing was removed", err=True)
             raise click.exceptions.Exit(1)
+    with Cluster(kubeconfig) as cluster:  # the answer may take any time
         prune = Prune(delete_guests=delete_guests)
         _remove(cluster, instance, timeout, prune, [fate.key for fate in fates])
     removed = Counter(fate.verb for fate in fates)

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """`k8s-cr purge`: says what goes, asks, removes."""
 
+import time
+
 import pytest
 
 from k8s_cr_driver.objects.keys import Object, key_of
@@ -187,3 +189,12 @@ def test_the_claims_of_a_stateful_set_are_announced(api: FakeApi, tool: Tool) ->
     assert "delete  Namespace home" in result.stdout.splitlines()
     assert "delete  PersistentVolumeClaim home/data-db-0" in result.stdout.splitlines()
     assert state(api) == {}
+
+
+def test_a_server_that_hangs_is_waited_for_no_longer_than_asked(api: FakeApi, tool: Tool) -> None:
+    Instance(api.url).reconcile([config_map("a")])
+    api.fail(faults.Hang(), path="/namespaces/default/configmaps$", times=1000)
+    began = time.monotonic()
+    assert "Read timed out" in tool.run("purge", BLUE, "--yes", "--timeout", "1", code=3).stderr
+    assert time.monotonic() - began < 20
+    assert api.names("ConfigMap", "default")[0] == "a"
