@@ -6,7 +6,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 
-from k8s_cr_driver.errors import Unreadable
+from k8s_cr_driver.errors import TransportError
 from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.responses import understood
 from k8s_cr_driver.objects.keys import Object
@@ -26,7 +26,7 @@ LIST_LIMIT = 300.0
 def pages(
     connection: Connection, path: str, query: Sequence[tuple[str, str]] = (), accept: str = "application/json"
 ) -> Iterator[Object]:
-    """The responses to one list, page by page; each has its metadata as a mapping. Unreadable: the list does not end."""
+    """The responses to one list, page by page; each has its metadata as a mapping. TransportError: the list does not end."""
     progress, token = _Progress(connection, f"LIST {path}"), ""
     while True:
         follow = [("continue", token)] if token else []
@@ -56,7 +56,7 @@ class _Progress:
         self._bytes += size
 
     def check(self, token: str, is_empty: bool) -> None:
-        """Raises Unreadable if the page that `token` follows may not be requested."""
+        """Raises TransportError if the page that `token` follows may not be requested."""
         self._empty = self._empty + 1 if is_empty else 0
         reasons = {
             "a page refers to itself or an earlier page": token in self._tokens,
@@ -68,5 +68,5 @@ class _Progress:
         }
         for reason, holds in reasons.items():
             if holds:
-                raise Unreadable(f"{self._attempt}: the list is given up: {reason}")
+                raise TransportError(f"{self._attempt}: the list is given up: {reason}")
         self._tokens.add(token)

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 from tacker.sol_refactored.common import config
 
-from k8s_cr_driver.errors import ConnectionFailed, TransportError
+from k8s_cr_driver.errors import ConnectionFailed, TransportError, Unreadable
 from k8s_cr_driver.kube.endpoint import Endpoint
 
 CONF = config.CONF
@@ -35,6 +35,8 @@ def once_in_a_round(endpoint: Endpoint) -> Iterator[None]:
     _failed.pop(endpoint, None)
     try:
         yield
+    except Unreadable:  # of an object of one instance, perhaps
+        raise
     except (ConnectionFailed, TransportError) as failure:
         _failed[endpoint] = begun, str(failure)
         raise

@@ -200,6 +200,17 @@ def test_a_look_ends_after_the_seconds_of_the_option(
     assert look(blue) < 3
 
 
+def test_a_response_that_cannot_be_read_keeps_no_other_instance_from_its_look(
+    cluster: FakeApi, tmp_path: Path, hurried: None
+) -> None:
+    blue = Synced(cluster, tmp_path, [deployment(2)])
+    cluster.fail(faults.lie(b'{"a":' * 500 + b"1" + b"}" * 500), path="/pods$", times=100)
+    with pytest.raises(sol_ex.SolException, match="nested deeper than 300 levels"):
+        blue.differs()
+    cluster.clear_faults()
+    assert not blue.differs()
+
+
 def test_a_cluster_that_does_not_respond_is_asked_once_in_a_round(
     cluster: FakeApi, tmp_path: Path, hurried: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
