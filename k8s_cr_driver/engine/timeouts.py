@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a run still waits for: its error when the deadline passes, and a line in the log every LOG_EVERY seconds until then.
+"""What a run still waits for: its error when the deadline passes, and some lines in the log until then.
 
-Both name the deepest cause first, for which a worker reads what is below the objects.
+Both name the deepest cause first, for which a worker reads what is below the objects. A wait sends no other requests; so
+each line comes after twice as long a pause as the one before.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ from k8s_cr_driver.objects.keys import ObjectKey
 
 LOG = logging.getLogger(__name__)
 
-LOG_EVERY = 40.0
-"""Seconds between two log lines about what the run waits for: the first can say that nobody acts (`silence.PATIENCE`)."""
+FIRST_LINE = 40.0
+"""Seconds until the first log line about what the run waits for, which can say that nobody acts (`silence.PATIENCE`)."""
 
 
 class Timeouts:
@@ -38,7 +39,7 @@ class Timeouts:
         self._applier, self._informers, self._replacer, self._rest = applier, informers, replacer, rest
 
     def start_log(self) -> None:
-        self._loop.after(LOG_EVERY, self._log)
+        self._loop.after(FIRST_LINE, functools.partial(self._log, FIRST_LINE))
 
     def timeout(self, headline: str) -> NotReady:
         """One report for each object that the run waits for, after those of their kinds that cannot be read."""
@@ -73,7 +74,7 @@ class Timeouts:
         unready = [self._applier.nodes[key] for key in self._applier.unready]
         return unready or list(self._rest.values())
 
-    def _log(self) -> None:
+    def _log(self, pause: float) -> None:
         seen = [Seen.of(node) for node in self._open_nodes()]
         if seen:
             look = functools.partial(self._reports, seen)
@@ -81,7 +82,7 @@ class Timeouts:
         else:
             unlisted = self._informers.unlisted()
             self._write(len(unlisted), unlisted)
-        self._loop.after(LOG_EVERY, self._log)
+        self._loop.after(2 * pause, functools.partial(self._log, 2 * pause))
 
     def _write(self, count: int, found: Sequence[Report]) -> None:
         if found:

@@ -156,7 +156,7 @@ def test_an_unready_object_whose_events_hold_a_password(api: FakeApi, reported: 
 def test_the_log_line_of_a_wait_holds_no_credentials(
     api: FakeApi, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(timeouts, "LOG_EVERY", 0.05)
+    monkeypatch.setattr(timeouts, "FIRST_LINE", 0.05)
     caplog.set_level("INFO")
     api.put(crontab_crd(**CONDITIONS))
     api.react(
