@@ -75,7 +75,7 @@ READERS: dict[str, Callable[[str], Any]] = {
     "kubeconfig": lambda text: kubeconfig.parse(text, "config"),
     "response": lambda text: connection._json("GET /", text.encode()),
     "status": connection._status,
-    "event": lambda text: watch._parse(text.encode()),
+    "event": lambda text: watch._parse("WATCH", text.encode()),
     "error": redaction.foreign,
     "last guard": redaction.redact,
     "field": redaction.looks_secret,
