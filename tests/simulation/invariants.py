@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 from tests.fake_api.kinds import Resource
-from tests.fake_api.objects import Object, dig
+from tests.fake_api.objects import Key, Object, dig
 from tests.simulation.ledger import CONTROLLER, SHARED, Entry, is_inventory
 from tests.simulation.package import named
 from tests.simulation.servers import Servers
@@ -41,6 +41,7 @@ class Invariants:
             for entry in self._of(instance):
                 if (entry.resource, entry.key) not in wanted and self._is_direct(entry) and verb.desired:
                     self._check_left(entry, instance, f"{verb.name} COMPLETED")
+            self._check_released(instance, wanted, f"{verb.name} COMPLETED")
 
     def applied(self, instance: str) -> dict[str, Object]:
         """What the engine has applied for an instance, by resource and name; a released Namespace or CRD is left out."""
@@ -48,10 +49,26 @@ class Invariants:
         found = {str(entry): self._store.get(entry.resource, entry.key) for entry in entries}
         return {name: _lasting(live) for name, live in found.items() if live and live["metadata"].get("labels")}
 
-    def check_gone(self, instance: str) -> None:
-        """Nothing of the instance is there, and nothing says that it is."""
+    def check_gone(self, instance: str, rolled_back: list[Object]) -> None:
+        """
+        Nothing of the instance is there, and nothing says that it is.
+
+        `rolled_back`: the package of an instantiate that was. It names the members, where the inventory that did was lost.
+        """
+        package = {named(manifest) for manifest in rolled_back}
         for entry in self._of(instance):
+            entry.is_unnamed &= (entry.resource, entry.key) not in package
             self._check_left(entry, instance, "terminated")
+        self._check_released(instance, set(), "terminated")
+
+    def _check_released(self, instance: str, wanted: set[tuple[Resource, Key]], when: str) -> None:
+        """What was adopted stays, and the instance has no field of it any more."""
+        for entry in self._ledger.entries.values():
+            is_known = not (self._is_news(entry.touched) or self._is_news(entry.made_by_others))
+            is_adopted = instance in entry.adopted_by and entry.resource not in SHARED
+            is_unwanted = (entry.resource, entry.key) not in wanted
+            if is_known and is_adopted and is_unwanted and self._is_applied(entry, instance) and not self._is_going(entry):
+                self._ledger.violated(f"{when}, and {entry}, which was adopted, is not released")
 
     def _check_present(self, instance: str, verb: str, manifest: Object, seen: float) -> None:
         resource, key = named(manifest)
@@ -103,9 +120,12 @@ class Invariants:
 
     def _is_direct(self, entry: Entry) -> bool:
         """Whether the engine itself has made it, and not a controller for it; the inventory is the engine's own."""
+        return self._is_applied(entry, entry.owner)
+
+    def _is_applied(self, entry: Entry, instance: str) -> bool:
         live = self._store.get(entry.resource, entry.key)
         managers = {one["manager"] for one in dig(live, "metadata", "managedFields", default=[])}
-        return f"k8s-cr-driver-{entry.owner}" in managers
+        return f"k8s-cr-driver-{instance}" in managers
 
     def _is_used(self, entry: Entry, instance: str) -> bool:
         """Whether a Namespace or a CRD holds what is not the instance's, or another instance lives, which may have used it."""

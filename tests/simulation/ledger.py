@@ -53,8 +53,10 @@ class Entry:
     """When somebody else made it, if it is reclaimable."""
     is_unnamed: bool = False
     """Whether it is reclaimable, and the inventory that named it was lost: nothing but a copied label says whose it is."""
+    is_marked: bool = False
+    """Whether its deletion has begun."""
     is_marked_by_others: bool = False
-    """Whether they have begun its deletion."""
+    """Whether others have begun it."""
     adopted_by: set[str] = field(default_factory=set)
     is_posthumous: bool = False
     """Whether a request made it that was still on its way when its worker crashed."""
@@ -92,6 +94,8 @@ class Ledger:
         """The instances whose inventory was lost, until a change has named all objects again."""
         self._seen_finished: dict[tuple[Resource, Key], dict[str, float]] = {}
         """Of each Job the workers that were shown its end, and when."""
+        self.completed: set[str] = set()
+        """The Jobs that have run to their end, whether anybody was shown that or not."""
         self._applied: set[tuple[str, Resource, Key]] = set()
         """The names of workers, and the objects that each has applied."""
 
@@ -112,6 +116,8 @@ class Ledger:
             )
             self._check_creation(actor, resource, key_of(new))
         entry = self.entries[uid]
+        if resource == JOBS and dig(new, "status", "succeeded"):
+            self.completed.add(str(entry))
         if is_inventory(entry) and actor.owner == entry.owner:
             self._stop_others(actor)
             self.founders |= {actor.name} if old is None else set()
@@ -121,6 +127,7 @@ class Ledger:
             self._touch(entry, actor)
             entry.is_unnamed &= not (actor.is_direct and actor.owner == entry.reclaimable_by)
             if what == "marked":
+                entry.is_marked = True
                 entry.is_marked_by_others = actor.owner != entry.owner
                 self._check_deletion(entry, actor, old)
             else:
@@ -228,7 +235,12 @@ class Ledger:
             return True
         if entry.resource in SHARED:
             return entry.owner not in (USER, CONTROLLER)
-        return not actor.is_direct and entry.resource not in PROTECTED and entry.owner in (USER, CONTROLLER)
+        is_free = entry.resource not in PROTECTED and (entry.resource != WIDGETS or self._is_in_a_going_namespace(entry))
+        return not actor.is_direct and is_free and entry.owner in (USER, CONTROLLER)
+
+    def _is_in_a_going_namespace(self, entry: Entry) -> bool:
+        namespace = NAMESPACES, ("", entry.key[0])
+        return any(one.is_marked and (one.resource, one.key) == namespace for one in self.entries.values())
 
 
 STATEFUL_SETS: Resource = ("apps", "statefulsets")
@@ -236,10 +248,12 @@ CLAIMS: Resource = ("", "persistentvolumeclaims")
 JOBS: Resource = ("batch", "jobs")
 TIME_TO_RECORD = 10.0
 """Seconds within which a worker, unless it crashes, has stored that it has seen the end of a Job."""
-SHARED: tuple[Resource, ...] = (("", "namespaces"), ("apiextensions.k8s.io", "customresourcedefinitions"))
+NAMESPACES: Resource = ("", "namespaces")
+WIDGETS: Resource = ("sim.example.com", "widgets")
+SHARED: tuple[Resource, ...] = (NAMESPACES, ("apiextensions.k8s.io", "customresourcedefinitions"))
 """The last of several instances that bring it deletes it, whoever of them made it."""
-PROTECTED: tuple[Resource, ...] = (("", "pods"), CLAIMS, ("", "secrets"), ("sim.example.com", "widgets"))
-"""What of users never goes with a Namespace or a CRD of an instance; the rest in a Namespace goes with it."""
+PROTECTED: tuple[Resource, ...] = (("", "pods"), CLAIMS, ("", "secrets"))
+"""What of users never goes with a Namespace; the rest in it goes with it. Their widgets never go with the CRD."""
 
 
 def is_inventory(entry: Entry) -> bool:

@@ -90,7 +90,8 @@ class Worker:
 class Outcome:
     """
     `trace` is all that happened, in order: (seconds, words). `objects` is the package of the instance in the end, and
-    `applied` what the engine has applied of it, without what differs from life to life.
+    `applied` what the engine has applied of it, without what differs from life to life; `completed` are the Jobs that have
+    run to their end, which nobody runs again when they vanish.
     """
 
     violations: list[str]
@@ -99,6 +100,7 @@ class Outcome:
     workers: int
     objects: list[Object]
     applied: dict[str, Object]
+    completed: set[str]
 
 
 class Life:
@@ -142,7 +144,7 @@ class Life:
         elif not self._is_over:
             self.ledger.violated("the story has come to a stand")
         found = self.ledger.violations, self.ledger.trace, self.servers.requests, len(self._begun)
-        return Outcome(*found, self.blue.objects, self.invariants.applied(self.blue.id))
+        return Outcome(*found, self.blue.objects, self.invariants.applied(self.blue.id), self.ledger.completed)
 
     def _prepare(self) -> None:
         self.servers.cluster.serve_only(KINDS)
@@ -158,6 +160,7 @@ class Life:
             self.users.put(package.crd())
         blue.objects = self._first(has_widgets=has_widgets)
         green = Instance("green", "elsewhere" if "guests" in self.features else "default")
+        rolled_back = blue.objects
         if self._perform(blue, verbs.instantiate(blue.objects), verbs.undo_instantiate(blue.objects)):
             self._visit()
             if "neighbours" in self.features and chance.random() < 0.5:
@@ -167,12 +170,13 @@ class Life:
             while chance.random() < 0.5 and self._go_on() and not self._is_short:
                 pass
             self._perform(blue, verbs.terminate(), None)
+            rolled_back = []
         self._settle()
-        self.invariants.check_gone(blue.id)
+        self.invariants.check_gone(blue.id, rolled_back)
         if green.objects:
             self._perform(green, verbs.terminate(), None)
             self._settle()
-            self.invariants.check_gone(green.id)
+            self.invariants.check_gone(green.id, [])
         self._is_over = True
 
     def _grow(self) -> None:

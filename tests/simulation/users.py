@@ -140,7 +140,8 @@ class Users:
                 live = self._live(entry.resource, entry.key) if entry.owner == USER else None
                 is_wanted = live and (entry.resource, entry.key) in map(package.named, applied)
                 name = "/".join(filter(None, entry.key))
-                is_refused = f" {name} exists already" in str(error)  # with the label, too, if the inventory was lost
+                # If the inventory was lost, with the label, too; adopted with it are others like it, which no error names
+                is_refused = f" {name} exists already" in str(error) or entry.is_unnamed
                 if live and is_wanted and (is_refused or INSTANCE_LABEL not in labels(live)):
                     entry.adopted_by.add(instance)
                     entry.reclaimable_by = instance if INSTANCE_LABEL in labels(live) else ""
