@@ -6,7 +6,7 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from k8s_cr_driver.cli.output import counted, enumerated, output_option, print_j
 from k8s_cr_driver.errors import InvalidPackage, InvalidRequest
 from k8s_cr_driver.objects import dependencies
 from k8s_cr_driver.objects.crds import crds_of
-from k8s_cr_driver.objects.keys import Object, ObjectKey, kind_of
+from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, kind_of
 from k8s_cr_driver.package import check, schema, tosca_meta, vnfd
 from k8s_cr_driver.redaction import redact
 from k8s_cr_driver.resources.base import CustomResource
@@ -117,9 +117,19 @@ def inspect(
     mapped += _vdu_problems(folder, objects, partial=bool(files) and tosca_meta.leaves_out(folder, files))
     if given is not None:
         findings.problems += _count_problems(folder, objects)
-    findings.warnings += [f"{kind}: the cluster must have its CustomResourceDefinition" for kind in sorted(unknown)]
+    findings.warnings += _undefined(objects, unknown)
     findings.warnings += _unknown_references(objects)
     return objects
+
+
+def _undefined(objects: Sequence[Object], kinds: Collection[GroupKind]) -> Iterator[str]:
+    """A sentence for each kind that is neither built-in nor of the package."""
+    for kind in sorted(kinds):
+        names = [obj["metadata"]["name"] for obj in objects if kind_of(obj) == kind]
+        yield (
+            f"{kind} ({enumerated(names)}): the cluster must have its CustomResourceDefinition, or instantiate is refused; "
+            "add it to the package if nobody else installs it"
+        )
 
 
 def _unknown_references(objects: Sequence[Object]) -> Iterator[str]:

@@ -126,7 +126,10 @@ def test_what_only_the_cluster_s_crds_can_show_is_a_warning(tool: Tool, tmp_path
     found = tool.json("validate", str(folder))
     assert found["problems"] == []
     assert "VDU Db is no object" in found["warnings"][0]
-    assert found["warnings"][1] == "CronTab.stable.example.com: the cluster must have its CustomResourceDefinition"
+    assert found["warnings"][1] == (
+        "CronTab.stable.example.com (db): the cluster must have its CustomResourceDefinition, or instantiate is refused; "
+        "add it to the package if nobody else installs it"
+    )
 
 
 def test_parameters_are_checked_and_filled_in(tool: Tool, tmp_path: Path) -> None:
