@@ -33,7 +33,7 @@ def build(folder: Path, output: Path) -> Path:
 
 
 def write(folder: Path, output: Path) -> Path:
-    """`build` for a folder that has been checked."""
+    """`build` for a folder that has been checked. An OSError names `output`."""
     content = {name: (folder / name).read_bytes() for name in _files(folder) if (folder / name).resolve() != output.resolve()}
     content |= {f"{DEFINITIONS}/{path.name}": path.read_bytes() for path in _missing_types(folder)}
     content |= {name: text.encode() for name, text in scripts.missing(folder).items()}
@@ -48,6 +48,8 @@ def write(folder: Path, output: Path) -> Path:
                 entry.external_attr = 0o100644 << 16
                 csar.writestr(entry, content[name])
         unfinished.replace(output)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(output)) from None
     finally:
         unfinished.unlink(missing_ok=True)
     return output

@@ -113,6 +113,14 @@ def test_an_artifact_at_a_url_keeps_its_hash_and_needs_one(folder: Path, tmp_pat
         assert "a" * 64 in built.read("TOSCA-Metadata/TOSCA.meta").decode()
 
 
+def test_a_file_that_cannot_be_written_is_named(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "out.csar").mkdir()
+    with pytest.raises(OSError) as error:
+        csar.build(folder, tmp_path / "out.csar")
+    assert error.value.filename == str(tmp_path / "out.csar")
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
+
+
 def test_hidden_files_stay_out(folder: Path, tmp_path: Path) -> None:
     write(folder, ".git/config", "secret")
     write(folder, "Files/kubernetes/.settings.yaml.swp", "secret")
