@@ -66,7 +66,7 @@ def configuration(view: View, balancer: Object) -> str:
 
 def _frontend(view: View, balancer: Object, listener: Object) -> str:
     pool = view.pools[listener["default_pool_id"]]
-    check = " check" if pool["healthmonitor_id"] else ""
+    check = " check" if pool.get("healthmonitor_id") else ""
     lines = [
         f"frontend {listener['id']}",
         f"  bind {balancer['vip_address']}:{listener['protocol_port']}",
