@@ -92,6 +92,13 @@ CONTROLLERS = {
             "quay.io/orc/openstack-resource-controller",
         ),
         Controller(
+            "cloud-provider-openstack",
+            "k8s.io/cloud-provider-openstack",
+            "openstack-cloud-controller-manager",
+            "registry.k8s.io/provider-os/openstack-cloud-controller-manager",
+            "/bin/openstack-cloud-controller-manager",
+        ),
+        Controller(
             "flannel",
             "github.com/flannel-io/flannel",
             "flanneld",

@@ -45,7 +45,10 @@ FAMILIES = {
     "kind": Family(("tacker",), ("cluster_api_management", "cluster_api_workload")),
     "openstack": Family(
         ("kubernetes", "tacker", "openstack"),
-        ("cluster_api_management", "cluster_api_workload_openstack", "cluster_api_workload_openstack_topology"),
+        (
+            "cloud_provider_openstack",
+            *("cluster_api_management", "cluster_api_workload_openstack", "cluster_api_workload_openstack_topology"),
+        ),
     ),
     "recovery": Family(_TACKER),
     "samples": Family(_TACKER, ("cert_manager", "gpu_operator", "istio", "prometheus_operator")),

@@ -62,6 +62,12 @@ def onboard(
         return {name: Sample(info["id"], info["vnfdId"], _files(made[name])) for name, info in onboarded.items()}
 
 
+def manifests(name: str, folder: Path) -> dict[str, str]:
+    """Those of a sample by their names, for packages that differ in some; `folder` is for the sample."""
+    with zipfile.ZipFile(make(name, folder)) as archive:
+        return {Path(file).name: archive.read(file).decode() for file in archive.namelist() if file.startswith(f"{MANIFESTS}/")}
+
+
 def load(node: Node, names: Iterable[str], provider: str = infrastructure.DEFAULT) -> None:
     """Give a node the images of the controllers that the samples install, built first if need be."""
     wanted = build(names, provider)

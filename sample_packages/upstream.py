@@ -7,6 +7,7 @@ from types import ModuleType
 
 from builds.manifests import (
     cert_manager,
+    cloud_provider_openstack,
     cluster_api,
     cluster_class,
     flannel,
@@ -21,6 +22,7 @@ from . import infrastructure
 
 PROJECTS: dict[str, tuple[ModuleType, ...]] = {
     "cert_manager": (cert_manager,),
+    "cloud_provider_openstack": (cloud_provider_openstack,),
     "cluster_api_management": (cert_manager, cluster_api),
     "cluster_api_workload_openstack": (flannel,),
     "cluster_api_workload_openstack_topology": (flannel,),

@@ -7,6 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import openstack
+import yaml
+
+import sample_packages
 
 from ..testbed.kubernetes import ADDRESS, Kubernetes
 from ..testbed.openstack import kubernetes_node, offer
@@ -15,6 +18,8 @@ from ..vnf import Vnf
 
 MANAGEMENT = "cluster_api_management"
 SAMPLE, OF_CLASS = "cluster_api_workload_openstack", "cluster_api_workload_openstack_topology"
+CLOUD_PROVIDER = "cloud_provider_openstack"
+"""The package for Services that are load balancers of the cloud."""
 SECRET = "cloud"
 # Seconds, for an operation: a machine takes a minute to become a node, and they replace each other one at a time.
 PATIENCE = 900
@@ -40,6 +45,12 @@ def parameters(name: str, **given: Any) -> dict[str, Any]:
         **release(NEWEST),
         **given,
     }
+
+
+def declared(sample: str) -> dict[str, Any]:
+    """The parameters of a sample, as its VNFD has them."""
+    vnfd = yaml.safe_load((Path(sample_packages.__file__).parent / sample / f"Definitions/{sample}.yaml").read_text())
+    return dict(vnfd["data_types"][f"sample.{sample}.Parameters"]["properties"])
 
 
 def belongings(tenant: openstack.connection.Connection) -> dict[str, list[str]]:

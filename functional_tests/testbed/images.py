@@ -30,7 +30,8 @@ def folder() -> Path:
 def archive(names: Sequence[str], entrypoint: str, files: Mapping[str, Path], user: str = "") -> Path:
     """A docker-archive of one image with all of `names`, of `files` (path in the image -> file of the host).
 
-    `user` is the numeric user that its containers run as; root by default.
+    `entrypoint` is "" if containers name the program themselves. `user` is the numeric user that they run as; root by
+    default.
     """
     references = [reference(name) for name in names]
     parts = [json.dumps([references, entrypoint, user])]
@@ -67,7 +68,7 @@ def _write(output: IO[bytes], references: list[str], entrypoint: str, files: Map
         config = {
             "architecture": _ARCHITECTURES[os.uname().machine],
             "os": "linux",
-            "config": {"Entrypoint": [entrypoint], "Env": environment, "User": user},
+            "config": {"Entrypoint": [entrypoint] if entrypoint else None, "Env": environment, "User": user},
             "rootfs": {"type": "layers", "diff_ids": [f"sha256:{diff_id}"]},
         }
         manifest = [{"Config": "config.json", "RepoTags": references, "Layers": ["layer.tar"]}]

@@ -14,7 +14,9 @@ from ..release import FORMER, NEWEST, PROTOCOLS, Release
 from .server import Image
 
 RELEASES = (NEWEST, FORMER)
-FAMILIES = tuple({family: None for release in RELEASES for family in (*release.families, "flannel")})
+INSIDE = ("flannel", "cloud-provider-openstack")
+"""The programs of which a cluster may have containers."""
+FAMILIES = tuple({family: None for release in RELEASES for family in (*release.families, *INSIDE)})
 PLUGIN = "ghcr.io/flannel-io/flannel-cni-plugin:v1.9.1-flannel2"
 """The image that Flannel's chart names."""
 _VOLUMES = ("/var/lib/containerd", "/var/lib/etcd", "/var/lib/kubelet")
@@ -31,7 +33,8 @@ def image(release: Release, packages: tuple[str, ...]) -> Image:
     """`packages`: of Debian, beside those of every machine."""
     released = release.images()
     pause = next(one for one in released if "/pause:" in one)
-    archives = " ".join(f"/opt/images/{archive.name}" for archive in (*released.values(), kubernetes.stand_ins(), *_flannel()))
+    loaded = (*released.values(), kubernetes.stand_ins(), *_flannel(), _manager())
+    archives = " ".join(f"/opt/images/{archive.name}" for archive in loaded)
     programs = {str(source): _MOVED.get(source.name, target) for source, target in release.programs().items()}
     return Image(
         root=str(rootfs.root_folder(packages)),
@@ -60,3 +63,9 @@ def _flannel() -> list[Path]:
         files |= rootfs.with_libraries(f"/usr/sbin/{program}")
     plugin = {"/flannel": build("stand-ins") / "flannel", "/bin/cp": kubernetes.SHELL}
     return [images.archive([daemon.image()], daemon.entrypoint, files), images.archive([PLUGIN], "/flannel", plugin)]
+
+
+def _manager() -> Path:
+    """The image of the cloud controller manager; the manifests name the program."""
+    manager = CONTROLLERS["openstack-cloud-controller-manager"]
+    return images.archive([manager.image()], "", manager.files())
