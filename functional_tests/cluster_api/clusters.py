@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Workload clusters of the tests: their package, and what Tacker reports of them beside what Cluster API has."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -96,6 +98,16 @@ def follows_a_replacement(vnf: Vnf, vdu: str, cluster: Cluster, *selectors: str)
             return False
 
     return bool(until(agree, SYNCHRONIZED))
+
+
+@contextmanager
+def paused(cluster: Cluster, name: str) -> Iterator[None]:
+    """It can be deleted again afterwards, whatever comes."""
+    cluster.change("Cluster", name, "default", CORE, spec={"paused": True})
+    try:
+        yield
+    finally:
+        cluster.change("Cluster", name, "default", CORE, spec={"paused": None})
 
 
 def templates(cluster: Cluster, name: str) -> set[str]:

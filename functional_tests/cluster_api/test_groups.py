@@ -1,9 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What comes and goes beside a running cluster: a group of workers, a Machine that Cluster API replaces, a pause."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 import pytest
 
 from ..cluster import Cluster
@@ -23,6 +20,7 @@ from .clusters import (
     machines,
     package,
     parameters,
+    paused,
     reported,
     staying,
 )
@@ -60,7 +58,7 @@ def test_a_group_of_workers_is_added_remediated_paused_and_removed(onboard: Onbo
     cluster.change("Machine", sick, "default", CORE, metadata={"annotations": {REMEDIATE: ""}})
     assert until(lambda: has_followed(plum, sick, cluster), SYNCHRONIZED), "Tacker does not know of the new Machine"
 
-    with paused(cluster):
+    with paused(cluster, "plum"):
         operation = plum.begin_scale("SCALE_OUT", "Batch", wait_timeout=45)
         detail = plum.failure(operation)["detail"]
     assert "(Paused)" in detail.splitlines()[1], detail
@@ -73,16 +71,6 @@ def test_a_group_of_workers_is_added_remediated_paused_and_removed(onboard: Onbo
     plum.change(one, *PLAIN.files)
     assert groups(cluster) == {"plum-workers"} and len(of(plum, "Workers", cluster)) == 1
     assert len(staying(cluster, f"{OF_CLUSTER}=plum")) == 2
-
-
-@contextmanager
-def paused(cluster: Cluster) -> Iterator[None]:
-    """It can be deleted again afterwards, whatever comes."""
-    cluster.change("Cluster", "plum", "default", CORE, spec={"paused": True})
-    try:
-        yield
-    finally:
-        cluster.change("Cluster", "plum", "default", CORE, spec={"paused": None})
 
 
 def of(vnf: Vnf, vdu: str, cluster: Cluster) -> dict[str, Machine]:

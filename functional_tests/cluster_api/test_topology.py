@@ -1,16 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """A cluster that a ClusterClass describes: its VDUs are parts of the Cluster, which alone has their counts."""
 
-import zipfile
 from pathlib import Path
-
-from k8s_cr_driver.package.tosca_meta import MANIFESTS
-from sample_packages.__main__ import make
 
 from ..cluster import Cluster
 from ..conftest import MakeVnf, Onboard
+from ..objects import Object
 from ..packages import Package
-from ..sample_onboarding import Sample
+from ..sample_onboarding import Sample, manifests
+from ..testbed.processes import until
+from ..vnf import Vnf
 from .clusters import (
     CONTROL_PLANES,
     CORE,
@@ -19,14 +18,18 @@ from .clusters import (
     OF_CONTROL_PLANE,
     OF_ENTRY,
     PARAMETERS,
+    SYNCHRONIZED,
     agreed,
     conditions,
     follows_a_replacement,
     machines,
     parameters,
+    paused,
     staying,
 )
 
+_GROUP = "cluster.x-k8s.io/cluster-api-autoscaler-node-group"
+AUTOSCALED = f"metadata: {{annotations: {{{_GROUP}-min-size: '1', {_GROUP}-max-size: '5'}}}}"
 ALL = f"{OF_CLUSTER}=green"
 CONTROL_PLANE, WEB, BATCH = (ALL, OF_CONTROL_PLANE), (ALL, f"{OF_ENTRY}=web"), (ALL, f"{OF_ENTRY}=batch")
 
@@ -91,7 +94,7 @@ def test_a_cluster_gets_another_class(
 ):
     """Only what the classes differ in replaces Machines: nothing here (Cluster API book, "Rebase a Cluster")."""
     del samples
-    files = manifests(tmp_path)
+    files = manifests("cluster_api_workload_topology", tmp_path)
     former = of_class(files)
     other = of_class({name: text.replace("-in-memory", "-simulated") for name, text in files.items()})
     pink = make_vnf(onboard(former))
@@ -112,14 +115,53 @@ def classes(cluster: Cluster) -> set[str]:
     return {name for one in found if (name := one["metadata"]["name"]).startswith("pink-")}
 
 
-def manifests(folder: Path) -> dict[str, str]:
-    """Those of the sample package, with its class."""
-    with zipfile.ZipFile(make("cluster_api_workload_topology", folder)) as archive:
-        found = [name for name in archive.namelist() if name.startswith(MANIFESTS)]
-        return {Path(name).name: archive.read(name).decode() for name in found}
-
-
 def of_class(files: dict[str, str]) -> Package:
     numbers = {name: {"type": "integer"} for name in ("WEB", "BATCH")}
     vdus = {"ControlPlane": "control-plane", "Web": "web", "Batch": "batch"}
     return Package(files, vdus, parameters={**PARAMETERS, **numbers})
+
+
+def test_one_of_the_counts_of_a_cluster_is_rolled_back_synchronized_or_left_to_the_autoscaler(
+    samples: dict[str, Sample], onboard: Onboard, make_vnf: MakeVnf, cluster: Cluster, tmp_path: Path
+):
+    del samples
+    files = manifests("cluster_api_workload_topology", tmp_path)
+    package = of_class({**files, "cluster.yaml": files["cluster.yaml"].replace("replicas: ${BATCH}", AUTOSCALED)})
+    rose = make_vnf(onboard(package))
+    rose.instantiate(*package.files, wait_timeout=240, parameters={**parameters("rose"), "WEB": 2, "BATCH": 0})
+    assert counts(cluster) == {"web": 2, "batch": None} and numbers(rose) == (1, 2, 1)
+    with paused(cluster, "rose"):
+        operation = rose.begin_scale("SCALE_OUT", "Web", wait_timeout=10)
+        rose.failure(operation)
+        assert counts(cluster) == {"web": 3, "batch": None}
+    rose.roll_back(operation)
+    assert counts(cluster) == {"web": 2, "batch": None} and numbers(rose) == (1, 2, 1)
+
+    [group] = staying(cluster, f"{OF_CLUSTER}=rose", f"{OF_ENTRY}=batch", kind="MachineDeployment")
+    cluster.scale("MachineDeployment", group["metadata"]["name"], "default", CORE, 2)
+    assert until(lambda: numbers(rose) == (1, 2, 2), SYNCHRONIZED), "Tacker does not know of the autoscaler's Machine"
+    rose.scale_out("Web")
+    assert numbers(rose) == (1, 3, 2)
+
+    entries = [{**entry, "replicas": 1} if entry["name"] == "web" else entry for entry in entries_of(cluster)]
+    cluster.change("Cluster", "rose", "default", CORE, spec={"topology": {"workers": {"machineDeployments": entries}}})
+    assert until(lambda: numbers(rose) == (1, 1, 2), SYNCHRONIZED), "Tacker still reports the Machines that a user removed"
+
+    operation = rose.begin_scale("SCALE_OUT", "Batch")
+    assert "the cluster autoscaler sets it" in rose.failure(operation)["detail"]
+    rose.give_up(operation)
+
+
+def numbers(vnf: Vnf) -> tuple[int, int, int]:
+    control_planes, web, batch = (len(vnf.vnfcs(vdu)) for vdu in ("ControlPlane", "Web", "Batch"))
+    return control_planes, web, batch
+
+
+def entries_of(cluster: Cluster) -> list[Object]:
+    """The groups of workers of the Cluster `rose`."""
+    live = cluster.get("Cluster", "rose", "default", CORE) or {}
+    return list(live["spec"]["topology"]["workers"]["machineDeployments"])
+
+
+def counts(cluster: Cluster) -> dict[str, int | None]:
+    return {one["name"]: one.get("replicas") for one in entries_of(cluster)}
