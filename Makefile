@@ -26,7 +26,7 @@ unit: $(VENV)/complete ## Unit tests, about a minute
 	@$(BIN)/python -m pytest tests --ignore=tests/lcm --numprocesses $$((2 * $$(nproc) + 1)) --dist worksteal
 	@$(BIN)/python -m pytest tests/lcm --numprocesses $$(nproc) --dist worksteal
 
-functional: bed-ready ## Tests on the test bed: of FAMILY="core samples" only these, on CLUSTER=kind or CLUSTER=KUBECONFIG
+functional: bed-ready ## Tests on the test bed: of FAMILY="core samples" only these, on CLUSTER=kind|1.35|KUBECONFIG
 	@$(BIN)/python -m functional_tests $(if $(filter command line,$(origin CLUSTER)),--cluster "$(CLUSTER)") $(FAMILY)
 
 lint: $(VENV)/complete docs ## Style, security, types, layers and documents

@@ -18,7 +18,7 @@ PROCESSES = 4
 @bed.CLUSTER_OPTION
 @click.argument("names", metavar="[FAMILY]...", nargs=-1, type=click.Choice(list(FAMILIES)))
 def main(everything: bool, cluster: str, names: tuple[str, ...]) -> None:
-    usual = PORTABLE if cluster not in ("", bed.OWN) else [name for name, family in FAMILIES.items() if not family.needs_cloud]
+    usual = [name for name, family in FAMILIES.items() if not family.needs_cloud] if bed.is_own(cluster) else PORTABLE
     chosen = names or (list(FAMILIES) if everything else usual)
     # A module is run by one process, which onboards its packages once.
     side_by_side = [f"--numprocesses={PROCESSES}", "--dist=loadscope", "--no-loadscope-reorder"]

@@ -58,7 +58,7 @@ _REPORTED = {
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    instead = "`kind`, or the path of a kubeconfig, in place of the bed's own Kubernetes"
+    instead = "`kind`, a version or the path of a kubeconfig, in place of the bed's own Kubernetes"
     parser.addoption("--cluster", default="", type=testbed.cluster_named, help=instead)
     parser.addoption("--every-fault", action="store_true", help="family faults: every fault at every request")
     parser.addoption("--every-project", action="store_true", help="family schema_check: the objects of every project")
@@ -78,7 +78,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     turns.arrange(items)
     cluster = config.option.cluster or testbed.cluster()
-    if cluster != testbed.OWN:
+    if not testbed.is_own(cluster):
         left_out = pytest.mark.skip(reason=f"handles the bed's own Kubernetes, and the cluster is {cluster}")
         for item in items:
             if "kubernetes" in {*getattr(item, "fixturenames", ()), *turns.alone_on(item)}:

@@ -28,7 +28,7 @@ class WholeRun:
 
     def __init__(self) -> None:
         self._since = datetime.now(timezone.utc).isoformat()
-        self._is_others = "kubernetes" in bed.environments() and bed.cluster() != bed.OWN
+        self._is_others = "kubernetes" in bed.environments() and not bed.is_own(bed.cluster())
         self._before = _names() if self._is_others else set()
 
     def faults(self) -> dict[str, list[str]]:

@@ -24,13 +24,16 @@ from .kind import docker, node_image
 from .kind.cluster import Kind
 from .ledger import Ledger
 from .openstack import kubernetes_node
-from .release import NEWEST
+from .release import NEWEST, OLDER
 
 Environment = dict[str, str]
 
 
 OWN, KIND = "own", "kind"
-"""The bed's Kubernetes: a machine that kubeadm sets up, or a cluster that kind makes. A path is the kubeconfig of another."""
+"""The bed's Kubernetes: a machine that kubeadm sets up, or a cluster that kind makes.
+
+A minor version is such a machine with that version, and a path is the kubeconfig of another cluster.
+"""
 _CLUSTER = "BED_CLUSTER"
 _RUN = "-run"
 """The lock that a run holds while it has a bed of its own."""
@@ -39,12 +42,17 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def cluster_named(name: str) -> str:
     """What `up` takes, of what a user has given; ValueError if it is the path of no file."""
-    if name in ("", OWN, KIND):
+    if is_own(name) or name == KIND:
         return name
     kubeconfig = Path(name).expanduser().resolve()
     if not kubeconfig.is_file():
-        raise ValueError(f"there is no file {kubeconfig}: give `{KIND}`, or the path of a kubeconfig")
+        raise ValueError(f"there is no file {kubeconfig}: give `{KIND}`, {', '.join(OLDER)} or the path of a kubeconfig")
     return str(kubeconfig)
+
+
+def is_own(cluster: str) -> bool:
+    """Whether it is a machine of the bed, of whichever version."""
+    return cluster in ("", OWN, *OLDER)
 
 
 def _checked(_context: click.Context, _option: click.Parameter, name: str) -> str:
@@ -55,7 +63,8 @@ def _checked(_context: click.Context, _option: click.Parameter, name: str) -> st
 
 
 CLUSTER_OPTION = click.option(
-    "--cluster", default="", callback=_checked, metavar="kind|KUBECONFIG", help="In place of the bed's own Kubernetes."
+    "--cluster", default="", callback=_checked, metavar="kind|VERSION|KUBECONFIG",
+    help=f"In place of the bed's own Kubernetes, or its version: {', '.join(OLDER)}.",
 )
 
 
@@ -86,7 +95,7 @@ def during_run(parts: list[str], cluster: str = "") -> Iterator[None]:
 def up(parts: list[str], cluster: str = "", *, of_run: bool = False) -> None:
     """Start the parts that do not run yet, after removing a bed that is broken or was never completed.
 
-    `cluster` is OWN, KIND or the path of a kubeconfig; by default that of the bed which is up, else OWN.
+    `cluster` is OWN, KIND, a minor version or the path of a kubeconfig; by default that of the bed which is up, else OWN.
     """
     preconditions.check()
     with _alone():
@@ -135,7 +144,7 @@ def environments() -> dict[str, Environment]:
 
 
 def cluster() -> str:
-    """OWN, KIND or the path of a kubeconfig; OWN if no bed with Kubernetes is up."""
+    """OWN, KIND, a minor version or the path of a kubeconfig; OWN if no bed with Kubernetes is up."""
     return environments().get("kubernetes", {}).get(_CLUSTER, OWN)
 
 
@@ -178,10 +187,10 @@ def _side_by_side(ledger: Ledger) -> Iterator[Callable[..., None]]:
             raise
 
 
-def _start_kubernetes(ledger: Ledger) -> Environment:
-    made = kubernetes.up(ledger)
+def _start_kubernetes(ledger: Ledger, cluster: str = OWN) -> Environment:
+    made = kubernetes.up(ledger, release=OLDER.get(cluster, NEWEST))
     network.lead(kubernetes.PODS, kubernetes.ADDRESS)
-    return {"KUBECONFIG": str(made.kubeconfig), _CLUSTER: OWN}
+    return {"KUBECONFIG": str(made.kubeconfig), _CLUSTER: cluster}
 
 
 def _start_kind(ledger: Ledger) -> Environment:
@@ -232,6 +241,8 @@ USUAL = ("kubernetes", "tacker")
 def _part(name: str, cluster: str) -> Part:
     if name != "kubernetes" or cluster == OWN:
         return _PARTS[name]
+    if cluster in OLDER:
+        return Part(partial(_start_kubernetes, cluster=cluster), kubernetes.PACKAGES, OLDER[cluster].families)
     return _KIND if cluster == KIND else Part(partial(_start_existing, Path(cluster)), ())
 
 

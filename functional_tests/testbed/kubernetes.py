@@ -20,7 +20,7 @@ from . import config, images, network, rootfs
 from .ledger import Ledger
 from .machine import Machine
 from .processes import until
-from .release import NEWEST
+from .release import NEWEST, Release
 
 # Of Debian, on the host; the programs of the node itself are built.
 PACKAGES = (
@@ -124,21 +124,21 @@ class Kubernetes:
         self.machine.run("ctr", "--namespace=k8s.io", "images", "import", f"/opt/images/{archive.name}")
 
 
-def up(ledger: Ledger, node: str = NODE, address: str = ADDRESS) -> Kubernetes:
+def up(ledger: Ledger, node: str = NODE, address: str = ADDRESS, release: Release = NEWEST) -> Kubernetes:
     """Make and start it; returns when the node is ready, and Services and DNS work in pods.
 
     `address` is one of `network.NETWORK`.
     """
     rootfs.root_folder()
-    for family in NEWEST.families:
+    for family in release.families:
         build(family)
-    released = NEWEST.images()
+    released = release.images()
     kubernetes = Kubernetes(ledger, node, address)
     with step("Booting a machine"):
         machine = Machine.create(ledger, node, address)
-        _configure(machine, address, pause=next(name for name in released if "/pause:" in name))
+        _configure(machine, address, release.version, pause=next(name for name in released if "/pause:" in name))
         volumes = ["/var/lib/containerd", "/var/lib/etcd", "/var/lib/kubelet"]
-        machine.boot(read_only=NEWEST.programs() | {images.folder(): "/opt/images"}, volumes=volumes)
+        machine.boot(read_only=release.programs() | {images.folder(): "/opt/images"}, volumes=volumes)
     with step("Loading the images of Kubernetes"):
         kubernetes._load([*released.values(), stand_ins()])
     with step("Setting up Kubernetes with kubeadm"):
@@ -157,13 +157,13 @@ def stand_ins() -> Path:
     return images.archive(STAND_INS, "/web", {"/web": build("stand-ins") / "web", "/bin/sh": SHELL})
 
 
-def _configure(machine: Machine, address: str, pause: str) -> None:
+def _configure(machine: Machine, address: str, version: str, pause: str) -> None:
     # Nothing answers there, which a look-up learns at once; CoreDNS does not start without a name server.
     machine.write("/etc/resolv.conf", f"nameserver {address}\n")
     machine.write("/etc/containerd/config.toml", config.render("containerd.toml", pause=pause))
     machine.write("/etc/cni/net.d/10-pods.conflist", config.render("pods.conflist", pods=PODS))
     machine.write(f"{AUDIT}/policy.yaml", config.render("audit_policy.yaml"))
-    values = {"address": address, "name": machine.name, "version": NEWEST.version, "pods": PODS, "services": SERVICES}
+    values = {"address": address, "name": machine.name, "version": version, "pods": PODS, "services": SERVICES}
     machine.write("/etc/kubernetes/kubeadm.yaml", config.render("kubeadm.yaml", **values, audit=AUDIT))
     machine.write("/etc/kubernetes/patches/corednsdeployment.yaml", config.render("corednsdeployment.yaml"))
     machine.service("containerd", config.render("containerd.service"))

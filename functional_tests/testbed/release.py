@@ -25,6 +25,10 @@ class Release:
     family: str
 
     @property
+    def minor(self) -> str:
+        return self.version.removeprefix("v").rpartition(".")[0]
+
+    @property
     def families(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys((self.family, NEWEST.family, _STAND_INS)))
 
@@ -53,3 +57,5 @@ class Release:
 NEWEST = Release("v1.36.3", "kubernetes")
 FORMER = Release("v1.35.8", "kubernetes-1.35")
 """The minor version before."""
+OLDER = {release.minor: release for release in (FORMER, Release("v1.34.10", "kubernetes-1.34"))}
+"""Those that the bed's Kubernetes may have in place of the newest, by their minor versions."""
