@@ -213,7 +213,8 @@ def test_servers_that_the_policy_of_their_group_keeps_apart_are_refused_by_name(
     """One host has room for one of the four."""
     files = sample_onboarding.manifests(SAMPLE, tmp_path)
     apart = files["workers.yaml"].replace("${WORKER_FLAVOR}", "${WORKER_FLAVOR}\n      serverGroup: {filter: {name: apart}}")
-    package = Package({**files, "workers.yaml": apart}, {"Workers": "workers"}, parameters=declared(SAMPLE))
+    vdus = {"ControlPlane": "control-plane", "Workers": "workers"}
+    package = Package({**files, "workers.yaml": apart}, vdus, parameters=declared(SAMPLE))
     group = tenant.compute.create_server_group(name="apart", policy="anti-affinity")
     fir = make_vnf(onboard(package))
     fir.patience = PATIENCE
