@@ -136,7 +136,7 @@ def up(ledger: Ledger, node: str = NODE, address: str = ADDRESS, release: Releas
     kubernetes = Kubernetes(ledger, node, address)
     with step("Booting a machine"):
         machine = Machine.create(ledger, node, address)
-        _configure(machine, address, release.version, pause=next(name for name in released if "/pause:" in name))
+        _configure(machine, address, release, pause=next(name for name in released if "/pause:" in name))
         volumes = ["/var/lib/containerd", "/var/lib/etcd", "/var/lib/kubelet"]
         machine.boot(read_only=release.programs() | {images.folder(): "/opt/images"}, volumes=volumes)
     with step("Loading the images of Kubernetes"):
@@ -144,7 +144,7 @@ def up(ledger: Ledger, node: str = NODE, address: str = ADDRESS, release: Releas
     with step("Setting up Kubernetes with kubeadm"):
         machine.run("kubeadm", "init", "--config=/etc/kubernetes/kubeadm.yaml")
         ledger.file(kubernetes.kubeconfig, machine.read("/etc/kubernetes/admin.conf"))
-        kubernetes.kubectl("apply", "--server-side", f"--filename={config.TEMPLATES / 'present_images.yaml'}")
+        kubernetes.kubectl("apply", "--server-side", f"--filename={present_images(ledger, release, node)}")
     with step("Waiting for the node and its DNS"):
         kubernetes.kubectl("wait", f"node/{node}", "--for=condition=Ready", "--timeout=60s")
         for workload in ("daemonset/kube-proxy", "deployment/coredns"):
@@ -152,19 +152,25 @@ def up(ledger: Ledger, node: str = NODE, address: str = ADDRESS, release: Releas
     return kubernetes
 
 
+def present_images(ledger: Ledger, release: Release, cluster: str) -> Path:
+    """The manifests by which a cluster pulls no image."""
+    return ledger.file(ledger.home / f"{cluster}-images.yaml", config.render("present_images.yaml", version=release.policies))
+
+
 def stand_ins() -> Path:
     """The image of STAND_INS."""
     return images.archive(STAND_INS, "/web", {"/web": build("stand-ins") / "web", "/bin/sh": SHELL})
 
 
-def _configure(machine: Machine, address: str, version: str, pause: str) -> None:
+def _configure(machine: Machine, address: str, release: Release, pause: str) -> None:
     # Nothing answers there, which a look-up learns at once; CoreDNS does not start without a name server.
     machine.write("/etc/resolv.conf", f"nameserver {address}\n")
     machine.write("/etc/containerd/config.toml", config.render("containerd.toml", pause=pause))
     machine.write("/etc/cni/net.d/10-pods.conflist", config.render("pods.conflist", pods=PODS))
     machine.write(f"{AUDIT}/policy.yaml", config.render("audit_policy.yaml"))
-    values = {"address": address, "name": machine.name, "version": version, "pods": PODS, "services": SERVICES}
-    machine.write("/etc/kubernetes/kubeadm.yaml", config.render("kubeadm.yaml", **values, audit=AUDIT))
+    values = {"address": address, "name": machine.name, "pods": PODS, "services": SERVICES, "audit": AUDIT}
+    kubeadm = config.render("kubeadm.yaml", **values, version=release.version, policies=release.policies)
+    machine.write("/etc/kubernetes/kubeadm.yaml", kubeadm)
     machine.write("/etc/kubernetes/patches/corednsdeployment.yaml", config.render("corednsdeployment.yaml"))
     machine.service("containerd", config.render("containerd.service"))
     machine.service("kubelet", config.render("kubelet.service"))

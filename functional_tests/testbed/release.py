@@ -23,6 +23,8 @@ class Release:
 
     version: str
     family: str
+    policies: str = "v1beta1"
+    """The version of `admissionregistration.k8s.io` that has MutatingAdmissionPolicy."""
 
     @property
     def minor(self) -> str:
@@ -54,7 +56,7 @@ class Release:
         return own if own.exists() else build(NEWEST.family) / name
 
 
-NEWEST = Release("v1.36.3", "kubernetes")
+NEWEST = Release("v1.36.3", "kubernetes", policies="v1")
 FORMER = Release("v1.35.8", "kubernetes-1.35")
 """The minor version before."""
 OLDER = {release.minor: release for release in (FORMER, Release("v1.34.10", "kubernetes-1.34"))}

@@ -11,8 +11,9 @@ from builds.programs import build
 from builds.progress import step
 
 from .. import config, images
-from ..kubernetes import PODS, SERVICES
+from ..kubernetes import PODS, SERVICES, present_images
 from ..ledger import Ledger
+from ..release import NEWEST
 from . import node_image
 from .docker import Docker
 
@@ -41,7 +42,7 @@ class Kind:
             network = ledger.file(ledger.home / f"{name}.conflist", config.render("pods.conflist", pods=pods))
             docker.run("cp", network, f"{node}:/etc/cni/net.d/10-pods.conflist")
             docker.lead(pods, node)
-            kind.kubectl("apply", "--server-side", f"--filename={config.TEMPLATES / 'present_images.yaml'}")
+            kind.kubectl("apply", "--server-side", f"--filename={present_images(ledger, NEWEST, name)}")
             kind.kubectl("wait", "node", "--all", "--for=condition=Ready", "--timeout=90s")
             kind.kubectl("--namespace=kube-system", "rollout", "status", "deployment/coredns", "--timeout=90s")
         return kind
