@@ -18,10 +18,13 @@ from ..cluster import CRDS, Cluster
 from ..conftest import MakeVnf, Onboard
 from ..objects import Object, make
 from ..testbed.kubernetes import Kubernetes
+from ..testbed.processes import until
 from .clusters import CORE, OF_CLUSTER, package, parameters, staying
 
 GROUP, VERSION = "infrastructure.cluster.x-k8s.io", "v1beta2"
 POOL, NAMESPACE = "ThinMachinePool", "default"
+NOTICED = 60
+"""Seconds within which Cluster API has found the nodes: it counts replicas before."""
 _ANY = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 
 pytestmark = pytest.mark.usefixtures("samples", "served")
@@ -73,9 +76,9 @@ def test_each_replica_of_a_pool_without_machines_is_a_vnfc(
         lime.instantiate(*PACKAGE.files, wait_timeout=240, parameters=parameters("lime", WORKERS=0))
         assert len(lime.vnfcs("Pool")) == 2
         lime.scale_out("Pool")
-        assert len(lime.vnfcs("Pool")) == 3 and len(nodes(cluster, "lime")) == 3
+        assert len(lime.vnfcs("Pool")) == 3 and until(lambda: len(nodes(cluster, "lime")) == 3, NOTICED)
         lime.scale_in("Pool", 2)
-        assert len(lime.vnfcs("Pool")) == 1 and len(nodes(cluster, "lime")) == 1
+        assert len(lime.vnfcs("Pool")) == 1 and until(lambda: len(nodes(cluster, "lime")) == 1, NOTICED)
         assert len(staying(cluster, f"{OF_CLUSTER}=lime")) == 1, "only the control plane has a Machine"
         lime.terminate()
     assert cluster.of(lime.id) == []

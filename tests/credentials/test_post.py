@@ -65,7 +65,8 @@ def test_a_refusal_ends_it_with_url_status_and_cluster(receiver: Web, status: in
 def test_attempts_end_with_the_retries_or_the_deadline(receiver: Web, settings: dict[str, Any], seconds: float) -> None:
     receiver.responses += [(500, {})] * 1000
     begun = time.monotonic()
-    with pytest.raises(NotDelivered, match="status 500"):
+    last = "status 500" if settings else "status"  # at the deadline an attempt may end without a status
+    with pytest.raises(NotDelivered, match=last):
         send(receiver.url, receiver.ca, seconds, **settings)
     assert time.monotonic() - begun < seconds
     assert not settings or len(receiver.posts) == 3
