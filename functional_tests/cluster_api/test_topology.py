@@ -143,9 +143,9 @@ def test_one_of_the_counts_of_a_cluster_is_rolled_back_synchronized_or_left_to_t
     rose.scale_out("Web")
     assert numbers(rose) == (1, 3, 2)
 
-    entries = [{**entry, "replicas": 1} if entry["name"] == "web" else entry for entry in entries_of(cluster)]
+    entries = [{**entry, "replicas": 2} if entry["name"] == "web" else entry for entry in entries_of(cluster)]
     cluster.change("Cluster", "rose", "default", CORE, spec={"topology": {"workers": {"machineDeployments": entries}}})
-    assert until(lambda: numbers(rose) == (1, 1, 2), SYNCHRONIZED), "Tacker still reports the Machines that a user removed"
+    assert until(lambda: numbers(rose) == (1, 2, 2), SYNCHRONIZED), "Tacker still reports the Machine that a user removed"
 
     operation = rose.begin_scale("SCALE_OUT", "Batch")
     assert "the cluster autoscaler sets it" in rose.failure(operation)["detail"]
