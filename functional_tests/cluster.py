@@ -22,8 +22,8 @@ INVENTORY = "k8s-cr-driver/inventory"
 USED_BY = "used-by.k8s-cr-driver/"
 CRDS = "apiextensions.k8s.io/v1"
 
-# Seconds; a Namespace takes some.
-GONE_WITHIN = 30.0
+# Seconds; a Namespace waits longest: its controller comes back ever later while a group of the API does not answer.
+GONE_WITHIN = 120.0
 # Seconds, for a conversion webhook.
 SERVED_WITHIN = 60.0
 

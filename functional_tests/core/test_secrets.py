@@ -32,7 +32,8 @@ WRONG_TOKEN = "canary-token-64fd0e2c"
 
 # Beside the cluster's own folder: what holds packages, and what is looked at value by value.
 _BELONGS = ("machines", "csar-files", "vnf-packages", "Files", "mariadb")
-_REQUEST = "VnfLcmOpOccV2.operationParams"
+# Where Tacker keeps requests as they came: operations, and modifications of an instance.
+_REQUESTS = ("VnfLcmOpOccV2.operationParams", "VnfLcmOpOccV2.changedInfo")
 
 
 def _vaults() -> Object:
@@ -112,7 +113,7 @@ def _answers(tacker: Client, vnfs: list[Vnf]) -> Iterator[tuple[str, str]]:
 
 def _values(ledger: Ledger) -> Iterator[tuple[str, str]]:
     database = mariadb.Server(ledger.home / "mariadb" / "mariadb.sock")
-    yield from ((column, value) for column, value in database.values("tacker") if column != _REQUEST)
+    yield from ((column, value) for column, value in database.values("tacker") if column not in _REQUESTS)
 
 
 def _files(folder: Path) -> Iterator[tuple[str, str]]:
