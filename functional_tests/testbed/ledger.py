@@ -194,6 +194,11 @@ class Ledger:
         self._record("setting", path=str(file), before=file.read_text())
         file.write_text(value)
 
+    def at_least(self, path: str, value: int) -> None:
+        """Raise a setting of the kernel if it is lower."""
+        if int(Path("/proc/sys", path).read_text()) < value:
+            self.setting(path, str(value))
+
     def others(self, folder: Path) -> None:
         """Folders below this one have records of their own, which are undone with this one."""
         self._record("others", path=str(folder))

@@ -175,6 +175,17 @@ def test_a_setting_of_the_kernel_is_as_it_was_before(ledger: Ledger, tmp_path: P
     assert setting.read_text() == "0"
 
 
+def test_a_limit_of_the_kernel_is_raised_and_never_lowered(ledger: Ledger, tmp_path: Path):
+    limit = tmp_path / "max_user_instances"
+    limit.write_text("128")
+    ledger.at_least(str(limit), 1024)
+    assert limit.read_text() == "1024"
+    ledger.at_least(str(limit), 512)
+    assert limit.read_text() == "1024"
+    ledger.undo()
+    assert limit.read_text() == "128"
+
+
 def test_undo_passes_over_what_was_recorded_and_never_made(ledger: Ledger, tmp_path: Path):
     ledger._record("folder", path=str(tmp_path / "never"))
     ledger._record("netns", name="k8s-cr-never")
