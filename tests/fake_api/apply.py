@@ -165,11 +165,15 @@ class _Changes:
 
 
 def _changed(old: Flat, new: Flat) -> _Changes:
+    before, after = old.leaves.keys() | old.maps, new.leaves.keys() | new.maps
     return _Changes(
-        added={path for path in (*new.leaves, *new.maps) if not old.has(path)},
-        modified={path for path, value in new.leaves.items()
-                  if path in old.leaves and ITEM not in (value, old.leaves[path]) and old.leaves[path] != value},
-        removed={path for path in (*old.leaves, *old.maps) if not new.has(path)})
+        added=after - before,
+        modified={path for path in old.leaves.keys() & new.leaves.keys() if _differ(old.leaves[path], new.leaves[path])},
+        removed=before - after)
+
+
+def _differ(old: Any, new: Any) -> bool:
+    return old is not ITEM and new is not ITEM and bool(old != new)
 
 
 def _conflict(ownership: Ownership, conflicts: dict[tuple[str, str, str, str], set[Path]]) -> errors.ApiError:

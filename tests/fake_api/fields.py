@@ -12,6 +12,7 @@ from tests.fake_api.shapes import Shape
 
 Path = tuple[str, ...]
 ITEM = object()
+_ENCODER = json.JSONEncoder(separators=(",", ":"), sort_keys=True, ensure_ascii=False)
 _TOP = ("metadata", "apiVersion", "kind")
 
 
@@ -25,9 +26,6 @@ class Flat:
 
     leaves: dict[Path, Any] = field(default_factory=dict)
     maps: set[Path] = field(default_factory=set)
-
-    def has(self, path: Path) -> bool:
-        return path in self.leaves or path in self.maps
 
 
 def flatten(value: Any, shape: Shape, strict: bool = False) -> Flat:
@@ -156,4 +154,4 @@ def decode(fields_v1: dict[str, Any]) -> set[Path]:
 
 
 def _compact(value: Any) -> str:
-    return json.dumps(value, separators=(",", ":"), sort_keys=True, ensure_ascii=False)
+    return _ENCODER.encode(value)

@@ -6,7 +6,10 @@ real server with `conversion: None`.
 """
 
 from dataclasses import dataclass
+from functools import cache, cached_property
 from typing import Any
+
+from tests.fake_api.shapes import Shape, of_kind
 
 Resource = tuple[str, str]
 
@@ -43,11 +46,15 @@ class Kind:
     categories: tuple[str, ...] = ()
     singular: str = ""
 
-    @property
+    @cached_property
     def resource(self) -> Resource:
         return self.group, self.plural
 
-    @property
+    @cached_property
+    def shape(self) -> Shape:
+        return of_kind(self.kind, self.schema)
+
+    @cached_property
     def api_version(self) -> str:
         return f"{self.group}/{self.version}" if self.group else self.version
 
@@ -131,7 +138,8 @@ _SHORT_NAMES = {
 }
 
 
-def built_in() -> list[Kind]:
+@cache
+def built_in() -> tuple[Kind, ...]:
     """The built-in kinds, the preferred version of a group first."""
     kinds = []
     for api_version, rows in _TABLE.items():
@@ -143,7 +151,7 @@ def built_in() -> list[Kind]:
             kinds.append(Kind(group, version, kind, plural, "C" not in flags, verbs, "S" in flags,
                               Scale(selector=selector) if "R" in flags else None, "G" in flags,
                               short_names=short, singular=kind.lower()))
-    return kinds
+    return tuple(kinds)
 
 
 def from_crd(crd: dict[str, Any]) -> list[Kind]:

@@ -2,7 +2,8 @@
 """From a path to a kind and names, and from a method to the verb that RBAC knows."""
 
 import re
-from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
 
 from tests.fake_api import errors
 from tests.fake_api.cluster import Cluster
@@ -11,11 +12,11 @@ from tests.fake_api.kinds import Kind
 _PATH = re.compile(
     r"^/(?:api/(?P<core>[^/]+)|apis/(?P<group>[^/]+)/(?P<version>[^/]+))"
     r"(?:/namespaces/(?P<namespace>[^/]+)(?=/))?/(?P<plural>[^/]+)(?:/(?P<name>[^/]+)(?:/(?P<sub>[^/]+))?)?$")
+_NAMES = "namespace", "plural", "name", "sub"
 _VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch"}
 
 
-@dataclass(frozen=True)
-class Target:
+class Target(NamedTuple):
     kind: Kind
     namespace: str
     name: str
@@ -24,11 +25,10 @@ class Target:
 
 def route(cluster: Cluster, path: str) -> Target:
     """What `path` names; ApiError 404 or PageNotFound if nothing is served there."""
-    found = _PATH.match(path)
-    if not found:
+    parts = _parts(path)
+    if parts is None:
         raise errors.PageNotFound
-    group, version = found["group"] or "", found["version"] or found["core"]
-    namespace, plural, name, sub = (found[part] or "" for part in ("namespace", "plural", "name", "sub"))
+    group, version, namespace, plural, name, sub = parts
     if namespace and not group and cluster.find(group, version, plural) is None:
         # /api/v1/namespaces/<name>/status is the subresource of the Namespace itself.
         plural, name, namespace, sub = "namespaces", namespace, "", plural
@@ -40,6 +40,17 @@ def route(cluster: Cluster, path: str) -> Target:
     if sub and sub not in kind.subresources:
         raise errors.no_such_path()
     return Target(kind, namespace, name, sub)
+
+
+@lru_cache(maxsize=4096)
+def _parts(path: str) -> tuple[str, str, str, str, str, str] | None:
+    """Group, version, namespace, plural, name and subresource, as the path has them."""
+    found = _PATH.match(path)
+    if not found:
+        return None
+    group, core, version, *names = (text or "" for text in found.group("group", "core", "version", *_NAMES))
+    namespace, plural, name, sub = names
+    return group, version or core, namespace, plural, name, sub
 
 
 def verb(method: str, named: bool, watch: bool) -> str:

@@ -70,7 +70,7 @@ class Shape:
     def item(self) -> "Shape":
         if self.schema is not None:
             return of_schema(self.schema.get("items") or {}, self.name or "item")
-        return Shape(atomic=self.name == "ownerReferences", kind=self.kind, name=self.name, parent=self.parent)
+        return _built_in_item(self.kind, self.parent, self.name)
 
 
 def of_kind(kind: str, schema: dict[str, Any] | None) -> Shape:
@@ -96,3 +96,8 @@ def _built_in(kind: str, parent: str, name: str) -> Shape:
     atomic = name in _ATOMIC_MAPS and parent != "metadata" and parent != "labels" and parent != "annotations"
     return Shape(atomic=atomic, is_set=(parent, name) == ("metadata", "finalizers"), keys=keys, kind=kind, name=name,
                  parent=parent)
+
+
+@cache
+def _built_in_item(kind: str, parent: str, name: str) -> Shape:
+    return Shape(atomic=name == "ownerReferences", kind=kind, name=name, parent=parent)

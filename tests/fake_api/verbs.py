@@ -17,7 +17,6 @@ from tests.fake_api.cluster import Cluster
 from tests.fake_api.kinds import Kind
 from tests.fake_api.objects import Key, Object, copy, dig, key_of, without
 from tests.fake_api.selectors import selector
-from tests.fake_api.shapes import Shape, of_kind
 
 APPLY, MERGE, JSON, STRATEGIC = (f"application/{name}" for name in (
     "apply-patch+yaml", "merge-patch+json", "json-patch+json", "strategic-merge-patch+json"))
@@ -47,10 +46,6 @@ class Call:
     def dry_run(self) -> bool:
         return self.query.get("dryRun") == "All" or (isinstance(self.body, dict) and self.body.get("dryRun") == ["All"])
 
-    @property
-    def shape(self) -> Shape:
-        return of_kind(self.kind.kind, self.kind.schema)
-
     def manager(self, operation: str = "Update") -> Manager:
         name = self.query.get("fieldManager") or self.user_agent.partition("/")[0] or "unknown"
         return Manager(name, operation, self.kind.api_version, self.subresource)
@@ -71,7 +66,7 @@ def create(call: Call) -> tuple[int, Object]:
     if call.cluster.store.get(call.kind.resource, key_of(new)) is not None:
         raise errors.already_exists(call.kind.group, call.kind.plural, new["metadata"]["name"])
     bare = {"apiVersion": new["apiVersion"], "kind": new["kind"], "metadata": {}}
-    return 201, _commit(call, None, apply.update(bare, new, call.shape, call.manager(), call.kind.status))
+    return 201, _commit(call, None, apply.update(bare, new, call.kind.shape, call.manager(), call.kind.status))
 
 
 def read(call: Call) -> tuple[int, Object]:
@@ -130,7 +125,7 @@ def patch(call: Call) -> tuple[int, Object]:
     if call.content_type == JSON:
         new = jsonpatch.apply_patch(copy(old), call.body)
     elif call.content_type == STRATEGIC:
-        new = _without_nulls(apply.merge(old, call.body, call.shape))
+        new = _without_nulls(apply.merge(old, call.body, call.kind.shape))
     else:
         new = _merge_patch(old, call.body)
     if scaled:
@@ -159,7 +154,7 @@ def _apply(call: Call) -> tuple[int, Object]:
     wanted = {**config, "metadata": without(config["metadata"], "resourceVersion", "uid", "creationTimestamp",
                                             "generation", "managedFields")}
     try:
-        merged = apply.apply(base, wanted, call.shape, manager, force, call.kind.status)
+        merged = apply.apply(base, wanted, call.kind.shape, manager, force, call.kind.status)
     except apply.TypedError as error:
         written = dig(call.body, "metadata", "namespace", default="")
         place = f"{written}/{call.name}; {call.kind.api_version}, Kind={call.kind.kind}"
@@ -231,7 +226,7 @@ def _replace(call: Call, old: Object, new: Object) -> Object:
         raise errors.modified(call.kind.group, call.kind.plural, call.name)
     _check_uid(call, old, new)
     new = defaults.fill(call.kind, defaults.carried_over(call.kind, old, new, call.subresource))
-    return _commit(call, old, apply.update(old, new, call.shape, call.manager(), call.kind.status))
+    return _commit(call, old, apply.update(old, new, call.kind.shape, call.manager(), call.kind.status))
 
 
 def _check_uid(call: Call, old: Object | None, new: Object) -> None:

@@ -15,6 +15,7 @@ from tests.fake_api.verbs import Call, shown
 
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 _CLIENT_CHECK_SECONDS = 0.1
+_ENCODER = json.JSONEncoder(separators=(",", ":"))
 
 
 class Broken(Exception):
@@ -152,7 +153,7 @@ class Stream:
 
 
 def line(event: Object) -> bytes:
-    return json.dumps(event, separators=(",", ":")).encode() + b"\n"
+    return _ENCODER.encode(event).encode() + b"\n"
 
 
 def _check_options(call: Call) -> None:

@@ -33,7 +33,9 @@ class Process:
 
 
 class Task:
-    """One thread of a process. `switch` goes on with it, from the scheduler's own greenlet."""
+    """One thread of a process. `resume` goes on with it, from the scheduler's own greenlet."""
+
+    __slots__ = "_body", "_joining", "_scheduler", "greenlet", "is_done", "process"
 
     def __init__(self, scheduler: Scheduler, process: Process, body: Action) -> None:
         self.process, self._body = process, body
@@ -69,6 +71,8 @@ class Task:
 
 class Waiter:
     """One wait of the task that made it; woken at most once."""
+
+    __slots__ = "_scheduler", "_task", "is_over", "is_woken"
 
     def __init__(self, scheduler: Scheduler, task: Task) -> None:
         self._scheduler, self._task = scheduler, task
