@@ -25,6 +25,9 @@ and on one that was adopted and has been deleted and created again since."""
 CREATION_TAKES = datetime.timedelta(seconds=60)
 """The most by which an object is younger than the apply that has created it: admission webhooks are asked in between."""
 
+CLAIMED = "k8s-cr-driver/claimed"
+"""Annotation of an object of which the instance owns no other field but its label. With it the field manager outlives that."""
+
 KEEP = "k8s-cr-driver/keep"
 """Annotation `k8s-cr-driver/keep: "true"`: terminate and prune release the object and do not delete it."""
 KEPT_BY = "kept-by-k8s-cr-driver"

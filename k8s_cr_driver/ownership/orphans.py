@@ -15,7 +15,7 @@ from k8s_cr_driver.errors import ApiError, Contended
 from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.objects.fields import field
 from k8s_cr_driver.objects.keys import Object, bare, key_of, labels
-from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, appliers, is_kept, is_released
+from k8s_cr_driver.ownership.labels import CLAIMED, INSTANCE_LABEL, appliers, is_kept, is_released
 from k8s_cr_driver.ownership.write import WriteContext, has_gone
 from k8s_cr_driver.resources.base import Orphans
 from k8s_cr_driver.resources.registry import resource_for
@@ -93,11 +93,11 @@ def _entries(live: Object) -> list[Object]:
 
 
 def _labelled(context: WriteContext, resource: Resource, live: Object) -> Object | None:
-    """Applies the instance's label to the object; None if the object of that uid was deleted, or somebody else labels it."""
+    """Applies the instance's marks to the object; None if the object of that uid was deleted, or somebody else labels it."""
     context.inventory.fence.before_write()
     uid, own_label = live["metadata"]["uid"], {INSTANCE_LABEL: context.instance}
     key = key_of(live)
-    member = bare(key, resource.api_version, uid=uid, labels=own_label)
+    member = bare(key, resource.api_version, uid=uid, labels=own_label, annotations={CLAIMED: "true"})
     try:
         return context.client.apply(resource, member, context.manager, force=False)
     except ApiError as error:

@@ -64,6 +64,18 @@ def test_a_retry_finds_volume_claims_when_the_stateful_set_is_gone(api: FakeApi)
     assert state(api) == {}
 
 
+def test_a_retry_finds_a_volume_claim_that_has_lost_its_label_meanwhile(api: FakeApi) -> None:
+    instance = Instance(api.url)
+    instance.reconcile([stateful_set("db")])
+    api.put(claim("data-db-0", app="db"))
+    api.fail(faults.status(403, "Forbidden", "no"), method="DELETE", path="persistentvolumeclaims/data-db-0")
+    with pytest.raises(Exception, match="data-db-0"):
+        instance.terminate()
+    api.edit("PersistentVolumeClaim", "default", "data-db-0", lambda live: live["metadata"]["labels"].pop(INSTANCE_LABEL))
+    instance.terminate()
+    assert state(api) == {}
+
+
 def test_terminate_keeps_volume_claims_of_users_and_of_other_instances(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as past:
         past.setattr(defaults, "now", lambda: "2020-01-01T00:00:00Z")
