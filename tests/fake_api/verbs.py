@@ -21,6 +21,8 @@ from tests.fake_api.selectors import selector
 APPLY, MERGE, JSON, STRATEGIC = (f"application/{name}" for name in (
     "apply-patch+yaml", "merge-patch+json", "json-patch+json", "strategic-merge-patch+json"))
 
+_OMITTED = frozenset({"annotations", "finalizers", "labels", "ownerReferences"})
+"""What of the metadata nobody owns when it is empty: the server's Go struct leaves it out."""
 _RETURNED = frozenset({"PersistentVolume", "PersistentVolumeClaim", "Pod", "PodTemplate", "ResourceQuota", "Service",
                        "ServiceAccount"})
 """Core kinds of which a deletion is answered with the object, others with a Status, when the object is gone at once."""
@@ -225,6 +227,7 @@ def _replace(call: Call, old: Object, new: Object) -> Object:
     if version and version != old["metadata"]["resourceVersion"]:
         raise errors.modified(call.kind.group, call.kind.plural, call.name)
     _check_uid(call, old, new)
+    new = {**new, "metadata": {name: value for name, value in new["metadata"].items() if value or name not in _OMITTED}}
     new = defaults.fill(call.kind, defaults.carried_over(call.kind, old, new, call.subresource))
     return _commit(call, old, apply.update(old, new, call.kind.shape, call.manager(), call.kind.status))
 

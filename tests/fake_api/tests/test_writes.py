@@ -38,3 +38,13 @@ def test_force_is_for_apply_only(server: Client) -> None:
     server.create(config_map())
     reply = server.call("PATCH", server.path(config_map()), {}, MERGE, force="true")
     assert (reply.status, reply.body["details"]["causes"][0]["field"]) == (422, "force")
+
+
+def test_nobody_owns_labels_that_an_update_leaves_empty(server: Client) -> None:
+    labelled = config_map()
+    labelled["metadata"]["labels"] = {"tier": "web"}
+    live = server.apply(labelled).body
+    live["metadata"]["labels"] = {}
+    updated = server.call("PUT", server.path(live), live).body["metadata"]
+    assert "labels" not in updated
+    assert not any("f:metadata" in entry["fieldsV1"] for entry in updated["managedFields"])
