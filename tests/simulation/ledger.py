@@ -53,6 +53,8 @@ class Entry:
     """When somebody else made it, if it is reclaimable."""
     is_unnamed: bool = False
     """Whether it is reclaimable, and the inventory that named it was lost: nothing but a copied label says whose it is."""
+    held_unnamed: bool = False
+    """Whether it is a Namespace or a CRD that has had such an object, which nobody can tell from one of users."""
     is_marked: bool = False
     """Whether its deletion has begun."""
     is_marked_by_others: bool = False
@@ -158,7 +160,7 @@ class Ledger:
     def _unname(self, instance: str) -> None:
         self._unnamed.add(instance)
         for entry in self.entries.values():
-            entry.is_unnamed |= entry.reclaimable_by == instance and entry.key[1] != f"k8s-cr-driver-{instance}"
+            self._check_named(entry)
 
     def named(self, instance: str) -> None:
         """The inventory names all objects again."""
@@ -167,7 +169,14 @@ class Ledger:
     def made_again(self, entry: Entry, instance: str) -> None:
         """Somebody else has made an object of the instance again, with its label."""
         entry.reclaimable_by = instance
-        entry.is_unnamed = instance in self._unnamed and entry.key[1] != f"k8s-cr-driver-{instance}"
+        self._check_named(entry)
+
+    def _check_named(self, entry: Entry) -> None:
+        instance = entry.reclaimable_by
+        if instance in self._unnamed and entry.key[1] != f"k8s-cr-driver-{instance}":
+            entry.is_unnamed = True
+            for other in self.entries.values():
+                other.held_unnamed |= entry.resource == WIDGETS if other.resource == CRDS else other.key == ("", entry.key[0])
 
     def leave_claims(self, instance: str) -> None:
         """The claims of a StatefulSet that a change, or a user, has removed are nobody's: they may stay or go."""
@@ -250,7 +259,8 @@ TIME_TO_RECORD = 10.0
 """Seconds within which a worker, unless it crashes, has stored that it has seen the end of a Job."""
 NAMESPACES: Resource = ("", "namespaces")
 WIDGETS: Resource = ("sim.example.com", "widgets")
-SHARED: tuple[Resource, ...] = (NAMESPACES, ("apiextensions.k8s.io", "customresourcedefinitions"))
+CRDS: Resource = ("apiextensions.k8s.io", "customresourcedefinitions")
+SHARED: tuple[Resource, ...] = (NAMESPACES, CRDS)
 """The last of several instances that bring it deletes it, whoever of them made it."""
 PROTECTED: tuple[Resource, ...] = (("", "pods"), CLAIMS, ("", "secrets"))
 """What of users never goes with a Namespace; the rest in it goes with it. Their widgets never go with the CRD."""
