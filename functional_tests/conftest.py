@@ -31,7 +31,7 @@ from .testbed import paths, processes
 from .testbed.kubernetes import Kubernetes
 from .testbed.ledger import Ledger
 from .testbed.preconditions import PreconditionError
-from .testbed.tacker import CONDUCTORS, Conductor, onboarding
+from .testbed.tacker import CONDUCTORS, OWN_DRIVER, Conductor, onboarding
 from .vim import connection_info
 from .vnf import Vnf
 from .whole_run import WholeRun
@@ -46,6 +46,7 @@ OnboardSamples = Callable[..., list[Sample]]
 Shown = Callable[[], AbstractContextManager[None]]
 Summary = Callable[[str], None]
 Logged = Callable[[str], set[str]]
+Use = Callable[[str], None]
 
 _STARTED = pytest.StashKey[ExitStack]()
 _RUN = pytest.StashKey[WholeRun]()
@@ -215,6 +216,25 @@ def conductors(request: pytest.FixtureRequest, ledger: Ledger) -> Iterator[dict[
     yield found
     for name in ledger.ended():
         found[name].start()
+
+
+@pytest.fixture
+def use(conductors: dict[str, Conductor]) -> Iterator[Use]:
+    """Has both conductors work with a driver, as an operator does who names it in tacker.conf; ours at the end."""
+    current = OWN_DRIVER
+
+    def restart(driver: str) -> None:
+        nonlocal current
+        current = driver
+        for conductor in conductors.values():
+            conductor.kill()
+            conductor.launch(driver)
+        for conductor in conductors.values():
+            conductor.wait()
+
+    yield restart
+    if current != OWN_DRIVER:
+        restart(OWN_DRIVER)
 
 
 @pytest.fixture(scope="module")

@@ -3,12 +3,15 @@
 
 from pathlib import Path
 
+import pytest
+
 from ..cluster import Cluster
-from ..conftest import MakeVnf, Onboard
+from ..conftest import MakeVnf, Onboard, Use
 from ..objects import Object
 from ..packages import Package
 from ..sample_onboarding import Sample, manifests
 from ..testbed.processes import until
+from ..testbed.tacker import OWN_DRIVER, TACKERS_DRIVER
 from ..vnf import Vnf
 from .clusters import (
     CONTROL_PLANES,
@@ -150,6 +153,30 @@ def test_one_of_the_counts_of_a_cluster_is_rolled_back_synchronized_or_left_to_t
     operation = rose.begin_scale("SCALE_OUT", "Batch")
     assert "the cluster autoscaler sets it" in rose.failure(operation)["detail"]
     rose.give_up(operation)
+
+
+@pytest.mark.alone("tacker")
+def test_the_counts_of_a_cluster_outlast_tackers_driver(
+    samples: dict[str, Sample], onboard: Onboard, make_vnf: MakeVnf, cluster: Cluster, use: Use, tmp_path: Path
+):
+    """It knows no Cluster: its operations fail before they change anything, and this driver rolls them back."""
+    del samples
+    package = of_class(manifests("cluster_api_workload_topology", tmp_path))
+    rose = make_vnf(onboard(package))
+    rose.instantiate(*package.files, wait_timeout=240, parameters={**parameters("rose"), "WEB": 2, "BATCH": 1})
+    use(TACKERS_DRIVER)
+    operation = rose.begin_scale("SCALE_OUT", "Web")
+    assert "no attribute 'Cluster'" in rose.failure(operation)["detail"]
+
+    use(OWN_DRIVER)
+    rose.roll_back(operation)
+    assert numbers(rose) == (1, 2, 1) and counts(cluster) == {"web": 2, "batch": 1}
+    rose.scale_out("Batch")
+    assert counts(cluster) == {"web": 2, "batch": 2} and numbers(rose) == (1, 2, 2)
+    rose.scale_out("Web")
+    assert counts(cluster) == {"web": 3, "batch": 2} and numbers(rose) == (1, 3, 2)
+    rose.terminate()
+    assert cluster.of(rose.id) == []
 
 
 def numbers(vnf: Vnf) -> tuple[int, int, int]:

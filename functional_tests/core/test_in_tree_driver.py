@@ -8,11 +8,12 @@ import pytest
 
 from ..client import Client
 from ..cluster import INVENTORY, Cluster
+from ..conftest import Use
 from ..objects import Object, config_map, deployment, make, namespace
 from ..packages import Package, paths
 from ..testbed import bed as testbed
 from ..testbed.processes import until
-from ..testbed.tacker import OWN_DRIVER, TACKERS_DRIVER, Conductor
+from ..testbed.tacker import OWN_DRIVER, TACKERS_DRIVER
 from ..vnf import SYNCHRONIZED, Vnf, purge
 
 pytestmark = pytest.mark.alone("tacker")
@@ -32,27 +33,6 @@ NEW = Package(
     counts={"Web": 1, "Single": 1},
 )
 MANAGER = "OpenAPI-Generator"
-
-Use = Callable[[str], None]
-
-
-@pytest.fixture
-def use(conductors: dict[str, Conductor]) -> Iterator[Use]:
-    """Has both conductors work with a driver, as an operator does who names it in tacker.conf; ours at the end."""
-    current = OWN_DRIVER
-
-    def restart(driver: str) -> None:
-        nonlocal current
-        current = driver
-        for conductor in conductors.values():
-            conductor.kill()
-            conductor.launch(driver)
-        for conductor in conductors.values():
-            conductor.wait()
-
-    yield restart
-    if current != OWN_DRIVER:
-        restart(OWN_DRIVER)
 
 
 @pytest.fixture
