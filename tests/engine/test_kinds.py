@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 
 import pytest
 import urllib3
@@ -14,6 +15,7 @@ from k8s_cr_driver.errors import Conflict, Refused
 from k8s_cr_driver.objects.keys import Object
 from tests.fake_api import FakeApi, controllers, faults
 from tests.fake_api.kinds import Kind
+from tests.fake_api.recording import Request
 from tests.instance import CONDITIONS, Instance, config_map, crontab, crontab_crd, job, obj, state, stateful_set, status
 
 
@@ -255,3 +257,47 @@ def test_the_annotation_replaces_whatever_the_server_calls_immutable(api: FakeAp
     uid = api.objects(kind)[0]["metadata"]["uid"]
     blue.reconcile([after])
     assert api.objects(kind)[0]["metadata"]["uid"] != uid
+
+
+REPLACE = {"k8s-cr-driver/replace": "true"}
+
+
+def touched(api: FakeApi, kind: str, name: str) -> Callable[[Request], bool]:
+    """Matches the deletion of that object; somebody else annotates the object before the server executes it."""
+
+    def touch(request: Request) -> bool:
+        if request.method == "DELETE":
+            api.edit(kind, "default", name, lambda live: live["metadata"]["annotations"].update(seen="yes"))
+        return request.method == "DELETE"
+
+    return touch
+
+
+@pytest.mark.parametrize("prune", [True, False])
+def test_the_object_that_is_replaced_is_not_the_desired_one_however_ready(api: FakeApi, prune: bool) -> None:
+    def fixed(value: str) -> Object:
+        made = {**config_map("a", version=value), "immutable": True}
+        return {**made, "metadata": {**made["metadata"], "annotations": dict(REPLACE)}}
+
+    blue = Instance(api.url)
+    blue.reconcile([fixed("1")])
+    api.fail(faults.held(0.3), when=touched(api, "ConfigMap", "a"))
+    blue.reconcile([fixed("2")], prune=prune)
+    assert api.get("ConfigMap", "default", "a")["data"] == {"version": "2"}
+
+
+def test_the_end_of_a_job_that_is_replaced_is_not_that_of_the_new_one(api: FakeApi) -> None:
+    done = {"completionTime": "2026-01-01T00:00:00Z", "succeeded": 1, "conditions": [{"type": "Complete", "status": "True"}]}
+    ran = []
+
+    def finish(live: Object) -> None:
+        if not live.get("status"):
+            ran.append(live["spec"]["template"]["spec"]["containers"][0]["image"])
+            api.set_status("Job", "default", "migrate", done)
+
+    api.react("Job", finish)
+    blue = Instance(api.url)
+    blue.reconcile([job("migrate", "v:1", **REPLACE)])
+    api.fail(faults.held(0.3), when=touched(api, "Job", "migrate"))
+    blue.reconcile([job("migrate", "v:2", **REPLACE)])
+    assert ran == ["v:1", "v:2"]
