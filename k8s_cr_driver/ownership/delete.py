@@ -112,6 +112,7 @@ def _release_shared(
         else:
             context.client.release(resource, live, context.manager)
         return stays
+    context.inventory.fence.before_delete()  # the lists of guests may have taken minutes
     context.client.delete(resource, live, propagation=_propagation(live))
     return ""
 

@@ -49,8 +49,11 @@ class Fence:
         """
         Notes whose token the claim is about to replace. Superseded if others have claimed since a lost claim.
 
-        `was_lost`: the instance had an inventory, so that a run may have had its token in it.
+        `was_lost`: the instance had an inventory, so that a run may have had its token in it. A run that reconciles several
+        times claims each time; Superseded if others have claimed in between.
         """
+        if self._is_claimed:
+            self.check(found)
         self._check_lost(found)
         self._has_former |= was_lost or bool(found and found.token not in ("", self.token) and not found.released)
 

@@ -10,16 +10,22 @@ from concurrent.futures import Future
 import pytest
 
 from k8s_cr_driver.engine.not_ready import NotReady
+from k8s_cr_driver.engine.operation import Operation
+from k8s_cr_driver.engine.reconcile import Prune, reconcile
 from k8s_cr_driver.engine.replace import Replacement
 from k8s_cr_driver.errors import Superseded
 from k8s_cr_driver.kube import connection
 from k8s_cr_driver.kube.client import Client
-from k8s_cr_driver.kube.discovery import Resource
+from k8s_cr_driver.kube.discovery import Resource, discover
+from k8s_cr_driver.kube.endpoint import Endpoint
 from k8s_cr_driver.objects.keys import Object, ObjectKey, annotations_of
-from k8s_cr_driver.ownership import fence
+from k8s_cr_driver.ownership import fence, guests
+from k8s_cr_driver.ownership.inventory import Inventory
+from k8s_cr_driver.ownership.write import WriteContext
+from k8s_cr_driver.resources.registry import resource_for
 from tests.fake_api import FakeApi, faults
 from tests.fake_api.recording import Request
-from tests.instance import CONDITIONS, Instance, config_map, crontab, crontab_crd, state, status, wait_for
+from tests.instance import BLUE, CONDITIONS, Instance, config_map, crontab, crontab_crd, obj, state, status, wait_for
 
 CRD = crontab_crd(**CONDITIONS)
 DEPENDS_ON, CRONTAB = "config.kubernetes.io/depends-on", "stable.example.com/namespaces/default/CronTab/one"
@@ -307,3 +313,42 @@ def test_terminate_waits_out_the_time_for_which_a_superseded_worker_may_still_wr
     monkeypatch.setattr(fence, "IN_FLIGHT", 4.0)
     terminate_while_a_write_is_under_way(api, monkeypatch, travels=1)
     assert state(api) == {}
+
+
+def test_a_worker_that_reconciles_twice_does_not_take_the_instance_back(api: FakeApi) -> None:
+    """As a change of package does, whose second set is the whole one."""
+    operation = Operation("first", BLUE, time.monotonic() + 10)
+    with connection.Connection(Endpoint(api.url)) as connected:
+        context = WriteContext(Client(connected, discover(connected)), Inventory(connected, "default", BLUE))
+        reconcile(operation, context, [resource_for(config_map("a"))], prune=None)
+        Instance(api.url).reconcile([config_map("a"), config_map("b")])
+        with pytest.raises(Superseded):
+            reconcile(operation, context, [], prune=Prune())
+    assert {"a", "b"} <= set(api.names("ConfigMap", "default"))
+
+
+def test_a_worker_that_was_superseded_while_it_listed_guests_deletes_no_namespace(
+    api: FakeApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fence, "DELETE_WITHIN", 0.0)
+    package = [obj("v1", "Namespace", "n"), config_map("inside", "n"), config_map("a")]
+    first, second = Instance(api.url), Instance(api.url)
+    first.reconcile(package)
+    listing, go_on = threading.Event(), threading.Event()
+    reason = guests.Guests.reason
+
+    def slow(self: guests.Guests, live: Object) -> str:
+        found = reason(self, live)
+        listing.set()
+        assert go_on.wait(10)
+        return found
+
+    with monkeypatch.context() as patch:
+        patch.setattr(guests.Guests, "reason", slow)
+        run = first.start([config_map("a")])
+        assert listing.wait(10)
+    second.reconcile(package)
+    go_on.set()
+    with pytest.raises(Superseded):
+        run.result(10)
+    assert api.find("Namespace", None, "n") and api.find("ConfigMap", "n", "inside")
