@@ -28,7 +28,7 @@ from k8s_cr_driver.errors import DriverError, Superseded
 from k8s_cr_driver.objects.crds import defined_by
 from k8s_cr_driver.objects.keys import CRD, NAMESPACE, Object, ObjectKey, key_of
 from k8s_cr_driver.ownership.labels import SHARED, is_managed
-from k8s_cr_driver.ownership.orphans import claim_orphans, oldest_owner
+from k8s_cr_driver.ownership.orphans import claim_orphans, disclaim_orphan, is_claimed, oldest_owner
 from k8s_cr_driver.ownership.owners import Owners, Takers, release_from_owners
 from k8s_cr_driver.ownership.traces import has_objects
 from k8s_cr_driver.ownership.unlabeled import find_unlabeled, find_unlabeled_shared, read_unlabeled, reclaim
@@ -83,6 +83,7 @@ class Rest:
         if self._operation.abandon:
             self._loop.after(self._operation.remaining() / 2, self._stop_waiting_for_lists)
         members = self._members()
+        self._disclaim_orphans()
         self._prune(members)
         if not self._applier.nodes:
             self._delete_late_orphans(members)
@@ -110,6 +111,18 @@ class Rest:
                 with self._abandonable(resource.plural):
                     if self._request(functools.partial(has_objects, context, resource, content.namespaces)):
                         self._informers.open([resource.group_kind])
+
+    def _disclaim_orphans(self) -> None:
+        for live in self._claimed():
+            resource = self._resources.find(key_of(live).group_kind)
+            if resource is not None:
+                self._request(functools.partial(disclaim_orphan, self._context, resource, live))
+
+    def _claimed(self) -> list[Object]:
+        """Claims of StatefulSets that a failed terminate has made members, though the instance lives on."""
+        if not self._applier.nodes:
+            return []
+        return [live for _, live in self._informers.everything() if is_claimed(live, self._context.instance)]
 
     def _prune(self, members: list[Object]) -> None:
         """A controller may make a desired object the dependent of one that is deleted at any time: so also at the end."""
@@ -234,7 +247,8 @@ class Rest:
         A lost inventory does not know the members: those in Tacker's record are the least that the instance has applied.
         """
         inventory = self._context.inventory
-        if key in self._applier.nodes or key == inventory.key:
+        is_kept_data = bool(self._applier.nodes) and is_claimed(live, self._context.instance)
+        if key in self._applier.nodes or key == inventory.key or is_kept_data:
             return False
         if inventory.owns(live):
             return is_managed(live, self._context.instance) or not inventory.content.is_adopted(live)

@@ -14,8 +14,8 @@ from collections.abc import Iterable
 from k8s_cr_driver.errors import ApiError, Contended
 from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.objects.fields import field
-from k8s_cr_driver.objects.keys import Object, bare, key_of, labels
-from k8s_cr_driver.ownership.labels import CLAIMED, INSTANCE_LABEL, appliers, is_kept, is_released
+from k8s_cr_driver.objects.keys import Object, annotations_of, bare, key_of, labels
+from k8s_cr_driver.ownership.labels import CLAIMED, INSTANCE_LABEL, appliers, is_kept, is_managed, is_released
 from k8s_cr_driver.ownership.write import WriteContext, has_gone
 from k8s_cr_driver.resources.base import Orphans
 from k8s_cr_driver.resources.registry import resource_for
@@ -28,6 +28,23 @@ def claim_orphans(context: WriteContext, lives: Iterable[Object]) -> list[Object
         context.inventory.add_members(key_of(one) for _, one in found)
     labelled = (_labelled(context, resource, one) for resource, one in found)
     return [one for one in labelled if one is not None]
+
+
+def is_claimed(live: Object, instance: str) -> bool:
+    """Whether the object is an orphan that a terminate of this instance has made a member."""
+    return CLAIMED in annotations_of(live) and is_managed(live, instance)
+
+
+def disclaim_orphan(context: WriteContext, resource: Resource, live: Object) -> None:
+    """Removes what `claim_orphans` has applied: the terminate has failed, and the instance lives on, with its data."""
+    context.inventory.fence.before_write()
+    try:
+        context.client.release(resource, context.client.read_again(resource, live), context.manager)
+    except ApiError as error:
+        if error.status not in (404, 409):
+            raise
+        if not has_gone(context, key_of(live), resource, live["metadata"]["uid"]):
+            raise Contended(f"{key_of(live)} is changed by others all the time") from None
 
 
 def find_orphans(context: WriteContext, lives: Iterable[Object]) -> list[tuple[Resource, Object]]:

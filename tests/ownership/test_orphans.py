@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from k8s_cr_driver.errors import NotOurs
+from k8s_cr_driver.errors import DriverError, NotOurs
 from k8s_cr_driver.objects.keys import Object
 from k8s_cr_driver.ownership.labels import INSTANCE_LABEL
 from tests.fake_api import FakeApi, controllers, defaults, faults
@@ -72,6 +72,20 @@ def test_a_retry_finds_a_volume_claim_that_has_lost_its_label_meanwhile(api: Fak
     with pytest.raises(Exception, match="data-db-0"):
         instance.terminate()
     api.edit("PersistentVolumeClaim", "default", "data-db-0", lambda live: live["metadata"]["labels"].pop(INSTANCE_LABEL))
+    instance.terminate()
+    assert state(api) == {}
+
+
+def test_a_change_of_package_keeps_volume_claims_that_a_failed_terminate_was_to_delete(api: FakeApi) -> None:
+    instance = Instance(api.url)
+    instance.reconcile([stateful_set("db"), config_map("a")])
+    before = api.get("PersistentVolumeClaim", "default", "data-db-0")["metadata"]["uid"]
+    api.fail(faults.status(403, "Forbidden", "no"), method="DELETE", path="statefulsets/db")
+    with pytest.raises(DriverError, match="statefulsets/db"):
+        instance.terminate()
+    instance.reconcile([stateful_set("db"), config_map("b")])
+    kept = api.get("PersistentVolumeClaim", "default", "data-db-0")["metadata"]
+    assert kept["uid"] == before and INSTANCE_LABEL not in kept.get("labels", {}) and "annotations" not in kept
     instance.terminate()
     assert state(api) == {}
 
