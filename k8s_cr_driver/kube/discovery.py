@@ -20,7 +20,7 @@ from k8s_cr_driver.kube.endpoint import Endpoint
 from k8s_cr_driver.kube.responses import understood
 from k8s_cr_driver.objects import fields
 from k8s_cr_driver.objects.crds import defined_by, served_versions
-from k8s_cr_driver.objects.keys import GroupKind, Object
+from k8s_cr_driver.objects.keys import NAMESPACE, GroupKind, Object
 
 _AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 _ACCEPT = f"{_AGGREGATED},{_AGGREGATED.replace('v=v2', 'v=v2beta1')},application/json"
@@ -126,7 +126,7 @@ def discover(connection: Connection, *, afresh: bool = False) -> Resources:
     core = _root(connection, "/api", "")
     assert named is not None and core is not None, "they were asked for without an ETag"
     found, down = [*core.found, *named.found], core.down | named.down
-    if named.etag:
+    if named.etag and any(resource.group_kind == NAMESPACE for resource in core.found):  # else the response to /api is cut
         _KNOWN.put(connection.endpoint, _Discovered(found, down, named.etag))
     return Resources(found, down)
 

@@ -11,11 +11,17 @@ from k8s_cr_driver.errors import ApiError, TransportError
 from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.discovery import Resources, discover
 from k8s_cr_driver.kube.endpoint import Endpoint
-from k8s_cr_driver.objects.keys import GroupKind
+from k8s_cr_driver.objects.keys import NAMESPACE, GroupKind
 from tests.fake_api import FakeApi, faults
 from tests.instance import crontab_crd
 
 CRON_TAB = GroupKind("stable.example.com", "CronTab")
+WITHOUT_NAMESPACES = {
+    "kind": "APIGroupDiscoveryList",
+    "apiVersion": "apidiscovery.k8s.io/v2",
+    "metadata": {},
+    "items": [{"versions": [{"version": "v1", "resources": [{"resource": "pods", "responseKind": {"kind": "Pod"}}]}]}],
+}
 
 
 def ask(api: FakeApi) -> Resources:
@@ -79,6 +85,13 @@ def test_discovery_of_a_server_without_etags_is_not_kept(api: FakeApi) -> None:
     ask(api)
     api.put(crontab_crd())
     assert ask(api).find(CRON_TAB)
+
+
+def test_a_core_group_without_namespaces_is_not_kept(api: FakeApi) -> None:
+    """No cluster has such a one: the response was cut, and /apis does not change when the next one is whole."""
+    api.fail(faults.lie(json.dumps(WITHOUT_NAMESPACES).encode()), path="^/api$")
+    assert ask(api).find(NAMESPACE) is None
+    assert ask(api).find(NAMESPACE)
 
 
 def test_the_preferred_version_is_the_one_without_a_wish(api: FakeApi) -> None:
