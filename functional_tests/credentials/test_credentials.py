@@ -144,7 +144,7 @@ def pods(workload: kubernetes.Kubernetes) -> int:
 
 
 def vims(tacker: Client, vnf: Vnf) -> list[Body]:
-    return [vim for vim in tacker.vims() if vim["name"] == f"red-{PLACE.name}-{vnf.id}"]
+    return [vim for vim in tacker.vims() if vim["name"] == f"red_{PLACE.name}_{vnf.id}"]
 
 
 def keys(kubeconfig: str) -> list[str]:

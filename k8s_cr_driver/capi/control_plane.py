@@ -31,7 +31,10 @@ class ControlPlane(MachineOwner):
         return rolled_out(live, super().assess(live), text(live, *contract.VERSION))
 
     def change_error(self, live: Object | None, desired: Sequence[Object]) -> str:
-        why = versions.change_error(text(live, *contract.VERSION), text(self.manifest, *contract.VERSION))
+        """Machines may not have reached the version yet that a change before this one has asked for."""
+        after = text(self.manifest, *contract.VERSION)
+        former = [text(live, *contract.VERSION), *(contract.versions_reached(live) if live else [])]
+        why = next(filter(None, (versions.change_error(before, after) for before in former)), "")
         return f"spec.version {why}" if why else super().change_error(live, desired)
 
     def max_unavailable(self, count: int) -> int:

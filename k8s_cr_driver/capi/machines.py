@@ -77,12 +77,14 @@ class LabelledMachines(MachineOwner):
         return rolled_out(live, super().assess(live), self._version(live))
 
     def change_error(self, live: Object | None, desired: Sequence[Object]) -> str:
-        """A kubelet must not be newer than the API servers (Kubernetes, "Version Skew Policy")."""
+        """A kubelet must not be newer than the API servers (Kubernetes, "Version Skew Policy"), and is not downgraded."""
         control_plane = contract.control_plane_of(self.manifest, desired)
         version, newest = self._version(self.manifest), text(control_plane, *contract.VERSION)
+        where = ".".join(contract.WORKERS_VERSION)
+        if live is not None and versions.is_newer(self._version(live), version):
+            return f"{where} {versions.change_error(self._version(live), version)}"
         if control_plane is None or not versions.is_newer(version, newest):
             return super().change_error(live, desired)
-        where = ".".join(contract.WORKERS_VERSION)
         return f"{where} {version} is newer than {newest} of {key_of(control_plane)}; raise the version of both"
 
     def is_changed_last(self, live: Object) -> bool:

@@ -12,13 +12,14 @@ from dataclasses import dataclass, field
 
 from k8s_cr_driver.capi import contract
 from k8s_cr_driver.credentials import envelope
+from k8s_cr_driver.errors import ApiError, Unreadable
 from k8s_cr_driver.kube import workload
 from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.connection import METADATA_LIST, Connection
 from k8s_cr_driver.kube.discovery import discover
 from k8s_cr_driver.kube.endpoint import Endpoint
-from k8s_cr_driver.objects.keys import Object, SecretEntry
-from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, appliers
+from k8s_cr_driver.objects.keys import Object, ObjectKey, SecretEntry
+from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, appliers, is_kept, is_released
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,29 @@ class ManagementCluster:
         client, selector = Client(self.connection, resources), f"{INSTANCE_LABEL}={instance}"
         found = [live for place in namespaces for live in client.list(resource, place, selector, METADATA_LIST)]
         return sorted(_name(live) for live in found if instance in appliers(live))
+
+    def exists(self, cluster: str, instance: str) -> bool:
+        """Whether the Cluster NAMESPACE/NAME is there and is the instance's, or one that an instance has released."""
+        live = self._read(cluster)
+        return live is not None and (instance in appliers(live) or is_released(live))
+
+    def is_kept(self, cluster: str) -> bool:
+        """Whether a terminate releases the Cluster and does not delete it."""
+        live = self._read(cluster)
+        return live is not None and is_kept(live)
+
+    def _read(self, cluster: str) -> Object | None:
+        """None if there is no such Cluster. Unreadable if the kind is not served now: then nobody knows."""
+        resources = discover(self.connection)
+        resource = resources.find(contract.CLUSTERS)
+        if resource is None:
+            raise Unreadable(f"{cluster}: the management cluster does not serve {contract.CLUSTERS} now")
+        try:
+            return Client(self.connection, resources).read(resource, ObjectKey(*contract.CLUSTERS, *cluster.split("/", 1)))
+        except ApiError as error:
+            if error.status != 404:
+                raise
+        return None
 
     def workload(self, cluster: str) -> WorkloadCluster:
         """A Cluster of `clusters`; ApiError 404 if Cluster API has not written its kubeconfig yet."""

@@ -53,8 +53,13 @@ class Registrar:
     def _run(self) -> None:
         while True:
             self._changed.clear()
-            self.reconcile()
-            self._changed.wait(1.0 if self._not_before else None)
+            try:
+                self.reconcile()
+            except OSError as error:
+                self.log(f"the folder cannot be read, next try in {LONGEST_PAUSE:.0f} s: {_words(error)}")
+                self._changed.wait(LONGEST_PAUSE)
+            else:
+                self._changed.wait(1.0 if self._not_before else None)
 
     def _try(self, stored: Stored) -> None:
         try:
@@ -87,7 +92,9 @@ class Registrar:
             token = service_account.token(connection)
         namespace, _, name = stored.last.cluster.partition("/")
         description = f"Workload cluster {name} of VNF instance {stored.last.vnfInstanceId}"
-        return Vim(f"{name}-{namespace}-{stored.last.vnfInstanceId}", description, endpoint.url, endpoint.ca, token)
+        # The separator is one that no name of Kubernetes has.
+        vim = stored.vim or f"{name}_{namespace}_{stored.last.vnfInstanceId}"
+        return Vim(vim, description, endpoint.url, endpoint.ca, token)
 
 
 def is_due(stored: Stored) -> bool:

@@ -64,13 +64,19 @@ class Sender:
         """Sends the kubeconfigs that have changed, and `gone` for clusters that no longer exist. Raises DriverError."""
         assert self.management is not None, "an instance that exists has a VIM"
         present = self.management.clusters(self.instance, namespaces)
-        removed = sorted(self.record.deliveries.keys() - set(present))
-        _each(present, self._send_kubeconfig)
-        _each(removed, self._send_gone)
+        removed = self.record.deliveries.keys() - set(present)
+
+        def send(cluster: str) -> None:
+            if cluster in removed:
+                self._send_removed(cluster)
+            else:
+                self._send_kubeconfig(cluster)
+
+        _each([*sorted(removed), *present], send)
 
     def send_going(self) -> None:
-        """Raises NotDelivered."""
-        _each(sorted(self.record.deliveries), lambda cluster: self._send_event(GOING, cluster))
+        """Raises NotDelivered. A cluster that the terminate keeps is not going, and nothing more is said of it."""
+        _each(sorted(self.record.deliveries), self._send_going)
 
     def send_gone(self) -> None:
         """Raises NotDelivered."""
@@ -83,6 +89,18 @@ class Sender:
             return
         self.poster.post(Envelope(READY, self.instance, cluster, delivery.endpoint, workload.kubeconfig, delivery.digest))
         self.record.deliveries[cluster] = delivery
+
+    def _send_going(self, cluster: str) -> None:
+        if self.management is not None and self.management.is_kept(cluster):
+            del self.record.deliveries[cluster]
+        else:
+            self._send_event(GOING, cluster)
+
+    def _send_removed(self, cluster: str) -> None:
+        """A list by label misses a Cluster that has lost the label, or that a change of package has released."""
+        assert self.management is not None
+        if not self.management.exists(cluster, self.instance):
+            self._send_gone(cluster)
 
     def _send_gone(self, cluster: str) -> None:
         self._send_event(GONE, cluster)

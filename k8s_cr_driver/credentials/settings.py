@@ -13,7 +13,8 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import urlsplit
+
+import urllib3
 
 from k8s_cr_driver.errors import InvalidPackage, InvalidRequest
 from k8s_cr_driver.objects import yaml_nodes
@@ -89,9 +90,16 @@ def problems(text: str, name: str) -> list[str]:
 
 
 def origin(url: str) -> tuple[str, str, int | None]:
-    """Scheme, host and port of a URL."""
-    parts = urlsplit(url)
-    return parts.scheme, parts.hostname or "", parts.port or {"https": 443, "http": 80}.get(parts.scheme)
+    """Scheme, host and port of a URL, as the library reads it that connects; empty if it cannot.
+
+    Other parsers take another host from a URL with a backslash before an `@`.
+    """
+    try:
+        parts = urllib3.util.parse_url(url)
+    except urllib3.exceptions.LocationParseError:
+        return "", "", None
+    scheme = parts.scheme or ""
+    return scheme, parts.host or "", parts.port or {"https": 443, "http": 80}.get(scheme)
 
 
 def _content(text: str, name: str) -> dict[str, Any]:
@@ -124,6 +132,8 @@ def _forbidden(content: Mapping[str, Any], given: Mapping[str, Any]) -> list[str
     both = [one["url"] for one in (content, given) if not _url(one.get("url"))]
     if "bearer-token" in content and len(set(map(origin, both))) > 1:
         found.append("url is on another server than that of the package, whose bearer-token it must not get")
+    if "bearer-token" in content and "url" in given and "url" not in content:
+        found.append("url must be in the package too, whose bearer-token would go to any server that a request names")
     return found
 
 
@@ -133,10 +143,7 @@ def _unknown(key: Any) -> str:
 
 
 def _url(value: Any) -> str:
-    try:
-        scheme, host, _ = origin(value) if isinstance(value, str) else ("", "", None)
-    except ValueError:
-        scheme, host = "", ""
+    scheme, host, _ = origin(value) if isinstance(value, str) else ("", "", None)
     if scheme not in ("https", "http") or not host:
         return "must be a URL, such as https://receiver.example.com:8443/"
     return "must not hold credentials, which would be shown" if "@" in value else ""

@@ -119,9 +119,11 @@ class Store:
     def _read(self, name: str) -> Stored | None:
         try:
             content = json.loads((self.folder / f"{name}.json").read_bytes())
+            return Stored(Envelope(**content["last"]), content["vim"], content["is_registered"])
         except FileNotFoundError:
             return None
-        return Stored(Envelope(**content["last"]), content["vim"], content["is_registered"])
+        except (AttributeError, KeyError, TypeError, ValueError):  # a file of somebody else
+            return None
 
     def _write(self, name: str, text: str) -> None:
         unfinished = self.folder / f".{name}.new"

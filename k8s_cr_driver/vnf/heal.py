@@ -49,7 +49,8 @@ class Healing:
             unwanted = [one for one in several if one["metadata"]["name"] in chosen[vdu]]
             if children and children.by_selector:
                 unwanted = self._own(vdu, unwanted, lenient=everything)
-            if children and unwanted and self._may_replace(vdu, unwanted, several, lenient=everything):
+            lost = self._lost(obj, members.owners.get(obj.key), several)
+            if children and unwanted and self._may_replace(vdu, unwanted, several, lost, lenient=everything):
                 to_delete.append((children.selector, unwanted))
         if recreate:
             own = f"{INSTANCE_LABEL}={self._instance}"
@@ -72,20 +73,30 @@ class Healing:
             LOG.warning("VNF instance %s: %s of VDU %s: not controlled by it, left", self._instance, ", ".join(others), vdu)
         return own
 
-    def _may_replace(self, vdu: str, chosen: Sequence[Object], several: Sequence[Object], *, lenient: bool) -> bool:
-        """Whether so many may be unavailable; VNFCs that are not ready already are."""
-        obj, most = self._touched[vdu], self._touched[vdu].max_unavailable(len(several))
+    @staticmethod
+    def _lost(obj: CustomResource, owner: Object | None, several: Sequence[Object]) -> int:
+        """How many VNFCs are missing, or are being deleted: of such `several` has none."""
+        wanted = replicas.count(obj, owner) if owner and _has_one_vnfc_per_replica(obj) else 0
+        return max(0, (wanted or 0) - len(several))
+
+    def _may_replace(
+        self, vdu: str, chosen: Sequence[Object], several: Sequence[Object], lost: int, *, lenient: bool
+    ) -> bool:
+        """Whether so many may be unavailable; VNFCs that are `lost`, or not ready, already are."""
+        obj, most = self._touched[vdu], self._touched[vdu].max_unavailable(len(several) + lost)
         names, unready = _names(chosen), _names(one for one in several if not _is_ready(one))
-        if len(names | unready) <= most:
+        if len(names | unready) + lost <= most:
             return True
         if not lenient:
             others = f", and these are not ready: {', '.join(sorted(unready))}" if unready else ""
             remedy = "choose fewer, and those that are not ready first"
-            if len(unready) > most:
+            if lost:
+                others += f", and {lost} are missing or being deleted"
+            if len(unready) + lost > most:
                 remedy = "more of them must be ready before any is replaced"
             raise InvalidRequest(
-                f"vnfcInstanceId: VDU {vdu} is {obj}, of whose {len(several)} VNFCs at most {most} may be unavailable at "
-                f"the same time{obj.few_unavailable}. {len(names)} are chosen{others}; {remedy}"
+                f"vnfcInstanceId: VDU {vdu} is {obj}, of whose {len(several) + lost} VNFCs at most {most} may be unavailable "
+                f"at the same time{obj.few_unavailable}. {len(names)} are chosen{others}; {remedy}"
             )
         LOG.info("VNF instance %s: VNFCs of VDU %s are not replaced, %s is only applied again", self._instance, vdu, obj)
         return False

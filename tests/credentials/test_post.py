@@ -88,6 +88,10 @@ def test_a_redirect_stays_on_the_server(receiver: Web) -> None:
         receiver.responses += [(307, {"Location": other.url})]
         with pytest.raises(NotDelivered, match="redirects to another server, which is refused"):
             send(receiver.url, receiver.ca)
+        host, here = (one.url.split("/")[2] for one in (other, receiver))
+        receiver.responses += [(307, {"Location": f"https://{host}\\@{here}/hook"})]
+        with pytest.raises(NotDelivered, match="redirects to another server, which is refused"):
+            send(receiver.url, receiver.ca)
         assert not other.posts
     receiver.responses += [(307, {"Location": "/there"})] * 10
     with pytest.raises(NotDelivered, match="redirects again and again"):

@@ -12,7 +12,7 @@ import pytest
 
 from k8s_cr_driver.credentials import service_account
 from k8s_cr_driver.credentials.registration import Registrar
-from k8s_cr_driver.credentials.store import Store
+from k8s_cr_driver.credentials.store import Store, Stored
 from k8s_cr_driver.credentials.tacker import Tacker
 from k8s_cr_driver.errors import ConnectionFailed, InvalidRequest
 from k8s_cr_driver.kube.connection import Connection
@@ -25,7 +25,7 @@ from tests.fake_api import FakeApi, faults
 from tests.instance import BLUE
 
 OWN_TOKEN = "token-of-tacker-vim"
-NAME = f"red-default-{BLUE}"
+NAME = f"red_default_{BLUE}"
 
 
 @pytest.fixture
@@ -183,3 +183,49 @@ def test_credentials_that_are_incomplete_are_an_error() -> None:
         Tacker({"auth_type": "soap", "auth": {"a": "b"}})
     with pytest.raises(InvalidRequest, match=r"The entry of clouds\.yaml: auth has no setting pasword$"):
         Tacker({"auth": {"auth_url": "http://a", "username": "operator", "pasword": PASSWORD}})
+
+
+def test_two_clusters_of_an_instance_have_two_vims(tmp_path: Path, cloud: Cloud, tls_api: FakeApi) -> None:
+    """Names have hyphens, so that `red-eu` in `west` and `red` in `eu-west` would be one if these joined them."""
+    issue(tls_api, "token-one")
+    registrar = Registrar(Store(tmp_path / "received"), Tacker(cloud.entry), [].append)
+    with FakeApi(tls=True) as other:
+        issue(other, "token-two")
+        one, two = replace(ready(tls_api), cluster="west/red-eu"), replace(ready(other), cluster="eu-west/red")
+        for message in (one, two):
+            registrar.store.accept(message)
+        registrar.reconcile()
+        assert len(cloud.vims) == 2
+        registrar.store.accept(gone(one))
+        registrar.reconcile()
+        assert [vim["auth_url"] for vim in cloud.vims.values()] == [other.url]
+
+
+def test_the_registrar_outlives_an_error_of_the_disk(
+    tmp_path: Path, cloud: Cloud, tls_api: FakeApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    issue(tls_api, "token-one")
+    store = Store(tmp_path / "received")
+    registrar = Registrar(store, Tacker(cloud.entry), [].append)
+    message = store.accept(ready(tls_api))
+    clusters, failures = store.clusters, [OSError(24, "Too many open files")]
+
+    def failing() -> list[Stored]:
+        if failures:
+            raise failures.pop()
+        return clusters()
+
+    monkeypatch.setattr(store, "clusters", failing)
+    registrar.start()
+    wait_until(lambda: not failures, 5)
+    registrar.changed(message)
+    wait_until(lambda: cloud.vims, 5)
+
+
+def test_a_file_of_somebody_else_in_the_folder_holds_up_nobody(tmp_path: Path, tls_api: FakeApi) -> None:
+    store = Store(tmp_path / "received")
+    for name, text in (("notes", "{}"), ("list", "[]"), ("text", "no JSON")):
+        (store.folder / f"{name}.json").write_text(text)
+    assert store.clusters() == []
+    message = store.accept(ready(tls_api))
+    assert store.clusters() == [message]

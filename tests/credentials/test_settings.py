@@ -100,3 +100,9 @@ def test_the_url_may_change_its_path_with_a_bearer_token_but_not_its_server() ->
     assert settings.load(text, "s.yaml", {"url": "https://a.example.com:443/other"}).url.endswith("/other")
     with pytest.raises(InvalidRequest, match="url is on another server"):
         settings.load(text, "s.yaml", {"url": "https://a.example.com:444/"})
+
+
+def test_a_request_cannot_name_the_server_of_a_bearer_token_of_a_package_that_names_none() -> None:
+    text = yaml.safe_dump({"hmac-key": {"file": "/etc/key"}, "bearer-token": {"file": "/t"}})
+    with pytest.raises(InvalidRequest, match="url must be in the package too"):
+        settings.load(text, "s.yaml", {"url": "https://elsewhere.example.com/"})

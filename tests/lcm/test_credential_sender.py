@@ -281,3 +281,48 @@ def test_the_end_of_an_unknown_operation_and_unreadable_settings_are_errors(cond
     assert "Scripts/credential_sender.yaml: dead-line is not a setting; is it deadline?" in conductor.run(
         "instantiate_end", code=1
     )
+
+
+@pytest.mark.usefixtures("workload")
+def test_a_cluster_that_has_lost_its_label_is_not_gone(
+    conductor: Conductor, tls_api: FakeApi, receiver: Web
+) -> None:
+    conductor.run("instantiate_end")
+    tls_api.edit("Cluster", "default", "red", lambda live: live["metadata"].update(labels={}))
+    conductor.run("scale_end")
+    assert ("gone", NAME) not in receiver.events
+
+
+@pytest.mark.usefixtures("workload")
+def test_a_cluster_whose_kind_is_not_served_just_now_is_not_gone(
+    conductor: Conductor, tls_api: FakeApi, receiver: Web
+) -> None:
+    conductor.run("instantiate_end")
+    crd = "clusters.cluster.x-k8s.io"
+    tls_api.edit("CustomResourceDefinition", None, crd, lambda live: live["spec"]["versions"][0].update(served=False))
+    conductor.run("heal_end", code=1)
+    assert ("gone", NAME) not in receiver.events
+
+
+@pytest.mark.usefixtures("workload")
+def test_a_cluster_that_terminate_keeps_is_neither_going_nor_gone(
+    conductor: Conductor, tls_api: FakeApi, receiver: Web
+) -> None:
+    conductor.run("instantiate_end")
+    keep = {"k8s-cr-driver/keep": "true"}
+    tls_api.edit("Cluster", "default", "red", lambda live: live["metadata"].update(annotations=keep))
+    conductor.run("terminate_start")
+    conductor.run("terminate_end")
+    assert receiver.events == [("ready", NAME)]
+
+
+@pytest.mark.usefixtures("workload")
+def test_gone_is_sent_although_another_cluster_does_not_open(
+    conductor: Conductor, tls_api: FakeApi, receiver: Web
+) -> None:
+    conductor.settings.update({"on-failure": "warn", "deadline": 2})
+    conductor.run("instantiate_end")
+    tls_api.delete("Cluster", "default", "red")
+    put_cluster(tls_api, "no-kubeconfig")
+    conductor.run("change_current_package_end")
+    assert ("gone", NAME) in receiver.events

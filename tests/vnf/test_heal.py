@@ -129,3 +129,14 @@ def test_the_unready_machine_of_a_control_plane_is_replaced(api: FakeApi, status
     with healing(api, ControlPlane=control_plane(api, 3, blue_2=status)) as heal:
         replacement = heal.replacement({"ControlPlane": {"blue-2"}}, everything=False, recreate=False)
         assert [names(list(to_delete)) for _, to_delete in replacement.to_delete] == [["blue-2"]]
+
+
+@pytest.mark.parametrize(("machines", "going"), [(5, 2), (7, 3)])
+def test_machines_that_are_being_deleted_are_lost_to_etcd_too(api: FakeApi, machines: int, going: int) -> None:
+    plane = control_plane(api, machines)
+    for number in range(going):
+        name = f"blue-{machines - 1 - number}"
+        api.edit("Machine", "default", name, lambda live: live["metadata"].update(finalizers=["machine.cluster.x-k8s.io"]))
+        api.delete("Machine", "default", name)
+    with healing(api, ControlPlane=plane) as heal, pytest.raises(InvalidRequest, match=f"{going} are missing or being deleted"):
+        heal.replacement({"ControlPlane": {"blue-0"}}, everything=False, recreate=False)
