@@ -7,7 +7,7 @@ import pytest
 from hypothesis import settings
 
 from k8s_cr_driver.engine import apply, replace
-from k8s_cr_driver.kube import auth, backoff, watch
+from k8s_cr_driver.kube import auth, backoff, discovery, watch
 from k8s_cr_driver.ownership import fence, guests
 from tests.fake_api import FakeApi
 
@@ -32,6 +32,12 @@ def tls_api() -> Iterator[FakeApi]:
     with FakeApi(tls=True) as server:
         yield server
         assert not server.crashes, "\n".join(server.crashes)
+
+
+@pytest.fixture(autouse=True)
+def no_known_clusters(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server of this test may have the port of one before it."""
+    monkeypatch.setattr(discovery, "_KNOWN", discovery._Known())
 
 
 @pytest.fixture(autouse=True)
