@@ -33,7 +33,7 @@ class ControlPlane(MachineOwner):
     def change_error(self, live: Object | None, desired: Sequence[Object]) -> str:
         """Machines may not have reached the version yet that a change before this one has asked for."""
         after = text(self.manifest, *contract.VERSION)
-        former = [text(live, *contract.VERSION), *(contract.versions_reached(live) if live else [])]
+        former = [text(live, *contract.VERSION), *contract.versions_reached(live or {})]
         why = next(filter(None, (versions.change_error(before, after) for before in former)), "")
         return f"spec.version {why}" if why else super().change_error(live, desired)
 

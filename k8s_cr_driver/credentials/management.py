@@ -7,6 +7,7 @@ when the endpoint or a certificate changes. So it is read each time.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -46,14 +47,17 @@ class ManagementCluster:
 
     connection: Connection
 
+    @functools.cached_property
+    def _client(self) -> Client:
+        """Discovers the kinds once for all Clusters of an operation."""
+        return Client(self.connection, discover(self.connection))
+
     def clusters(self, instance: str, namespaces: Iterable[str]) -> list[str]:
         """NAMESPACE/NAME of the instance's Clusters in those namespaces; "" stands for all namespaces."""
-        resources = discover(self.connection)
-        resource = resources.find(contract.CLUSTERS)
+        resource, selector = self._client.resources.find(contract.CLUSTERS), f"{INSTANCE_LABEL}={instance}"
         if resource is None:
             return []
-        client, selector = Client(self.connection, resources), f"{INSTANCE_LABEL}={instance}"
-        found = [live for place in namespaces for live in client.list(resource, place, selector, METADATA_LIST)]
+        found = [live for place in namespaces for live in self._client.list(resource, place, selector, METADATA_LIST)]
         return sorted(_name(live) for live in found if instance in appliers(live))
 
     def exists(self, cluster: str, instance: str) -> bool:
@@ -68,12 +72,11 @@ class ManagementCluster:
 
     def _read(self, cluster: str) -> Object | None:
         """None if there is no such Cluster. Unreadable if the kind is not served now: then nobody knows."""
-        resources = discover(self.connection)
-        resource = resources.find(contract.CLUSTERS)
+        resource = self._client.resources.find(contract.CLUSTERS)
         if resource is None:
             raise Unreadable(f"{cluster}: the management cluster does not serve {contract.CLUSTERS} now")
         try:
-            return Client(self.connection, resources).read(resource, ObjectKey(*contract.CLUSTERS, *cluster.split("/", 1)))
+            return self._client.read(resource, ObjectKey(*contract.CLUSTERS, *cluster.split("/", 1)))
         except ApiError as error:
             if error.status != 404:
                 raise

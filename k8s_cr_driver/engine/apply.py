@@ -125,7 +125,7 @@ class Applier:
             self._gone(node)
             return
         self._informers.wrote(live)
-        if field(live, "metadata", "uid") == node.replaced:
+        if node.replaces(live):
             node.replaced = ""  # somebody has changed it meanwhile, so that it need not be deleted
         node.obj.old_status = live.get("status") if changes_spec(before, live) else None
         node.phase, node.error, node.attempts, node.vanished = Phase.SENT, None, 0, False
@@ -250,7 +250,7 @@ class Applier:
         return node.obj.crd is None and node.key.group_kind in self._crds_read
 
     def _assess(self, node: Desired, live: Object) -> None:
-        if node.replaced and field(live, "metadata", "uid") == node.replaced:
+        if node.replaces(live):
             return  # it is about to be deleted, ready or not
         node.judge(self._last_look.health(node, live))
         self._operation.progress(node.key, node.health.state.value, node.health.message)

@@ -60,7 +60,7 @@ def has_ended_well(node: Desired, live: Object) -> bool:
 
 def goes_after_its_end(node: Desired, live: Object) -> bool:
     """Whether somebody else deletes an object that has run to its end: a Job whose time to live is over goes after its Pods."""
-    if live["metadata"].get("deletionTimestamp") is None or live["metadata"]["uid"] == node.replaced:
+    if live["metadata"].get("deletionTimestamp") is None or node.replaces(live):
         return False
     return has_ended_well(node, _undeleted(live))
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from k8s_cr_driver.engine.not_ready import Report
 from k8s_cr_driver.kube import backoff
 from k8s_cr_driver.kube.discovery import Resource
+from k8s_cr_driver.objects import fields
 from k8s_cr_driver.objects.keys import NAMESPACE, Object, ObjectKey
 from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.resources.health import Health, State
@@ -84,6 +85,10 @@ class Desired(Node):
             return False
         self.live, self.vanished = live, False
         return True
+
+    def replaces(self, live: Object) -> bool:
+        """Whether `live` is the object that this run deletes to create it again."""
+        return bool(fields.field(live, "metadata", "uid") == self.replaced)
 
     @property
     def is_settled(self) -> bool:

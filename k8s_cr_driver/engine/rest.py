@@ -113,16 +113,15 @@ class Rest:
                         self._informers.open([resource.group_kind])
 
     def _disclaim_orphans(self) -> None:
-        for live in self._claimed():
+        for live in [live for key, live in self._informers.everything() if self._outlives_terminate(key, live)]:
             resource = self._resources.find(key_of(live).group_kind)
             if resource is not None:
                 self._request(functools.partial(disclaim_orphan, self._context, resource, live))
 
-    def _claimed(self) -> list[Object]:
-        """Claims of StatefulSets that a failed terminate has made members, though the instance lives on."""
-        if not self._applier.nodes:
-            return []
-        return [live for _, live in self._informers.everything() if is_claimed(live, self._context.instance)]
+    def _outlives_terminate(self, key: ObjectKey, live: Object) -> bool:
+        """Whether it is a claim of a StatefulSet that a failed terminate has made a member, though the instance lives on."""
+        desired = self._applier.nodes
+        return bool(desired) and key not in desired and is_claimed(live, self._context.instance)
 
     def _prune(self, members: list[Object]) -> None:
         """A controller may make a desired object the dependent of one that is deleted at any time: so also at the end."""
@@ -247,8 +246,7 @@ class Rest:
         A lost inventory does not know the members: those in Tacker's record are the least that the instance has applied.
         """
         inventory = self._context.inventory
-        is_kept_data = bool(self._applier.nodes) and is_claimed(live, self._context.instance)
-        if key in self._applier.nodes or key == inventory.key or is_kept_data:
+        if key in self._applier.nodes or key == inventory.key or self._outlives_terminate(key, live):
             return False
         if inventory.owns(live):
             return is_managed(live, self._context.instance) or not inventory.content.is_adopted(live)

@@ -106,13 +106,14 @@ def _release_shared(
         else:
             context.client.release(resource, live, context.manager)
         return f"used by VNF instance {', '.join(sorted(others))}"
-    if stays := _why_it_stays(context, guests, live, is_used=is_used):
+    stays = _why_it_stays(context, guests, live, is_used=is_used)
+    context.inventory.fence.before_delete()  # its lists may have taken minutes
+    if stays:
         if has_applied(live, context.instance):
             release_shared(context.client, context.instance, resource, live)
         else:
             context.client.release(resource, live, context.manager)
         return stays
-    context.inventory.fence.before_delete()  # the lists of guests may have taken minutes
     context.client.delete(resource, live, propagation=_propagation(live))
     return ""
 

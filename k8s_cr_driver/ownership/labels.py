@@ -26,7 +26,7 @@ CREATION_TAKES = datetime.timedelta(seconds=60)
 """The most by which an object is younger than the apply that has created it: admission webhooks are asked in between."""
 
 CLAIMED = "k8s-cr-driver/claimed"
-"""Annotation of an object of which the instance owns no other field but its label. With it the field manager outlives that."""
+"""Annotation of an object of which the instance owns but this and the label: without the label its field manager remains."""
 
 KEEP = "k8s-cr-driver/keep"
 """Annotation `k8s-cr-driver/keep: "true"`: terminate and prune release the object and do not delete it."""

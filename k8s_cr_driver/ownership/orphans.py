@@ -9,7 +9,7 @@ package keeps them, and the data in them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from k8s_cr_driver.errors import ApiError, Contended
 from k8s_cr_driver.kube.discovery import Resource
@@ -37,14 +37,8 @@ def is_claimed(live: Object, instance: str) -> bool:
 
 def disclaim_orphan(context: WriteContext, resource: Resource, live: Object) -> None:
     """Removes what `claim_orphans` has applied: the terminate has failed, and the instance lives on, with its data."""
-    context.inventory.fence.before_write()
-    try:
-        context.client.release(resource, context.client.read_again(resource, live), context.manager)
-    except ApiError as error:
-        if error.status not in (404, 409):
-            raise
-        if not has_gone(context, key_of(live), resource, live["metadata"]["uid"]):
-            raise Contended(f"{key_of(live)} is changed by others all the time") from None
+    client = context.client
+    _written(context, resource, live, lambda: client.release(resource, client.read_again(resource, live), context.manager))
 
 
 def find_orphans(context: WriteContext, lives: Iterable[Object]) -> list[tuple[Resource, Object]]:
@@ -111,17 +105,23 @@ def _entries(live: Object) -> list[Object]:
 
 def _labelled(context: WriteContext, resource: Resource, live: Object) -> Object | None:
     """Applies the instance's marks to the object; None if the object of that uid was deleted, or somebody else labels it."""
+    marks = {"labels": {INSTANCE_LABEL: context.instance}, "annotations": {CLAIMED: "true"}}
+    member = bare(key_of(live), resource.api_version, uid=live["metadata"]["uid"], **marks)
+    return _written(
+        context, resource, live, lambda: context.client.apply(resource, member, context.manager, force=False)
+    )
+
+
+def _written(context: WriteContext, resource: Resource, live: Object, write: Callable[[], Object]) -> Object | None:
+    """What `write` returns; None if the object of that uid was deleted, or somebody else owns a field that it sets."""
     context.inventory.fence.before_write()
-    uid, own_label = live["metadata"]["uid"], {INSTANCE_LABEL: context.instance}
-    key = key_of(live)
-    member = bare(key, resource.api_version, uid=uid, labels=own_label, annotations={CLAIMED: "true"})
     try:
-        return context.client.apply(resource, member, context.manager, force=False)
+        return write()
     except ApiError as error:
         if error.status not in (404, 409):
             raise
         if error.causes:
             return None
-    if has_gone(context, key, resource, uid):
+    if has_gone(context, key_of(live), resource, live["metadata"]["uid"]):
         return None
-    raise Contended(f"{key} is changed by others all the time")
+    raise Contended(f"{key_of(live)} is changed by others all the time")

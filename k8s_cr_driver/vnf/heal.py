@@ -49,7 +49,7 @@ class Healing:
             unwanted = [one for one in several if one["metadata"]["name"] in chosen[vdu]]
             if children and children.by_selector:
                 unwanted = self._own(vdu, unwanted, lenient=everything)
-            lost = self._lost(obj, members.owners.get(obj.key), several)
+            lost = max(0, _wanted(obj, members.owners.get(obj.key), len(several)) - len(several))
             if children and unwanted and self._may_replace(vdu, unwanted, several, lost, lenient=everything):
                 to_delete.append((children.selector, unwanted))
         if recreate:
@@ -73,16 +73,13 @@ class Healing:
             LOG.warning("VNF instance %s: %s of VDU %s: not controlled by it, left", self._instance, ", ".join(others), vdu)
         return own
 
-    @staticmethod
-    def _lost(obj: CustomResource, owner: Object | None, several: Sequence[Object]) -> int:
-        """How many VNFCs are missing, or are being deleted: of such `several` has none."""
-        wanted = replicas.count(obj, owner) if owner and _has_one_vnfc_per_replica(obj) else 0
-        return max(0, (wanted or 0) - len(several))
-
     def _may_replace(
         self, vdu: str, chosen: Sequence[Object], several: Sequence[Object], lost: int, *, lenient: bool
     ) -> bool:
-        """Whether so many may be unavailable; VNFCs that are `lost`, or not ready, already are."""
+        """Whether so many may be unavailable. VNFCs that are not ready already are.
+
+        So are those that are missing or being deleted, `lost` in number; `several` has none of them.
+        """
         obj, most = self._touched[vdu], self._touched[vdu].max_unavailable(len(several) + lost)
         names, unready = _names(chosen), _names(one for one in several if not _is_ready(one))
         if len(names | unready) + lost <= most:
@@ -108,7 +105,7 @@ class Healing:
         for vdu in before:
             obj, several = self._touched[vdu], members.children.get(vdu, [])
             owner = members.owners.get(obj.key)
-            wanted = replicas.count(obj, owner) if _has_one_vnfc_per_replica(obj) else before[vdu]
+            wanted = _wanted(obj, owner, before[vdu])
             ready = sum(_is_ready(one) for one in several if one["metadata"]["uid"] not in deleted)
             if ready != wanted:
                 reports.append(Report(obj.key, "Waiting", "Replicas", f"VDU {vdu} has {ready} of {wanted} VNFCs"))
@@ -124,6 +121,11 @@ def _is_ready(child: Object) -> bool:
 
 def _names(lives: Iterable[Object]) -> set[str]:
     return {live["metadata"]["name"] for live in lives}
+
+
+def _wanted(obj: CustomResource, owner: Object | None, otherwise: int) -> int:
+    """How many VNFCs the object is to have; `otherwise` if its replicas do not say so."""
+    return replicas.count(obj, owner) if _has_one_vnfc_per_replica(obj) else otherwise
 
 
 def _has_one_vnfc_per_replica(obj: CustomResource) -> bool:

@@ -185,13 +185,11 @@ def test_credentials_that_are_incomplete_are_an_error() -> None:
         Tacker({"auth": {"auth_url": "http://a", "username": "operator", "pasword": PASSWORD}})
 
 
-def test_two_clusters_of_an_instance_have_two_vims(tmp_path: Path, cloud: Cloud, tls_api: FakeApi) -> None:
+def test_two_clusters_of_an_instance_have_two_vims(registrar: Registrar, workload: FakeApi, cloud: Cloud) -> None:
     """Names have hyphens, so that `red-eu` in `west` and `red` in `eu-west` would be one if these joined them."""
-    issue(tls_api, "token-one")
-    registrar = Registrar(Store(tmp_path / "received"), Tacker(cloud.entry), [].append)
     with FakeApi(tls=True) as other:
         issue(other, "token-two")
-        one, two = replace(ready(tls_api), cluster="west/red-eu"), replace(ready(other), cluster="eu-west/red")
+        one, two = replace(ready(workload), cluster="west/red-eu"), replace(ready(other), cluster="eu-west/red")
         for message in (one, two):
             registrar.store.accept(message)
         registrar.reconcile()
@@ -202,28 +200,25 @@ def test_two_clusters_of_an_instance_have_two_vims(tmp_path: Path, cloud: Cloud,
 
 
 def test_the_registrar_outlives_an_error_of_the_disk(
-    tmp_path: Path, cloud: Cloud, tls_api: FakeApi, monkeypatch: pytest.MonkeyPatch
+    registrar: Registrar, workload: FakeApi, cloud: Cloud, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    issue(tls_api, "token-one")
-    store = Store(tmp_path / "received")
-    registrar = Registrar(store, Tacker(cloud.entry), [].append)
-    message = store.accept(ready(tls_api))
-    clusters, failures = store.clusters, [OSError(24, "Too many open files")]
+    message = registrar.store.accept(ready(workload))
+    clusters, failures = registrar.store.clusters, [OSError(24, "Too many open files")]
 
     def failing() -> list[Stored]:
         if failures:
             raise failures.pop()
         return clusters()
 
-    monkeypatch.setattr(store, "clusters", failing)
+    monkeypatch.setattr(registrar.store, "clusters", failing)
     registrar.start()
     wait_until(lambda: not failures, 5)
     registrar.changed(message)
     wait_until(lambda: cloud.vims, 5)
 
 
-def test_a_file_of_somebody_else_in_the_folder_holds_up_nobody(tmp_path: Path, tls_api: FakeApi) -> None:
-    store = Store(tmp_path / "received")
+def test_a_file_of_somebody_else_in_the_folder_holds_up_nobody(registrar: Registrar, tls_api: FakeApi) -> None:
+    store = registrar.store
     for name, text in (("notes", "{}"), ("list", "[]"), ("text", "no JSON")):
         (store.folder / f"{name}.json").write_text(text)
     assert store.clusters() == []

@@ -92,18 +92,23 @@ def test_a_job_that_has_changed_is_made_again(api: FakeApi) -> None:
     assert live["spec"]["template"]["spec"]["containers"][0]["image"] == "two"
 
 
-def test_an_immutable_object_is_replaced_only_where_its_annotation_says_so(api: FakeApi) -> None:
-    def fixed(value: str, **annotations: str) -> Object:
-        made = {**config_map("a", a=value), "immutable": True}
-        made["metadata"]["annotations"] = annotations
-        return made
+REPLACE = {"k8s-cr-driver/replace": "true"}
 
+
+def fixed(value: str, **annotations: str) -> Object:
+    """An object whose data cannot change."""
+    made = {**config_map("a", a=value), "immutable": True}
+    made["metadata"]["annotations"] = annotations
+    return made
+
+
+def test_an_immutable_object_is_replaced_only_where_its_annotation_says_so(api: FakeApi) -> None:
     blue = Instance(api.url)
     blue.reconcile([fixed("1")])
     with pytest.raises(Refused, match=r"ConfigMap default/a.*immutable.*k8s-cr-driver/replace: \"true\""):
         blue.reconcile([fixed("2")])
     assert api.get("ConfigMap", "default", "a")["data"] == {"a": "1"}
-    blue.reconcile([fixed("2", **{"k8s-cr-driver/replace": "true"})])
+    blue.reconcile([fixed("2", **REPLACE)])
     assert api.get("ConfigMap", "default", "a")["data"] == {"a": "2"}
 
 
@@ -259,9 +264,6 @@ def test_the_annotation_replaces_whatever_the_server_calls_immutable(api: FakeAp
     assert api.objects(kind)[0]["metadata"]["uid"] != uid
 
 
-REPLACE = {"k8s-cr-driver/replace": "true"}
-
-
 def touched(api: FakeApi, kind: str, name: str) -> Callable[[Request], bool]:
     """Matches the deletion of that object; somebody else annotates the object before the server executes it."""
 
@@ -275,15 +277,11 @@ def touched(api: FakeApi, kind: str, name: str) -> Callable[[Request], bool]:
 
 @pytest.mark.parametrize("prune", [True, False])
 def test_the_object_that_is_replaced_is_not_the_desired_one_however_ready(api: FakeApi, prune: bool) -> None:
-    def fixed(value: str) -> Object:
-        made = {**config_map("a", version=value), "immutable": True}
-        return {**made, "metadata": {**made["metadata"], "annotations": dict(REPLACE)}}
-
     blue = Instance(api.url)
-    blue.reconcile([fixed("1")])
+    blue.reconcile([fixed("1", **REPLACE)])
     api.fail(faults.held(0.3), when=touched(api, "ConfigMap", "a"))
-    blue.reconcile([fixed("2")], prune=prune)
-    assert api.get("ConfigMap", "default", "a")["data"] == {"version": "2"}
+    blue.reconcile([fixed("2", **REPLACE)], prune=prune)
+    assert api.get("ConfigMap", "default", "a")["data"] == {"a": "2"}
 
 
 def test_the_end_of_a_job_that_is_replaced_is_not_that_of_the_new_one(api: FakeApi) -> None:

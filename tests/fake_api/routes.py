@@ -12,7 +12,6 @@ from tests.fake_api.kinds import Kind
 _PATH = re.compile(
     r"^/(?:api/(?P<core>[^/]+)|apis/(?P<group>[^/]+)/(?P<version>[^/]+))"
     r"(?:/namespaces/(?P<namespace>[^/]+)(?=/))?/(?P<plural>[^/]+)(?:/(?P<name>[^/]+)(?:/(?P<sub>[^/]+))?)?$")
-_NAMES = "namespace", "plural", "name", "sub"
 _VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch"}
 
 
@@ -48,8 +47,7 @@ def _parts(path: str) -> tuple[str, str, str, str, str, str] | None:
     found = _PATH.match(path)
     if not found:
         return None
-    group, core, version, *names = (text or "" for text in found.group("group", "core", "version", *_NAMES))
-    namespace, plural, name, sub = names
+    core, group, version, namespace, plural, name, sub = (text or "" for text in found.groups())
     return group, version or core, namespace, plural, name, sub
 
 

@@ -53,26 +53,26 @@ def test_terminate_deletes_a_volume_claim_despite_a_conflict(api: FakeApi) -> No
     assert state(api) == {}
 
 
-def test_a_retry_finds_volume_claims_when_the_stateful_set_is_gone(api: FakeApi) -> None:
+@pytest.fixture
+def interrupted(api: FakeApi) -> Instance:
+    """An instance whose terminate has deleted its StatefulSet, and not the claim of that."""
     instance = Instance(api.url)
     instance.reconcile([stateful_set("db")])
     api.put(claim("data-db-0", app="db"))
     api.fail(faults.status(403, "Forbidden", "no"), method="DELETE", path="persistentvolumeclaims/data-db-0")
     with pytest.raises(Exception, match="data-db-0"):
         instance.terminate()
-    instance.terminate()
+    return instance
+
+
+def test_a_retry_finds_volume_claims_when_the_stateful_set_is_gone(api: FakeApi, interrupted: Instance) -> None:
+    interrupted.terminate()
     assert state(api) == {}
 
 
-def test_a_retry_finds_a_volume_claim_that_has_lost_its_label_meanwhile(api: FakeApi) -> None:
-    instance = Instance(api.url)
-    instance.reconcile([stateful_set("db")])
-    api.put(claim("data-db-0", app="db"))
-    api.fail(faults.status(403, "Forbidden", "no"), method="DELETE", path="persistentvolumeclaims/data-db-0")
-    with pytest.raises(Exception, match="data-db-0"):
-        instance.terminate()
+def test_a_retry_finds_a_volume_claim_that_has_lost_its_label_meanwhile(api: FakeApi, interrupted: Instance) -> None:
     api.edit("PersistentVolumeClaim", "default", "data-db-0", lambda live: live["metadata"]["labels"].pop(INSTANCE_LABEL))
-    instance.terminate()
+    interrupted.terminate()
     assert state(api) == {}
 
 

@@ -130,8 +130,7 @@ class Invariants:
     def _is_used(self, entry: Entry, instance: str) -> bool:
         """Whether a Namespace or a CRD holds what is not the instance's, or another instance lives, which may have used it."""
         for other in self._ledger.entries.values():
-            inside = other.key[0] == entry.key[1] or other.resource == _defined(self._store.get(entry.resource, entry.key))
-            if (inside or is_inventory(other)) and other.owner not in (instance, CONTROLLER):
+            if (entry.holds(other) or is_inventory(other)) and other.owner not in (instance, CONTROLLER):
                 return True
         return False
 
@@ -148,11 +147,6 @@ def _lasting(live: Object) -> Object:
     content = {**{name: value for name, value in live.items() if name not in ("metadata", "status")}, **kept}
     found: Object = json.loads(json.dumps(content).replace(metadata["uid"], "uid"))
     return found
-
-
-def _defined(crd: Object | None) -> Resource | None:
-    group = dig(crd, "spec", "group")
-    return (group, crd["spec"]["names"]["plural"]) if crd and group else None
 
 
 def _is_expendable(manifest: Object) -> bool:

@@ -65,6 +65,12 @@ class Entry:
     is_late: bool = False
     """Whether a request made it that was still on its way when a user had deleted the inventory and a rollback had ended."""
 
+    def holds(self, other: Entry) -> bool:
+        """Whether it is the Namespace of the other object, or the CRD of its kind."""
+        if self.resource == CRDS:
+            return other.resource == WIDGETS
+        return self.resource == NAMESPACES and other.key[0] == self.key[1]
+
     def __str__(self) -> str:
         return f"{self.resource[1]} {'/'.join(filter(None, self.key))}"
 
@@ -159,7 +165,7 @@ class Ledger:
 
     def _unname(self, instance: str) -> None:
         self._unnamed.add(instance)
-        for entry in self.entries.values():
+        for entry in [one for one in self.entries.values() if one.reclaimable_by == instance]:
             self._check_named(entry)
 
     def named(self, instance: str) -> None:
@@ -176,7 +182,7 @@ class Ledger:
         if instance in self._unnamed and entry.key[1] != f"k8s-cr-driver-{instance}":
             entry.is_unnamed = True
             for other in self.entries.values():
-                other.held_unnamed |= entry.resource == WIDGETS if other.resource == CRDS else other.key == ("", entry.key[0])
+                other.held_unnamed |= other.holds(entry)
 
     def leave_claims(self, instance: str) -> None:
         """The claims of a StatefulSet that a change, or a user, has removed are nobody's: they may stay or go."""
@@ -248,8 +254,7 @@ class Ledger:
         return not actor.is_direct and is_free and entry.owner in (USER, CONTROLLER)
 
     def _is_in_a_going_namespace(self, entry: Entry) -> bool:
-        namespace = NAMESPACES, ("", entry.key[0])
-        return any(one.is_marked and (one.resource, one.key) == namespace for one in self.entries.values())
+        return any(one.is_marked and one.resource == NAMESPACES and one.holds(entry) for one in self.entries.values())
 
 
 STATEFUL_SETS: Resource = ("apps", "statefulsets")
