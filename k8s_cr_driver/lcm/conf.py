@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 from collections.abc import Iterable
 from dataclasses import fields
 from typing import Any
@@ -10,11 +12,14 @@ from typing import Any
 from oslo_config import cfg
 
 from k8s_cr_driver.engine.watches import WATCH_LIMITS
+from k8s_cr_driver.lcm.endpoint_rules import EndpointRules
 from k8s_cr_driver.package.limits import Limits
 from k8s_cr_driver.vnf.counts import VNFCS
 from k8s_cr_driver.vnf.policy import Policy
 
 _LIMITS = Limits()
+_FILES = "K8S_CR_CONDUCTOR_CONFIG"
+"""The variable of the environment in which scripts that Tacker runs find the conductor's files of options."""
 
 POLICY = [
     cfg.ListOpt(
@@ -96,7 +101,8 @@ OPTIONS = [
         help="Read the credentials and the CA of the registered VIM at each operation, instead of the copy that Tacker "
         "stores in vimConnectionInfo of each VNF instance. One update of the VIM then holds for all its instances, also "
         "for the retry of an operation in FAILED_TEMP. It applies to instances whose vimId and endpoint are those of a "
-        "VIM registered in their project; vimConnectionInfo.accessInfo of these is ignored.",
+        "VIM registered in their project; vimConnectionInfo.accessInfo of these is ignored. Not for management drivers of "
+        "packages, such as the credential sender: they have the copy.",
     ),
     *POLICY,
     cfg.BoolOpt(
@@ -146,6 +152,30 @@ OPTIONS = [
 
 def register(conf: cfg.ConfigOpts) -> None:
     conf.register_opts(OPTIONS, group="k8s_cr")
+
+
+def publish(conf: cfg.ConfigOpts) -> None:
+    """Lets scripts that this process runs find its options: Tacker gives them its environment, but no argument."""
+    files = {name: getattr(conf, name, None) or [] for name in ("config_file", "config_dir")}
+    os.environ[_FILES] = json.dumps(files)
+
+
+def of_conductor() -> Any:
+    """In such a script: the conductor's options of the group [k8s_cr], as its files have them now.
+
+    Without the variable these are the files that tacker-conductor reads by default.
+    """
+    files = json.loads(os.environ.get(_FILES, "{}"))
+    conf = cfg.ConfigOpts()
+    register(conf)
+    args = [f"--{name.replace('_', '-')}={path}" for name, paths in files.items() for path in paths]
+    conf(args, project="tacker", prog="tacker-conductor")
+    return conf.k8s_cr
+
+
+def endpoint_rules(options: Any) -> EndpointRules:
+    """Which VIMs the conductor connects to, by the options of the group [k8s_cr]."""
+    return EndpointRules(tuple(options.allowed_endpoints), options.allow_http_endpoints)
 
 
 def policies(conf: cfg.ConfigOpts, ids: Iterable[str]) -> dict[str, Policy]:

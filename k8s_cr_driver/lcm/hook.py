@@ -14,6 +14,7 @@ package runs with the driver that is installed today.
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib.metadata
 import os
 import pickle
@@ -27,7 +28,7 @@ from typing import Any, BinaryIO
 
 from k8s_cr_driver.errors import DriverError
 from k8s_cr_driver.kube.endpoint import Endpoint
-from k8s_cr_driver.lcm import vim
+from k8s_cr_driver.lcm import conf, vim
 from k8s_cr_driver.objects.fields import mapping, texts
 from k8s_cr_driver.objects.keys import Object
 from k8s_cr_driver.redaction import foreign
@@ -57,10 +58,25 @@ class Call:
     def additional_params(self) -> Mapping[str, Any]:
         return mapping(self.request, "additionalParams")
 
+    @functools.cached_property
+    def options(self) -> Any:
+        """What the operator sets for the conductor in [k8s_cr]."""
+        return conf.of_conductor()
+
     def endpoint(self) -> Endpoint | None:
-        """The cluster on which the instance is; None after a terminate. Raises InvalidRequest."""
+        """The cluster on which the instance is; None after a terminate.
+
+        Raises InvalidRequest, also for a URL to which the conductor may not connect.
+        """
         vims = list(mapping(self.instance, "vimConnectionInfo").values())
-        return vim.endpoint(mapping(vims[0], "interfaceInfo"), mapping(vims[0], "accessInfo")) if vims else None
+        if not vims:
+            return None
+        return vim.endpoint(
+            mapping(vims[0], "interfaceInfo"),
+            mapping(vims[0], "accessInfo"),
+            verify_without_ca=self.options.verify_tls_without_ca,
+            rules=conf.endpoint_rules(self.options),
+        )
 
     def namespaces(self) -> list[str]:
         """The namespaces of the instance's objects, as its record has them (`instance_info`); [""] if it has none."""

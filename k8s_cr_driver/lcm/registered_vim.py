@@ -18,8 +18,7 @@ from tacker.sol_refactored.common import config, vim_utils
 from tacker.sol_refactored.common import exceptions as sol_ex
 
 from k8s_cr_driver.kube.endpoint import Endpoint
-from k8s_cr_driver.lcm import vim
-from k8s_cr_driver.lcm.endpoint_rules import EndpointRules
+from k8s_cr_driver.lcm import conf, vim
 
 LOG = logging.getLogger(__name__)
 CONF = config.CONF
@@ -32,7 +31,7 @@ def endpoint(stored: Any) -> Endpoint:
         access.interfaceInfo,
         access.accessInfo,
         verify_without_ca=CONF.k8s_cr.verify_tls_without_ca,
-        rules=EndpointRules(tuple(CONF.k8s_cr.allowed_endpoints), CONF.k8s_cr.allow_http_endpoints),
+        rules=conf.endpoint_rules(CONF.k8s_cr),
     )
 
 

@@ -74,6 +74,7 @@ def _driver(present: Any) -> type:
     if present is not Driver and (unexpected := differences(present)):
         raise TypeError("; ".join(unexpected))
     conf.register(cfg.CONF)
+    conf.publish(cfg.CONF)
     return Driver
 
 

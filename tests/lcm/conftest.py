@@ -4,10 +4,13 @@
 As tacker-conductor does, the threading backend of oslo.service is chosen before anything of Tacker is imported.
 """
 
+from pathlib import Path
+
 import pytest
 from oslo_config import cfg
 from oslo_service import backend
 
+from k8s_cr_driver.lcm import conf
 from tests.fake_api import FakeApi
 from tests.lcm.web import run_web
 
@@ -34,6 +37,18 @@ def cluster(api: FakeApi) -> FakeApi:
     """The fake API server with the controller of the Deployment `web`."""
     run_web(api)
     return api
+
+
+@pytest.fixture
+def options_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The conductor's file of options, with those of a test bed, as scripts that it runs find it."""
+    path = tmp_path / "tacker.conf"
+    path.write_text("[k8s_cr]\nallowed_endpoints = *\n")
+    parsed = cfg.ConfigOpts()
+    parsed([f"--config-file={path}"])
+    monkeypatch.setenv(conf._FILES, "")
+    conf.publish(parsed)
+    return path
 
 
 @pytest.fixture(autouse=True)

@@ -32,6 +32,7 @@ class Conductor:
 
     folder: Path
     vim: dict[str, Any]
+    options_file: Path
     metadata: dict[str, Any] = field(default_factory=dict)
     error_data: dict[str, Any] = field(default_factory=dict)
     settings: dict[str, Any] = field(default_factory=dict)
@@ -87,12 +88,12 @@ def receiver() -> Iterator[Web]:
 
 
 @pytest.fixture
-def conductor(tls_api: FakeApi, receiver: Web, tmp_path: Path) -> Conductor:
+def conductor(tls_api: FakeApi, receiver: Web, tmp_path: Path, options_file: Path) -> Conductor:
     key = tmp_path / "hmac.key"
     key.write_text(HMAC_KEY + "\n")
     vim = {"interfaceInfo": {"endpoint": tls_api.url, "ssl_ca_cert": tls_api.ca_cert}, "accessInfo": {}}
     settings = {"url": receiver.url, "ca-bundle": receiver.ca, "hmac-key": {"file": str(key)}, "deadline": 10}
-    return Conductor(tmp_path, vim, settings=settings)
+    return Conductor(tmp_path, vim, options_file, settings=settings)
 
 
 @pytest.fixture
@@ -326,3 +327,36 @@ def test_gone_is_sent_although_another_cluster_does_not_open(
     put_cluster(tls_api, "no-kubeconfig")
     conductor.run("change_current_package_end")
     assert ("gone", NAME) in receiver.events
+
+
+@pytest.mark.usefixtures("workload")
+@pytest.mark.parametrize("own_process", [True, False])
+def test_the_sender_connects_only_where_the_conductor_may(conductor: Conductor, receiver: Web, own_process: bool) -> None:
+    conductor.own_process = own_process
+    conductor.options_file.write_text("")
+    errors = conductor.run("instantiate_end", code=1)
+    assert "interfaceInfo.endpoint: the conductor may not connect to this host" in errors and "allowed_endpoints" in errors
+    assert receiver.posts == []
+
+
+def test_a_kubeconfig_with_an_http_server_is_not_opened(conductor: Conductor, tls_api: FakeApi, receiver: Web) -> None:
+    """Its token would go in clear, as that of a VIM with such an endpoint."""
+    tls_api.put(cluster_crd())
+    put_cluster(tls_api)
+    conductor.settings["deadline"] = 2
+    with FakeApi() as plain:
+        plain.ca_cert = ""
+        put_kubeconfig(tls_api, plain)
+        assert "server is not https" in conductor.run("instantiate_end", code=1)
+
+
+@pytest.mark.usefixtures("workload")
+@pytest.mark.filterwarnings("ignore::urllib3.exceptions.InsecureRequestWarning")
+def test_a_vim_without_ca_is_not_verified_if_the_operator_says_so(conductor: Conductor, receiver: Web) -> None:
+    del conductor.vim["interfaceInfo"]["ssl_ca_cert"]
+    conductor.settings["deadline"] = 2
+    assert "The certificate of" in conductor.run("instantiate_end", code=1)
+    with conductor.options_file.open("a") as file:
+        file.write("verify_tls_without_ca = false\n")
+    conductor.run("instantiate_end")
+    assert receiver.events == [("ready", NAME)]

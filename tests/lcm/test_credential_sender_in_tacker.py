@@ -56,7 +56,7 @@ def vnfd(receiver: Web, tmp_path: Path) -> Vnfd:
 
 
 @pytest.fixture
-def instance(tls_api: FakeApi) -> Iterator[Any]:
+def instance(tls_api: FakeApi, options_file: Path) -> Iterator[Any]:
     vim = {
         "vimType": "ETSINFV.KUBERNETES.V_1",
         "vimId": BLUE,
@@ -107,10 +107,14 @@ def test_a_failure_is_one_line_of_the_problem_details_without_a_secret(
         assert secret not in caplog.text + detail + str(error_data)
 
 
-def test_the_clusters_of_an_instance_are_found_as_this_driver_has_created_them(cluster: FakeApi, tmp_path: Path) -> None:
+def test_the_clusters_of_an_instance_are_found_as_this_driver_has_created_them(
+    cluster: FakeApi, tmp_path: Path, options_file: Path
+) -> None:
     """In a namespace of the package, which is in the driver's record of the instance."""
     manifest = obj("cluster.x-k8s.io/v1beta2", "Cluster", "red", namespace="blue", spec={})
     manifest["metadata"]["annotations"] = {"k8s-cr-driver/unreachable": "true"}
+    with options_file.open("a") as file:
+        file.write("allow_http_endpoints = true\n")
     blue = Instance(cluster, tmp_path, [deployment(1), obj("v1", "Namespace", "blue"), cluster_crd(), manifest])
     blue.instantiate()
     call = hook.Call("instantiate_end", tmp_path, {}, blue.inst.to_dict(), {})

@@ -65,12 +65,14 @@ def test_a_deadline_ends_also_what_catches_every_exception(monkeypatch: pytest.M
     assert respond(monkeypatch, driver)[1] == "mine: its deadline has passed"
 
 
-def test_the_cluster_and_the_namespaces_are_those_of_the_instance(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_cluster_and_the_namespaces_are_those_of_the_instance(
+    monkeypatch: pytest.MonkeyPatch, options_file: Path
+) -> None:
     def record(metadata: dict[str, Any]) -> dict[str, Any]:
         return {"id": "1", "instantiatedVnfInfo": {"metadata": metadata}}
 
     calls: list[hook.Call] = []
-    access = {"interfaceInfo": {"endpoint": "http://127.0.0.1:1"}, "accessInfo": {"bearer_token": "t"}}
+    access = {"interfaceInfo": {"endpoint": "https://127.0.0.1:1"}, "accessInfo": {"bearer_token": "t"}}
     for instance in (
         {"id": "1", "vimConnectionInfo": {}},
         {"id": "1", "vimConnectionInfo": {"vim1": access}},
@@ -80,7 +82,7 @@ def test_the_cluster_and_the_namespaces_are_those_of_the_instance(monkeypatch: p
         respond(monkeypatch, calls.append, vnf_instance=instance)
     assert calls[0].endpoint() is None and calls[0].namespaces() == [""]
     endpoint = calls[1].endpoint()
-    assert endpoint is not None and (endpoint.url, endpoint.authorization) == ("http://127.0.0.1:1", "Bearer t")
+    assert endpoint is not None and (endpoint.url, endpoint.authorization) == ("https://127.0.0.1:1", "Bearer t")
     assert calls[2].namespaces() == ["blue"] and calls[3].namespaces() == ["red", "green"]
 
 

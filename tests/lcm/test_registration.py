@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from oslo_config import cfg
 from tacker.sol_refactored.common import exceptions as sol_ex
 from tacker.sol_refactored.infra_drivers.kubernetes import kubernetes
 from tacker.vnfm.infra_drivers.kubernetes import kubernetes_driver
 
-from k8s_cr_driver.lcm import registration
+from k8s_cr_driver.lcm import conf, registration
 from k8s_cr_driver.lcm.driver import Driver
 from tests.lcm.instance import INTREE_DRIVER
 
@@ -39,6 +40,22 @@ def test_what_tacker_loads_is_its_driver_of_the_first_version_and_registers_ours
     assert isinstance(loaded, kubernetes_driver.Kubernetes)
     assert kubernetes.Kubernetes is Driver
     assert not [name for name in vars(type(loaded)) if not name.startswith("_")], "the first version is Tacker's own"
+
+
+def test_the_scripts_of_packages_find_the_conductors_options(
+    options_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "tacker.conf.d"
+    folder.mkdir()
+    (folder / "more.conf").write_text("[k8s_cr]\nverify_tls_without_ca = false\n")
+    monkeypatch.setattr(cfg, "CONF", parsed := cfg.ConfigOpts())
+    parsed([f"--config-file={options_file}", f"--config-dir={folder}"])
+    assert registration.install()
+    options = conf.of_conductor()
+    assert (options.allowed_endpoints, options.verify_tls_without_ca) == (["*"], False)
+    monkeypatch.delenv(conf._FILES)
+    monkeypatch.setenv("OS_K8S_CR__ALLOWED_ENDPOINTS", "10.0.0.0/8")
+    assert conf.of_conductor().allowed_endpoints == ["10.0.0.0/8"], "of a conductor with files in the usual place, or none"
 
 
 def test_a_second_registration_changes_nothing(caplog: pytest.LogCaptureFixture) -> None:
