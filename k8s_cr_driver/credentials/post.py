@@ -33,13 +33,20 @@ class NotDelivered(DriverError):
 
     title = "Credentials were not delivered"
 
+    def __init__(self, message: str, *, may_have_arrived: bool = False) -> None:
+        """`may_have_arrived`: the receiver may have the message although no response says so."""
+        super().__init__(message)
+        self.may_have_arrived = may_have_arrived
+
 
 class _Failed(Exception):
     """One attempt failed with this status, or words for a failed connection; `passes` if the next one may succeed."""
 
-    def __init__(self, status: str, *, passes: bool, retry_after: float | None = None) -> None:
+    def __init__(
+        self, status: str, *, passes: bool, may_have_arrived: bool = False, retry_after: float | None = None
+    ) -> None:
         super().__init__(status)
-        self.passes, self.retry_after = passes, retry_after
+        self.passes, self.may_have_arrived, self.retry_after = passes, may_have_arrived, retry_after
 
 
 @dataclass(frozen=True)
@@ -53,17 +60,19 @@ class Poster:
 
     def post(self, message: envelope.Envelope) -> None:
         """Returns when the receiver has accepted the message. Raises NotDelivered."""
-        failures, body = 0, message.body()
+        failures, may_have_arrived, body = 0, False, message.body()
         while True:
             try:
                 return self._attempt(self.settings.url, body, REDIRECTS)
             except _Failed as error:
                 failures += 1
+                may_have_arrived |= error.may_have_arrived
                 pause = backoff.delay(failures, error)
                 if not error.passes or failures > self.settings.retries or time.monotonic() + pause > self.end:
                     raise NotDelivered(
                         f"{message.cluster}: {self.settings.url} did not accept the event {message.event}: {error} "
-                        f"(attempt {failures})"
+                        f"(attempt {failures})",
+                        may_have_arrived=may_have_arrived,
                     ) from None
                 time.sleep(pause)
 
@@ -81,8 +90,13 @@ class Poster:
         if response.status in (307, 308):
             return self._attempt(_moved(url, response.headers.get("Location"), redirects), body, redirects - 1)
         if not 200 <= response.status < 300:
-            passes = response.status == 429 or response.status >= 500
-            raise _Failed(f"status {response.status}", passes=passes, retry_after=retry_after(response.headers))
+            is_of_server = response.status >= 500  # of a proxy, too, which may have passed the message on
+            raise _Failed(
+                f"status {response.status}",
+                passes=is_of_server or response.status == 429,
+                may_have_arrived=is_of_server,
+                retry_after=retry_after(response.headers),
+            )
         return None
 
 
@@ -103,8 +117,10 @@ def _failures() -> Iterator[None]:
     except urllib3.exceptions.SSLError as error:
         # A server that starts, or has no free connection, closes it in the handshake. A wrong certificate stays wrong.
         raise _Failed(f"no status: {words(error)}", passes="EOF" in str(error)) from None
-    except urllib3.exceptions.HTTPError as error:
+    except (urllib3.exceptions.NewConnectionError, urllib3.exceptions.ConnectTimeoutError) as error:
         raise _Failed(f"no status: {words(error)}", passes=True) from None
+    except urllib3.exceptions.HTTPError as error:
+        raise _Failed(f"no status: {words(error)}", passes=True, may_have_arrived=True) from None
 
 
 def _moved(url: str, location: str | None, redirects: int) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from k8s_cr_driver.credentials import secrets
@@ -25,11 +25,13 @@ from k8s_cr_driver.objects.fields import mapping
 
 @dataclass(frozen=True)
 class Delivery:
-    """What the receiver has accepted last of one cluster. No part of it is secret."""
+    """What was sent last of one cluster. No part of it is secret."""
 
     url: str
     endpoint: str
     digest: str
+    event: str = READY
+    """The event that the receiver has accepted; "" if a message may have arrived whose response was lost."""
 
 
 @dataclass
@@ -43,7 +45,12 @@ class Record:
         """Of what `as_dict` returned; users of Tacker's API may have changed it since."""
         found = {name: mapping(stored, name) for name in mapping(stored)}
         keys = ("url", "endpoint", "digest")
-        return cls({name: Delivery(*(str(one.get(key, "")) for key in keys)) for name, one in found.items()})
+        return cls(
+            {
+                name: Delivery(*(str(one.get(key, "")) for key in keys), event=str(one.get("event", READY)))
+                for name, one in found.items()
+            }
+        )
 
     def as_dict(self) -> dict[str, dict[str, str]]:
         return {name: asdict(delivery) for name, delivery in sorted(self.deliveries.items())}
@@ -51,7 +58,7 @@ class Record:
 
 @dataclass(frozen=True)
 class Sender:
-    """One operation on one instance. Changes `record` with each message that the receiver accepts."""
+    """One operation on one instance. Changes `record` with each message that the receiver accepts, or may have."""
 
     instance: str
     settings: Settings
@@ -87,14 +94,13 @@ class Sender:
         delivery = Delivery(self.settings.url, workload.endpoint.url, workload.digest)
         if self.record.deliveries.get(cluster) == delivery and not self.settings.resend:
             return
-        self.poster.post(Envelope(READY, self.instance, cluster, delivery.endpoint, workload.kubeconfig, delivery.digest))
-        self.record.deliveries[cluster] = delivery
+        self._send(READY, cluster, delivery, workload.kubeconfig)
 
     def _send_going(self, cluster: str) -> None:
         if self.management is not None and self.management.is_kept(cluster):
             del self.record.deliveries[cluster]
         else:
-            self._send_event(GOING, cluster)
+            self._send(GOING, cluster, self.record.deliveries[cluster])
 
     def _send_removed(self, cluster: str) -> None:
         """A list by label misses a Cluster that has lost the label, or that a change of package has released."""
@@ -103,12 +109,20 @@ class Sender:
             self._send_gone(cluster)
 
     def _send_gone(self, cluster: str) -> None:
-        self._send_event(GONE, cluster)
+        self._send(GONE, cluster, self.record.deliveries[cluster])
         del self.record.deliveries[cluster]
 
-    def _send_event(self, event: str, cluster: str) -> None:
-        last = self.record.deliveries[cluster]
-        self.poster.post(Envelope(event, self.instance, cluster, last.endpoint, "", last.digest))
+    def _send(self, event: str, cluster: str, delivery: Delivery, kubeconfig: str = "") -> None:
+        """Recorded before it is sent, too: the process may be killed, or the response lost."""
+        before = self.record.deliveries.copy()
+        self.record.deliveries[cluster] = replace(delivery, event="")
+        try:
+            self.poster.post(Envelope(event, self.instance, cluster, delivery.endpoint, kubeconfig, delivery.digest))
+        except NotDelivered as error:
+            if not error.may_have_arrived:
+                self.record.deliveries = before
+            raise
+        self.record.deliveries[cluster] = replace(delivery, event=event)
 
     def _opened(self, cluster: str) -> WorkloadCluster:
         """The cluster after it has opened. Cluster API may be about to write the kubeconfig, and its server may restart."""

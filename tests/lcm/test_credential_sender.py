@@ -18,7 +18,7 @@ import yaml
 
 from k8s_cr_driver.lcm import hook
 from tests.credentials.clusters import HMAC_KEY, NAME, TOKEN, cluster_crd, put_cluster, put_kubeconfig, put_secret
-from tests.credentials.web import HANG, Web, web
+from tests.credentials.web import CLOSE, HANG, Web, web
 from tests.fake_api import FakeApi
 from tests.instance import BLUE
 
@@ -112,7 +112,7 @@ def test_a_kubeconfig_reaches_the_receiver_and_is_recorded(conductor: Conductor,
     [post] = receiver.posts
     assert post.message["event"] == "ready" and post.message["cluster"] == NAME and TOKEN in post.message["kubeconfig"]
     assert post.message["endpoint"] == workload.url
-    kept = {"url": receiver.url, "endpoint": workload.url, "digest": post.message["digest"]}
+    kept = {"url": receiver.url, "endpoint": workload.url, "digest": post.message["digest"], "event": "ready"}
     assert conductor.metadata == {"credential_sender": {"clusters": {NAME: kept}}}
 
 
@@ -360,3 +360,39 @@ def test_a_vim_without_ca_is_not_verified_if_the_operator_says_so(conductor: Con
         file.write("verify_tls_without_ca = false\n")
     conductor.run("instantiate_end")
     assert receiver.events == [("ready", NAME)]
+
+
+@pytest.mark.usefixtures("workload")
+@pytest.mark.parametrize("lost", [CLOSE, 504])
+def test_gone_follows_a_kubeconfig_whose_response_was_lost(conductor: Conductor, receiver: Web, lost: int) -> None:
+    conductor.settings["retries"] = 0
+    receiver.responses.append((lost, {}))
+    conductor.run("instantiate_end", code=1)
+    conductor.run("instantiate_rollback_end")
+    assert receiver.events == [("ready", NAME), ("gone", NAME)]
+
+
+@pytest.mark.usefixtures("workload")
+def test_a_kubeconfig_whose_response_was_lost_is_sent_again(conductor: Conductor, receiver: Web) -> None:
+    conductor.settings |= {"retries": 0, "on-failure": "warn"}
+    receiver.responses.append((CLOSE, {}))
+    for operation in ("instantiate_end", "heal_end", "scale_end"):
+        conductor.run(operation)
+    assert receiver.events == [("ready", NAME)] * 2
+
+
+@pytest.mark.usefixtures("workload")
+def test_a_receiver_that_has_certainly_nothing_holds_up_no_rollback(conductor: Conductor, receiver: Web) -> None:
+    receiver.responses.append((404, {}))
+    conductor.run("instantiate_end", code=1)
+    conductor.settings |= {"url": "https://127.0.0.1:1/", "retries": 0}
+    conductor.run("instantiate_end", code=1)
+    conductor.run("instantiate_rollback_end")
+    assert receiver.events == [("ready", NAME)]
+
+
+@pytest.mark.usefixtures("workload")
+def test_a_cluster_that_stays_after_all_is_ready_again(conductor: Conductor, receiver: Web) -> None:
+    for operation in ("instantiate_end", "terminate_start", "heal_end", "scale_end"):
+        conductor.run(operation)
+    assert receiver.events == [("ready", NAME), ("going", NAME), ("ready", NAME)]
