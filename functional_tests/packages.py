@@ -25,7 +25,10 @@ _META = "TOSCA-Meta-File-Version: 1.0\nCSAR-Version: 1.1\nCreated-by: tests\nEnt
 _TYPE = "test.VNF"
 _INTERFACE = "tosca.interfaces.nfv.Vnflcm"
 _SENDER_OPERATIONS = ("instantiate_end", "scale_end", "heal_end", "terminate_start", "terminate_end")
-_MORE_OPERATIONS = ("change_current_package_end", "instantiate_rollback_end")
+_MORE_OPERATIONS = (
+    *("change_current_package_end", "change_current_package_rollback_end"),
+    *("instantiate_rollback_end", "scale_rollback_end"),
+)
 _FLAVOUR = "simple"
 
 

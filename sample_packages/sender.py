@@ -22,7 +22,10 @@ SAMPLES = (
 _SETTINGS = "Scripts/credential_sender.yaml"
 _ARTIFACT = "credential-sender"
 # SOL001's type file does not have these.
-_MORE = ("change_current_package_end", "instantiate_rollback_end")
+_MORE = (
+    *("change_current_package_end", "change_current_package_rollback_end"),
+    *("instantiate_rollback_end", "scale_rollback_end"),
+)
 _OPERATIONS = ("instantiate_end", "scale_end", "heal_end", "terminate_start", "terminate_end", *_MORE)
 
 

@@ -14,7 +14,8 @@ from k8s_cr_driver.package import scripts, vnfd
 
 _HANDLED = (
     *("instantiate_end", "scale_end", "heal_end", "change_current_package_end"),
-    *("terminate_start", "terminate_end", "instantiate_rollback_end"),
+    *("terminate_start", "terminate_end"),
+    *("instantiate_rollback_end", "scale_rollback_end", "change_current_package_rollback_end"),
 )
 _SCRIPT = f"Scripts/{scripts.CREDENTIAL_SENDER}.py"
 _SETTINGS = f"Scripts/{scripts.CREDENTIAL_SENDER}.yaml"

@@ -18,7 +18,7 @@ from k8s_cr_driver.credentials.envelope import GOING, GONE, READY, Envelope
 from k8s_cr_driver.credentials.management import ManagementCluster, WorkloadCluster
 from k8s_cr_driver.credentials.post import NotDelivered, Poster, poster
 from k8s_cr_driver.credentials.settings import Settings
-from k8s_cr_driver.errors import ApiError, DriverError, passes
+from k8s_cr_driver.errors import ApiError, DriverError, InvalidRequest, passes
 from k8s_cr_driver.kube import backoff
 from k8s_cr_driver.objects.fields import mapping
 
@@ -81,13 +81,26 @@ class Sender:
 
         _each([*sorted(removed), *present], send)
 
-    def send_going(self) -> None:
-        """Raises NotDelivered. A cluster that the terminate keeps is not going, and nothing more is said of it."""
+    def send_going(self, namespaces: Iterable[str]) -> None:
+        """Raises DriverError. A cluster that the terminate keeps is not going, and nothing more is said of it."""
+        self._record_present(namespaces)
         _each(sorted(self.record.deliveries), self._send_going)
 
     def send_gone(self) -> None:
         """Raises NotDelivered."""
         _each(sorted(self.record.deliveries), self._send_gone)
+
+    def _record_present(self, namespaces: Iterable[str]) -> None:
+        """Adds clusters that a failed operation may have delivered. Its record was lost if a user has given it up."""
+        assert self.management is not None, "an instance that exists has a VIM"
+        for cluster in set(self.management.clusters(self.instance, namespaces)) - self.record.deliveries.keys():
+            try:
+                workload = self.management.workload(cluster)
+            except (ApiError, InvalidRequest) as error:
+                if passes(error):
+                    raise
+                continue  # without a kubeconfig nothing was delivered
+            self.record.deliveries[cluster] = Delivery(self.settings.url, workload.endpoint.url, workload.digest, event="")
 
     def _send_kubeconfig(self, cluster: str) -> None:
         workload = self._opened(cluster)

@@ -54,10 +54,12 @@ def _send(call: hook.Call, settings: Settings, record: Record) -> None:
 def _act(call: hook.Call, one: Sender) -> None:
     match call.operation:
         case "terminate_start":
-            one.send_going()
+            one.send_going(call.namespaces())
         case "terminate_end" | "instantiate_rollback_end":
             one.send_gone()
         case "instantiate_end" | "scale_end" | "heal_end" | "change_current_package_end":
+            one.send_changes(call.namespaces())
+        case "scale_rollback_end" | "change_current_package_rollback_end":
             one.send_changes(call.namespaces())
         case _:
             raise InvalidPackage(f"{call.operation}: the credential sender has nothing to do there; remove it from the VNFD")

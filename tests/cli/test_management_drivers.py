@@ -109,4 +109,4 @@ def test_the_parser_of_tacker_takes_the_fragment_of_the_readme(tmp_path: Path) -
     template = ToscaTemplate(str(tmp_path / "vnfd.yaml"), a_file=True, yaml_dict_tpl=None)
     assert [node.name for node in template.nodetemplates] == ["VNF"]
     found = scripts.operations(content["topology_template"])
-    assert set(found.values()) == {"Scripts/credential_sender.py"} and len(found) == 7
+    assert set(found.values()) == {"Scripts/credential_sender.py"} and len(found) == 9

@@ -396,3 +396,34 @@ def test_a_cluster_that_stays_after_all_is_ready_again(conductor: Conductor, rec
     for operation in ("instantiate_end", "terminate_start", "heal_end", "scale_end"):
         conductor.run(operation)
     assert receiver.events == [("ready", NAME), ("going", NAME), ("ready", NAME)]
+
+
+@pytest.fixture
+def half_changed(conductor: Conductor, tls_api: FakeApi, workload: FakeApi) -> Conductor:
+    """Its change of package has delivered `green`, and then failed."""
+    conductor.run("instantiate_end")
+    conductor.settings["deadline"] = 2
+    put_cluster(tls_api, "green")
+    put_kubeconfig(tls_api, workload, "green")
+    put_cluster(tls_api, "without-kubeconfig")
+    conductor.run("change_current_package_end", code=1)
+    return conductor
+
+
+@pytest.mark.parametrize("operation", ["change_current_package_rollback_end", "scale_rollback_end"])
+def test_gone_follows_the_rollback_of_what_a_failed_operation_has_delivered(
+    half_changed: Conductor, tls_api: FakeApi, receiver: Web, operation: str
+) -> None:
+    for name in ("green", "without-kubeconfig"):
+        tls_api.delete("Cluster", "default", name)
+    half_changed.run(operation)
+    assert receiver.events == [("ready", NAME), ("ready", "default/green"), ("gone", "default/green")]
+
+
+def test_gone_follows_a_terminate_after_a_failed_operation_that_was_given_up(half_changed: Conductor, receiver: Web) -> None:
+    half_changed.error_data = {}
+    half_changed.run("terminate_start")
+    half_changed.run("terminate_end")
+    assert ("gone", "default/green") in receiver.events and ("gone", NAME) in receiver.events
+    assert not [event for event in receiver.events if event[1] == "default/without-kubeconfig"]
+    assert half_changed.metadata == {}
