@@ -36,9 +36,12 @@ class WorkloadCluster:
     def digest(self) -> str:
         return envelope.digest(self.kubeconfig)
 
-    def open(self) -> None:
-        """One authenticated read on its API server. Raises ConnectionFailed, TransportError or ApiError."""
-        workload.check_opens(self.endpoint)
+    def open(self, deadline: float) -> None:
+        """One authenticated read on its API server, until `deadline`, a time.monotonic().
+
+        Raises ConnectionFailed, TransportError or ApiError.
+        """
+        workload.check_opens(self.endpoint, deadline)
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,12 @@ clusters there were, and where their kubeconfigs went.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import time
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, as_completed
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from k8s_cr_driver.credentials import secrets
@@ -19,7 +22,7 @@ from k8s_cr_driver.credentials.management import ManagementCluster, WorkloadClus
 from k8s_cr_driver.credentials.post import NotDelivered, Poster, poster
 from k8s_cr_driver.credentials.settings import Settings
 from k8s_cr_driver.errors import ApiError, DriverError, InvalidRequest, passes
-from k8s_cr_driver.kube import backoff
+from k8s_cr_driver.kube import backoff, threads
 from k8s_cr_driver.objects.fields import mapping
 
 
@@ -44,10 +47,10 @@ class Record:
     def read(cls, stored: Any) -> Record:
         """Of what `as_dict` returned; users of Tacker's API may have changed it since."""
         found = {name: mapping(stored, name) for name in mapping(stored)}
-        keys = ("url", "endpoint", "digest")
+        keys = {"url": "", "endpoint": "", "digest": "", "event": READY}
         return cls(
             {
-                name: Delivery(*(str(one.get(key, "")) for key in keys), event=str(one.get("event", READY)))
+                name: Delivery(**{key: str(one.get(key, default)) for key, default in keys.items()})
                 for name, one in found.items()
             }
         )
@@ -71,24 +74,23 @@ class Sender:
         """Sends the kubeconfigs that have changed, and `gone` for clusters that no longer exist. Raises DriverError."""
         assert self.management is not None, "an instance that exists has a VIM"
         present = self.management.clusters(self.instance, namespaces)
-        removed = self.record.deliveries.keys() - set(present)
-
-        def send(cluster: str) -> None:
-            if cluster in removed:
-                self._send_removed(cluster)
-            else:
-                self._send_kubeconfig(cluster)
-
-        _each([*sorted(removed), *present], send)
+        removed = sorted(self.record.deliveries.keys() - set(present))
+        opening = [self._opening(cluster) for cluster in present]
+        _each(
+            itertools.chain(
+                (partial(self._send_removed, cluster) for cluster in removed),
+                (partial(self._send_kubeconfig, opened) for opened in as_completed(opening)),
+            )
+        )
 
     def send_going(self, namespaces: Iterable[str]) -> None:
         """Raises DriverError. A cluster that the terminate keeps is not going, and nothing more is said of it."""
         self._record_present(namespaces)
-        _each(sorted(self.record.deliveries), self._send_going)
+        _each(partial(self._send_going, cluster) for cluster in sorted(self.record.deliveries))
 
     def send_gone(self) -> None:
         """Raises NotDelivered."""
-        _each(sorted(self.record.deliveries), self._send_gone)
+        _each(partial(self._send_gone, cluster) for cluster in sorted(self.record.deliveries))
 
     def _record_present(self, namespaces: Iterable[str]) -> None:
         """Adds clusters that a failed operation may have delivered. Its record was lost if a user has given it up."""
@@ -102,12 +104,12 @@ class Sender:
                 continue  # without a kubeconfig nothing was delivered
             self.record.deliveries[cluster] = Delivery(self.settings.url, workload.endpoint.url, workload.digest, event="")
 
-    def _send_kubeconfig(self, cluster: str) -> None:
-        workload = self._opened(cluster)
+    def _send_kubeconfig(self, opened: Future[WorkloadCluster]) -> None:
+        workload = opened.result()
         delivery = Delivery(self.settings.url, workload.endpoint.url, workload.digest)
-        if self.record.deliveries.get(cluster) == delivery and not self.settings.resend:
+        if self.record.deliveries.get(workload.name) == delivery and not self.settings.resend:
             return
-        self._send(READY, cluster, delivery, workload.kubeconfig)
+        self._send(READY, workload.name, delivery, workload.kubeconfig)
 
     def _send_going(self, cluster: str) -> None:
         if self.management is not None and self.management.is_kept(cluster):
@@ -137,6 +139,19 @@ class Sender:
             raise
         self.record.deliveries[cluster] = replace(delivery, event=event)
 
+    def _opening(self, cluster: str) -> Future[WorkloadCluster]:
+        """Opens a cluster in a thread of its own, so that one that is silent keeps no other waiting."""
+        opened: Future[WorkloadCluster] = Future()
+
+        def wait() -> None:
+            try:
+                opened.set_result(self._opened(cluster))
+            except Exception as error:
+                opened.set_exception(error)
+
+        threads.start(wait, f"open {cluster}")
+        return opened
+
     def _opened(self, cluster: str) -> WorkloadCluster:
         """The cluster after it has opened. Cluster API may be about to write the kubeconfig, and its server may restart."""
         assert self.management is not None
@@ -144,7 +159,7 @@ class Sender:
         while True:
             try:
                 workload = self.management.workload(cluster)
-                workload.open()
+                workload.open(self.poster.end)
                 return workload
             except DriverError as error:
                 failures += 1
@@ -167,12 +182,12 @@ def _may_pass(error: DriverError) -> bool:
     return passes(error) or (isinstance(error, ApiError) and error.status == 404)
 
 
-def _each(clusters: Iterable[str], act: Callable[[str], None]) -> None:
-    """Acts on all of them although some fail; then raises the first failure, with the number of the others."""
+def _each(actions: Iterable[Callable[[], None]]) -> None:
+    """Does all of them although some fail; then raises the first failure, with the number of the others."""
     failures: list[DriverError] = []
-    for cluster in clusters:
+    for act in actions:
         try:
-            act(cluster)
+            act()
         except DriverError as error:
             failures.append(error)
     if failures:

@@ -48,9 +48,12 @@ def check_kubeconfig(connection: Connection, where: SecretEntry) -> None:
         _read(opened)
 
 
-def check_opens(endpoint: Endpoint) -> None:
-    """One authenticated read on an API server. Raises ConnectionFailed, TransportError or ApiError."""
-    with Connection(endpoint, response_limit=RESPONSE_LIMIT) as opened:
+def check_opens(endpoint: Endpoint, deadline: float) -> None:
+    """One authenticated read on an API server, until `deadline`, a time.monotonic().
+
+    Raises ConnectionFailed, TransportError or ApiError.
+    """
+    with Connection(endpoint, deadline=deadline, response_limit=RESPONSE_LIMIT) as opened:
         _read(opened)
 
 

@@ -47,7 +47,7 @@ def run(call: hook.Call) -> None:
 
 def _send(call: hook.Call, settings: Settings, record: Record) -> None:
     end = time.monotonic() + settings.deadline
-    with _management(call) as management, sender(call.instance["id"], settings, record, management, end) as one:
+    with _management(call, end) as management, sender(call.instance["id"], settings, record, management, end) as one:
         _act(call, one)
 
 
@@ -82,12 +82,12 @@ def _settings(call: hook.Call, given: Mapping[str, Any]) -> Settings:
 
 
 @contextlib.contextmanager
-def _management(call: hook.Call) -> Iterator[ManagementCluster | None]:
+def _management(call: hook.Call, end: float) -> Iterator[ManagementCluster | None]:
     endpoint = call.endpoint()
     if endpoint is None:
         yield None
         return
-    with Connection(endpoint) as connection:
+    with Connection(endpoint, deadline=end) as connection:
         yield ManagementCluster(connection)
 
 

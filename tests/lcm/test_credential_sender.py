@@ -6,6 +6,7 @@ from __future__ import annotations
 import copy
 import pickle
 import shutil
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -17,7 +18,16 @@ import pytest
 import yaml
 
 from k8s_cr_driver.lcm import hook
-from tests.credentials.clusters import HMAC_KEY, NAME, TOKEN, cluster_crd, put_cluster, put_kubeconfig, put_secret
+from tests.credentials.clusters import (
+    HMAC_KEY,
+    NAME,
+    TOKEN,
+    cluster_crd,
+    kubeconfig_of,
+    put_cluster,
+    put_kubeconfig,
+    put_secret,
+)
 from tests.credentials.web import CLOSE, HANG, Web, web
 from tests.fake_api import FakeApi
 from tests.instance import BLUE
@@ -152,7 +162,7 @@ def test_each_workload_cluster_of_the_instance_is_sent_and_no_other(
     put_cluster(tls_api, "labelled-by-another", manager="somebody")
     put_cluster(tls_api, "of-another-instance", instance="8f0e2ef0-5d8a-4a43-a1f0-000000000002")
     conductor.run("instantiate_end")
-    assert receiver.events == [("ready", "default/blue"), ("ready", NAME)]
+    assert sorted(receiver.events) == [("ready", "default/blue"), ("ready", NAME)]
 
 
 def test_a_cluster_that_a_change_of_package_removes_is_gone(
@@ -427,3 +437,18 @@ def test_gone_follows_a_terminate_after_a_failed_operation_that_was_given_up(hal
     assert ("gone", "default/green") in receiver.events and ("gone", NAME) in receiver.events
     assert not [event for event in receiver.events if event[1] == "default/without-kubeconfig"]
     assert half_changed.metadata == {}
+
+
+@pytest.mark.usefixtures("workload")
+def test_silent_clusters_keep_no_other_waiting(conductor: Conductor, tls_api: FakeApi, receiver: Web) -> None:
+    """Two of them: each could use all the time that one leaves."""
+    with socket.create_server(("127.0.0.1", 0)) as silent, FakeApi(tls=True) as other:
+        text = kubeconfig_of(other).replace(other.url, f"https://127.0.0.1:{silent.getsockname()[1]}")
+        for name in ("a", "b"):
+            put_cluster(tls_api, name)
+            put_secret(tls_api, f"{name}-kubeconfig", {"value": text})
+        conductor.settings["deadline"] = 3
+        errors = conductor.run("instantiate_end", code=1)
+    assert "its kubeconfig does not open the cluster: GET /api/v1/namespaces: " in errors and "(and 1 more)" in errors
+    assert receiver.events == [("ready", NAME)]
+    assert list(conductor.error_data["credential_sender"]["clusters"]) == [NAME]
