@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import base64
 from dataclasses import replace
+from http.client import responses
 
-from k8s_cr_driver.errors import InvalidRequest
+from k8s_cr_driver.errors import ApiError, InvalidRequest
 from k8s_cr_driver.kube import kubeconfig
 from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.endpoint import Endpoint
@@ -58,4 +59,9 @@ def check_opens(endpoint: Endpoint, deadline: float) -> None:
 
 
 def _read(opened: Connection) -> None:
-    opened.request("GET", "/api/v1/namespaces", query=[("limit", "1")], read_timeout=READ_TIMEOUT)
+    """The text of an error repeats nothing that the server says: it has the credentials, and may be anybody's."""
+    try:
+        opened.request("GET", "/api/v1/namespaces", query=[("limit", "1")], read_timeout=READ_TIMEOUT)
+    except ApiError as error:
+        reason, silence = responses.get(error.status, ""), "what the server says is not shown"
+        raise ApiError(error.attempt, error.status, reason, silence, retry_after=error.retry_after) from None

@@ -29,7 +29,7 @@ from tests.credentials.clusters import (
     put_secret,
 )
 from tests.credentials.web import CLOSE, HANG, Web, web
-from tests.fake_api import FakeApi
+from tests.fake_api import FakeApi, faults
 from tests.instance import BLUE
 
 SOURCE = Path(__file__).parents[2] / "mgmt" / "credential_sender"
@@ -452,3 +452,12 @@ def test_silent_clusters_keep_no_other_waiting(conductor: Conductor, tls_api: Fa
     assert "its kubeconfig does not open the cluster: GET /api/v1/namespaces: " in errors and "(and 1 more)" in errors
     assert receiver.events == [("ready", NAME)]
     assert list(conductor.error_data["credential_sender"]["clusters"]) == [NAME]
+
+
+@pytest.mark.parametrize("echo", [TOKEN[::-1], f"{TOKEN[:9]} {TOKEN[9:]}", TOKEN.upper()])
+def test_nothing_that_a_workload_cluster_says_reaches_the_error(conductor: Conductor, workload: FakeApi, echo: str) -> None:
+    """It has the token, and could repeat it in any form."""
+    conductor.settings["deadline"] = 2
+    workload.fail(faults.status(422, "Invalid", f"you have sent {echo}"))
+    errors = conductor.run("instantiate_end", code=1)
+    assert "GET /api/v1/namespaces: 422 Unprocessable Entity" in errors and echo not in errors
