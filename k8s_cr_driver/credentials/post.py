@@ -18,8 +18,8 @@ import urllib3
 from k8s_cr_driver.credentials import envelope
 from k8s_cr_driver.credentials.secrets import Secrets
 from k8s_cr_driver.credentials.settings import Settings, origin
-from k8s_cr_driver.errors import DriverError
-from k8s_cr_driver.kube import backoff, tls
+from k8s_cr_driver.errors import DriverError, InvalidRequest
+from k8s_cr_driver.kube import backoff, pools, tls
 from k8s_cr_driver.kube.connection import retry_after
 from k8s_cr_driver.redaction import words
 
@@ -101,12 +101,12 @@ class Poster:
 
 
 @contextlib.contextmanager
-def poster(settings: Settings, secrets: Secrets, end: float) -> Iterator[Poster]:
+def poster(settings: Settings, secrets: Secrets, end: float, judge: pools.Judge = pools.anywhere) -> Iterator[Poster]:
     """Raises InvalidRequest for a CA, certificate or key that cannot be read."""
     context = tls.context(
         settings.url, ca=settings.ca_bundle, client_cert=secrets.client_certificate, client_key=secrets.client_key
     )
-    with urllib3.PoolManager(ssl_context=context, maxsize=1) as http:
+    with pools.pools(judge, context, maxsize=1) as http:
         yield Poster(settings, secrets, end, http)
 
 
@@ -121,6 +121,8 @@ def _failures() -> Iterator[None]:
         raise _Failed(f"no status: {words(error)}", passes=True) from None
     except urllib3.exceptions.HTTPError as error:
         raise _Failed(f"no status: {words(error)}", passes=True, may_have_arrived=True) from None
+    except InvalidRequest as error:  # of the judge
+        raise _Failed(f"no status: {error}", passes=False) from None
 
 
 def _moved(url: str, location: str | None, redirects: int) -> str:

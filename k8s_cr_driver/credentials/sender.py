@@ -23,6 +23,7 @@ from k8s_cr_driver.credentials.post import NotDelivered, Poster, poster
 from k8s_cr_driver.credentials.settings import Settings
 from k8s_cr_driver.errors import ApiError, DriverError, InvalidRequest, passes
 from k8s_cr_driver.kube import backoff, threads
+from k8s_cr_driver.kube.pools import Judge
 from k8s_cr_driver.objects.fields import mapping
 
 
@@ -171,10 +172,13 @@ class Sender:
 
 @contextlib.contextmanager
 def sender(
-    instance: str, settings: Settings, record: Record, management: ManagementCluster | None, end: float
+    instance: str, settings: Settings, record: Record, management: ManagementCluster | None, end: float, judge: Judge
 ) -> Iterator[Sender]:
-    """A Sender that stops trying at `end`, a time.monotonic(). Raises InvalidRequest for a secret that cannot be used."""
-    with poster(settings, secrets.read(settings.sources, management), end) as post:
+    """A Sender that stops trying at `end`, a time.monotonic(), and whose receiver `judge` permits.
+
+    Raises InvalidRequest for a secret that cannot be used.
+    """
+    with poster(settings, secrets.read(settings.sources, management), end, judge) as post:
         yield Sender(instance, settings, record, management, post)
 
 

@@ -22,6 +22,7 @@ from k8s_cr_driver.objects.fields import similar, type_name
 
 PARAMETER = "credential-sender"
 """Key in additionalParams."""
+ALLOW_INSECURE = "allow-insecure"
 SECRETS = ("hmac-key", "bearer-token", "client-certificate", "client-key")
 _SECRET = re.compile(r"[a-z0-9-]{1,63}/[a-z0-9.-]{1,253}/[-._a-zA-Z0-9]{1,253}")
 
@@ -61,8 +62,8 @@ def load(text: str, name: str, overrides: Mapping[str, Any] | None = None) -> Se
     """
     The settings in `text`, which errors call `name`, with those of a request.
 
-    Raises InvalidPackage for the file, and InvalidRequest for `overrides`, which must not name a SECRETS, nor send the
-    file's bearer token to another server.
+    Raises InvalidPackage for the file, and InvalidRequest for `overrides`, which must not name a SECRETS, allow http, nor send
+    the file's bearer token to another server.
     """
     content = _content(text, name)
     if found := _problems(content, required=False):
@@ -122,13 +123,13 @@ def _problems(content: Mapping[str, Any], *, required: bool = True) -> list[str]
         found.append("client-certificate and client-key belong together, and one is missing")
     if required and "url" not in content:
         found.append("url is missing")
-    if str(content.get("url", "")).lower().startswith("http:") and content.get("allow-insecure") is not True:
+    if str(content.get("url", "")).lower().startswith("http:") and content.get(ALLOW_INSECURE) is not True:
         found.append("url must be https; http sends kubeconfigs in clear text, and needs allow-insecure: true")
     return found
 
 
 def _forbidden(content: Mapping[str, Any], given: Mapping[str, Any]) -> list[str]:
-    found = [f"{key} can be set by the package only" for key in SECRETS if key in given]
+    found = [f"{key} can be set by the package only" for key in (*SECRETS, ALLOW_INSECURE) if key in given]
     both = [one["url"] for one in (content, given) if not _url(one.get("url"))]
     if "bearer-token" in content and len(set(map(origin, both))) > 1:
         found.append("url is on another server than that of the package, whose bearer-token it must not get")
@@ -195,7 +196,7 @@ def _choice(value: Any) -> str:
 _CHECKS: Mapping[str, Any] = {
     "url": _url,
     "ca-bundle": _pem,
-    "allow-insecure": _flag,
+    ALLOW_INSECURE: _flag,
     "deadline": _between(1, 3600),
     "retries": _between(0, 100),
     "resend": _flag,

@@ -76,6 +76,12 @@ OPTIONS = [
         "only to an address of the list, or of a name in the list that is neither loopback nor link-local. By default to all "
         "addresses that are neither. ``*`` allows all addresses, for test beds.",
     ),
+    cfg.ListOpt(
+        "allowed_receivers",
+        default=[],
+        help="Hosts to which the credential sender of a package may send the kubeconfigs of workload clusters, in the form of "
+        "allowed_endpoints. By default all addresses that are neither loopback nor link-local.",
+    ),
     cfg.BoolOpt(
         "allow_http_endpoints",
         default=False,
@@ -176,6 +182,11 @@ def of_conductor() -> Any:
 def endpoint_rules(options: Any) -> EndpointRules:
     """Which VIMs the conductor connects to, by the options of the group [k8s_cr]."""
     return EndpointRules(tuple(options.allowed_endpoints), options.allow_http_endpoints)
+
+
+def receiver_rules(options: Any) -> EndpointRules:
+    """Which receivers of kubeconfigs the conductor connects to; whether they may be http is the package's matter."""
+    return EndpointRules(tuple(options.allowed_receivers), plain_http=True, option="allowed_receivers")
 
 
 def policies(conf: cfg.ConfigOpts, ids: Iterable[str]) -> dict[str, Policy]:

@@ -18,7 +18,7 @@ from k8s_cr_driver.credentials.sender import Record, Sender, sender
 from k8s_cr_driver.credentials.settings import PARAMETER, Settings
 from k8s_cr_driver.errors import DriverError, InvalidPackage, InvalidRequest
 from k8s_cr_driver.kube.connection import Connection
-from k8s_cr_driver.lcm import hook
+from k8s_cr_driver.lcm import conf, hook
 from k8s_cr_driver.objects.fields import mapping, type_name
 from k8s_cr_driver.objects.keys import Object
 
@@ -31,7 +31,8 @@ _GRACE = 1.0
 def run(call: hook.Call) -> None:
     """The management driver's entry point. Raises DriverError."""
     stored = {**mapping(call.instance, "metadata", KEY), **mapping(call.error_data, KEY)}
-    given = {**mapping(stored, "settings"), **_of_request(call)}
+    kept = {name: value for name, value in mapping(stored, "settings").items() if name != sender_settings.ALLOW_INSECURE}
+    given = {**kept, **_of_request(call)}
     settings, record = _settings(call, given), Record.read(mapping(stored, "clusters"))
     warning = ""
     try:
@@ -46,8 +47,11 @@ def run(call: hook.Call) -> None:
 
 
 def _send(call: hook.Call, settings: Settings, record: Record) -> None:
-    end = time.monotonic() + settings.deadline
-    with _management(call, end) as management, sender(call.instance["id"], settings, record, management, end) as one:
+    end, judge = time.monotonic() + settings.deadline, conf.receiver_rules(call.options)
+    with (
+        _management(call, end) as management,
+        sender(call.instance["id"], settings, record, management, end, judge) as one,
+    ):
         _act(call, one)
 
 

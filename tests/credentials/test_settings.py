@@ -106,3 +106,12 @@ def test_a_request_cannot_name_the_server_of_a_bearer_token_of_a_package_that_na
     text = yaml.safe_dump({"hmac-key": {"file": "/etc/key"}, "bearer-token": {"file": "/t"}})
     with pytest.raises(InvalidRequest, match="url must be in the package too"):
         settings.load(text, "s.yaml", {"url": "https://elsewhere.example.com/"})
+
+
+def test_a_request_cannot_allow_http() -> None:
+    with pytest.raises(InvalidRequest, match="allow-insecure can be set by the package only"):
+        settings.load(yaml.safe_dump(RIGHT), "s.yaml", {"url": "http://a.example.com/", "allow-insecure": True})
+    with pytest.raises(InvalidRequest, match="url must be https"):
+        settings.load(yaml.safe_dump(RIGHT), "s.yaml", {"url": "http://a.example.com/"})
+    insecure = yaml.safe_dump({**RIGHT, "allow-insecure": True})
+    assert settings.load(insecure, "s.yaml", {"url": "http://a.example.com/"}).allow_insecure

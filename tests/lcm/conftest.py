@@ -43,7 +43,7 @@ def cluster(api: FakeApi) -> FakeApi:
 def options_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The conductor's file of options, with those of a test bed, as scripts that it runs find it."""
     path = tmp_path / "tacker.conf"
-    path.write_text("[k8s_cr]\nallowed_endpoints = *\n")
+    path.write_text("[k8s_cr]\nallowed_endpoints = *\nallowed_receivers = *\n")
     parsed = cfg.ConfigOpts()
     parsed([f"--config-file={path}"])
     monkeypatch.setenv(conf._FILES, "")

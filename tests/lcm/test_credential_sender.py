@@ -461,3 +461,25 @@ def test_nothing_that_a_workload_cluster_says_reaches_the_error(conductor: Condu
     workload.fail(faults.status(422, "Invalid", f"you have sent {echo}"))
     errors = conductor.run("instantiate_end", code=1)
     assert "GET /api/v1/namespaces: 422 Unprocessable Entity" in errors and echo not in errors
+
+
+@pytest.mark.usefixtures("workload")
+def test_a_request_cannot_have_the_conductor_send_to_any_address(conductor: Conductor, receiver: Web) -> None:
+    conductor.options_file.write_text("[k8s_cr]\nallowed_endpoints = *\n")
+    conductor.settings["retries"] = 0
+    errors = conductor.run("instantiate_end", code=1, **{"credential-sender": {"url": receiver.url}})
+    assert "127.0.0.1: resolves to an address that the conductor may not connect to" in errors and "allowed_receivers" in errors
+    assert receiver.posts == [] and conductor.error_data == {}
+    with conductor.options_file.open("a") as file:
+        file.write("allowed_receivers = 127.0.0.0/8\n")
+    conductor.run("instantiate_end")
+    assert receiver.events == [("ready", NAME)]
+
+
+@pytest.mark.usefixtures("workload")
+def test_http_that_an_earlier_request_has_allowed_is_forgotten(conductor: Conductor, receiver: Web) -> None:
+    kept = {"url": receiver.url.replace("https", "http"), "allow-insecure": True}
+    conductor.metadata = {"credential_sender": {"settings": kept}}
+    assert "url must be https" in conductor.run("heal_end", code=1)
+    conductor.run("heal_end", **{"credential-sender": {"url": receiver.url}})
+    assert receiver.events == [("ready", NAME)]
