@@ -24,6 +24,8 @@ from k8s_cr_driver.objects.keys import Object
 
 KEY = "credential_sender"
 """Key in the metadata of the VnfInstance and in user_script_err_handling_data."""
+ENDS = ("terminate_end", "instantiate_rollback_end")
+"""The operations after which the instance has no clusters."""
 _GRACE = 1.0
 """Seconds by which the alarm is later than the deadline, at which an attempt ends with a better message."""
 
@@ -59,7 +61,7 @@ def _act(call: hook.Call, one: Sender) -> None:
     match call.operation:
         case "terminate_start":
             one.send_going(call.namespaces())
-        case "terminate_end" | "instantiate_rollback_end":
+        case operation if operation in ENDS:
             one.send_gone()
         case "instantiate_end" | "scale_end" | "heal_end" | "change_current_package_end":
             one.send_changes(call.namespaces())
@@ -96,11 +98,12 @@ def _management(call: hook.Call, end: float) -> Iterator[ManagementCluster | Non
 
 
 def _keep(call: hook.Call, given: Mapping[str, Any], record: Record, warning: str) -> None:
-    """`resend` is of one request. No setting of a request is secret."""
-    lasting = {name: value for name, value in given.items() if name != "resend"}
+    """`resend` is of one request. No setting of a request is secret. Settings last as long as the instance has clusters."""
+    is_over = call.operation in ENDS and not record.deliveries
+    lasting = {name: value for name, value in given.items() if name != "resend" and not is_over}
     kept = {"settings": lasting, "clusters": record.as_dict(), "warning": warning}
     for owner in (call.instance.setdefault("metadata", {}), call.error_data):
-        _set(owner, {name: value for name, value in kept.items() if value} if record.deliveries or warning else {})
+        _set(owner, {name: value for name, value in kept.items() if value})
 
 
 def _set(owner: Object, kept: Mapping[str, Any]) -> None:

@@ -469,7 +469,7 @@ def test_a_request_cannot_have_the_conductor_send_to_any_address(conductor: Cond
     conductor.settings["retries"] = 0
     errors = conductor.run("instantiate_end", code=1, **{"credential-sender": {"url": receiver.url}})
     assert "127.0.0.1: resolves to an address that the conductor may not connect to" in errors and "allowed_receivers" in errors
-    assert receiver.posts == [] and conductor.error_data == {}
+    assert receiver.posts == [] and "clusters" not in conductor.error_data["credential_sender"]
     with conductor.options_file.open("a") as file:
         file.write("allowed_receivers = 127.0.0.0/8\n")
     conductor.run("instantiate_end")
@@ -483,3 +483,18 @@ def test_http_that_an_earlier_request_has_allowed_is_forgotten(conductor: Conduc
     assert "url must be https" in conductor.run("heal_end", code=1)
     conductor.run("heal_end", **{"credential-sender": {"url": receiver.url}})
     assert receiver.events == [("ready", NAME)]
+
+
+def test_settings_of_a_request_are_kept_until_there_is_a_cluster(
+    conductor: Conductor, tls_api: FakeApi, receiver: Web
+) -> None:
+    tls_api.put(cluster_crd())
+    with web() as other, FakeApi(tls=True) as workload:
+        conductor.run("instantiate_end", **{"credential-sender": {"url": other.url, "ca-bundle": other.ca}})
+        put_cluster(tls_api)
+        put_kubeconfig(tls_api, workload)
+        conductor.run("change_current_package_end")
+        conductor.run("terminate_start")
+        conductor.run("terminate_end")
+        assert [event for event, _ in other.events] == ["ready", "going", "gone"] and receiver.posts == []
+    assert conductor.metadata == {}
