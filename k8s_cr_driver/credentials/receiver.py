@@ -3,7 +3,7 @@
 
 A body that is too large is not read. Of a client without the token only REFUSED_LIMIT bytes are read: a connection that is
 closed with unread data is reset, and the client may lose the response. A client that is slow holds one of a limited number of
-connections for a limited time. The TLS handshake runs in the connection's own thread.
+connections for a limited time, and one address has some of them only. The TLS handshake runs in the connection's own thread.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import ssl
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from http import HTTPStatus
@@ -28,8 +29,12 @@ from k8s_cr_driver.errors import InvalidRequest
 BODY_LIMIT = 1024 * 1024
 """Bytes. A kubeconfig has less than 20 KiB; a Secret cannot have more than 1 MiB."""
 CONNECTIONS = 64
+EACH = 16
+"""Connections of one address."""
 PATIENCE = 10.0
 """Seconds that a client may be silent."""
+HEAD_WITHIN = 3.0
+"""Seconds for the TLS handshake and the headers, which nobody is authenticated for."""
 LIFETIME = 30.0
 """Seconds of a connection, from its TLS handshake to its response: a client that sends a byte now and then is never silent."""
 REFUSED_LIMIT = 32 * 1024
@@ -84,12 +89,16 @@ class Receiver(ThreadingHTTPServer):
         log: Callable[[str], None],
     ) -> None:
         self.address_family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
-        super().__init__(address, _Handler)
+        super().__init__(address, BaseHTTPRequestHandler)  # `finish_request` makes the handlers
         self.tls, self.gate, self.store, self.accepted, self.log = tls, gate, store, accepted, log
-        self._free = threading.BoundedSemaphore(CONNECTIONS)
+        self._open: Counter[str] = Counter()
+        self._lock = threading.Lock()
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        if not self._free.acquire(blocking=False):
+        with self._lock:
+            is_full = self._open.total() >= CONNECTIONS or self._open[client_address[0]] >= EACH
+            self._open[client_address[0]] += not is_full
+        if is_full:
             self.shutdown_request(request)
             return
         super().process_request(request, client_address)
@@ -98,14 +107,15 @@ class Receiver(ThreadingHTTPServer):
         try:
             super().process_request_thread(request, client_address)
         finally:
-            self._free.release()
+            with self._lock:
+                self._open -= Counter([client_address[0]])  # keeps no address without connections
 
     def finish_request(self, request: Any, client_address: Any) -> None:
         request.settimeout(PATIENCE)
         secured = self.tls.wrap_socket(request, server_side=True, do_handshake_on_connect=False)
-        with contextlib.closing(secured), _limited(secured):
+        with contextlib.closing(secured), _limited(secured, LIFETIME), _limited(secured, HEAD_WITHIN) as head:
             secured.do_handshake()
-            super().finish_request(secured, client_address)
+            _Handler(secured, client_address, self, head)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A client that goes away, or whose certificate is refused, gets no response."""
@@ -116,7 +126,13 @@ class _Handler(BaseHTTPRequestHandler):
     server: Receiver
     timeout = PATIENCE
 
+    def __init__(self, request: Any, client_address: Any, server: Receiver, head: threading.Timer) -> None:
+        """`head` ends the connection unless it is cancelled when the headers are there."""
+        self._head = head
+        super().__init__(request, client_address, server)
+
     def do_POST(self) -> None:
+        self._head.cancel()
         status, text = HTTPStatus.NO_CONTENT, ""
         try:
             text = self._accept()
@@ -136,9 +152,9 @@ class _Handler(BaseHTTPRequestHandler):
         try:
             self.server.gate.check_sender(self.headers)
         except Refusal:
-            self.rfile.read(min(length, REFUSED_LIMIT))
+            self._read(min(length, REFUSED_LIMIT))
             raise
-        message = self.server.gate.opened(self.headers, self.rfile.read(length))
+        message = self.server.gate.opened(self.headers, self._read(length))
         try:
             stored = self.server.store.accept(message)
         except Outdated:
@@ -150,27 +166,34 @@ class _Handler(BaseHTTPRequestHandler):
         length = str(self.headers.get("Content-Length") or "")
         if not length.isdecimal():
             raise Refusal(HTTPStatus.LENGTH_REQUIRED, "there is no Content-Length")
-        if int(length) > BODY_LIMIT:
+        significant = length.lstrip("0") or "0"
+        if len(significant) > len(str(BODY_LIMIT)) or int(significant) > BODY_LIMIT:  # int() refuses thousands of digits
             raise Refusal(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"the body has more than {BODY_LIMIT} bytes")
-        return int(length)
+        return int(significant)
+
+    def _read(self, length: int) -> bytes:
+        try:
+            return self.rfile.read(length)
+        except TimeoutError:
+            raise Refusal(HTTPStatus.REQUEST_TIMEOUT, f"the body has not arrived for {PATIENCE:g} seconds") from None
 
     def log_message(self, format: str, *args: Any) -> None:
         """Requests are logged by `do_POST`; what http.server logs holds what clients have sent."""
 
 
 @contextlib.contextmanager
-def _limited(connection: socket.socket) -> Iterator[None]:
-    """Ends a connection after LIFETIME: its reads then find its end."""
+def _limited(connection: socket.socket, seconds: float) -> Iterator[threading.Timer]:
+    """Ends a connection after so many seconds, unless the timer is cancelled: its reads then find its end."""
 
     def end() -> None:
         with contextlib.suppress(OSError):  # it may be closed already
             socket.socket.shutdown(connection, socket.SHUT_RDWR)  # an SSLSocket's own would spoil a read of another thread
 
-    timer = threading.Timer(LIFETIME, end)
+    timer = threading.Timer(seconds, end)
     timer.daemon = True
     timer.start()
     try:
-        yield
+        yield timer
     finally:
         timer.cancel()
 

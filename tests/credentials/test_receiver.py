@@ -136,7 +136,8 @@ def test_a_body_that_is_none_or_too_large_is_refused(running: Running) -> None:
     assert running.post(b"{}") == 400
     assert running.post(json.dumps({**json.loads(READY.body()), "cluster": "../../etc"}).encode()) == 400
     assert running.post(b"", **{"Content-Length": "none"}) == 411
-    assert running.post(b"", **{"Content-Length": str(receiver.BODY_LIMIT + 1)}) == 413
+    for length in (str(receiver.BODY_LIMIT + 1), "9" * 5000):
+        assert running.post(b"", **{"Content-Length": length}) == 413
 
 
 def test_a_message_that_cannot_be_stored_is_no_success(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -221,6 +222,47 @@ def test_a_client_that_drips_holds_its_connection_for_a_limited_time(
     wait_until(are_closed, 5)
     unsecured.close()
     secured.close()
+
+
+def test_silent_clients_of_one_address_leave_places_for_others(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(receiver, "HEAD_WITHIN", 30)
+    port = int(running.url.rpartition(":")[2].strip("/"))
+    silent = [
+        socket.create_connection(("127.0.0.1", port), source_address=("127.0.0.2", 0)) for _ in range(receiver.CONNECTIONS)
+    ]
+    running.send(READY)
+    assert running.log == [f"127.0.0.1: 204, ready default/red of VNF instance {BLUE}"]
+    for one in silent:
+        one.close()
+
+
+def test_a_client_holds_its_connection_for_a_shorter_time_until_its_headers_are_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(receiver, "EACH", 2)
+    monkeypatch.setattr(receiver, "HEAD_WITHIN", 0.3)
+    chain, ca = server_certificate()
+    (tmp_path / "server.pem").write_bytes(chain)
+    one = Running(tmp_path / "received", "", ca, chain)
+    with start(one, Gate(KEY, TOKEN), tmp_path) as server:
+        silent = [socket.create_connection(server.server_address[:2]) for _ in range(2)]
+        one.send(READY)
+        assert len(one.log) == 3 and one.log[2].startswith("127.0.0.1: 204")
+        for client in silent:
+            client.close()
+        server.shutdown()
+
+
+def test_a_client_that_sends_no_body_is_timed_out(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(receiver, "PATIENCE", 0.3)
+    monkeypatch.setattr(receiver._Handler, "timeout", 0.3)
+    port = int(running.url.rpartition(":")[2].strip("/"))
+    context = ssl.create_default_context(cadata=running.ca)
+    with context.wrap_socket(socket.create_connection(("127.0.0.1", port)), server_hostname="127.0.0.1") as client:
+        client.settimeout(5)
+        client.sendall(f"POST / HTTP/1.1\r\nAuthorization: Bearer {TOKEN}\r\nContent-Length: 100\r\n\r\nxx".encode())
+        assert client.recv(100).startswith(b"HTTP/1.0 408")
+    assert running.log == ["127.0.0.1: 408, refused: the body has not arrived for 0.3 seconds"]
 
 
 def test_without_the_token_little_of_a_body_is_read(running: Running) -> None:
