@@ -16,6 +16,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 
 from k8s_cr_driver.errors import InvalidRequest
+from k8s_cr_driver.kube import kubeconfig
+from k8s_cr_driver.kube.endpoint import is_plain
 from k8s_cr_driver.objects.decoding import decoded
 
 READY = "ready"
@@ -24,6 +26,8 @@ GOING = "going"
 """The cluster is about to be deleted."""
 GONE = "gone"
 """The cluster is deleted."""
+
+_EVENTS = (READY, GOING, GONE)
 
 TIME_HEADER = "K8s-Cr-Time"
 """Seconds since 1970, as an integer."""
@@ -96,16 +100,31 @@ def moment(envelope: Envelope) -> datetime.datetime:
     return datetime.datetime.fromisoformat(envelope.sentAt)
 
 
+def order(envelope: Envelope) -> tuple[datetime.datetime, int]:
+    """By which the messages of a cluster are sorted: those of one time end with the end of the cluster."""
+    return moment(envelope), _EVENTS.index(envelope.event)
+
+
+def is_ahead(envelope: Envelope, now: float) -> bool:
+    """Whether the time of a message has not come, however clocks differ: no later message of its cluster would count."""
+    return moment(envelope).timestamp() > now + WINDOW
+
+
 def _checks(envelope: Envelope) -> dict[str, bool]:
     is_ready = envelope.event == READY
     return {
-        "event": envelope.event in (READY, GOING, GONE),
+        "event": envelope.event in _EVENTS,
         "vnfInstanceId": _INSTANCE.fullmatch(envelope.vnfInstanceId) is not None,
         "cluster": _CLUSTER.fullmatch(envelope.cluster) is not None,
+        "endpoint": _is_url(envelope.endpoint) or (not is_ready and not envelope.endpoint),
         "kubeconfig": bool(envelope.kubeconfig) is is_ready,
         "digest": not is_ready or envelope.digest == digest(envelope.kubeconfig),
         "sentAt": _is_moment(envelope),
     }
+
+
+def _is_url(text: str) -> bool:
+    return len(text) <= kubeconfig.URL_LIMIT and is_plain(text)
 
 
 def _is_moment(envelope: Envelope) -> bool:

@@ -67,9 +67,12 @@ class Gate:
         if not envelope.is_signed(self.hmac_key, headers, body, time.time()):
             raise Refusal(HTTPStatus.FORBIDDEN, "the signature is wrong, or its time is too far from this host's")
         try:
-            return envelope.parse(body)
+            message = envelope.parse(body)
         except InvalidRequest as error:
             raise Refusal(HTTPStatus.BAD_REQUEST, str(error)) from None
+        if envelope.is_ahead(message, time.time()):
+            raise Refusal(HTTPStatus.BAD_REQUEST, "sentAt is in the future")
+        return message
 
 
 class Receiver(ThreadingHTTPServer):

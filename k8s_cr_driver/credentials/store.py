@@ -3,13 +3,15 @@
 
 For each cluster a JSON file with its last message, without the kubeconfig, and a file with the kubeconfig for its user. Both
 have mode 0600 and are replaced as a whole (write, fsync, rename, fsync of the folder), so a crash leaves the old or the new
-content. The message of a deleted cluster stays for a while: it is what an older one, sent again, is compared with.
+content. The message of a deleted cluster stays for a while: it is what an older one, sent again, is compared with. A kubeconfig
+that a crash has left of such a cluster is deleted at the next start or message.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import fcntl
+import hashlib
 import json
 import os
 import threading
@@ -26,9 +28,12 @@ from k8s_cr_driver.errors import InvalidRequest
 KEPT = 2 * envelope.WINDOW
 """Seconds for which a deleted cluster's message stays. No signature is valid for so long."""
 
+NAME_LIMIT = 255 - len("..kubeconfig.new")
+"""Bytes of a name that is a part of a file's, which Linux limits to 255."""
+
 
 class Outdated(Exception):
-    """A message is older than the last one of its cluster."""
+    """A message precedes the last one of its cluster."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +50,7 @@ class Stored:
     @property
     def name(self) -> str:
         """The name of its files."""
-        return f"{self.last.vnfInstanceId}_{self.last.cluster.replace('/', '_')}"
+        return fitting(f"{self.last.vnfInstanceId}_{self.last.cluster.replace('/', '_')}")
 
 
 @dataclass
@@ -68,6 +73,8 @@ class Store:
                 raise InvalidRequest(
                     f"{self.folder}: another receiver uses this folder; give each a folder of its own"
                 ) from None
+            with self._lock:
+                self._tidy()
             yield
 
     def accept(self, message: Envelope) -> Stored:
@@ -76,15 +83,13 @@ class Store:
         with self._lock:
             old = self._read(new.name)
             if old is not None:
-                if envelope.moment(message) < envelope.moment(old.last):
+                if envelope.order(message) < envelope.order(old.last):
                     raise Outdated
                 new = dataclasses.replace(new, vim=old.vim)
             if message.event == READY:
                 self._write(f"{new.name}.kubeconfig", message.kubeconfig)
             self._keep(new)
-            if message.event == GONE:
-                self.kubeconfig(new).unlink(missing_ok=True)
-            self._forget()
+            self._tidy()
             _sync(self.folder)
         return new
 
@@ -119,7 +124,8 @@ class Store:
     def _read(self, name: str) -> Stored | None:
         try:
             content = json.loads((self.folder / f"{name}.json").read_bytes())
-            return Stored(Envelope(**content["last"]), content["vim"], content["is_registered"])
+            stored = Stored(Envelope(**content["last"]), content["vim"], content["is_registered"])
+            return stored if stored.name == name else None
         except FileNotFoundError:
             return None
         except (AttributeError, KeyError, TypeError, ValueError):  # a file of somebody else
@@ -134,13 +140,21 @@ class Store:
         unfinished.replace(self.folder / name)
         _sync(self.folder)
 
-    def _forget(self) -> None:
-        """Removes what is stored of clusters that are deleted, and whose VIM is."""
+    def _tidy(self) -> None:
+        """Removes the kubeconfigs of deleted clusters, and later all that is stored of those without a VIM."""
         for name in self._names():
             stored, path = self._read(name), self.folder / f"{name}.json"
-            is_over = stored is not None and stored.last.event == GONE and not stored.vim
-            if is_over and time.time() - path.stat().st_mtime > KEPT:
+            if stored is None or stored.last.event != GONE:
+                continue
+            self.kubeconfig(stored).unlink(missing_ok=True)
+            if not stored.vim and time.time() - path.stat().st_mtime > KEPT:
                 path.unlink()
+
+
+def fitting(name: str) -> str:
+    """A name that a file and a VIM can have: a longer one ends with its digest."""
+    digest = hashlib.sha256(name.encode()).hexdigest()
+    return name if len(name) <= NAME_LIMIT else f"{name[:NAME_LIMIT - len(digest) - 1]}_{digest}"
 
 
 def _private(path: str, flags: int) -> int:

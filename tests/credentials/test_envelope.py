@@ -29,6 +29,8 @@ def test_a_message_is_read_as_it_was_sent() -> None:
         ("event", "other"), ("vnfInstanceId", "../../etc"), ("cluster", "red"), ("cluster", "default/../red"),
         ("kubeconfig", ""), ("kubeconfig", "b: 2"), ("digest", "sha256:0"), ("sentAt", "now"),
         ("sentAt", "2026-01-01T00:00:00"), ("endpoint", 1),
+        ("endpoint", ""), ("endpoint", "10.0.0.1:6443"), ("endpoint", "https://a:b@10.0.0.1"), ("endpoint", "https://a\x1b[31m"),
+        ("endpoint", "https://" + "a" * 2000),
     ],
 )  # fmt: skip
 def test_a_field_that_is_not_as_the_protocol_has_it_is_refused(field: str, value: object) -> None:

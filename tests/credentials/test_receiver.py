@@ -295,6 +295,59 @@ def test_what_is_stored_survives_a_restart_and_deleted_clusters_are_forgotten_la
     assert [one.last.cluster for one in after.clusters()] == ["default/blue"]
 
 
+def test_no_message_of_the_time_of_gone_brings_a_cluster_back(running: Running) -> None:
+    running.send(gone := later(READY, "gone"))
+    running.send(gone)
+    with pytest.raises(NotDelivered, match="status 409"):
+        running.send(replace(READY, sentAt=gone.sentAt))
+    assert not running.stored.exists()
+
+
+def test_a_message_of_the_future_does_not_keep_out_those_after_it(running: Running) -> None:
+    ahead = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(seconds=envelope.WINDOW + 60)
+    for sent in (ahead.isoformat(), "9999-12-31T23:59:59-14:00"):
+        assert running.post(replace(READY, sentAt=sent).body()) == 400
+    running.send(READY)
+
+
+def test_long_names_have_files(running: Running) -> None:
+    long = [replace(READY, cluster=f"default/{'a' * 252}{end}") for end in "bc"]
+    for message in long:
+        running.send(message)
+    assert len(list(running.folder.glob("*.kubeconfig"))) == 2
+    for message in long:
+        running.send(later(message, "gone"))
+    assert not list(running.folder.glob("*.kubeconfig"))
+
+
+def test_a_kubeconfig_that_a_crash_has_left_of_a_deleted_cluster_is_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Killed(BaseException):
+        pass
+
+    def die(*_: Any, **__: Any) -> None:
+        raise Killed
+
+    before = Store(tmp_path / "received")
+    kubeconfig = before.kubeconfig(before.accept(READY))
+    with monkeypatch.context() as patch, pytest.raises(Killed):
+        patch.setattr(Path, "unlink", die)
+        before.accept(later(READY, "gone"))
+    assert kubeconfig.exists()
+    with Store(tmp_path / "received").claimed():
+        assert not kubeconfig.exists()
+
+
+def test_a_copy_of_a_file_is_none_of_a_cluster(tmp_path: Path) -> None:
+    """Its message could be an older one of the same cluster, such as `gone`."""
+    one = Store(tmp_path / "received")
+    one.accept(later(READY, "gone"))
+    (one.folder / f"{NAME}.json").rename(one.folder / "copy.json")
+    stored = one.accept(READY)
+    assert one.clusters() == [stored] and one.kubeconfig(stored).exists()
+
+
 def test_a_registration_that_another_message_has_overtaken_is_not_complete(tmp_path: Path) -> None:
     one = Store(tmp_path / "received")
     first = one.accept(READY)
