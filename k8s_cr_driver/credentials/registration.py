@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Keeps the VIMs of Tacker as the received clusters are: registered, current, and removed when the cluster no longer exists.
 
-What is to be done follows from the store alone, so that a restart goes on with it. A cluster that fails does not hold up the
-others, and is tried again with backoff.
+What is to be done follows from the store alone, so that a restart goes on with it. A cluster that fails, or is slow, does not
+hold up the others: each has a thread of its own, and is tried again with backoff.
 """
 
 from __future__ import annotations
@@ -11,13 +11,14 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 
 from k8s_cr_driver.credentials import service_account
 from k8s_cr_driver.credentials.envelope import GONE
-from k8s_cr_driver.credentials.store import Store, Stored
+from k8s_cr_driver.credentials.store import Store, Stored, fitting
 from k8s_cr_driver.credentials.tacker import Tacker, Vim
-from k8s_cr_driver.errors import DriverError
-from k8s_cr_driver.kube import kubeconfig
+from k8s_cr_driver.errors import DriverError, InvalidRequest
+from k8s_cr_driver.kube import kubeconfig, threads, tls
 from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.redaction import redact
 
@@ -27,12 +28,13 @@ LONGEST_PAUSE = 60.0
 
 @dataclass
 class Registrar:
-    """Acts in a thread of its own, for as long as the process runs."""
+    """Acts in threads of its own, for as long as the process runs."""
 
     store: Store
     tacker: Tacker
     log: Callable[[str], None]
     _changed: threading.Event = field(default_factory=threading.Event)
+    _running: set[str] = field(default_factory=set)
     _failures: dict[str, int] = field(default_factory=dict)
     _not_before: dict[str, float] = field(default_factory=dict)
 
@@ -45,16 +47,21 @@ class Registrar:
         self._changed.set()
 
     def reconcile(self) -> None:
-        """Acts once on each cluster whose VIM is not as its last message has it."""
-        for stored in self.store.clusters():
-            if is_due(stored) and self._not_before.get(stored.name, 0) <= time.monotonic():
-                self._try(stored)
+        """Acts once on each cluster whose VIM is not as its last message has it; returns when it has."""
+        for thread in self._start():
+            thread.join()
+
+    def _start(self) -> list[threading.Thread]:
+        due = [one for one in self.store.clusters() if is_due(one) and one.name not in self._running]
+        due = [one for one in due if self._not_before.get(one.name, 0) <= time.monotonic()]
+        self._running.update(one.name for one in due)
+        return [threads.start(partial(self._try, one), f"register {one.last.cluster}") for one in due]
 
     def _run(self) -> None:
         while True:
             self._changed.clear()
             try:
-                self.reconcile()
+                self._start()
             except OSError as error:
                 self.log(f"the folder cannot be read, next try in {LONGEST_PAUSE:.0f} s: {_words(error)}")
                 self._changed.wait(LONGEST_PAUSE)
@@ -72,10 +79,13 @@ class Registrar:
         else:
             self._failures.pop(stored.name, None)
             self._not_before.pop(stored.name, None)
+        finally:
+            self._running.discard(stored.name)
+            self._changed.set()  # a message may have come meanwhile
 
     def _act(self, stored: Stored) -> None:
         if stored.last.event == GONE:
-            self.tacker.remove(stored.vim)
+            self.tacker.remove(stored.vim, _description(stored))
             self.store.registered(stored, "")
             self.log(f"{stored.last.cluster}: VIM {stored.vim} is removed")
             return
@@ -88,13 +98,20 @@ class Registrar:
     def _vim(self, stored: Stored) -> Vim:
         path = self.store.kubeconfig(stored)
         endpoint = kubeconfig.endpoint(path)
+        if not tls.is_https(endpoint.url):
+            raise InvalidRequest("its kubeconfig has an http server, to which no token is sent")
         with Connection(endpoint) as connection:
             token = service_account.token(connection)
         namespace, _, name = stored.last.cluster.partition("/")
-        description = f"Workload cluster {name} of VNF instance {stored.last.vnfInstanceId}"
         # The separator is one that no name of Kubernetes has.
-        vim = stored.vim or f"{name}_{namespace}_{stored.last.vnfInstanceId}"
-        return Vim(vim, description, endpoint.url, endpoint.ca, token)
+        vim = stored.vim or fitting(f"{name}_{namespace}_{stored.last.vnfInstanceId}")
+        return Vim(vim, _description(stored), endpoint.url, endpoint.ca, token)
+
+
+def _description(stored: Stored) -> str:
+    """By which a VIM of this receiver is known."""
+    name = stored.last.cluster.partition("/")[2]
+    return f"Workload cluster {name} of VNF instance {stored.last.vnfInstanceId}"
 
 
 def is_due(stored: Stored) -> bool:

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """VIMs in Tacker's API (v1.0, `vims`), authenticated as an entry of clouds.yaml says.
 
-A VIM is recognized by its name, which is unique in a project: a registration whose response was lost is found again. Tacker
-cannot change the URL of a VIM, so a VIM with another one is replaced.
+A VIM is recognized by its name, which is unique in a project, and its description: a registration whose response was lost is
+found again, and a VIM of somebody else is left alone. Tacker cannot change the URL of a VIM, so a VIM with another one is
+replaced.
 """
 
 from __future__ import annotations
@@ -73,8 +74,13 @@ class Tacker:
         )
 
     def register(self, vim: Vim) -> None:
-        """The VIM of that name has the URL and the credentials of `vim` afterwards. Raises DriverError."""
+        """The VIM of that name has the URL and the credentials of `vim` afterwards.
+
+        Raises DriverError, also if one of that name has another description.
+        """
         existing = self._find(vim.name)
+        if existing is not None and existing.get("description") != vim.description:
+            raise DriverError(f"Tacker has a VIM {vim.name} that this receiver has not registered; give it another name")
         if existing is not None and existing.get("auth_url") == vim.url:
             self._request("PUT", f"{VIMS}/{existing['id']}", vim.changes())
             return
@@ -82,9 +88,10 @@ class Tacker:
             self._request("DELETE", f"{VIMS}/{existing['id']}")
         self._request("POST", VIMS, vim.body())
 
-    def remove(self, name: str) -> None:
-        """Removes the VIM of that name, if there is one. Raises DriverError."""
-        if existing := self._find(name):
+    def remove(self, name: str, description: str) -> None:
+        """Removes the VIM of that name and description, if there is one. Raises DriverError."""
+        existing = self._find(name)
+        if existing is not None and existing.get("description") == description:
             self._request("DELETE", f"{VIMS}/{existing['id']}")
 
     def _find(self, name: str) -> Mapping[str, Any] | None:

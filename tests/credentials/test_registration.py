@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -224,3 +225,40 @@ def test_a_file_of_somebody_else_in_the_folder_holds_up_nobody(registrar: Regist
     assert store.clusters() == []
     message = store.accept(ready(tls_api))
     assert store.clusters() == [message]
+
+
+def test_a_silent_cluster_holds_up_no_other(registrar: Registrar, workload: FakeApi, cloud: Cloud) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        text = ready(workload).kubeconfig.replace(workload.url, f"https://127.0.0.1:{silent.getsockname()[1]}")
+        registrar.store.accept(replace(ready(workload), cluster="default/a", kubeconfig=text))
+        registrar.start()
+        with silent.accept()[0]:
+            registrar.changed(registrar.store.accept(ready(workload)))
+            wait_until(lambda: cloud.vims, 5)
+            registrar.changed(registrar.store.accept(gone(ready(workload))))
+            wait_until(lambda: not cloud.vims, 5)
+
+
+def test_no_token_is_requested_of_a_server_without_tls(registrar: Registrar, api: FakeApi, cloud: Cloud) -> None:
+    issue(api, OWN_TOKEN)
+    api.ca_cert = ""
+    log: list[str] = []
+    registrar.log = log.append
+    registrar.store.accept(ready(api))
+    registrar.reconcile()
+    assert not cloud.vims and "has an http server" in log[0]
+    assert len(api.requests) == 0
+
+
+@pytest.mark.parametrize("url", ["https://mine.example.com", ""])
+def test_a_vim_of_somebody_else_is_left_alone(registrar: Registrar, workload: FakeApi, cloud: Cloud, url: str) -> None:
+    mine = {"id": "1", "name": NAME, "description": "mine", "auth_url": url or workload.url, "auth_cred": {}}
+    cloud.vims["1"] = dict(mine)
+    log: list[str] = []
+    registrar.log = log.append
+    registrar.store.accept(message := ready(workload))
+    registrar.reconcile()
+    assert f"Tacker has a VIM {NAME} that this receiver has not registered" in log[0]
+    registrar.store.accept(gone(message))
+    retry_now(registrar)
+    assert cloud.vims == {"1": mine} and registrar.store.clusters()[0].vim == ""
