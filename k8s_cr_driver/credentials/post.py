@@ -90,11 +90,10 @@ class Poster:
         if response.status in (307, 308):
             return self._attempt(_moved(url, response.headers.get("Location"), redirects), body, redirects - 1)
         if not 200 <= response.status < 300:
-            is_of_server = response.status >= 500  # of a proxy, too, which may have passed the message on
             raise _Failed(
                 f"status {response.status}",
-                passes=is_of_server or response.status == 429,
-                may_have_arrived=is_of_server,
+                passes=response.status == 429 or response.status >= 500,
+                may_have_arrived=response.status >= 500 and response.status != 503,  # a proxy may have passed it on
                 retry_after=retry_after(response.headers),
             )
         return None

@@ -393,12 +393,14 @@ def test_a_kubeconfig_whose_response_was_lost_is_sent_again(conductor: Conductor
 
 @pytest.mark.usefixtures("workload")
 def test_a_receiver_that_has_certainly_nothing_holds_up_no_rollback(conductor: Conductor, receiver: Web) -> None:
-    receiver.responses.append((404, {}))
-    conductor.run("instantiate_end", code=1)
-    conductor.settings |= {"url": "https://127.0.0.1:1/", "retries": 0}
+    conductor.settings["retries"] = 0
+    receiver.responses += [(404, {}), (503, {})]
+    for _ in range(2):
+        conductor.run("instantiate_end", code=1)
+    conductor.settings["url"] = "https://127.0.0.1:1/"
     conductor.run("instantiate_end", code=1)
     conductor.run("instantiate_rollback_end")
-    assert receiver.events == [("ready", NAME)]
+    assert receiver.events == [("ready", NAME)] * 2
 
 
 @pytest.mark.usefixtures("workload")
