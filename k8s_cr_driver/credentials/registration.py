@@ -18,7 +18,7 @@ from k8s_cr_driver.credentials.envelope import GONE
 from k8s_cr_driver.credentials.store import Store, Stored, fitting
 from k8s_cr_driver.credentials.tacker import Tacker, Vim
 from k8s_cr_driver.errors import DriverError, InvalidRequest
-from k8s_cr_driver.kube import kubeconfig, threads, tls
+from k8s_cr_driver.kube import kubeconfig, threads, tls, workload
 from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.redaction import redact
 
@@ -100,7 +100,7 @@ class Registrar:
         endpoint = kubeconfig.endpoint(path)
         if not tls.is_https(endpoint.url):
             raise InvalidRequest("its kubeconfig has an http server, to which no token is sent")
-        with Connection(endpoint) as connection:
+        with Connection(endpoint) as connection, workload.unquoted():
             token = service_account.token(connection)
         namespace, _, name = stored.last.cluster.partition("/")
         # The separator is one that no name of Kubernetes has.

@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import base64
+import contextlib
+from collections.abc import Iterator
 from dataclasses import replace
 from http.client import responses
 
@@ -58,10 +60,16 @@ def check_opens(endpoint: Endpoint, deadline: float) -> None:
         _read(opened)
 
 
-def _read(opened: Connection) -> None:
-    """The text of an error repeats nothing that the server says: it has the credentials, and may be anybody's."""
+@contextlib.contextmanager
+def unquoted() -> Iterator[None]:
+    """Errors of the requests in it repeat nothing that the server says: it has the credentials, and may be anybody's."""
     try:
-        opened.request("GET", "/api/v1/namespaces", query=[("limit", "1")], read_timeout=READ_TIMEOUT)
+        yield
     except ApiError as error:
         reason, silence = responses.get(error.status, ""), "what the server says is not shown"
         raise ApiError(error.attempt, error.status, reason, silence, retry_after=error.retry_after) from None
+
+
+def _read(opened: Connection) -> None:
+    with unquoted():
+        opened.request("GET", "/api/v1/namespaces", query=[("limit", "1")], read_timeout=READ_TIMEOUT)

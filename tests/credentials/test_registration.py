@@ -262,3 +262,13 @@ def test_a_vim_of_somebody_else_is_left_alone(registrar: Registrar, workload: Fa
     registrar.store.accept(gone(message))
     retry_now(registrar)
     assert cloud.vims == {"1": mine} and registrar.store.clusters()[0].vim == ""
+
+
+def test_nothing_that_a_workload_cluster_says_is_logged(registrar: Registrar, workload: FakeApi) -> None:
+    """It has the admin's token, and could repeat it in any form."""
+    log: list[str] = []
+    registrar.log = log.append
+    workload.fail(faults.status(403, "Forbidden", f"you have sent {TOKEN[::-1]}"))
+    registrar.store.accept(ready(workload))
+    registrar.reconcile()
+    assert "403 Forbidden: what the server says is not shown" in log[0] and TOKEN[::-1] not in log[0]
