@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from k8s_cr_driver.capi import contract, topology, versions
-from k8s_cr_driver.capi.paused import unless_paused
+from k8s_cr_driver.capi import contract, paused, topology, versions
 from k8s_cr_driver.objects.fields import mapping, text
 from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, SecretEntry, key_of
 from k8s_cr_driver.resources.base import Children, CustomResource
@@ -30,7 +29,10 @@ class Cluster(CustomResource):
     sums_up = True
 
     def health(self, live: Object) -> Health:
-        return unless_paused(live, self.manifest, super().health(live))
+        return paused.unless_paused(self, live, super().health(live))
+
+    def pauses(self, others: Iterable[Object]) -> list[ObjectKey]:
+        return [key_of(one) for one in others if paused.with_cluster(self.manifest, one)]
 
     def explained_by(self, live: Object) -> Sequence[ObjectKey]:
         return contract.referred(live) if live else []

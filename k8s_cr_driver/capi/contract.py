@@ -10,7 +10,7 @@ import base64
 from collections.abc import Iterable
 
 from k8s_cr_driver.objects.fields import entries, integer, mapping, text
-from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, SecretEntry, key_of, kind_of, split
+from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, SecretEntry, key_of, kind_of, labels, split
 
 GROUP = "cluster.x-k8s.io"
 CONTROL_PLANE_GROUP = "controlplane.cluster.x-k8s.io"
@@ -165,6 +165,14 @@ def workers_of(obj: Object) -> ObjectKey | None:
     if kind_of(obj) not in WORKERS:
         return None
     return ObjectKey(*CLUSTERS, key_of(obj).namespace, text(obj, "spec", "clusterName"))
+
+
+def belongs_to(obj: Object, cluster: Object) -> bool:
+    """Whether an object of Cluster API names the Cluster as its own, or the Cluster refers to it."""
+    key, name = key_of(obj), text(cluster, "metadata", "name")
+    is_named = name in (text(obj, "spec", "clusterName"), labels(obj).get(CLUSTER_NAME_LABEL))
+    is_near = is_cluster_api(key.group_kind) and key.namespace == key_of(cluster).namespace
+    return is_near and (is_named or key in referred(cluster))
 
 
 def referred(live: Object) -> list[ObjectKey]:

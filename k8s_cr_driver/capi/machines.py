@@ -33,11 +33,10 @@ class MachineOwner(CustomResource):
         return text(live, *path) if path else ""
 
     def health(self, live: Object) -> Health:
-        return paused.unless_paused(live, self.manifest, super().health(live))
+        return paused.unless_paused(self, live, super().health(live))
 
     def change_error(self, live: Object | None, desired: Sequence[Object]) -> str:
-        del desired
-        return paused.change_error(live, self.manifest) if live else ""
+        return paused.change_error(live, self.manifest, desired) if live else ""
 
     def explained_by(self, live: Object) -> Sequence[ObjectKey]:
         return contract.referred(live) if live else []

@@ -299,11 +299,14 @@ class Applier:
 
 def _nodes(resources: Resources, desired: Sequence[CustomResource]) -> dict[ObjectKey, Desired]:
     pairs = [(first, obj.key) for obj in desired for first in obj.applied_after()]
-    needs = dependencies.graph([obj.manifest for obj in desired], pairs)
+    manifests = [obj.manifest for obj in desired]
+    needs = dependencies.graph(manifests, pairs)
+    paused_by = {key: obj.key for obj in desired for key in obj.pauses(manifests)}
     nodes = {}
     for obj in sorted(desired, key=lambda one: dependencies.rank(one.key.group_kind)):
         resource = resources.find(obj.key.group_kind, split(obj.manifest["apiVersion"])[1])
         if resource is None:
             raise Refused(f"{obj.key}: the cluster does not know {obj.manifest['apiVersion']} {obj.key.kind}. Install its CRD.")
+        obj.paused_by = paused_by.get(obj.key)
         nodes[obj.key] = Desired(obj, resource, set(needs.get(obj.key, ())))
     return nodes

@@ -29,6 +29,7 @@ from k8s_cr_driver.objects.fields import field
 from k8s_cr_driver.objects.keys import CloudEntry, GroupKind, Object, ObjectKey, SecretEntry, annotations_of, key_of
 from k8s_cr_driver.resources.health import Health, assess
 from k8s_cr_driver.resources.health.custom import terminating
+from k8s_cr_driver.resources.health.model import PAUSED, suspended
 
 _Self = TypeVar("_Self", bound="CustomResource")
 
@@ -103,6 +104,8 @@ class CustomResource:
         self.crd = crd
         self.old_status: Any = None
         """The status that the server returned for our last change of the spec, None if we changed nothing."""
+        self.paused_by: ObjectKey | None = None
+        """The object of the set that pauses this one; see `pauses`."""
         self.key: ObjectKey = key_of(manifest)
         self.part = ""
         """Which part of the object this is, unique in the object; "" for all of it."""
@@ -138,8 +141,10 @@ class CustomResource:
         return other
 
     def health(self, live: Object) -> Health:
-        """The health that the engine uses: an object that is being deleted is never ready."""
-        return terminating(live) or self.assess(live)
+        """The health that the engine uses: one that is being deleted is never ready, what the set pauses is at rest."""
+        if health := terminating(live):
+            return health
+        return suspended(PAUSED, f"{self.paused_by} pauses it") if self.paused_by else self.assess(live)
 
     def assess(self, live: Object) -> Health:
         """The health of the object as it is now, from `live`, the CRD and the old status alone."""
@@ -207,6 +212,11 @@ class CustomResource:
         """Why `live`, None if it is not there, cannot become this object of the set `desired`, and the remedy; "" if it can."""
         del live, desired
         return ""
+
+    def pauses(self, others: Iterable[Object]) -> list[ObjectKey]:
+        """Those of `others` in the set on which no controller acts once this object is applied, as its author wants it."""
+        del others
+        return []
 
     def is_held_up_by(self, live: Object, others: Iterable[Object]) -> bool:
         """Whether nothing but some of `others` keeps it from being ready: live ones that are not ready themselves."""
