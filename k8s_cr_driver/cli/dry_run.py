@@ -81,7 +81,7 @@ def outcomes_of(
     schema.check(desired)
     dependencies.check(desired)
     if instance:
-        rotation.rotate(desired, cluster.client, instance.id)
+        rotation.rotate(desired, rotation.Lives(cluster.client, instance.id))
     else:
         rotation.mark(desired)
     wanted = [_resource(cluster, obj, crds) for obj in desired]

@@ -67,6 +67,17 @@ class Client:
         response = self.on_object("GET", resource, key)
         return checked(response, resource.group_kind, f"GET {resource.path(key.namespace, key.name)}")
 
+    def find(self, resource: Resource | None, key: ObjectKey) -> Object | None:
+        """The object as it is; None if there is none, if the kind is not served, or if it may not be read."""
+        if resource is None or "get" not in resource.verbs:
+            return None
+        try:
+            return self.read(resource, key)
+        except ApiError as error:
+            if error.status in (403, 404):
+                return None
+            raise
+
     def on_object(self, method: str, resource: Resource, key: ObjectKey, body: Any = None, **options: Any) -> Object:
         """
         The response to a GET, PATCH or DELETE of one object; ApiError 404 only if the object or its kind does not exist.

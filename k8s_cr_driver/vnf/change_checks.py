@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from k8s_cr_driver.errors import ApiError, InvalidRequest
+from k8s_cr_driver.errors import InvalidRequest
 from k8s_cr_driver.kube.client import Client
-from k8s_cr_driver.objects.keys import Object, ObjectKey, split
+from k8s_cr_driver.objects.keys import ObjectKey, split
 from k8s_cr_driver.resources.base import CustomResource
 
 
@@ -17,21 +17,9 @@ def changed_last(client: Client, desired: Sequence[CustomResource]) -> set[Objec
     last = set()
     for obj in desired:
         if obj.checks_changes:
-            live = _live(client, obj)
+            live = client.find(client.resources.find(obj.key.group_kind, split(obj.manifest["apiVersion"])[1]), obj.key)
             if why := obj.change_error(live, manifests):
                 raise InvalidRequest(f"{obj.key}: {why}")
             if live and obj.is_changed_last(live):
                 last.add(obj.key)
     return last
-
-
-def _live(client: Client, obj: CustomResource) -> Object | None:
-    resource = client.resources.find(obj.key.group_kind, split(obj.manifest["apiVersion"])[1])
-    if resource is None or "get" not in resource.verbs:
-        return None
-    try:
-        return client.read(resource, obj.key)
-    except ApiError as error:
-        if error.status in (403, 404):
-            return None
-        raise

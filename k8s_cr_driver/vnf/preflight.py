@@ -38,20 +38,10 @@ def check(context: WriteContext, wanted: Iterable[CustomResource]) -> None:
     trial = replace(context, client=client, inventory=context.inventory.trial(), is_trial=True)
     for obj in wanted:
         resource = context.resources.find(obj.key.group_kind, split(obj.manifest["apiVersion"])[1])
-        live = _live(context, obj, resource) if resource else None
-        if resource and live and is_managed(live, context.instance):
-            _try(trial, obj, resource, live)
-
-
-def _live(context: WriteContext, obj: CustomResource, resource: Resource) -> Object | None:
-    if not {"get", "patch"} <= resource.verbs:
-        return None
-    try:
-        return context.client.read(resource, obj.key)
-    except ApiError as error:
-        if error.status in (403, 404):
-            return None
-        raise
+        if resource and "patch" in resource.verbs:
+            live = context.client.find(resource, obj.key)
+            if live and is_managed(live, context.instance):
+                _try(trial, obj, resource, live)
 
 
 def _try(trial: WriteContext, obj: CustomResource, resource: Resource, live: Object) -> None:

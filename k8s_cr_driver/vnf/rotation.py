@@ -10,18 +10,28 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from typing import Any, Protocol, TypeVar
 
 from k8s_cr_driver.errors import ApiError
 from k8s_cr_driver.kube.client import Client
+from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.objects.fields import field
 from k8s_cr_driver.objects.keys import Object, ObjectKey, annotations_of, key_of, kind_of, split
 from k8s_cr_driver.ownership.labels import INSTANCE_LABEL
+from k8s_cr_driver.ownership.unlabeled import is_hidden
 from k8s_cr_driver.resources.registry import resource_for
 
 CONTENT = "k8s-cr-driver/content"
 """Annotation with the digest of the spec that was applied: the server adds defaults to the spec."""
+
+Result = TypeVar("Result")
+
+
+class Persist(Protocol):
+    """See `Operation.persist`."""
+
+    def __call__(self, request: Callable[[], Result], /) -> Result: ...
 
 
 def mark(desired: Sequence[Object]) -> list[Object]:
@@ -32,21 +42,62 @@ def mark(desired: Sequence[Object]) -> list[Object]:
     return rotated
 
 
-def rotate(desired: Sequence[Object], client: Client, instance: str, referring: Sequence[Object] = ()) -> None:
+class Lives:
     """
-    Renames objects of a change where the live ones, which `client` reads, have other contents; nothing if that fails.
+    The live objects of an instance. Its label finds them, and their names find those that have lost it.
+
+    `persist` makes the requests: some follow when objects of the change have been renamed, so that no whole rotation may be
+    repeated.
+    """
+
+    def __init__(self, client: Client, instance: str, persist: Persist = lambda request: request()) -> None:
+        self._client, self._instance, self._persist = client, instance, persist
+        self._listed: dict[ObjectKey, dict[str, Object]] = {}
+
+    def labelled(self, obj: Object) -> Mapping[str, Object]:
+        """Those of the same kind and namespace that have the label, by name."""
+        collection = key_of(obj)._replace(name="")
+        if collection not in self._listed:
+            self._listed[collection] = self._persist(lambda: self._list(obj))
+        return self._listed[collection]
+
+    def named(self, obj: Object, name: str) -> Object | None:
+        """The one of that kind, namespace and name."""
+        if labelled := self.labelled(obj).get(name):
+            return labelled
+        key = key_of(obj)._replace(name=name)
+        live = self._persist(lambda: self._client.find(self._resource(obj), key))
+        return live if live and is_hidden(live, self._instance) else None
+
+    def _resource(self, obj: Object) -> Resource | None:
+        return self._client.resources.find(kind_of(obj), split(obj["apiVersion"])[1])
+
+    def _list(self, obj: Object) -> dict[str, Object]:
+        resource = self._resource(obj)
+        if resource is None or "list" not in resource.verbs:
+            return {}
+        try:
+            found = self._client.list(resource, key_of(obj).namespace, f"{INSTANCE_LABEL}={self._instance}")
+        except ApiError as error:
+            if error.status in (403, 404):
+                return {}
+            raise
+        return {live["metadata"]["name"]: live for live in found}
+
+
+def rotate(desired: Sequence[Object], lives: Lives, referring: Sequence[Object] = ()) -> None:
+    """
+    Renames objects of a change where the live ones have other contents.
 
     `referring` are objects of before that are applied again, whose references stay: a heal creates what they refer to.
     """
     rotated = mark(desired)
-    one_of_each = {key_of(obj)._replace(name=""): obj for obj in rotated}
-    known = {collection: _lives(client, obj, instance) for collection, obj in one_of_each.items()}
     keys = {key_of(obj) for obj in rotated}
     for obj in sorted(rotated, key=lambda one: bool(_references(one, keys))):  # their content has the names of the others
-        _rename(obj, desired, known[key_of(obj)._replace(name="")], referring)
+        _rename(obj, desired, lives, referring)
 
 
-def _rename(obj: Object, desired: Sequence[Object], lives: Mapping[str, Object], referring: Sequence[Object]) -> None:
+def _rename(obj: Object, desired: Sequence[Object], lives: Lives, referring: Sequence[Object]) -> None:
     """An object to which nothing in the set refers keeps its name: what refers to it is not there to be repointed."""
     mark([obj])
     key = key_of(obj)
@@ -57,29 +108,15 @@ def _rename(obj: Object, desired: Sequence[Object], lives: Mapping[str, Object],
             reference[field_] = name
 
 
-def _name(obj: Object, lives: Mapping[str, Object], referring: Sequence[Object]) -> str:
-    """`lives` are the live objects of the kind by name. A name that had another content is not used again."""
+def _name(obj: Object, lives: Lives, referring: Sequence[Object]) -> str:
+    """A name that had another content is not used again."""
     first = str(obj["metadata"]["name"])
     second = f"{first}-{annotations_of(obj)[CONTENT]}"
-    if first in lives:
-        return first if _has_content(lives[first], obj) else second
-    was_rotated = any(name == f"{first}-{annotations_of(live).get(CONTENT)}" for name, live in lives.items())
+    if live := lives.named(obj, first):
+        return first if _has_content(live, obj) else second
+    was_rotated = any(name == f"{first}-{annotations_of(live).get(CONTENT)}" for name, live in lives.labelled(obj).items())
     is_used = any(_references(one, {key_of(obj)._replace(name=second)}) for one in referring)
-    return second if was_rotated or is_used else first
-
-
-def _lives(client: Client, obj: Object, instance: str) -> dict[str, Object]:
-    """The live objects of the instance of the same kind and namespace."""
-    resource = client.resources.find(kind_of(obj), split(obj["apiVersion"])[1])
-    if resource is None or "list" not in resource.verbs:
-        return {}
-    try:
-        found = client.list(resource, key_of(obj).namespace, f"{INSTANCE_LABEL}={instance}")
-    except ApiError as error:
-        if error.status in (403, 404):
-            return {}
-        raise
-    return {live["metadata"]["name"]: live for live in found}
+    return second if was_rotated or is_used or lives.named(obj, second) else first
 
 
 def _has_content(live: Object, obj: Object) -> bool:

@@ -181,8 +181,8 @@ class Session:
         if before is None:
             rotation.mark(desired)
         else:
-            referring, instance = [obj.manifest for obj in before.values()], self._operation.instance
-            self._operation.persist(lambda: rotation.rotate(desired, self._client, instance, referring))
+            lives = rotation.Lives(self._client, self._operation.instance, self._operation.persist)
+            rotation.rotate(desired, lives, [obj.manifest for obj in before.values()])
         for crd in crds.values():
             self._client.resources.add_crd(crd)
         return [self._scalable(resource_for(obj, crds.get(kind_of(obj)))) for obj in desired]

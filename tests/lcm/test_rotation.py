@@ -155,6 +155,31 @@ def test_of_a_template_that_was_applied_without_a_digest_the_fields_are_compared
     assert references(api)[1] != "workers"
 
 
+def test_a_template_that_has_lost_its_label_is_known_by_its_name(api: FakeApi, blue: Instance, tmp_path: Path) -> None:
+    """As after `kubectl replace`: a changed one gets a name of its own, and one that has not changed keeps the one it has."""
+
+    def lose_label(kind: str, name: str) -> None:
+        api.edit(kind, "default", name, lambda live: live["metadata"].update(labels={}))
+
+    lose_label("KubeadmConfigTemplate", "workers")
+    changed = make_vnfd(tmp_path / "new", package(user="root"))
+    blue.change(changed)
+    used = references(api)[2]
+    assert used.startswith("workers-")
+    lose_label("KubeadmConfigTemplate", used)
+    blue.change(changed)
+    assert references(api)[2] == used
+    assert templates(api) == ["web", "workers", used]
+
+
+def test_a_read_of_a_template_that_fails_for_a_moment_is_repeated(api: FakeApi, blue: Instance, tmp_path: Path) -> None:
+    blue.change(make_vnfd(tmp_path / "new", package("big", "root")))
+    api.fail(faults.status(503, "ServiceUnavailable", "a moment"), path="/kubeadmconfigtemplates/workers", times=1)
+    blue.change(make_vnfd(tmp_path / "newer", package("bigger", "nobody")))
+    _, workers, bootstrap = references(api)
+    assert workers.count("-") == bootstrap.count("-") == 1
+
+
 def test_a_template_of_somebody_else_is_not_taken_for_a_former_one(api: FakeApi, blue: Instance, tmp_path: Path) -> None:
     api.put(obj(f"{INFRASTRUCTURE}/v1", "DevMachineTemplate", "theirs", "default", spec={"template": {}}))
     theirs = obj(f"{INFRASTRUCTURE}/v1", "DevMachineTemplate", "theirs", spec={"template": {"spec": {}}})
