@@ -7,7 +7,7 @@ API in its namespace, and the Secrets there, are deleted only after it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from k8s_cr_driver.capi import contract, paused, topology, versions
 from k8s_cr_driver.objects.fields import mapping, text
@@ -42,6 +42,9 @@ class Cluster(CustomResource):
             return []
         selector = contract.of_topology(self.key.name)
         return [Children(kind, "", self.key.namespace, selector) for kind in contract.made_of_topology(live)]
+
+    def unmade(self, live: Object, made: Mapping[GroupKind, Sequence[Object]]) -> str:
+        return topology.unmade(live, made)
 
     def names(self) -> Sequence[tuple[Object, str, ObjectKey]]:
         return contract.class_names(self.manifest)

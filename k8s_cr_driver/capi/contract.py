@@ -40,6 +40,8 @@ TOPOLOGY = ("spec", "topology")
 TOPOLOGY_CONTROL_PLANE = "controlPlane"
 TOPOLOGY_WORKERS = {"machineDeployments": TOPOLOGY_DEPLOYMENT_LABEL, "machinePools": TOPOLOGY_POOL_LABEL}
 """Lists in `workers` of a topology -> the label of their Machines with the name of the entry."""
+TOPOLOGY_KINDS = {"machineDeployments": GroupKind(GROUP, "MachineDeployment"), "machinePools": GroupKind(GROUP, "MachinePool")}
+"""Lists in `workers` of a topology -> the kind of the objects that are made of their entries, with the same label."""
 TOPOLOGY_RECONCILED = "TopologyReconciled"
 """Type of the condition that the objects of a Cluster are as its topology says."""
 WORKERS_AVAILABLE = "WorkersAvailable"
@@ -111,6 +113,11 @@ def awaits_workers_only(cluster: Object) -> bool:
     gates = {text(gate, "conditionType") for gate in entries(cluster, "spec", "availabilityGates")}
     unmet = {text(one, "type") for one in conditions(cluster) if one.get("status") != "True"}
     return unmet & (_SUMMED_UP | gates) == {WORKERS_AVAILABLE}
+
+
+def version_in(owner: Object) -> str:
+    """The version in the spec of a control plane or a set of machines."""
+    return text(owner, *VERSION) or text(owner, *WORKERS_VERSION)
 
 
 def versions_reached(owner: Object) -> list[str]:
@@ -193,7 +200,7 @@ def made_of_topology(cluster: Object) -> list[GroupKind]:
     if not mapping(cluster, *TOPOLOGY):
         return []
     control_plane = GroupKind(CONTROL_PLANE_GROUP, text(cluster, "spec", "controlPlaneRef", "kind"))
-    return [control_plane, GroupKind(GROUP, "MachineDeployment"), GroupKind(GROUP, "MachinePool")]
+    return [control_plane, *TOPOLOGY_KINDS.values()]
 
 
 def of_topology(cluster: str) -> str:

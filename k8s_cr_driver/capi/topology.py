@@ -7,12 +7,15 @@ a count is changed in the Cluster. The Machines are found by label, because a Cl
 
 from __future__ import annotations
 
-from k8s_cr_driver.capi import contract
+import itertools
+from collections.abc import Mapping, Sequence
+
+from k8s_cr_driver.capi import contract, versions
 from k8s_cr_driver.capi.control_plane import ControlPlane
 from k8s_cr_driver.capi.machines import MachineOwner
 from k8s_cr_driver.objects.fields import ListEntry, entries, integer, mapping, text
-from k8s_cr_driver.objects.keys import Object
-from k8s_cr_driver.resources.base import Children, CustomResource
+from k8s_cr_driver.objects.keys import GroupKind, Object, key_of, kind_of, labels
+from k8s_cr_driver.resources.base import REPLICAS, Children, CustomResource
 from k8s_cr_driver.resources.health import Health
 from k8s_cr_driver.resources.health.conditions import status_of
 from k8s_cr_driver.resources.health.freshness import is_stale
@@ -102,6 +105,41 @@ def unfinished(live: Object) -> Health | None:
         *_short(live, "workers", workers),
     ]
     return waiting("ReplicasNotReady", "; ".join(short)) if short else None
+
+
+def unmade(live: Object, made: Mapping[GroupKind, Sequence[Object]]) -> str:
+    """
+    What of a topology the objects in `made` do not have yet, which the hook `made` of the Cluster has found.
+
+    Before Cluster API 1.9 a Cluster reports no counts, and no condition says of which topology it speaks.
+    """
+    topology = mapping(live, *contract.TOPOLOGY)
+    for one in itertools.chain.from_iterable(made.values()):
+        part = _part(topology, one)
+        if part is None:
+            return f"{key_of(one)} is not removed yet"
+        if not mapping(one, "status"):
+            return f"{key_of(one)} has no status yet"
+        reached, count = contract.version_in(one), integer(one, *REPLICAS)
+        if not versions.has_reached(reached, text(topology, "version")):
+            return f"{key_of(one)} has the version {reached} instead of {text(topology, 'version')}"
+        if None not in (count, integer(part, "replicas")) and count != integer(part, "replicas"):
+            return f"{key_of(one)} has {count} replicas instead of {integer(part, 'replicas')}"
+    for workers, kind in contract.TOPOLOGY_KINDS.items():
+        there = {labels(one).get(contract.TOPOLOGY_WORKERS[workers]) for one in made.get(kind, ())}
+        for name in (text(entry, "name") for entry in entries(topology, "workers", workers)):
+            if kind in made and name not in there:
+                return f"there is no {kind} of {name} yet"
+    return ""
+
+
+def _part(topology: Object, made: Object) -> Object | None:
+    """The part of a topology of which an object was made; None if the topology has it no longer."""
+    for workers, kind in contract.TOPOLOGY_KINDS.items():
+        if kind_of(made) == kind:
+            name = labels(made).get(contract.TOPOLOGY_WORKERS[workers])
+            return next((entry for entry in entries(topology, "workers", workers) if entry.get("name") == name), None)
+    return mapping(topology, contract.TOPOLOGY_CONTROL_PLANE)
 
 
 def _is_true(condition: Object, live: Object) -> bool:

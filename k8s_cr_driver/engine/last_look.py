@@ -4,14 +4,15 @@ The last look at an object that reports ready: what its own status cannot say is
 
 A cluster can report that it is ready before its API server responds, and with a kubeconfig of a former endpoint: a read with
 its kubeconfig is to succeed. Its status also follows that of objects which its controller makes of it, and is as before for a
-moment when these have changed: they are to be ready themselves. Both are tried each time that the status comes to say that the
-object is ready.
+moment when these have changed, or are to be changed: they are to have what it asks for, and to be ready themselves. Both are
+tried each time that the status comes to say that the object is ready.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+import itertools
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from k8s_cr_driver.engine.nodes import Desired
@@ -20,8 +21,8 @@ from k8s_cr_driver.errors import ApiError, DriverError
 from k8s_cr_driver.kube import backoff
 from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.workload import check_kubeconfig
-from k8s_cr_driver.objects.keys import Object, ObjectKey, key_of
-from k8s_cr_driver.resources.base import Children, CustomResource
+from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, key_of
+from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.resources.health import Health, State
 from k8s_cr_driver.resources.health.model import CRD_DECIDES, waiting
 from k8s_cr_driver.resources.registry import resource_for
@@ -81,11 +82,13 @@ class LastLook:
 
 def _why_not(client: Client, obj: CustomResource, live: Object) -> Health | None:
     """What of the object is not ready. Raises DriverError."""
-    for children in obj.made(live):
-        for part in _listed(client, children):
-            health = resource_for(part).health(part)
-            if not health.settled and health.reason not in CRD_DECIDES:
-                return waiting(PARTS_NOT_READY, f"{key_of(part)}: {health.reason}: {health.message}")
+    made = made_of(client, obj, live)
+    for part in itertools.chain.from_iterable(made.values()):
+        health = resource_for(part).health(part)
+        if not health.settled and health.reason not in CRD_DECIDES:
+            return waiting(PARTS_NOT_READY, f"{key_of(part)}: {health.reason}: {health.message}")
+    if why := obj.unmade(live, made):
+        return waiting(PARTS_NOT_READY, why)
     if where := obj.kubeconfig():
         try:
             check_kubeconfig(client.connection, where)
@@ -95,13 +98,15 @@ def _why_not(client: Client, obj: CustomResource, live: Object) -> Health | None
     return None
 
 
-def _listed(client: Client, children: Children) -> Sequence[Object]:
-    resource = client.resources.find(children.kind, children.version)
-    if resource is None:
-        return []
-    try:
-        return client.list(resource, children.namespace, children.selector)
-    except ApiError as error:
-        if error.status in (403, 404):  # RBAC may forbid it
-            return []
-        raise
+def made_of(client: Client, obj: CustomResource, live: Object) -> dict[GroupKind, list[Object]]:
+    """The objects that a controller has made of `live`, by kind; without the kinds that RBAC forbids to list."""
+    found = {}
+    for children in obj.made(live):
+        resource = client.resources.find(children.kind, children.version)
+        try:
+            if resource is not None:
+                found[children.kind] = client.list(resource, children.namespace, children.selector)
+        except ApiError as error:
+            if error.status not in (403, 404):
+                raise
+    return found

@@ -174,6 +174,14 @@ class CustomResource:
         del live
         return []
 
+    def unmade(self, live: Object, made: Mapping[GroupKind, Sequence[Object]]) -> str:
+        """What of `live` these objects, which a controller has made of it, do not have yet; "" if they have it all.
+
+        `made` has no kind that may not be listed.
+        """
+        del live, made
+        return ""
+
     def names(self) -> Sequence[tuple[Object, str, ObjectKey]]:
         """Where the manifest names an object without its kind: the mapping, the field in that with the name, the object."""
         return []

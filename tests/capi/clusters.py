@@ -25,6 +25,8 @@ LABELS = {
     "machineDeployments": "topology.cluster.x-k8s.io/deployment-name",
     "machinePools": "topology.cluster.x-k8s.io/pool-name",
 }
+OWNED = {"cluster.x-k8s.io/cluster-name": "blue", "topology.cluster.x-k8s.io/owned": ""}
+"""Labels of what is made of the topology of the Cluster `blue`."""
 
 
 def crd(kind: GroupKind, **subresources: Object) -> Object:
@@ -99,6 +101,7 @@ def run_topology(api: FakeApi) -> None:
         wanted = {"controlPlane": topology["controlPlane"].get("replicas") or 1}
         wanted |= {one["name"]: one.get("replicas") or 1 for one in entries(topology, "workers", "machineDeployments")}
         for name, count in wanted.items():
+            _update(api, _owner(api, name, live), count, topology["version"])
             while len(several := _machines(api, name)) > count:
                 unwanted = max(several, key=lambda one: "cluster.x-k8s.io/delete-machine" in annotations_of(one))
                 with contextlib.suppress(LookupError):  # another write has removed it
@@ -106,6 +109,9 @@ def run_topology(api: FakeApi) -> None:
             while len(_machines(api, name)) < count:  # each Machine calls this controller again
                 with contextlib.suppress(LookupError):
                     api.put(_machine(_owner(api, name, live), name, next(numbers), topology["version"]))
+        for one in api.objects(DEPLOYMENTS.kind, "default"):
+            if labels(one)[LABELS["machineDeployments"]] not in wanted:
+                api.delete(DEPLOYMENTS.kind, "default", one["metadata"]["name"])
         pools = {one["name"]: one["replicas"] for one in entries(topology, "workers", "machinePools")}
         _report(api, wanted | pools)
 
@@ -137,8 +143,18 @@ def _owner(api: FakeApi, name: str, cluster: Object) -> Object:
     """What controls the Machines of an entry. The Cluster controls its control plane, and only owns a MachineDeployment."""
     kind = CONTROL_PLANES if name == "controlPlane" else DEPLOYMENTS
     owner = obj(f"{kind.group}/v1", kind.kind, f"blue-{name.lower()}", "default")
+    own = {} if name == "controlPlane" else {LABELS["machineDeployments"]: name}
+    owner["metadata"]["labels"] = {**OWNED, **own}
     owner["metadata"]["ownerReferences"] = [{**controlled_by(cluster), "controller": name == "controlPlane"}]
     return api.find(kind.kind, "default", owner["metadata"]["name"]) or api.put(owner)
+
+
+def _update(api: FakeApi, owner: Object, count: int, version: str) -> None:
+    """Gives a control plane or MachineDeployment what the topology says."""
+    spec = {"version": version} if owner["kind"] == CONTROL_PLANES.kind else {"template": {"spec": {"version": version}}}
+    wanted = {"spec": {"replicas": count, **spec}, "status": {"conditions": [{"type": "Available", "status": "True"}]}}
+    if owner.get("spec") != wanted["spec"]:
+        api.edit(owner["kind"], "default", owner["metadata"]["name"], lambda live: live.update(wanted))
 
 
 def _machine(owner: Object, name: str, number: int, version: str) -> Object:

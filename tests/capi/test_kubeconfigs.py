@@ -17,7 +17,7 @@ from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.endpoint import Endpoint
 from k8s_cr_driver.kube.workload import RESPONSE_LIMIT, workload_endpoint
 from k8s_cr_driver.objects.keys import Object, SecretEntry
-from tests.capi.clusters import CLUSTERS, DEPLOYMENTS, cluster, crd, put_kubeconfig
+from tests.capi.clusters import CLUSTERS, DEPLOYMENTS, LABELS, OWNED, cluster, crd, put_kubeconfig
 from tests.cli.tool import kubeconfig
 from tests.fake_api import FakeApi, faults
 from tests.instance import Instance, obj
@@ -112,7 +112,7 @@ def test_a_kubeconfig_is_tried_once_and_again_when_the_cluster_becomes_ready_aga
 def of_topology(seen: int) -> Object:
     """A MachineDeployment that a controller has made of the topology of the Cluster `blue`."""
     made = obj("cluster.x-k8s.io/v1", "MachineDeployment", "blue-md-0", "default", spec={"replicas": 0})
-    made["metadata"]["labels"] = {"cluster.x-k8s.io/cluster-name": "blue", "topology.cluster.x-k8s.io/owned": ""}
+    made["metadata"]["labels"] = {**OWNED, LABELS["machineDeployments"]: "md-0"}
     available = {"type": "Available", "status": "True", "observedGeneration": seen}
     return {**made, "status": {"observedGeneration": seen, "replicas": 0, "conditions": [available]}}
 
@@ -123,7 +123,8 @@ def test_a_cluster_with_a_topology_is_ready_when_what_was_made_of_it_is(manageme
     management.react("Cluster", lambda live: put_kubeconfig(management, live, token=TOKEN))
     management.put(of_topology(0))
     blue = Instance(management.url)
-    run = blue.start([{**desired(), "spec": {"topology": {"version": "v1.36.0"}}}])
+    workers = {"machineDeployments": [{"name": "md-0"}]}
+    run = blue.start([{**desired(), "spec": {"topology": {"version": "v1.36.0", "workers": workers}}}])
     blue.wait_until_reported("blue", "Waiting", "MachineDeployment.cluster.x-k8s.io default/blue-md-0: SpecNotObserved")
     assert not run.done()
     management.set_status("MachineDeployment", "default", "blue-md-0", of_topology(1)["status"])

@@ -13,7 +13,7 @@ from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.resources.health import Health, State
 from k8s_cr_driver.resources.registry import resource_for
 from k8s_cr_driver.vnf import counts, vdus
-from tests.capi.clusters import CLUSTERS, cluster, crd
+from tests.capi.clusters import CLUSTERS, CONTROL_PLANES, DEPLOYMENTS, LABELS, OWNED, cluster, crd, serve_clusters
 from tests.fake_api import FakeApi
 from tests.instance import Instance, obj
 
@@ -153,6 +153,69 @@ def test_a_cluster_of_the_contract_v1beta1_waits_for_the_same() -> None:
     assert health(manifest, workers(2), v1beta1=True).state is State.READY
     assert health(manifest, workers(1), v1beta1=True).state is State.WAITING
     assert health(manifest, workers(2), generation=1, v1beta1=True).state is State.WAITING
+
+
+def made(kind: GroupKind, name: str, entry: str, spec: Object) -> Object:
+    """An object that a controller has made of the topology, or of an entry in it, and that is ready."""
+    own = {LABELS["machineDeployments"]: entry} if entry else {}
+    live = obj(f"{kind.group}/v1", kind.kind, name, "default", spec=spec)
+    live["metadata"]["labels"] = {**OWNED, **own}
+    return {**live, "status": {"conditions": [{"type": "Available", "status": "True"}]}}
+
+
+def workers_made(name: str = "md-0", replicas: int = 2, version: str = "v1.35.0") -> Object:
+    return made(DEPLOYMENTS, f"blue-{name}", name, {"replicas": replicas, "template": {"spec": {"version": version}}})
+
+
+def control_plane_made(replicas: int = 1, version: str = "v1.35.0") -> Object:
+    return made(CONTROL_PLANES, "blue-cp", "", {"replicas": replicas, "version": version})
+
+
+@pytest.mark.parametrize(
+    ("several", "words"),
+    [
+        ([control_plane_made()], "there is no MachineDeployment.cluster.x-k8s.io of md-0 yet"),
+        ([workers_made(replicas=3), control_plane_made()], "default/blue-md-0 has 3 replicas instead of 2"),
+        ([workers_made(version="v1.34.0"), control_plane_made()], "blue-md-0 has the version v1.34.0 instead of v1.35.0"),
+        ([workers_made(), control_plane_made(version="v1.34.0")], "blue-cp has the version v1.34.0 instead of v1.35.0"),
+        ([workers_made(), control_plane_made(replicas=3)], "default/blue-cp has 3 replicas instead of 1"),
+        ([workers_made(), workers_made("md-9"), control_plane_made()], "default/blue-md-9 is not removed yet"),
+        ([{**workers_made(), "status": {}}, control_plane_made()], "default/blue-md-0 has no status yet"),
+        ([workers_made(), control_plane_made()], ""),
+    ],
+)
+def test_a_cluster_of_cluster_api_1_8_waits_until_its_objects_are_as_its_topology_says(
+    api: FakeApi, several: list[Object], words: str
+) -> None:
+    """It has no counts, and its conditions are those of before: its controller has acted, that of the topology has not."""
+    manifest = cluster(1, **{"md-0": 2})
+    manifest["spec"]["controlPlaneRef"] = {"kind": "KubeadmControlPlane", "name": "blue-cp"}
+    for kind in (CLUSTERS, CONTROL_PLANES, DEPLOYMENTS):
+        api.put(crd(kind, status={}))
+    for one in several:
+        api.put(one)
+
+    def report(live: Object) -> None:
+        conditions = [{"type": name, "status": "True"} for name in ("Ready", "ControlPlaneReady", "TopologyReconciled")]
+        status = {"observedGeneration": live["metadata"]["generation"], "conditions": conditions}
+        if live.get("status") != status:
+            api.set_status("Cluster", "default", "blue", status)
+
+    serve_clusters(api)
+    api.react("Cluster", report)
+    if not words:
+        Instance(api.url, seconds=5).reconcile([manifest])
+        return
+    with pytest.raises(NotReady) as error:
+        Instance(api.url, seconds=1).reconcile([manifest])
+    assert [(one.key.kind, one.reason) for one in error.value.reports][:1] == [("Cluster", "PartsNotReady")]
+    assert words in error.value.reports[0].message
+
+
+def test_a_count_that_the_topology_leaves_to_the_autoscaler_is_not_compared() -> None:
+    manifest = cluster(1, **{"md-0": 2})
+    del manifest["spec"]["topology"]["workers"]["machineDeployments"][0]["replicas"]
+    assert resource_for(manifest).unmade(manifest, {DEPLOYMENTS: [workers_made(replicas=7)]}) == ""
 
 
 def test_a_cluster_whose_topology_is_applied_is_not_ready_before_it_is_available() -> None:
