@@ -221,6 +221,11 @@ class CustomResource:
         del live, desired
         return ""
 
+    def change_error_of_made(self, made: Mapping[GroupKind, Sequence[Object]]) -> str:
+        """The same for what a controller has made of the live object; `made` is as for `unmade`."""
+        del made
+        return ""
+
     def pauses(self, others: Iterable[Object]) -> list[ObjectKey]:
         """Those of `others` in the set on which no controller acts once this object is applied, as its author wants it."""
         del others

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from k8s_cr_driver.engine import last_look
 from k8s_cr_driver.errors import InvalidRequest
 from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.objects.keys import ObjectKey, split
@@ -18,7 +19,10 @@ def changed_last(client: Client, desired: Sequence[CustomResource]) -> set[Objec
     for obj in desired:
         if obj.checks_changes:
             live = client.find(client.resources.find(obj.key.group_kind, split(obj.manifest["apiVersion"])[1]), obj.key)
-            if why := obj.change_error(live, manifests):
+            why = obj.change_error(live, manifests)
+            if live and not why:
+                why = obj.change_error_of_made(last_look.made_of(client, obj, live))
+            if why:
                 raise InvalidRequest(f"{obj.key}: {why}")
             if live and obj.is_changed_last(live):
                 last.add(obj.key)

@@ -152,6 +152,23 @@ def test_a_change_of_package_keeps_the_counts_of_all_parts_and_its_rollback_rest
     assert counts(api) == {"controlPlane": 1, "md-0": 4, "md-1": 5}
 
 
+def test_a_version_is_not_skipped_by_two_changes_of_which_the_first_has_not_reached_the_machines(
+    api: FakeApi, blue: Instance, tmp_path: Path
+) -> None:
+    """The topology has the new version already, and its control plane has Machines of the former one."""
+    new, newer = (clusters.cluster(1, version, **{"md-0": 2, "md-1": 3}) for version in ("v1.36.0", "v1.37.0"))
+    reference = {"kind": "KubeadmControlPlane", "name": "blue-controlplane"}
+    for one in (new, newer):
+        one["spec"]["controlPlaneRef"] = reference
+    blue.change(make_vnfd(tmp_path / "new", [new], vdus=VDUS, aspects=ASPECTS))
+    reached = [{"version": "v1.36.0", "replicas": 1}, {"version": "v1.35.0", "replicas": 2}]
+    api.set_status("KubeadmControlPlane", "default", "blue-controlplane", {"versions": reached})
+    api.requests.clear()
+    with pytest.raises(sol_ex.SolException, match=r"spec\.topology\.version cannot change from v1\.35\.0 to v1\.37\.0"):
+        blue.change(make_vnfd(tmp_path / "newer", [newer], vdus=VDUS, aspects=ASPECTS))
+    assert not api.requests.writes
+
+
 def test_counts_that_somebody_has_changed_are_synchronized(api: FakeApi, tmp_path: Path) -> None:
     blue = instantiated(api, tmp_path, clusters.cluster(1, **{"md-0": 2, "md-1": 3}), Synced)
     assert not blue.differs()
