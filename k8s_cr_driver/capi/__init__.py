@@ -7,13 +7,14 @@ them.
 
 from k8s_cr_driver.capi.cluster import Cluster
 from k8s_cr_driver.capi.control_plane import ControlPlane, KubeadmControlPlane
-from k8s_cr_driver.capi.machines import MachineDeployment, MachineOwner, MachinePool, MachineSet
+from k8s_cr_driver.capi.machines import Machine, MachineDeployment, MachineOwner, MachinePool, MachineSet
 from k8s_cr_driver.capi.openstack import OpenStackCluster, OpenStackFloatingIPPool, OpenStackMachine, OpenStackServer
 
 __all__ = [
     "Cluster",
     "ControlPlane",
     "KubeadmControlPlane",
+    "Machine",
     "MachineDeployment",
     "MachineOwner",
     "MachinePool",

@@ -46,6 +46,8 @@ TOPOLOGY_RECONCILED = "TopologyReconciled"
 """Type of the condition that the objects of a Cluster are as its topology says."""
 WORKERS_AVAILABLE = "WorkersAvailable"
 """Type of the condition of a Cluster that all groups of its workers are Available."""
+MEMBER_HEALTHY = frozenset({"NodeHealthy", "EtcdMemberHealthy"})
+"""Types of the conditions of a Machine that its Node works, and as one of a control plane its member of etcd."""
 _SUMMED_UP = frozenset({"RemoteConnectionProbe", "InfrastructureReady", "ControlPlaneAvailable", WORKERS_AVAILABLE})
 REPLICA_COUNTS = ("replicas", "upToDateReplicas", "availableReplicas")
 """Counts of Machines in the status of a control plane, of workers, and of both groups in a Cluster."""

@@ -14,6 +14,7 @@ from k8s_cr_driver.objects.fields import text
 from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, as_selector, key_of
 from k8s_cr_driver.resources.base import ANY, REPLICAS, Children, CustomResource
 from k8s_cr_driver.resources.health import Health
+from k8s_cr_driver.resources.health.model import waiting
 
 
 class MachineOwner(CustomResource):
@@ -56,6 +57,20 @@ class MachineOwner(CustomResource):
         if not (found := contract.AUTOSCALED & self.annotations().keys()):
             return ""
         return f"the cluster autoscaler sets it, by the annotations {', '.join(sorted(found))}; change these, or remove them"
+
+
+class Machine(MachineOwner):
+    """In v1beta1 its condition Ready sums up neither what its Node reports, nor what the control plane says of its etcd."""
+
+    group, kind = contract.GROUP, contract.MACHINES.kind
+
+    def assess(self, live: Object) -> Health:
+        health = super().assess(live)
+        found = (one for one in contract.conditions(live) if one.get("type") in contract.MEMBER_HEALTHY)
+        unmet = next((one for one in found if one.get("status") != "True"), None)
+        if unmet is None or not health.settled:
+            return health
+        return waiting(text(unmet, "type"), f"{text(unmet, 'reason')}: {text(unmet, 'message')}", trouble=True)
 
 
 class LabelledMachines(MachineOwner):

@@ -115,6 +115,16 @@ def test_an_unready_machine_of_a_control_plane_uses_up_what_may_be_unavailable(a
         heal.replacement({"ControlPlane": {"blue-1"}}, everything=False, recreate=False)
 
 
+@pytest.mark.parametrize("condition", ["NodeHealthy", "EtcdMemberHealthy"])
+@pytest.mark.parametrize("status", ["False", "Unknown"])
+def test_a_machine_whose_node_or_member_of_etcd_is_not_healthy_is_lost(api: FakeApi, condition: str, status: str) -> None:
+    """As in v1beta1, where such a Machine is Ready."""
+    sick = {"conditions": [*READY["conditions"], {"type": condition, "status": status, "reason": "Sick"}]}
+    plane = control_plane(api, 3, blue_2=sick)
+    with healing(api, ControlPlane=plane) as heal, pytest.raises(InvalidRequest, match=r"these are not ready: blue-2"):
+        heal.replacement({"ControlPlane": {"blue-1"}}, everything=False, recreate=False)
+
+
 @pytest.mark.parametrize("chosen", ["blue-0", "blue-1"])
 def test_no_choice_helps_a_control_plane_that_has_lost_its_majority(api: FakeApi, chosen: str) -> None:
     with (
