@@ -91,15 +91,18 @@ class LabelledMachines(MachineOwner):
         return rolled_out(live, super().assess(live), self._version(live))
 
     def change_error(self, live: Object | None, desired: Sequence[Object]) -> str:
-        """A kubelet must not be newer than the API servers (Kubernetes, "Version Skew Policy"), and is not downgraded."""
+        """A kubelet is neither newer nor much older than API servers ("Version Skew Policy"), and is not downgraded."""
         control_plane = contract.control_plane_of(self.manifest, desired)
         version, newest = self._version(self.manifest), text(control_plane, *contract.VERSION)
         where = ".".join(contract.WORKERS_VERSION)
         if live is not None and versions.is_newer(self._version(live), version):
             return f"{where} {versions.change_error(self._version(live), version)}"
-        if control_plane is None or not versions.is_newer(version, newest):
+        if control_plane is None:
             return super().change_error(live, desired)
-        return f"{where} {version} is newer than {newest} of {key_of(control_plane)}; raise the version of both"
+        if versions.is_newer(version, newest):
+            return f"{where} {version} is newer than {newest} of {key_of(control_plane)}; raise the version of both"
+        why = versions.skew_error(version, newest)
+        return f"{where} {why} of {key_of(control_plane)}" if why else super().change_error(live, desired)
 
     def is_changed_last(self, live: Object) -> bool:
         """An upgrade begins when the control plane is upgraded."""

@@ -38,3 +38,13 @@ def change_error(before: str, after: str) -> str:
         step = f"v{old[0]}.{old[1] + 1}"
         return f"cannot change from {before} to {after}: Kubernetes upgrades by one minor version; go to {step} first"
     return ""
+
+
+def skew_error(kubelet: str, api_server: str) -> str:
+    """Why kubelets cannot be as much older than API servers, with the remedy before; "" if they can."""
+    old, new = parsed(kubelet), parsed(api_server)
+    most = 3 if old[:2] >= (1, 25) else 2
+    if not old or not new or old[0] != new[0] or new[1] - old[1] <= most:
+        return ""
+    least = f"v{new[0]}.{new[1] - most}"
+    return f"{kubelet} must be {least} or newer: a kubelet is at most {most} minor versions older than {api_server}"

@@ -83,6 +83,25 @@ def test_workers_newer_than_the_control_plane_of_their_cluster_are_refused(live:
 
 
 @pytest.mark.parametrize(
+    ("kubelet", "api_server", "oldest"),
+    [
+        ("v1.33.9", "v1.36.0", ""),
+        ("v1.32.0", "v1.36.0", "v1.33"),
+        ("v1.24.0", "v1.26.0", ""),
+        ("v1.24.0", "v1.27.0", "v1.25"),
+        ("v1.25.0", "v1.28.0", ""),
+        ("latest", "v1.36.0", ""),
+    ],
+)
+def test_workers_much_older_than_the_control_plane_of_their_cluster_are_refused(
+    kubelet: str, api_server: str, oldest: str
+) -> None:
+    why = resource_for(workers(kubelet)).change_error(None, [plain_cluster(), control_plane(api_server)])
+    assert bool(why) is bool(oldest)
+    assert not oldest or why.startswith(f"spec.template.spec.version {kubelet} must be {oldest} or newer: ")
+
+
+@pytest.mark.parametrize(
     ("status", "state"),
     [
         ({"version": "v1.35.0"}, State.WAITING),
