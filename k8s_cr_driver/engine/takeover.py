@@ -21,8 +21,8 @@ from k8s_cr_driver.errors import ApiError, Contended, Forbidden
 from k8s_cr_driver.kube.connection import MERGE
 from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.kube.responses import understood
-from k8s_cr_driver.objects.keys import NAMESPACE, GroupKind, Object, ObjectKey, bare, key_of, labels
-from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, SHARED, used_by
+from k8s_cr_driver.objects.keys import NAMESPACE, GroupKind, Object, ObjectKey, bare, controller_of, key_of, labels
+from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, SHARED, is_managed, used_by
 from k8s_cr_driver.ownership.managed_fields import succeeded
 from k8s_cr_driver.ownership.write import WriteContext, with_owner_labels
 from k8s_cr_driver.resources.registry import resource_for
@@ -65,11 +65,16 @@ def take_over(operation: Operation, context: WriteContext, intree_driver: InTree
 
 
 def _written_by(context: WriteContext, resource: Resource, intree_driver: InTreeDriver) -> list[ObjectKey]:
-    """The objects of a kind that have the instance's label and were written by the in-tree driver."""
+    """The objects of a kind that have the instance's label and were written by the in-tree driver.
+
+    Its field manager is that of every Python client. What such a controller has created has an owner that controls it, and
+    may have the label of that owner.
+    """
     return [
         key_of(live)
         for live in _labelled(context, resource, intree_driver)
         if _successor_fields(context, live, intree_driver)
+        and (not controller_of(live) or is_managed(live, context.instance))
     ]
 
 

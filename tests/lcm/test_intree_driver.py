@@ -23,7 +23,7 @@ from k8s_cr_driver.lcm.driver import Driver
 from k8s_cr_driver.lcm.instance_info import StoredInstance
 from k8s_cr_driver.objects.keys import GroupKind
 from tests.fake_api import FakeApi, faults
-from tests.instance import BLUE, config_map, obj
+from tests.instance import BLUE, claim, config_map, controlled_by, obj
 from tests.lcm.instance import INTREE_DRIVER, Instance, make_vnfd
 from tests.lcm.web import deployment
 
@@ -229,6 +229,20 @@ def test_a_copy_that_somebody_made_with_the_label_stays(cluster: FakeApi, tmp_pa
     cluster.put(copied)
     blue.terminate()
     assert config_maps(cluster) == {"copied"}
+
+
+@pytest.mark.parametrize("kind", ["Deployment", "ConfigMap"])
+def test_what_a_controller_in_python_has_made_stays(cluster: FakeApi, tmp_path: Path, kind: str) -> None:
+    """Its client has the same name, and it copies the labels of the owner, which may be the instance's or another object."""
+    blue = intree_instance(cluster, tmp_path / "old")
+    cluster.put(config_map("theirs"))
+    owner = cluster.get(kind, "default", "web" if kind == "Deployment" else "theirs")
+    made = claim("data", tacker_vnf_instance_id=BLUE)
+    made["metadata"]["ownerReferences"] = [controlled_by(owner)]
+    uid = cluster.put(made, manager=intree_driver.MANAGER)["metadata"]["uid"]
+    blue.change(make_vnfd(tmp_path / "new", [deployment(1)]))
+    blue.scale("SCALE_OUT")
+    assert cluster.get("PersistentVolumeClaim", "default", "data")["metadata"]["uid"] == uid
 
 
 def test_rollback_of_an_instantiate_that_tackers_driver_began(cluster: FakeApi, tmp_path: Path) -> None:
