@@ -5,7 +5,8 @@ The last look at an object that reports ready: what its own status cannot say is
 A cluster can report that it is ready before its API server responds, and with a kubeconfig of a former endpoint: a read with
 its kubeconfig is to succeed. Its status also follows that of objects which its controller makes of it, and is as before for a
 moment when these have changed, or are to be changed: they are to have what it asks for, and to be ready themselves. Both are
-tried each time that the status comes to say that the object is ready.
+tried each time that the status comes to say that the object is ready. In SCALE it also is to have the count that was applied:
+others may set it again at any time.
 """
 
 from __future__ import annotations
@@ -22,15 +23,18 @@ from k8s_cr_driver.kube import backoff
 from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.workload import check_kubeconfig
 from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, key_of
+from k8s_cr_driver.ownership.write_errors import reset_count
 from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.resources.health import Health, State
-from k8s_cr_driver.resources.health.model import CRD_DECIDES, waiting
+from k8s_cr_driver.resources.health.model import CRD_DECIDES, failed, waiting
 from k8s_cr_driver.resources.registry import resource_for
 
 NOT_OPENED = "KubeconfigNotOpened"
 """Reason of an object that is ready but for its kubeconfig, which has not opened a cluster."""
 PARTS_NOT_READY = "PartsNotReady"
 """Reason of an object that is ready but for an object that its controller has made of it."""
+COUNT_RESET = "CountReset"
+"""Reason of an object that is ready with another count than SCALE has applied."""
 
 
 @dataclass
@@ -46,12 +50,14 @@ class LastLook:
     """`judged` is called with an object when its health has changed."""
 
     def __init__(self, run: Run, judged: Callable[[Desired], None]) -> None:
-        self._loop, self._client, self._judged = run.loop, run.client, judged
+        self._loop, self._context, self._client, self._judged = run.loop, run.context, run.client, judged
         self._tries: dict[ObjectKey, _Try] = {}
 
     def health(self, node: Desired, live: Object) -> Health:
         """The object's health, or what of it was not seen yet."""
         health, obj = node.obj.health(live), node.obj
+        if health.settled and not self._context.keep_autoscaled and (why := reset_count(obj, live, self._context.instance)):
+            return failed(COUNT_RESET, why)
         if health.state is not State.READY or not (obj.kubeconfig() or obj.made(live)):
             self._tries.pop(node.key, None)
             return health

@@ -14,7 +14,9 @@ from k8s_cr_driver.errors import ApiError, Conflict, Contended, DriverError, For
 from k8s_cr_driver.objects.immutable import changed_fields, concerns
 from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey
 from k8s_cr_driver.ownership.labels import KEEP, SHARED, is_kept, manager, users
+from k8s_cr_driver.ownership.managed_fields import managers_of
 from k8s_cr_driver.resources.base import CustomResource
+from k8s_cr_driver.resources.replicas import explicit_count
 
 NOT_RESTORED = "Values taken from other managers by force are restored by neither rollback nor terminate."
 NEVER_CHANGED = "Other VNF instances use it, so it is not changed. Bring it as it is on the cluster, or under another name."
@@ -95,7 +97,23 @@ def _is_immutable(error: ApiError, manifest: Object, live: Object | None) -> boo
 def conflicting(conflict: ApiError, instance: str) -> str:
     """The fields of a conflict, with their managers and without their values, and without the ids of other instances."""
     fields = "; ".join(f"{where} ({message})" for _, where, message in conflict.causes)
-    return _OTHER_INSTANCE.sub(lambda found: found[0] if found[0] == manager(instance) else "another VNF instance", fields)
+    return _hidden(fields, instance)
+
+
+def _hidden(text: str, instance: str) -> str:
+    """Without the ids of other instances."""
+    return _OTHER_INSTANCE.sub(lambda found: found[0] if found[0] == manager(instance) else "another VNF instance", text)
+
+
+def reset_count(obj: CustomResource, live: Object, instance: str) -> str:
+    """Which count of the object others have set, to what, and the remedy; "" if `live` has those that were applied."""
+    for one in (obj, *obj.parts()):
+        path, wanted, count = one.replicas() or (), explicit_count(one), explicit_count(one, live)
+        if wanted not in (None, count):
+            others = [who for who in managers_of(live, path) if who != manager(instance)]
+            who = _hidden(", ".join(others), instance) or "an admission webhook"
+            return f"{'.'.join(path)} is {count} instead of {wanted}: {who} has set it. Change it there, instead of using SCALE"
+    return ""
 
 
 def _is_wrong(error: ApiError) -> bool:

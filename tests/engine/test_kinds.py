@@ -149,6 +149,17 @@ def test_a_scale_that_an_autoscaler_would_undo_fails_and_names_the_field(api: Fa
     assert api.get("Deployment", "default", "web")["spec"]["replicas"] == 3
 
 
+def test_only_a_scale_minds_that_its_count_is_reset(api: FakeApi) -> None:
+    controllers.run_workloads(api)
+    blue = Instance(api.url)
+    blue.reconcile([deployment(1)])
+    api.react("Deployment", lambda live: scale(api, 3) if live["spec"]["replicas"] == 2 else None)
+    with pytest.raises(NotReady, match=r"CountReset\): spec.replicas is 3 instead of 2: \S+ has set it"):
+        Instance(api.url, keep_autoscaled=False).reconcile([deployment(2)], prune=False)
+    blue.reconcile([deployment(2)])
+    assert api.get("Deployment", "default", "web")["spec"]["replicas"] == 3
+
+
 def test_a_field_of_another_manager_is_taken_only_by_force(api: FakeApi) -> None:
     blue = Instance(api.url)
     blue.reconcile([config_map("a", x="ours")])

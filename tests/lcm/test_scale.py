@@ -21,6 +21,8 @@ from tests.instance import BLUE, crontab, crontab_crd, stateful_set
 from tests.lcm.instance import Instance
 from tests.lcm.web import deployment, selecting
 
+OURS = f"k8s-cr-driver-{BLUE}"
+
 
 @pytest.fixture(autouse=True)
 def short_intervals(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -112,6 +114,22 @@ def test_a_refused_scale_deletes_nothing_although_the_inventory_is_new(cluster: 
     with pytest.raises(sol_ex.SolException, match="others manage fields"):
         blue.scale("SCALE_OUT")
     assert cluster.names("Deployment") == ["web"]
+
+
+@pytest.mark.parametrize("manager", ["hpa", OURS])
+def test_a_scale_whose_count_is_reset_fails_and_says_by_whom(cluster: FakeApi, tmp_path: Path, manager: str) -> None:
+    """A webhook changes the count within the request, so its change is of the manager that has sent it."""
+    blue = Instance(cluster, tmp_path, [deployment(2)])
+    blue.instantiate()
+
+    def reset(live: dict[str, Any]) -> None:
+        if live["spec"]["replicas"] > 2:
+            cluster.edit("Deployment", "default", "web", lambda one: one["spec"].update(replicas=2), manager=manager)
+
+    cluster.cluster.reactions.insert(0, ("Deployment", None, reset))
+    who = "hpa" if manager == "hpa" else "an admission webhook"
+    with pytest.raises(sol_ex.SolException, match=rf"web: Failed \(CountReset\): spec.replicas is 2 instead of 4: {who} has"):
+        blue.scale("SCALE_OUT")
 
 
 def test_rollback_of_scale_ignores_the_options_of_the_request(cluster: FakeApi, tmp_path: Path) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from k8s_cr_driver.ownership.managed_fields import succeeded
+from k8s_cr_driver.objects.fields import ListEntry
+from k8s_cr_driver.ownership.managed_fields import managers_of, succeeded
 
 WEB = {"f:spec": {"f:replicas": {}, "f:template": {"f:image": {}}}}
 
@@ -52,3 +53,11 @@ def test_a_field_that_is_owned_itself_stays_so_beside_its_children() -> None:
 def test_fields_of_another_version_are_given_up() -> None:
     found = [entry("new", WEB, "Apply"), {**entry("old", {"f:spec": {"f:gone": {}}}), "apiVersion": "apps/v1beta1"}]
     assert succeeded(found, "old", "new") == [entry("new", WEB, "Apply")]
+
+
+def test_the_managers_of_a_field_are_found_also_in_an_entry_of_a_list() -> None:
+    workers = {"f:spec": {"f:workers": {'k:{"name":"md-0"}': {"f:replicas": {}}, 'k:{"name":"md-1"}': {".": {}}}}}
+    live = {"metadata": {"managedFields": [entry("one", WEB), entry("two", workers), {"manager": "three"}]}}
+    assert managers_of(live, ("spec", "replicas")) == ["one"]
+    assert managers_of(live, ("spec", "workers", ListEntry("md-0"), "replicas")) == ["two"]
+    assert managers_of(live, ("spec", "workers", ListEntry("md-1"), "replicas")) == []
