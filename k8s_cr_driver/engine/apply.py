@@ -307,6 +307,8 @@ def _nodes(resources: Resources, desired: Sequence[CustomResource]) -> dict[Obje
         resource = resources.find(obj.key.group_kind, split(obj.manifest["apiVersion"])[1])
         if resource is None:
             raise Refused(f"{obj.key}: the cluster does not know {obj.manifest['apiVersion']} {obj.key.kind}. Install its CRD.")
+        if resource.is_unlisted:
+            raise Refused(f"{obj.key}: the cluster cannot list {resource.plural}, so nobody can follow it. Leave it out.")
         obj.paused_by = paused_by.get(obj.key)
         nodes[obj.key] = Desired(obj, resource, set(needs.get(obj.key, ())))
     return nodes

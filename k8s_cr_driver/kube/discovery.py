@@ -49,6 +49,11 @@ class Resource:
     def api_version(self) -> str:
         return f"{self.group_kind.group}/{self.version}" if self.group_kind.group else self.version
 
+    @property
+    def is_unlisted(self) -> bool:
+        """Whether the server stores its objects and cannot list them, so that nobody can follow them."""
+        return "list" not in self.verbs and not self.verbs.isdisjoint({"get", "delete"})
+
     def path(self, namespace: str = "", name: str = "") -> str:
         """The collection's path, or with a name the object's; without a namespace the collection of all of them."""
         root = f"/apis/{self.api_version}" if self.group_kind.group else f"/api/{self.api_version}"

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
+import dataclasses
 from collections.abc import Callable
 
 import pytest
@@ -14,7 +16,7 @@ from k8s_cr_driver.engine.not_ready import NotReady
 from k8s_cr_driver.errors import Conflict, Refused
 from k8s_cr_driver.objects.keys import Object
 from tests.fake_api import FakeApi, controllers, faults
-from tests.fake_api.kinds import Kind
+from tests.fake_api.kinds import ALL_VERBS, Kind
 from tests.fake_api.recording import Request
 from tests.instance import CONDITIONS, Instance, config_map, crontab, crontab_crd, job, obj, state, stateful_set, status
 
@@ -100,6 +102,34 @@ def fixed(value: str, **annotations: str) -> Object:
     made = {**config_map("a", a=value), "immutable": True}
     made["metadata"]["annotations"] = annotations
     return made
+
+
+POLICY = obj("networking.k8s.io/v1", "NetworkPolicy", "p", "default", spec={"podSelector": {}})
+
+
+def serve_policies_unlisted(api: FakeApi) -> None:
+    kind = api.cluster.by_kind("NetworkPolicy")
+    verbs = tuple(sorted({*ALL_VERBS} - {"list", "watch", "deletecollection"}))
+    api.cluster.serve(kind.resource, [dataclasses.replace(kind, verbs=verbs)])
+
+
+def test_a_kind_that_cannot_be_listed_is_refused_before_the_first_write(api: FakeApi) -> None:
+    serve_policies_unlisted(api)
+    with pytest.raises(Refused, match=r"NetworkPolicy\S+ default/p: the cluster cannot list networkpolicies"):
+        Instance(api.url).reconcile([POLICY, config_map("a")])
+    assert api.names("ConfigMap") == []
+
+
+@pytest.mark.parametrize("abandon", [False, True])
+def test_objects_that_cannot_be_listed_any_more_are_left_behind_only_by_abandon(api: FakeApi, abandon: bool) -> None:
+    blue = Instance(api.url)
+    blue.reconcile([POLICY, config_map("a")])
+    serve_policies_unlisted(api)
+    blue.abandon = abandon
+    with contextlib.nullcontext() if abandon else pytest.raises(Refused, match=r"NetworkPolicy.*cannot list.*abandon: true"):
+        blue.terminate()
+    assert ("a" in api.names("ConfigMap")) is not abandon
+    assert api.names("NetworkPolicy") == ["p"]
 
 
 def test_an_immutable_object_is_replaced_only_where_its_annotation_says_so(api: FakeApi) -> None:
