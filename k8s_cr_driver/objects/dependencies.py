@@ -187,23 +187,48 @@ def _untangled(keys: Iterable[ObjectKey], layers: Sequence[Edges]) -> Edges:
     Raises InvalidPackage for a cycle of the strongest layer alone.
     """
     keys = set(keys)
-    weak = [{key: (layer.get(key, set()) & keys) - {key} for key in keys} for layer in layers]
-    while True:
-        union = {key: set().union(*(layer[key] for layer in weak)) for key in keys}
-        try:
-            TopologicalSorter(union).prepare()
-            return union
-        except CycleError as error:
-            cycle: list[ObjectKey] = error.args[1]
-        links = list(zip(cycle[1:], cycle, strict=False))
-        broken = next((layer for layer in reversed(weak[1:]) if any(to in layer[key] for key, to in links)), None)
-        if broken is None:
-            raise InvalidPackage(
-                f"objects depend on each other in a cycle: {' needs '.join(map(str, reversed(cycle)))}; remove one "
-                f"reference from the annotation {DEPENDS_ON}"
-            )
-        for key, to in [(key, to) for key, to in links if to in broken[key]]:
-            LOG.debug("%s does not wait for %s: that would be a cycle", key.group_kind, to)
-            for like in keys:
-                if like.group_kind == key.group_kind:
-                    broken[like].discard(to)
+    strongest, *weaker = [{key: (layer.get(key, set()) & keys) - {key} for key in keys} for layer in layers]
+    _check_acyclic(strongest)
+    union = strongest
+    for layer in weaker:
+        cycle_of = _strong_components({key: union[key] | layer[key] for key in keys})
+        closing = {
+            (key.group_kind, to) for key, needed in layer.items() for to in needed - union[key] if cycle_of[key] == cycle_of[to]
+        }
+        for kind, to in closing:
+            LOG.debug("%s does not wait for %s: that would be a cycle", kind, to)
+        union = {key: union[key] | {to for to in layer[key] if (key.group_kind, to) not in closing} for key in keys}
+    return union
+
+
+def _check_acyclic(edges: Edges) -> None:
+    try:
+        TopologicalSorter(edges).prepare()
+    except CycleError as error:
+        cycle: list[ObjectKey] = error.args[1]
+        raise InvalidPackage(
+            f"objects depend on each other in a cycle: {' needs '.join(map(str, reversed(cycle)))}; remove one "
+            f"reference from the annotation {DEPENDS_ON}"
+        ) from None
+
+
+def _strong_components(edges: Edges) -> dict[ObjectKey, ObjectKey]:
+    """For each key one that stands for all keys with which it is in cycles (Kosaraju's algorithm, in linear time)."""
+    finished, seen = list[ObjectKey](), set[ObjectKey]()
+    todo = [(key, False) for key in edges]
+    while todo:
+        key, is_left = todo.pop()
+        if is_left:
+            finished.append(key)
+        elif key not in seen:
+            seen.add(key)
+            todo += [(key, True), *((to, False) for to in edges[key])]
+    opposite, found = _reversed(edges), dict[ObjectKey, ObjectKey]()
+    for root in reversed(finished):
+        reached = [root]
+        while reached:
+            key = reached.pop()
+            if key not in found:
+                found[key] = root
+                reached += opposite[key]
+    return found

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from k8s_cr_driver.errors import InvalidPackage
+from k8s_cr_driver.objects import dependencies
 from k8s_cr_driver.objects.dependencies import DEPENDS_ON, Edges, check, deletion, graph, rank
 from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, key_of
 
@@ -340,6 +341,20 @@ def test_many_objects_have_few_edges() -> None:
     ]
     for edges in (graph(objects), deletion(objects)):
         assert sum(map(len, edges.values())) < 6 * len(objects)
+
+
+def test_any_number_of_cycles_is_found_in_one_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each controller of `Tab` goes after all of these, and before the one that it depends on."""
+    passes: list[Edges] = []
+    find = dependencies._strong_components
+    monkeypatch.setattr(dependencies, "_strong_components", lambda edges: passes.append(edges) or find(edges))
+    tabs = [obj("example.com/v1", "Tab", f"tab-{number}", "blue") for number in range(40)]
+    references = [f"example.com/namespaces/blue/Tab/tab-{number}" for number in range(40)]
+    workloads = [deployment(f"app-{number}", account="runner", after=after) for number, after in enumerate(references)]
+    edges = deletion([*tabs, *workloads, *rights("runner", "example.com")])
+    assert [needed(edges, one) for one in tabs] == [{f"Deployment app-{number}"} for number in range(40)]
+    assert all(needed(edges, one) == set() for one in workloads)
+    assert len(passes) == 4
 
 
 NAMES = st.sampled_from(["a", "b"])
