@@ -86,7 +86,10 @@ class Seen:
 
 
 def reports(client: Client, clouds: Clouds, seen: Iterable[Seen]) -> list[Report]:
-    """One report per object, worst first: failed, in trouble, waiting, waiting for others; before each those below it."""
+    """One report per object, worst first: failed, in trouble, waiting, waiting for others; before each those below it.
+
+    When the client's connection is over, nothing more is read of the cluster.
+    """
     trees = sorted(_Search(client, clouds, seen).trees(), key=lambda tree: tree.rank)
     ordered = itertools.chain.from_iterable(tree.deepest_first() for tree in trees)
     return [
@@ -102,6 +105,7 @@ class _Search:
         self._client, self._clouds = client, clouds
         self._nodes = {one.obj.key: one for one in seen}
         self._seen: set[ObjectKey] = set()
+        self._is_over = client.connection.is_over
 
     def trees(self) -> list[_Tree]:
         """Those of the run's objects that explain no other one of them, and then what is left."""
@@ -112,7 +116,7 @@ class _Search:
     def _of_node(self, node: Seen) -> _Tree:
         self._seen.add(node.obj.key)
         report, in_trouble, live = node.report, node.in_trouble, node.live
-        if live is not None and node.is_judged:
+        if live is not None and node.is_judged and not self._is_over():
             health = self._clouds.health(node.obj, live)
             if health.trouble and not in_trouble:
                 report, in_trouble = _report(live, health), True
@@ -134,7 +138,7 @@ class _Search:
             return self._of_node(self._nodes[key])
         self._seen.add(key)
         obj = resource_for(live)
-        health = self._clouds.health(obj, live)
+        health = obj.health(live) if self._is_over() else self._clouds.health(obj, live)
         if health.settled:
             return None
         return _Tree(_report(live, health), live, health.trouble, self._below(obj, live, health.reason))
@@ -144,7 +148,7 @@ class _Search:
             resource = self._client.resources.find(key.group_kind)
             if key in self._nodes and (known := self._nodes[key].live):
                 yield known
-            elif resource and key not in self._nodes:
+            elif resource and key not in self._nodes and not self._is_over():
                 try:
                     yield self._client.read(resource, key)
                 except DriverError:
@@ -159,7 +163,7 @@ class _Search:
 
     def _list(self, children: Children, owner: Object) -> Sequence[Object]:
         resource = self._client.resources.find(children.kind, children.version)
-        if resource is None or (children.by_selector and not children.selector):
+        if resource is None or (children.by_selector and not children.selector) or self._is_over():
             return []
         try:
             found = self._client.list(resource, children.namespace, children.selector)

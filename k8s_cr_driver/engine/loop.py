@@ -91,11 +91,15 @@ class Loop:
         while self.refusals or not done():
             if self.refusals and not (self._sending and self._operation.remaining()):
                 raise self.refusals[0]
-            if self._operation.stop.is_set():
-                raise Stopped("The operation was stopped; retry it or roll it back.")
-            if self._operation.remaining() == 0:
-                raise timeout(time.monotonic() - started)
+            self.check(timeout, started)
             self._step()
+
+    def check(self, timeout: Callable[[float], NotReady], started: float) -> None:
+        """Raises Stopped, or the `timeout` of what has `started` at that time, if the run may not go on."""
+        if self._operation.stop.is_set():
+            raise Stopped("The operation was stopped; retry it or roll it back.")
+        if self._operation.remaining() == 0:
+            raise timeout(time.monotonic() - started)
 
     def let_pass(self, seconds: float, timeout: Callable[[float], NotReady]) -> None:
         """Runs actions for so many seconds."""

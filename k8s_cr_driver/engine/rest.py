@@ -12,6 +12,7 @@ import contextlib
 import functools
 import itertools
 import math
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TypeVar
 
@@ -24,14 +25,20 @@ from k8s_cr_driver.engine.not_ready import NotReady
 from k8s_cr_driver.engine.prune import Pruner
 from k8s_cr_driver.engine.run import Run
 from k8s_cr_driver.engine.timeouts import former_timeout
-from k8s_cr_driver.errors import DriverError, Superseded
+from k8s_cr_driver.errors import DriverError, Stopped, Superseded
 from k8s_cr_driver.objects.crds import defined_by
 from k8s_cr_driver.objects.keys import CRD, NAMESPACE, Object, ObjectKey, key_of
 from k8s_cr_driver.ownership.labels import SHARED, is_managed
 from k8s_cr_driver.ownership.orphans import claim_orphans, disclaim_orphan, is_claimed, oldest_owner
 from k8s_cr_driver.ownership.owners import Owners, Takers, release_from_owners
 from k8s_cr_driver.ownership.traces import has_objects
-from k8s_cr_driver.ownership.unlabeled import find_unlabeled, find_unlabeled_shared, read_unlabeled, reclaim
+from k8s_cr_driver.ownership.unlabeled import (
+    find_unlabeled,
+    may_be_unlabeled,
+    read_unlabeled,
+    reclaim,
+    unlisted_shared,
+)
 from k8s_cr_driver.redaction import redact
 from k8s_cr_driver.resources.registry import resource_for
 
@@ -63,6 +70,7 @@ class Rest:
         self.nodes = self._pruner.nodes
         self._is_pruning = False
         self._waits_for_lists = True
+        self._began = 0.0
         self._copies: set[ObjectKey] = set()
 
     def observe(self, key: ObjectKey, live: Object | None) -> None:
@@ -80,6 +88,7 @@ class Rest:
 
     def delete(self) -> None:
         """Deletes the rest and waits until it no longer exists, and the set ready; then reduces or deletes the inventory."""
+        self._began = time.monotonic()
         if self._operation.abandon:
             self._loop.after(self._operation.remaining() / 2, self._stop_waiting_for_lists)
         members = self._members()
@@ -193,7 +202,7 @@ class Rest:
         """With `abandon` a failure within it is logged only."""
         try:
             yield
-        except Superseded:
+        except (NotReady, Stopped, Superseded):
             raise
         except DriverError as error:
             if not self._operation.abandon:
@@ -204,12 +213,16 @@ class Rest:
         """Labels objects to delete that the watches do not select: members without label, claims of StatefulSets."""
         context = self._context
         if self._unlabeled:
-            for resource, unlabeled in self._request(lambda: list(find_unlabeled(context, self._informers.listed()))):
-                live = self._request(functools.partial(reclaim, context, resource, unlabeled))
-                if live is not None and self._must_go(key_of(live), live):
-                    found.append(live)
+            for resource, namespace in may_be_unlabeled(context, self._informers.listed()):
+                for unlabeled in self._request(functools.partial(find_unlabeled, context, resource, namespace)):
+                    live = self._request(functools.partial(reclaim, context, resource, unlabeled))
+                    if live is not None and self._must_go(key_of(live), live):
+                        found.append(live)
             known = {*self._applier.nodes, *(key for key, _ in self._informers.everything())}
-            found += self._request(lambda: list(find_unlabeled_shared(context, self._informers.listed(), known)))
+            for resource, key in unlisted_shared(context, self._informers.listed(), known):
+                live = self._request(functools.partial(read_unlabeled, context, resource, key))
+                if live is not None and not context.inventory.content.is_adopted(live):
+                    found.append(live)
         if not self._applier.nodes:
             self._claim_orphans([*self._to_delete().values(), *found], found)
 
@@ -228,6 +241,7 @@ class Rest:
 
     def _request(self, request: Callable[[], Result]) -> Result:
         """With `abandon` half of the remaining time is kept for the deletions."""
+        self._loop.check(self._timeout, self._began)
         operation = self._operation
         return operation.persist(request, operation.remaining() / 2 if operation.abandon else math.inf)
 

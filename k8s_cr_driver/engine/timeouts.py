@@ -8,7 +8,8 @@ each line comes after twice as long a pause as the one before.
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Iterable, Mapping, Sequence
 
 from oslo_log import log as logging
 
@@ -20,12 +21,16 @@ from k8s_cr_driver.engine.nodes import Desired, ToDelete
 from k8s_cr_driver.engine.not_ready import NotReady, Report
 from k8s_cr_driver.engine.replace import Replacer
 from k8s_cr_driver.engine.run import Run
+from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.objects.keys import ObjectKey
 
 LOG = logging.getLogger(__name__)
 
 FIRST_LINE = 40.0
 """Seconds until the first log line about what the run waits for, which can say that nobody acts (`silence.PATIENCE`)."""
+
+SEARCH_SECONDS = 30.0
+"""Seconds for which what is below the objects is read: a server may be slow with each of many lists."""
 
 
 class Timeouts:
@@ -34,8 +39,7 @@ class Timeouts:
     def __init__(
         self, run: Run, applier: Applier, informers: Informers, replacer: Replacer, rest: Mapping[ObjectKey, ToDelete]
     ) -> None:
-        self._operation, self._loop = run.operation, run.loop
-        self._reports = functools.partial(reports, run.client, Clouds(run.client))
+        self._operation, self._loop, self._client, self._clouds = run.operation, run.loop, run.client, Clouds(run.client)
         self._applier, self._informers, self._replacer, self._rest = applier, informers, replacer, rest
 
     def start_log(self) -> None:
@@ -61,12 +65,21 @@ class Timeouts:
 
     def not_pruned(self, seconds: float) -> NotReady:
         """Reports the objects that still exist and the kinds that are not listed."""
-        error = NotReady(f"After {seconds:.0f} s not all kinds of the instance are listed:", ())
+        unlisted = self._informers.unlisted()
+        error = NotReady(f"After {seconds:.0f} s not all objects of the instance are found:", ())
+        if unlisted:
+            error = NotReady(f"After {seconds:.0f} s not all kinds of the instance are listed:", ())
         if self._applier.unready:
             error = self.not_ready(seconds)
         elif self._rest:
             error = self.not_deleted(seconds)
-        return NotReady(error.headline, dict.fromkeys([*error.reports, *self._informers.unlisted()]))
+        return NotReady(error.headline, dict.fromkeys([*error.reports, *unlisted]))
+
+    def _reports(self, seen: Iterable[Seen]) -> list[Report]:
+        """For at most SEARCH_SECONDS, also after the deadline, and until the operation is stopped."""
+        until = time.monotonic() + SEARCH_SECONDS
+        with self._client.connection.until(until, self._operation.stop.is_set) as connection:
+            return reports(Client(connection, self._client.resources), self._clouds, seen)
 
     def _open_nodes(self) -> list[Desired] | list[ToDelete]:
         if self._replacer.nodes:

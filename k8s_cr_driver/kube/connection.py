@@ -149,6 +149,10 @@ class Connection:
         """A connection to another cluster, for the same operation."""
         return Connection(endpoint, self._traffic, self._deadline, self._is_stopped, response_limit)
 
+    def until(self, deadline: float, is_stopped: Callable[[], bool]) -> Connection:
+        """A connection to the same cluster, for what of the same operation is to end by then."""
+        return Connection(self.endpoint, self._traffic, min(deadline, self._deadline), is_stopped)
+
     def is_over(self) -> bool:
         """Whether no further page of a list may be requested."""
         return time.monotonic() >= self._deadline or self._is_stopped()

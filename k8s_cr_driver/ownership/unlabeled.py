@@ -19,19 +19,19 @@ from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, SHARED, appliers, is_
 from k8s_cr_driver.ownership.write import WriteContext, has_gone
 
 
-def find_unlabeled(context: WriteContext, resources: Iterable[Resource]) -> Iterator[tuple[Resource, Object]]:
-    """
-    Those of these kinds in the instance's namespaces, as PartialObjectMetadata.
-
-    Adopted ones are only released. For shared objects, whose label differs, see `find_unlabeled_shared`.
-    """
-    content, others = context.inventory.content, f"{INSTANCE_LABEL}!={context.instance}"  # selects those without it as well
+def may_be_unlabeled(context: WriteContext, resources: Iterable[Resource]) -> Iterator[tuple[Resource, str]]:
+    """Those of these kinds, and the namespaces, that may have such members. For shared objects see `unlisted_shared`."""
     for resource in resources:
         if resource.group_kind not in SHARED:
-            for namespace in content.places(resource.group_kind) if resource.namespaced else [""]:
-                for live in context.client.list_if_served(resource, namespace, others, METADATA_LIST):
-                    if _is_member(context, live):
-                        yield resource, live
+            for namespace in context.inventory.content.places(resource.group_kind) if resource.namespaced else [""]:
+                yield resource, namespace
+
+
+def find_unlabeled(context: WriteContext, resource: Resource, namespace: str) -> list[Object]:
+    """Those of a kind in a namespace, as PartialObjectMetadata. Adopted ones are only released."""
+    others = f"{INSTANCE_LABEL}!={context.instance}"  # selects those without it as well
+    found = context.client.list_if_served(resource, namespace, others, METADATA_LIST)
+    return [live for live in found if _is_member(context, live)]
 
 
 def _is_member(context: WriteContext, live: Object) -> bool:
@@ -45,11 +45,11 @@ def is_hidden(live: Object, instance: str) -> bool:
     return is_managed(live, instance) and label != instance and label not in appliers(live)
 
 
-def find_unlabeled_shared(
+def unlisted_shared(
     context: WriteContext, resources: Iterable[Resource], known: Collection[ObjectKey]
-) -> Iterator[Object]:
+) -> Iterator[tuple[Resource, ObjectKey]]:
     """
-    Namespaces and CRDs of the inventory that are not `known`: a list by label has not found them. One GET each.
+    Namespaces and CRDs of the inventory that are not `known`: a list by label has not found them.
 
     Their label is not restored: a release could not remove it again from the field manager that restores it.
     """
@@ -57,10 +57,8 @@ def find_unlabeled_shared(
     missing = {key for content in contents for key in content.members or () if key.group_kind in SHARED}.difference(known)
     by_kind = {resource.group_kind: resource for resource in resources}
     for key in sorted(missing):
-        resource = by_kind.get(key.group_kind)
-        live = read_unlabeled(context, resource, key) if resource else None
-        if live and not context.inventory.content.is_adopted(live):
-            yield live
+        if resource := by_kind.get(key.group_kind):
+            yield resource, key
 
 
 def read_unlabeled(context: WriteContext, resource: Resource, key: ObjectKey) -> Object | None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import pytest
 
+from k8s_cr_driver.engine import timeouts
 from k8s_cr_driver.engine.not_ready import NotReady
 from k8s_cr_driver.objects.keys import Object
 from tests.fake_api import FakeApi, faults
-from tests.instance import CONDITIONS, Instance, config_map, crontab, crontab_crd, obj, status, wait_for
+from tests.fake_api.recording import Request
+from tests.instance import CONDITIONS, Instance, config_map, crontab, crontab_crd, deployment, obj, status, wait_for
 
 CRD = crontab_crd(**CONDITIONS)
 
@@ -291,3 +293,26 @@ def test_running_settles_nothing_while_the_crd_is_being_read(api: FakeApi) -> No
     assert not run.done()
     api.set_status("CronTab", "default", "one", {"phase": "Succeeded", "finishedAt": "2026-01-01T00:00:00Z"})
     run.result(10)
+
+
+def test_a_stop_ends_the_search_for_causes_and_all_objects_are_reported(api: FakeApi) -> None:
+    blue = Instance(api.url, seconds=0.5)
+
+    def stop(request: Request) -> bool:
+        if request.path.endswith(("/pods", "/replicasets")):
+            blue.stop.set()
+        return False
+
+    api.fail(faults.unavailable(), when=stop)
+    with pytest.raises(NotReady) as late:
+        blue.reconcile([deployment(f"web{number}", f"web{number}") for number in range(9)])
+    assert len(late.value.reports) == 9
+    assert len(api.requests.select("GET", when=lambda one: one.path.endswith(("/pods", "/replicasets")))) == 1
+
+
+def test_the_search_for_causes_has_a_limit(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(timeouts, "SEARCH_SECONDS", 0)
+    with pytest.raises(NotReady) as late:
+        Instance(api.url, seconds=0.5).reconcile([deployment()])
+    assert len(late.value.reports) == 1
+    assert api.requests.select("GET", "/pods") == []
