@@ -19,7 +19,9 @@ FOREIGN_LIMIT = 16 * 1024
 _LONG = 120
 """Characters of base64 from which on it is taken for data."""
 
-_REMOVED = "[value removed]"
+REMOVED = "[value removed]"
+CUT = " ... (cut)"
+"""What follows a foreign text that is longer than what is read of it."""
 _PEM = re.compile(r"-----BEGIN [A-Z0-9 ]{1,64}-----.*?(?:-----END [A-Z0-9 ]{1,64}-----|\Z)", re.S)
 _AUTHORIZATION = re.compile(r"(?i)\b(bearer|basic)\s{1,8}[A-Za-z0-9._~+/=-]{8,}")
 _WORD = re.compile(r"[A-Za-z0-9_+/.-]{16,}={0,2}")
@@ -77,7 +79,7 @@ def foreign(text: str) -> str:
     cut = _EXCERPT.sub(r"\1[removed]", cut)
     shown = "".join(_without_values(_without_credentials(cut)))
     line = printable(_SPACE.sub(" ", shown))
-    return line + (" ... (cut)" if len(text) > FOREIGN_LIMIT else "")
+    return line + (CUT if len(text) > FOREIGN_LIMIT else "")
 
 
 def printable(text: str) -> str:
@@ -135,10 +137,10 @@ def _without_values(text: str) -> Iterator[str]:
         yield from _without_secrets(text[position : found.end()])
         if plain := _PLAIN.match(text, found.end()):
             position = plain.end()
-            yield _REMOVED if found[0].endswith("got ") else plain[0]
+            yield REMOVED if found[0].endswith("got ") else plain[0]
         else:
             position = _end_of_value(text, found.end())
-            yield _REMOVED
+            yield REMOVED
     yield from _without_secrets(text[position:])
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from k8s_cr_driver.cli.cluster import Cluster, Instance
 from k8s_cr_driver.errors import ApiError
+from k8s_cr_driver.kube.sent_values import SentValues
 from k8s_cr_driver.objects.api_groups import is_builtin
 from k8s_cr_driver.objects.fields import text
 from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, key_of
@@ -55,6 +56,7 @@ def descent(cluster: Cluster, instance: Instance) -> list[Node]:
     everything = _everything(cluster, instance, members)
     family = _family(members.values(), everything)
     whole = {live["metadata"]["uid"]: live for live in _whole(cluster, family.values())}
+    values = SentValues(whole.values())
     crds: dict[GroupKind, Object | None] = {}
     nodes = {}
     for uid, metadata in family.items():
@@ -63,7 +65,8 @@ def descent(cluster: Cluster, instance: Instance) -> list[Node]:
             key = key_of(metadata)
             obj = resource_for(live, crd_of(cluster, key.group_kind, crds))
             health = cluster.clouds.health(obj, live)
-            health = replace(health, reason=foreign(health.reason), message=foreign(health.message))
+            reason, message = values.removed_from_reason(health.reason), values.removed_from(health.message)
+            health = replace(health, reason=foreign(reason), message=foreign(message))
             created = text(metadata, "metadata", "creationTimestamp")
             nodes[uid] = Node(key, created, health, key in instance.content.adopted)
     return _linked(nodes, family)

@@ -14,11 +14,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from k8s_cr_driver.engine.clouds import Clouds
-from k8s_cr_driver.engine.nodes import Desired, ToDelete
+from k8s_cr_driver.engine.nodes import Desired, ToDelete, reported
 from k8s_cr_driver.engine.not_ready import Report
 from k8s_cr_driver.errors import DriverError
 from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.connection import Connection
+from k8s_cr_driver.kube.sent_values import SentValues
 from k8s_cr_driver.objects.fields import text
 from k8s_cr_driver.objects.keys import Object, ObjectKey, controller_of, key_of
 from k8s_cr_driver.resources.base import Children, CustomResource
@@ -79,21 +80,21 @@ class Seen:
     """Whether its state comes of `live`, and not of an error or of what has to be done before."""
 
     @classmethod
-    def of(cls, node: Desired | ToDelete) -> Seen:
+    def of(cls, node: Desired | ToDelete, sent: SentValues) -> Seen:
         is_deleted = bool(text(node.live, "metadata", "deletionTimestamp"))
         is_judged = node.live is not None and node.error is None and (isinstance(node, Desired) or is_deleted)
-        return cls(node.obj, node.live, node.report(), node.in_trouble, is_judged)
+        return cls(node.obj, node.live, node.report(sent), node.in_trouble, is_judged)
 
 
-def reports(client: Client, clouds: Clouds, seen: Iterable[Seen]) -> list[Report]:
+def reports(client: Client, clouds: Clouds, sent: SentValues, seen: Iterable[Seen]) -> list[Report]:
     """One report per object, worst first: failed, in trouble, waiting, waiting for others; before each those below it.
 
-    When the client's connection is over, nothing more is read of the cluster.
+    None has a value that was `sent`. When the client's connection is over, nothing more is read of the cluster.
     """
-    trees = sorted(_Search(client, clouds, seen).trees(), key=lambda tree: tree.rank)
+    trees = sorted(_Search(client, clouds, sent, seen).trees(), key=lambda tree: tree.rank)
     ordered = itertools.chain.from_iterable(tree.deepest_first() for tree in trees)
     return [
-        replace(tree.report, events=_warnings(client.connection, tree)) if place < WITH_EVENTS else tree.report
+        replace(tree.report, events=_warnings(client.connection, tree, sent)) if place < WITH_EVENTS else tree.report
         for place, tree in enumerate(ordered)
     ]
 
@@ -101,8 +102,8 @@ def reports(client: Client, clouds: Clouds, seen: Iterable[Seen]) -> list[Report
 class _Search:
     """Finds what is below the objects of a run; each object is reported once."""
 
-    def __init__(self, client: Client, clouds: Clouds, seen: Iterable[Seen]) -> None:
-        self._client, self._clouds = client, clouds
+    def __init__(self, client: Client, clouds: Clouds, sent: SentValues, seen: Iterable[Seen]) -> None:
+        self._client, self._clouds, self._sent = client, clouds, sent
         self._nodes = {one.obj.key: one for one in seen}
         self._seen: set[ObjectKey] = set()
         self._is_over = client.connection.is_over
@@ -119,7 +120,7 @@ class _Search:
         if live is not None and node.is_judged and not self._is_over():
             health = self._clouds.health(node.obj, live)
             if health.trouble and not in_trouble:
-                report, in_trouble = _report(live, health), True
+                report, in_trouble = self._report(live, health), True
         return _Tree(report, live, in_trouble, self._below(node.obj, live, report.reason) if live else [])
 
     def _below(self, obj: CustomResource, live: Object, reason: str) -> list[_Tree]:
@@ -141,7 +142,7 @@ class _Search:
         health = obj.health(live) if self._is_over() else self._clouds.health(obj, live)
         if health.settled:
             return None
-        return _Tree(_report(live, health), live, health.trouble, self._below(obj, live, health.reason))
+        return _Tree(self._report(live, health), live, health.trouble, self._below(obj, live, health.reason))
 
     def _referred(self, obj: CustomResource, live: Object) -> Iterator[Object]:
         for key in obj.explained_by(live):
@@ -171,13 +172,13 @@ class _Search:
             return []
         return found if children.selector else [one for one in found if controller_of(one) == owner["metadata"]["uid"]]
 
+    def _report(self, live: Object, health: Health) -> Report:
+        """Also without the object's own values, which another operation has sent, or nobody."""
+        since = text(live, "metadata", "deletionTimestamp") or text(live, "metadata", "creationTimestamp")
+        return reported(key_of(live), health, since, self._sent, SentValues([live]))
 
-def _report(live: Object, health: Health) -> Report:
-    since = text(live, "metadata", "deletionTimestamp") or text(live, "metadata", "creationTimestamp")
-    return Report(key_of(live), health.state.value, health.reason, health.message, since)
 
-
-def _warnings(connection: Connection, tree: _Tree) -> tuple[str, ...]:
+def _warnings(connection: Connection, tree: _Tree, sent: SentValues) -> tuple[str, ...]:
     uid = text(tree.live, "metadata", "uid")
     if not uid:
         return ()
@@ -190,4 +191,4 @@ def _warnings(connection: Connection, tree: _Tree) -> tuple[str, ...]:
     except DriverError:
         return ()  # a report without events is still useful; RBAC may forbid them
     items.sort(key=lambda event: str(event.get("lastTimestamp") or event.get("eventTime") or ""), reverse=True)
-    return tuple(f"{event.get('reason')}: {event.get('message')}"[:300] for event in items[:EVENTS])
+    return tuple(sent.removed_from(f"{event.get('reason')}: {event.get('message')}")[:300] for event in items[:EVENTS])

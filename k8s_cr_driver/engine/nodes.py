@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from k8s_cr_driver.engine.not_ready import Report
 from k8s_cr_driver.kube import backoff
 from k8s_cr_driver.kube.discovery import Resource
+from k8s_cr_driver.kube.sent_values import SentValues
 from k8s_cr_driver.objects import fields
 from k8s_cr_driver.objects.keys import NAMESPACE, Object, ObjectKey
 from k8s_cr_driver.resources.base import CustomResource
@@ -113,13 +114,14 @@ class Desired(Node):
     def in_trouble(self) -> bool:
         return super().in_trouble or self.health.trouble
 
-    def report(self) -> Report:
+    def report(self, sent: SentValues) -> Report:
+        """Without the values that were `sent`."""
         if self.error is not None:
-            return Report(self.key, State.WAITING.value, "NotApplied", str(self.error), self.since)
+            return Report(self.key, State.WAITING.value, "NotApplied", sent.removed_from(str(self.error)), self.since)
         if self.phase is Phase.BLOCKED:
             waits = ", ".join(sorted(map(str, self.needs))[:3]) or "the server to list its kind"
             return Report(self.key, State.WAITING.value, "Blocked", f"not applied yet, waits for {waits}")
-        return Report(self.key, self.health.state.value, self.health.reason, self.health.message, self.since)
+        return reported(self.key, self.health, self.since, sent)
 
 
 @dataclass
@@ -133,11 +135,12 @@ class ToDelete(Node):
     stays: str = ""
     """Why it was released and stays on the cluster; "" if it is deleted."""
 
-    def report(self) -> Report:
+    def report(self, sent: SentValues) -> Report:
+        """Without the values that were `sent`."""
         metadata = (self.live or {}).get("metadata") or {}
         since = metadata.get("deletionTimestamp") or ""
         if self.error is not None:
-            return Report(self.key, State.WAITING.value, "NotDeleted", str(self.error), since)
+            return Report(self.key, State.WAITING.value, "NotDeleted", sent.removed_from(str(self.error)), since)
         if self.phase is Phase.BLOCKED:
             waits = ", ".join(sorted(map(str, self.needs))[:3])
             return Report(self.key, State.WAITING.value, "Blocked", f"not deleted yet, waits for the deletion of {waits}")
@@ -153,6 +156,14 @@ class ToDelete(Node):
             return ""
         remedy = "the controllers of these objects must remove their finalizers"
         return f"{'; '.join(left)}; {remedy}: kubectl get KIND -n {self.key.name}"
+
+
+def reported(key: ObjectKey, health: Health, since: str, *hidden: SentValues) -> Report:
+    """The report of an object's health, without `hidden` values: a controller may copy any into its status."""
+    reason, message = health.reason, health.message
+    for values in hidden:
+        reason, message = values.removed_from_reason(reason), values.removed_from(message)
+    return Report(key, health.state.value, reason, message, since)
 
 
 def version(live: Object) -> str:

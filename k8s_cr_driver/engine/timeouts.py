@@ -22,6 +22,7 @@ from k8s_cr_driver.engine.not_ready import NotReady, Report
 from k8s_cr_driver.engine.replace import Replacer
 from k8s_cr_driver.engine.run import Run
 from k8s_cr_driver.kube.client import Client
+from k8s_cr_driver.kube.sent_values import SentValues
 from k8s_cr_driver.objects.keys import ObjectKey
 
 LOG = logging.getLogger(__name__)
@@ -50,7 +51,7 @@ class Timeouts:
         nodes = self._open_nodes()
         total = max(len(self._applier.nodes), len(nodes))
         unread = self._informers.unread({node.key.group_kind for node in nodes})
-        return NotReady(f"{len(nodes)} of {total} objects {headline}:", [*unread, *self._reports(map(Seen.of, nodes))])
+        return NotReady(f"{len(nodes)} of {total} objects {headline}:", [*unread, *self._reports(self._seen(nodes))])
 
     def not_deleted(self, seconds: float) -> NotReady:
         return self.timeout(f"not deleted after {seconds:.0f} s")
@@ -79,7 +80,7 @@ class Timeouts:
         """For at most SEARCH_SECONDS, also after the deadline, and until the operation is stopped."""
         until = time.monotonic() + SEARCH_SECONDS
         with self._client.connection.until(until, self._operation.stop.is_set) as connection:
-            return reports(Client(connection, self._client.resources), self._clouds, seen)
+            return reports(Client(connection, self._client.resources), self._clouds, self._sent, seen)
 
     def _open_nodes(self) -> list[Desired] | list[ToDelete]:
         if self._replacer.nodes:
@@ -87,8 +88,15 @@ class Timeouts:
         unready = [self._applier.nodes[key] for key in self._applier.unready]
         return unready or list(self._rest.values())
 
+    @functools.cached_property
+    def _sent(self) -> SentValues:
+        return SentValues(node.obj.manifest for node in self._applier.nodes.values())
+
+    def _seen(self, nodes: Iterable[Desired | ToDelete]) -> list[Seen]:
+        return [Seen.of(node, self._sent) for node in nodes]
+
     def _log(self, pause: float) -> None:
-        seen = [Seen.of(node) for node in self._open_nodes()]
+        seen = self._seen(self._open_nodes())
         if seen:
             look = functools.partial(self._reports, seen)
             self._loop.send(look, lambda found: self._write(len(seen), found), lambda _: None)

@@ -18,7 +18,6 @@ from k8s_cr_driver.kube.connection import APPLY, Connection
 from k8s_cr_driver.kube.discovery import Resource, Resources, serves
 from k8s_cr_driver.kube.lists import pages
 from k8s_cr_driver.kube.responses import checked, entries
-from k8s_cr_driver.kube.sent_values import without_sent
 from k8s_cr_driver.objects.keys import CRD, Object, ObjectKey, bare, key_of
 
 ONLY_NEW = "1"
@@ -126,7 +125,8 @@ class Client:
         query = [("fieldManager", manager), ("force", json.dumps(force)), ("fieldValidation", "Strict")]
         query += [("dryRun", "All")] if dry_run else []
         path = resource.path(key.namespace, key.name)
-        response = self._sent("PATCH", path, query, manifest, content_type=APPLY, adopted=self.is_adopted(key))
+        adopted = self.is_adopted(key)
+        response = self.connection.request("PATCH", path, query=query, body=manifest, content_type=APPLY, adopted=adopted)
         return checked(response, resource.group_kind, f"PATCH {path}", stored=False)
 
     def release(self, resource: Resource, live: Object, manager: str) -> Object:
@@ -164,12 +164,4 @@ class Client:
         body = manifest
         if resource.group_kind.group == "authorization.k8s.io":  # its reviews refuse all metadata but a namespace
             body = {**body, "metadata": {"namespace": namespace} if namespace else {}}
-        return self._sent("POST", resource.path(namespace), query, body)
-
-    def _sent(self, method: str, path: str, query: Sequence[tuple[str, str]], manifest: Object, **options: Any) -> Object:
-        """The response to the manifest; ApiError without values of it."""
-        try:
-            response: Object = self.connection.request(method, path, query=query, body=manifest, **options)
-        except ApiError as error:
-            raise without_sent(error, manifest) from None
-        return response
+        return self.connection.request("POST", resource.path(namespace), query=query, body=body)

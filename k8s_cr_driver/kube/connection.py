@@ -41,6 +41,7 @@ from k8s_cr_driver.errors import (
 )
 from k8s_cr_driver.kube import audit, auth, bounded, pools, tls
 from k8s_cr_driver.kube.endpoint import Endpoint
+from k8s_cr_driver.kube.sent_values import SentValues
 from k8s_cr_driver.objects.decoding import BeyondLimit, decoded
 from k8s_cr_driver.objects.fields import entries, mapping
 from k8s_cr_driver.objects.keys import Object
@@ -228,8 +229,7 @@ class Connection:
             raise NotConnected(f"{attempt}: the operation has ended")
         if not {".", ".."}.isdisjoint(path.split("/")):  # urllib3 would request another path
             raise InvalidRequest(f"{attempt}: has a name that no object has")
-        if body is not None and content_type == APPLY:
-            body = _yaml(body)
+        content = _yaml(body) if body is not None and content_type == APPLY else body
 
         left = max(self._deadline - time.monotonic(), SHORTEST_TIMEOUT)
         conditions = {"If-None-Match": etag} if etag else {}
@@ -238,7 +238,7 @@ class Connection:
             response = self._dynamic.request(
                 method.lower(),
                 quote(path, safe="/:"),
-                body=body,
+                body=content,
                 query_params=list(query),
                 content_type=content_type,
                 header_params={"Accept": accept, **conditions, **({"Authorization": authorization} if authorization else {})},
@@ -254,7 +254,7 @@ class Connection:
         except ApiException as error:
             if error.status == 401:
                 raise self._refused(attempt) from None
-            raise _translate(attempt, error, self.endpoint) from None
+            raise _translate(attempt, error, self.endpoint, body) from None
         except (urllib3.exceptions.NewConnectionError, urllib3.exceptions.ConnectTimeoutError) as error:
             raise NotConnected(f"{attempt}: cannot connect to {self.endpoint.url}: {bounded.words(error)}") from None
         except urllib3.exceptions.HTTPError as error:
@@ -299,7 +299,8 @@ class _NoDiscovery:
         del dynamic, cache_file
 
 
-def _translate(attempt: str, error: ApiException, endpoint: Endpoint) -> Exception:
+def _translate(attempt: str, error: ApiException, endpoint: Endpoint, body: Any) -> Exception:
+    """The error of a response, without values of the `body` that was sent."""
     status = int(error.status or 0)
     if status == 0:  # the client wraps TLS errors so: "SSLError", a newline, OpenSSL's words
         return tls.failure(endpoint.url, str(error.reason).partition("\n")[2])
@@ -307,12 +308,14 @@ def _translate(attempt: str, error: ApiException, endpoint: Endpoint) -> Excepti
     if said is None:
         return ApiError(attempt, status, responses.get(status, ""), NO_STATUS, retry_after=retry_after(error.headers))
     reason, message = str(said.get("reason") or responses.get(status, "")), str(said.get("message") or "")
+    sent = SentValues([body] if isinstance(body, dict) else [])
     details = mapping(said, "details")
     causes = [
-        (str(cause.get("reason", "")), str(cause.get("field", "")), str(cause.get("message", "")))
+        (str(cause.get("reason", "")), str(cause.get("field", "")), sent.removed_from(str(cause.get("message", ""))))
         for cause in entries(details, "causes")
     ]
     subject = str(details.get("kind") or ""), str(details.get("name") or "")
+    reason, message = sent.removed_from_reason(reason), sent.removed_from(message)
     return ApiError(attempt, status, reason, message, causes, retry_after(error.headers), subject)
 
 

@@ -1,65 +1,164 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Removes the values of a manifest from the error that the API server, or a webhook, has responded to it.
+Removes values of manifests from what the API server, a webhook or a controller says about them.
 
-Nobody knows how a webhook words its refusal, or which field of a custom resource is secret. So what was sent is looked for in
-the text itself. A reader still needs what names things: names, kinds, paths and the like stay, and so do short values.
+Nobody knows how they word it, or which field of a custom resource is secret. So the values are looked for in the text itself:
+whole or cut, their lines, quoted and escaped, in base64 and decoded. A reader still needs what names things: names, kinds,
+paths and the like stay, and so do short values and common words.
 """
 
 from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Iterator
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator
 from typing import Any
 
-from k8s_cr_driver.errors import ApiError
-from k8s_cr_driver.objects.keys import CRD, GroupKind, Object, kind_of
+from k8s_cr_driver.objects.keys import CRD, GroupKind, Object, key_of, kind_of
+from k8s_cr_driver.redaction import CUT, FOREIGN_LIMIT, REMOVED
 
 SHORTEST = 5
 """Characters of a value that is removed. Shorter ones are words of every text."""
+_DIGITS = 6
+"""Of a number that is removed. Shorter ones are counts and ports."""
+_PART = 8
+"""Characters of a line of a value, or of the begin of a cut one, that is removed."""
 
 _SECRET = GroupKind("", "Secret")
 _OF_BUILT_IN_KINDS = frozenset({"data", "stringData", "binaryData", "value", "args", "command"})
 """Fields of built-in kinds that may hold a secret; errors of their other values are of no use without these."""
 _NAMES_THINGS = re.compile(
-    r"(?i)(?:refs?|names?|namespaces?|paths?|kinds?|types?|modes?|groups?|versions?|class|image|resources|verbs|metadata)$"
+    r"(?i)(?:refs?|names?|namespaces?|paths?|kinds?|types?|modes?|groups?|versions?|class|image|resources|verbs|metadata|"
+    r"flavors?|cidrs?)$"
 )
+_COMMON = frozenset(
+    ["false", "default", "always", "never", "enabled", "disabled", "debug", "warning", "error", "standard", "custom"]
+)
+_PATH = re.compile(r"(?:/[a-z0-9._-]+)+")
+
+_UNIT = re.compile(
+    r"\\+(?:u(?P<u>[0-9a-fA-F]{4})|U(?P<U>[0-9a-fA-F]{8})|x(?P<x>[0-9a-fA-F]{2})|(?P<control>[abfnrtv]))?|"
+    r"%(?P<percent>[0-9a-fA-F]{2})|(?P<space>[\x00-\x20\x7f]+)|(?P<dots>\u2026+)|(?P<other>[^\x00-\x7f\u2026]+)"
+)
+"""What Go, JSON and Python write for a character in quotes, what URLs write, and what they may write so."""
+_OTHER = "\ufffd"
+_MEANINGS = {"control": " ", "space": " ", "dots": "...", "other": _OTHER}
+_CUT = re.compile(r"[\"'`]?\s?(?:\.\.\.|[(<\[]?truncated|\Z)")
+"""What follows the begin of a value that somebody has cut."""
 
 
-def without_sent(error: ApiError, manifest: Object) -> ApiError:
-    """The same error without values of the manifest."""
-    seen = "\n".join((error.message, *(what for _, _, what in error.causes)))
-    found = sorted(_found(manifest, seen), key=len, reverse=True)
-    if not found:
-        return error
-    pattern = re.compile("|".join(map(re.escape, found)))
+class SentValues:
+    """The values of some manifests; those of a CRD are no secrets, and the words of its schema are those of its errors."""
 
-    def hidden(text: str) -> str:
-        return pattern.sub("[value removed]", text)
+    def __init__(self, manifests: Iterable[Object]) -> None:
+        several = [manifest for manifest in manifests if kind_of(manifest) != CRD]
+        names = {name for manifest in several for name in key_of(manifest)}
+        found = {_canonical(value[:FOREIGN_LIMIT])[0].strip() for value in _values(several) if value not in names}
+        self._values = sorted(value for value in found if len(value) >= SHORTEST and value.lower() not in _COMMON)
+        self._begins = {value[:SHORTEST] for value in self._values}
+        self._shorter = _prefixes(self._values)
 
-    causes = [(why, where, hidden(what)) for why, where, what in error.causes]
-    return ApiError(
-        error.attempt, error.status, error.reason, hidden(error.message), causes, error.retry_after, error.subject
-    )
+    def removed_from(self, text: str) -> str:
+        """`text`, of limited length, without the values. Takes linear time, but for values that begin with each other."""
+        text = text if len(text) <= FOREIGN_LIMIT else text[: FOREIGN_LIMIT - len(CUT)] + CUT
+        if not self._values:
+            return text
+        plain, starts = _canonical(text)
+        cuts = [cut.start() for cut in _CUT.finditer(plain)]
+        shown: list[str] = []
+        done = 0
+        for at in range(len(plain) - SHORTEST + 1):
+            if plain[at : at + SHORTEST] in self._begins:
+                end = max(self._whole(plain, at), self._cut(plain, at, cuts))
+                if end > at:
+                    if not shown or starts[at] > done:
+                        shown.append(text[done : starts[at]] + REMOVED)
+                    done = max(done, starts[end])
+        return "".join(shown) + text[done:]
+
+    def removed_from_reason(self, reason: str) -> str:
+        """As `removed_from`, but for a machine's word, which is what the API conventions want a reason to be."""
+        return reason if reason.isalpha() else self.removed_from(reason)
+
+    def _whole(self, text: str, at: int) -> int:
+        """Where the longest value ends that begins at `at`; `at` if none does."""
+        number = bisect_right(self._values, text[at:]) - 1
+        while number >= 0 and not text.startswith(self._values[number], at):
+            number = self._shorter[number]
+        if number < 0:
+            return at
+        value, end = self._values[number], at + len(self._values[number])
+        is_word = value.isalpha() or value.isdigit()
+        return at if is_word and (text[at - 1 : at].isalnum() or text[end : end + 1].isalnum()) else end
+
+    def _cut(self, text: str, at: int, cuts: list[int]) -> int:
+        """Where the begin of a value ends that begins at `at` and was cut; `at` if there is none."""
+        end = cuts[min(bisect_left(cuts, at + _PART), len(cuts) - 1)]
+        number = bisect_left(self._values, text[at:end])
+        is_begin = number < len(self._values) and self._values[number].startswith(text[at:end])
+        return end if is_begin and end - at >= _PART else at
 
 
-def _found(manifest: Object, text: str) -> set[str]:
-    """The values within `text`. Most are not, which their first characters say."""
-    begins = {text[at : at + SHORTEST] for at in range(len(text) - SHORTEST + 1)}
-    return {value for value in _values(manifest) if value[:SHORTEST] in begins and value in text}
+def _prefixes(values: list[str]) -> list[int]:
+    """For each of the sorted values the place of the longest other one that it begins with; -1 for none."""
+    found: list[int] = []
+    for value in values:
+        last = len(found) - 1
+        while last >= 0 and not value.startswith(values[last]):
+            last = found[last]
+        found.append(last)
+    return found
 
 
-def _values(manifest: Object) -> Iterator[str]:
-    """Of a CRD none: it has no secrets, and the words of its schema are those of the error."""
-    if kind_of(manifest) == CRD:
-        return
-    group, kind = kind_of(manifest)
-    is_built_in = "." not in group or group.endswith(".k8s.io")
-    for value in _leaves(manifest, "", is_hidden=not is_built_in, is_built_in=is_built_in):
-        for form in (value, *(_decoded(value) if GroupKind(group, kind) == _SECRET else ())):
-            if len(form) >= SHORTEST:
-                yield form
+def _canonical(text: str) -> tuple[str, list[int]]:
+    """
+    `text` without its ways to write a character, and where each of the characters begins in it, at last its length.
+
+    Spaces are one, whatever and however many they are, and so are characters beyond ASCII.
+    """
+    chars: list[str] = []
+    starts: list[int] = []
+    done = 0
+    for unit in _UNIT.finditer(text):
+        chars += text[done : unit.start()]
+        starts += range(done, unit.start())
+        done = unit.end()
+        char = _meaning(unit)
+        if char and not (char in f" {_OTHER}" and chars and chars[-1] == char):
+            chars += char
+            starts += [unit.start()] * len(char)
+    chars += text[done:]
+    starts += range(done, len(text) + 1)
+    return "".join(chars), starts
+
+
+def _meaning(unit: re.Match[str]) -> str:
+    """The character; "" for backslashes alone, which are doubled in each text that quotes another."""
+    kind = unit.lastgroup
+    if kind is None:
+        return ""
+    if kind in _MEANINGS:
+        return _MEANINGS[kind]
+    number = int(unit[kind], 16)
+    if number == 0x2026:
+        return "..."
+    if number <= 0x20 or number == 0x7F:
+        return " "
+    return chr(number) if number < 0x7F else _OTHER
+
+
+def _values(manifests: Iterable[Object]) -> Iterator[str]:
+    for manifest in manifests:
+        group, kind = kind_of(manifest)
+        is_secret = GroupKind(group, kind) == _SECRET
+        is_built_in = "." not in group or group.endswith(".k8s.io")
+        said = {name: value for name, value in manifest.items() if name != "status"}
+        for value in _leaves(said, "", is_hidden=not is_built_in, is_built_in=is_built_in):
+            if is_secret or not _PATH.fullmatch(value):
+                yield from _forms(value, is_secret)
+                for decoded in _decoded(value):
+                    yield from _forms(decoded, is_secret)
 
 
 def _leaves(value: Any, name: str, *, is_hidden: bool, is_built_in: bool) -> Iterator[str]:
@@ -76,6 +175,19 @@ def _leaves(value: Any, name: str, *, is_hidden: bool, is_built_in: bool) -> Ite
             yield from _leaves(item, "", is_hidden=is_hidden, is_built_in=is_built_in)
     elif isinstance(value, str) and is_hidden:
         yield value
+    elif isinstance(value, (int, float)) and is_hidden and len(str(abs(value))) >= _DIGITS:
+        yield str(value)
+
+
+def _forms(value: str, is_secret: bool) -> Iterator[str]:
+    """The value, also in base64, and its lines; of a Secret's line `a: b` also b."""
+    yield value
+    yield base64.b64encode(value.encode(errors="replace")).decode().rstrip("=")
+    lines = value.splitlines()
+    if len(lines) > 1:
+        yield from (line for line in lines if len(line.strip()) >= _PART)
+    if is_secret:
+        yield from (re.split("[:=]", line, maxsplit=1)[-1].strip(" \t\"'") for line in lines)
 
 
 def _decoded(value: str) -> Iterator[str]:

@@ -154,6 +154,14 @@ def test_a_message_is_shown_without_the_secrets_in_it(instance: Instance, api: F
     assert not any(secret in shown for secret in ("hunter2", "abcdefghijkl", "s3cret"))
 
 
+def test_a_message_is_shown_without_the_values_of_the_object(instance: Instance, api: FakeApi, tool: Tool) -> None:
+    for stored in api.cluster.store.objects(api.cluster.by_kind("Pod").resource, "default"):
+        stored["spec"]["containers"][0]["args"] = ["correct horse"]
+    api.set_status("Pod", "default", api.names("Pod")[0], {"phase": "Failed", "message": "the entry correct\\thorse is wrong"})
+    shown = tool.run("tree", BLUE).stdout
+    assert "the entry [value removed] is wrong" in shown
+
+
 def test_an_unknown_instance_is_a_usage_error(tool: Tool) -> None:
     assert "k8s-cr instances" in tool.run("tree", BLUE, code=2).stderr
 

@@ -153,6 +153,26 @@ def test_an_unready_object_whose_events_hold_a_password(api: FakeApi, reported: 
     reported.append(str(error))
 
 
+def test_an_unready_object_whose_status_and_events_quote_what_the_operation_has_sent(
+    api: FakeApi, reported: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also values of other objects of the set, which are ready, and in the log lines of the wait."""
+    monkeypatch.setattr(timeouts, "FIRST_LINE", 0.05)
+    said = f"the vault does not open with {NUMBER} or with {ENCODED}"
+    api.react(
+        "CronTab",
+        lambda live: "status" in live or api.set_status("CronTab", "default", "one", status("False", message=said)),
+        "stable.example.com",
+    )
+    blue = Instance(api.url, seconds=1)
+    run = blue.start([crontab_crd(**CONDITIONS), secret(), {**crontab("one"), "spec": {"cronSpec": str(NUMBER)}}])
+    blue.wait_until_reported("one", "Waiting")
+    api.event(api.get("CronTab", "default", "one"), "Failed", f"no entry {CANARY}{'.' * 300}")
+    error = run.exception(10)
+    assert "the vault does not open" in str(error) and "no entry" in str(error)
+    reported.append(everything(error))
+
+
 def test_the_log_line_of_a_wait_holds_no_credentials(
     api: FakeApi, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
