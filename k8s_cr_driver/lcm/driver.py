@@ -106,7 +106,7 @@ class Driver:
         with _session(verb, stored, options, applies=len(changes), keep_autoscaled=is_rollback) as session:
             assigned = session.stored_vdus(stored.vdus)
             stored.vdus = counts.scaled(assigned, changes, CONF.k8s_cr.max_vnfcs)
-            session.scale({vdu: stored.vdus[vdu] for vdu in changes}, choice)
+            session.scale({vdu: obj for vdu, obj in stored.vdus.items() if vdu in changes}, choice)
             stored.write(session.vnfcs(stored.vdus), session.inventory)
 
     def heal(self, req: Any, inst: Any, grant_req: Any, grant: Any, vnfd: Any) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from tacker.sol_refactored import objects
 from tacker.sol_refactored.common import exceptions as sol_ex
 
@@ -141,6 +142,18 @@ def test_rollback_of_scale_ignores_the_options_of_the_request(cluster: FakeApi, 
         Driver().scale(req, blue.inst, blue.grant_req, None, blue.vnfd)
     Driver().scale_rollback(req, blue.inst, blue.grant_req, None, blue.vnfd)
     assert blue.inst.instantiatedVnfInfo.metadata["vdu_reses"]["Web"]["spec"]["replicas"] == 1
+
+
+def test_rollback_of_scale_with_a_vdu_that_is_not_part_of_the_instance(cluster: FakeApi, tmp_path: Path) -> None:
+    """Which is why the scale was refused: its object is in a file that the instance was created without."""
+    blue = Instance(cluster, tmp_path, [deployment(2)], vdus={"Web": "web", "Db": "db"}, aspects={"web": ["Web", "Db"]})
+    (tmp_path / "Files/kubernetes/db.yaml").write_text(yaml.safe_dump(stateful_set("db")))
+    blue.instantiate()
+    with pytest.raises(sol_ex.SolException, match="VDU Db is not part of this instance"):
+        blue.scale("SCALE_OUT")
+    req = objects.ScaleVnfRequest.from_dict({"type": "SCALE_OUT", "aspectId": "web", "numberOfSteps": 1})
+    Driver().scale_rollback(req, blue.inst, blue.grant_req, None, blue.vnfd)
+    assert len(vnfcs(blue)) == 2
 
 
 def test_rollback_of_scale_leaves_the_count_to_the_autoscaler_that_owns_it(cluster: FakeApi, tmp_path: Path) -> None:
