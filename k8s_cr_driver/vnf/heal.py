@@ -15,7 +15,7 @@ from k8s_cr_driver.engine.not_ready import Report
 from k8s_cr_driver.engine.replace import Replacement
 from k8s_cr_driver.errors import InvalidRequest
 from k8s_cr_driver.kube.client import Client
-from k8s_cr_driver.objects.keys import Object, key_of
+from k8s_cr_driver.objects.keys import Object, key_of, labels
 from k8s_cr_driver.ownership.labels import INSTANCE_LABEL
 from k8s_cr_driver.resources import replicas
 from k8s_cr_driver.resources.base import CustomResource
@@ -53,12 +53,15 @@ class Healing:
             if children and unwanted and self._may_replace(vdu, unwanted, several, lost, lenient=everything):
                 to_delete.append((children.selector, unwanted))
         if recreate:
-            own = f"{INSTANCE_LABEL}={self._instance}"
             single = [obj.key for vdu, obj in self._touched.items() if vdu not in members.children and not obj.part]
-            to_delete += [(own, [members.owners[key]]) for key in single if key in members.owners]
+            to_delete += [(self._selector(live), [live]) for key in single if (live := members.owners.get(key))]
         deleted = {live["metadata"]["uid"] for _, several in to_delete for live in several}
         before = {vdu: len(several) for vdu, several in members.children.items()}
         return Replacement(to_delete, lambda: self._missing(before, deleted))
+
+    def _selector(self, live: Object) -> str:
+        """One that finds the object, also if it has lost the label of the instance."""
+        return f"{INSTANCE_LABEL}={self._instance}" if labels(live).get(INSTANCE_LABEL) == self._instance else ""
 
     def _own(self, vdu: str, chosen: list[Object], *, lenient: bool) -> list[Object]:
         """Those that the instance's objects control. InvalidRequest for others, unless `lenient`."""

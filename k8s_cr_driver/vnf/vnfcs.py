@@ -19,6 +19,7 @@ from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.objects.fields import text
 from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, controlled_by, controller_of, key_of, kind_of, split
 from k8s_cr_driver.ownership.labels import INSTANCE_LABEL
+from k8s_cr_driver.ownership.unlabeled import is_hidden
 from k8s_cr_driver.resources.base import PODS, Children, CustomResource
 from k8s_cr_driver.resources.replicas import count
 from k8s_cr_driver.vnf.counts import FEWER
@@ -114,16 +115,35 @@ def members(client: Client, instance: str, vdus: VduObjects) -> Members:
 
 
 def owners(client: Client, instance: str, vdus: VduObjects) -> dict[ObjectKey, Object]:
-    """The live objects of VDUs, as far as they exist; one LIST for each kind and namespace."""
+    """The live objects of VDUs, as far as they exist; one LIST for each kind and namespace.
+
+    One GET for each object that these do not contain: it may have lost the label of the instance.
+    """
     wanted = {obj.key for obj in vdus.values()}
     collections = {(obj.key.group_kind, split(obj.manifest["apiVersion"])[1], obj.key.namespace) for obj in vdus.values()}
-    return {
+    labeled = {
         key_of(live): live
         for collection in sorted(collections)
         if client.resources.find(*collection[:2]) or client.resources.unknown_in(*collection[:2])
         for live in _list(client, collection, f"{INSTANCE_LABEL}={instance}")
         if key_of(live) in wanted
     }
+    hidden = {key: live for key in sorted(wanted - labeled.keys()) if (live := _hidden(client, instance, key))}
+    return labeled | hidden
+
+
+def _hidden(client: Client, instance: str, key: ObjectKey) -> Object | None:
+    """The object if it exists, and the instance has applied it, though it does not have its label."""
+    resource = client.resources.find(key.group_kind)
+    try:
+        live = client.read(resource, key) if resource else None
+    except ApiError as error:
+        if passes(error):
+            raise
+        if error.status != 404:
+            raise Refused(f"{key}: cannot be read, so its VNFCs are not known: {error}") from None
+        return None
+    return live if live and is_hidden(live, instance) else None
 
 
 def children(

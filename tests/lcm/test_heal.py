@@ -13,7 +13,7 @@ from tacker.sol_refactored.common import exceptions as sol_ex
 from k8s_cr_driver.engine import replace
 from tests.fake_api import FakeApi, controllers, faults
 from tests.fake_api.recording import Request
-from tests.instance import config_map, controlled_by, crontab, crontab_crd, obj, stateful_set
+from tests.instance import config_map, controlled_by, crontab, crontab_crd, obj, replaced, stateful_set
 from tests.lcm.instance import Instance
 from tests.lcm.web import RUNNING, deployment, selecting
 
@@ -46,6 +46,23 @@ def test_the_chosen_pod_is_replaced_and_no_other(cluster: FakeApi, web: Instance
     after = set(cluster.names("Pod", "default"))
     assert other in after and chosen not in after and len(after) == 2
     assert vnfcs(web) == after
+
+
+def test_the_pod_of_a_deployment_that_has_lost_its_label_is_replaced(cluster: FakeApi, web: Instance) -> None:
+    replaced(cluster, "Deployment", "default", "web")
+    chosen, other = cluster.names("Pod", "default")
+    web.heal(chosen)
+    after = set(cluster.names("Pod", "default"))
+    assert other in after and chosen not in after and len(after) == 2
+    assert vnfcs(web) == after
+
+
+def test_a_deployment_of_others_under_the_name_of_a_vdu_is_reported(cluster: FakeApi, web: Instance) -> None:
+    chosen, _ = cluster.names("Pod", "default")
+    cluster.delete("Deployment", "default", "web")
+    cluster.put({**deployment(2), "metadata": {"name": "web", "namespace": "default"}})
+    with pytest.raises(sol_ex.SolException, match=r"Deployment\.apps default/web"):
+        web.heal(chosen)
 
 
 def test_of_all_pods_each_is_replaced_and_every_object_applied_again(cluster: FakeApi, web: Instance) -> None:
@@ -206,6 +223,13 @@ def test_an_object_without_pods_is_applied_again_or_made_again(api: FakeApi, tab
     api.edit("CronTab", "default", "tab", lambda live: live["spec"].update(extra="drift"))
     tab.heal("tab-0", recreate=again)
     assert (api.get("CronTab", "default", "tab")["metadata"]["uid"] != before) is again
+    assert vnfcs(tab) == {"tab-0"}
+
+
+def test_an_object_that_has_lost_its_label_is_made_again(api: FakeApi, tab: Instance) -> None:
+    before = replaced(api, "CronTab", "default", "tab")["metadata"]["uid"]
+    tab.heal("tab-0", recreate=True)
+    assert api.get("CronTab", "default", "tab")["metadata"]["uid"] != before
     assert vnfcs(tab) == {"tab-0"}
 
 

@@ -18,7 +18,7 @@ from k8s_cr_driver.lcm.driver import Driver
 from k8s_cr_driver.vnf import surplus
 from tests.fake_api import FakeApi, controllers, faults
 from tests.fake_api.recording import Request
-from tests.instance import BLUE, crontab, crontab_crd, stateful_set
+from tests.instance import BLUE, crontab, crontab_crd, replaced, stateful_set
 from tests.lcm.instance import Instance
 from tests.lcm.web import deployment, selecting
 
@@ -224,6 +224,17 @@ def test_of_the_requested_vnfcs_those_count_that_the_nfvo_grants(workloads: Fake
     blue.instantiate()
     every = pods(workloads)
     blue.scale("SCALE_IN", requested=every, granted=every[:2])
+    assert pods(workloads) == every[2:]
+
+
+def test_scale_in_removes_the_chosen_pods_of_a_deployment_that_has_lost_its_label(
+    workloads: FakeApi, tmp_path: Path
+) -> None:
+    blue = Instance(workloads, tmp_path, [deployment(4)])
+    blue.instantiate()
+    every = pods(workloads)
+    replaced(workloads, "Deployment", "default", "web")
+    blue.scale("SCALE_IN", requested=every[:2], granted=every[:2])
     assert pods(workloads) == every[2:]
 
 
