@@ -29,10 +29,12 @@ _failed: dict[Endpoint, tuple[float, str]] = {}
 def once_in_a_round(endpoint: Endpoint) -> Iterator[None]:
     """Encloses a look at a cluster; ConnectionFailed if an earlier look of this round has found that it does not respond."""
     begun = time.monotonic()
-    since, error = _failed.get(endpoint, (0.0, ""))
-    if error and begun - since < ROUND * CONF.db_synchronization_interval:
+    for known, (since, _) in list(_failed.items()):  # of any cluster: an endpoint may have no instance any more
+        if begun - since >= ROUND * CONF.db_synchronization_interval:
+            _failed.pop(known, None)
+    if endpoint in _failed:
+        error = _failed[endpoint][1]
         raise ConnectionFailed(f"The cluster is not asked again in this round of the database synchronization: {error}")
-    _failed.pop(endpoint, None)
     try:
         yield
     except Unreadable:  # of an object of one instance, perhaps

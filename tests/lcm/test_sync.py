@@ -12,6 +12,8 @@ import pytest
 from oslo_config import cfg
 from tacker.sol_refactored.common import exceptions as sol_ex
 
+from k8s_cr_driver.errors import TransportError
+from k8s_cr_driver.kube.endpoint import Endpoint
 from k8s_cr_driver.lcm import sync_round
 from tests.fake_api import FakeApi, faults
 from tests.instance import crontab, crontab_crd
@@ -227,6 +229,15 @@ def test_a_cluster_that_does_not_respond_is_asked_once_in_a_round(
     assert not blue.differs()
     monkeypatch.undo()
     assert not blue.differs()
+
+
+def test_a_cluster_that_no_instance_has_any_more_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("a", "b"):
+        with pytest.raises(TransportError), sync_round.once_in_a_round(Endpoint(f"https://{name}", authorization="token")):
+            raise TransportError("no response")
+    monkeypatch.setattr(sync_round, "ROUND", 0.0)
+    with sync_round.once_in_a_round(Endpoint("https://c")):
+        assert not sync_round._failed
 
 
 def test_an_operation_does_not_wait_for_the_next_round(cluster: FakeApi, tmp_path: Path, hurried: None) -> None:
