@@ -117,7 +117,8 @@ OPTIONS = [
         help="Whether packages of users without the policy rule ``os_nfv_orchestration_api_v2:k8s_cr:unrestricted``, by "
         "default the role admin, must not contain objects in the namespaces ``kube-*``, webhook configurations and "
         "admission policies, APIServices, ClusterRoles and ClusterRoleBindings, RoleBindings to cluster-admin, Pods that are "
-        "privileged or have paths, ports or namespaces of their nodes, and Services with externalIPs.",
+        "privileged or have paths, ports, namespaces or capabilities of their nodes, local PersistentVolumes, Namespaces that "
+        "permit privileged Pods, and Services with externalIPs.",
     ),
     cfg.FloatOpt(
         "max_wait_timeout",

@@ -86,7 +86,9 @@ class Driver:
             deltas = vnfd.get_scale_vdu_and_num(stored.flavour, req.aspectId)
             changes = {vdu: sign * req.numberOfSteps * delta for vdu, delta in deltas.items()}
             choice = stored.to_remove(grant_req, grant) if sign < 0 else None
-            self._scale(verb, stored, request.options_in_place(stored, req), changes, choice)
+            options = request.options_in_place(stored, req)
+            permitted.check([], options, vim.identifier(stored.vim))
+            self._scale(verb, stored, options, changes, choice)
 
     def scale_rollback(self, req: Any, inst: Any, grant_req: Any, grant: Any, vnfd: Any) -> None:
         """Ignores the request's options: invalid options may be why scale failed."""
@@ -119,9 +121,11 @@ class Driver:
             chosen = stored.chosen_vnfcs(grant_req)
             with _session(verb, stored, options, applies=len(package) if everything else len(chosen)) as session:
                 assigned = session.stored_vdus(stored.vdus)
-                resources = _placed(session, package, options, stored, assigned)
-                placed = desired.merged(resources, assigned)
-                wanted = placed if everything else vdus.whole_objects({vdu: assigned[vdu] for vdu in chosen})
+                if everything:
+                    wanted = desired.merged(session.place(package, assigned), assigned)
+                else:
+                    wanted = vdus.whole_objects({vdu: assigned[vdu] for vdu in chosen})
+                permitted.check(wanted, options, vim.identifier(stored.vim))
                 replacement = session.replacement(assigned, chosen, everything=everything, recreate=recreate)
                 session.reconcile(wanted, prune=None, replacement=replacement)
                 stored.write(session.vnfcs(assigned), session.inventory)

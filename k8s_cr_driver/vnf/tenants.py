@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from k8s_cr_driver.objects.fields import field, mapping
-from k8s_cr_driver.objects.keys import CRD, Object, key_of, kind_of
+from k8s_cr_driver.objects.fields import field, mapping, texts
+from k8s_cr_driver.objects.keys import CRD, NAMESPACE, GroupKind, Object, key_of, kind_of, labels
 from k8s_cr_driver.vnf.policy import Policy
 
 _OBJECTS = Policy(
@@ -25,7 +25,12 @@ _OBJECTS = Policy(
     ),
     denied_namespaces=("kube-*",),
 )
+_VOLUME = GroupKind("", "PersistentVolume")
 _HOST = ("hostNetwork", "hostPID", "hostIPC")
+_CAPABILITIES = frozenset({"ALL", "BPF", "DAC_READ_SEARCH", "SYS_ADMIN", "SYS_BOOT", "SYS_MODULE", "SYS_RAWIO", "SYS_TIME"})
+"""Those of a container (capabilities(7)) that reach its node, or what is in it, as a privileged one does."""
+_POD_SECURITY = "pod-security.kubernetes.io/"
+"""Prefix of the labels by which a Namespace decides about its Pods (Pod Security admission)."""
 
 
 def violation(objects: Iterable[Object]) -> str:
@@ -42,6 +47,11 @@ def _found(obj: Object) -> Iterator[str]:
         yield "its namespace is one of the cluster" if rule == "denied_namespaces" else "its kind controls the whole cluster"
     if kind_of(obj).kind == "RoleBinding" and field(obj, "roleRef", "name") == "cluster-admin":
         yield "roleRef: gives all permissions"
+    if kind_of(obj) == _VOLUME and field(obj, "spec", "local"):
+        yield "spec.local: is a folder or disk of the node"
+    if kind_of(obj) == NAMESPACE:
+        loose = (name for name, value in labels(obj).items() if name.startswith(_POD_SECURITY) and value == "privileged")
+        yield from (f"metadata.labels.{name}: lets Pods reach their nodes" for name in loose)
     if kind_of(obj) != CRD:  # its schema has fields of these names
         yield from _of_pods(obj, "")
 
@@ -55,11 +65,20 @@ def _of_pods(value: Any, path: str) -> Iterator[str]:
         yield from (f"{path}.{name}: is a namespace of the node" for name in _HOST if value.get(name) is True)
         if mapping(value, "hostPath").get("path"):
             yield f"{path}.hostPath: is a folder of the node"
-        if field(value, "securityContext", "privileged") is True:
-            yield f"{path}.securityContext.privileged: has all permissions on the node"
+        yield from _of_context(mapping(value, "securityContext"), f"{path}.securityContext")
         if value.get("hostPort"):
             yield f"{path}.hostPort: is a port of the node"
         if value.get("externalIPs"):  # CVE-2020-8554: traffic of others to these addresses goes to the Service
             yield f"{path}.externalIPs: leads traffic of others to this Service"
         for name, item in value.items():
             yield from _of_pods(item, f"{path}.{name}" if path else str(name))
+
+
+def _of_context(context: dict[str, Any], path: str) -> Iterator[str]:
+    """What the security context of a Pod or of a container permits on the node."""
+    for name in ("privileged", "windowsOptions.hostProcess"):
+        if field(context, *name.split(".")) is True:
+            yield f"{path}.{name}: has all permissions on the node"
+    for name in texts(context, "capabilities", "add"):
+        if name.upper().removeprefix("CAP_") in _CAPABILITIES:
+            yield f"{path}.capabilities.add: {name} reaches the node"

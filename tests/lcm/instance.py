@@ -59,9 +59,12 @@ class Instance:
         self.inst = objects.VnfInstanceV2(id=BLUE, vimConnectionInfo=self.inst.vimConnectionInfo)
         self.driver().instantiate_rollback(self._req, self.inst, self.grant_req, None, self.vnfd)
 
-    def scale(self, type_: str, steps: int = 1, requested: Sequence[str] = (), granted: Sequence[str] | None = None) -> None:
+    def scale(
+        self, type_: str, steps: int = 1, requested: Sequence[str] = (), granted: Sequence[str] | None = None, **params: Any
+    ) -> None:
         """`requested`: the VNFCs in Tacker's request for the grant; `granted`: those in the NFVO's grant, if it names any."""
-        req = objects.ScaleVnfRequest.from_dict({"type": type_, "aspectId": "web", "numberOfSteps": steps})
+        body = {"type": type_, "aspectId": "web", "numberOfSteps": steps, "additionalParams": params}
+        req = objects.ScaleVnfRequest.from_dict(body)
         asked = grant(*(requested or map(str, range(2 * steps))))
         answer = None if granted is None else objects.GrantV1(removeResources=[_granted(one) for one in granted])
         self.driver().scale(req, self.inst, asked, answer, self.vnfd)

@@ -66,6 +66,27 @@ def test_nothing_is_written_of_more_vnfcs_than_are_allowed(cluster: FakeApi, tmp
     blue.terminate()
 
 
+@pytest.mark.parametrize("chosen", [False, True])
+def test_nothing_is_written_by_a_heal_of_a_denied_kind(cluster: FakeApi, tmp_path: Path, chosen: bool) -> None:
+    blue = Instance(cluster, tmp_path, [deployment(1)])
+    blue.instantiate()
+    set_policy(denied_kinds=["Deployment.apps"])
+    cluster.requests.clear()
+    with pytest.raises(sol_ex.SolException, match=r"Deployment.apps default/web: .*\[k8s_cr\] denied_kinds"):
+        blue.heal(*(cluster.names("Pod", "default") if chosen else ()))
+    assert cluster.requests.writes == []
+
+
+def test_nothing_is_written_by_a_scale_with_a_denied_option(cluster: FakeApi, tmp_path: Path) -> None:
+    blue = Instance(cluster, tmp_path, [deployment(1)])
+    blue.instantiate()
+    set_policy(allow_force_conflicts=False)
+    cluster.requests.clear()
+    with pytest.raises(sol_ex.SolException, match=r"additionalParams force-conflicts: .*\[k8s_cr\] allow_force_conflicts"):
+        blue.scale("SCALE_OUT", **{"force-conflicts": True})
+    assert cluster.requests.writes == []
+
+
 def test_a_change_is_refused_and_its_rollback_is_not(cluster: FakeApi, tmp_path: Path) -> None:
     blue = Instance(cluster, tmp_path / "old", [deployment(1), config_map("a")])
     blue.instantiate()

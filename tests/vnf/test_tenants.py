@@ -20,6 +20,16 @@ def binding(kind: str, role: str) -> dict[str, Any]:
     return {**obj(RBAC, kind, "a"), "roleRef": reference}
 
 
+def adding(*capabilities: str) -> dict[str, Any]:
+    return {"securityContext": {"capabilities": {"add": [*capabilities]}}}
+
+
+def namespace(mode: str, level: str) -> dict[str, Any]:
+    made = obj("v1", "Namespace", "red")
+    made["metadata"]["labels"] = {f"pod-security.kubernetes.io/{mode}": level}
+    return made
+
+
 def with_pod(**spec: Any) -> dict[str, Any]:
     """A custom resource with a template of Pods within."""
     return obj("stable.example.com/v1", "CronTab", "tab", spec={"jobs": [{"template": {"spec": spec}}]})
@@ -44,6 +54,12 @@ def with_pod(**spec: Any) -> dict[str, Any]:
         (obj("v1", "Service", "a", spec={"externalIPs": ["192.0.2.1"]}), "spec.externalIPs: leads traffic of others"),
         (obj(RBAC, "ClusterRole", "a"), "controls the whole cluster"),
         (obj("v1", "PersistentVolume", "a", spec={"hostPath": {"path": "/"}}), "spec.hostPath: is a folder"),
+        (obj("v1", "PersistentVolume", "a", spec={"local": {"path": "/etc"}}), "spec.local: is a folder"),
+        (with_pod(containers=[adding("SYS_ADMIN")]), "containers[0].securityContext.capabilities.add: SYS_ADMIN reaches"),
+        (with_pod(ephemeralContainers=[adding("all")]), "add: all reaches the node"),
+        (with_pod(initContainers=[adding("NET_ADMIN", "CAP_SYS_RAWIO")]), "add: CAP_SYS_RAWIO reaches the node"),
+        (with_pod(securityContext={"windowsOptions": {"hostProcess": True}}), "hostProcess: has all permissions"),
+        (namespace("enforce", "privileged"), "pod-security.kubernetes.io/enforce: lets Pods reach"),
     ],
 )
 def test_an_object_that_reaches_beyond_a_tenant_is_found(forbidden: dict[str, Any], words: str) -> None:
@@ -56,5 +72,7 @@ def test_other_objects_are_no_violation() -> None:
     [version] = crd["spec"]["versions"]
     fields = version["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
     fields["hostPath"] = {"type": "object", "properties": {"path": {"type": "string"}}, "path": {"type": "string"}}
-    volumes = with_pod(hostNetwork=False, containers=[{"securityContext": {"privileged": False}}], volumes=[{"emptyDir": {}}])
-    assert violation([crd, volumes, deployment(1), config_map("a"), binding("RoleBinding", "view")]) == ""
+    secured = {"privileged": False, "capabilities": {"add": ["NET_ADMIN", "IPC_LOCK"], "drop": ["ALL"]}}
+    volumes = with_pod(hostNetwork=False, containers=[{"securityContext": secured}], volumes=[{"emptyDir": {}}])
+    others = [namespace("enforce", "restricted"), deployment(1), config_map("a"), binding("RoleBinding", "view")]
+    assert violation([crd, volumes, *others]) == ""
