@@ -10,12 +10,13 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import pytest
 
+from k8s_cr_driver.engine import loop
 from k8s_cr_driver.engine.not_ready import NotReady
 from k8s_cr_driver.errors import DriverError
 from k8s_cr_driver.objects.keys import Object, ObjectKey
 from tests.fake_api import FakeApi, faults
 from tests.fake_api.recording import Request
-from tests.instance import BLUE, Instance, config_map, crontab, crontab_crd, obj, state
+from tests.instance import BLUE, Instance, config_map, crontab, crontab_crd, obj, state, wait_for
 
 BRINGS = [obj("v1", "Namespace", "blue"), crontab_crd()]
 PACKAGE = [crontab("one", "blue"), crontab("two", "blue"), config_map("a", "blue"), *BRINGS]
@@ -155,3 +156,16 @@ def test_a_removal_that_is_always_in_conflict_ends_at_the_deadline(api: FakeApi,
     api.clear_faults()
     blue.terminate()
     assert state(api) == {}
+
+
+def test_a_cluster_that_is_silent_holds_up_no_other_one(api: FakeApi) -> None:
+    """Its requests hold all threads of its own operation, and none of another one in the same process."""
+    several = [config_map(f"a{number}") for number in range(3 * loop.THREADS)]
+    with FakeApi() as silent:
+        silent.fail(faults.hang(), method="PATCH", path="/configmaps/a", times=100)
+        blue = Instance(silent.url)
+        blue.start(several)
+        wait_for(silent, lambda: len(silent.requests.select("PATCH", "/configmaps/a")) == loop.THREADS)
+        Instance(api.url, seconds=10).reconcile(several)
+        assert len(silent.requests.select("PATCH", "/configmaps/a")) == loop.THREADS
+        blue.stop.set()
