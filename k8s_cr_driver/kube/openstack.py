@@ -8,6 +8,7 @@ such Secrets, so their URLs are judged as those of kubeconfigs are. A token serv
 
 from __future__ import annotations
 
+import logging
 import ssl
 import time
 from collections.abc import Mapping
@@ -39,6 +40,9 @@ _MALFORMED = (exceptions.ClientException, LookupError, TypeError, ValueError, At
 """What keystoneauth raises for credentials and for responses that are not as they should be; it copies them recursively."""
 _SCOPES = ("project_", "domain_", "system_", "trust_")
 """Keys in `auth` that an application credential must not have beside it: it has the scope of its project."""
+
+logging.getLogger("keystoneauth.identity").setLevel(logging.INFO)
+"""At DEBUG keystoneauth logs the whole response to the credentials."""
 
 
 class NotAsked(DriverError):

@@ -90,6 +90,18 @@ def test_no_log_has_the_token_or_the_credentials_that_opened_a_cloud(
     assert not [one for one in SECRETS if one in caplog.text]
 
 
+def test_no_log_has_the_response_to_the_credentials(
+    api: FakeApi, cloud: Keystone, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    caplog.set_level(logging.DEBUG, logger="keystoneauth")
+    put_clouds(api, cloud.auth())
+    status, headers, content = as_json(201, {"token": {"id": TOKEN, "methods": ["token"]}})
+    cloud.answers = [(status, {**headers, "X-Subject-Token": TOKEN}, content)]
+    check(api)
+    assert TOKEN not in caplog.text
+
+
 def test_a_keystone_that_does_not_run_cannot_be_reached(api: FakeApi) -> None:
     with keystone() as gone:
         put_clouds(api, gone.auth())
