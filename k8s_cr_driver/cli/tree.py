@@ -19,7 +19,7 @@ from k8s_cr_driver.cli.cluster import Cluster, Kubeconfig, named, on_cluster
 from k8s_cr_driver.cli.descendants import Node, descent
 from k8s_cr_driver.cli.output import COLOURS, age, dot, is_terminal, line, output_option, print_json
 from k8s_cr_driver.objects import dependencies
-from k8s_cr_driver.objects.keys import ObjectKey
+from k8s_cr_driver.objects.keys import ObjectKey, key_of, kind_of
 
 LOOK_EVERY = 2.0
 """Seconds between two looks of --watch."""
@@ -121,17 +121,24 @@ def _walked(nodes: Sequence[Node]) -> Iterator[Node]:
 def _show_package(path: Path, namespace: str, output: str) -> None:
     with package_input.opened(path) as folder:
         objects = package_input.load(folder, None)
-    package_input.place(objects, namespace)
+    bare = [obj for obj in objects if not obj["metadata"].get("namespace")]
+    unknown = package_input.place(objects, namespace)
+    guessed = {key_of(obj) for obj in bare if kind_of(obj) in unknown}
     dependencies.check(objects)
     graph = dependencies.graph(objects)
     ranked = sorted(graph, key=lambda key: (dependencies.rank(key.group_kind), key))
     keys: list[ObjectKey] = list(TopologicalSorter({key: graph[key] for key in ranked}).static_order())
+
+    def name(key: ObjectKey) -> str:
+        """As it is written, if only a cluster knows whether the kind is namespaced."""
+        return f"{key.group_kind} {key.name}" if key in guessed else str(key)
+
     if output == "json":
-        print_json([{"object": str(key), "needs": sorted(map(str, graph[key]))} for key in keys])
+        print_json([{"object": name(key), "needs": sorted(map(name, graph[key]))} for key in keys])
     elif output == "dot":
-        edges = [(str(key), str(need)) for key in keys for need in sorted(graph[key])]
-        click.echo(dot([(str(key), str(key), "black") for key in keys], edges))
+        edges = [(name(key), name(need)) for key in keys for need in sorted(graph[key])]
+        click.echo(dot([(name(key), name(key), "black") for key in keys], edges))
     else:
         for key in keys:
-            needs = ", ".join(map(str, sorted(graph[key])))
-            click.echo(f"{key}" + (f"  needs {needs}" if needs else ""))
+            needs = ", ".join(map(name, sorted(graph[key])))
+            click.echo(name(key) + (f"  needs {needs}" if needs else ""))

@@ -18,7 +18,7 @@ from k8s_cr_driver.errors import InvalidPackage, InvalidRequest
 from k8s_cr_driver.objects import dependencies
 from k8s_cr_driver.objects.crds import crds_of
 from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, kind_of
-from k8s_cr_driver.package import check, schema, tosca_meta, vnfd
+from k8s_cr_driver.package import check, parameters, schema, substitution, tosca_meta, vnfd
 from k8s_cr_driver.redaction import redact
 from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.resources.registry import resource_for
@@ -117,9 +117,22 @@ def inspect(
     mapped += _vdu_problems(folder, objects, partial=bool(files) and tosca_meta.leaves_out(folder, files))
     if given is not None:
         findings.problems += _count_problems(folder, objects)
+    findings.warnings += _shell_defaults(folder, files or tosca_meta.manifest_files(folder))
     findings.warnings += _undefined(objects, unknown)
     findings.warnings += _unknown_references(objects)
     return objects
+
+
+def _shell_defaults(folder: Path, files: Sequence[str]) -> Iterator[str]:
+    """A sentence for each declared parameter that a file names as a shell names a variable with a default."""
+    declared = parameters.declared(vnfd.definitions(folder))
+    for file in files:
+        named = substitution.SHELL_DEFAULT.findall((folder / file).read_text(errors="replace"))
+        for name in sorted(declared.keys() & set(named)):
+            yield (
+                f"{file}: ${{{name}:-...}} stays as it stands, though {name} is a parameter: write ${{{name}:=...}} for its "
+                f"value and a default, or $${{{name}:-...}} if a shell reads it"
+            )
 
 
 def _undefined(objects: Sequence[Object], kinds: Collection[GroupKind]) -> Iterator[str]:

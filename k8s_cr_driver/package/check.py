@@ -39,12 +39,18 @@ def check(folder: Path, files: Sequence[str] = ()) -> list[str]:
         return [str(error)]
     problems: list[str] = []
     manifests_of = partial(_manifest_problems, files=files or manifest_files(folder))
-    for inspect in (_meta_problems, _definition_problems, manifests_of):
+    for inspect in (_name_problems, _meta_problems, _definition_problems, manifests_of):
         try:
             problems += inspect(folder)
         except InvalidPackage as error:
             problems.append(str(error))
     return list(dict.fromkeys(problems))
+
+
+def _name_problems(folder: Path) -> Iterator[str]:
+    for name in _files(folder):
+        if "\\" in name:  # of a zip file of Windows, whose folders are none here
+            yield f"{name}: has a backslash in its name; write / between folders"
 
 
 def _meta_problems(folder: Path) -> Iterator[str]:

@@ -17,6 +17,8 @@ from k8s_cr_driver.package.parameters import _NAME, Declaration, _unescaped, _wr
 _REFERENCE = re.compile(rf"\$\$\{{|\$\{{(?P<name>{_NAME})(?P<inline>:=(?P<default>[^}}]*))?(?P<end>\}})?")
 """Matches without its end, too, where it is no reference: to look for the end from each start would be quadratic."""
 
+SHELL_DEFAULT = re.compile(rf"(?<!\$)\$\{{({_NAME}):?[-=?+](?<!:=)")
+"""What a shell takes for a variable and its default, and this driver for text."""
 
 Path = tuple[str, ...]
 """The fields that lead to a value; "[]" for any entry of a list."""

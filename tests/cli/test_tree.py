@@ -9,6 +9,7 @@ import yaml
 
 from k8s_cr_driver.cli.descendants import LEVELS
 from k8s_cr_driver.engine.not_ready import NotReady
+from k8s_cr_driver.objects.keys import Object
 from k8s_cr_driver.package import csar
 from k8s_cr_driver.resources.health import silence
 from tests.capi.openstack import manifests, serve
@@ -217,6 +218,16 @@ def test_a_package_is_shown_in_its_order_and_needs_no_cluster(tool: Tool, tmp_pa
 def test_a_graph_has_its_letters_as_they_are(tool: Tool, tmp_path: Path) -> None:
     folder, name = write_package(tmp_path / "p", [crontab("größe")]), "CronTab.stable.example.com default/größe"
     assert f'"{name}" [label="{name}", color=black];' in tool.run("tree", str(folder), "-o", "dot").stdout
+
+
+@pytest.mark.parametrize(("brings", "shown"), [([], "one"), ([crontab_crd()], "default/one")])
+def test_an_object_has_no_namespace_that_only_a_cluster_could_know(
+    tool: Tool, tmp_path: Path, brings: list[Object], shown: str
+) -> None:
+    manifest = crontab("one")
+    del manifest["metadata"]["namespace"]
+    *_, last = tool.json("tree", str(write_package(tmp_path / "p", [*brings, manifest])))
+    assert last["object"] == f"CronTab.stable.example.com {shown}"
 
 
 def test_a_file_that_is_no_package_is_one_error(tool: Tool) -> None:

@@ -60,6 +60,26 @@ def test_manifests_in_json_are_checked_like_those_in_yaml(tool: Tool, tmp_path: 
     assert expected in problem
 
 
+@pytest.mark.parametrize("form", ["${NAME:-x}", "${NAME-x}", "a ${NAME:?no} b", "${NAME:+x}"])
+def test_a_parameter_with_the_default_of_a_shell_is_reported(tool: Tool, tmp_path: Path, form: str) -> None:
+    kept = ["$${NAME:-x}", "${OTHER:-x}", "${NAME:=x}", "${NAME}", "$NAME"]
+    folder = write_package(
+        tmp_path / "p",
+        [config_map("a", text=form, more=" ".join(kept))],
+        parameters={"NAME": {"type": "string", "default": "y"}},
+    )
+    (warning,) = tool.json("validate", str(folder))["warnings"]
+    assert warning.startswith("Files/kubernetes/all.yaml: ${NAME:-...} stays as it stands, though NAME is a parameter")
+
+
+def test_folders_of_windows_are_named(tool: Tool, tmp_path: Path) -> None:
+    folder = write_package(tmp_path / "p", [config_map("a")])
+    for path in [path for path in folder.rglob("*") if path.is_file()]:
+        path.rename(folder / str(path.relative_to(folder)).replace("/", "\\"))
+    problems = tool.json("validate", str(folder), code=1)["problems"]
+    assert "Files\\kubernetes\\all.yaml: has a backslash in its name; write / between folders" in problems
+
+
 def test_a_file_beside_the_manifests_that_is_not_read_is_reported(tool: Tool, tmp_path: Path) -> None:
     folder = write_package(tmp_path / "p", [config_map("b")])
     (folder / "Files/kubernetes/one.YAML").write_text("kind: [")
