@@ -311,12 +311,18 @@ def _translate(attempt: str, error: ApiException, endpoint: Endpoint, body: Any)
     sent = SentValues([body] if isinstance(body, dict) else [])
     details = mapping(said, "details")
     causes = [
-        (str(cause.get("reason", "")), str(cause.get("field", "")), sent.removed_from(str(cause.get("message", ""))))
+        (str(cause.get("reason", "")), _without_item(cause, sent), sent.removed_from(str(cause.get("message", ""))))
         for cause in entries(details, "causes")
     ]
     subject = str(details.get("kind") or ""), str(details.get("name") or "")
     reason, message = sent.removed_from_reason(reason), sent.removed_from(message)
     return ApiError(attempt, status, reason, message, causes, retry_after(error.headers), subject)
+
+
+def _without_item(cause: Object, sent: SentValues) -> str:
+    """The path of its field. That of an entry of a list whose type is `set` ends with the entry itself: `.spec.keys[="a"]`."""
+    path, item, value = str(cause.get("field", "")).partition("[=")
+    return path + item + sent.removed_from(value)
 
 
 def _status(body: str | bytes | None) -> Object | None:

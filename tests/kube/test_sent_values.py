@@ -148,6 +148,14 @@ def test_the_error_of_a_request_has_no_value_of_its_body(api: FakeApi, method: s
     assert "horse" not in f"{raised.value} {raised.value.causes}" and "is weak" in str(raised.value)
 
 
+def test_a_conflict_names_no_entry_of_a_set(api: FakeApi) -> None:
+    api.fail(faults.field_conflict(f'.spec.auth[="{CANARY}"]'), method="PATCH")
+    with Connection(Endpoint(api.url)) as connection, pytest.raises(ApiError) as raised:
+        connection.request("PATCH", "/api/v1/namespaces/default/configmaps/a", body=vault(CANARY))
+    assert CANARY not in f"{raised.value} {raised.value.causes}"
+    assert raised.value.causes[0][1].startswith(".spec.auth[=")
+
+
 @pytest.mark.parametrize("part", ["a", "\\", "%", " ", "...", '"', "\\u0061", "hunter", "…", "a..."])
 def test_hostile_texts_and_values_take_linear_time(part: str) -> None:
     """Quadratic time would be minutes."""
