@@ -42,6 +42,8 @@ _UNIT = re.compile(
     r"%(?P<percent>[0-9a-fA-F]{2})|(?P<space>[\x00-\x20\x7f]+)|(?P<dots>\u2026+)|(?P<other>[^\x00-\x7f\u2026]+)"
 )
 """What Go, JSON and Python write for a character in quotes, what URLs write, and what they may write so."""
+_ODD = re.compile(r"[^\x20-\x7e]|[\\%]|  ")
+"""Without these a text is its own canonical form."""
 _OTHER = "\ufffd"
 _MEANINGS = {"control": " ", "space": " ", "dots": "...", "other": _OTHER}
 _CUT = re.compile(r"[\"'`]?\s?(?:\.\.\.|[(<\[]?truncated|\Z)")
@@ -54,7 +56,7 @@ class SentValues:
     def __init__(self, manifests: Iterable[Object]) -> None:
         several = [manifest for manifest in manifests if kind_of(manifest) != CRD]
         names = {name for manifest in several for name in key_of(manifest)}
-        found = {_canonical(value[:FOREIGN_LIMIT])[0].strip() for value in _values(several) if value not in names}
+        found = {_comparable(value[:FOREIGN_LIMIT].strip()) for value in _values(several) if value not in names}
         self._values = sorted(value for value in found if len(value) >= SHORTEST and value.lower() not in _COMMON)
         self._begins = {value[:SHORTEST] for value in self._values}
         self._shorter = _prefixes(self._values)
@@ -109,6 +111,10 @@ def _prefixes(values: list[str]) -> list[int]:
             last = found[last]
         found.append(last)
     return found
+
+
+def _comparable(value: str) -> str:
+    return _canonical(value)[0].strip() if _ODD.search(value) else value
 
 
 def _canonical(text: str) -> tuple[str, list[int]]:
