@@ -52,10 +52,13 @@ class Registrar:
             thread.join()
 
     def _start(self) -> list[threading.Thread]:
-        due = [one for one in self.store.clusters() if is_due(one) and one.name not in self._running]
-        due = [one for one in due if self._not_before.get(one.name, 0) <= time.monotonic()]
-        self._running.update(one.name for one in due)
-        return [threads.start(partial(self._try, one), f"register {one.last.cluster}") for one in due]
+        due = {one.name: one for one in self.store.clusters() if is_due(one)}
+        for name in self._failures.keys() - due.keys():
+            self._forget(name)
+        now = [one for one in due.values() if one.name not in self._running]
+        now = [one for one in now if self._not_before.get(one.name, 0) <= time.monotonic()]
+        self._running.update(one.name for one in now)
+        return [threads.start(partial(self._try, one), f"register {one.last.cluster}") for one in now]
 
     def _run(self) -> None:
         while True:
@@ -77,11 +80,14 @@ class Registrar:
             self._not_before[stored.name] = time.monotonic() + pause
             self.log(f"{stored.last.cluster}: its VIM is not current, next try in {pause:.0f} s: {_words(error)}")
         else:
-            self._failures.pop(stored.name, None)
-            self._not_before.pop(stored.name, None)
+            self._forget(stored.name)
         finally:
             self._running.discard(stored.name)
             self._changed.set()  # a message may have come meanwhile
+
+    def _forget(self, name: str) -> None:
+        self._failures.pop(name, None)
+        self._not_before.pop(name, None)
 
     def _act(self, stored: Stored) -> None:
         if stored.last.event == GONE:

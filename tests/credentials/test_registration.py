@@ -130,6 +130,17 @@ def test_a_restart_goes_on_with_what_has_failed(registrar: Registrar, workload: 
     assert cloud.vims == {}
 
 
+def test_a_cluster_that_goes_before_it_was_registered_is_forgotten(registrar: Registrar, workload: FakeApi) -> None:
+    """While something is to be tried again, the registrar looks every second."""
+    workload.fail(faults.internal(), times=100)
+    registrar.store.accept(message := ready(workload))
+    registrar.reconcile()
+    assert registrar._failures and registrar._not_before
+    registrar.store.accept(gone(message))
+    registrar.reconcile()
+    assert not registrar._failures and not registrar._not_before
+
+
 def test_a_registration_whose_response_was_lost_leaves_no_vim_behind(
     registrar: Registrar, workload: FakeApi, cloud: Cloud
 ) -> None:
