@@ -32,9 +32,12 @@ _NAMES_THINGS = re.compile(
     r"(?i)(?:refs?|names?|namespaces?|paths?|kinds?|types?|modes?|groups?|versions?|class|image|resources|verbs|metadata|"
     r"flavors?|cidrs?)$"
 )
-_COMMON = frozenset(
-    ["false", "default", "always", "never", "enabled", "disabled", "debug", "warning", "error", "standard", "custom"]
-)
+_COMMON = frozenset({
+    *("false", "default", "always", "never", "enabled", "disabled", "debug", "warning", "error", "standard", "custom"),
+    *("running", "stopped", "ready", "present", "absent", "create", "update", "delete", "retain", "required", "optional"),
+    *("cluster", "namespace", "network", "server", "service", "https"),
+})
+"""Words of every text, whatever field has them."""
 _PATH = re.compile(r"(?:/[a-z0-9._-]+)+")
 
 _UNIT = re.compile(
