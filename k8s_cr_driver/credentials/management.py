@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from k8s_cr_driver.capi import contract
+from k8s_cr_driver.capi.cluster import UNREACHABLE
 from k8s_cr_driver.credentials import envelope
 from k8s_cr_driver.errors import ApiError, Unreadable
 from k8s_cr_driver.kube import workload
@@ -19,7 +20,7 @@ from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.connection import METADATA_LIST, Connection
 from k8s_cr_driver.kube.discovery import discover
 from k8s_cr_driver.kube.endpoint import Endpoint
-from k8s_cr_driver.objects.keys import Object, ObjectKey, SecretEntry
+from k8s_cr_driver.objects.keys import Object, ObjectKey, SecretEntry, annotations_of
 from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, appliers, is_kept, is_released
 
 
@@ -72,6 +73,11 @@ class ManagementCluster:
         """Whether a terminate releases the Cluster and does not delete it."""
         live = self._read(cluster)
         return live is not None and is_kept(live)
+
+    def is_unreachable(self, cluster: str) -> bool:
+        """Whether the Cluster's author says that the conductor cannot connect to it."""
+        live = self._read(cluster)
+        return live is not None and annotations_of(live).get(UNREACHABLE) == "true"
 
     def _read(self, cluster: str) -> Object | None:
         """None if there is no such Cluster. Unreadable if the kind is not served now: then nobody knows."""

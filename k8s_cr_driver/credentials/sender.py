@@ -68,7 +68,7 @@ class Sender:
     settings: Settings
     record: Record
     management: ManagementCluster | None
-    """None after a terminate, which removes the VIM from the instance."""
+    """None after a terminate, which removes the VIM from the instance, and in one that abandons the instance."""
     poster: Poster
 
     def send_changes(self, namespaces: Iterable[str]) -> None:
@@ -95,7 +95,8 @@ class Sender:
 
     def _record_present(self, namespaces: Iterable[str]) -> None:
         """Adds clusters that a failed operation may have delivered. Its record was lost if a user has given it up."""
-        assert self.management is not None, "an instance that exists has a VIM"
+        if self.management is None:
+            return
         for cluster in set(self.management.clusters(self.instance, namespaces)) - self.record.deliveries.keys():
             try:
                 workload = self.management.workload(cluster)
@@ -154,13 +155,17 @@ class Sender:
         return opened
 
     def _opened(self, cluster: str) -> WorkloadCluster:
-        """The cluster after it has opened. Cluster API may be about to write the kubeconfig, and its server may restart."""
+        """The cluster after it has opened, unless it is unreachable from here.
+
+        Cluster API may be about to write the kubeconfig, and its server may restart.
+        """
         assert self.management is not None
         failures = 0
         while True:
             try:
                 workload = self.management.workload(cluster)
-                workload.open(self.poster.end)
+                if not self.management.is_unreachable(cluster):
+                    workload.open(self.poster.end)
                 return workload
             except DriverError as error:
                 failures += 1

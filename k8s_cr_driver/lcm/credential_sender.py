@@ -21,6 +21,7 @@ from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.lcm import conf, hook
 from k8s_cr_driver.objects.fields import mapping, type_name
 from k8s_cr_driver.objects.keys import Object
+from k8s_cr_driver.vnf.additional_params import flag
 
 KEY = "credential_sender"
 """Key in the metadata of the VnfInstance and in user_script_err_handling_data."""
@@ -89,7 +90,9 @@ def _settings(call: hook.Call, given: Mapping[str, Any]) -> Settings:
 
 @contextlib.contextmanager
 def _management(call: hook.Call, end: float) -> Iterator[ManagementCluster | None]:
-    endpoint = call.endpoint()
+    """None where it need not be reached: after a terminate, and in one with `abandon`."""
+    abandon = call.additional_params.get("abandon")
+    endpoint = None if abandon is not None and flag("abandon", abandon) else call.endpoint()
     if endpoint is None:
         yield None
         return

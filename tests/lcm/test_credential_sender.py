@@ -500,3 +500,25 @@ def test_settings_of_a_request_are_kept_until_there_is_a_cluster(
         conductor.run("terminate_end")
         assert [event for event, _ in other.events] == ["ready", "going", "gone"] and receiver.posts == []
     assert conductor.metadata == {}
+
+
+def test_a_cluster_that_is_unreachable_from_here_is_sent_unopened(
+    conductor: Conductor, tls_api: FakeApi, workload: FakeApi, receiver: Web
+) -> None:
+    def annotate(live: dict[str, Any]) -> None:
+        live["metadata"]["annotations"] = {"k8s-cr-driver/unreachable": "true"}
+
+    tls_api.edit("Cluster", "default", "red", annotate)
+    conductor.run("instantiate_end")
+    assert receiver.events == [("ready", NAME)] and not workload.requests
+
+
+@pytest.mark.usefixtures("workload")
+def test_a_terminate_that_abandons_the_instance_needs_no_management_cluster(
+    conductor: Conductor, tls_api: FakeApi, receiver: Web
+) -> None:
+    conductor.run("instantiate_end")
+    with tls_api.down():
+        conductor.run("terminate_start", abandon=True)
+        conductor.run("terminate_end", abandon=True)
+    assert [event for event, _ in receiver.events] == ["ready", "going", "gone"]
