@@ -24,7 +24,7 @@ from k8s_cr_driver.objects.api_groups import is_builtin
 from k8s_cr_driver.objects.crds import defined_by, served_versions
 from k8s_cr_driver.objects.fields import field
 from k8s_cr_driver.objects.keys import CRD, NAMESPACE, GroupKind, Object, ObjectKey, key_of, split
-from k8s_cr_driver.ownership.delete import remove
+from k8s_cr_driver.ownership.delete import Removal, remove
 from k8s_cr_driver.ownership.labels import is_managed
 from k8s_cr_driver.ownership.owners import Owners, release_from_owners
 from k8s_cr_driver.ownership.write import NotAdopted, adopt, write
@@ -185,7 +185,7 @@ class Applier:
         self._mark_unready(node)
         others = list(self._others(node.key))
 
-        def request() -> str | None:
+        def request() -> Removal | None:
             owners = Owners(self._context.client, [live], [other for _, other in others])
             release_from_owners(self._context, owners, others)
             return remove(self._context, node.obj, node.resource, live, None)

@@ -132,6 +132,8 @@ class ToDelete(Node):
     """The watch reported its deletion while our request was in flight."""
     is_unwatched: bool = False
     """It has lost the label that the watch selects by: it must be read to see whether it no longer exists."""
+    lingers: bool = False
+    """It still existed after our request, so it is gone only if a read says so: its watch may miss what has no label."""
     stays: str = ""
     """Why it was released and stays on the cluster; "" if it is deleted."""
 

@@ -24,7 +24,7 @@ from k8s_cr_driver.objects.crds import defined_by
 from k8s_cr_driver.objects.fields import field
 from k8s_cr_driver.objects.keys import CRD, NAMESPACE, Object, ObjectKey, controller_of, key_of, split
 from k8s_cr_driver.ownership.crd_cleanup import is_in_cleanup, nudge
-from k8s_cr_driver.ownership.delete import remove
+from k8s_cr_driver.ownership.delete import Removal, remove
 from k8s_cr_driver.ownership.guests import Guests
 from k8s_cr_driver.ownership.labels import SHARED, is_kept, is_managed, users
 from k8s_cr_driver.ownership.owners import Takers
@@ -124,7 +124,7 @@ class Pruner:
 
     def _unselected(self, node: ToDelete) -> None:
         """The watch no longer selects the object: it was deleted, or somebody has removed our label. The event is the same."""
-        if node.stays or (node.phase is Phase.SENT and not _lingers(node.live)):
+        if node.stays or (node.phase is Phase.SENT and not node.lingers and not _is_held(node.live)):
             self._gone(node)
         else:
             self._read(node)
@@ -142,6 +142,15 @@ class Pruner:
         for other in self._dependents.pop(node.key, ()):
             other.needs.discard(node.key)
             self._try(other)
+        if node.stays:
+            self._retry_owned_by(_uid(node.live))
+
+    def _retry_owned_by(self, uid: str) -> None:
+        """Objects that were left to garbage collection: their owner stays."""
+        sent = [node for node in self.nodes.values() if node.phase is Phase.SENT and not node.stays]
+        for node in sent:
+            if node.live is not None and uid in _owners(node.live):
+                self._retry(node)
 
     def _read(self, node: ToDelete) -> None:
         """Reads an object that the watch does not select."""
@@ -185,7 +194,7 @@ class Pruner:
         node.phase = Phase.SENDING
         self._operation.progress(node.key, "deleting", "")
         if self.deletes(node.live) and self._has_owner(node, node.live):
-            self._sent(node, node.live, "")
+            self._sent(node, node.live, Removal(lingers=True))
             return
         is_used, grace_period = self._uses(node.live) or self._holds_kept(node.live), self._grace_period
         removal = functools.partial(remove, self._context, node.obj, node.resource, node.live, grace_period)
@@ -238,10 +247,11 @@ class Pruner:
             new = {need for key in new if key in self.nodes for need in self.nodes[key].needs} - found
         return found
 
-    def _sent(self, node: ToDelete, asked: Object, stays: str | None) -> None:
-        """`stays`: see `remove`."""
-        node.phase, node.error, node.attempts, node.stays = Phase.SENT, None, 0, stays or ""
-        self.others_delete |= stays is None
+    def _sent(self, node: ToDelete, asked: Object, removal: Removal | None) -> None:
+        """`removal`: None if the object no longer exists."""
+        stays, lingers = removal or Removal()
+        node.phase, node.error, node.attempts, node.stays, node.lingers = Phase.SENT, None, 0, stays, lingers
+        self.others_delete |= removal is None
         if stays:
             self._kept.add(node.key)
         if _uid(node.live) != _uid(asked):
@@ -307,7 +317,7 @@ class Pruner:
         self._try(node)
 
 
-def _lingers(live: Object | None) -> bool:
+def _is_held(live: Object | None) -> bool:
     """Whether an object is not removed at once when its deletion is asked for: others have to act first."""
     held = ("deletionTimestamp", "finalizers")
     return any(field(live, "metadata", name) for name in held) or bool(field(live, "spec", "finalizers"))

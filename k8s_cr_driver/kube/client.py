@@ -145,9 +145,9 @@ class Client:
         *,
         propagation: str,
         grace_period: int | None = None,
-    ) -> None:
+    ) -> Object:
         """Asks for the deletion of exactly `live`; ApiError 409 if it is another object by now, or has changed since its
-        resourceVersion, if it has one.
+        resourceVersion, if it has one. Returns the object, with a deletionTimestamp if it still exists, or a Status.
 
         `propagation` is Foreground, Background or Orphan; `grace_period` are seconds, None for the object's own.
         """
@@ -156,7 +156,7 @@ class Client:
         body: dict[str, Any] = {"propagationPolicy": propagation, "preconditions": preconditions}
         if grace_period is not None:
             body["gracePeriodSeconds"] = grace_period
-        self.on_object("DELETE", resource, key_of(live), body)
+        return self.on_object("DELETE", resource, key_of(live), body)
 
     def _post(self, resource: Resource, manifest: Object, manager: str) -> Object:
         query = [("fieldManager", manager), ("fieldValidation", "Strict")]

@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Collection
+from typing import NamedTuple
 
 from k8s_cr_driver.errors import ApiError, Contended
 from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.objects.api_groups import is_builtin
 from k8s_cr_driver.objects.crds import defined_by
+from k8s_cr_driver.objects.fields import field
 from k8s_cr_driver.objects.keys import NAMESPACE, GroupKind, Object, kind_of
 from k8s_cr_driver.ownership.guests import Guests
 from k8s_cr_driver.ownership.labels import KEEP, SHARED, is_created, is_kept, users
@@ -23,6 +25,15 @@ from k8s_cr_driver.ownership.released import release_adopted, release_kept, rele
 from k8s_cr_driver.ownership.shared import hand_over, has_applied
 from k8s_cr_driver.ownership.write import WriteContext, has_gone
 from k8s_cr_driver.resources.base import CustomResource
+
+
+class Removal(NamedTuple):
+    """What has become of an object."""
+
+    stays: str = ""
+    """Why it was released and stays; "" if it is deleted."""
+    lingers: bool = False
+    """Whether it still exists, until others have acted."""
 
 
 def remove(
@@ -35,10 +46,10 @@ def remove(
     is_used: bool = False,
     guests: Guests | None = None,
     owners: Collection[str] = (),
-) -> str | None:
+) -> Removal | None:
     """Requests the deletion or release; the watch of its kind reports when it is done.
 
-    Returns "" for a deletion, else why the object stays, None if it no longer exists. `is_used`: a Namespace or CRD without
+    Returns None if the object no longer exists. `is_used`: a Namespace or CRD without
     which objects that the instance keeps would be deleted, so it is released. `guests` are those of the run, `owners` the
     uids of the objects that it deletes. ApiError 409: it has changed, call again.
     """
@@ -80,23 +91,22 @@ def _remove(
     is_used: bool,
     guests: Guests | None,
     owners: Collection[str],
-) -> str:
+) -> Removal:
     context.inventory.fence.before_delete()
     if context.inventory.content.is_adopted(live):
         release_adopted(context.client, context.instance, resource, live, owners)
-        return "it existed before the instance"
+        return Removal("it existed before the instance")
     if is_kept(live):
         release_kept(context.client, context.instance, resource, live, owners)
-        return f"annotated with {KEEP}"
+        return Removal(f"annotated with {KEEP}")
     if obj.key.group_kind in SHARED:
         return _release_shared(context, obj, resource, live, guests or Guests(context), is_used=is_used)
-    context.client.delete(resource, live, propagation=_propagation(live), grace_period=grace_period)
-    return ""
+    return _deleted(context, resource, live, grace_period)
 
 
 def _release_shared(
     context: WriteContext, obj: CustomResource, resource: Resource, live: Object, guests: Guests, *, is_used: bool
-) -> str:
+) -> Removal:
     live = context.client.read_again(resource, live)
     if not is_used:
         _withdraw(context, obj, live)
@@ -105,7 +115,7 @@ def _release_shared(
             hand_over(context.client, context.instance, min(others), resource, live)
         else:
             context.client.release(resource, live, context.manager)
-        return f"used by VNF instance {', '.join(sorted(others))}"
+        return Removal(f"used by VNF instance {', '.join(sorted(others))}")
     stays = _why_it_stays(context, guests, live, is_used=is_used)
     context.inventory.fence.before_delete()  # its lists may have taken minutes
     if stays:
@@ -113,9 +123,13 @@ def _release_shared(
             release_shared(context.client, context.instance, resource, live)
         else:
             context.client.release(resource, live, context.manager)
-        return stays
-    context.client.delete(resource, live, propagation=_propagation(live))
-    return ""
+        return Removal(stays)
+    return _deleted(context, resource, live)
+
+
+def _deleted(context: WriteContext, resource: Resource, live: Object, grace_period: int | None = None) -> Removal:
+    response = context.client.delete(resource, live, propagation=_propagation(live), grace_period=grace_period)
+    return Removal(lingers=field(response, "metadata", "deletionTimestamp") is not None)
 
 
 def _withdraw(context: WriteContext, obj: CustomResource, live: Object) -> None:

@@ -17,6 +17,7 @@ from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.discovery import Resource, Resources
 from k8s_cr_driver.kube.endpoint import Endpoint
 from k8s_cr_driver.objects.keys import GroupKind, Object, key_of
+from k8s_cr_driver.ownership.delete import Removal
 from k8s_cr_driver.ownership.inventory import Inventory
 from k8s_cr_driver.ownership.write import WriteContext
 from tests.instance import BLUE, config_map, controlled_by
@@ -29,7 +30,7 @@ class Unsent(Loop):
     """Requests are not sent: only the time of the loop's own thread counts."""
 
     def send(self, request: Any, then: Any, failed: Any) -> None:
-        then("")
+        then(Removal())
 
 
 def live(number: int, *, owned: bool) -> Object:

@@ -12,7 +12,7 @@ from k8s_cr_driver.objects.keys import Object
 from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, KEEP
 from tests.fake_api import FakeApi, controllers, faults
 from tests.fake_api.recording import Request
-from tests.instance import Instance, config_map, controlled_by, deployment, job, obj
+from tests.instance import Instance, config_map, controlled_by, crontab, crontab_crd, deployment, job, obj
 
 
 def kept(manifest: Object) -> Object:
@@ -201,3 +201,15 @@ def test_owners_in_a_cycle_stay(api: FakeApi) -> None:
     own(api, "a", "one")
     blue.reconcile([config_map("a")])
     assert api.get("ConfigMap", "default", "a")["metadata"]["ownerReferences"]
+
+
+def test_an_object_that_was_left_to_an_owner_is_deleted_when_the_owner_turns_out_to_stay(api: FakeApi) -> None:
+    """The CRD is released: others have objects of its kind."""
+    blue = Instance(api.url)
+    blue.reconcile([crontab_crd(), config_map("a")])
+    crd = api.get("CustomResourceDefinition", None, "crontabs.stable.example.com")
+    api.edit("ConfigMap", "default", "a", lambda live: live["metadata"].update(ownerReferences=[controlled_by(crd)]))
+    api.put(crontab("theirs"))
+    blue.terminate()
+    assert api.find("ConfigMap", "default", "a") is None
+    assert api.names("CronTab") == ["theirs"]

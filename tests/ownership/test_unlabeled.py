@@ -14,7 +14,20 @@ from k8s_cr_driver.objects.keys import Object
 from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, is_managed, used_by
 from tests.fake_api import FakeApi, controllers, faults
 from tests.fake_api.recording import Request
-from tests.instance import BLUE, GREEN, Instance, claim, config_map, crontab, crontab_crd, obj, replaced, state, stateful_set
+from tests.instance import (
+    BLUE,
+    GREEN,
+    Instance,
+    claim,
+    config_map,
+    crontab,
+    crontab_crd,
+    deployment,
+    obj,
+    replaced,
+    state,
+    stateful_set,
+)
 
 
 def test_terminate_deletes_unlabeled_members(api: FakeApi) -> None:
@@ -221,3 +234,31 @@ def test_no_more_lists_are_sent_when_the_operation_ends(
         blue.terminate()
     assert len(api.requests.select("GET", when=is_search)) == 1
     assert api.names("ConfigMap", "n0") == ["a"]
+
+
+def test_an_object_that_loses_its_label_before_its_deletion_is_waited_for(api: FakeApi) -> None:
+    """Its watch reports the same as for an object that no longer exists. Its ReplicaSet holds it."""
+    controllers.run_workloads(api)
+    blue = Instance(api.url, seconds=2)
+    blue.reconcile([deployment()])
+    [owned] = api.names("ReplicaSet", "default")
+
+    def hold(live: Object) -> None:
+        live["metadata"]["finalizers"] = ["example.com/hold"]
+        live["metadata"]["ownerReferences"][0]["blockOwnerDeletion"] = True
+
+    api.edit("ReplicaSet", "default", owned, hold)
+
+    def lose_label(request: Request) -> bool:
+        if request.method == "DELETE" and "deployments" in request.path:
+            replaced(api, "Deployment", "default", "web")
+            return True
+        return False
+
+    api.fail(faults.held(0.3), when=lose_label)
+    run = blue.start([])
+    with pytest.raises(NotReady, match=r"Deployment.apps default/web"):
+        run.result(10)
+    api.release("ReplicaSet", "default", owned)
+    blue.terminate()
+    assert state(api) == {}
