@@ -175,6 +175,8 @@ def _apply(context: WriteContext, obj: CustomResource, resource: Resource, live:
         return context.client.apply(resource, labelled.manifest, context.manager, force=False)
     except ApiError as error:
         refusal = error
+    if context.keep_autoscaled and obj.autoscaler() and _of_count(refusal, obj):
+        return _apply(context, without_replicas(obj), resource, live)
     is_used = obj.key.group_kind in SHARED and users(live) - {context.instance}
     by_force = context.force and refusal.status == 409 and bool(refusal.causes) and not is_used
     if by_force:
@@ -271,12 +273,13 @@ def _has_marks(live: Object, instance: str) -> bool:
 
 
 def _is_autoscaled(error: ApiError, obj: CustomResource) -> bool:
-    path = obj.replicas()
-    return bool(
-        path
-        and error.status == 409
-        and error.causes
-        and all(
-            where == "." + ".".join(path) and 'subresource "scale"' in message for _, where, message in error.causes
-        )
-    )
+    """Whether nothing but the count is in conflict, as another manager has written it through the subresource `scale`."""
+    return bool(error.causes) and len(_of_count(error, obj)) == len(error.causes)
+
+
+def _of_count(error: ApiError, obj: CustomResource) -> list[str]:
+    """The conflicts about a count that another manager has written through the subresource `scale`."""
+    path = ".".join(["", *(obj.replicas() or ())])
+    if error.status != 409 or not path:
+        return []
+    return [message for _, where, message in error.causes if where == path and 'subresource "scale"' in message]

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from tacker.sol_refactored.common import exceptions as sol_ex
 
+from k8s_cr_driver.kube.connection import MERGE, Connection
+from k8s_cr_driver.kube.endpoint import Endpoint
 from k8s_cr_driver.objects.keys import GroupKind, Object
 from tests.capi import clusters
 from tests.fake_api import FakeApi
@@ -69,6 +71,27 @@ def test_a_change_of_package_to_an_even_control_plane_is_refused(api: FakeApi, t
     assert not api.requests.writes
     blue.change(blue.vnfd, parameters={"COUNT": 3})
     assert replicas(api) == 3
+
+
+@pytest.mark.parametrize("force", [False, True])
+def test_a_count_that_the_cluster_autoscaler_sets_is_not_taken_by_force(
+    api: FakeApi, tmp_path: Path, force: bool
+) -> None:
+    for kind in ("MachineDeployment", "MachineSet"):
+        scale = {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"}
+        api.put(clusters.crd(GroupKind("cluster.x-k8s.io", kind), scale=scale))
+    workers = obj("cluster.x-k8s.io/v1", "MachineDeployment", "web", spec={"replicas": 2, "minReadySeconds": 1})
+    workers["metadata"]["annotations"] = {"cluster.x-k8s.io/cluster-api-autoscaler-node-group-max-size": "9"}
+    blue = Instance(api, tmp_path, [workers])
+    blue.instantiate()
+    path = "/apis/cluster.x-k8s.io/v1/namespaces/default/machinedeployments/web"
+    with Connection(Endpoint(api.url)) as connection:
+        connection.request("PATCH", f"{path}/scale", body={"spec": {"replicas": 5}}, content_type=MERGE)
+        if force:
+            connection.request("PATCH", path, body={"spec": {"minReadySeconds": 7}}, content_type=MERGE)
+    blue.change(blue.vnfd, **{"force-conflicts": force})
+    spec = api.get("MachineDeployment", "default", "web")["spec"]
+    assert (spec["replicas"], spec["minReadySeconds"]) == (5, 1)
 
 
 def upgradable(version: str, workers: str = "") -> list[Object]:
