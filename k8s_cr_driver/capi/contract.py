@@ -135,12 +135,13 @@ def replica_counts(status: Object) -> dict[str, int]:
 
 def updated_replicas(deployment: Object) -> int | None:
     """
-    How many Machines are made of the latest template, which v1beta2 keeps as a count of the older contract.
+    How many Machines are made of the latest template: a count of v1beta1, which v1beta2 keeps.
 
-    Its own `upToDateReplicas` counts a condition that another controller writes into the Machines: it is that of the
+    The own `upToDateReplicas` of v1beta2 counts a condition that another controller writes into the Machines: it is that of the
     former template until then.
     """
-    return integer(deployment, "status", "deprecated", "v1beta1", "updatedReplicas")
+    kept = integer(deployment, "status", "deprecated", "v1beta1", "updatedReplicas")
+    return integer(deployment, "status", "updatedReplicas") if kept is None else kept
 
 
 def without_up_to_date(machine_set: Object) -> Object:

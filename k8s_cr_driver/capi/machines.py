@@ -136,3 +136,14 @@ class MachinePool(LabelledMachines):
     def children(self, live: Object | None = None) -> Children | None:
         machines = super().children(live)
         return replace(machines, or_replicas=True) if machines else None
+
+    def made(self, live: Object) -> Sequence[Children]:
+        """Its own status does not say of which version its Machines are; a Machine of a pool has that of its Node."""
+        return [Children(contract.MACHINES, "", self.key.namespace, self._selector(live))] if self._version(live) else []
+
+    def unmade(self, live: Object, made: Mapping[GroupKind, Sequence[Object]]) -> str:
+        version = self._version(live)
+        for machine in made.get(contract.MACHINES, ()):
+            if not versions.has_reached(text(machine, *contract.VERSION), version):
+                return f"{key_of(machine)} has the version {text(machine, *contract.VERSION)} instead of {version}"
+        return ""

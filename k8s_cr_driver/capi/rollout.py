@@ -27,6 +27,8 @@ def rolled_out(live: Object, health: Health, version: str) -> Health:
     updated, wanted = contract.updated_replicas(live), integer(live, "status", "replicas")
     if updated is not None and wanted is not None and updated < wanted:
         return waiting("RollingOut", f"{updated} of its {wanted} Machines are made of the latest template")
+    if unavailable := integer(live, "status", "unavailableReplicas"):
+        return waiting("ReplicasNotReady", f"{unavailable} of its Machines are unavailable")
     if short := _short(live):
         return waiting("ReplicasNotReady", "; ".join(short))
     return health

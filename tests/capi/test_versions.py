@@ -9,8 +9,11 @@ from k8s_cr_driver.capi import versions
 from k8s_cr_driver.objects.keys import Object
 from k8s_cr_driver.resources.health import State
 from k8s_cr_driver.resources.registry import resource_for
-from tests.capi.clusters import cluster
-from tests.instance import obj
+from tests.capi.clusters import MACHINES, cluster, crd
+from tests.fake_api import FakeApi
+from tests.instance import Instance, obj
+
+READY = {"type": "Ready", "status": "True"}
 
 
 def control_plane(version: str, kind: str = "KubeadmControlPlane", status: Object | None = None) -> Object:
@@ -160,3 +163,51 @@ def test_a_machine_set_is_ready_with_its_count_although_it_has_machines_of_a_for
 ) -> None:
     live = machine_set(**counts)
     assert resource_for(live).health(live).state is state
+
+
+def older_contract(kind: str, group: str, spec: Object, **counts: int) -> Object:
+    """An object of v1beta1 with two Machines that is Ready."""
+    live = obj(f"{group}/v1beta1", kind, "blue", "default", spec={"replicas": 2, **spec})
+    live["metadata"]["generation"] = 2
+    conditions = [{"type": type_, "status": "True"} for type_ in ("Ready", "Available", "MachinesReady")]
+    counted = {"replicas": 2, "readyReplicas": 2, "updatedReplicas": 2, "unavailableReplicas": 0, **counts}
+    return {**live, "status": {"observedGeneration": 2, "conditions": conditions, **counted}}
+
+
+@pytest.mark.parametrize(
+    ("counts", "state"),
+    [
+        ({}, State.READY),
+        ({"readyReplicas": 1, "unavailableReplicas": 1}, State.WAITING),
+        ({"updatedReplicas": 1}, State.WAITING),
+    ],
+)
+@pytest.mark.parametrize(
+    ("kind", "group"),
+    [("KubeadmControlPlane", "controlplane.cluster.x-k8s.io"), ("MachineDeployment", "cluster.x-k8s.io")],
+)
+def test_all_machines_of_the_contract_v1beta1_are_to_be_available_and_updated(
+    kind: str, group: str, counts: dict[str, int], state: State
+) -> None:
+    live = older_contract(kind, group, {}, **counts)
+    assert resource_for(live).health(live).state is state
+
+
+def test_a_pool_waits_for_its_machines_to_have_the_version(api: FakeApi) -> None:
+    pools = MACHINES._replace(kind="MachinePool")
+    for kind in (pools, MACHINES):
+        api.put(crd(kind, status={}))
+    pool = obj("cluster.x-k8s.io/v1", "MachinePool", "blue-mp", "default")
+    pool["spec"] = {"clusterName": "blue", "replicas": 1, "template": {"spec": {"version": "v1.36.0"}}}
+    api.react(
+        "MachinePool",
+        lambda live: live.get("status") or api.set_status("MachinePool", "default", "blue-mp", {"conditions": [READY]}),
+    )
+    machine = obj("cluster.x-k8s.io/v1", "Machine", "blue-mp-0", "default", spec={"version": "v1.35.0"})
+    machine["metadata"]["labels"] = {"cluster.x-k8s.io/pool-name": "blue-mp"}
+    api.put({**machine, "status": {"conditions": [READY]}})
+    blue = Instance(api.url)
+    run = blue.start([pool])
+    blue.wait_until_reported("blue-mp", "Waiting", "default/blue-mp-0 has the version v1.35.0 instead of v1.36.0")
+    api.edit("Machine", "default", "blue-mp-0", lambda live: live["spec"].update(version="v1.36.0"))
+    run.result(10)
