@@ -8,13 +8,26 @@ from __future__ import annotations
 
 import re
 
-_VERSION = re.compile(r"v?(\d{1,9})\.(\d{1,9})(?:\.(\d{1,9}))?(?![.\d])")
+_PATCH = r"\.(\d{1,9})(?:-(alpha|beta|rc)\.(\d{1,9}))?"
+_VERSION = re.compile(rf"v?(\d{{1,9}})\.(\d{{1,9}})(?:{_PATCH})?(?![.\d])")
+_STAGES = ("alpha", "beta", "rc", None)
+"""Of a patch version: those of its pre-releases, in their order, and that of the release."""
 
 
 def parsed(version: str) -> tuple[int, ...]:
-    """`v1.36.3` -> (1, 36, 3); a cloud may name no patch; () for what is no version."""
+    """`v1.36.3` -> (1, 36, 3, 3, 0), `v1.36.3-rc.1` -> (1, 36, 3, 2, 1); a cloud may name no patch; () for what is no version.
+
+    What follows, as `+rke2r1` or `-gke.100`, is the build of a distribution.
+    """
+    if not (found := _VERSION.match(version)):
+        return ()
+    major, minor, patch, stage, number = found.groups()
+    return (int(major), int(minor), *((int(patch), _STAGES.index(stage), int(number or 0)) if patch else ()))
+
+
+def _build(version: str) -> str:
     found = _VERSION.match(version)
-    return tuple(int(part) for part in found.groups() if part) if found else ()
+    return version[found.end() :] if found else ""
 
 
 def is_newer(version: str, other: str) -> bool:
@@ -25,8 +38,12 @@ def is_newer(version: str, other: str) -> bool:
 
 
 def has_reached(version: str, wanted: str) -> bool:
-    """Whether a version that is reported is the one that is wanted, as far as both are given."""
-    return not is_newer(version, wanted) and not is_newer(wanted, version)
+    """Whether a version that is reported is the one that is wanted, as far as both are given.
+
+    Of two builds of one version neither is newer.
+    """
+    builds = {_build(version), _build(wanted)} - {""}
+    return len(builds) < 2 and not is_newer(version, wanted) and not is_newer(wanted, version)
 
 
 def change_error(before: str, after: str) -> str:

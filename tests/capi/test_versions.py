@@ -40,6 +40,11 @@ def plain_cluster() -> Object:
         ("v1.35.2", "1.36"),
         ("v1.35", "v1.35.1"),
         ("v1.35.2+rke2r1", "v1.36.1+rke2r1"),
+        ("v1.35.2+rke2r2", "v1.35.2+rke2r1"),
+        ("v1.36.0-rc.1", "v1.36.0"),
+        ("v1.36.0-beta.3", "v1.36.0-rc.0"),
+        ("v1.35.2", "v1.36.0-alpha.1"),
+        ("1.35.2-gke.200", "1.35.2-gke.100"),
         ("", "v1.36.0"),
         ("v1.36.0", "latest"),
     ],
@@ -56,10 +61,35 @@ def test_a_patch_a_minor_version_and_what_is_no_version_are_not_refused(before: 
         ("v1.35.2", "v2.0.0", "go to v1.36 first"),
         ("v1.35.2", "v1.34.9", "no downgrade; take v1.35.2 or a newer one"),
         ("v1.35.10", "v1.35.9", "no downgrade"),
+        ("v1.36.0", "v1.36.0-rc.1", "no downgrade"),
+        ("v1.36.0-rc.10", "v1.36.0-rc.9", "no downgrade"),
+        ("v1.36.0-alpha.3", "v1.38.0-alpha.1", "go to v1.37 first"),
     ],
 )
 def test_a_skip_and_a_downgrade_are_refused_with_the_remedy(before: str, after: str, words: str) -> None:
     assert words in versions.change_error(before, after)
+
+
+@pytest.mark.parametrize(
+    ("reported", "wanted", "reached"),
+    [
+        ("v1.36.0", "v1.36.0", True),
+        ("v1.36", "v1.36.0-rc.1", True),
+        ("v1.36.0-rc.1", "v1.36.0", False),
+        ("v1.36.0", "v1.36.0-rc.1", False),
+        ("v1.36.0+rke2r1", "v1.36.0+rke2r1", True),
+        ("v1.36.0+rke2r1", "v1.36.0+rke2r2", False),
+        ("v1.36.0", "v1.36.0+rke2r2", True),
+        ("1.36.0-gke.100", "v1.36.0", True),
+        ("1.36.0-gke.100", "1.36.0-gke.200", False),
+        ("v1.36.0-rc.1+k3s1", "v1.36.0-rc.1+k3s2", False),
+        ("latest", "v1.36.0", True),
+    ],
+)
+def test_a_version_is_reached_with_its_pre_release_and_its_build_if_both_are_given(
+    reported: str, wanted: str, reached: bool
+) -> None:
+    assert versions.has_reached(reported, wanted) is reached
 
 
 @pytest.mark.parametrize("kind", ["KubeadmControlPlane", "OtherControlPlane"])
