@@ -28,6 +28,8 @@ CLOUDS_YAML = "clouds.yaml"
 """Key of their Secret."""
 ORC = "openstack.k-orc.cloud"
 """API group of the OpenStack Resource Controller."""
+SERVER_DELETION = 300.0
+"""Seconds for which CAPO waits, without a write, until Nova has deleted a server (`timeoutInstanceDelete`)."""
 RESOLVED = {
     "serverGroup": ("status", "resolved", "serverGroupID"),
     "image": ("status", "resolved", "imageID"),
@@ -59,6 +61,7 @@ class OpenStackFloatingIPPool(OpenStackCluster):
 
 class OpenStackMachine(MachineOwner):
     group, kind = GROUP, "OpenStackMachine"
+    silent_deletion = SERVER_DELETION
 
     def explained_by(self, live: Object) -> Sequence[ObjectKey]:
         """The server of the same name. What the machine itself reports stays as it was before that was created."""
@@ -76,6 +79,7 @@ class OpenStackMachine(MachineOwner):
 
 class OpenStackServer(MachineOwner):
     group, kind = GROUP, "OpenStackServer"
+    silent_deletion = SERVER_DELETION
 
     def assess(self, live: Object) -> Health:
         """Nothing but `status.resolved` reports that the cloud has no such flavor or image."""

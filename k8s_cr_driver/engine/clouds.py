@@ -44,7 +44,7 @@ class Clouds:
 
     def health(self, obj: CustomResource, live: Object) -> Health:
         """The health of an object that is not ready, with the cause that its cloud gives."""
-        health = unless_silent(live, obj.health(live))
+        health = unless_silent(live, obj.health(live), obj.silent_deletion)
         if health.settled:
             return health
         is_silent = health.reason == NOBODY_ACTS or (not health.trouble and is_unwritten(live))

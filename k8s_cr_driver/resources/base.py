@@ -96,6 +96,9 @@ class CustomResource:
     few_unavailable: ClassVar[str] = ""
     """Why `max_unavailable` is a limit, as a clause of a message."""
 
+    silent_deletion: ClassVar[float] = 0.0
+    """Seconds for which its controller may be at work on a deletion without any write, if that is longer than usual."""
+
     sums_up: ClassVar[bool] = False
     """Whether the kind has `is_held_up_by`: it is ready only when others are."""
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Iterator
 
 import pytest
@@ -157,6 +158,26 @@ def test_a_cluster_that_cannot_go_because_its_cloud_is_closed_says_so(api: FakeA
     (health,) = looks(api, live)
     assert health.reason == "NobodyActs"
     assert "refuses the credentials (401)" in health.message
+
+
+@pytest.mark.parametrize("kind", ["OpenStackMachine", "OpenStackServer"])
+@pytest.mark.parametrize(
+    ("seconds", "status", "reason"),
+    [(40, {"ready": True}, "Terminating"), (400, {"ready": True}, "NobodyActs"), (40, {}, "NobodyActs")],
+)
+def test_a_server_that_nova_deletes_may_take_longer_than_other_objects(
+    api: FakeApi, kind: str, seconds: int, status: Object, reason: str
+) -> None:
+    """CAPO waits for it without a write; if it has never written a status, it may never have run."""
+    now = datetime.datetime.now(datetime.timezone.utc)
+    written, deleted = ((now - datetime.timedelta(seconds=one)).isoformat() for one in (seconds + 60, seconds))
+    live = capo(kind, {}, status)
+    live["metadata"] |= {
+        "creationTimestamp": written,
+        "deletionTimestamp": deleted,
+        "finalizers": ["openstackmachine.infrastructure.cluster.x-k8s.io"],
+    }
+    assert [one.reason for one in looks(api, live)] == [reason]
 
 
 @pytest.mark.usefixtures("impatient")

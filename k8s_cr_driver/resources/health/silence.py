@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import datetime
 
-from k8s_cr_driver.objects.fields import entries, sequence, text
+from k8s_cr_driver.objects.fields import entries, mapping, sequence, text
 from k8s_cr_driver.objects.keys import Object, kind_of
 from k8s_cr_driver.resources.health.model import NO_STATUS, READINESS_UNKNOWN, Health, waiting
 
@@ -21,15 +21,19 @@ NOBODY_ACTS = "NobodyActs"
 _SAYS_NOTHING = (NO_STATUS, READINESS_UNKNOWN)
 
 
-def unless_silent(live: Object, health: Health) -> Health:
-    """`health`, or that nobody acts on the object if it waits without a sign of its controller."""
+def unless_silent(live: Object, health: Health, silent_deletion: float = 0.0) -> Health:
+    """
+    `health`, or that nobody acts on the object if it waits without a sign of its controller.
+
+    A controller that has written a status before may delete in silence for `silent_deletion` seconds.
+    """
     now = datetime.datetime.now(datetime.timezone.utc)
     unwritten, deleted = _unwritten(live, now), _age(text(live, "metadata", "deletionTimestamp"), now)
     if unwritten is None or unwritten < PATIENCE:
         return health
     if deleted is not None:
         held = ", ".join(_finalizers(live))
-        is_held = held and deleted <= unwritten
+        is_held = held and deleted <= unwritten and not (deleted < silent_deletion and mapping(live, "status"))
         return _silent(unwritten, f"its deletion was requested, and the finalizers {held} hold it") if is_held else health
     if health.reason in _SAYS_NOTHING:
         return _silent(unwritten, "no status says whether it is ready")
