@@ -38,7 +38,7 @@ _COMMON = frozenset({
     *("cluster", "namespace", "network", "server", "service", "https"),
 })
 """Words of every text, whatever field has them."""
-_PATH = re.compile(r"(?:/[a-z0-9._-]+)+")
+_PATH = re.compile(r"/[a-z0-9._/-]+")
 
 _UNIT = re.compile(
     r"\\+(?:u(?P<u>[0-9a-fA-F]{4})|U(?P<U>[0-9a-fA-F]{8})|x(?P<x>[0-9a-fA-F]{2})|(?P<control>[abfnrtv]))?|"

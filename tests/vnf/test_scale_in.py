@@ -75,10 +75,13 @@ def test_a_scale_in_that_may_annotate_only_one_of_two_leaves_none_annotated(api:
 
 def test_a_scale_in_that_has_lost_the_instance_writes_nothing_more(api: FakeApi, session: Session) -> None:
     def lose(request: Request) -> bool:
+        """Not before the Pods are annotated."""
+        if not is_real(request):
+            return False
         live = api.get("ConfigMap", "default", f"k8s-cr-driver-{BLUE}")
         live["metadata"]["annotations"]["k8s-cr-driver/token"] = "another"
         api.put(live)
-        return is_real(request)
+        return True
 
     api.fail(faults.unavailable(), method="PATCH", path="deployments/web", when=lose)
     with pytest.raises(Superseded):
