@@ -99,6 +99,9 @@ class CustomResource:
     silent_deletion: ClassVar[float] = 0.0
     """Seconds for which its controller may be at work on a deletion without any write, if that is longer than usual."""
 
+    orphaned: ClassVar[GroupKind | None] = None
+    """The kind of what a terminate deletes together with the object; see `orphans`."""
+
     sums_up: ClassVar[bool] = False
     """Whether the kind has `is_held_up_by`: it is ready only when others are."""
 

@@ -44,6 +44,7 @@ class Deployment(ReplicaSet):
 
 class StatefulSet(Workload):
     group, kind = "apps", "StatefulSet"
+    orphaned = CLAIMS
 
     def removal_order(self, several: Sequence[Object]) -> list[Object]:
         """From the highest ordinal down (StatefulSet, "Deployment and Scaling Guarantees")."""

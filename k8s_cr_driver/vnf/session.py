@@ -141,13 +141,15 @@ class Session:
 
         For an instance of which only the package is known. A kind that may not be listed cannot have been written. An
         object of `desired` with the instance's label is a member, also if somebody has created it again. All the other kinds
-        count, too: their objects may have lost the label, or a worker that is still running may create some.
+        count, too: their objects may have lost the label, or a worker that is still running may create some. So do those of
+        orphans, which an earlier rollback may have left when it deleted all others.
         """
         members = frozenset(key_of(obj) for obj in desired)
         self.inventory.remembered = replace(self.inventory.remembered, members=members)
         if self._operation.persist(self.inventory.read) is None:
             namespaces = frozenset({self._options.namespace, *(key_of(obj).namespace for obj in desired)} - {""})
-            has = {kind: self._has(kind, namespaces) for kind in sorted({kind_of(obj) for obj in desired})}
+            orphaned = {kind for obj in desired if (kind := resource_for(obj).orphaned)}
+            has = {kind: self._has(kind, namespaces) for kind in sorted({kind_of(obj) for obj in desired} | orphaned)}
             if not any(has.values()):
                 listed = [kind for kind, found in has.items() if found is not None]
                 has = {kind: self._has_unlabeled(kind, namespaces) for kind in listed}

@@ -7,7 +7,7 @@ import pytest
 
 from k8s_cr_driver.engine.operation import Operation
 from k8s_cr_driver.engine.reconcile import Prune
-from k8s_cr_driver.errors import ApiError, ConnectionFailed, Refused
+from k8s_cr_driver.errors import ApiError, ConnectionFailed, DriverError, Refused
 from k8s_cr_driver.kube.endpoint import Endpoint
 from k8s_cr_driver.objects.keys import CRD, Object
 from k8s_cr_driver.ownership.labels import KEEP
@@ -17,7 +17,7 @@ from k8s_cr_driver.vnf.additional_params import Options
 from k8s_cr_driver.vnf.session import Session
 from tests.fake_api import FakeApi, controllers, faults
 from tests.fake_api.faults import Action
-from tests.instance import BLUE, Instance, config_map, crontab, crontab_crd, job, state
+from tests.instance import BLUE, Instance, config_map, crontab, crontab_crd, job, state, stateful_set
 
 
 def session(url: str, **options: bool) -> Session:
@@ -153,6 +153,20 @@ def test_a_recreated_object_is_a_member_though_an_inventory_without_members_was_
                 opened.inventory.claim(attempt, [], [], create=True)
             else:
                 opened.reconcile([], prune=Prune())
+    assert state(api) == {}
+
+
+def test_volume_claims_are_found_without_an_inventory_and_their_stateful_set(api: FakeApi) -> None:
+    """A rollback may be interrupted when it has deleted the StatefulSet, and the inventory be deleted by then."""
+    controllers.run_workloads(api)
+    Instance(api.url).reconcile([stateful_set("db")])
+    api.fail(faults.status(403, "Forbidden", "no"), method="DELETE", path="persistentvolumeclaims/data-db-0")
+    with pytest.raises(DriverError, match="data-db-0"):
+        Instance(api.url).terminate()
+    api.delete("ConfigMap", "default", f"k8s-cr-driver-{BLUE}")
+    with session(api.url) as opened:
+        opened.recover_inventory([stateful_set("db")])
+        opened.reconcile([], prune=Prune())
     assert state(api) == {}
 
 
