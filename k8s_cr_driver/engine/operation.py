@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from k8s_cr_driver.engine.watches import WATCH_LIMITS, WatchLimits
-from k8s_cr_driver.errors import DriverError, passes
+from k8s_cr_driver.errors import DriverError, Superseded, passes
 from k8s_cr_driver.kube import backoff
 from k8s_cr_driver.kube.connection import Traffic
 from k8s_cr_driver.objects.keys import ObjectKey
@@ -51,7 +51,8 @@ class Operation:
     abandon: bool = False
     traffic: Traffic = field(default_factory=Traffic)
     is_current: Callable[[], bool] = _always
-    """Whether nobody has retried or rolled back the operation since this worker began; asked after the claim."""
+    """Whether nobody has retried or rolled back the operation since this worker began; asked after the claim,
+    and before what is written without one."""
     watches: WatchLimits = WATCH_LIMITS
 
     @classmethod
@@ -89,6 +90,11 @@ class Operation:
                 if not passes(error) or time.monotonic() + wait >= until or self.stop.wait(wait):
                     raise
         raise AssertionError("an endless loop has ended")
+
+    def check_current(self) -> None:
+        """Superseded if others have retried the operation, or rolled it back, since this worker began."""
+        if not self.is_current():
+            raise Superseded(f"{self.id} was retried or rolled back before this worker had claimed the instance.")
 
     def remaining(self) -> float:
         """Seconds until the deadline, never negative."""

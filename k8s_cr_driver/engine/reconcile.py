@@ -155,10 +155,12 @@ class _Reconciliation:
 
     def _check_current(self) -> None:
         """A rollback that began before the claim has found no inventory, so no token could stop this run."""
-        if not self._operation.is_current():
+        try:
+            self._operation.check_current()
+        except Superseded:
             if self._context.inventory.is_new:
                 self._operation.persist(self._context.inventory.delete)
-            raise Superseded(f"{self._operation.id} was retried or rolled back before this worker had claimed the instance.")
+            raise
 
     def _is_served(self, kind: GroupKind) -> bool:
         """False for a kind whose CRD is in this set and not established yet."""

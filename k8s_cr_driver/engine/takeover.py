@@ -18,7 +18,6 @@ from oslo_log import log as logging
 from k8s_cr_driver.engine import permissions
 from k8s_cr_driver.engine.operation import Operation
 from k8s_cr_driver.errors import ApiError, Contended, Forbidden
-from k8s_cr_driver.kube.connection import MERGE
 from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.kube.responses import understood
 from k8s_cr_driver.objects.keys import NAMESPACE, GroupKind, Object, ObjectKey, bare, controller_of, key_of, labels
@@ -96,6 +95,7 @@ def _labelled(context: WriteContext, resource: Resource, intree_driver: InTreeDr
 
 def _transfer(context: WriteContext, resource: Resource, key: ObjectKey, intree_driver: InTreeDriver) -> None:
     """Transfers one object; one that was deleted is skipped. Contended if it has changed or was deleted since it was read."""
+    context.inventory.fence.before_write()
     try:
         live = context.client.read(resource, key)
     except ApiError as error:
@@ -106,7 +106,7 @@ def _transfer(context: WriteContext, resource: Resource, key: ObjectKey, intree_
         if key.group_kind in SHARED and used_by(context.instance) not in labels(live):
             live = _mark(context, resource, key, live)
         if fields := _successor_fields(context, live, intree_driver):
-            _patch(context, resource, key, live, fields)
+            _patch(context, resource, live, fields)
     except ApiError as error:
         raise (Contended(str(error)) if error.status in (404, 409) else error) from None
 
@@ -127,7 +127,6 @@ def _mark(context: WriteContext, resource: Resource, key: ObjectKey, live: Objec
     return context.client.apply(resource, labelled.manifest, context.manager, force=False)
 
 
-def _patch(context: WriteContext, resource: Resource, key: ObjectKey, live: Object, fields: list[Object]) -> None:
-    metadata = {"resourceVersion": live["metadata"]["resourceVersion"], "managedFields": fields}
-    query = [("fieldManager", context.manager)]
-    context.client.on_object("PATCH", resource, key, {"metadata": metadata}, query=query, content_type=MERGE)
+def _patch(context: WriteContext, resource: Resource, live: Object, fields: list[Object]) -> None:
+    seen = live["metadata"]["resourceVersion"]
+    context.client.patch_metadata(resource, live, context.manager, resourceVersion=seen, managedFields=fields)

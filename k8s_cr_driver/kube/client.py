@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from k8s_cr_driver.errors import ApiError, Contended, InvalidRequest
-from k8s_cr_driver.kube.connection import APPLY, Connection
+from k8s_cr_driver.kube.connection import APPLY, MERGE, Connection
 from k8s_cr_driver.kube.discovery import Resource, Resources, serves
 from k8s_cr_driver.kube.lists import pages
 from k8s_cr_driver.kube.responses import checked, entries
@@ -156,7 +156,16 @@ class Client:
         body: dict[str, Any] = {"propagationPolicy": propagation, "preconditions": preconditions}
         if grace_period is not None:
             body["gracePeriodSeconds"] = grace_period
-        return self.on_object("DELETE", resource, key_of(live), body)
+        return self._on_live("DELETE", resource, live, body)
+
+    def patch_metadata(self, resource: Resource, live: Object, manager: str, **metadata: Any) -> Object:
+        """A merge patch; ApiError 409 if the object does not have the uid, or the resourceVersion, among `metadata`."""
+        query = [("fieldManager", manager)]
+        return self._on_live("PATCH", resource, live, {"metadata": metadata}, query=query, content_type=MERGE)
+
+    def _on_live(self, method: str, resource: Resource, live: Object, body: Object, **options: Any) -> Object:
+        """ApiError without values of the object: a webhook gets all of it, also if they are not sent."""
+        return self.on_object(method, resource, key_of(live), body, live=live, **options)
 
     def _post(self, resource: Resource, manifest: Object, manager: str) -> Object:
         query = [("fieldManager", manager), ("fieldValidation", "Strict")]

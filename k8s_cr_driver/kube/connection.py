@@ -169,16 +169,19 @@ class Connection:
         accept: str = "application/json",
         read_timeout: float = READ_TIMEOUT,
         adopted: bool = False,
+        live: Object | None = None,
         received: Callable[[int], None] = _ignore,
     ) -> Object:
         """One request, of at most `read_timeout` seconds; returns the response's JSON.
 
-        The audit log says `adopted`. `received` is called with the response's bytes.
+        The audit log says `adopted`. No error has values of `body`, nor of `live`, the object as the server has it.
+        `received` is called with the response's bytes.
         ApiError: the server refused. TransportError: its response is not known.
         """
         if method != "GET":
             query = [*query, ("timeout", f"{WRITE_TIMEOUT:g}s")]
-        response = self._counted(method, path, query, body, content_type, accept, read_timeout, False, adopted=adopted)
+        sent = (body, content_type, accept, read_timeout, False)
+        response = self._counted(method, path, query, *sent, adopted=adopted, live=live)
         received(len(response.data))
         return _json(f"{method} {path}", response.data)
 
@@ -200,10 +203,18 @@ class Connection:
         bounded.limit_silence(response.opened, idle_limit)
         return response.opened
 
-    def _counted(self, method: str, path: str, query: Sequence[tuple[str, str]], *request: Any, adopted: bool = False) -> Any:
+    def _counted(
+        self,
+        method: str,
+        path: str,
+        query: Sequence[tuple[str, str]],
+        *request: Any,
+        adopted: bool = False,
+        live: Object | None = None,
+    ) -> Any:
         log = functools.partial(audit.record, method, self.endpoint.url, path, query, adopted)
         try:
-            response = self._send(method, path, query, *request)
+            response = self._send(method, path, query, *request, live=live)
         except DriverError as error:
             self._traffic.count(error)
             log(error)
@@ -223,6 +234,8 @@ class Connection:
         read_timeout: float,
         stream: bool,
         etag: str = "",
+        *,
+        live: Object | None,
     ) -> Any:
         attempt = f"{method} {path}"
         if self._is_closed:  # a thread that was not waited for any longer must not write
@@ -254,7 +267,7 @@ class Connection:
         except ApiException as error:
             if error.status == 401:
                 raise self._refused(attempt) from None
-            raise _translate(attempt, error, self.endpoint, body) from None
+            raise _translate(attempt, error, self.endpoint, SentValues(filter(None, (body, live)))) from None
         except (urllib3.exceptions.NewConnectionError, urllib3.exceptions.ConnectTimeoutError) as error:
             raise NotConnected(f"{attempt}: cannot connect to {self.endpoint.url}: {bounded.words(error)}") from None
         except urllib3.exceptions.HTTPError as error:
@@ -299,8 +312,8 @@ class _NoDiscovery:
         del dynamic, cache_file
 
 
-def _translate(attempt: str, error: ApiException, endpoint: Endpoint, body: Any) -> Exception:
-    """The error of a response, without values of the `body` that was sent."""
+def _translate(attempt: str, error: ApiException, endpoint: Endpoint, sent: SentValues) -> Exception:
+    """The error of a response, without the values that were sent, or are of the object."""
     status = int(error.status or 0)
     if status == 0:  # the client wraps TLS errors so: "SSLError", a newline, OpenSSL's words
         return tls.failure(endpoint.url, str(error.reason).partition("\n")[2])
@@ -308,7 +321,6 @@ def _translate(attempt: str, error: ApiException, endpoint: Endpoint, body: Any)
     if said is None:
         return ApiError(attempt, status, responses.get(status, ""), NO_STATUS, retry_after=retry_after(error.headers))
     reason, message = str(said.get("reason") or responses.get(status, "")), str(said.get("message") or "")
-    sent = SentValues([body] if isinstance(body, dict) else [])
     details = mapping(said, "details")
     causes = [
         (str(cause.get("reason", "")), _without_item(cause, sent), sent.removed_from(str(cause.get("message", ""))))

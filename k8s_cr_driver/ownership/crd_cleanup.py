@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import uuid
 
-from k8s_cr_driver.kube.connection import MERGE, METADATA_LIST
+from k8s_cr_driver.kube.connection import METADATA_LIST
 from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.objects.crds import defined_by
 from k8s_cr_driver.objects.fields import field
-from k8s_cr_driver.objects.keys import Object, key_of
+from k8s_cr_driver.objects.keys import Object
 from k8s_cr_driver.ownership.write import WriteContext
 
 CLEANUP = "customresourcecleanup.apiextensions.k8s.io"
@@ -35,6 +35,5 @@ def nudge(context: WriteContext, resource: Resource, crd: Object) -> None:
     kind = context.resources.find(defined_by(crd))
     if kind is not None and context.client.list_if_served(kind, accept=METADATA_LIST):
         return
-    metadata = {"uid": crd["metadata"]["uid"], "annotations": {LOOK_AGAIN: uuid.uuid4().hex}}
-    query = [("fieldManager", context.manager)]
-    context.client.on_object("PATCH", resource, key_of(crd), {"metadata": metadata}, query=query, content_type=MERGE)
+    changed = {LOOK_AGAIN: uuid.uuid4().hex}
+    context.client.patch_metadata(resource, crd, context.manager, uid=crd["metadata"]["uid"], annotations=changed)

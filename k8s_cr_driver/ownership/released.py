@@ -13,7 +13,6 @@ from collections.abc import Collection
 
 from k8s_cr_driver.errors import ApiError, Contended
 from k8s_cr_driver.kube.client import Client
-from k8s_cr_driver.kube.connection import MERGE
 from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.objects.keys import Object, annotations_of, key_of, kind_of
 from k8s_cr_driver.ownership.labels import (
@@ -105,9 +104,7 @@ def _orphaned(live: Object, owners: Collection[str]) -> Object:
 
 def _patch(client: Client, resource: Resource, live: Object, **metadata: object) -> Object:
     """A merge patch on the condition that the object is still as `live`; ApiError 409 if not."""
-    key = key_of(live)
-    body = {"metadata": {"resourceVersion": live["metadata"]["resourceVersion"], **metadata}}
-    return client.on_object("PATCH", resource, key, body, query=[("fieldManager", KEPT_BY)], content_type=MERGE)
+    return client.patch_metadata(resource, live, KEPT_BY, resourceVersion=live["metadata"]["resourceVersion"], **metadata)
 
 
 def _handed(live: Object, before: str, after: str) -> list[Object]:

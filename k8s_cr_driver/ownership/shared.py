@@ -14,7 +14,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from k8s_cr_driver.kube.client import Client
-from k8s_cr_driver.kube.connection import MERGE
 from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.objects.fields import entries, mapping
 from k8s_cr_driver.objects.keys import Object, bare, key_of, kind_of
@@ -43,16 +42,14 @@ def join(client: Client, instance: str, resource: Resource, live: Object) -> Obj
 
 def hand_over(client: Client, instance: str, heir: str, resource: Resource, live: Object) -> None:
     """Removes the label of `instance`, and makes what it has applied the fields of `heir`; ApiError 409 as `join`."""
-    key, label = key_of(live), used_by(instance)
+    label, seen = used_by(instance), live["metadata"]["resourceVersion"]
     both = [*_applied(live, instance), *_applied(live, heir)]
     fields = copy.deepcopy(functools.reduce(union, map(_fields, both)))
     mapping(fields, "f:metadata", "f:labels").pop(f"f:{label}", None)
     entry = {**both[0], "manager": manager(heir), "fieldsV1": fields}
     others = [one for one in entries(live, "metadata", "managedFields") if one not in both]
-    metadata = {"resourceVersion": live["metadata"]["resourceVersion"], "labels": {label: None}}
-    body = {"metadata": {**metadata, "managedFields": [entry, *others]}}
-    query = [("fieldManager", manager(heir))]
-    client.connection.request("PATCH", resource.path(key.namespace, key.name), query=query, body=body, content_type=MERGE)
+    owned = [entry, *others]
+    client.patch_metadata(resource, live, manager(heir), resourceVersion=seen, labels={label: None}, managedFields=owned)
 
 
 def _applied(live: Object, instance: str) -> list[Object]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 
 from k8s_cr_driver.errors import ApiError, Contended
-from k8s_cr_driver.kube.connection import MERGE, METADATA_LIST
+from k8s_cr_driver.kube.connection import METADATA_LIST
 from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.kube.responses import checked
 from k8s_cr_driver.objects.keys import Object, ObjectKey, key_of, labels
@@ -81,10 +81,9 @@ def reclaim(context: WriteContext, resource: Resource, live: Object) -> Object |
     """
     context.inventory.fence.before_write()
     key, uid = key_of(live), live["metadata"]["uid"]
-    body = {"metadata": {"uid": uid, "labels": {INSTANCE_LABEL: context.instance}}}
-    query = [("fieldManager", context.manager)]
+    label = {INSTANCE_LABEL: context.instance}
     try:
-        response = context.client.on_object("PATCH", resource, key, body, query=query, content_type=MERGE)
+        response = context.client.patch_metadata(resource, live, context.manager, uid=uid, labels=label)
     except ApiError as error:
         if error.status in (404, 409, 422) and has_gone(context, key, resource, uid):
             return None

@@ -315,6 +315,7 @@ class Session:
         """Has the chosen VNFCs removed first; a dry run shows before that whether the scale would be refused."""
         persist, client, instance = self._operation.persist, self._client, self._operation.instance
         persist(lambda: preflight.check(self._context, vdus.whole_objects(scaled)))
+        self._operation.check_current()
         persist(lambda: scale_in.request(client, instance, concerned, choice, self._may_own))
 
     def _withdraw(self, concerned: VduObjects) -> None:

@@ -20,6 +20,7 @@ from k8s_cr_driver.kube.endpoint import Endpoint
 from k8s_cr_driver.lcm.vim import endpoint as vim_endpoint
 from k8s_cr_driver.objects.keys import Object
 from k8s_cr_driver.ownership.inventory import Inventory
+from k8s_cr_driver.ownership.labels import KEEP
 from k8s_cr_driver.ownership.write import WriteContext
 from k8s_cr_driver.resources.registry import resource_for
 from tests.fake_api import FakeApi, faults
@@ -189,3 +190,19 @@ def test_the_log_line_of_a_wait_holds_no_credentials(
         Instance(api.url, seconds=1).reconcile([crontab("one")])
     assert "refused" in caplog.text
     assert "hunter2" not in caplog.text
+
+
+@pytest.mark.parametrize(("method", "annotations"), [("DELETE", {}), ("PATCH", {KEEP: "true"})])
+def test_a_refusal_of_what_sends_no_value_names_none_of_the_object(
+    api: FakeApi, reported: list[str], method: str, annotations: dict[str, str]
+) -> None:
+    """A webhook gets the whole object also with its deletion, and with a patch of its metadata."""
+    blue, made = Instance(api.url), secret()
+    made["metadata"]["annotations"] = annotations
+    blue.reconcile([made])
+    words = f'admission webhook "a.example.com" denied the request: {ENCODED} is in use'
+    api.fail(faults.status(403, "Forbidden", words), method=method, path="/secrets/", times=99)
+    blue.seconds = 1
+    with pytest.raises(DriverError, match=r"a.example.com.*\[value removed\] is in use") as refused:
+        blue.terminate()
+    reported.append(everything(refused.value))

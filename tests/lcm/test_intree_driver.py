@@ -22,7 +22,9 @@ from k8s_cr_driver.lcm import intree_driver
 from k8s_cr_driver.lcm.driver import Driver
 from k8s_cr_driver.lcm.instance_info import StoredInstance
 from k8s_cr_driver.objects.keys import GroupKind
+from k8s_cr_driver.ownership import fence
 from tests.fake_api import FakeApi, faults
+from tests.fake_api.recording import Request
 from tests.instance import BLUE, claim, config_map, controlled_by, obj
 from tests.lcm.instance import INTREE_DRIVER, Instance, make_vnfd
 from tests.lcm.web import deployment
@@ -270,6 +272,25 @@ def test_a_crash_in_the_middle_is_harmless(cluster: FakeApi, tmp_path: Path, aft
     blue.terminate()
     assert cluster.names("ConfigMap") == cluster.names("Deployment") == []
     assert "own" not in cluster.names("Namespace")
+
+
+def test_a_takeover_that_has_lost_the_instance_transfers_nothing_more(
+    cluster: FakeApi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fence, "WRITE_WITHIN", -1)
+    blue = intree_instance(cluster, tmp_path, config_map("a"), config_map("b"))
+
+    def lose(request: Request) -> bool:
+        live = cluster.get("ConfigMap", "default", INVENTORY)
+        live["metadata"]["annotations"]["k8s-cr-driver/token"] = "another"
+        cluster.put(live)
+        return False
+
+    cluster.fail(faults.unavailable(), method="PATCH", path="/configmaps/a$", when=lose)
+    with pytest.raises(sol_ex.SolException, match="Another worker took over"):
+        blue.scale("SCALE_OUT")
+    assert managers(cluster, "ConfigMap", "a") == {(OURS, "Apply")}
+    assert managers(cluster, "ConfigMap", "b") == {(intree_driver.MANAGER, "Update")}
 
 
 def test_an_object_that_changes_during_the_takeover_is_read_again(cluster: FakeApi, tmp_path: Path) -> None:

@@ -52,9 +52,10 @@ class Client:
         accept: str = "application/json",
         read_timeout: float = 60.0,
         adopted: bool = False,
+        live: Any = None,
         received: Callable[[int], None] | None = None,
     ) -> Any:
-        del adopted, received
+        del adopted, live, received
         sent = Sent(method, path, dict(query), body, content_type.partition(";")[0], accept)
         return self._send(sent, read_timeout)
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 
 import pytest
@@ -87,6 +88,15 @@ def test_a_scale_in_that_has_lost_the_instance_writes_nothing_more(api: FakeApi,
     with pytest.raises(Superseded):
         session.scale(vdu(2), Choice({"Web": pods(api)[:2]}))
     assert annotated(api) == pods(api)[:2]
+
+
+def test_a_scale_in_that_was_retried_elsewhere_annotates_nothing(
+    api: FakeApi, session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(session, "_operation", dataclasses.replace(session._operation, is_current=lambda: False))
+    with pytest.raises(Superseded):
+        session.scale(vdu(2), Choice({"Web": pods(api)[:2]}))
+    assert not [one for one in api.requests.writes if is_real(one)]
 
 
 @pytest.mark.parametrize("fault", [None, faults.status(422, "Invalid"), faults.unavailable()])
