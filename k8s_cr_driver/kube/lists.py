@@ -6,7 +6,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 
-from k8s_cr_driver.errors import TransportError
+from k8s_cr_driver.errors import ApiError, TransportError
 from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.responses import understood
 from k8s_cr_driver.objects.keys import Object
@@ -26,12 +26,20 @@ LIST_LIMIT = 300.0
 def pages(
     connection: Connection, path: str, query: Sequence[tuple[str, str]] = (), accept: str = "application/json"
 ) -> Iterator[Object]:
-    """The responses to one list, page by page; each has its metadata as a mapping. TransportError: the list does not end."""
+    """The responses to one list, page by page; each has its metadata as a mapping.
+
+    TransportError: the list does not end, or has to be begun again, because the server has forgotten it (410).
+    """
     progress, token = _Progress(connection, f"LIST {path}"), ""
     while True:
         follow = [("continue", token)] if token else []
         limited = [*query, ("limit", str(PAGE)), *follow]
-        page = connection.request("GET", path, query=limited, accept=accept, received=progress.received)
+        try:
+            page = connection.request("GET", path, query=limited, accept=accept, received=progress.received)
+        except ApiError as error:
+            if not token or error.status != 410:
+                raise
+            raise TransportError(f"LIST {path}: the list is given up: the server has forgotten it: {error.message}") from None
         with understood(f"LIST {path}"):
             page["metadata"] = dict(page.get("metadata") or {})
             token = str(page["metadata"].get("continue") or "")

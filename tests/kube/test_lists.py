@@ -8,13 +8,14 @@ from typing import Any
 
 import pytest
 
+from k8s_cr_driver.engine.operation import Operation
 from k8s_cr_driver.errors import TransportError
 from k8s_cr_driver.kube import lists
 from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.endpoint import Endpoint
 from k8s_cr_driver.kube.lists import pages
 from tests.fake_api import FakeApi, faults
-from tests.instance import config_map
+from tests.instance import BLUE, config_map
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 
@@ -42,6 +43,14 @@ def test_a_list_whose_pages_repeat_is_given_up(api: FakeApi, tokens: list[str]) 
     with pytest.raises(TransportError, match=rf"^LIST {MAPS}: .*refers to itself or an earlier page"):
         count(api)
     assert len(api.requests) == len(tokens) + 1
+
+
+def test_a_list_that_the_server_has_forgotten_may_be_begun_again(api: FakeApi) -> None:
+    send(api, "x")
+    api.fail(faults.gone(), query={"continue": "x"})
+    operation = Operation.lasting(10, id="test", instance=BLUE)
+    assert operation.persist(lambda: count(api)) == 1
+    assert [one.query.get("continue") for one in api.requests] == [None, "x", None]
 
 
 def test_a_list_of_empty_pages_is_given_up(api: FakeApi) -> None:
