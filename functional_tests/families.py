@@ -24,10 +24,14 @@ CLOUD = "openstack"
 
 @dataclass(frozen=True)
 class Family:
-    """What its tests need: `parts` of the bed, and the programs of sample packages, `samples` by their names."""
+    """What its tests need: `parts` of the bed, and the programs of sample packages, `samples` by their names.
+
+    `beside`: what they use together, and what another test may have to itself meanwhile.
+    """
 
     parts: tuple[str, ...]
     samples: tuple[str, ...] = ()
+    beside: tuple[str, ...] = ()
 
     @property
     def needs_cloud(self) -> bool:
@@ -36,9 +40,15 @@ class Family:
 
 _KUBERNETES = ("kubernetes",)
 _TACKER = ("kubernetes", "tacker")
+PROVIDER = "infrastructure-provider"
+"""That of the management cluster: what a test has to itself that stops it."""
 
 FAMILIES = {
-    "cluster_api": Family(_TACKER, ("cluster_api_management", "cluster_api_workload", "cluster_api_workload_topology")),
+    "cluster_api": Family(
+        _TACKER,
+        ("cluster_api_management", "cluster_api_workload", "cluster_api_workload_topology"),
+        ("cert-manager", "cluster-api", PROVIDER),
+    ),
     "core": Family(_TACKER),
     "credentials": Family(_TACKER),
     "faults": Family(_KUBERNETES),

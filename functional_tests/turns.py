@@ -27,9 +27,9 @@ LAST = "test_secrets.py"
 @contextmanager
 def turn(item: pytest.Item) -> Iterator[None]:
     """The test has what it needs: to itself where it says so, else together with others."""
-    alone = alone_on(item)
+    alone, family = alone_on(item), family_of(item.path)
     with ExitStack() as stack:
-        for name in sorted({*family_of(item.path).parts, *alone}):  # in one order: no two wait for each other
+        for name in sorted({*family.parts, *family.beside, *alone}):  # in one order: no two wait for each other
             stack.enter_context(locked(name, fcntl.LOCK_EX if name in alone else fcntl.LOCK_SH))
         yield
 

@@ -20,8 +20,6 @@ from ..testbed.kubernetes import Kubernetes
 from ..vnf import Vnf
 
 SAMPLES = ("cluster_api_management", "cluster_api_workload", "cluster_api_workload_topology")
-PROVIDER = "infrastructure-provider"
-"""What a test has to itself that stops it."""
 
 
 @pytest.fixture(scope="module")
@@ -33,16 +31,6 @@ def samples(tacker: Client, vim: Body, kubernetes: Kubernetes, shown: Shown) -> 
         make = partial(make_management, tacker, vim, kubernetes, shown)
         found = stack.enter_context(turns.shared("management-cluster", make, partial(remove_management, tacker, vim)))
         yield {name: Sample(*sample) for name, sample in found["samples"].items()}
-
-
-@pytest.fixture(autouse=True)
-def running_provider(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Nobody stops the infrastructure provider while the test runs, unless the test itself does."""
-    if PROVIDER in turns.alone_on(request.node):
-        yield
-        return
-    with turns.locked(PROVIDER, fcntl.LOCK_SH):
-        yield
 
 
 def make_management(tacker: Client, vim: Body, kubernetes: Kubernetes, shown: Shown) -> dict[str, Any]:

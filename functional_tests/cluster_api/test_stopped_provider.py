@@ -7,10 +7,10 @@ import pytest
 
 from ..cluster import Cluster
 from ..conftest import MakeVnf, Onboard
+from ..families import PROVIDER
 from ..sample_onboarding import Sample
 from ..testbed.processes import until
 from .clusters import CORE, INFRASTRUCTURE, OF_CLUSTER, PLAIN, package, parameters
-from .conftest import PROVIDER
 
 DEPLOYMENT = ("Deployment", "capd-controller-manager", "capd-system", "apps/v1")
 # Seconds: more than a controller has for its next write, and than a cluster takes.

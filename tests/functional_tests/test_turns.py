@@ -2,6 +2,7 @@
 """Tests that say so have a part of the bed to themselves, whichever process they run in; the others share it."""
 
 from concurrent.futures import ThreadPoolExecutor, TimeoutError
+from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import pytest
 
 from functional_tests import turns
-from functional_tests.families import FOLDER
+from functional_tests.families import FOLDER, PROVIDER
 from functional_tests.testbed import paths
 
 
@@ -44,6 +45,8 @@ def waits(one: Any, other: Any) -> bool:
     return has_waited
 
 
+DYING_CONDUCTOR = item("cluster_api/test_conductors.py", "tacker")
+STOPPED_PROVIDER = item("cluster_api/test_stopped_provider.py", PROVIDER)
 SHARED, KUBERNETES_ONLY = item("core/test_heal.py"), item("faults/test_requests.py")
 CONDUCTORS, CONTROL_PLANE = item("recovery/test_crashes.py", "tacker"), item("testbed/test_restart.py", "kubernetes")
 
@@ -58,12 +61,22 @@ CONDUCTORS, CONTROL_PLANE = item("recovery/test_crashes.py", "tacker"), item("te
         (KUBERNETES_ONLY, CONDUCTORS, False),
         (CONTROL_PLANE, KUBERNETES_ONLY, True),
         (SHARED, CONTROL_PLANE, True),
+        (DYING_CONDUCTOR, STOPPED_PROVIDER, True),
         (item("samples/test_samples.py", "cert-manager"), SHARED, False),
         (item("samples/test_samples.py", "cert-manager"), item("cluster_api/test_cluster_api.py", "cert-manager"), True),
     ],
 )
 def test_a_test_waits_for_another_that_has_what_it_needs_to_itself(one: Any, other: Any, does: bool):
     assert waits(one, other) is does
+
+
+@pytest.mark.parametrize("one", [DYING_CONDUCTOR, STOPPED_PROVIDER])
+def test_what_a_test_needs_is_locked_in_the_order_of_names(one: Any, monkeypatch: pytest.MonkeyPatch):
+    """Else two tests could wait for each other."""
+    taken: list[str] = []
+    monkeypatch.setattr(turns, "locked", lambda name, operation: nullcontext(taken.append(name)))
+    with turns.turn(one):
+        assert taken == sorted(taken) and {PROVIDER, "tacker"} <= {*taken}
 
 
 def test_those_for_which_others_wait_come_late():
