@@ -15,7 +15,7 @@ import pytest
 from k8s_cr_driver import redaction
 from k8s_cr_driver.credentials import envelope, settings
 from k8s_cr_driver.errors import DriverError
-from k8s_cr_driver.kube import connection, kubeconfig, tls, watch
+from k8s_cr_driver.kube import connection, kubeconfig, refusals, tls, watch
 from k8s_cr_driver.lcm import vim
 from k8s_cr_driver.lcm.endpoint_rules import EndpointRules
 from k8s_cr_driver.package import substitution
@@ -74,7 +74,7 @@ READERS: dict[str, Callable[[str], Any]] = {
     "VIM": vim_keys,
     "kubeconfig": lambda text: kubeconfig.parse(text, "config"),
     "response": lambda text: connection._json("GET /", text.encode()),
-    "status": connection._status,
+    "status": refusals._status,
     "event": lambda text: watch._parse("WATCH", text.encode()),
     "error": redaction.foreign,
     "last guard": redaction.redact,
@@ -82,7 +82,7 @@ READERS: dict[str, Callable[[str], Any]] = {
     "exception": lambda text: redaction.words(ValueError(text)),
     "CA": tls.pem,
     "references": substitution.references,
-    "Retry-After": lambda text: connection.retry_after({"Retry-After": text}),
+    "Retry-After": lambda text: refusals.retry_after({"Retry-After": text}),
 }
 
 

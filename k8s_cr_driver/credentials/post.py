@@ -20,7 +20,7 @@ from k8s_cr_driver.credentials.secrets import Secrets
 from k8s_cr_driver.credentials.settings import Settings, origin
 from k8s_cr_driver.errors import DriverError, InvalidRequest
 from k8s_cr_driver.kube import backoff, pools, tls
-from k8s_cr_driver.kube.connection import retry_after
+from k8s_cr_driver.kube.refusals import retry_after
 from k8s_cr_driver.redaction import words
 
 ATTEMPT = 30.0

@@ -7,8 +7,6 @@ files for every connection and sleeps through Retry-After inside a call.
 
 from __future__ import annotations
 
-import datetime
-import email.utils
 import functools
 import json
 import math
@@ -16,9 +14,8 @@ import re
 import socket
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from http.client import responses
 from types import TracebackType
 from typing import Any
 from urllib.parse import quote
@@ -39,11 +36,11 @@ from k8s_cr_driver.errors import (
     Unreadable,
     passes,
 )
-from k8s_cr_driver.kube import audit, auth, bounded, pools, tls
+from k8s_cr_driver.kube import audit, auth, bounded, pools
 from k8s_cr_driver.kube.endpoint import Endpoint
+from k8s_cr_driver.kube.refusals import refusal
 from k8s_cr_driver.kube.sent_values import SentValues
 from k8s_cr_driver.objects.decoding import BeyondLimit, decoded
-from k8s_cr_driver.objects.fields import entries, mapping
 from k8s_cr_driver.objects.keys import Object
 
 CONNECT_TIMEOUT = 10.0
@@ -57,11 +54,6 @@ unless they ask for more, so two of them that do not respond and are ignored sti
 """
 SHORTEST_TIMEOUT = 0.1
 """Seconds for a request that is sent at a connection's deadline."""
-LONGEST_RETRY_AFTER = 60.0
-"""Seconds at most of a Retry-After; more is a mistake, or a date by another clock."""
-
-NO_STATUS = "the response is no Status of a Kubernetes API server"
-"""What is said of an error without one."""
 
 POOL_SIZE = 1024
 """More than the threads of an operation, which are the workers and one for each kind that it watches. A connection that finds
@@ -267,7 +259,7 @@ class Connection:
         except ApiException as error:
             if error.status == 401:
                 raise self._refused(attempt) from None
-            raise _translate(attempt, error, self.endpoint, SentValues(filter(None, (body, live)))) from None
+            raise refusal(attempt, error, self.endpoint.url, SentValues(filter(None, (body, live)))) from None
         except (urllib3.exceptions.NewConnectionError, urllib3.exceptions.ConnectTimeoutError) as error:
             raise NotConnected(f"{attempt}: cannot connect to {self.endpoint.url}: {bounded.words(error)}") from None
         except urllib3.exceptions.HTTPError as error:
@@ -310,55 +302,3 @@ class _NoDiscovery:
 
     def __init__(self, dynamic: DynamicClient, cache_file: str | None) -> None:
         del dynamic, cache_file
-
-
-def _translate(attempt: str, error: ApiException, endpoint: Endpoint, sent: SentValues) -> Exception:
-    """The error of a response, without the values that were sent, or are of the object."""
-    status = int(error.status or 0)
-    if status == 0:  # the client wraps TLS errors so: "SSLError", a newline, OpenSSL's words
-        return tls.failure(endpoint.url, str(error.reason).partition("\n")[2])
-    said = _status(error.body)
-    if said is None:
-        return ApiError(attempt, status, responses.get(status, ""), NO_STATUS, retry_after=retry_after(error.headers))
-    reason, message = str(said.get("reason") or responses.get(status, "")), str(said.get("message") or "")
-    details = mapping(said, "details")
-    causes = [
-        (str(cause.get("reason", "")), _without_item(cause, sent), sent.removed_from(str(cause.get("message", ""))))
-        for cause in entries(details, "causes")
-    ]
-    subject = str(details.get("kind") or ""), str(details.get("name") or "")
-    reason, message = sent.removed_from_reason(reason), sent.removed_from(message)
-    return ApiError(attempt, status, reason, message, causes, retry_after(error.headers), subject)
-
-
-def _without_item(cause: Object, sent: SentValues) -> str:
-    """The path of its field. That of an entry of a list whose type is `set` ends with the entry itself: `.spec.keys[="a"]`."""
-    path, item, value = str(cause.get("field", "")).partition("[=")
-    return path + item + sent.removed_from(value)
-
-
-def _status(body: str | bytes | None) -> Object | None:
-    """The Status of an API server; None for anything else, of which nothing is repeated: it may be of any server."""
-    try:
-        said = decoded(body or b"")
-    except ValueError:
-        return None
-    return said if isinstance(said, dict) and said.get("kind") == "Status" and said.get("apiVersion") == "v1" else None
-
-
-def retry_after(headers: Mapping[str, str] | None) -> float | None:
-    """Retry-After as seconds from now, of a number or a date (RFC 9110, 10.2.3), within bounds; None for neither."""
-    text = (headers or {}).get("Retry-After") or ""
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = _seconds_until(text)
-    return None if math.isnan(seconds) else min(max(seconds, 0.0), LONGEST_RETRY_AFTER)
-
-
-def _seconds_until(date: str) -> float:
-    try:
-        then = email.utils.parsedate_to_datetime(date)
-        return (then - datetime.datetime.now(then.tzinfo)).total_seconds()
-    except (ValueError, OverflowError):
-        return math.nan

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The error of a response with which a server refuses a request (Kubernetes API conventions, "Response Status Kind")."""
+
+from __future__ import annotations
+
+import datetime
+import email.utils
+import math
+from collections.abc import Mapping
+from http.client import responses
+
+from kubernetes.client.rest import ApiException
+
+from k8s_cr_driver.errors import ApiError
+from k8s_cr_driver.kube import tls
+from k8s_cr_driver.kube.sent_values import SentValues
+from k8s_cr_driver.objects.decoding import decoded
+from k8s_cr_driver.objects.fields import entries, mapping
+from k8s_cr_driver.objects.keys import Object
+
+LONGEST_RETRY_AFTER = 60.0
+"""Seconds at most of a Retry-After; more is a mistake, or a date by another clock."""
+
+NO_STATUS = "the response is no Status of a Kubernetes API server"
+"""What is said of an error without one."""
+
+
+def refusal(attempt: str, error: ApiException, url: str, sent: SentValues) -> Exception:
+    """The error of a response, without the values that were sent, or are of the object."""
+    status = int(error.status or 0)
+    if status == 0:  # the client wraps TLS errors so: "SSLError", a newline, OpenSSL's words
+        return tls.failure(url, str(error.reason).partition("\n")[2])
+    said = _status(error.body)
+    if said is None:
+        return ApiError(attempt, status, responses.get(status, ""), NO_STATUS, retry_after=retry_after(error.headers))
+    reason, message = str(said.get("reason") or responses.get(status, "")), str(said.get("message") or "")
+    details = mapping(said, "details")
+    causes = [
+        (str(cause.get("reason", "")), _without_item(cause, sent), sent.removed_from(str(cause.get("message", ""))))
+        for cause in entries(details, "causes")
+    ]
+    subject = str(details.get("kind") or ""), str(details.get("name") or "")
+    reason, message = sent.removed_from_reason(reason), sent.removed_from(message)
+    return ApiError(attempt, status, reason, message, causes, retry_after(error.headers), subject)
+
+
+def _without_item(cause: Object, sent: SentValues) -> str:
+    """The path of its field. That of an entry of a list whose type is `set` ends with the entry itself: `.spec.keys[="a"]`."""
+    path, item, value = str(cause.get("field", "")).partition("[=")
+    return path + item + sent.removed_from(value)
+
+
+def _status(body: str | bytes | None) -> Object | None:
+    """The Status of an API server; None for anything else, of which nothing is repeated: it may be of any server."""
+    try:
+        said = decoded(body or b"")
+    except ValueError:
+        return None
+    return said if isinstance(said, dict) and said.get("kind") == "Status" and said.get("apiVersion") == "v1" else None
+
+
+def retry_after(headers: Mapping[str, str] | None) -> float | None:
+    """Retry-After as seconds from now, of a number or a date (RFC 9110, 10.2.3), within bounds; None for neither."""
+    text = (headers or {}).get("Retry-After") or ""
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = _seconds_until(text)
+    return None if math.isnan(seconds) else min(max(seconds, 0.0), LONGEST_RETRY_AFTER)
+
+
+def _seconds_until(date: str) -> float:
+    try:
+        then = email.utils.parsedate_to_datetime(date)
+        return (then - datetime.datetime.now(then.tzinfo)).total_seconds()
+    except (ValueError, OverflowError):
+        return math.nan
