@@ -83,6 +83,10 @@ class Fence:
         """Seconds until no write of the former run can take effect any more."""
         return max(0.0, self._stops_at - TRAVEL + IN_FLIGHT - time.monotonic())
 
+    def former_may_write(self) -> bool:
+        """Whether a write of a former run can still take effect: the next run must wait for that, too."""
+        return self._has_former and self.former_expires_in() > 0
+
     def confirmed(self, asked_at: float) -> None:
         """The inventory had the token when it was asked for at that time."""
         self._confirmed_at = asked_at

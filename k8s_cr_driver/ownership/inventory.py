@@ -132,11 +132,11 @@ class Inventory:
         return True
 
     def finish(self, *, kinds: frozenset[GroupKind], namespaces: frozenset[str], members: frozenset[ObjectKey]) -> None:
-        """Writes the exact content and releases the token."""
+        """Writes the exact content and releases the token, as `release` does."""
         adopted = self.content.adopted & members
         finished = frozenset(one for one in self.content.finished if one[0] in members)
         exact = replace(self.content, kinds=kinds, namespaces=namespaces, adopted=adopted, members=members, finished=finished)
-        self._change(replace(exact, new=frozenset(), released=True))
+        self._change(replace(exact, new=frozenset(), released=not self.fence.former_may_write()))
 
     def note_beginning(self, created: str) -> None:
         """Notes that the instance has begun at this time at the latest, if Tacker's record does not say when it has.
@@ -149,11 +149,13 @@ class Inventory:
     def release(self) -> None:
         """Gives the token back at the end of a run, so that the next one need not wait until it expires.
 
+        It stays while a run before this one may still write: the next one finds this token only, and waits because of it.
         The run knows what it has written. What it brings and has never sent is no member: others may have it.
         """
         if self.content.token:
             self._disclaimed |= self._brought - self._tried - self._written
-            self._change(replace(self.content, new=self.content.new - self._written, released=True))
+            new = self.content.new - self._written
+            self._change(replace(self.content, new=new, released=not self.fence.former_may_write()))
 
     def _change(self, desired: InventoryContent) -> None:
         older = {one for one in desired.finished if one[0] not in self._finished}

@@ -54,6 +54,19 @@ def test_a_worker_whose_instance_was_terminated_meanwhile_stops(api: FakeApi) ->
     assert state(api) == {}
 
 
+def test_a_worker_that_ends_at_once_does_not_give_back_what_another_may_still_write(api: FakeApi) -> None:
+    """Else a terminate that begins then waits for nobody, and the writes of the first worker come after it."""
+    first, second = Instance(api.url), Instance(api.url)
+    old = first.start([CRD, crontab("one")])
+    first.wait_until_reported("one", "Waiting")
+    second.is_current = lambda: False
+    with pytest.raises(Superseded, match="before this worker had claimed"):
+        second.reconcile([CRD])
+    with pytest.raises(Superseded, match="Another worker took over"):
+        old.result(10)
+    assert annotations_of(api.get("ConfigMap", "default", f"k8s-cr-driver-{BLUE}"))["k8s-cr-driver/released"] == "false"
+
+
 TRUSTED, REAL_IN_FLIGHT = fence.WRITE_WITHIN, fence.IN_FLIGHT
 
 
