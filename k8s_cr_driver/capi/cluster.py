@@ -8,7 +8,7 @@ API in its namespace, and the Secrets there, are deleted only after it.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from k8s_cr_driver.capi import contract, paused, topology, versions
 from k8s_cr_driver.objects.fields import mapping, text
@@ -69,17 +69,17 @@ class Cluster(CustomResource):
         return topology.unfinished(live) or health
 
     def change_error(self, live: Object | None, desired: Sequence[Object]) -> str:
-        return self._version_error([text(live, *contract.TOPOLOGY_VERSION)])
+        return self._version_error([text(live, *contract.TOPOLOGY_VERSION)], versions.change_error)
 
     def change_error_of_made(self, made: Mapping[GroupKind, Sequence[Object]]) -> str:
         """Machines may not have reached the version yet that a change before this one has asked for."""
         control_planes = itertools.chain.from_iterable(made[kind] for kind in made if kind not in contract.WORKERS)
         former = ([contract.version_in(one), *contract.versions_reached(one)] for one in control_planes)
-        return self._version_error(itertools.chain.from_iterable(former))
+        return self._version_error(itertools.chain.from_iterable(former), versions.skip_error)
 
-    def _version_error(self, former: Iterable[str]) -> str:
+    def _version_error(self, former: Iterable[str], error: Callable[[str, str], str]) -> str:
         after = text(self.manifest, *contract.TOPOLOGY_VERSION)
-        why = next(filter(None, (versions.change_error(before, after) for before in former)), "")
+        why = next(filter(None, (error(before, after) for before in former)), "")
         return why and f"spec.topology.version {why}"
 
     def is_held_up_by(self, live: Object, others: Iterable[Object]) -> bool:

@@ -188,9 +188,11 @@ def belongs_to(obj: Object, cluster: Object) -> bool:
 def referred(live: Object) -> list[ObjectKey]:
     """The objects of providers that a Cluster or a Machine waits for; v1beta1 has versions in references, v1beta2 groups."""
     found = [reference for path in _REFERENCES if (reference := mapping(live, *path))]
-    groups = [text(one, "apiGroup") or split(text(one, "apiVersion"))[0] for one in found]
-    namespace = key_of(live).namespace
-    return [ObjectKey(group, text(one, "kind"), namespace, text(one, "name")) for group, one in zip(groups, found, strict=True)]
+    return [ObjectKey(*_kind_of(one), key_of(live).namespace, text(one, "name")) for one in found]
+
+
+def _kind_of(reference: Object) -> GroupKind:
+    return GroupKind(text(reference, "apiGroup") or split(text(reference, "apiVersion"))[0], text(reference, "kind"))
 
 
 def templates(owner: Object) -> dict[tuple[str, ...], str]:
@@ -202,8 +204,7 @@ def made_of_topology(cluster: Object) -> list[GroupKind]:
     """The kinds of the objects with Machines that a controller makes of a topology; none without one."""
     if not mapping(cluster, *TOPOLOGY):
         return []
-    control_plane = GroupKind(CONTROL_PLANE_GROUP, text(cluster, "spec", "controlPlaneRef", "kind"))
-    return [control_plane, *TOPOLOGY_KINDS.values()]
+    return [_kind_of(mapping(cluster, "spec", "controlPlaneRef")), *TOPOLOGY_KINDS.values()]
 
 
 def of_topology(cluster: str) -> str:

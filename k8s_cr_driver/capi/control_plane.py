@@ -31,10 +31,13 @@ class ControlPlane(MachineOwner):
         return rolled_out(live, super().assess(live), text(live, *contract.VERSION))
 
     def change_error(self, live: Object | None, desired: Sequence[Object]) -> str:
-        """Machines may not have reached the version yet that a change before this one has asked for."""
+        """Machines may not have reached the version yet that a change before this one has asked for.
+
+        Those of a cloud that upgrades by itself may be ahead of it, which is no downgrade.
+        """
         after = text(self.manifest, *contract.VERSION)
-        former = [text(live, *contract.VERSION), *contract.versions_reached(live or {})]
-        why = next(filter(None, (versions.change_error(before, after) for before in former)), "")
+        skips = (versions.skip_error(reached, after) for reached in contract.versions_reached(live or {}))
+        why = versions.change_error(text(live, *contract.VERSION), after) or next(filter(None, skips), "")
         return f"spec.version {why}" if why else super().change_error(live, desired)
 
     def max_unavailable(self, count: int) -> int:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import ClassVar
@@ -11,9 +12,10 @@ from k8s_cr_driver.capi import contract, paused, versions
 from k8s_cr_driver.capi.rollout import rolled_out
 from k8s_cr_driver.objects.crds import status_selector
 from k8s_cr_driver.objects.fields import text
-from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, as_selector, key_of
+from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, as_selector, key_of, labels
 from k8s_cr_driver.resources.base import ANY, REPLICAS, Children, CustomResource
 from k8s_cr_driver.resources.health import Health
+from k8s_cr_driver.resources.health.custom import terminating
 from k8s_cr_driver.resources.health.model import waiting
 
 
@@ -60,7 +62,11 @@ class MachineOwner(CustomResource):
 
 
 class Machine(MachineOwner):
-    """In v1beta1 its condition Ready sums up neither what its Node reports, nor what the control plane says of its etcd."""
+    """
+    In v1beta1 its condition Ready sums up neither what its Node reports, nor what the control plane says of its etcd.
+
+    For a member of a control plane both decide: etcd may lose its majority.
+    """
 
     group, kind = contract.GROUP, contract.MACHINES.kind
 
@@ -68,7 +74,7 @@ class Machine(MachineOwner):
         health = super().assess(live)
         found = (one for one in contract.conditions(live) if one.get("type") in contract.MEMBER_HEALTHY)
         unmet = next((one for one in found if one.get("status") != "True"), None)
-        if unmet is None or not health.settled:
+        if unmet is None or not health.settled or contract.CONTROL_PLANE_LABEL not in labels(live):
             return health
         return waiting(text(unmet, "type"), f"{text(unmet, 'reason')}: {text(unmet, 'message')}", trouble=True)
 
@@ -132,18 +138,19 @@ class MachinePool(LabelledMachines):
     """Not every provider creates Machines for a pool; where it does not, each replica is a VNFC."""
 
     kind, name_label = "MachinePool", contract.POOL_NAME_LABEL
+    awaits_made = False
 
     def children(self, live: Object | None = None) -> Children | None:
         machines = super().children(live)
         return replace(machines, or_replicas=True) if machines else None
 
     def made(self, live: Object) -> Sequence[Children]:
-        """Its own status does not say of which version its Machines are; a Machine of a pool has that of its Node."""
+        """Its own status does not say of which version its Machines are."""
         return [Children(contract.MACHINES, "", self.key.namespace, self._selector(live))] if self._version(live) else []
 
     def unmade(self, live: Object, made: Mapping[GroupKind, Sequence[Object]]) -> str:
-        version = self._version(live)
-        for machine in made.get(contract.MACHINES, ()):
-            if not versions.has_reached(text(machine, *contract.VERSION), version):
-                return f"{key_of(machine)} has the version {text(machine, *contract.VERSION)} instead of {version}"
-        return ""
+        """A Machine of a pool has the version of its Node, of which a cloud chooses the patch, and a distribution the build."""
+        wanted, staying = self._version(live), itertools.filterfalse(terminating, made.get(contract.MACHINES, ()))
+        older = (one for one in staying if versions.is_newer(wanted, text(one, *contract.VERSION)))
+        why = (f"{key_of(one)} has the version {text(one, *contract.VERSION)} instead of {wanted}" for one in older)
+        return next(why, "")

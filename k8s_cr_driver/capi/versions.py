@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-_PATCH = r"\.(\d{1,9})(?:-(alpha|beta|rc)\.(\d{1,9}))?"
+_PATCH = r"\.(\d{1,9})(?:-(alpha|beta|rc)\.(\d{1,9})(?:\.\d{1,9}){0,3})?"
 _VERSION = re.compile(rf"v?(\d{{1,9}})\.(\d{{1,9}})(?:{_PATCH})?(?![.\d])")
 _STAGES = ("alpha", "beta", "rc", None)
 """Of a patch version: those of its pre-releases, in their order, and that of the release."""
@@ -50,10 +50,15 @@ def change_error(before: str, after: str) -> str:
     """Why a control plane cannot change its version from `before` to `after`, with the remedy; "" if it can."""
     if is_newer(before, after):
         return f"cannot change from {before} to {after}: Kubernetes has no downgrade; take {before} or a newer one"
-    old, new = parsed(before), parsed(after)
+    return skip_error(before, after)
+
+
+def skip_error(reached: str, after: str) -> str:
+    """Why what has `reached` a version cannot get another one, with the remedy; "" if it can, or if its cloud is ahead."""
+    old, new = parsed(reached), parsed(after)
     if old and new and new[:2] > (old[0], old[1] + 1):
         step = f"v{old[0]}.{old[1] + 1}"
-        return f"cannot change from {before} to {after}: Kubernetes upgrades by one minor version; go to {step} first"
+        return f"cannot change from {reached} to {after}: Kubernetes upgrades by one minor version; go to {step} first"
     return ""
 
 

@@ -89,7 +89,7 @@ class LastLook:
 def _why_not(client: Client, obj: CustomResource, live: Object) -> Health | None:
     """What of the object is not ready. Raises DriverError."""
     made = made_of(client, obj, live)
-    for part in itertools.chain.from_iterable(made.values()):
+    for part in itertools.chain.from_iterable(made.values() if obj.awaits_made else ()):
         health = resource_for(part).health(part)
         if not health.settled and health.reason not in CRD_DECIDES:
             return waiting(PARTS_NOT_READY, f"{key_of(part)}: {health.reason}: {health.message}")

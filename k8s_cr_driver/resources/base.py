@@ -99,6 +99,9 @@ class CustomResource:
     silent_deletion: ClassVar[float] = 0.0
     """Seconds for which its controller may be at work on a deletion without any write, if that is longer than usual."""
 
+    awaits_made: ClassVar[bool] = True
+    """Whether the objects of `made` are to be ready before it; its own counts may say as much of them."""
+
     orphaned: ClassVar[GroupKind | None] = None
     """The kind of what a terminate deletes together with the object; see `orphans`."""
 
@@ -176,7 +179,7 @@ class CustomResource:
         return []
 
     def made(self, live: Object) -> Sequence[Children]:
-        """Objects that a controller makes of this one, and that are to be ready before it: its own status follows theirs."""
+        """Objects that a controller makes of this one. Its own status follows theirs; see `awaits_made` and `unmade`."""
         del live
         return []
 

@@ -29,8 +29,8 @@ _VOLUME = GroupKind("", "PersistentVolume")
 _HOST = ("hostNetwork", "hostPID", "hostIPC")
 _CAPABILITIES = frozenset({"ALL", "BPF", "DAC_READ_SEARCH", "SYS_ADMIN", "SYS_BOOT", "SYS_MODULE", "SYS_RAWIO", "SYS_TIME"})
 """Those of a container (capabilities(7)) that reach its node, or what is in it, as a privileged one does."""
-_POD_SECURITY = "pod-security.kubernetes.io/"
-"""Prefix of the labels by which a Namespace decides about its Pods (Pod Security admission)."""
+_POD_SECURITY = "pod-security.kubernetes.io/enforce"
+"""The label by which a Namespace decides about its Pods (Pod Security admission)."""
 
 
 def violation(objects: Iterable[Object]) -> str:
@@ -49,9 +49,8 @@ def _found(obj: Object) -> Iterator[str]:
         yield "roleRef: gives all permissions"
     if kind_of(obj) == _VOLUME and field(obj, "spec", "local"):
         yield "spec.local: is a folder or disk of the node"
-    if kind_of(obj) == NAMESPACE:
-        loose = (name for name, value in labels(obj).items() if name.startswith(_POD_SECURITY) and value == "privileged")
-        yield from (f"metadata.labels.{name}: lets Pods reach their nodes" for name in loose)
+    if kind_of(obj) == NAMESPACE and labels(obj).get(_POD_SECURITY) == "privileged":
+        yield f"metadata.labels.{_POD_SECURITY}: lets Pods reach their nodes"
     if kind_of(obj) != CRD:  # its schema has fields of these names
         yield from _of_pods(obj, "")
 

@@ -189,7 +189,8 @@ def test_a_cluster_of_cluster_api_1_8_waits_until_its_objects_are_as_its_topolog
 ) -> None:
     """It has no counts, and its conditions are those of before: its controller has acted, that of the topology has not."""
     manifest = cluster(1, **{"md-0": 2})
-    manifest["spec"]["controlPlaneRef"] = {"kind": "KubeadmControlPlane", "name": "blue-cp"}
+    reference = {"apiVersion": "controlplane.cluster.x-k8s.io/v1beta1", "kind": "KubeadmControlPlane", "name": "blue-cp"}
+    manifest["spec"]["controlPlaneRef"] = reference
     for kind in (CLUSTERS, CONTROL_PLANES, DEPLOYMENTS):
         api.put(crd(kind, status={}))
     for one in several:

@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
-from k8s_cr_driver.capi import versions
-from k8s_cr_driver.objects.keys import Object
+from k8s_cr_driver.capi import contract, versions
+from k8s_cr_driver.objects.keys import GroupKind, Object
 from k8s_cr_driver.resources.health import State
 from k8s_cr_driver.resources.registry import resource_for
 from tests.capi.clusters import MACHINES, cluster, crd
@@ -223,21 +225,64 @@ def test_all_machines_of_the_contract_v1beta1_are_to_be_available_and_updated(
     assert resource_for(live).health(live).state is state
 
 
-def test_a_pool_waits_for_its_machines_to_have_the_version(api: FakeApi) -> None:
+@pytest.fixture
+def pool(api: FakeApi) -> Object:
+    """A MachinePool of the version v1.36.0 that is ready as soon as it exists, as the Machines do that a test puts."""
     pools = MACHINES._replace(kind="MachinePool")
     for kind in (pools, MACHINES):
         api.put(crd(kind, status={}))
-    pool = obj("cluster.x-k8s.io/v1", "MachinePool", "blue-mp", "default")
-    pool["spec"] = {"clusterName": "blue", "replicas": 1, "template": {"spec": {"version": "v1.36.0"}}}
     api.react(
         "MachinePool",
         lambda live: live.get("status") or api.set_status("MachinePool", "default", "blue-mp", {"conditions": [READY]}),
     )
-    machine = obj("cluster.x-k8s.io/v1", "Machine", "blue-mp-0", "default", spec={"version": "v1.35.0"})
-    machine["metadata"]["labels"] = {"cluster.x-k8s.io/pool-name": "blue-mp"}
+    spec = {"clusterName": "blue", "replicas": 1, "template": {"spec": {"version": "v1.36.0"}}}
+    return obj("cluster.x-k8s.io/v1", "MachinePool", "blue-mp", "default", spec=spec)
+
+
+def put_machine(api: FakeApi, name: str, version: str, finalizers: Sequence[str] = ()) -> None:
+    machine = obj("cluster.x-k8s.io/v1", "Machine", name, "default", spec={"version": version})
+    machine["metadata"] |= {"labels": {"cluster.x-k8s.io/pool-name": "blue-mp"}, "finalizers": list(finalizers)}
     api.put({**machine, "status": {"conditions": [READY]}})
+
+
+def test_a_pool_waits_for_its_machines_to_have_the_version(api: FakeApi, pool: Object) -> None:
+    put_machine(api, "blue-mp-0", "v1.35.0")
     blue = Instance(api.url)
     run = blue.start([pool])
     blue.wait_until_reported("blue-mp", "Waiting", "default/blue-mp-0 has the version v1.35.0 instead of v1.36.0")
     api.edit("Machine", "default", "blue-mp-0", lambda live: live["spec"].update(version="v1.36.0"))
     run.result(10)
+
+
+@pytest.mark.parametrize("version", ["v1.36.4-eks-036c24b", "v1.36.0+vmware.1"])
+def test_a_cloud_chooses_the_patch_version_of_a_pool_and_a_distribution_its_build(
+    api: FakeApi, pool: Object, version: str
+) -> None:
+    put_machine(api, "blue-mp-0", version)
+    Instance(api.url, seconds=3).reconcile([pool])
+
+
+def test_a_machine_of_a_pool_that_is_being_deleted_holds_up_nothing(api: FakeApi, pool: Object) -> None:
+    """The budget of a Pod may hold its drain for as long as it likes."""
+    put_machine(api, "blue-mp-0", "v1.36.0")
+    put_machine(api, "blue-mp-1", "v1.35.0", ["machine.cluster.x-k8s.io"])
+    api.delete("Machine", "default", "blue-mp-1")
+    Instance(api.url, seconds=3).reconcile([pool])
+
+
+@pytest.mark.parametrize("kind", ["AzureManagedControlPlane", "GCPManagedControlPlane"])
+@pytest.mark.parametrize("key", ["apiGroup", "apiVersion"])
+def test_the_control_plane_of_a_topology_is_of_the_group_that_the_cluster_names(kind: str, key: str) -> None:
+    """Managed ones are in the group of the infrastructure."""
+    group = "infrastructure.cluster.x-k8s.io"
+    live = cluster(1)
+    live["spec"]["controlPlaneRef"] = {"kind": kind, "name": "blue", key: group if key == "apiGroup" else f"{group}/v1beta1"}
+    assert GroupKind(group, kind) in contract.made_of_topology(live)
+
+
+def test_a_cloud_that_has_upgraded_a_control_plane_is_no_reason_to_refuse_a_change() -> None:
+    """Its status is ahead of what the package asks for, and says so for ever."""
+    group = "controlplane.cluster.x-k8s.io/v1beta2"
+    manifest = obj(group, "AWSManagedControlPlane", "blue", "default", spec={"version": "v1.30.0"})
+    live = {**manifest, "status": {"version": "v1.30.4-eks-036c24b"}}
+    assert resource_for(manifest).change_error(live, []) == ""

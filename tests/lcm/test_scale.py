@@ -117,6 +117,22 @@ def test_a_refused_scale_deletes_nothing_although_the_inventory_is_new(cluster: 
     assert cluster.names("Deployment") == ["web"]
 
 
+def test_a_count_of_0_may_be_left_out_of_the_object(cluster: FakeApi, tmp_path: Path) -> None:
+    """A webhook or a conversion in Go does so with `json:"replicas,omitempty"`."""
+    crd, one = with_default(2)
+    del crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]["replicas"]["default"]
+    one["spec"]["replicas"] = 2
+    blue = Instance(cluster, tmp_path, [crd, one])
+    blue.instantiate()
+
+    def leave_out(live: dict[str, Any]) -> None:
+        if live["spec"].get("replicas") == 0:
+            cluster.edit("CronTab", "default", "web", lambda one: one["spec"].pop("replicas"), manager="")
+
+    cluster.cluster.reactions.insert(0, ("CronTab", None, leave_out))
+    blue.scale("SCALE_IN")
+
+
 @pytest.mark.parametrize("manager", ["hpa", OURS])
 def test_a_scale_whose_count_is_reset_fails_and_says_by_whom(cluster: FakeApi, tmp_path: Path, manager: str) -> None:
     """A webhook changes the count within the request, so its change is of the manager that has sent it."""

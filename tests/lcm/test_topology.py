@@ -157,7 +157,7 @@ def test_a_version_is_not_skipped_by_two_changes_of_which_the_first_has_not_reac
 ) -> None:
     """The topology has the new version already, and its control plane has Machines of the former one."""
     new, newer = (clusters.cluster(1, version, **{"md-0": 2, "md-1": 3}) for version in ("v1.36.0", "v1.37.0"))
-    reference = {"kind": "KubeadmControlPlane", "name": "blue-controlplane"}
+    reference = {"apiGroup": "controlplane.cluster.x-k8s.io", "kind": "KubeadmControlPlane", "name": "blue-controlplane"}
     for one in (new, newer):
         one["spec"]["controlPlaneRef"] = reference
     blue.change(make_vnfd(tmp_path / "new", [new], vdus=VDUS, aspects=ASPECTS))

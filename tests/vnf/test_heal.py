@@ -18,6 +18,7 @@ from k8s_cr_driver.kube.endpoint import Endpoint
 from k8s_cr_driver.objects.keys import Object
 from k8s_cr_driver.ownership.labels import INSTANCE_LABEL
 from k8s_cr_driver.resources.base import CustomResource
+from k8s_cr_driver.resources.registry import resource_for
 from k8s_cr_driver.vnf.heal import Healing
 from tests.fake_api import FakeApi, controllers
 from tests.instance import BLUE, crontab_crd, obj
@@ -55,7 +56,7 @@ def control_plane(api: FakeApi, count: int, **statuses: Object) -> CustomResourc
     """Of `count` Machines, named blue_0, blue_1, ... in `statuses`, which says what is not ready of them."""
     live = put(api, CONTROL_PLANE_GROUP, "KubeadmControlPlane", "blue", count)
     for number in range(count):
-        labels = {"cluster.x-k8s.io/control-plane-name": "blue"}
+        labels = {"cluster.x-k8s.io/control-plane": "", "cluster.x-k8s.io/control-plane-name": "blue"}
         machine(api, live, f"blue-{number}", labels, statuses.get(f"blue_{number}", READY))
     return KubeadmControlPlane(live)
 
@@ -123,6 +124,12 @@ def test_a_machine_whose_node_or_member_of_etcd_is_not_healthy_is_lost(api: Fake
     plane = control_plane(api, 3, blue_2=sick)
     with healing(api, ControlPlane=plane) as heal, pytest.raises(InvalidRequest, match=r"these are not ready: blue-2"):
         heal.replacement({"ControlPlane": {"blue-1"}}, everything=False, recreate=False)
+
+
+def test_a_worker_whose_node_is_under_pressure_holds_up_no_heal_of_another_one() -> None:
+    pressed = {"conditions": [*READY["conditions"], {"type": "NodeHealthy", "status": "False", "reason": "DiskPressure"}]}
+    live = obj("cluster.x-k8s.io/v1beta1", "Machine", "blue-2", "default", spec={}, status=pressed)
+    assert resource_for(live).health(live).settled
 
 
 @pytest.mark.parametrize("chosen", ["blue-0", "blue-1"])
