@@ -104,14 +104,21 @@ class Receiver(ThreadingHTTPServer):
         if is_full:
             self.shutdown_request(request)
             return
-        super().process_request(request, client_address)
+        try:
+            super().process_request(request, client_address)
+        except Exception:  # there is no thread for it
+            self._close(client_address)
+            raise
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
         try:
             super().process_request_thread(request, client_address)
         finally:
-            with self._lock:
-                self._open -= Counter([client_address[0]])  # keeps no address without connections
+            self._close(client_address)
+
+    def _close(self, client_address: Any) -> None:
+        with self._lock:
+            self._open -= Counter([client_address[0]])  # keeps no address without connections
 
     def finish_request(self, request: Any, client_address: Any) -> None:
         request.settimeout(PATIENCE)

@@ -91,9 +91,10 @@ class Registrar:
 
     def _act(self, stored: Stored) -> None:
         if stored.last.event == GONE:
-            self.tacker.remove(stored.vim, _description(stored))
+            is_removed = self.tacker.remove(stored.vim, _description(stored))
             self.store.registered(stored, "")
-            self.log(f"{stored.last.cluster}: VIM {stored.vim} is removed")
+            became = "is removed" if is_removed else "has another description by now, so it is left to whoever has changed that"
+            self.log(f"{stored.last.cluster}: VIM {stored.vim} {became}")
             return
         vim = self._vim(stored)
         self.store.registering(stored, vim.name)

@@ -88,11 +88,15 @@ class Tacker:
             self._request("DELETE", f"{VIMS}/{existing['id']}")
         self._request("POST", VIMS, vim.body())
 
-    def remove(self, name: str, description: str) -> None:
-        """Removes the VIM of that name and description, if there is one. Raises DriverError."""
+    def remove(self, name: str, description: str) -> bool:
+        """Removes the VIM of that name, if there is one; False if it has another description. Raises DriverError."""
         existing = self._find(name)
-        if existing is not None and existing.get("description") == description:
-            self._request("DELETE", f"{VIMS}/{existing['id']}")
+        if existing is None:
+            return True
+        if existing.get("description") != description:
+            return False
+        self._request("DELETE", f"{VIMS}/{existing['id']}")
+        return True
 
     def _find(self, name: str) -> Mapping[str, Any] | None:
         found = entries(self._request("GET", VIMS, params={"name": name}), "vims")

@@ -3,15 +3,20 @@
 
 from __future__ import annotations
 
+import argparse
+import functools
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import fields
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from oslo_config import cfg
 
 from k8s_cr_driver.engine.watches import WATCH_LIMITS
+from k8s_cr_driver.errors import InvalidRequest
 from k8s_cr_driver.lcm.endpoint_rules import EndpointRules
 from k8s_cr_driver.package.limits import Limits
 from k8s_cr_driver.vnf.counts import VNFCS
@@ -20,6 +25,8 @@ from k8s_cr_driver.vnf.policy import Policy
 _LIMITS = Limits()
 _FILES = "K8S_CR_CONDUCTOR_CONFIG"
 """The variable of the environment in which scripts that Tacker runs find the conductor's files of options."""
+OF_SCRIPTS = ("allowed_endpoints", "allow_http_endpoints", "allowed_receivers", "verify_tls_without_ca")
+"""The options that hold for those scripts. Others may refer to options that only Tacker knows."""
 
 POLICY = [
     cfg.ListOpt(
@@ -162,22 +169,38 @@ def register(conf: cfg.ConfigOpts) -> None:
 
 
 def publish(conf: cfg.ConfigOpts) -> None:
-    """Lets scripts that this process runs find its options: Tacker gives them its environment, but no argument."""
-    files = {name: getattr(conf, name, None) or [] for name in ("config_file", "config_dir")}
-    os.environ[_FILES] = json.dumps(files)
+    """Lets scripts that this process runs find its options: Tacker gives them its environment, but no argument.
+
+    The order of the arguments counts, and files that were read by default come before them. oslo.config keeps both in lists
+    of files and of folders, which do not say so; the arguments themselves have no public name.
+    """
+    os.environ[_FILES] = json.dumps(_of_files(conf._args or []))
+
+
+def _of_files(args: Sequence[str]) -> list[str]:
+    """Those of `args` that name files of options, with absolute paths."""
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    for name in ("--config-file", "--config-dir"):
+        parser.add_argument(name, dest="found", action="append", default=[], type=functools.partial(_absolute, name))
+    return list(parser.parse_known_args(args)[0].found)
+
+
+def _absolute(name: str, path: str) -> str:
+    return f"{name}={Path(path).absolute()}"
 
 
 def of_conductor() -> Any:
-    """In such a script: the conductor's options of the group [k8s_cr], as its files have them now.
+    """In such a script: options of the conductor's group [k8s_cr], OF_SCRIPTS, as its files have them now. InvalidRequest.
 
     Without the variable these are the files that tacker-conductor reads by default.
     """
-    files = json.loads(os.environ.get(_FILES, "{}"))
     conf = cfg.ConfigOpts()
     register(conf)
-    args = [f"--{name.replace('_', '-')}={path}" for name, paths in files.items() for path in paths]
-    conf(args, project="tacker", prog="tacker-conductor")
-    return conf.k8s_cr
+    try:
+        conf(json.loads(os.environ.get(_FILES) or "[]"), project="tacker", prog="tacker-conductor")
+        return SimpleNamespace(**{name: conf.k8s_cr[name] for name in OF_SCRIPTS})
+    except cfg.Error as error:
+        raise InvalidRequest(f"a management driver cannot read the conductor's options: {error}. Ask the operator.") from None
 
 
 def endpoint_rules(options: Any) -> EndpointRules:

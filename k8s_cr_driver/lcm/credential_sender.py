@@ -27,6 +27,10 @@ KEY = "credential_sender"
 """Key in the metadata of the VnfInstance and in user_script_err_handling_data."""
 ENDS = ("terminate_end", "instantiate_rollback_end")
 """The operations after which the instance has no clusters."""
+_CHANGES = (
+    *("instantiate_end", "scale_end", "heal_end", "change_current_package_end"),
+    *("scale_rollback_end", "change_current_package_rollback_end"),
+)
 _GRACE = 1.0
 """Seconds by which the alarm is later than the deadline, at which an attempt ends with a better message."""
 
@@ -64,9 +68,7 @@ def _act(call: hook.Call, one: Sender) -> None:
             one.send_going(call.namespaces())
         case operation if operation in ENDS:
             one.send_gone()
-        case "instantiate_end" | "scale_end" | "heal_end" | "change_current_package_end":
-            one.send_changes(call.namespaces())
-        case "scale_rollback_end" | "change_current_package_rollback_end":
+        case operation if operation in _CHANGES:
             one.send_changes(call.namespaces())
         case _:
             raise InvalidPackage(f"{call.operation}: the credential sender has nothing to do there; remove it from the VNFD")

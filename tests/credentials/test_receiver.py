@@ -355,3 +355,21 @@ def test_a_registration_that_another_message_has_overtaken_is_not_complete(tmp_p
     one.registered(first, "vim-1")
     [stored] = one.clusters()
     assert (stored.vim, stored.is_registered) == ("vim-1", False)
+
+
+def test_a_connection_for_which_there_is_no_thread_counts_no_longer(
+    running: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(receiver, "EACH", 1)
+    refused = threading.Event()
+
+    def refuse(_: threading.Thread) -> None:
+        refused.set()
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as full:
+        full.setattr(threading.Thread, "start", refuse)
+        with socket.create_connection(("127.0.0.1", urllib3.util.parse_url(running.url).port)):
+            assert refused.wait(10)
+    running.send(READY)
+    assert running.stored.exists()

@@ -275,6 +275,20 @@ def test_a_vim_of_somebody_else_is_left_alone(registrar: Registrar, workload: Fa
     assert cloud.vims == {"1": mine} and registrar.store.clusters()[0].vim == ""
 
 
+def test_a_vim_that_somebody_has_described_anew_is_left_and_named(
+    registrar: Registrar, workload: FakeApi, cloud: Cloud
+) -> None:
+    log: list[str] = []
+    registrar.log = log.append
+    registrar.store.accept(message := ready(workload))
+    registrar.reconcile()
+    [vim] = cloud.vims.values()
+    vim["description"] = "mine"
+    registrar.store.accept(gone(message))
+    registrar.reconcile()
+    assert cloud.vims and f"VIM {NAME} has another description by now, so it is left" in log[-1]
+
+
 def test_nothing_that_a_workload_cluster_says_is_logged(registrar: Registrar, workload: FakeApi) -> None:
     """It has the admin's token, and could repeat it in any form."""
     log: list[str] = []

@@ -522,3 +522,13 @@ def test_a_terminate_that_abandons_the_instance_needs_no_management_cluster(
         conductor.run("terminate_start", abandon=True)
         conductor.run("terminate_end", abandon=True)
     assert [event for event, _ in receiver.events] == ["ready", "going", "gone"]
+
+
+@pytest.mark.usefixtures("workload")
+def test_an_account_that_may_not_list_clusters_names_those_that_were_delivered(
+    conductor: Conductor, tls_api: FakeApi, receiver: Web
+) -> None:
+    conductor.run("instantiate_end")
+    tls_api.fail(faults.status(403, "Forbidden"), method="GET", path="/clusters$")
+    conductor.run("terminate_start")
+    assert receiver.events[-1] == ("going", NAME)

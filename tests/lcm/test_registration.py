@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import logging
 import sys
 from importlib import metadata
@@ -16,6 +17,7 @@ from tacker.sol_refactored.common import exceptions as sol_ex
 from tacker.sol_refactored.infra_drivers.kubernetes import kubernetes
 from tacker.vnfm.infra_drivers.kubernetes import kubernetes_driver
 
+from k8s_cr_driver.errors import InvalidRequest
 from k8s_cr_driver.lcm import conf, registration
 from k8s_cr_driver.lcm.driver import Driver
 from tests.lcm.instance import INTREE_DRIVER
@@ -56,6 +58,37 @@ def test_the_scripts_of_packages_find_the_conductors_options(
     monkeypatch.delenv(conf._FILES)
     monkeypatch.setenv("OS_K8S_CR__ALLOWED_ENDPOINTS", "10.0.0.0/8")
     assert conf.of_conductor().allowed_endpoints == ["10.0.0.0/8"], "of a conductor with files in the usual place, or none"
+
+
+@pytest.mark.parametrize("args", [["file"], ["dir", "file"], ["file", "dir"], ["dir"], []])
+def test_the_scripts_of_packages_read_the_conductors_files_in_its_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, args: list[str]
+) -> None:
+    """The last one that has an option counts; a folder in the usual place is read before files that are named."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv(conf._FILES, "")
+    folder = tmp_path / ".tacker" / "tacker.conf.d"
+    folder.mkdir(parents=True)
+    (folder / "a.conf").write_text("[k8s_cr]\nallowed_receivers = of-folder\n")
+    (tmp_path / "my.conf").write_text("[k8s_cr]\nallowed_receivers = of-file\n")
+    options = {"file": f"--config-file={tmp_path / 'my.conf'}", "dir": f"--config-dir={folder}"}
+    conductor = cfg.ConfigOpts()
+    conf.register(conductor)
+    conductor([options[one] for one in args], project="tacker", prog="tacker-conductor")
+    conf.publish(conductor)
+    assert conf.of_conductor().allowed_receivers == conductor.k8s_cr.allowed_receivers
+
+
+@pytest.mark.parametrize(("text", "words"), [(None, "my.conf"), ("[k8s_cr]\nallowed_receivers = $my_ip\n", "my_ip")])
+def test_options_that_scripts_cannot_read_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str | None, words: str
+) -> None:
+    path = tmp_path / "my.conf"
+    if text is not None:
+        path.write_text(text)
+    monkeypatch.setenv(conf._FILES, json.dumps([f"--config-file={path}"]))
+    with pytest.raises(InvalidRequest, match=rf"cannot read the conductor's options: .*{words}"):
+        conf.of_conductor()
 
 
 def test_a_second_registration_changes_nothing(caplog: pytest.LogCaptureFixture) -> None:
