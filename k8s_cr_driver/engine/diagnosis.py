@@ -9,8 +9,9 @@ that cannot be pulled, a quota).
 
 from __future__ import annotations
 
+import copy
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from k8s_cr_driver.engine.clouds import Clouds
@@ -74,16 +75,17 @@ class Seen:
 
     obj: CustomResource
     live: Object | None
-    report: Report
+    report: Callable[[SentValues], Report]
+    """Its report without the values that were sent, which takes seconds for thousands of objects."""
     in_trouble: bool
     is_judged: bool
     """Whether its state comes of `live`, and not of an error or of what has to be done before."""
 
     @classmethod
-    def of(cls, node: Desired | ToDelete, sent: SentValues) -> Seen:
+    def of(cls, node: Desired | ToDelete) -> Seen:
         is_deleted = bool(text(node.live, "metadata", "deletionTimestamp"))
         is_judged = node.live is not None and node.error is None and (isinstance(node, Desired) or is_deleted)
-        return cls(node.obj, node.live, node.report(sent), node.in_trouble, is_judged)
+        return cls(node.obj, node.live, copy.copy(node).report, node.in_trouble, is_judged)
 
 
 def reports(client: Client, clouds: Clouds, sent: SentValues, seen: Iterable[Seen]) -> list[Report]:
@@ -116,7 +118,7 @@ class _Search:
 
     def _of_node(self, node: Seen) -> _Tree:
         self._seen.add(node.obj.key)
-        report, in_trouble, live = node.report, node.in_trouble, node.live
+        report, in_trouble, live = node.report(self._sent), node.in_trouble, node.live
         if live is not None and node.is_judged and not self._is_over():
             health = self._clouds.health(node.obj, live)
             if health.trouble and not in_trouble:
@@ -191,4 +193,6 @@ def _warnings(connection: Connection, tree: _Tree, sent: SentValues) -> tuple[st
     except DriverError:
         return ()  # a report without events is still useful; RBAC may forbid them
     items.sort(key=lambda event: str(event.get("lastTimestamp") or event.get("eventTime") or ""), reverse=True)
-    return tuple(sent.removed_from(f"{event.get('reason')}: {event.get('message')}")[:300] for event in items[:EVENTS])
+    shown = (f"{event.get('reason')}: {event.get('message')}" for event in items[:EVENTS])
+    own = SentValues([tree.live] if tree.live else [])
+    return tuple(own.removed_from(sent.removed_from(event))[:300] for event in shown)

@@ -51,7 +51,7 @@ class Timeouts:
         nodes = self._open_nodes()
         total = max(len(self._applier.nodes), len(nodes))
         unread = self._informers.unread({node.key.group_kind for node in nodes})
-        return NotReady(f"{len(nodes)} of {total} objects {headline}:", [*unread, *self._reports(self._seen(nodes))])
+        return NotReady(f"{len(nodes)} of {total} objects {headline}:", [*unread, *self._reports(map(Seen.of, nodes))])
 
     def not_deleted(self, seconds: float) -> NotReady:
         return self.timeout(f"not deleted after {seconds:.0f} s")
@@ -92,11 +92,8 @@ class Timeouts:
     def _sent(self) -> SentValues:
         return SentValues(node.obj.manifest for node in self._applier.nodes.values())
 
-    def _seen(self, nodes: Iterable[Desired | ToDelete]) -> list[Seen]:
-        return [Seen.of(node, self._sent) for node in nodes]
-
     def _log(self, pause: float) -> None:
-        seen = self._seen(self._open_nodes())
+        seen = list(map(Seen.of, self._open_nodes()))
         if seen:
             look = functools.partial(self._reports, seen)
             self._loop.send(look, lambda found: self._write(len(seen), found), lambda _: None)

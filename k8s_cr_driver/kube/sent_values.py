@@ -15,6 +15,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from k8s_cr_driver.objects import decoding
 from k8s_cr_driver.objects.keys import CRD, GroupKind, Object, key_of, kind_of
 from k8s_cr_driver.redaction import CUT, FOREIGN_LIMIT, REMOVED
 
@@ -26,7 +27,9 @@ _PART = 8
 """Characters of a line of a value, or of the begin of a cut one, that is removed."""
 
 _SECRET = GroupKind("", "Secret")
-_OF_BUILT_IN_KINDS = frozenset({"data", "stringData", "binaryData", "value", "args", "command"})
+_OF_BUILT_IN_KINDS = frozenset(
+    ["data", "stringData", "binaryData", "value", "args", "command", "parameters", "volumeAttributes"]
+)
 """Fields of built-in kinds that may hold a secret; errors of their other values are of no use without these."""
 _NAMES_THINGS = re.compile(
     r"(?i)(?:refs?|names?|namespaces?|paths?|kinds?|types?|modes?|groups?|versions?|class|image|resources|verbs|metadata|"
@@ -38,7 +41,10 @@ _COMMON = frozenset({
     *("cluster", "namespace", "network", "server", "service", "https"),
 })
 """Words of every text, whatever field has them."""
-_PATH = re.compile(r"/[a-z0-9._/-]+")
+_ENDPOINT = re.compile(r"(?i)(?:ur[il]|region|interface|endpoint|domain|host)$")
+"""What else a line of a Secret may name: errors about it are of no use without that. Credentials in a URL are no name."""
+_NO_SECRET = re.compile(r"[A-Za-z]{1,12}|[0-9]{1,5}(?:\.[0-9]{1,5})?[A-Za-z]{0,2}|/[a-z0-9._/-]+")
+"""Outside of Secrets: a single word, a quantity or a duration, the path of a program."""
 
 _UNIT = re.compile(
     r"\\+(?:u(?P<u>[0-9a-fA-F]{4})|U(?P<U>[0-9a-fA-F]{8})|x(?P<x>[0-9a-fA-F]{2})|(?P<control>[abfnrtv]))?|"
@@ -49,8 +55,9 @@ _ODD = re.compile(r"[^\x20-\x7e]|[\\%]|  ")
 """Without these a text is its own canonical form."""
 _OTHER = "\ufffd"
 _MEANINGS = {"control": " ", "space": " ", "dots": "...", "other": _OTHER}
-_CUT = re.compile(r"[\"'`]?\s?(?:\.\.\.|[(<\[]?truncated|\Z)")
-"""What follows the begin of a value that somebody has cut."""
+_MARK = re.compile("[:=]")
+_CUT = re.compile(r"[\"'`]?\s?(?:\.\.\.|[(<\[]?truncated)")
+"""What follows the begin of a value that somebody has cut; nothing may follow it, too."""
 
 
 class SentValues:
@@ -99,10 +106,12 @@ class SentValues:
 
     def _cut(self, text: str, at: int, cuts: list[int]) -> int:
         """Where the begin of a value ends that begins at `at` and was cut; `at` if there is none."""
-        end = cuts[min(bisect_left(cuts, at + _PART), len(cuts) - 1)]
-        number = bisect_left(self._values, text[at:end])
-        is_begin = number < len(self._values) and self._values[number].startswith(text[at:end])
-        return end if is_begin and end - at >= _PART else at
+        place = bisect_left(cuts, at + _PART)
+        end = cuts[place] if place < len(cuts) else len(text)
+        part = text[at:end]
+        number = bisect_left(self._values, part)
+        is_begin = number < len(self._values) and self._values[number].startswith(part)
+        return end if is_begin and len(part) >= _PART and not _NO_SECRET.fullmatch(part) else at
 
 
 def _prefixes(values: list[str]) -> list[int]:
@@ -157,50 +166,71 @@ def _meaning(unit: re.Match[str]) -> str:
     return chr(number) if number < 0x7F else _OTHER
 
 
-def _values(manifests: Iterable[Object]) -> Iterator[str]:
+def _values(manifests: Iterable[Object]) -> set[str]:
+    """Those that may be secrets, in the forms in which others may repeat them."""
+    of_secrets: set[str] = set()
+    of_others: set[str] = set()
     for manifest in manifests:
         group, kind = kind_of(manifest)
         is_secret = GroupKind(group, kind) == _SECRET
         is_built_in = "." not in group or group.endswith(".k8s.io")
         said = {name: value for name, value in manifest.items() if name != "status"}
-        for value in _leaves(said, "", is_hidden=not is_built_in, is_built_in=is_built_in):
-            if is_secret or not _PATH.fullmatch(value):
-                yield from _forms(value, is_secret)
-                for decoded in _decoded(value):
-                    yield from _forms(decoded, is_secret)
+        found = of_secrets if is_secret else of_others
+        found.update(_leaves(said, "", is_hidden=not is_built_in, is_built_in=is_built_in))
+    secrets = {form for value in of_secrets for text in (value, *_decoded(value)) for form in _forms(text, is_secret=True)}
+    others = {form for value in of_others for text in (value, *_decoded(value)) for form in _forms(text, is_secret=False)}
+    return secrets | {form for form in others if not _NO_SECRET.fullmatch(form)}
 
 
 def _leaves(value: Any, name: str, *, is_hidden: bool, is_built_in: bool) -> Iterator[str]:
     """The texts in the fields that may hold a secret; `name` is that of the field, or of the list that holds the value."""
     if is_built_in:
         is_hidden |= name in _OF_BUILT_IN_KINDS
-    elif _NAMES_THINGS.search(name):
-        return
     if isinstance(value, dict):
         for key, item in value.items():
-            yield from _leaves(item, key, is_hidden=is_hidden, is_built_in=is_built_in)
+            if key != "metadata":
+                yield from _leaves(item, key, is_hidden=is_hidden, is_built_in=is_built_in)
     elif isinstance(value, list):
         for item in value:
-            yield from _leaves(item, "", is_hidden=is_hidden, is_built_in=is_built_in)
-    elif isinstance(value, str) and is_hidden:
+            yield from _leaves(item, name, is_hidden=is_hidden, is_built_in=is_built_in)
+    elif not is_hidden or (not is_built_in and _NAMES_THINGS.search(name)):
+        return
+    elif isinstance(value, str):
         yield value
-    elif isinstance(value, (int, float)) and is_hidden and len(str(abs(value))) >= _DIGITS:
+    elif isinstance(value, (int, float)) and len(str(abs(value))) >= _DIGITS:
         yield str(value)
 
 
-def _forms(value: str, is_secret: bool) -> Iterator[str]:
-    """The value, also in base64, and its lines; of a Secret's line `a: b` also b."""
+def _forms(value: str, *, is_secret: bool) -> Iterator[str]:
+    """The value, also in base64; its lines, and of each line `a: b` also b; the texts in JSON of a Secret."""
     yield value
     yield base64.b64encode(value.encode(errors="replace")).decode().rstrip("=")
     lines = value.splitlines()
     if len(lines) > 1:
         yield from (line for line in lines if len(line.strip()) >= _PART)
-    if is_secret:
-        yield from (re.split("[:=]", line, maxsplit=1)[-1].strip(" \t\"'") for line in lines)
+    if len(lines) > 1 or is_secret:
+        yield from filter(None, map(_of_line, lines))
+    if is_secret and value.lstrip().startswith("{"):
+        for text in _of_json(value):
+            yield from (text, *(_of_line(decoded) for decoded in _decoded(text)))
+
+
+def _of_line(line: str) -> str:
+    """What the line `key: value` gives the key, or all of it; "" if the value names something."""
+    key, mark, value = line.partition(line[found.start()]) if (found := _MARK.search(line)) else ("", "", line)
+    names = _NAMES_THINGS.search(key.strip()) or _ENDPOINT.search(key.strip())
+    return "" if mark and names and "@" not in value else value.strip(" \t\"'")
+
+
+def _of_json(text: str) -> Iterator[str]:
+    try:
+        yield from _leaves(decoding.decoded(text.encode()), "", is_hidden=True, is_built_in=False)
+    except ValueError:
+        return
 
 
 def _decoded(value: str) -> Iterator[str]:
     try:
-        yield base64.b64decode(value, validate=True).decode()
+        yield base64.b64decode("".join(value.split()), validate=True).decode()
     except ValueError:
         return

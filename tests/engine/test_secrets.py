@@ -174,6 +174,17 @@ def test_an_unready_object_whose_status_and_events_quote_what_the_operation_has_
     reported.append(everything(error))
 
 
+def test_an_event_of_an_object_that_is_not_deleted_names_no_value_of_it(api: FakeApi, reported: list[str]) -> None:
+    """A terminate has sent none."""
+    held = {**crontab("one"), "spec": {"cronSpec": CANARY}}
+    held["metadata"]["finalizers"] = ["example.com/hold"]
+    Instance(api.url).reconcile([crontab_crd(), held])
+    api.event(api.get("CronTab", "default", "one"), "FailedDelete", f"no entry {CANARY}")
+    with pytest.raises(NotReady, match="FailedDelete: no entry") as error:
+        Instance(api.url, seconds=1).terminate()
+    reported.append(everything(error.value))
+
+
 def test_the_log_line_of_a_wait_holds_no_credentials(
     api: FakeApi, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:

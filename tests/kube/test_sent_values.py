@@ -6,6 +6,7 @@ from __future__ import annotations
 import base64
 import json
 import re
+import textwrap
 import time
 
 import pytest
@@ -34,6 +35,15 @@ def message(manifest: Object, text: str) -> str:
 
 def vault(*values: object) -> Object:
     return {**crontab("tab"), "spec": {"auth": [{"community": value} for value in values]}}
+
+
+def custom(**spec: object) -> Object:
+    return {**crontab("tab"), "spec": spec}
+
+
+def in_lines(text: str) -> str:
+    """As `base64 FILE` writes it."""
+    return "\n".join(textwrap.wrap(text, 76)) + "\n"
 
 
 def secret(value: str) -> Object:
@@ -164,3 +174,45 @@ def test_hostile_texts_and_values_take_linear_time(part: str) -> None:
     began = time.process_time()
     message(vault(*values), text)
     assert time.process_time() - began < 2
+
+
+CODE = "hunter2xyz"
+
+
+@pytest.mark.parametrize(
+    "manifest",
+    [
+        pytest.param(obj("v1", "Secret", "a", data={"a": in_lines(encoded(f"a={CODE}\n" + "x" * 60))}), id="lines of base64"),
+        pytest.param(secret(json.dumps({"auths": {"r.io": {"password": CODE}}})), id="JSON"),
+        pytest.param(secret(json.dumps({"auths": {"r.io": {"auth": encoded(f"u:{CODE}")}}})), id="an auth of Docker"),
+        pytest.param(custom(nodeGroups=[{"name": "a", "rootCode": CODE}]), id="below a name"),
+        pytest.param(custom(userData=f"#cloud-config\nuser: x\nrootcode: {CODE}\n"), id="a line of a custom resource"),
+        pytest.param(obj("v1", "ConfigMap", "a", "default", data={"env": f"A=1\nSNMP={CODE}\n"}), id="a line of a ConfigMap"),
+        pytest.param(obj("storage.k8s.io/v1", "StorageClass", "a", parameters={"adminCode": CODE}), id="a StorageClass"),
+    ],
+)
+def test_a_value_within_another_one_is_removed(manifest: Object) -> None:
+    assert message(manifest, f"the registry refused {CODE} of u") == "the registry refused [value removed] of u"
+
+
+OPENSTACK = custom(extraArgs={"cloud-provider": "external"}, zone={"from": "Machine"}, status="Unknown", timeout="300s")
+CLOUDS = secret(
+    "auth_url: https://keystone.example.com:5000/v3\npassword: hunter2\nregion_name: RegionOne\ninterface: public\n"
+)
+WEB = obj("apps/v1", "Deployment", "web", "default", spec={"command": ["nginx"], "args": ["scale", "container"]})
+
+
+@pytest.mark.parametrize(
+    ("manifest", "text"),
+    [
+        (OPENSTACK, "failed to reconcile external network: found 0 external networks"),
+        (OPENSTACK, "Machine blue-md-0-abc: Condition Ready on node is reporting status Unknown for more than 300s"),
+        (CLOUDS, "public endpoint for network service in RegionOne region not found"),
+        (CLOUDS, 'Post "https://keystone.example.com:5000/v3/auth/tokens": dial tcp 10.0.0.1:5000: connection refused'),
+        (WEB, 'exec: "nginx": executable file not found in $PATH: unable to start container process'),
+        (WEB, 'conflict with "kube-controller-manager" with subresource "scale" using apps/v1'),
+        (custom(image="immutable-os", cronSpec="immutable-os"), "spec.cronSpec: field is immutable"),
+    ],
+)
+def test_words_without_which_an_error_is_of_no_use_stay(manifest: Object, text: str) -> None:
+    assert message(manifest, text) == text
