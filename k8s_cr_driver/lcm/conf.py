@@ -200,7 +200,9 @@ def of_conductor() -> Any:
         conf(json.loads(os.environ.get(_FILES) or "[]"), project="tacker", prog="tacker-conductor")
         return SimpleNamespace(**{name: conf.k8s_cr[name] for name in OF_SCRIPTS})
     except cfg.Error as error:
-        raise InvalidRequest(f"a management driver cannot read the conductor's options: {error}. Ask the operator.") from None
+        # The text of a ConfigFileParseError has the line, which may be a password.
+        reason = f"{error.config_file} is malformed" if isinstance(error, cfg.ConfigFileParseError) else str(error)
+        raise InvalidRequest(f"a management driver cannot read the conductor's options: {reason}. Ask the operator.") from None
 
 
 def endpoint_rules(options: Any) -> EndpointRules:

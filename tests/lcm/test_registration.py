@@ -91,6 +91,16 @@ def test_options_that_scripts_cannot_read_are_named(
         conf.of_conductor()
 
 
+def test_a_line_that_cannot_be_parsed_is_not_quoted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It may be a password of Tacker's, and users of Tacker's API read the error."""
+    path = tmp_path / "my.conf"
+    path.write_text("[DEFAULT]\na-password\n")
+    monkeypatch.setenv(conf._FILES, json.dumps([f"--config-file={path}"]))
+    with pytest.raises(InvalidRequest, match=r"cannot read the conductor's options: .*my.conf") as refused:
+        conf.of_conductor()
+    assert "a-password" not in str(refused.value)
+
+
 def test_a_second_registration_changes_nothing(caplog: pytest.LogCaptureFixture) -> None:
     assert registration.install() and registration.install()
     assert kubernetes.Kubernetes is Driver and not errors(caplog)
