@@ -186,7 +186,7 @@ def _of_files(args: Sequence[str]) -> list[str]:
 
 
 def _absolute(name: str, path: str) -> str:
-    return f"{name}={Path(path).absolute()}"
+    return f"{name}={Path(path).expanduser().absolute()}"
 
 
 def of_conductor() -> Any:

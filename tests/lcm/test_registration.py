@@ -91,6 +91,21 @@ def test_options_that_scripts_cannot_read_are_named(
         conf.of_conductor()
 
 
+@pytest.mark.parametrize("given", ["--config-file=~/folder/a.conf", "--config-dir=~/folder"])
+def test_the_scripts_of_packages_read_files_below_the_home_of_the_conductor(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: str
+) -> None:
+    """No shell has replaced the ~ there; oslo.config does."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv(conf._FILES, "")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "a.conf").write_text("[k8s_cr]\nallowed_receivers = a\n")
+    conductor = cfg.ConfigOpts()
+    conductor([given], project="tacker", prog="tacker-conductor")
+    conf.publish(conductor)
+    assert conf.of_conductor().allowed_receivers == ["a"]
+
+
 def test_a_line_that_cannot_be_parsed_is_not_quoted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It may be a password of Tacker's, and users of Tacker's API read the error."""
     path = tmp_path / "my.conf"
