@@ -100,7 +100,7 @@ class Sender:
         try:
             present = set(self.management.clusters(self.instance, namespaces))
         except ApiError as error:
-            if error.status != 403:  # an account that may not list them has delivered none of them
+            if error.status != 403:  # the recorded ones are named all the same
                 raise
             return
         for cluster in present - self.record.deliveries.keys():
