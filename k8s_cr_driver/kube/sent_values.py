@@ -55,7 +55,6 @@ _ODD = re.compile(r"[^\x20-\x7e]|[\\%]|  ")
 """Without these a text is its own canonical form."""
 _OTHER = "\ufffd"
 _MEANINGS = {"control": " ", "space": " ", "dots": "...", "other": _OTHER}
-_MARK = re.compile("[:=]")
 _CUT = re.compile(r"[\"'`]?\s?(?:\.\.\.|[(<\[]?truncated)")
 """What follows the begin of a value that somebody has cut; nothing may follow it, too."""
 
@@ -168,18 +167,20 @@ def _meaning(unit: re.Match[str]) -> str:
 
 def _values(manifests: Iterable[Object]) -> set[str]:
     """Those that may be secrets, in the forms in which others may repeat them."""
-    of_secrets: set[str] = set()
-    of_others: set[str] = set()
+    leaves: dict[bool, set[str]] = {True: set(), False: set()}
     for manifest in manifests:
-        group, kind = kind_of(manifest)
-        is_secret = GroupKind(group, kind) == _SECRET
-        is_built_in = "." not in group or group.endswith(".k8s.io")
+        kind = kind_of(manifest)
+        is_built_in = "." not in kind.group or kind.group.endswith(".k8s.io")
         said = {name: value for name, value in manifest.items() if name != "status"}
-        found = of_secrets if is_secret else of_others
-        found.update(_leaves(said, "", is_hidden=not is_built_in, is_built_in=is_built_in))
-    secrets = {form for value in of_secrets for text in (value, *_decoded(value)) for form in _forms(text, is_secret=True)}
-    others = {form for value in of_others for text in (value, *_decoded(value)) for form in _forms(text, is_secret=False)}
-    return secrets | {form for form in others if not _NO_SECRET.fullmatch(form)}
+        leaves[kind == _SECRET].update(_leaves(said, "", is_hidden=not is_built_in, is_built_in=is_built_in))
+    return {
+        form
+        for is_secret, values in leaves.items()
+        for value in values
+        for text in (value, *_decoded(value))
+        for form in _forms(text, is_secret=is_secret)
+        if is_secret or not _NO_SECRET.fullmatch(form)
+    }
 
 
 def _leaves(value: Any, name: str, *, is_hidden: bool, is_built_in: bool) -> Iterator[str]:
@@ -217,9 +218,9 @@ def _forms(value: str, *, is_secret: bool) -> Iterator[str]:
 
 def _of_line(line: str) -> str:
     """What the line `key: value` gives the key, or all of it; "" if the value names something."""
-    key, mark, value = line.partition(line[found.start()]) if (found := _MARK.search(line)) else ("", "", line)
-    names = _NAMES_THINGS.search(key.strip()) or _ENDPOINT.search(key.strip())
-    return "" if mark and names and "@" not in value else value.strip(" \t\"'")
+    *keys, value = re.split("[:=]", line, maxsplit=1)
+    names = any(_NAMES_THINGS.search(key.strip()) or _ENDPOINT.search(key.strip()) for key in keys)
+    return "" if names and "@" not in value else value.strip(" \t\"'")
 
 
 def _of_json(text: str) -> Iterator[str]:
