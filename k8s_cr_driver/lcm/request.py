@@ -10,7 +10,8 @@ from tacker.sol_refactored.common import config
 
 from k8s_cr_driver.errors import InvalidRequest
 from k8s_cr_driver.lcm.instance_info import StoredInstance
-from k8s_cr_driver.vnf.additional_params import FILES, Options, flag
+from k8s_cr_driver.vnf import additional_params
+from k8s_cr_driver.vnf.additional_params import FILES, Options
 
 CONF = config.CONF
 
@@ -22,8 +23,7 @@ def params(req: Any) -> dict[str, Any]:
 
 def is_set(req: Any, key: str) -> bool:
     """A flag that holds for this request only."""
-    value = params(req).get(key)
-    return value is not None and flag(key, value)
+    return additional_params.is_set(params(req), key)
 
 
 def updated(before: Options, req: Any) -> Options:

@@ -97,6 +97,12 @@ def flag(key: str, value: Any) -> bool:
     return value
 
 
+def is_set(params: Mapping[str, Any], key: str) -> bool:
+    """A flag that may be absent, or null."""
+    value = params.get(key)
+    return value is not None and flag(key, value)
+
+
 _CHECKS = {
     "files": _files,
     "namespace": _text,
