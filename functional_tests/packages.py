@@ -14,6 +14,7 @@ from typing import Any
 
 import yaml
 
+from k8s_cr_driver.credentials import operations as sender_operations
 from k8s_cr_driver.package import csar, tosca_meta
 
 from .objects import Object
@@ -24,11 +25,6 @@ Documents = Object | list[Object] | str
 _META = "TOSCA-Meta-File-Version: 1.0\nCSAR-Version: 1.1\nCreated-by: tests\nEntry-Definitions: Definitions/vnfd.yaml\n"
 _TYPE = "test.VNF"
 _INTERFACE = "tosca.interfaces.nfv.Vnflcm"
-_SENDER_OPERATIONS = ("instantiate_end", "scale_end", "heal_end", "terminate_start", "terminate_end")
-_MORE_OPERATIONS = (
-    *("change_current_package_end", "change_current_package_rollback_end"),
-    *("instantiate_rollback_end", "scale_rollback_end"),
-)
 _FLAVOUR = "simple"
 
 
@@ -156,14 +152,14 @@ class Package:
         if self.parameters:
             operations["instantiate"] = {"inputs": {"additional_parameters": {"type": "test.InstantiateParameters"}}}
         if self.sender:
-            operations |= {name: {"description": "Not in SOL001's types"} for name in _MORE_OPERATIONS}
+            operations |= {name: {"description": "Not in SOL001's types"} for name in sender_operations.UNDECLARED}
         return {"interfaces": {"Vnflcm": {"type": _INTERFACE, **operations}}} if operations else {}
 
     def _scripts(self) -> Object:
         if not self.sender:
             return {}
         script = {"type": "tosca.artifacts.Implementation.Python", "file": "../Scripts/credential_sender.py"}
-        operations = {name: {"implementation": "sender"} for name in (*_SENDER_OPERATIONS, *_MORE_OPERATIONS)}
+        operations = {name: {"implementation": "sender"} for name in sender_operations.HANDLED}
         return {"interfaces": {"Vnflcm": operations}, "artifacts": {"sender": {"description": "Sender", **script}}}
 
     def _data_types(self) -> Object:

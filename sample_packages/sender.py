@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from k8s_cr_driver.credentials import operations
 from k8s_cr_driver.credentials import settings as sender_settings
 
 from . import vnfd
@@ -21,12 +22,6 @@ SAMPLES = (
 
 _SETTINGS = "Scripts/credential_sender.yaml"
 _ARTIFACT = "credential-sender"
-# SOL001's type file does not have these.
-_MORE = (
-    *("change_current_package_end", "change_current_package_rollback_end"),
-    *("instantiate_rollback_end", "scale_rollback_end"),
-)
-_OPERATIONS = ("instantiate_end", "scale_end", "heal_end", "terminate_start", "terminate_end", *_MORE)
 
 
 def add(package: Path, settings: Path) -> None:
@@ -41,7 +36,9 @@ def add(package: Path, settings: Path) -> None:
 
 
 def _name_it(node_type: dict[str, Any], vnf: dict[str, Any]) -> None:
-    node_type["interfaces"]["Vnflcm"] |= {name: {"description": f"Invoked after {name.removesuffix('_end')}"} for name in _MORE}
-    vnf["interfaces"] = {"Vnflcm": {name: {"implementation": _ARTIFACT} for name in _OPERATIONS}}
+    node_type["interfaces"]["Vnflcm"] |= {
+        name: {"description": f"Invoked after {name.removesuffix('_end')}"} for name in operations.UNDECLARED
+    }
+    vnf["interfaces"] = {"Vnflcm": {name: {"implementation": _ARTIFACT} for name in operations.HANDLED}}
     artifact = {"type": "tosca.artifacts.Implementation.Python", "file": "../Scripts/credential_sender.py"}
     vnf["artifacts"] = {_ARTIFACT: {"description": "Sends the kubeconfigs of the workload clusters", **artifact}}

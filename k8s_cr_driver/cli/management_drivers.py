@@ -7,16 +7,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from k8s_cr_driver.credentials import settings
+from k8s_cr_driver.credentials import operations, settings
 from k8s_cr_driver.objects import yaml_nodes
 from k8s_cr_driver.objects.fields import field
 from k8s_cr_driver.package import scripts, vnfd
 
-_HANDLED = (
-    *("instantiate_end", "scale_end", "heal_end", "change_current_package_end"),
-    *("terminate_start", "terminate_end"),
-    *("instantiate_rollback_end", "scale_rollback_end", "change_current_package_rollback_end"),
-)
 _SCRIPT = f"Scripts/{scripts.CREDENTIAL_SENDER}.py"
 _SETTINGS = f"Scripts/{scripts.CREDENTIAL_SENDER}.yaml"
 
@@ -36,7 +31,7 @@ def warnings(folder: Path) -> list[str]:
     return [
         f"Flavour {name}: {operation} does not name the credential sender, which is then not reported to the receiver"
         for name, named in _senders(folder).items()
-        for operation in _HANDLED
+        for operation in operations.HANDLED
         if operation not in named
     ]
 
@@ -51,7 +46,7 @@ def _senders(folder: Path) -> dict[str, dict[str, str]]:
 
 
 def _sender_problems(folder: Path, flavour: str, named: Mapping[str, str]) -> Iterator[str]:
-    for operation in sorted(named.keys() - set(_HANDLED)):
+    for operation in sorted(named.keys() - set(operations.HANDLED)):
         yield f"{flavour}: {operation} names the credential sender, which has nothing to do there; remove it"
     for path in sorted(set(named.values())):
         name = str(Path(path).with_suffix(".yaml"))

@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from k8s_cr_driver.credentials import operations
 from k8s_cr_driver.credentials import settings as sender_settings
 from k8s_cr_driver.credentials.management import ManagementCluster
 from k8s_cr_driver.credentials.sender import Record, Sender, sender
@@ -21,16 +22,10 @@ from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.lcm import conf, hook
 from k8s_cr_driver.objects.fields import mapping, type_name
 from k8s_cr_driver.objects.keys import Object
-from k8s_cr_driver.vnf.additional_params import flag
+from k8s_cr_driver.vnf.additional_params import is_set
 
 KEY = "credential_sender"
 """Key in the metadata of the VnfInstance and in user_script_err_handling_data."""
-ENDS = ("terminate_end", "instantiate_rollback_end")
-"""The operations after which the instance has no clusters."""
-_CHANGES = (
-    *("instantiate_end", "scale_end", "heal_end", "change_current_package_end"),
-    *("scale_rollback_end", "change_current_package_rollback_end"),
-)
 _GRACE = 1.0
 """Seconds by which the alarm is later than the deadline, at which an attempt ends with a better message."""
 
@@ -64,11 +59,11 @@ def _send(call: hook.Call, settings: Settings, record: Record) -> None:
 
 def _act(call: hook.Call, one: Sender) -> None:
     match call.operation:
-        case "terminate_start":
+        case operations.GOING:
             one.send_going(call.namespaces())
-        case operation if operation in ENDS:
+        case operation if operation in operations.ENDS:
             one.send_gone()
-        case operation if operation in _CHANGES:
+        case operation if operation in operations.CHANGES:
             one.send_changes(call.namespaces())
         case _:
             raise InvalidPackage(f"{call.operation}: the credential sender has nothing to do there; remove it from the VNFD")
@@ -93,8 +88,7 @@ def _settings(call: hook.Call, given: Mapping[str, Any]) -> Settings:
 @contextlib.contextmanager
 def _management(call: hook.Call, end: float) -> Iterator[ManagementCluster | None]:
     """None where it need not be reached: after a terminate, and in one with `abandon`."""
-    abandon = call.additional_params.get("abandon")
-    endpoint = None if abandon is not None and flag("abandon", abandon) else call.endpoint()
+    endpoint = None if is_set(call.additional_params, "abandon") else call.endpoint()
     if endpoint is None:
         yield None
         return
@@ -104,7 +98,7 @@ def _management(call: hook.Call, end: float) -> Iterator[ManagementCluster | Non
 
 def _keep(call: hook.Call, given: Mapping[str, Any], record: Record, warning: str) -> None:
     """`resend` is of one request. No setting of a request is secret. Settings last as long as the instance has clusters."""
-    is_over = call.operation in ENDS and not record.deliveries
+    is_over = call.operation in operations.ENDS and not record.deliveries
     lasting = {name: value for name, value in given.items() if name != "resend" and not is_over}
     kept = {"settings": lasting, "clusters": record.as_dict(), "warning": warning}
     for owner in (call.instance.setdefault("metadata", {}), call.error_data):
