@@ -114,17 +114,26 @@ def unmade(live: Object, made: Mapping[GroupKind, Sequence[Object]]) -> str:
     Before Cluster API 1.9 a Cluster reports no counts, and no condition says of which topology it speaks.
     """
     topology = mapping(live, *contract.TOPOLOGY)
-    for one in itertools.chain.from_iterable(made.values()):
-        part = _part(topology, one)
-        if part is None:
-            return f"{key_of(one)} is not removed yet"
-        if not mapping(one, "status"):
-            return f"{key_of(one)} has no status yet"
-        reached, count = contract.version_in(one), integer(one, *REPLICAS)
-        if not versions.has_reached(reached, text(topology, "version")):
-            return f"{key_of(one)} has the version {reached} instead of {text(topology, 'version')}"
-        if None not in (count, integer(part, "replicas")) and count != integer(part, "replicas"):
-            return f"{key_of(one)} has {count} replicas instead of {integer(part, 'replicas')}"
+    behind = (_behind(topology, one) for one in itertools.chain.from_iterable(made.values()))
+    return next(filter(None, behind), "") or _missing(topology, made)
+
+
+def _behind(topology: Object, one: Object) -> str:
+    part = _part(topology, one)
+    if part is None:
+        return f"{key_of(one)} is not removed yet"
+    if not mapping(one, "status"):
+        return f"{key_of(one)} has no status yet"
+    reached, wanted = contract.version_in(one), text(topology, "version")
+    if not versions.has_reached(reached, wanted):
+        return f"{key_of(one)} has the version {reached} instead of {wanted}"
+    count, replicas = integer(one, *REPLICAS), integer(part, "replicas")
+    if None not in (count, replicas) and count != replicas:
+        return f"{key_of(one)} has {count} replicas instead of {replicas}"
+    return ""
+
+
+def _missing(topology: Object, made: Mapping[GroupKind, Sequence[Object]]) -> str:
     for workers, kind in contract.TOPOLOGY_KINDS.items():
         there = {labels(one).get(contract.TOPOLOGY_WORKERS[workers]) for one in made.get(kind, ())}
         for name in (text(entry, "name") for entry in entries(topology, "workers", workers)):
