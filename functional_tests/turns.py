@@ -11,8 +11,11 @@ from __future__ import annotations
 
 import fcntl
 import json
+import threading
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
@@ -30,7 +33,7 @@ def turn(item: pytest.Item) -> Iterator[None]:
     alone, family = alone_on(item), family_of(item.path)
     with ExitStack() as stack:
         for name in sorted({*family.parts, *family.beside, *alone}):  # in one order: no two wait for each other
-            stack.enter_context(locked(name, fcntl.LOCK_EX if name in alone else fcntl.LOCK_SH))
+            stack.enter_context(to_itself(name) if name in alone else locked(name, fcntl.LOCK_SH))
         yield
 
 
@@ -45,6 +48,43 @@ def locked(name: str, operation: int = fcntl.LOCK_EX) -> Iterator[None]:
     with (paths.STATE / f"{name}.lock").open("w") as file:
         fcntl.flock(file, operation)
         yield
+
+
+@contextmanager
+def to_itself(name: str) -> Iterator[None]:
+    """Holds a lock that excludes other processes.
+
+    A fixture that outlives a test takes those that the test's turn has taken before it: else it could wait for a test that
+    waits for this one.
+    """
+    own = _of_thread.own[name]
+    if not own.uses:
+        own.lock.enter_context(locked(name))
+    own.uses += 1
+    try:
+        yield
+    finally:
+        own.uses -= 1
+        if not own.uses:
+            own.lock.close()
+
+
+@dataclass
+class _Own:
+    """A lock that is held once, however many tests and fixtures of the thread need it."""
+
+    uses: int = 0
+    lock: ExitStack = field(default_factory=ExitStack)
+
+
+class _OfThread(threading.local):
+    """A process runs its tests in one thread."""
+
+    def __init__(self) -> None:
+        self.own: dict[str, _Own] = defaultdict(_Own)
+
+
+_of_thread = _OfThread()
 
 
 @contextmanager

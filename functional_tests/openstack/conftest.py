@@ -7,7 +7,6 @@ And what clusters of such servers need: a management cluster, the tenant's crede
 from __future__ import annotations
 
 import base64
-import fcntl
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -46,6 +45,8 @@ runcmd:
 - [systemd-run, --unit=page, python3, -m, http.server, --directory=/srv, "8080"]
 """
 PORT = 8080
+BROUGHT = ("cert-manager", "cluster-api")
+"""What a management cluster brings; each module that needs one has these to itself, because others bring them, too."""
 
 MakeServer = Callable[..., Any]
 
@@ -143,8 +144,8 @@ def reach(tenant: openstack.connection.Connection, site: Site) -> Iterator[Calla
 def management(tacker: Client, vim: Body, kubernetes: Kubernetes, shown: Shown) -> Iterator[Vnf]:
     """A management cluster with the provider for OpenStack, made of the sample package."""
     with ExitStack() as stack:
-        for name in ("cert-manager", "cluster-api"):  # others bring these themselves
-            stack.enter_context(turns.locked(name, fcntl.LOCK_EX))
+        for name in BROUGHT:
+            stack.enter_context(turns.to_itself(name))
         with shown():
             sample_onboarding.load(kubernetes, [MANAGEMENT], "openstack")
         sample = sample_onboarding.onboard(tacker, [MANAGEMENT], "openstack")[MANAGEMENT]

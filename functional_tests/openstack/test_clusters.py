@@ -40,14 +40,14 @@ from .clusters import (
     release,
     reported,
 )
-from .conftest import eventually
+from .conftest import BROUGHT, eventually
 from .servers import machine_of
 
 TENANT = offer.TENANT
 PLACE = Place("edge")
 WRONG, HUGE, AS_GOOD = "wrong", "huge", "as-good"
 """A Secret whose password is wrong, a flavor that no host has room for, and one that is as good as the usual one."""
-pytestmark = pytest.mark.usefixtures("secret")
+pytestmark = [pytest.mark.usefixtures("secret"), pytest.mark.alone(*BROUGHT)]
 _SERVICE = {"type": "LoadBalancer", "selector": {"app": "web"}, "ports": [{"port": 80}]}
 CNF = Package(
     {

@@ -23,14 +23,14 @@ from ..testbed.openstack import offer
 from ..testbed.tacker import Conductor, worker
 from ..vnf import Vnf
 from .clusters import PATIENCE, belongings, nodes, parameters, reported
-from .conftest import away, eventually
+from .conftest import BROUGHT, away, eventually
 from .servers import machine_of
 
 TENANT = offer.TENANT
 PLACE = Place("storm")
 AWAY = 60.0
 """Seconds."""
-pytestmark = [pytest.mark.usefixtures("secret"), pytest.mark.alone("tacker")]
+pytestmark = [pytest.mark.usefixtures("secret"), pytest.mark.alone("tacker", *BROUGHT)]
 
 
 @contextmanager

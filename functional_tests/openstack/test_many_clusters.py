@@ -20,13 +20,14 @@ from ..testbed.openstack import offer
 from ..testbed.tacker import CONDUCTORS, Conductor
 from ..vnf import Vnf
 from .clusters import PATIENCE, belongings, nodes, parameters, reported
+from .conftest import BROUGHT
 
 TENANT = offer.TENANT
 PLACE = Place("grove")
 CLUSTERS, OPERATIONS = 10, 4
 MOST = 100
 """Requests of an instantiate to the management cluster; a wait of eight minutes takes some seventy."""
-pytestmark = pytest.mark.usefixtures("secret")
+pytestmark = [pytest.mark.usefixtures("secret"), pytest.mark.alone(*BROUGHT)]
 
 
 def test_clusters_become_ready_or_say_why(

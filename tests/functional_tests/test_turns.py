@@ -2,7 +2,7 @@
 """Tests that say so have a part of the bed to themselves, whichever process they run in; the others share it."""
 
 from concurrent.futures import ThreadPoolExecutor, TimeoutError
-from contextlib import nullcontext
+from contextlib import ExitStack, nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -25,16 +25,16 @@ def item(file: str, *alone: str) -> Any:
     return SimpleNamespace(path=FOLDER / file, iter_markers=lambda name: [mark.mark for mark in marks])
 
 
+def run(one: Any) -> None:
+    with turns.turn(one):
+        pass
+
+
 def waits(one: Any, other: Any) -> bool:
     """Does one wait while the other runs, and run after it?"""
-
-    def run() -> None:
-        with turns.turn(one):
-            pass
-
     with ThreadPoolExecutor() as pool:
         with turns.turn(other):
-            running = pool.submit(run)
+            running = pool.submit(run, one)
             try:
                 running.result(0.2)
             except TimeoutError:
@@ -74,9 +74,24 @@ def test_a_test_waits_for_another_that_has_what_it_needs_to_itself(one: Any, oth
 def test_what_a_test_needs_is_locked_in_the_order_of_names(one: Any, monkeypatch: pytest.MonkeyPatch):
     """Else two tests could wait for each other."""
     taken: list[str] = []
-    monkeypatch.setattr(turns, "locked", lambda name, operation: nullcontext(taken.append(name)))
+    monkeypatch.setattr(turns, "locked", lambda name, *_: nullcontext(taken.append(name)))
     with turns.turn(one):
         assert taken == sorted(taken) and {PROVIDER, "tacker"} <= {*taken}
+
+
+def test_what_a_fixture_keeps_others_wait_for_between_two_tests():
+    """They have nothing yet that the fixture's next test needs."""
+    brought = ("cert-manager", "cluster-api")
+    clusters, faults = item("openstack/test_clusters.py", *brought), item("openstack/test_faults.py", "tacker", *brought)
+    with ThreadPoolExecutor() as pool, ExitStack() as fixture:
+        with turns.turn(clusters):
+            for name in brought:
+                fixture.enter_context(turns.to_itself(name))
+        running = pool.submit(run, faults)
+        with turns.turn(clusters), pytest.raises(TimeoutError):
+            running.result(0.2)
+        fixture.close()
+        running.result(10)
 
 
 def test_those_for_which_others_wait_come_late():
