@@ -9,6 +9,7 @@ a caller acts differently on them.
 from __future__ import annotations
 
 import enum
+import re
 from collections.abc import Iterable
 
 from k8s_cr_driver.redaction import foreign
@@ -80,13 +81,43 @@ class Forbidden(Refused):
     title = "Forbidden by the cluster"
 
 
+class Said(enum.Enum):
+    """What the message of a refusal says; the values are the API server's own words, as patterns."""
+
+    IMMUTABLE = (
+        r"(?i)immutable"  # apimachinery's validation.FieldImmutableErrorMsg, and most transition rules of CRDs
+        r"|updates? to .{0,300}?(is|are) forbidden|forbidden: updates to"  # StorageClass, StatefulSet, old budgets
+        r"|(may|must|can) ?not (be )?(chang|modif|updat)"  # PriorityClass, Pod, Service, RoleBinding, CertificateSigningRequest
+        r"|once set|after creation"  # Service, CustomResourceDefinition, ResourceQuota
+    )
+    """A field cannot change: pkg/apis/*/validation."""
+    OF_ANOTHER = "uid mismatch"
+    """The object of that uid is gone: the patch handler."""
+    DENIED = "denied (the )?request"
+    """An admission webhook or policy has denied the request."""
+    NO_DRY_RUN = "does not support dry run"
+    """A webhook that has side effects."""
+    UNMERGEABLE = "typed patch object|duplicate entries|request is too large|message larger than max"
+    """No retry helps: structured-merge-diff's typed errors, and etcd's request limit (kubernetes/kubernetes#112152)."""
+    RBAC = "attempting to grant RBAC permissions|RBAC: "
+    """The account may not, or a role of it is not there."""
+    TOO_EARLY = "being terminated|not found|status unknown for quota|failed quota"
+    """A namespace, a ServiceAccount, a class or the count of a quota is not as it soon will be."""
+
+    @classmethod
+    def of(cls, message: str) -> frozenset[Said]:
+        """All that a message says, before values are removed from it: a value may be one of these words."""
+        return frozenset(one for one in cls if re.search(one.value, message))
+
+
 class ApiError(DriverError):
     """
     The API server's own refusal, from its Status object (API conventions, "Response Status Kind").
 
     `status` is the HTTP code, `reason` the machine word (AlreadyExists, Invalid, ...), `causes` triples (reason,
     field, message) of `details.causes`, `retry_after` seconds or None, `subject` the resource and the name of `details`, "" for
-    none. The text is "what was tried: what the server said".
+    none. The text is "what was tried: what the server said". `said` is what the whole message says, of which `message` may
+    be a part.
     """
 
     title = "The cluster refused"
@@ -100,12 +131,14 @@ class ApiError(DriverError):
         causes: Iterable[tuple[str, str, str]] = (),
         retry_after: float | None = None,
         subject: tuple[str, str] = ("", ""),
+        said: frozenset[Said] | None = None,
     ) -> None:
         reason, message = foreign(reason), foreign(message)
         super().__init__(f"{attempt}: {status} {reason}: {message}")
         self.attempt, self.status, self.reason, self.message = attempt, status, reason, message
         self.causes = tuple((foreign(why), foreign(where), foreign(what)) for why, where, what in causes)
         self.retry_after, self.subject = retry_after, subject
+        self.said = Said.of(message) if said is None else said
 
 
 class TransportError(DriverError):

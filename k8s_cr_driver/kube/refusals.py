@@ -11,7 +11,7 @@ from http.client import responses
 
 from kubernetes.client.rest import ApiException
 
-from k8s_cr_driver.errors import ApiError
+from k8s_cr_driver.errors import ApiError, Said
 from k8s_cr_driver.kube import tls
 from k8s_cr_driver.kube.sent_values import SentValues
 from k8s_cr_driver.objects.decoding import decoded
@@ -40,8 +40,8 @@ def refusal(attempt: str, error: ApiException, url: str, sent: SentValues) -> Ex
         for cause in entries(details, "causes")
     ]
     subject = str(details.get("kind") or ""), str(details.get("name") or "")
-    reason, message = sent.removed_from_reason(reason), sent.removed_from(message)
-    return ApiError(attempt, status, reason, message, causes, retry_after(error.headers), subject)
+    reason, shown = sent.removed_from_reason(reason), sent.removed_from(message)
+    return ApiError(attempt, status, reason, shown, causes, retry_after(error.headers), subject, Said.of(message))
 
 
 def _without_item(cause: Object, sent: SentValues) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 
-from k8s_cr_driver.errors import ApiError, Conflict, Contended, DriverError, Forbidden, Refused, passes
+from k8s_cr_driver.errors import ApiError, Conflict, Contended, DriverError, Forbidden, Refused, Said, passes
 from k8s_cr_driver.objects.immutable import changed_fields, concerns
 from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey
 from k8s_cr_driver.ownership.labels import KEEP, SHARED, is_kept, manager, users
@@ -25,18 +25,13 @@ _FORCE = (
 )
 _OTHER_INSTANCE = re.compile(rf"{re.escape(manager(''))}[0-9a-f]{{8}}-[0-9a-f-]{{27}}")
 
-_IMMUTABLE = re.compile(
-    r"immutable"  # apimachinery's validation.FieldImmutableErrorMsg, and most transition rules of CRDs
-    r"|updates? to .{0,300}?(is|are) forbidden|forbidden: updates to"  # StorageClass, StatefulSet, PodDisruptionBudget of old
-    r"|(may|must|can) ?not (be )?(chang|modif|updat)"  # PriorityClass, Pod, Service, RoleBinding, CertificateSigningRequest
-    r"|once set|after creation",  # Service, CustomResourceDefinition, ResourceQuota
-    re.IGNORECASE,
-)
-"""How the API server's validation (pkg/apis/*/validation) says that a field cannot change."""
-
 
 class Immutable(Refused):
     """The change touches an immutable field; the object's kind or annotation may allow to replace the object."""
+
+
+class NoDryRun(Refused):
+    """A webhook does not look at dry runs; what it would say is not known."""
 
 
 class Replaced(Contended):
@@ -70,9 +65,11 @@ def explained(error: ApiError, obj: CustomResource, instance: str, live: Object 
             f"{obj.key}: {error.message}. Annotate it with "
             'k8s-cr-driver/replace: "true" to have it deleted and created again.'
         )
-    if error.status == 403 and not _passes(error.message):
+    if error.status == 403 and not _passes(error):
         return Forbidden(f"{obj.key}: {error.message}")
-    if error.status in (400, 413, 415, 422) or _is_wrong(error):
+    if error.status == 400 and Said.NO_DRY_RUN in error.said:
+        return NoDryRun(f"{obj.key}: {error.message}")
+    if error.status in (400, 413, 415, 422) or (error.status == 500 and Said.UNMERGEABLE in error.said):
         return Refused(f"{obj.key}: {error.message or error.reason}")
     return error
 
@@ -80,10 +77,10 @@ def explained(error: ApiError, obj: CustomResource, instance: str, live: Object 
 def _is_of_another(error: ApiError) -> bool:
     """Whether an apply named the uid of a deleted object: a 409 if there is none of its name, a 422 if there is another.
 
-    kubernetes/kubernetes#127625; the words of the 409 are those of the server's patch handler.
+    kubernetes/kubernetes#127625.
     """
     if error.status == 409:
-        return "uid mismatch" in error.message
+        return Said.OF_ANOTHER in error.said
     return error.status == 422 and any(where == "metadata.uid" for _, where, _ in error.causes)
 
 
@@ -91,7 +88,7 @@ def _is_immutable(error: ApiError, manifest: Object, live: Object | None) -> boo
     """By the server's words, or because it refuses a field that is known to be immutable and that changes."""
     changed = changed_fields(live, manifest) if live else []
     named = any(concerns(where, path) for _, where, _ in error.causes for path in changed)
-    return named or bool(_IMMUTABLE.search(error.message))
+    return named or Said.IMMUTABLE in error.said
 
 
 def conflicting(conflict: ApiError, instance: str) -> str:
@@ -116,29 +113,19 @@ def reset_count(obj: CustomResource, live: Object, instance: str) -> str:
     return ""
 
 
-def _is_wrong(error: ApiError) -> bool:
-    """500s that no retry repairs: a manifest that cannot be merged (structured-merge-diff's typed errors), or that exceeds
-    etcd's request limit (kubernetes/kubernetes#112152).
-    """
-    wrong = r"typed patch object|duplicate entries|request is too large|message larger than max"
-    return error.status == 500 and bool(re.search(wrong, error.message))
-
-
 def is_denied(error: Exception | None) -> bool:
-    """Whether an admission webhook or policy has denied the request, in the words of the API server's admission plug-ins."""
-    return isinstance(error, ApiError) and bool(re.search(r"denied (the )?request", error.message))
+    """Whether an admission webhook or policy has denied the request."""
+    return isinstance(error, ApiError) and Said.DENIED in error.said
 
 
-def _passes(message: str) -> bool:
+def _passes(error: ApiError) -> bool:
     """403s that are about order, not about permissions.
 
     A namespace that is terminating, a ServiceAccount or class that does not exist yet, a quota that is not counted yet, or
     one for requests that a LimitRange sets which does not exist yet. Not RBAC's own: "not found" in these is about a role of
     the account itself (`RBAC: clusterrole ... not found`) or of one that it may not grant.
     """
-    if re.search(r"attempting to grant RBAC permissions|RBAC: ", message):
-        return False
-    return bool(re.search("being terminated|not found|status unknown for quota|failed quota", message))
+    return Said.TOO_EARLY in error.said and Said.RBAC not in error.said
 
 
 def is_transient(error: Exception, obj: CustomResource, kinds: Collection[GroupKind], namespaces: Collection[str]) -> bool:

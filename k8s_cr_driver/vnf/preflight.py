@@ -10,14 +10,14 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from k8s_cr_driver.errors import ApiError, Refused
+from k8s_cr_driver.errors import ApiError
 from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.connection import Connection, as_dry_run
 from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.objects.keys import Object, split
 from k8s_cr_driver.ownership.labels import is_managed
 from k8s_cr_driver.ownership.write import WriteContext, write
-from k8s_cr_driver.ownership.write_errors import Immutable
+from k8s_cr_driver.ownership.write_errors import Immutable, NoDryRun
 from k8s_cr_driver.resources.base import CustomResource
 
 
@@ -50,9 +50,8 @@ def _try(trial: WriteContext, obj: CustomResource, resource: Resource, live: Obj
     except Immutable:
         if not obj.replace_strategy():
             raise
-    except Refused as error:
-        if "does not support dry run" not in str(error):
-            raise
+    except NoDryRun:
+        pass
     except ApiError as error:
         if error.status not in (403, 404, 409, 410):  # the engine repeats such a write until the deadline
             raise

@@ -217,3 +217,26 @@ def test_a_refusal_of_what_sends_no_value_names_none_of_the_object(
     with pytest.raises(DriverError, match=r"a.example.com.*\[value removed\] is in use") as refused:
         blue.terminate()
     reported.append(everything(refused.value))
+
+
+def of_value(value: str) -> Object:
+    return secret(password=base64.b64encode(value.encode()).decode())
+
+
+@pytest.mark.parametrize(("status", "words", "value", "meaning"), [
+    (422, "data: Forbidden: field is immutable when `immutable` is set", "immutable", "k8s-cr-driver/replace"),
+    (500, "failed to create typed patch object: no", "object", "Refused"),
+])  # fmt: skip
+def test_a_value_hides_no_word_by_which_a_refusal_is_known(
+    api: FakeApi, status: int, words: str, value: str, meaning: str
+) -> None:
+    api.fail(faults.status(status, "", words), method="PATCH", path="/secrets/", times=99)
+    with pytest.raises(DriverError) as refused:
+        Instance(api.url, seconds=2).reconcile([of_value(value)])
+    assert meaning in f"{type(refused.value).__name__} {refused.value}" and "[value removed]" in str(refused.value)
+
+
+def test_a_value_hides_no_word_by_which_a_refusal_is_known_to_pass(api: FakeApi) -> None:
+    api.fail(faults.status(403, "Forbidden", "its namespace is being terminated"), method="PATCH", path="/secrets/", times=2)
+    Instance(api.url).reconcile([of_value("terminated")])
+    assert api.get("Secret", "default", "credentials")
