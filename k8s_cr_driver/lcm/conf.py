@@ -197,12 +197,26 @@ def of_conductor() -> Any:
     conf = cfg.ConfigOpts()
     register(conf)
     try:
-        conf(json.loads(os.environ.get(_FILES) or "[]"), project="tacker", prog="tacker-conductor")
+        conf(_published(), project="tacker", prog="tacker-conductor")
         return SimpleNamespace(**{name: conf.k8s_cr[name] for name in OF_SCRIPTS})
     except cfg.Error as error:
         # The text of a ConfigFileParseError has the line, which may be a password.
         reason = f"{error.config_file} is malformed" if isinstance(error, cfg.ConfigFileParseError) else str(error)
         raise InvalidRequest(f"a management driver cannot read the conductor's options: {reason}. Ask the operator.") from None
+
+
+def _published() -> list[str]:
+    """What `publish` has set. The conductor may still run with an earlier driver, which has set something else."""
+    try:
+        args = json.loads(os.environ.get(_FILES) or "[]")
+    except ValueError:
+        args = None
+    if not isinstance(args, list):
+        raise InvalidRequest(
+            f"a management driver cannot read the conductor's options: {_FILES} in its environment was set by another version "
+            "of the driver. Ask the operator to restart tacker-conductor."
+        )
+    return args
 
 
 def endpoint_rules(options: Any) -> EndpointRules:

@@ -91,6 +91,15 @@ def test_options_that_scripts_cannot_read_are_named(
         conf.of_conductor()
 
 
+@pytest.mark.parametrize("published", ['{"config_file": ["/etc/tacker/tacker.conf"], "config_dir": []}', "no JSON"])
+def test_a_conductor_that_an_earlier_driver_has_started_is_to_be_restarted(
+    monkeypatch: pytest.MonkeyPatch, published: str
+) -> None:
+    monkeypatch.setenv(conf._FILES, published)
+    with pytest.raises(InvalidRequest, match=rf"{conf._FILES} .* Ask the operator to restart tacker-conductor\."):
+        conf.of_conductor()
+
+
 @pytest.mark.parametrize("given", ["--config-file=~/folder/a.conf", "--config-dir=~/folder"])
 def test_the_scripts_of_packages_read_files_below_the_home_of_the_conductor(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: str
