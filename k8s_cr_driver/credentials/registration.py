@@ -55,10 +55,20 @@ class Registrar:
         due = {one.name: one for one in self.store.clusters() if is_due(one)}
         for name in self._failures.keys() - due.keys():
             self._forget(name)
-        now = [one for one in due.values() if one.name not in self._running]
-        now = [one for one in now if self._not_before.get(one.name, 0) <= time.monotonic()]
-        self._running.update(one.name for one in now)
-        return [threads.start(partial(self._try, one), f"register {one.last.cluster}") for one in now]
+        now = time.monotonic()
+        return [
+            self._start_one(one)
+            for one in due.values()
+            if one.name not in self._running and self._not_before.get(one.name, 0) <= now
+        ]
+
+    def _start_one(self, stored: Stored) -> threading.Thread:
+        self._running.add(stored.name)
+        try:
+            return threads.start(partial(self._try, stored), f"register {stored.last.cluster}")
+        except RuntimeError:
+            self._running.discard(stored.name)
+            raise
 
     def _run(self) -> None:
         while True:
@@ -66,10 +76,15 @@ class Registrar:
             try:
                 self._start()
             except OSError as error:
-                self.log(f"the folder cannot be read, next try in {LONGEST_PAUSE:.0f} s: {_words(error)}")
-                self._changed.wait(LONGEST_PAUSE)
+                self._pause(f"the folder cannot be read: {_words(error)}")
+            except RuntimeError:
+                self._pause("no thread can be started")
             else:
                 self._changed.wait(1.0 if self._not_before else None)
+
+    def _pause(self, reason: str) -> None:
+        self.log(f"not all VIMs are current, next try in {LONGEST_PAUSE:.0f} s: {reason}")
+        self._changed.wait(LONGEST_PAUSE)
 
     def _try(self, stored: Stored) -> None:
         try:

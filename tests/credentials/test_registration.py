@@ -16,6 +16,7 @@ from k8s_cr_driver.credentials.registration import Registrar
 from k8s_cr_driver.credentials.store import Store, Stored
 from k8s_cr_driver.credentials.tacker import Tacker
 from k8s_cr_driver.errors import ConnectionFailed, InvalidRequest
+from k8s_cr_driver.kube import threads
 from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.endpoint import Endpoint
 from tests.credentials.clusters import TOKEN
@@ -227,6 +228,26 @@ def test_the_registrar_outlives_an_error_of_the_disk(
     wait_until(lambda: not failures, 5)
     registrar.changed(message)
     wait_until(lambda: cloud.vims, 5)
+
+
+def test_clusters_for_which_there_is_no_thread_are_registered_later(
+    registrar: Registrar, workload: FakeApi, cloud: Cloud, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log: list[str] = []
+    registrar.log = log.append
+    for cluster in ("default/red", "default/blue"):
+        message = registrar.store.accept(replace(ready(workload), cluster=cluster))
+
+    def refuse(*_: object) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as full:
+        full.setattr(threads, "start", refuse)
+        registrar.start()
+        wait_until(lambda: log, 5)
+    registrar.changed(message)
+    wait_until(lambda: len(cloud.vims) == 2, 5)
+    assert [line for line in log if "no thread can be started" in line] == log[:1]
 
 
 def test_a_file_of_somebody_else_in_the_folder_holds_up_nobody(registrar: Registrar, tls_api: FakeApi) -> None:
