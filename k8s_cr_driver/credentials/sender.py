@@ -27,6 +27,10 @@ from k8s_cr_driver.kube.pools import Judge
 from k8s_cr_driver.objects.fields import mapping
 
 
+class NotListed(DriverError):
+    """Clusters that no record names may exist, but the account may not list them. The recorded ones have been dealt with."""
+
+
 @dataclass(frozen=True)
 class Delivery:
     """What was sent last of one cluster. No part of it is secret."""
@@ -86,23 +90,30 @@ class Sender:
 
     def send_going(self, namespaces: Iterable[str]) -> None:
         """Raises DriverError. A cluster that the terminate keeps is not going, and nothing more is said of it."""
-        self._record_present(namespaces)
+        refused = self._record_present(namespaces)
         _each(partial(self._send_going, cluster) for cluster in sorted(self.record.deliveries))
+        if refused is not None:
+            raise NotListed(
+                f"the receiver is not told of clusters that a failed operation has delivered, if there are any: {refused}"
+            )
 
     def send_gone(self) -> None:
         """Raises NotDelivered."""
         _each(partial(self._send_gone, cluster) for cluster in sorted(self.record.deliveries))
 
-    def _record_present(self, namespaces: Iterable[str]) -> None:
-        """Adds clusters that a failed operation may have delivered. Its record was lost if a user has given it up."""
+    def _record_present(self, namespaces: Iterable[str]) -> ApiError | None:
+        """Adds clusters that a failed operation may have delivered. Its record was lost if a user has given it up.
+
+        Returns the refusal if the account may not list them.
+        """
         if self.management is None:
-            return
+            return None
         try:
             present = set(self.management.clusters(self.instance, namespaces))
         except ApiError as error:
-            if error.status != 403:  # the recorded ones are named all the same
+            if error.status != 403:
                 raise
-            return
+            return error
         for cluster in present - self.record.deliveries.keys():
             try:
                 workload = self.management.workload(cluster)
@@ -111,6 +122,7 @@ class Sender:
                     raise
                 continue  # without a kubeconfig nothing was delivered
             self.record.deliveries[cluster] = Delivery(self.settings.url, workload.endpoint.url, workload.digest, event="")
+        return None
 
     def _send_kubeconfig(self, opened: Future[WorkloadCluster]) -> None:
         workload = opened.result()

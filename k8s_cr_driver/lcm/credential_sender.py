@@ -15,12 +15,12 @@ from typing import Any
 from k8s_cr_driver.credentials import operations
 from k8s_cr_driver.credentials import settings as sender_settings
 from k8s_cr_driver.credentials.management import ManagementCluster
-from k8s_cr_driver.credentials.sender import Record, Sender, sender
+from k8s_cr_driver.credentials.sender import NotListed, Record, Sender, sender
 from k8s_cr_driver.credentials.settings import PARAMETER, Settings
 from k8s_cr_driver.errors import DriverError, InvalidPackage, InvalidRequest
 from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.lcm import conf, hook
-from k8s_cr_driver.objects.fields import mapping, type_name
+from k8s_cr_driver.objects.fields import mapping, text, type_name
 from k8s_cr_driver.objects.keys import Object
 from k8s_cr_driver.vnf.additional_params import is_set
 
@@ -36,12 +36,13 @@ def run(call: hook.Call) -> None:
     kept = {name: value for name, value in mapping(stored, "settings").items() if name != sender_settings.ALLOW_INSECURE}
     given = {**kept, **_of_request(call)}
     settings, record = _settings(call, given), Record.read(mapping(stored, "clusters"))
-    warning = ""
+    # A terminate is two calls, and Tacker stores the instance after the second.
+    warning = text(stored, "warning") if call.operation == "terminate_end" else ""
     try:
         with hook.deadline(settings.deadline + _GRACE):
             _send(call, settings, record)
     except (DriverError, hook.DeadlinePassed) as error:
-        if settings.on_failure == "fail":
+        if settings.on_failure == "fail" and not isinstance(error, NotListed):
             raise
         warning = hook.line(error)
     finally:
@@ -79,10 +80,10 @@ def _of_request(call: hook.Call) -> Mapping[str, Any]:
 def _settings(call: hook.Call, given: Mapping[str, Any]) -> Settings:
     path = call.script.with_suffix(".yaml")
     try:
-        text = path.read_text(encoding="utf-8")
+        written = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
         raise InvalidPackage(f"Scripts/{path.name}: the settings cannot be read; the file must be beside the script") from None
-    return sender_settings.load(text, f"Scripts/{path.name}", given)
+    return sender_settings.load(written, f"Scripts/{path.name}", given)
 
 
 @contextlib.contextmanager

@@ -532,3 +532,15 @@ def test_an_account_that_may_not_list_clusters_names_those_that_were_delivered(
     tls_api.fail(faults.status(403, "Forbidden"), method="GET", path="/clusters$")
     conductor.run("terminate_start")
     assert receiver.events[-1] == ("going", NAME)
+
+
+def test_a_terminate_warns_that_it_may_not_look_for_what_a_failed_operation_has_delivered(
+    half_changed: Conductor, tls_api: FakeApi, receiver: Web
+) -> None:
+    half_changed.error_data = {}
+    tls_api.fail(faults.status(403, "Forbidden"), method="GET", path="/clusters$")
+    half_changed.run("terminate_start")
+    half_changed.run("terminate_end")
+    assert receiver.events[2:] == [("going", NAME), ("gone", NAME)]
+    warning = half_changed.metadata["credential_sender"]["warning"]
+    assert "the receiver is not told of clusters that a failed operation has delivered" in warning and "403" in warning
