@@ -40,16 +40,10 @@ def vnfcs(instance: Instance) -> set[str]:
     return {vnfc.id for vnfc in instance.inst.instantiatedVnfInfo.vnfcResourceInfo}
 
 
-def test_the_chosen_pod_is_replaced_and_no_other(cluster: FakeApi, web: Instance) -> None:
-    chosen, other = cluster.names("Pod", "default")
-    web.heal(chosen)
-    after = set(cluster.names("Pod", "default"))
-    assert other in after and chosen not in after and len(after) == 2
-    assert vnfcs(web) == after
-
-
-def test_the_pod_of_a_deployment_that_has_lost_its_label_is_replaced(cluster: FakeApi, web: Instance) -> None:
-    replaced(cluster, "Deployment", "default", "web")
+@pytest.mark.parametrize("has_lost_its_label", [False, True])
+def test_the_chosen_pod_is_replaced_and_no_other(cluster: FakeApi, web: Instance, has_lost_its_label: bool) -> None:
+    if has_lost_its_label:
+        replaced(cluster, "Deployment", "default", "web")
     chosen, other = cluster.names("Pod", "default")
     web.heal(chosen)
     after = set(cluster.names("Pod", "default"))
