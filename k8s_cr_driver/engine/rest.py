@@ -264,8 +264,9 @@ class Rest:
             return False
         if inventory.owns(live):
             return is_managed(live, self._context.instance) or not inventory.content.is_adopted(live)
-        if is_managed(live, self._context.instance) and key not in self._copies:
-            LOG.warning("%s stays: it has the instance's label and field manager, but the instance has not created it", key)
+        has_marks = is_managed(live, self._context.instance) or inventory.content.is_member(key)
+        if has_marks and key not in self._copies:
+            LOG.warning("%s stays: it has the instance's label, but nothing proves that the instance has created it", key)
             self._copies.add(key)
         return False
 

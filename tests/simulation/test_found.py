@@ -585,3 +585,26 @@ def test_no_custom_resource_is_created_again_while_its_crd_goes(api: FakeApi) ->
     finish(api)
     run.result(10)
     assert api.names("CronTab", "default") == ["a"]
+
+
+def claimed(api: FakeApi, package: list[Object]) -> None:
+    """What a worker leaves that is killed between its claim and its first write."""
+    with Connection(Endpoint(api.url)) as connection:
+        keys = [key_of(one) for one in package]
+        kinds, namespaces = {key.group_kind for key in keys}, {key.namespace for key in keys} - {""}
+        Inventory(connection, "default", BLUE).claim("one", kinds, namespaces, create=True, members=keys)
+
+
+def test_an_object_that_only_the_inventory_of_a_killed_worker_names_stays_and_is_reported(
+    api: FakeApi, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Others have made it again, and deleted the first inventory. It may as well be a backup from before the claim."""
+    package = [config_map("a"), config_map("b")]
+    Instance(api.url).reconcile(package)
+    created_again(api, "ConfigMap", "default", "a")
+    api.delete("ConfigMap", "default", f"k8s-cr-driver-{BLUE}")
+    shorten(monkeypatch)
+    claimed(api, package)
+    roll_back(api, package)
+    assert api.names("ConfigMap", "default") == ["a"]
+    assert "ConfigMap default/a stays" in caplog.text
