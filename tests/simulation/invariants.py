@@ -56,8 +56,11 @@ class Invariants:
         `rolled_back`: the package of an instantiate that was. It names the members, where the inventory that did was lost.
         """
         package = {named(manifest) for manifest in rolled_back}
-        for entry in self._of(instance):
-            entry.is_unnamed &= (entry.resource, entry.key) not in package
+        for entry in sorted(self._of(instance), key=lambda one: one.resource in SHARED):
+            if self._ledger.is_in_doubt(entry) and rolled_back:
+                self._ledger.unnamed(entry)
+            else:
+                entry.is_unnamed &= (entry.resource, entry.key) not in package
             self._check_left(entry, instance, "terminated")
         self._check_released(instance, set(), "terminated")
 

@@ -98,6 +98,8 @@ class Ledger:
         """When a worker could write the inventory no more, because another one had taken over."""
         self.is_over: set[str] = set()
         """The instances of which nothing should be left: a rollback of their instantiation or a termination COMPLETED."""
+        self._doubting: set[str] = set()
+        """The instances whose inventory has what an instantiate brought that crashed. It may have written it, or found it."""
         self._unnamed: set[str] = set()
         """The instances whose inventory was lost, until a change has named all objects again."""
         self._seen_finished: dict[tuple[Resource, Key], dict[str, float]] = {}
@@ -128,7 +130,10 @@ class Ledger:
             self.completed.add(str(entry))
         if is_inventory(entry) and actor.owner == entry.owner:
             self._stop_others(actor)
-            self.founders |= {actor.name} if old is None else set()
+            if old is None:
+                self.founders.add(actor.name)
+                self._doubting.discard(actor.owner)
+                self._doubting |= {actor.owner} if is_posthumous else set()
         what = "made" if old is None else "marked" if _is_marked(old, new) else "changed"
         self.note(f"{actor} {what} {entry} {uid[:4]} at {new['metadata']['resourceVersion']}")
         if old is not None:
@@ -148,6 +153,7 @@ class Ledger:
             self._check_deletion(entry, actor, old)
         if actor.owner == USER and is_inventory(entry):
             self.forget_finished(())  # what was recorded is lost with it
+            self._doubting.discard(entry.owner)
             self._unname(entry.owner)
         if actor.owner != entry.owner or entry.is_marked_by_others:
             self.lost[resource, key_of(old)] = self.scheduler.now
@@ -172,6 +178,15 @@ class Ledger:
         """The inventory names all objects again."""
         self._unnamed.discard(instance)
 
+    def crashed(self, worker: str, instance: str) -> None:
+        """An instantiate has crashed, and what it has written is not recorded."""
+        if worker in self.writers:
+            self._doubting.add(instance)
+
+    def is_in_doubt(self, entry: Entry) -> bool:
+        """Whether others have made the object again, and the inventory does not say that the instance had written it."""
+        return entry.reclaimable_by in self._doubting
+
     def made_again(self, entry: Entry, instance: str) -> None:
         """Somebody else has made an object of the instance again, with its label."""
         entry.reclaimable_by = instance
@@ -180,9 +195,13 @@ class Ledger:
     def _check_named(self, entry: Entry) -> None:
         instance = entry.reclaimable_by
         if instance in self._unnamed and entry.key[1] != f"k8s-cr-driver-{instance}":
-            entry.is_unnamed = True
-            for other in self.entries.values():
-                other.held_unnamed |= other.holds(entry)
+            self.unnamed(entry)
+
+    def unnamed(self, entry: Entry) -> None:
+        """Nothing but its label says whose it is, so it may stay, with what it is in."""
+        entry.is_unnamed = True
+        for other in self.entries.values():
+            other.held_unnamed |= other.holds(entry)
 
     def leave_claims(self, instance: str) -> None:
         """The claims of a StatefulSet that a change, or a user, has removed are nobody's: they may stay or go."""

@@ -277,7 +277,7 @@ class Life:
     def _start(self, instance: Instance, verb: Verb) -> Worker:
         worker = Worker(f"{instance.id}'s worker {len(self._begun) + 1}", verb)
         process = self.scheduler.process(worker.name)
-        process.at_crash = partial(self._ended, worker)
+        process.at_crash = partial(self._crashed, instance, worker)
         self.scheduler.spawn(process, lambda: self._work(instance, worker))
         self._begun.append(worker)
         self._asked[instance.id] = worker
@@ -306,6 +306,11 @@ class Life:
         worker.is_over = True
         self._ended(worker)
         self.ledger.note(f"{name} ends: {type(worker.error).__name__} {str(worker.error).partition(chr(10))[0]}")
+
+    def _crashed(self, instance: Instance, worker: Worker) -> None:
+        if worker.verb.is_first:
+            self.ledger.crashed(worker.name, instance.id)
+        self._ended(worker)
 
     def _ended(self, worker: Worker) -> None:
         self.ledger.ended[worker.name] = self.scheduler.now
