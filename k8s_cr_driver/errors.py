@@ -12,7 +12,7 @@ import enum
 import re
 from collections.abc import Iterable
 
-from k8s_cr_driver.redaction import foreign
+from k8s_cr_driver.redaction import FOREIGN_LIMIT, foreign
 
 
 class Concern(enum.Enum):
@@ -107,7 +107,7 @@ class Said(enum.Enum):
     @classmethod
     def of(cls, message: str) -> frozenset[Said]:
         """All that a message says, before values are removed from it: a value may be one of these words."""
-        return frozenset(one for one in cls if re.search(one.value, message))
+        return frozenset(one for one in cls if re.search(one.value, message[:FOREIGN_LIMIT]))
 
 
 class ApiError(DriverError):
