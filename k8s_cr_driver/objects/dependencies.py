@@ -90,6 +90,14 @@ def deletion(objects: Sequence[Object], pairs: Iterable[tuple[ObjectKey, ObjectK
     return _untangled(keys, layers)
 
 
+def repoint(obj: Object, key: ObjectKey, name: str) -> None:
+    """Let the annotation of `obj` name `key` by its new `name`. The annotation is well-formed: `check` has read it."""
+    references = _depends_on(obj)
+    if key in references:
+        renamed = (key._replace(name=name) if one == key else one for one in references)
+        obj["metadata"]["annotations"] = {**annotations_of(obj), DEPENDS_ON: ",".join(map(_reference, renamed))}
+
+
 def _structure(objects: Sequence[Object]) -> Edges:
     """What the API server needs to accept an object: its kind, its namespace, and what admission looks up."""
     keys = {key_of(obj) for obj in objects}

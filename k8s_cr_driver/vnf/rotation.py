@@ -16,6 +16,7 @@ from typing import Any, Protocol, TypeVar
 from k8s_cr_driver.errors import ApiError
 from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.discovery import Resource
+from k8s_cr_driver.objects import dependencies
 from k8s_cr_driver.objects.fields import field
 from k8s_cr_driver.objects.keys import Object, ObjectKey, annotations_of, key_of, kind_of, split
 from k8s_cr_driver.ownership.labels import INSTANCE_LABEL
@@ -106,6 +107,8 @@ def _rename(obj: Object, desired: Sequence[Object], lives: Lives, referring: Seq
         obj["metadata"]["name"] = name
         for reference, field_ in places:
             reference[field_] = name
+        for one in desired:
+            dependencies.repoint(one, key, name)
 
 
 def _name(obj: Object, lives: Lives, referring: Sequence[Object]) -> str:

@@ -64,6 +64,15 @@ def templates(api: FakeApi) -> list[str]:
     return [*api.names("DevMachineTemplate"), *api.names("KubeadmConfigTemplate")]
 
 
+def after_workers(name: str) -> Object:
+    """A ConfigMap that is applied when the workers and their machine template are there."""
+    config = obj("v1", "ConfigMap", name, "default", data={})
+    needed = (("cluster.x-k8s.io", "MachineDeployment"), (INFRASTRUCTURE, "DevMachineTemplate"))
+    references = [f"{group}/namespaces/default/{kind}/workers" for group, kind in needed]
+    config["metadata"]["annotations"] = {DEPENDS_ON: ", ".join(references)}
+    return config
+
+
 def test_a_new_instance_has_the_names_of_its_package(api: FakeApi, blue: Instance) -> None:
     assert references(api) == ("web", "workers", "workers")
     blue.heal()
@@ -79,6 +88,20 @@ def test_a_changed_machine_template_gets_a_name_of_its_own_and_the_former_is_rem
     assert workers.startswith("workers-")
     assert templates(api) == ["web", workers, "workers"]
     assert api.get("DevMachineTemplate", "default", workers)["spec"]["template"]["spec"] == {"size": "big"}
+
+
+def test_what_waits_for_a_changed_template_waits_for_it_under_its_new_name(
+    api: FakeApi, blue: Instance, tmp_path: Path
+) -> None:
+    blue.change(make_vnfd(tmp_path / "new", [*package("big"), after_workers("last")]))
+    needed = api.get("ConfigMap", "default", "last")["metadata"]["annotations"][DEPENDS_ON].split(",")
+    workers = references(api)[1]
+    assert needed == [
+        "cluster.x-k8s.io/namespaces/default/MachineDeployment/workers",
+        f"{INFRASTRUCTURE}/namespaces/default/DevMachineTemplate/{workers}",
+    ]
+    created = [request.path.rpartition("/")[2] for request in api.requests.select("PATCH")]
+    assert created.index(workers) < created.index("last")
 
 
 def test_a_changed_bootstrap_template_gets_one_too(api: FakeApi, blue: Instance, tmp_path: Path) -> None:
@@ -114,8 +137,7 @@ def test_a_heal_creates_a_deleted_template_under_the_name_that_is_used(
 
 def test_a_rollback_returns_to_the_former_template(api: FakeApi, blue: Instance, tmp_path: Path) -> None:
     stored = blue.inst.obj_clone()
-    last = obj("v1", "ConfigMap", "last", "default", data={})
-    last["metadata"]["annotations"] = {DEPENDS_ON: "cluster.x-k8s.io/namespaces/default/MachineDeployment/workers"}
+    last = after_workers("last")
     api.fail(faults.status(400, "BadRequest", "no"), path="/configmaps/last", times=9)
     with pytest.raises(sol_ex.SolException, match="default/last: no"):
         blue.change(make_vnfd(tmp_path / "new", [*package("big"), last]))
