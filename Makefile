@@ -8,8 +8,11 @@ BIN := $(VENV)/bin
 # test starts takes three times as long.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo demo-openstack test test-all unit functional lint docs audit bench clean
+.PHONY: help demo demo-openstack test test-all unit functional lint docs audit bench clean
 .DELETE_ON_ERROR:
+
+help: ## These targets
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 16
 
 demo: bed-ready ## Three sample packages through a real Tacker on a real Kubernetes
 	@$(BIN)/python -m functional_tests.demo
@@ -22,7 +25,7 @@ test: bed-ready unit functional ## Unit tests, and the functional tests that nee
 test-all: bed-ready unit ## All tests
 	@$(BIN)/python -m functional_tests --all
 
-unit: $(VENV)/complete ## Unit tests, about a minute
+unit: $(VENV)/complete ## Unit tests, some minutes
 	@$(BIN)/python -m pytest tests --ignore=tests/lcm --numprocesses $$((2 * $$(nproc) + 1)) --dist worksteal
 	@$(BIN)/python -m pytest tests/lcm --numprocesses $$(nproc) --dist worksteal
 

@@ -1,14 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m functional_tests.testbed up|down|status|env`: the test bed from the command line."""
+"""`python -m functional_tests.testbed up|down|status|env|load|onboard`: the test bed from the command line."""
 
+import functools
+import os
 import shlex
 import signal
 import sys
+from pathlib import Path
 from typing import NoReturn
 
 import click
 
-from . import bed, preconditions
+from functional_tests import sample_onboarding
+from functional_tests.client import ApiError, Client
+from sample_packages import infrastructure
+from sample_packages.__main__ import FOLDERS
+
+from . import bed, paths, preconditions
+from .kubernetes import Kubernetes
+from .ledger import Ledger
 
 
 @click.group(help="A real Kubernetes and a real Tacker on this host.")
@@ -40,11 +50,43 @@ def status() -> None:
 
 @main.command(help="Print what a shell evaluates to use the bed: KUBECONFIG and, with Tacker, OS_*.")
 def env() -> None:
-    variables = {name: value for part in bed.environments().values() for name, value in part.items()}
-    if not variables:
-        fail("the bed is down: start it with `python -m functional_tests.testbed up`")
-    for name, value in variables.items():
+    for name, value in _environment().items():
         click.echo(f"export {name}={shlex.quote(value)}")
+
+
+@main.command(help="Load images of sample packages. The controllers that they install are built first.")
+@click.option(
+    "--infrastructure", "provider", default=infrastructure.DEFAULT, show_default=True,
+    type=click.Choice(list(infrastructure.PROVIDERS)), help=f"The provider of {infrastructure.SAMPLE}.",
+)  # fmt: skip
+@click.argument("names", metavar="NAME...", nargs=-1, required=True, type=click.Choice(list(FOLDERS)))
+def load(names: tuple[str, ...], provider: str) -> None:
+    _environment("kubernetes")
+    if not bed.is_own(bed.cluster()):
+        fail("only the test bed's own Kubernetes can be given images: begin with `up` without `--cluster`")
+    sample_onboarding.load(Kubernetes(Ledger(paths.STATE)), names, provider)
+
+
+@main.command(help="Onboard VNF packages. Prints the VNFD id of each. One conductor after the other takes it.")
+@click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False, path_type=Path))
+def onboard(files: tuple[Path, ...]) -> None:
+    from .tacker import onboarding  # see `bed` for why so late
+
+    client = Client({**os.environ, **_environment("tacker")}, functools.partial(onboarding, Ledger(paths.STATE)))
+    for file in files:
+        try:
+            click.echo(client.onboard(file)["vnfdId"])
+        except ApiError as error:
+            fail(f"{file}: {error}")
+
+
+def _environment(*parts: str) -> bed.Environment:
+    """The variables of the complete parts, of which `parts` must be some."""
+    complete = bed.environments()
+    missing = [part for part in parts if part not in complete]
+    if missing or not complete:
+        fail(f"{' and '.join(missing) or 'the bed'} is down: start it with `python -m functional_tests.testbed up`")
+    return {name: value for variables in complete.values() for name, value in variables.items()}
 
 
 def fail(message: str) -> NoReturn:

@@ -55,7 +55,7 @@ class Envelope:
     """"" with `going` and `gone`."""
     digest: str
     """`digest` of the kubeconfig; with `going` and `gone` of the one that was sent last."""
-    sentAt: str = field(default_factory=lambda: datetime.datetime.now(datetime.timezone.utc).isoformat())  # noqa: N815
+    sentAt: str = field(default_factory=lambda: _now())  # noqa: N815
     """RFC 3339, UTC, with microseconds."""
 
     def body(self) -> bytes:
@@ -108,6 +108,10 @@ def order(envelope: Envelope) -> tuple[datetime.datetime, int]:
 def is_ahead(envelope: Envelope, now: float) -> bool:
     """Whether the time of a message has not come, however clocks differ: no later message of its cluster would count."""
     return moment(envelope).timestamp() > now + WINDOW
+
+
+def _now() -> str:
+    return datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="microseconds")
 
 
 def _checks(envelope: Envelope) -> dict[str, bool]:

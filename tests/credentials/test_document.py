@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 import socket
+import ssl
 import stat
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import urllib3
 
 from k8s_cr_driver.credentials import envelope, post
 from k8s_cr_driver.credentials.envelope import Envelope
@@ -43,6 +45,25 @@ def receiver(tmp_path: Path) -> Iterator[Settings]:
     process.wait()
 
 
+def test_who_says_nothing_keeps_no_one_waiting_and_who_does_not_sign_is_refused(receiver: Settings) -> None:
+    send(receiver, "gone", "")
+    address = urllib3.util.parse_url(receiver.url)
+    with socket.create_connection((address.host, address.port)):
+        send(receiver, "gone", "")
+    context = ssl.create_default_context(cadata=receiver.ca_bundle)
+    with urllib3.PoolManager(ssl_context=context) as http:
+        assert http.request("POST", receiver.url, body=b"{}", timeout=10, retries=False).status == 403
+
+
+def test_the_example_of_the_protocol_has_the_signature_of_the_document() -> None:
+    text = DOCUMENT.read_text()
+    body = DOCUMENT.with_name("message.json").read_bytes().removesuffix(b"\n")
+    [(moment, key, signature)] = re.findall(r"printf %s\.%s (\d+) .* -hmac (\w+)\n +SHA2-256\(stdin\)= (\w+)\n", text)
+    headers = {envelope.TIME_HEADER: moment, envelope.SIGNATURE_HEADER: signature}
+    assert envelope.is_signed(key.encode(), headers, body, int(moment))
+    assert envelope.parse(body).body() == body and f"{len(body)} bytes:" in text
+
+
 def send(settings: Settings, event: str, kubeconfig: str, key: bytes = KEY) -> None:
     message = Envelope(event, BLUE, "default/red", "https://10.0.0.1:6443", kubeconfig, envelope.digest("a: 1"))
     with post.poster(settings, Secrets(key), time.monotonic() + 10) as poster:
@@ -51,7 +72,7 @@ def send(settings: Settings, event: str, kubeconfig: str, key: bytes = KEY) -> N
 
 def test_the_receiver_of_the_document_stores_a_kubeconfig_and_checks_the_signature(receiver: Settings, tmp_path: Path) -> None:
     send(receiver, "ready", "a: 1")
-    stored = tmp_path / "kubeconfig"
+    stored = tmp_path / f"{BLUE}_default_red.kubeconfig"
     assert stored.read_text() == "a: 1" and stat.S_IMODE(stored.stat().st_mode) == 0o600
     send(receiver, "gone", "")
     with pytest.raises(NotDelivered, match="status 403"):
