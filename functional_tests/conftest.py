@@ -15,6 +15,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+import yaml
 
 from k8s_cr_driver.kube.endpoint import Endpoint
 from k8s_cr_driver.lcm.vim import endpoint as vim_endpoint
@@ -32,12 +33,13 @@ from .testbed.kubernetes import Kubernetes
 from .testbed.ledger import Ledger
 from .testbed.preconditions import PreconditionError
 from .testbed.tacker import CONDUCTORS, OWN_DRIVER, Conductor, onboarding
-from .vim import connection_info
+from .vim import connection_info, token
 from .vnf import Vnf
 from .whole_run import WholeRun
 
 # Seconds; what a deletion leaves to the garbage collector goes later.
 EMPTY_WITHIN = 20.0
+OPERATOR_GUIDE = Path(__file__).parents[1] / "doc" / "source" / "operator"
 
 MakeVnf = Callable[..., Vnf]
 Onboard = Callable[[Package], str]
@@ -178,6 +180,15 @@ def vim(bed: testbed.Environment) -> Body:
     return connection_info(Path(bed["KUBECONFIG"]))
 
 
+@pytest.fixture
+def vim_with(cluster: Cluster, vim: Body, request: pytest.FixtureRequest) -> Iterator[Body]:
+    """The VIM with the account and the permissions of a file of the operator guide, and no others."""
+    manifests = list(yaml.safe_load_all((OPERATOR_GUIDE / request.param).read_text()))
+    with cluster.holding(*manifests):
+        account = manifests[0]["metadata"]
+        yield {**vim, "accessInfo": {"bearer_token": token(cluster.api, account["name"], account["namespace"])}}
+
+
 @pytest.fixture(scope="session")
 def endpoint(vim: Body) -> Endpoint:
     """The same as the driver has it."""
@@ -186,12 +197,7 @@ def endpoint(vim: Body) -> Endpoint:
 
 @pytest.fixture(scope="session")
 def tacker(bed: testbed.Environment, ledger: Ledger) -> Client:
-    @contextmanager
-    def one_at_a_time(state: Callable[[], str]) -> Iterator[None]:
-        with turns.locked("onboarding"), onboarding(ledger, state):
-            yield
-
-    return Client({**os.environ, **bed}, one_at_a_time)
+    return Client({**os.environ, **bed}, partial(onboarding, ledger))
 
 
 @pytest.fixture(scope="session")

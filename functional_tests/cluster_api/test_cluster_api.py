@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The main job: Cluster API and a cluster that it makes, as two CNFs, with the unmodified controllers in real pods."""
 
+import pytest
+
+from ..client import Body
 from ..cluster import Cluster
 from ..conftest import MakeVnf
 from ..sample_onboarding import Sample
@@ -22,12 +25,15 @@ ALL = f"{OF_CLUSTER}=blue"
 CONTROL_PLANE, WORKERS = (ALL, OF_CONTROL_PLANE), (ALL, f"{OF_DEPLOYMENT}=blue-workers")
 
 
+@pytest.mark.parametrize("vim_with", ["workload_cluster_role.yaml"], indirect=True)
 def test_a_workload_cluster_is_made_scaled_healed_upgraded_and_terminated(
-    samples: dict[str, Sample], make_vnf: MakeVnf, cluster: Cluster
+    samples: dict[str, Sample], vim_with: Body, make_vnf: MakeVnf, cluster: Cluster
 ):
+    """With the role of the operator guide."""
     sample = samples["cluster_api_workload"]
     blue = make_vnf(sample.vnfd_id)
-    blue.instantiate(*sample.files, wait_timeout=240, parameters={"CLUSTER_NAME": "blue", "WORKERS": 2})
+    given = {"CLUSTER_NAME": "blue", "WORKERS": 2}
+    blue.wait(blue.begin_instantiate(*sample.files, vim=vim_with, wait_timeout=240, parameters=given))
     assert conditions(cluster.get("Cluster", "blue", "default", CORE))["Available"] == "True"
     assert len(agreed(blue, "ControlPlane", cluster, *CONTROL_PLANE)) == 1
     assert len(agreed(blue, "Workers", cluster, *WORKERS)) == 2

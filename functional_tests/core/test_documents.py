@@ -5,27 +5,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import yaml
 
 from k8s_cr_driver.package import csar
 
 from ..client import Body, Client
 from ..cluster import Cluster
 from ..conftest import MakeVnf, OnboardSamples
-from ..vim import token
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = ROOT / "doc" / "source"
 VERSION = "tutorial.example.com/v1"
-
-
-@pytest.fixture
-def vim_with(cluster: Cluster, vim: Body, request: pytest.FixtureRequest) -> Iterator[Body]:
-    """The VIM with the account and the permissions of a file of the operator guide, and no others."""
-    manifests = list(yaml.safe_load_all((DOCUMENTS / "operator" / request.param).read_text()))
-    with cluster.holding(*manifests):
-        account = manifests[0]["metadata"]
-        yield {**vim, "accessInfo": {"bearer_token": token(cluster.api, account["name"], account["namespace"])}}
 
 
 @pytest.fixture

@@ -68,7 +68,7 @@ def load(names: tuple[str, ...], provider: str) -> None:
 
 
 @main.command(help="Onboard VNF packages. Prints the VNFD id of each. One conductor after the other takes it.")
-@click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path(True, dir_okay=False, path_type=Path))
 def onboard(files: tuple[Path, ...]) -> None:
     from .tacker import onboarding  # see `bed` for why so late
 

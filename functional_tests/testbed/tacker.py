@@ -165,23 +165,31 @@ def onboarding(ledger: Ledger, state: Callable[[], str]) -> Iterator[None]:
     its VNFD id can never be used again, or it stays PROCESSING for ever.
     """
     first, second = conductors = [Conductor(ledger, name) for name in CONDUCTORS]
-    before = first.packages() | second.packages()
-    done = threading.Event()
-    try:
-        second.pause()  # before anything is uploaded: it takes a while to find its processes
-        with ThreadPoolExecutor(1) as pool:
-            turns = pool.submit(_take_turns, conductors, state, done)
-            try:
-                yield
-            finally:
-                done.set()
-            turns.result()
-    finally:
-        for conductor in conductors:
-            conductor.resume()
-    new = (first.packages() | second.packages()) - before
-    if not processes.until(lambda: second.unpacked(new) == first.unpacked(new), 120):
-        raise TimeoutError("the conductors have not both unpacked a VNF package within 120 s")
+    with _one_at_a_time(ledger):
+        before = first.packages() | second.packages()
+        done = threading.Event()
+        try:
+            second.pause()  # before anything is uploaded: it takes a while to find its processes
+            with ThreadPoolExecutor(1) as pool:
+                turns = pool.submit(_take_turns, conductors, state, done)
+                try:
+                    yield
+                finally:
+                    done.set()
+                turns.result()
+        finally:
+            for conductor in conductors:
+                conductor.resume()
+        new = (first.packages() | second.packages()) - before
+        if not processes.until(lambda: second.unpacked(new) == first.unpacked(new), 120):
+            raise TimeoutError("the conductors have not both unpacked a VNF package within 120 s")
+
+
+@contextmanager
+def _one_at_a_time(ledger: Ledger) -> Iterator[None]:
+    with (ledger.home / "onboarding.lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 def _take_turns(conductors: list[Conductor], state: Callable[[], str], done: threading.Event) -> None:
