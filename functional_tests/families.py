@@ -40,6 +40,8 @@ class Family:
 
 _KUBERNETES = ("kubernetes",)
 _TACKER = ("kubernetes", "tacker")
+BROUGHT = ("cert-manager", "cluster-api")
+"""What a management cluster brings: who brings one has these to itself, because others bring them, too."""
 PROVIDER = "infrastructure-provider"
 """That of the management cluster: what a test has to itself that stops it."""
 
@@ -47,7 +49,7 @@ FAMILIES = {
     "cluster_api": Family(
         _TACKER,
         ("cluster_api_management", "cluster_api_workload", "cluster_api_workload_topology"),
-        ("cert-manager", "cluster-api", PROVIDER),
+        (*BROUGHT, PROVIDER),
     ),
     "core": Family(_TACKER),
     "credentials": Family(_TACKER),

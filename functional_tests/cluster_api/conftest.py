@@ -15,6 +15,7 @@ import pytest
 from .. import sample_onboarding, turns
 from ..client import Body, Client
 from ..conftest import Shown
+from ..families import BROUGHT
 from ..sample_onboarding import Sample
 from ..testbed.kubernetes import Kubernetes
 from ..vnf import Vnf
@@ -26,7 +27,7 @@ SAMPLES = ("cluster_api_management", "cluster_api_workload", "cluster_api_worklo
 def samples(tacker: Client, vim: Body, kubernetes: Kubernetes, shown: Shown) -> Iterator[dict[str, Sample]]:
     """The family's sample packages by their names; the one of the management cluster is instantiated."""
     with ExitStack() as stack:
-        for name in ("cert-manager", "cluster-api"):  # others bring these themselves
+        for name in BROUGHT:
             stack.enter_context(turns.locked(name, fcntl.LOCK_SH))
         make = partial(make_management, tacker, vim, kubernetes, shown)
         found = stack.enter_context(turns.shared("management-cluster", make, partial(remove_management, tacker, vim)))

@@ -10,11 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from ..families import BROUGHT
+
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "doc" / "source" / "tutorial" / "in_memory.rst"
 OF_A_BED_OF_ITS_OWN = ("make bed-ready", "$bed up", "$bed down")
 
-pytestmark = pytest.mark.alone("cert-manager", "cluster-api")
+pytestmark = pytest.mark.alone(*BROUGHT)
 
 
 def script() -> str:

@@ -22,6 +22,7 @@ from ..client import Body, Client
 from ..cluster import Cluster
 from ..conftest import Shown
 from ..credentials.receiver import Receiver
+from ..families import BROUGHT
 from ..objects import Place, make
 from ..sample_onboarding import Sample
 from ..testbed import processes
@@ -45,8 +46,6 @@ runcmd:
 - [systemd-run, --unit=page, python3, -m, http.server, --directory=/srv, "8080"]
 """
 PORT = 8080
-BROUGHT = ("cert-manager", "cluster-api")
-"""What a management cluster brings; each module that needs one has these to itself, because others bring them, too."""
 
 MakeServer = Callable[..., Any]
 

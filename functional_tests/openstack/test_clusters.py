@@ -19,6 +19,7 @@ from ..cluster import Cluster
 from ..cluster_api.clusters import CORE, OF_CONTROL_PLANE, conditions
 from ..conftest import MakeVnf, Onboard
 from ..credentials.receiver import Receiver
+from ..families import BROUGHT
 from ..objects import Place, deployment, make
 from ..packages import Package
 from ..sample_onboarding import Sample
@@ -40,7 +41,7 @@ from .clusters import (
     release,
     reported,
 )
-from .conftest import BROUGHT, eventually
+from .conftest import eventually
 from .servers import machine_of
 
 TENANT = offer.TENANT

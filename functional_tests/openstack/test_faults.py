@@ -14,6 +14,7 @@ from ..cluster import Cluster
 from ..cluster_api.clusters import CORE, OF_CLUSTER, OF_DEPLOYMENT
 from ..conftest import MakeVnf
 from ..credentials.receiver import Receiver
+from ..families import BROUGHT
 from ..objects import Place, make
 from ..sample_onboarding import Sample
 from ..testbed import processes
@@ -23,7 +24,7 @@ from ..testbed.openstack import offer
 from ..testbed.tacker import Conductor, worker
 from ..vnf import Vnf
 from .clusters import PATIENCE, belongings, nodes, parameters, reported
-from .conftest import BROUGHT, away, eventually
+from .conftest import away, eventually
 from .servers import machine_of
 
 TENANT = offer.TENANT

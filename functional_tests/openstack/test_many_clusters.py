@@ -12,6 +12,7 @@ import pytest
 from ..client import OperationError
 from ..conftest import MakeVnf, Summary
 from ..credentials.receiver import Receiver
+from ..families import BROUGHT
 from ..objects import Place
 from ..sample_onboarding import Sample
 from ..testbed.kubernetes import Kubernetes
@@ -20,7 +21,6 @@ from ..testbed.openstack import offer
 from ..testbed.tacker import CONDUCTORS, Conductor
 from ..vnf import Vnf
 from .clusters import PATIENCE, belongings, nodes, parameters, reported
-from .conftest import BROUGHT
 
 TENANT = offer.TENANT
 PLACE = Place("grove")

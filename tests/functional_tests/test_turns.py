@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from functional_tests import turns
-from functional_tests.families import FOLDER, PROVIDER
+from functional_tests.families import BROUGHT, FOLDER, PROVIDER
 from functional_tests.testbed import paths
 
 
@@ -81,11 +81,10 @@ def test_what_a_test_needs_is_locked_in_the_order_of_names(one: Any, monkeypatch
 
 def test_what_a_fixture_keeps_others_wait_for_between_two_tests():
     """They have nothing yet that the fixture's next test needs."""
-    brought = ("cert-manager", "cluster-api")
-    clusters, faults = item("openstack/test_clusters.py", *brought), item("openstack/test_faults.py", "tacker", *brought)
+    clusters, faults = item("openstack/test_clusters.py", *BROUGHT), item("openstack/test_faults.py", "tacker", *BROUGHT)
     with ThreadPoolExecutor() as pool, ExitStack() as fixture:
         with turns.turn(clusters):
-            for name in brought:
+            for name in BROUGHT:
                 fixture.enter_context(turns.to_itself(name))
         running = pool.submit(run, faults)
         with turns.turn(clusters), pytest.raises(TimeoutError):
