@@ -78,6 +78,8 @@ def _of_context(context: dict[str, Any], path: str) -> Iterator[str]:
     for name in ("privileged", "windowsOptions.hostProcess"):
         if field(context, *name.split(".")) is True:
             yield f"{path}.{name}: has all permissions on the node"
+    if context.get("procMount") == "Unmasked":
+        yield f"{path}.procMount: shows and changes what the kernel has for the node"
     for name in texts(context, "capabilities", "add"):
         if name.upper().removeprefix("CAP_") in _CAPABILITIES:
             yield f"{path}.capabilities.add: {name} reaches the node"

@@ -59,6 +59,7 @@ def with_pod(**spec: Any) -> dict[str, Any]:
         (with_pod(ephemeralContainers=[adding("all")]), "add: all reaches the node"),
         (with_pod(initContainers=[adding("NET_ADMIN", "CAP_SYS_RAWIO")]), "add: CAP_SYS_RAWIO reaches the node"),
         (with_pod(securityContext={"windowsOptions": {"hostProcess": True}}), "hostProcess: has all permissions"),
+        (with_pod(securityContext={"procMount": "Unmasked"}), "procMount: shows and changes"),
         (namespace("enforce", "privileged"), "pod-security.kubernetes.io/enforce: lets Pods reach"),
     ],
 )
