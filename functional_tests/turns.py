@@ -33,7 +33,8 @@ def turn(item: pytest.Item) -> Iterator[None]:
     alone, family = alone_on(item), family_of(item.path)
     with ExitStack() as stack:
         for name in sorted({*family.parts, *family.beside, *alone}):  # in one order: no two wait for each other
-            stack.enter_context(to_itself(name) if name in alone else locked(name, fcntl.LOCK_SH))
+            is_own = name in alone or _of_thread.own[name].uses > 0  # a fixture of this process may have it to itself
+            stack.enter_context(to_itself(name) if is_own else locked(name, fcntl.LOCK_SH))
         yield
 
 

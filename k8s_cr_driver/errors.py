@@ -12,7 +12,7 @@ import enum
 import re
 from collections.abc import Iterable
 
-from k8s_cr_driver.redaction import FOREIGN_LIMIT, foreign
+from k8s_cr_driver.redaction import foreign, own_words
 
 
 class Concern(enum.Enum):
@@ -106,8 +106,9 @@ class Said(enum.Enum):
 
     @classmethod
     def of(cls, message: str) -> frozenset[Said]:
-        """All that a message says, before values are removed from it: a value may be one of these words."""
-        return frozenset(one for one in cls if re.search(one.value, message[:FOREIGN_LIMIT]))
+        """All that a message says in its own words: a value or a name that it repeats may have any of the words in it."""
+        words = own_words(message)
+        return frozenset(one for one in cls if re.search(one.value, words))
 
 
 class ApiError(DriverError):

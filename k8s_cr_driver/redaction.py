@@ -65,6 +65,7 @@ _TEXT = re.compile(r'"(?:[^"\\]|\\.)*"')
 _STRUCTURE = re.compile(r"&?[\w.* ]{0,80}[{\[]")
 """The begin of a value as Go prints it, and of its next part: `map[string]interface {}{...}`."""
 _BRACKETS = re.compile(r'[{}\[\]]|"(?:[^"\\]|\\.)*(?:"|\\?\Z)', re.S)
+_QUOTE = re.compile(r'"(?:[^"\\]|\\.)*(?:"|\\?\Z)', re.S)
 _BARE = re.compile(r"[^\s,;:]*")
 _CONTROLS = (*range(0x20), *range(0x7F, 0xA0), *range(0x2028, 0x202F), *range(0x2066, 0x206A))
 """What moves a terminal's cursor, ends a line of a log, or turns the direction of text (Unicode's bidirectional controls)."""
@@ -80,6 +81,15 @@ def foreign(text: str) -> str:
     shown = "".join(_without_values(_without_credentials(cut)))
     line = printable(_SPACE.sub(" ", shown))
     return line + (CUT if len(text) > FOREIGN_LIMIT else "")
+
+
+def own_words(text: str) -> str:
+    """What the author of a text says himself: without quoted texts, and without the values that the API server repeats."""
+    cut, parts, position = text[:FOREIGN_LIMIT], list[str](), 0
+    while found := _VALUE.search(cut, position):
+        parts.append(cut[position : found.end()])
+        position = _end_of_value(cut, found.end())
+    return _QUOTE.sub('""', "".join([*parts, cut[position:]]))
 
 
 def printable(text: str) -> str:

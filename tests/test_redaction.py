@@ -9,7 +9,7 @@ import pytest
 
 from k8s_cr_driver.errors import ApiError
 from k8s_cr_driver.ownership.write_errors import explained
-from k8s_cr_driver.redaction import DETAIL_LIMIT, FOREIGN_LIMIT, capped, foreign, redact, words
+from k8s_cr_driver.redaction import DETAIL_LIMIT, FOREIGN_LIMIT, capped, foreign, own_words, redact, words
 from k8s_cr_driver.resources.registry import resource_for
 from tests.instance import BLUE, config_map
 
@@ -164,7 +164,7 @@ def test_hostile_texts_take_linear_time(part: str) -> None:
     """Quadratic time would be minutes."""
     text = part * (1_000_000 // len(part))
     began = time.process_time()
-    foreign(text), redact(text), words(ValueError(text))
+    foreign(text), redact(text), words(ValueError(text)), own_words(text)
     assert time.process_time() - began < 2
 
 
@@ -219,3 +219,13 @@ def test_an_exception_in_a_few_words(text: str, expected: str) -> None:
 )
 def test_what_servers_and_programs_quote_is_removed(text: str) -> None:
     assert "canary" not in foreign(text)
+
+
+@pytest.mark.parametrize(("text", "said"), [
+    ('a "immutable" is invalid: spec.b: Unsupported value: "immutable": supported values: "c"',
+     'a "" is invalid: spec.b: Unsupported value: : supported values: ""'),
+    ('a: Invalid value: core.Spec{A:"immutable", B:[]string{"x"}}: field is immutable', "a: Invalid value: : field is immutable"),
+    ('namespaces "immutable" not found', 'namespaces "" not found'),
+])  # fmt: skip
+def test_the_own_words_of_a_refusal_are_without_values_and_names(text: str, said: str) -> None:
+    assert own_words(text) == said

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NoReturn
 
 import click
+from keystoneauth1.exceptions import ClientException
 
 from functional_tests import sample_onboarding
 from functional_tests.client import ApiError, Client
@@ -76,7 +77,7 @@ def onboard(files: tuple[Path, ...]) -> None:
     for file in files:
         try:
             click.echo(client.onboard(file)["vnfdId"])
-        except ApiError as error:
+        except (ApiError, ClientException) as error:
             fail(f"{file}: {error}")
 
 

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import ClassVar
@@ -11,7 +10,7 @@ from typing import ClassVar
 from k8s_cr_driver.capi import contract, paused, versions
 from k8s_cr_driver.capi.rollout import rolled_out
 from k8s_cr_driver.objects.crds import status_selector
-from k8s_cr_driver.objects.fields import text
+from k8s_cr_driver.objects.fields import integer, text
 from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, as_selector, key_of, labels
 from k8s_cr_driver.resources.base import ANY, REPLICAS, Children, CustomResource
 from k8s_cr_driver.resources.health import Health
@@ -150,7 +149,10 @@ class MachinePool(LabelledMachines):
 
     def unmade(self, live: Object, made: Mapping[GroupKind, Sequence[Object]]) -> str:
         """A Machine of a pool has the version of its Node, of which a cloud chooses the patch, and a distribution the build."""
-        wanted, staying = self._version(live), itertools.filterfalse(terminating, made.get(contract.MACHINES, ()))
+        wanted, machines = self._version(live), made.get(contract.MACHINES, ())
+        staying = [one for one in machines if not terminating(one)]
+        if machines and not staying and integer(live, "spec", "replicas") != 0:
+            return f"{key_of(machines[0])} is being deleted, and no other has its place yet"
         older = (one for one in staying if versions.is_newer(wanted, text(one, *contract.VERSION)))
         why = (f"{key_of(one)} has the version {text(one, *contract.VERSION)} instead of {wanted}" for one in older)
         return next(why, "")

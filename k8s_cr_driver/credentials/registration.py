@@ -37,12 +37,15 @@ class Registrar:
     _running: set[str] = field(default_factory=set)
     _failures: dict[str, int] = field(default_factory=dict)
     _not_before: dict[str, float] = field(default_factory=dict)
+    _renewed: set[str] = field(default_factory=set)
+    """Clusters of which a message has come since their last try began."""
 
     def start(self) -> None:
         threading.Thread(target=self._run, name="registrar", daemon=True).start()
 
     def changed(self, stored: Stored) -> None:
         """A message of this cluster was stored."""
+        self._renewed.add(stored.name)
         self._not_before.pop(stored.name, None)
         self._changed.set()
 
@@ -64,6 +67,7 @@ class Registrar:
 
     def _start_one(self, stored: Stored) -> threading.Thread:
         self._running.add(stored.name)
+        self._renewed.discard(stored.name)
         try:
             return threads.start(partial(self._try, stored), f"register {stored.last.cluster}")
         except RuntimeError:
@@ -92,7 +96,8 @@ class Registrar:
         except Exception as error:
             failures = self._failures[stored.name] = self._failures.get(stored.name, 0) + 1
             pause = min(2.0**failures, LONGEST_PAUSE)
-            self._not_before[stored.name] = time.monotonic() + pause
+            if stored.name not in self._renewed:
+                self._not_before[stored.name] = time.monotonic() + pause
             self.log(f"{stored.last.cluster}: its VIM is not current, next try in {pause:.0f} s: {_words(error)}")
         else:
             self._forget(stored.name)
@@ -112,7 +117,8 @@ class Registrar:
             self.log(f"{stored.last.cluster}: VIM {stored.vim} {became}")
             return
         vim = self._vim(stored)
-        self.store.registering(stored, vim.name)
+        if not self.store.registering(stored, vim.name):
+            return
         self.tacker.register(vim)
         self.store.registered(stored, vim.name)
         self.log(f"{stored.last.cluster}: VIM {vim.name} is registered")

@@ -21,7 +21,7 @@ from k8s_cr_driver.credentials.envelope import GOING, GONE, READY, Envelope
 from k8s_cr_driver.credentials.management import ManagementCluster, WorkloadCluster
 from k8s_cr_driver.credentials.post import NotDelivered, Poster, poster
 from k8s_cr_driver.credentials.settings import Settings
-from k8s_cr_driver.errors import ApiError, DriverError, InvalidRequest, passes
+from k8s_cr_driver.errors import ApiError, DriverError, InvalidRequest, Unreadable, passes
 from k8s_cr_driver.kube import backoff, threads
 from k8s_cr_driver.kube.pools import Judge
 from k8s_cr_driver.objects.fields import mapping
@@ -91,11 +91,15 @@ class Sender:
     def send_going(self, namespaces: Iterable[str]) -> None:
         """Raises DriverError. A cluster that the terminate keeps is not going, and nothing more is said of it."""
         refused = self._record_present(namespaces)
-        _each(partial(self._send_going, cluster) for cluster in sorted(self.record.deliveries))
+        unknown = f"the receiver is not told of clusters that a failed operation has delivered, if there are any: {refused}"
+        try:
+            _each(partial(self._send_going, cluster) for cluster in sorted(self.record.deliveries))
+        except NotDelivered as error:
+            if refused is None:
+                raise
+            raise NotDelivered(f"{error}; {unknown}") from None
         if refused is not None:
-            raise NotListed(
-                f"the receiver is not told of clusters that a failed operation has delivered, if there are any: {refused}"
-            )
+            raise NotListed(unknown)
 
     def send_gone(self) -> None:
         """Raises NotDelivered."""
@@ -104,7 +108,7 @@ class Sender:
     def _record_present(self, namespaces: Iterable[str]) -> ApiError | None:
         """Adds clusters that a failed operation may have delivered. Its record was lost if a user has given it up.
 
-        Returns the refusal if the account may not list them.
+        Returns the refusal if the account may not list them, or may not read whether they had a kubeconfig.
         """
         if self.management is None:
             return None
@@ -114,15 +118,18 @@ class Sender:
             if error.status != 403:
                 raise
             return error
+        refused = None
         for cluster in present - self.record.deliveries.keys():
             try:
                 workload = self.management.workload(cluster)
             except (ApiError, InvalidRequest) as error:
                 if passes(error):
                     raise
+                if isinstance(error, ApiError) and error.status == 403:
+                    refused = error
                 continue  # without a kubeconfig nothing was delivered
             self.record.deliveries[cluster] = Delivery(self.settings.url, workload.endpoint.url, workload.digest, event="")
-        return None
+        return refused
 
     def _send_kubeconfig(self, opened: Future[WorkloadCluster]) -> None:
         workload = opened.result()
@@ -132,10 +139,21 @@ class Sender:
         self._send(READY, workload.name, delivery, workload.kubeconfig)
 
     def _send_going(self, cluster: str) -> None:
-        if self.management is not None and self.management.is_kept(cluster):
+        if self._is_kept(cluster):
             del self.record.deliveries[cluster]
         else:
             self._send(GOING, cluster, self.record.deliveries[cluster])
+
+    def _is_kept(self, cluster: str) -> bool:
+        """A Cluster that may not be read, or whose kind is not served any more, is not known to be kept."""
+        try:
+            return self.management is not None and self.management.is_kept(cluster)
+        except Unreadable:
+            return False
+        except ApiError as error:
+            if error.status != 403:
+                raise
+            return False
 
     def _send_removed(self, cluster: str) -> None:
         """A list by label misses a Cluster that has lost the label, or that a change of package has released."""

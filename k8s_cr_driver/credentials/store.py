@@ -93,20 +93,25 @@ class Store:
             _sync(self.folder)
         return new
 
-    def registering(self, stored: Stored, vim: str) -> None:
-        """Notes that Tacker may have a VIM of that name from now on, whatever becomes of the request."""
-        self._note(stored, vim, is_registered=False)
+    def registering(self, stored: Stored, vim: str) -> bool:
+        """
+        Notes that Tacker may have a VIM of that name from now on, whatever becomes of the request.
+
+        False if the cluster has gone so long ago that nothing is stored of it any more: then no VIM may be registered.
+        """
+        return self._note(stored, vim, is_registered=False)
 
     def registered(self, stored: Stored, vim: str) -> None:
         """Notes the VIM of `stored`, "" for none. It is not current if another message has come meanwhile."""
         self._note(stored, vim, is_registered=True)
 
-    def _note(self, stored: Stored, vim: str, *, is_registered: bool) -> None:
+    def _note(self, stored: Stored, vim: str, *, is_registered: bool) -> bool:
         with self._lock:
             now = self._read(stored.name)
             if now is not None:
                 is_current = is_registered and now.last == stored.last
                 self._keep(dataclasses.replace(now, vim=vim, is_registered=is_current))
+            return now is not None
 
     def clusters(self) -> list[Stored]:
         with self._lock:

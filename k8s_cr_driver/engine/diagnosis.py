@@ -85,7 +85,9 @@ class Seen:
     def of(cls, node: Desired | ToDelete) -> Seen:
         is_deleted = bool(text(node.live, "metadata", "deletionTimestamp"))
         is_judged = node.live is not None and node.error is None and (isinstance(node, Desired) or is_deleted)
-        return cls(node.obj, node.live, copy.copy(node).report, node.in_trouble, is_judged)
+        as_now = copy.copy(node)
+        as_now.needs = node.needs.copy()  # the loop takes from it what is ready
+        return cls(node.obj, node.live, as_now.report, node.in_trouble, is_judged)
 
 
 def reports(client: Client, clouds: Clouds, sent: SentValues, seen: Iterable[Seen]) -> list[Report]:

@@ -19,6 +19,7 @@ from k8s_cr_driver.kube import backoff
 from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.kube.sent_values import SentValues
 from k8s_cr_driver.objects import fields
+from k8s_cr_driver.objects.dependencies import DEPENDS_ON
 from k8s_cr_driver.objects.keys import NAMESPACE, Object, ObjectKey
 from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.resources.health import Health, State
@@ -98,8 +99,17 @@ class Desired(Node):
 
     @property
     def digest(self) -> str:
-        """Of the manifest: a Job that has changed runs again."""
-        return hashlib.sha256(json.dumps(self.obj.manifest, sort_keys=True).encode()).hexdigest()[:16]
+        """Of the manifest: a Job that has changed runs again. What it waits for may be renamed, which changes nothing in it."""
+        manifest = self.obj.manifest
+        if DEPENDS_ON in self.obj.annotations():
+            annotations = {name: value for name, value in self.obj.annotations().items() if name != DEPENDS_ON}
+            manifest = {**manifest, "metadata": {**manifest["metadata"], "annotations": annotations}}
+        return _digest(manifest)
+
+    @property
+    def digests(self) -> tuple[str, ...]:
+        """With the one that earlier versions of the driver have recorded."""
+        return self.digest, _digest(self.obj.manifest)
 
     def judge(self, health: Health) -> None:
         if (health.state, health.reason) != (self.health.state, self.health.reason):
@@ -122,6 +132,10 @@ class Desired(Node):
             waits = ", ".join(sorted(map(str, self.needs))[:3]) or "the server to list its kind"
             return Report(self.key, State.WAITING.value, "Blocked", f"not applied yet, waits for {waits}")
         return reported(self.key, self.health, self.since, sent)
+
+
+def _digest(manifest: Object) -> str:
+    return hashlib.sha256(json.dumps(manifest, sort_keys=True).encode()).hexdigest()[:16]
 
 
 @dataclass

@@ -41,7 +41,8 @@ def refusal(attempt: str, error: ApiException, url: str, sent: SentValues) -> Ex
     ]
     subject = str(details.get("kind") or ""), str(details.get("name") or "")
     reason, shown = sent.removed_from_reason(reason), sent.removed_from(message)
-    return ApiError(attempt, status, reason, shown, causes, retry_after(error.headers), subject, Said.of(message))
+    meaning = Said.of(sent.removed_from(message, words=False))
+    return ApiError(attempt, status, reason, shown, causes, retry_after(error.headers), subject, meaning)
 
 
 def _without_item(cause: Object, sent: SentValues) -> str:

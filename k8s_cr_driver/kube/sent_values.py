@@ -27,9 +27,10 @@ _PART = 8
 """Characters of a line of a value, or of the begin of a cut one, that is removed."""
 
 _SECRET = GroupKind("", "Secret")
-_OF_BUILT_IN_KINDS = frozenset(
-    ["data", "stringData", "binaryData", "value", "args", "command", "parameters", "volumeAttributes"]
-)
+_OF_BUILT_IN_KINDS = frozenset({
+    *("data", "stringData", "binaryData", "value", "args", "command"),
+    *("parameters", "volumeAttributes", "options", "mountOptions"),
+})
 """Fields of built-in kinds that may hold a secret; errors of their other values are of no use without these."""
 _NAMES_THINGS = re.compile(
     r"(?i)(?:refs?|names?|namespaces?|paths?|kinds?|types?|modes?|groups?|versions?|class|image|resources|verbs|metadata|"
@@ -43,6 +44,11 @@ _COMMON = frozenset({
 """Words of every text, whatever field has them."""
 _ENDPOINT = re.compile(r"(?i)(?:ur[il]|region|interface|endpoint|domain|host)$")
 """What else a line of a Secret may name: errors about it are of no use without that. Credentials in a URL are no name."""
+_AFTER_HOST = re.compile(r"://[^/?#]*([/?#].+)")
+_ITEM = re.compile(r"^\s*(?:-\s+)+")
+_METADATA = frozenset({"name", "namespace", "generateName", "labels", "annotations"})
+_NAMES_SECRETS = re.compile(r"(?i)(?:passw(?:or)?d|passphrase|passcode|pwd|secret|token|credentials?|(?:api|private)_?key)$")
+"""Fields of custom resources whose values are removed also if they are a single word."""
 _NO_SECRET = re.compile(r"[A-Za-z]{1,12}|[0-9]{1,5}(?:\.[0-9]{1,5})?[A-Za-z]{0,2}|/[a-z0-9._/-]+")
 """Outside of Secrets: a single word, a quantity or a duration, the path of a program."""
 
@@ -70,8 +76,12 @@ class SentValues:
         self._begins = {value[:SHORTEST] for value in self._values}
         self._shorter = _prefixes(self._values)
 
-    def removed_from(self, text: str) -> str:
-        """`text`, of limited length, without the values. Takes linear time, but for values that begin with each other."""
+    def removed_from(self, text: str, *, words: bool = True) -> str:
+        """
+        `text`, of limited length, without the values. Takes linear time, but for values that begin with each other.
+
+        Without `words` those stay that are a single word: the author of the text may have said it himself.
+        """
         text = text if len(text) <= FOREIGN_LIMIT else text[: FOREIGN_LIMIT - len(CUT)] + CUT
         if not self._values:
             return text
@@ -81,7 +91,7 @@ class SentValues:
         done = 0
         for at in range(len(plain) - SHORTEST + 1):
             if plain[at : at + SHORTEST] in self._begins:
-                end = max(self._whole(plain, at), self._cut(plain, at, cuts))
+                end = max(self._whole(plain, at, words=words), self._cut(plain, at, cuts))
                 if end > at:
                     if not shown or starts[at] > done:
                         shown.append(text[done : starts[at]] + REMOVED)
@@ -92,7 +102,7 @@ class SentValues:
         """As `removed_from`, but for a machine's word, which is what the API conventions want a reason to be."""
         return reason if reason.isalpha() else self.removed_from(reason)
 
-    def _whole(self, text: str, at: int) -> int:
+    def _whole(self, text: str, at: int, *, words: bool) -> int:
         """Where the longest value ends that begins at `at`; `at` if none does."""
         number = bisect_right(self._values, text[at:]) - 1
         while number >= 0 and not text.startswith(self._values[number], at):
@@ -100,6 +110,8 @@ class SentValues:
         if number < 0:
             return at
         value, end = self._values[number], at + len(self._values[number])
+        if value.isalpha() and not words:
+            return at
         is_word = value.isalpha() or value.isdigit()
         return at if is_word and (text[at - 1 : at].isalnum() or text[end : end + 1].isalnum()) else end
 
@@ -171,8 +183,10 @@ def _values(manifests: Iterable[Object]) -> set[str]:
     for manifest in manifests:
         kind = kind_of(manifest)
         is_built_in = "." not in kind.group or kind.group.endswith(".k8s.io")
-        said = {name: value for name, value in manifest.items() if name != "status"}
-        leaves[kind == _SECRET].update(_leaves(said, "", is_hidden=not is_built_in, is_built_in=is_built_in))
+        said = {name: value for name, value in manifest.items() if name not in ("metadata", "status")}
+        for name, value in _leaves(said, "", is_hidden=not is_built_in, is_built_in=is_built_in):
+            is_secret = kind == _SECRET or _NAMES_SECRETS.search(name) is not None
+            leaves[is_secret].add(value)
     return {
         form
         for is_secret, values in leaves.items()
@@ -183,13 +197,17 @@ def _values(manifests: Iterable[Object]) -> set[str]:
     }
 
 
-def _leaves(value: Any, name: str, *, is_hidden: bool, is_built_in: bool) -> Iterator[str]:
-    """The texts in the fields that may hold a secret; `name` is that of the field, or of the list that holds the value."""
+def _leaves(value: Any, name: str, *, is_hidden: bool, is_built_in: bool) -> Iterator[tuple[str, str]]:
+    """
+    The fields that may hold a secret, and their texts.
+
+    `name` is that of the field, or of the list that holds the value. What the metadata within an object has to name it stays.
+    """
     if is_built_in:
         is_hidden |= name in _OF_BUILT_IN_KINDS
     if isinstance(value, dict):
         for key, item in value.items():
-            if key != "metadata":
+            if name != "metadata" or key not in _METADATA:
                 yield from _leaves(item, key, is_hidden=is_hidden, is_built_in=is_built_in)
     elif isinstance(value, list):
         for item in value:
@@ -197,35 +215,41 @@ def _leaves(value: Any, name: str, *, is_hidden: bool, is_built_in: bool) -> Ite
     elif not is_hidden or (not is_built_in and _NAMES_THINGS.search(name)):
         return
     elif isinstance(value, str):
-        yield value
+        yield name, value
     elif isinstance(value, (int, float)) and len(str(abs(value))) >= _DIGITS:
-        yield str(value)
+        yield name, str(value)
 
 
 def _forms(value: str, *, is_secret: bool) -> Iterator[str]:
     """The value, also in base64; its lines, and of each line `a: b` also b; the texts in JSON of a Secret."""
     yield value
-    yield base64.b64encode(value.encode(errors="replace")).decode().rstrip("=")
+    for encode in (base64.b64encode, base64.urlsafe_b64encode):
+        yield encode(value.encode(errors="replace")).decode().rstrip("=")
     lines = value.splitlines()
     if len(lines) > 1:
         yield from (line for line in lines if len(line.strip()) >= _PART)
-    if len(lines) > 1 or is_secret:
+    if len(lines) > 1 or is_secret or value.startswith("-"):
         yield from filter(None, map(_of_line, lines))
-    if is_secret and value.lstrip().startswith("{"):
+    if is_secret and value.lstrip().startswith(("{", "[")):
         for text in _of_json(value):
             yield from (text, *(_of_line(decoded) for decoded in _decoded(text)))
 
 
 def _of_line(line: str) -> str:
-    """What the line `key: value` gives the key, or all of it; "" if the value names something."""
-    *keys, value = re.split("[:=]", line, maxsplit=1)
+    """What the line `key: value` gives the key, or all of it; of a URL what follows its host; "" if it names something."""
+    *keys, value = re.split("[:=]", _ITEM.sub("", line), maxsplit=1)
+    value = value.strip(" \t\"'")
     names = any(_NAMES_THINGS.search(key.strip()) or _ENDPOINT.search(key.strip()) for key in keys)
-    return "" if names and "@" not in value else value.strip(" \t\"'")
+    if not names or "@" in value:
+        return value
+    path = _AFTER_HOST.search(value)
+    return path[1] if path else ""
 
 
 def _of_json(text: str) -> Iterator[str]:
     try:
-        yield from _leaves(decoding.decoded(text.encode()), "", is_hidden=True, is_built_in=False)
+        decoded = decoding.decoded(text.encode())
+        yield from (value for _, value in _leaves(decoded, "", is_hidden=True, is_built_in=False))
     except ValueError:
         return
 

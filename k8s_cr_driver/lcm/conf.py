@@ -199,6 +199,10 @@ def of_conductor() -> Any:
     try:
         conf(_published(), project="tacker", prog="tacker-conductor")
         return SimpleNamespace(**{name: conf.k8s_cr[name] for name in OF_SCRIPTS})
+    except UnicodeDecodeError:
+        raise InvalidRequest(
+            "a management driver cannot read the conductor's options: a file of them is not UTF-8. Ask the operator."
+        ) from None
     except cfg.Error as error:
         # The text of a ConfigFileParseError has the line, which may be a password.
         reason = f"{error.config_file} is malformed" if isinstance(error, cfg.ConfigFileParseError) else str(error)
@@ -211,7 +215,7 @@ def _published() -> list[str]:
         args = json.loads(os.environ.get(_FILES) or "[]")
     except ValueError:
         args = None
-    if not isinstance(args, list):
+    if not isinstance(args, list) or not all(isinstance(arg, str) and arg.startswith("--config-") for arg in args):
         raise InvalidRequest(
             f"a management driver cannot read the conductor's options: {_FILES} in its environment was set by another version "
             "of the driver. Ask the operator to restart tacker-conductor."

@@ -35,7 +35,7 @@ def run(call: hook.Call) -> None:
     stored = {**mapping(call.instance, "metadata", KEY), **mapping(call.error_data, KEY)}
     kept = {name: value for name, value in mapping(stored, "settings").items() if name != sender_settings.ALLOW_INSECURE}
     given = {**kept, **_of_request(call)}
-    settings, record = _settings(call, given), Record.read(mapping(stored, "clusters"))
+    settings, record = _settings(call, given, kept), Record.read(mapping(stored, "clusters"))
     # A terminate is two calls, and Tacker stores the instance after the second.
     warning = text(stored, "warning") if call.operation == "terminate_end" else ""
     try:
@@ -77,13 +77,18 @@ def _of_request(call: hook.Call) -> Mapping[str, Any]:
     return given
 
 
-def _settings(call: hook.Call, given: Mapping[str, Any]) -> Settings:
+def _settings(call: hook.Call, given: Mapping[str, Any], kept: Mapping[str, Any]) -> Settings:
     path = call.script.with_suffix(".yaml")
     try:
         written = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
         raise InvalidPackage(f"Scripts/{path.name}: the settings cannot be read; the file must be beside the script") from None
-    return sender_settings.load(written, f"Scripts/{path.name}", given)
+    try:
+        return sender_settings.load(written, f"Scripts/{path.name}", given)
+    except InvalidRequest as error:
+        if not kept:
+            raise
+        raise InvalidRequest(f"{error} (an earlier request has given {', '.join(sorted(kept))}, which still holds)") from None
 
 
 @contextlib.contextmanager
@@ -102,7 +107,8 @@ def _keep(call: hook.Call, given: Mapping[str, Any], record: Record, warning: st
     is_over = call.operation in operations.ENDS and not record.deliveries
     lasting = {name: value for name, value in given.items() if name != "resend" and not is_over}
     kept = {"settings": lasting, "clusters": record.as_dict(), "warning": warning}
-    for owner in (call.instance.setdefault("metadata", {}), call.error_data):
+    metadata = call.instance["metadata"] = mapping(call.instance, "metadata")
+    for owner in (metadata, call.error_data):
         _set(owner, {name: value for name, value in kept.items() if value})
 
 

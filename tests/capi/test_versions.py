@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import pytest
 
 from k8s_cr_driver.capi import contract, versions
+from k8s_cr_driver.errors import DriverError
 from k8s_cr_driver.objects.keys import GroupKind, Object
 from k8s_cr_driver.resources.health import State
 from k8s_cr_driver.resources.registry import resource_for
@@ -286,3 +287,16 @@ def test_a_cloud_that_has_upgraded_a_control_plane_is_no_reason_to_refuse_a_chan
     manifest = obj(group, "AWSManagedControlPlane", "blue", "default", spec={"version": "v1.30.0"})
     live = {**manifest, "status": {"version": "v1.30.4-eks-036c24b"}}
     assert resource_for(manifest).change_error(live, []) == ""
+
+
+@pytest.mark.parametrize("counts", [{}, {"replicas": 1, "readyReplicas": 1, "availableReplicas": 1}])
+def test_a_pool_whose_only_machine_is_of_the_former_version_and_going_is_not_ready(
+    api: FakeApi, pool: Object, counts: dict[str, int]
+) -> None:
+    api.cluster.reactions.clear()
+    status = {"conditions": [READY], **counts}
+    api.react("MachinePool", lambda live: live.get("status") or api.set_status("MachinePool", "default", "blue-mp", status))
+    put_machine(api, "blue-mp-1", "v1.35.0", ["machine.cluster.x-k8s.io"])
+    api.delete("Machine", "default", "blue-mp-1")
+    with pytest.raises(DriverError, match="blue-mp-1 is being deleted, and no other has its place yet"):
+        Instance(api.url, seconds=2).reconcile([pool])

@@ -12,10 +12,11 @@ from typing import Any
 import pytest
 
 from k8s_cr_driver.credentials import service_account
+from k8s_cr_driver.credentials import store as store_module
 from k8s_cr_driver.credentials.registration import Registrar
 from k8s_cr_driver.credentials.store import Store, Stored
-from k8s_cr_driver.credentials.tacker import Tacker
-from k8s_cr_driver.errors import ConnectionFailed, InvalidRequest
+from k8s_cr_driver.credentials.tacker import Tacker, Vim
+from k8s_cr_driver.errors import ConnectionFailed, DriverError, InvalidRequest
 from k8s_cr_driver.kube import threads
 from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.endpoint import Endpoint
@@ -318,3 +319,38 @@ def test_nothing_that_a_workload_cluster_says_is_logged(registrar: Registrar, wo
     registrar.store.accept(ready(workload))
     registrar.reconcile()
     assert "403 Forbidden: what the server says is not shown" in log[0] and TOKEN[::-1] not in log[0]
+
+
+def test_a_cluster_that_was_forgotten_during_its_registration_gets_no_vim(
+    registrar: Registrar, workload: FakeApi, cloud: Cloud, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store_module, "KEPT", 0.0)
+    registrar.store.accept(message := ready(workload))
+    whole = registrar._vim
+
+    def slow(stored: Stored) -> Vim:
+        vim = whole(stored)
+        registrar.store.accept(gone(message))
+        registrar.store.accept(replace(gone(message), cluster="default/other"))
+        return vim
+
+    monkeypatch.setattr(registrar, "_vim", slow)
+    registrar.reconcile()
+    assert not cloud.vims
+
+
+def test_a_message_that_comes_while_a_try_fails_is_not_held_up(
+    registrar: Registrar, workload: FakeApi, cloud: Cloud, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    registrar.store.accept(ready(workload))
+    whole = registrar._vim
+
+    def failing(_: Stored) -> Vim:
+        registrar.changed(registrar.store.accept(ready(workload)))
+        raise DriverError("no")
+
+    monkeypatch.setattr(registrar, "_vim", failing)
+    registrar.reconcile()
+    monkeypatch.setattr(registrar, "_vim", whole)
+    registrar.reconcile()
+    assert len(cloud.vims) == 1

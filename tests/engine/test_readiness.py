@@ -6,8 +6,13 @@ from __future__ import annotations
 import pytest
 
 from k8s_cr_driver.engine import timeouts
+from k8s_cr_driver.engine.diagnosis import Seen
+from k8s_cr_driver.engine.nodes import Desired
 from k8s_cr_driver.engine.not_ready import NotReady
-from k8s_cr_driver.objects.keys import Object
+from k8s_cr_driver.kube.discovery import Resource
+from k8s_cr_driver.kube.sent_values import SentValues
+from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey
+from k8s_cr_driver.resources.registry import resource_for
 from tests.fake_api import FakeApi, faults
 from tests.fake_api.recording import Request
 from tests.instance import CONDITIONS, Instance, config_map, crontab, crontab_crd, deployment, obj, status, wait_for
@@ -316,3 +321,13 @@ def test_the_search_for_causes_has_a_limit(api: FakeApi, monkeypatch: pytest.Mon
         Instance(api.url, seconds=0.5).reconcile([deployment()])
     assert len(late.value.reports) == 1
     assert api.requests.select("GET", "/pods") == []
+
+
+def test_what_an_object_waits_for_is_reported_as_it_was_when_it_was_seen() -> None:
+    """The loop takes from it what has become ready, while another thread reports."""
+    needed = ObjectKey("", "ConfigMap", "default", "b")
+    resource = Resource(GroupKind("", "ConfigMap"), "v1", "configmaps", True, frozenset())
+    node = Desired(resource_for(config_map("a")), resource, {needed})
+    seen = Seen.of(node)
+    node.needs.discard(needed)
+    assert "waits for ConfigMap default/b" in seen.report(SentValues([])).message

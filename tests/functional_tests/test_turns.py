@@ -98,3 +98,14 @@ def test_those_for_which_others_wait_come_late():
     items = [CONTROL_PLANE, last, CONDUCTORS, KUBERNETES_ONLY, SHARED, samples]
     turns.arrange(items)
     assert items == [samples, SHARED, KUBERNETES_ONLY, CONDUCTORS, CONTROL_PLANE, last]
+
+
+def test_a_test_shares_what_a_fixture_of_its_process_has_to_itself():
+    def process() -> None:
+        with ExitStack() as fixture:
+            with turns.turn(item("openstack/test_clusters.py", "openstack")):
+                fixture.enter_context(turns.to_itself("openstack"))
+            run(item("openstack/test_clusters.py"))
+
+    with ThreadPoolExecutor() as pool:
+        pool.submit(process).result(10)

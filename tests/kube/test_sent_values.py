@@ -189,10 +189,32 @@ CODE = "hunter2xyz"
         pytest.param(custom(userData=f"#cloud-config\nuser: x\nrootcode: {CODE}\n"), id="a line of a custom resource"),
         pytest.param(obj("v1", "ConfigMap", "a", "default", data={"env": f"A=1\nSNMP={CODE}\n"}), id="a line of a ConfigMap"),
         pytest.param(obj("storage.k8s.io/v1", "StorageClass", "a", parameters={"adminCode": CODE}), id="a StorageClass"),
+        pytest.param(secret(f"users:\n  - {CODE}\n  - other\n"), id="an item of a list in YAML"),
+        pytest.param(secret(json.dumps([CODE, "b"])), id="an item of a list in JSON"),
+        pytest.param(custom(metadata={"adminCode": CODE}), id="a field of metadata in a spec"),
+        pytest.param(obj("v1", "Pod", "a", "b", spec={"containers": [{"args": [f"--code={CODE}"]}]}), id="an argument"),
+        pytest.param(obj("v1", "PersistentVolume", "a", spec={"flexVolume": {"options": {"code": CODE}}}), id="an option"),
     ],
 )
 def test_a_value_within_another_one_is_removed(manifest: Object) -> None:
     assert message(manifest, f"the registry refused {CODE} of u") == "the registry refused [value removed] of u"
+
+
+def test_a_password_that_is_a_word_is_removed() -> None:
+    assert message(custom(auth={"password": "swordfish"}), "it refused swordfish") == "it refused [value removed]"
+
+
+@pytest.mark.parametrize("line", ["slack_api_url", "uri"])
+@pytest.mark.parametrize("rest", ["/services/T0/B0/xoxo", "?sig=abcDEF123"])
+def test_of_a_url_in_a_secret_its_host_stays(line: str, rest: str) -> None:
+    said = message(secret(f"a: b\n{line}: https://hooks.example.com{rest}\n"), f'Post "https://hooks.example.com{rest}": EOF')
+    assert said == 'Post "https://hooks.example.com[value removed]": EOF'
+
+
+def test_without_words_only_what_is_more_than_one_is_removed() -> None:
+    values = SentValues([secret("immutable"), secret("valid-after-creation")])
+    said = values.removed_from("immutable: valid-after-creation", words=False)
+    assert said == "immutable: [value removed]"
 
 
 OPENSTACK = custom(extraArgs={"cloud-provider": "external"}, zone={"from": "Machine"}, status="Unknown", timeout="300s")

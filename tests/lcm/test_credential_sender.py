@@ -544,3 +544,64 @@ def test_a_terminate_warns_that_it_may_not_look_for_what_a_failed_operation_has_
     assert receiver.events[2:] == [("going", NAME), ("gone", NAME)]
     warning = half_changed.metadata["credential_sender"]["warning"]
     assert "the receiver is not told of clusters that a failed operation has delivered" in warning and "403" in warning
+
+
+def test_a_terminate_warns_that_it_may_not_read_whether_a_cluster_was_delivered(
+    half_changed: Conductor, tls_api: FakeApi, receiver: Web
+) -> None:
+    half_changed.error_data = {}
+    tls_api.fail(faults.status(403, "Forbidden"), method="GET", path="/secrets/", times=9)
+    half_changed.run("terminate_start")
+    half_changed.run("terminate_end")
+    assert receiver.events[2:] == [("going", NAME), ("gone", NAME)]
+    assert "the receiver is not told of clusters" in half_changed.metadata["credential_sender"]["warning"]
+
+
+def test_what_a_terminate_may_not_look_for_is_named_beside_what_was_not_delivered(
+    half_changed: Conductor, tls_api: FakeApi, receiver: Web
+) -> None:
+    half_changed.settings |= {"on-failure": "warn", "retries": 0}
+    half_changed.error_data = {}
+    tls_api.fail(faults.status(403, "Forbidden"), method="GET", path="/clusters$", times=9)
+    receiver.responses.append((403, {}))
+    half_changed.run("terminate_start")
+    warning = half_changed.metadata["credential_sender"]["warning"]
+    assert "did not accept the event going: status 403" in warning and "the receiver is not told of clusters" in warning
+
+
+@pytest.mark.usefixtures("workload")
+def test_a_terminate_that_may_not_read_clusters_at_all_tells_of_those_that_were_delivered(
+    conductor: Conductor, tls_api: FakeApi, receiver: Web
+) -> None:
+    """A role that lacks `list` lacks `get`, too."""
+    conductor.run("instantiate_end")
+    tls_api.fail(faults.status(403, "Forbidden"), method="GET", path="/clusters", times=99)
+    conductor.run("terminate_start")
+    conductor.run("terminate_end")
+    assert receiver.events == [("ready", NAME), ("going", NAME), ("gone", NAME)]
+
+
+@pytest.mark.usefixtures("workload")
+def test_a_terminate_tells_of_clusters_whose_kind_is_gone(conductor: Conductor, tls_api: FakeApi, receiver: Web) -> None:
+    conductor.run("instantiate_end")
+    tls_api.delete("Cluster", "default", "red")
+    tls_api.delete("CustomResourceDefinition", None, "clusters.cluster.x-k8s.io")
+    conductor.run("terminate_start")
+    assert receiver.events == [("ready", NAME), ("going", NAME)]
+
+
+@pytest.mark.usefixtures("workload")
+def test_an_error_of_settings_that_an_earlier_request_has_given_names_them(conductor: Conductor, tmp_path: Path) -> None:
+    with web() as other:
+        conductor.run("instantiate_end", **{"credential-sender": {"url": other.url, "ca-bundle": other.ca}})
+        (tmp_path / "token").write_text(BEARER)
+        conductor.settings["bearer-token"] = {"file": str(tmp_path / "token")}
+        errors = conductor.run("change_current_package_end", code=1)
+    assert "url is on another server" in errors and "an earlier request has given ca-bundle, url" in errors
+
+
+@pytest.mark.usefixtures("workload")
+def test_an_instance_without_metadata_gets_the_record(conductor: Conductor) -> None:
+    conductor.metadata = None  # type: ignore[assignment]
+    conductor.run("instantiate_end")
+    assert NAME in conductor.metadata["credential_sender"]["clusters"]

@@ -91,7 +91,9 @@ def test_options_that_scripts_cannot_read_are_named(
         conf.of_conductor()
 
 
-@pytest.mark.parametrize("published", ['{"config_file": ["/etc/tacker/tacker.conf"], "config_dir": []}', "no JSON"])
+@pytest.mark.parametrize(
+    "published", ['{"config_file": ["/etc/tacker/tacker.conf"], "config_dir": []}', "no JSON", "[1]", '["--bad=1"]']
+)
 def test_a_conductor_that_an_earlier_driver_has_started_is_to_be_restarted(
     monkeypatch: pytest.MonkeyPatch, published: str
 ) -> None:

@@ -13,8 +13,8 @@ from k8s_cr_driver.objects.dependencies import DEPENDS_ON
 from k8s_cr_driver.objects.keys import GroupKind, Object
 from k8s_cr_driver.vnf.rotation import CONTENT
 from tests.capi import clusters
-from tests.fake_api import FakeApi, faults
-from tests.instance import obj
+from tests.fake_api import FakeApi, controllers, faults
+from tests.instance import job, obj
 from tests.lcm.instance import Instance, make_vnfd
 
 INFRASTRUCTURE, BOOTSTRAP = "infrastructure.cluster.x-k8s.io", "bootstrap.cluster.x-k8s.io"
@@ -308,3 +308,17 @@ def test_a_template_of_workers_that_the_package_pauses_is_not_changed(
     del objects[3:]
     blue.change(make_vnfd(tmp_path / "other", [*objects, *package()[3:]]))
     assert api.get("MachineDeployment", "default", "workers")["spec"].get("paused") == pause.get("spec", {}).get("paused")
+
+
+def test_a_finished_job_that_waits_for_a_renamed_template_does_not_run_again(
+    api: FakeApi, blue: Instance, tmp_path: Path
+) -> None:
+    def with_job(size: str) -> list[Object]:
+        reference = f"{INFRASTRUCTURE}/namespaces/default/DevMachineTemplate/workers"
+        return [*package(size), job("migrate", "c:1", **{DEPENDS_ON: reference})]
+
+    controllers.run_workloads(api)
+    blue.change(make_vnfd(tmp_path / "small", with_job("small")))
+    api.delete("Job", "default", "migrate")
+    blue.change(make_vnfd(tmp_path / "big", with_job("big")))
+    assert references(api)[1] != "workers" and api.names("Job", "default") == []

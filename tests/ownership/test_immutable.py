@@ -8,13 +8,14 @@ from typing import Any, NamedTuple
 import pytest
 
 from k8s_cr_driver.cli.package_update import immutable_changes
-from k8s_cr_driver.errors import ApiError
+from k8s_cr_driver.errors import ApiError, Refused
 from k8s_cr_driver.objects.immutable import changed_fields
 from k8s_cr_driver.objects.keys import Object, key_of
 from k8s_cr_driver.ownership.labels import SHARED
 from k8s_cr_driver.ownership.write_errors import Immutable, explained
 from k8s_cr_driver.resources.registry import resource_for
-from tests.instance import BLUE, obj
+from tests.fake_api import FakeApi, faults
+from tests.instance import BLUE, Instance, crontab, crontab_crd, obj
 
 RBAC = "rbac.authorization.k8s.io/v1"
 
@@ -176,3 +177,24 @@ def test_a_pod_whose_new_manifest_is_wrong_is_not_replaced() -> None:
     """Its spec differs from the live one, which has defaults, in any case."""
     old, new = (REPLACED[1].manifest(value) for value in (REPLACED[1].before, REPLACED[1].after))
     assert not isinstance(judged(old, new, "spec.containers[0].image"), Immutable)
+
+
+@pytest.mark.parametrize("words", [
+    'spec.cronSpec: Unsupported value: "immutable-os": supported values: "hourly"',
+    'spec.cronSpec: Invalid value: "immutable": must be a schedule',
+    "admission webhook said: valid-after-creation-only is no schedule",
+    "spec.cronSpec: Too long: may not be more than 3 bytes",
+])  # fmt: skip
+def test_an_object_that_is_replaced_stays_if_only_a_value_or_a_name_says_immutable(api: FakeApi, words: str) -> None:
+    def immutable_cache(schedule: str) -> Object:
+        made = crontab("immutable-cache", schedule=schedule)
+        made["metadata"]["annotations"] = {"k8s-cr-driver/replace": "true"}
+        return made
+
+    blue = Instance(api.url, seconds=3)
+    blue.reconcile([crontab_crd(), immutable_cache("* * * * *")])
+    refusal = faults.status(422, "Invalid", f'CronTab.stable.example.com "immutable-cache" is invalid: {words}')
+    api.fail(refusal, method="PATCH", path="/crontabs/immutable-cache$", times=9)
+    with pytest.raises(Refused):
+        blue.reconcile([crontab_crd(), immutable_cache("valid-after-creation-only")])
+    assert api.names("CronTab", "default") == ["immutable-cache"]
