@@ -224,7 +224,7 @@ def test_what_servers_and_programs_quote_is_removed(text: str) -> None:
 @pytest.mark.parametrize(("text", "said"), [
     ('a "immutable" is invalid: spec.b: Unsupported value: "immutable": supported values: "c"',
      'a "" is invalid: spec.b: Unsupported value: : supported values: ""'),
-    ('a: Invalid value: core.Spec{A:"immutable", B:[]string{"x"}}: field is immutable', "a: Invalid value: : field is immutable"),
+    ('a: Invalid value: core.Spec{A:"immutable", B:[]string{"x"}}: is immutable', "a: Invalid value: : is immutable"),
     ('namespaces "immutable" not found', 'namespaces "" not found'),
 ])  # fmt: skip
 def test_the_own_words_of_a_refusal_are_without_values_and_names(text: str, said: str) -> None:

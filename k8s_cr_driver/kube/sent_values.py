@@ -45,7 +45,7 @@ _COMMON = frozenset({
 _ENDPOINT = re.compile(r"(?i)(?:ur[il]|region|interface|endpoint|domain|host)$")
 """What else a line of a Secret may name: errors about it are of no use without that. Credentials in a URL are no name."""
 _AFTER_HOST = re.compile(r"://[^/?#]*([/?#].+)")
-_ITEM = re.compile(r"^\s*(?:-\s+)+")
+_ITEM = re.compile(r"^[\s-]*\s")
 _METADATA = frozenset({"name", "namespace", "generateName", "labels", "annotations"})
 _NAMES_SECRETS = re.compile(r"(?i)(?:passw(?:or)?d|passphrase|passcode|pwd|secret|token|credentials?|(?:api|private)_?key)$")
 """Fields of custom resources whose values are removed also if they are a single word."""
