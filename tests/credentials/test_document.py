@@ -74,7 +74,9 @@ def test_the_receiver_of_the_document_stores_a_kubeconfig_and_checks_the_signatu
     send(receiver, "ready", "a: 1")
     stored = tmp_path / f"{BLUE}_default_red.kubeconfig"
     assert stored.read_text() == "a: 1" and stat.S_IMODE(stored.stat().st_mode) == 0o600
-    send(receiver, "gone", "")
     with pytest.raises(NotDelivered, match="status 403"):
-        send(receiver, "ready", "a: 1", KEY[::-1])
+        send(receiver, "ready", "a: 2", KEY[::-1])
+    send(receiver, "going", "")
     assert stored.read_text() == "a: 1"
+    send(receiver, "gone", "")
+    assert not stored.exists()
