@@ -161,7 +161,7 @@ def summary(record_property: Callable[[str, object], None]) -> Summary:
 @pytest.fixture(scope="session")
 def bed() -> testbed.Environment:
     """The variables of the bed."""
-    return {name: value for part in testbed.environments().values() for name, value in part.items()}
+    return testbed.environment()
 
 
 @pytest.fixture(scope="session")

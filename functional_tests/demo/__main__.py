@@ -37,7 +37,7 @@ def main(on_cloud: bool) -> None:
     demo = on_openstack if on_cloud else in_memory
     started = time.monotonic()
     with bed.during_run(list(demo.PARTS)):
-        environment = {name: value for part in bed.environments().values() for name, value in part.items()}
+        environment = bed.environment()
         ledger = Ledger(paths.STATE)
         sample_onboarding.load(Kubernetes(ledger), demo.SAMPLES, demo.PROVIDER)
         kubeconfig = Path(environment["KUBECONFIG"])

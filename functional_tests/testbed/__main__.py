@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m functional_tests.testbed up|down|status|env|load|onboard`: the test bed from the command line."""
+"""
+`python -m functional_tests.testbed up|down|status|env|load|onboard`: the test bed from the command line.
+
+What only `load` and `onboard` use is imported there: it takes longer than `env` and `status` themselves.
+"""
 
 import functools
 import os
@@ -10,12 +14,6 @@ from pathlib import Path
 from typing import NoReturn
 
 import click
-from keystoneauth1.exceptions import ClientException
-
-from functional_tests import sample_onboarding
-from functional_tests.client import ApiError, Client
-from sample_packages import infrastructure
-from sample_packages.__main__ import FOLDERS
 
 from . import bed, paths, preconditions
 from .kubernetes import Kubernetes
@@ -56,12 +54,15 @@ def env() -> None:
 
 
 @main.command(help="Load images of sample packages. The controllers that they install are built first.")
-@click.option(
-    "--infrastructure", "provider", default=infrastructure.DEFAULT, show_default=True,
-    type=click.Choice(list(infrastructure.PROVIDERS)), help=f"The provider of {infrastructure.SAMPLE}.",
-)  # fmt: skip
-@click.argument("names", metavar="NAME...", nargs=-1, required=True, type=click.Choice(list(FOLDERS)))
+@click.option("--infrastructure", "provider", default="in-memory", show_default=True, help="That of a management cluster.")
+@click.argument("names", metavar="NAME...", nargs=-1, required=True)
 def load(names: tuple[str, ...], provider: str) -> None:
+    from functional_tests import sample_onboarding
+    from sample_packages import infrastructure
+    from sample_packages.__main__ import FOLDERS
+
+    for value, known in [(provider, infrastructure.PROVIDERS), *((name, FOLDERS) for name in names)]:
+        click.Choice(list(known)).convert(value, None, None)
     _environment("kubernetes")
     if not bed.is_own(bed.cluster()):
         fail("only the test bed's own Kubernetes can be given images: begin with `up` without `--cluster`")
@@ -71,7 +72,11 @@ def load(names: tuple[str, ...], provider: str) -> None:
 @main.command(help="Onboard VNF packages. Prints the VNFD id of each. One conductor after the other takes it.")
 @click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path(True, dir_okay=False, path_type=Path))
 def onboard(files: tuple[Path, ...]) -> None:
-    from .tacker import onboarding  # see `bed` for why so late
+    from keystoneauth1.exceptions import ClientException
+
+    from functional_tests.client import ApiError, Client
+
+    from .tacker import onboarding
 
     client = Client({**os.environ, **_environment("tacker")}, functools.partial(onboarding, Ledger(paths.STATE)))
     for file in files:
@@ -87,7 +92,7 @@ def _environment(*parts: str) -> bed.Environment:
     missing = [part for part in parts if part not in complete]
     if missing or not complete:
         fail(f"{' and '.join(missing) or 'the bed'} is down: start it with `python -m functional_tests.testbed up`")
-    return {name: value for variables in complete.values() for name, value in variables.items()}
+    return bed.environment()
 
 
 def fail(message: str) -> NoReturn:

@@ -143,6 +143,11 @@ def environments() -> dict[str, Environment]:
     return {part: json.loads(file.read_text()) for part, file in files.items() if file.exists()}
 
 
+def environment() -> Environment:
+    """The variables of all complete parts."""
+    return {name: value for variables in environments().values() for name, value in variables.items()}
+
+
 def cluster() -> str:
     """OWN, KIND, a minor version or the path of a kubeconfig; OWN if no bed with Kubernetes is up."""
     return environments().get("kubernetes", {}).get(_CLUSTER, OWN)
