@@ -90,8 +90,7 @@ class Applier:
         """The first list of a kind is there, so it is known which objects of it are ours."""
         finished = self._context.inventory.content.finished
         for node in self._by_kind.get(kind, ()):
-            is_finished = any((node.key, digest) in finished for digest in node.digests)
-            node.finished = is_finished and node.key not in self._rerun
+            node.finished = node.is_among(finished) and node.key not in self._rerun
             self._ends.forget_failed(node, node.live)
             if node.finished and node.live is None:
                 self._finish(node)

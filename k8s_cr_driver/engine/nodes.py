@@ -12,6 +12,7 @@ import enum
 import hashlib
 import json
 import time
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from k8s_cr_driver.engine.not_ready import Report
@@ -106,10 +107,9 @@ class Desired(Node):
             manifest = {**manifest, "metadata": {**manifest["metadata"], "annotations": annotations}}
         return _digest(manifest)
 
-    @property
-    def digests(self) -> tuple[str, ...]:
-        """With the one that earlier versions of the driver have recorded."""
-        return self.digest, _digest(self.obj.manifest)
+    def is_among(self, ended: Collection[tuple[ObjectKey, str]]) -> bool:
+        """Whether the end of this manifest is recorded; earlier versions have recorded the digest of all of it."""
+        return bool(ended) and ((self.key, self.digest) in ended or (self.key, _digest(self.obj.manifest)) in ended)
 
     def judge(self, health: Health) -> None:
         if (health.state, health.reason) != (self.health.state, self.health.reason):
