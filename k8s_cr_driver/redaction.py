@@ -64,8 +64,8 @@ _PLAIN = re.compile(r"(?:-?[0-9.]{1,6}|true|false|null|<nil>)(?![\w.-])")
 _TEXT = re.compile(r'"(?:[^"\\]|\\.)*"')
 _STRUCTURE = re.compile(r"&?[\w.* ]{0,80}[{\[]")
 """The begin of a value as Go prints it, and of its next part: `map[string]interface {}{...}`."""
-_BRACKETS = re.compile(r'[{}\[\]]|"(?:[^"\\]|\\.)*(?:"|\\?\Z)', re.S)
 _QUOTE = re.compile(r'"(?:[^"\\]|\\.)*(?:"|\\?\Z)', re.S)
+_BRACKETS = re.compile(rf"[{{}}\[\]]|{_QUOTE.pattern}", re.S)
 _BARE = re.compile(r"[^\s,;:]*")
 _CONTROLS = (*range(0x20), *range(0x7F, 0xA0), *range(0x2028, 0x202F), *range(0x2066, 0x206A))
 """What moves a terminal's cursor, ends a line of a log, or turns the direction of text (Unicode's bidirectional controls)."""

@@ -91,15 +91,16 @@ class Sender:
     def send_going(self, namespaces: Iterable[str]) -> None:
         """Raises DriverError. A cluster that the terminate keeps is not going, and nothing more is said of it."""
         refused = self._record_present(namespaces)
+        going = [partial(self._send_going, cluster) for cluster in sorted(self.record.deliveries)]
+        if refused is None:
+            _each(going)
+            return
         unknown = f"the receiver is not told of clusters that a failed operation has delivered, if there are any: {refused}"
         try:
-            _each(partial(self._send_going, cluster) for cluster in sorted(self.record.deliveries))
+            _each(going)
         except NotDelivered as error:
-            if refused is None:
-                raise
             raise NotDelivered(f"{error}; {unknown}") from None
-        if refused is not None:
-            raise NotListed(unknown)
+        raise NotListed(unknown)
 
     def send_gone(self) -> None:
         """Raises NotDelivered."""
@@ -148,10 +149,8 @@ class Sender:
         """A Cluster that may not be read, or whose kind is not served any more, is not known to be kept."""
         try:
             return self.management is not None and self.management.is_kept(cluster)
-        except Unreadable:
-            return False
-        except ApiError as error:
-            if error.status != 403:
+        except (ApiError, Unreadable) as error:
+            if isinstance(error, ApiError) and error.status != 403:
                 raise
             return False
 

@@ -199,14 +199,19 @@ def of_conductor() -> Any:
     try:
         conf(_published(), project="tacker", prog="tacker-conductor")
         return SimpleNamespace(**{name: conf.k8s_cr[name] for name in OF_SCRIPTS})
-    except UnicodeDecodeError:
-        raise InvalidRequest(
-            "a management driver cannot read the conductor's options: a file of them is not UTF-8. Ask the operator."
-        ) from None
-    except cfg.Error as error:
-        # The text of a ConfigFileParseError has the line, which may be a password.
-        reason = f"{error.config_file} is malformed" if isinstance(error, cfg.ConfigFileParseError) else str(error)
+    except (cfg.Error, UnicodeDecodeError) as error:
+        reason = _reason(error)
         raise InvalidRequest(f"a management driver cannot read the conductor's options: {reason}. Ask the operator.") from None
+
+
+def _reason(error: cfg.Error | UnicodeDecodeError) -> str:
+    """Without what a file has: the text of a ConfigFileParseError has the line, which may be a password."""
+    match error:
+        case cfg.ConfigFileParseError():
+            return f"{error.config_file} is malformed"
+        case UnicodeDecodeError():
+            return "a file of them is not UTF-8"
+    return str(error)
 
 
 def _published() -> list[str]:

@@ -573,7 +573,7 @@ def test_what_a_terminate_may_not_look_for_is_named_beside_what_was_not_delivere
 def test_a_terminate_that_may_not_read_clusters_at_all_tells_of_those_that_were_delivered(
     conductor: Conductor, tls_api: FakeApi, receiver: Web
 ) -> None:
-    """A role that lacks `list` lacks `get`, too."""
+    """A role without `list` is one without `get`, too."""
     conductor.run("instantiate_end")
     tls_api.fail(faults.status(403, "Forbidden"), method="GET", path="/clusters", times=99)
     conductor.run("terminate_start")

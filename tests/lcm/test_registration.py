@@ -91,6 +91,14 @@ def test_options_that_scripts_cannot_read_are_named(
         conf.of_conductor()
 
 
+def test_a_file_of_options_that_is_not_utf_8_is_named_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "my.conf"
+    path.write_bytes(b"[k8s_cr]\nallowed_receivers = \xff\n")
+    monkeypatch.setenv(conf._FILES, json.dumps([f"--config-file={path}"]))
+    with pytest.raises(InvalidRequest, match="a file of them is not UTF-8"):
+        conf.of_conductor()
+
+
 @pytest.mark.parametrize(
     "published", ['{"config_file": ["/etc/tacker/tacker.conf"], "config_dir": []}', "no JSON", "[1]", '["--bad=1"]']
 )
