@@ -45,6 +45,10 @@ class ApiError(Exception):
         self.status, self.problem = status, problem
 
 
+class OnboardingError(Exception):
+    """Tacker has taken a package and then refused it. Its API does not tell why."""
+
+
 class OperationError(Exception):
     """An operation has ended in another state than was waited for. `operation` is the VnfLcmOpOcc."""
 
@@ -101,7 +105,7 @@ class Client:
                 ONBOARDING, f"package {csar.name} to be onboarded",
             )  # fmt: skip
         if package["onboardingState"] != "ONBOARDED":
-            raise RuntimeError(f"Tacker could not onboard {csar.name}; see the log of its conductors")
+            raise OnboardingError(f"Tacker could not onboard {csar.name}; the reason is in a log of its conductors")
         return package
 
     def packages(self) -> list[Body]:

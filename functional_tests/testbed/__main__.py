@@ -74,16 +74,19 @@ def load(names: tuple[str, ...], provider: str) -> None:
 def onboard(files: tuple[Path, ...]) -> None:
     from keystoneauth1.exceptions import ClientException
 
-    from functional_tests.client import ApiError, Client
+    from functional_tests.client import ApiError, Client, OnboardingError
 
-    from .tacker import onboarding
+    from .tacker import CONDUCTORS, Conductor, onboarding
 
-    client = Client({**os.environ, **_environment("tacker")}, functools.partial(onboarding, Ledger(paths.STATE)))
+    ledger = Ledger(paths.STATE)
+    client = Client({**os.environ, **_environment("tacker")}, functools.partial(onboarding, ledger))
     for file in files:
         try:
             click.echo(client.onboard(file)["vnfdId"])
         except (ApiError, ClientException) as error:
             fail(f"{file}: {error}")
+        except OnboardingError as error:
+            fail(f"{error}: {' and '.join(str(Conductor(ledger, name).log) for name in CONDUCTORS)}")
 
 
 def _environment(*parts: str) -> bed.Environment:

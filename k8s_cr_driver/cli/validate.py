@@ -18,7 +18,7 @@ from k8s_cr_driver.errors import InvalidPackage, InvalidRequest
 from k8s_cr_driver.objects import dependencies
 from k8s_cr_driver.objects.crds import crds_of
 from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, kind_of
-from k8s_cr_driver.package import check, parameters, schema, substitution, tosca_meta, vnfd
+from k8s_cr_driver.package import check, parameters, schema, substitution, tosca, tosca_meta, vnfd
 from k8s_cr_driver.redaction import redact
 from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.resources.registry import resource_for
@@ -117,6 +117,8 @@ def inspect(
     mapped += _vdu_problems(folder, objects, partial=bool(files) and tosca_meta.leaves_out(folder, files))
     if given is not None:
         findings.problems += _count_problems(folder, objects)
+    if not findings.problems:  # those have better texts
+        findings.problems += tosca.problems(folder)
     findings.warnings += _shell_defaults(folder, files or tosca_meta.manifest_files(folder))
     findings.warnings += _undefined(objects, unknown)
     findings.warnings += _unknown_references(objects)

@@ -17,6 +17,9 @@ CSAR-Version: 1.1
 Created-by: somebody
 Entry-Definitions: Definitions/vnfd.yaml
 """
+_ABOUT = ("descriptor_id", "descriptor_version", "provider", "product_name", "software_version", "flavour_description")
+
+_PROFILE = {"min_number_of_instances": 0, "max_number_of_instances": 9}
 
 
 def write_package(
@@ -28,21 +31,43 @@ def write_package(
     parameters: dict[str, Any] | None = None,
 ) -> Path:
     """A package of one flavour; `vdus` are names by VDU ids, `parameters` TOSCA property definitions by names."""
+    about = {**dict.fromkeys(_ABOUT, "sample"), "vnfm_info": ["Tacker"], "flavour_id": "simple"}
+    node_type: dict[str, Any] = {
+        "derived_from": "tosca.nodes.nfv.VNF",
+        "properties": {
+            name: {"type": "list" if name == "vnfm_info" else "string", "default": value} for name, value in about.items()
+        },
+    }
     template: dict[str, Any] = {
-        "substitution_mappings": {"properties": {"flavour_id": "simple"}},
+        "substitution_mappings": {"node_type": "sample.VNF", "properties": {"flavour_id": "simple"}},
         "node_templates": {
-            vdu: {"type": "tosca.nodes.nfv.Vdu.Compute", "properties": {"name": name}} for vdu, name in (vdus or {}).items()
+            "VNF": {"type": "sample.VNF", "properties": about},
+            **{
+                vdu: {
+                    "type": "tosca.nodes.nfv.Vdu.Compute",
+                    "properties": {"name": name, "description": name, "vdu_profile": _PROFILE},
+                }
+                for vdu, name in (vdus or {}).items()
+            },
         },
     }
     if aspects:
         template["policies"] = scaling_policies(aspects, targets=list(vdus or {}))
-    vnfd: dict[str, Any] = {"tosca_definitions_version": "tosca_simple_yaml_1_2", "topology_template": template}
+    vnfd: dict[str, Any] = {
+        "tosca_definitions_version": "tosca_simple_yaml_1_2",
+        "imports": ["etsi_nfv_sol001_common_types.yaml", "etsi_nfv_sol001_vnfd_types.yaml"],
+        "node_types": {"sample.VNF": node_type},
+        "topology_template": template,
+    }
     if parameters:
         inputs = {"additional_parameters": {"type": "request"}}
-        vnfd["node_types"] = {"vnf": {"interfaces": {"Vnflcm": {"operations": {"instantiate": {"inputs": inputs}}}}}}
+        node_type["interfaces"] = {"Vnflcm": {"type": "tosca.interfaces.nfv.Vnflcm", "instantiate": {"inputs": inputs}}}
         vnfd["data_types"] = {
-            "request": {"properties": {"parameters": {"type": "values"}}},
-            "values": {"properties": parameters},
+            "request": {
+                "derived_from": "tosca.datatypes.nfv.VnfOperationAdditionalParameters",
+                "properties": {"parameters": {"type": "values"}},
+            },
+            "values": {"derived_from": "tosca.datatypes.Root", "properties": parameters},
         }
     for name, text in (
         ("TOSCA-Metadata/TOSCA.meta", META),
@@ -57,7 +82,9 @@ def write_package(
 
 def scaling_policies(aspects: Sequence[str], targets: Sequence[str]) -> list[dict[str, Any]]:
     """Policies of a topology template, with which each of `aspects` scales each of `targets` by one."""
-    steps = {aspect: {"max_scale_level": 2, "step_deltas": ["one"]} for aspect in aspects}
+    steps = {
+        aspect: {"name": aspect, "description": aspect, "max_scale_level": 2, "step_deltas": ["one"]} for aspect in aspects
+    }
     deltas = {"one": {"number_of_instances": 1}}
     scaling = [
         {f"{aspect}_deltas": _policy("VduScalingAspectDeltas", targets=targets, aspect=aspect, deltas=deltas)}

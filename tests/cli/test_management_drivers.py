@@ -5,18 +5,21 @@ from __future__ import annotations
 
 import re
 import zipfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-from toscaparser.tosca_template import ToscaTemplate
 
-from k8s_cr_driver.package import scripts, vnfd
+from k8s_cr_driver.credentials import operations
+from k8s_cr_driver.package import scripts
 from tests.cli.packages import write_package
 from tests.cli.tool import Tool
 from tests.instance import config_map
 
+VNFD = "Definitions/vnfd.yaml"
 SENDER = Path(__file__).parents[2] / "mgmt" / "credential_sender"
 FRAGMENT = re.search(r"```yaml\n(.*?)```", (SENDER / "README.md").read_text(), re.S)[1]
 
@@ -27,14 +30,26 @@ def folder(tmp_path: Path) -> Path:
     root = write_package(tmp_path / "package", [config_map("a")])
     (root / "Scripts").mkdir()
     (root / "Scripts" / "credential_sender.yaml").write_text((SENDER / "credential_sender.yaml").read_text())
-    change(root, lambda vnf: vnf.update(yaml.safe_load(FRAGMENT)["topology_template"]["node_templates"]["VNF"]))
+    fragment = yaml.safe_load(FRAGMENT)
+    change(root, lambda vnf: vnf.update(fragment["topology_template"]["node_templates"]["VNF"]))
+    change_type(root, lambda vnf: vnf.update(fragment["node_types"]["sample.VNF"]))
     return root
 
 
-def change(root: Path, how: Any) -> None:
-    path = root / "Definitions" / "vnfd.yaml"
+def change(root: Path, how: Callable[[dict[str, Any]], object]) -> None:
+    with changed(root / VNFD) as content:
+        how(content["topology_template"]["node_templates"]["VNF"])
+
+
+def change_type(root: Path, how: Callable[[dict[str, Any]], object]) -> None:
+    with changed(root / VNFD) as content:
+        how(content["node_types"]["sample.VNF"])
+
+
+@contextmanager
+def changed(path: Path) -> Iterator[dict[str, Any]]:
     content = yaml.safe_load(path.read_text())
-    how(content["topology_template"]["node_templates"].setdefault("VNF", {}))
+    yield content
     path.write_text(yaml.safe_dump(content))
 
 
@@ -95,18 +110,14 @@ def test_operations_that_it_does_not_serve_and_those_left_out_are_reported(tool:
     ]
 
 
-def test_the_parser_of_tacker_takes_the_fragment_of_the_readme(tmp_path: Path) -> None:
-    for path in vnfd._missing_types(tmp_path):
-        (tmp_path / path.name).write_bytes(path.read_bytes())
-    content = yaml.safe_load(FRAGMENT)
-    content["tosca_definitions_version"] = "tosca_simple_yaml_1_2"
-    content["imports"] = sorted(path.name for path in tmp_path.iterdir())
-    names = ("descriptor_id", "descriptor_version", "provider", "product_name", "software_version", "vnfm_info")
-    values = dict.fromkeys((*names, "flavour_id", "flavour_description"), "1")
-    content["node_types"]["sample.VNF"]["properties"] = {name: {"type": "string"} for name in values}
-    content["topology_template"]["node_templates"]["VNF"]["properties"] = values
-    (tmp_path / "vnfd.yaml").write_text(yaml.safe_dump(content))
-    template = ToscaTemplate(str(tmp_path / "vnfd.yaml"), a_file=True, yaml_dict_tpl=None)
-    assert [node.name for node in template.nodetemplates] == ["VNF"]
-    found = scripts.operations(content["topology_template"])
-    assert set(found.values()) == {"Scripts/credential_sender.py"} and len(found) == 9
+def test_an_operation_that_the_node_type_lacks_is_reported(tool: Tool, folder: Path) -> None:
+    """Those that SOL001's type of the interface does not have: Tacker refuses the package when it is onboarded."""
+    change_type(folder, lambda vnf: vnf["interfaces"]["Vnflcm"].pop("scale_rollback_end"))
+    [problem] = tool.json("validate", str(folder), code=1)["problems"]
+    assert problem.startswith("Definitions/vnfd.yaml: Tacker refuses to onboard it: UnknownFieldError: ")
+    assert "scale_rollback_end" in problem
+
+
+def test_the_fragment_of_the_readme_names_all_operations() -> None:
+    found = scripts.operations(yaml.safe_load(FRAGMENT)["topology_template"])
+    assert set(found.values()) == {"Scripts/credential_sender.py"} and found.keys() == set(operations.HANDLED)

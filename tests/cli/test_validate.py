@@ -325,3 +325,25 @@ def test_a_csar_of_too_many_files_is_not_unpacked(tool: Tool, tmp_path: Path, mo
     archive = csar.build(write_package(tmp_path / "p", [config_map("a")]), tmp_path / "p.csar")
     (problem,) = tool.json("validate", str(archive), code=1)["problems"]
     assert problem == f"{archive}: has more than 3 files, the limit"
+
+
+def test_what_the_parser_of_tacker_refuses_is_a_problem(tool: Tool, tmp_path: Path) -> None:
+    folder = write_package(tmp_path / "p", [deployment()], vdus={"Web": "web"})
+    path = folder / "Definitions/vnfd.yaml"
+    content = yaml.safe_load(path.read_text())
+    nodes = content["topology_template"]["node_templates"]
+    nodes["Web"]["properties"]["size"] = 1
+    nodes["VNF"]["properties"]["descriptor_id"] = ""
+    path.write_text(yaml.safe_dump(content))
+    empty, refused = tool.json("validate", str(folder), code=1)["problems"]
+    assert empty == "Definitions/vnfd.yaml: descriptor_id of VNF is empty; give the package a UUID of its own"
+    assert refused.startswith('Definitions/vnfd.yaml: Tacker refuses to onboard it: UnknownFieldError: "properties" of')
+    assert '"size"' in refused and str(tmp_path) not in refused
+
+
+def test_a_package_that_imports_from_a_url_is_not_parsed(tool: Tool, tmp_path: Path) -> None:
+    """The parser would load it: `validate` connects to nothing."""
+    folder = write_package(tmp_path / "p", [config_map("a")])
+    path = folder / "Definitions/vnfd.yaml"
+    path.write_text(path.read_text().replace("imports:", "imports:\n- http://127.0.0.1:9/types.yaml"))
+    assert tool.json("validate", str(folder))["problems"] == []

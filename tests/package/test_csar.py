@@ -12,6 +12,8 @@ from click.testing import CliRunner
 from k8s_cr_driver import cli
 from k8s_cr_driver.errors import InvalidPackage
 from k8s_cr_driver.package import check, csar
+from tests.cli.packages import write_package
+from tests.instance import config_map
 
 META = """\
 TOSCA-Meta-File-Version: 1.0
@@ -215,8 +217,8 @@ def test_the_sample_packages_are_right(meta: Path) -> None:
     assert check.check(meta.parents[1]) == []
 
 
-def test_the_command_says_by_its_exit_code_what_happened(folder: Path, tmp_path: Path) -> None:
-    run = CliRunner().invoke
+def test_the_command_says_by_its_exit_code_what_happened(tmp_path: Path) -> None:
+    run, folder = CliRunner().invoke, write_package(tmp_path / "package", [config_map("a")])
     good = run(cli.main, ["package", str(folder), "-o", str(tmp_path / "a.csar")])
     assert (good.exit_code, (tmp_path / "a.csar").is_file()) == (0, True)
     write(folder, "Definitions/vnfd.yaml", "a: [\n")
