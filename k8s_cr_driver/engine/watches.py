@@ -53,13 +53,13 @@ class Watches:
     """The watches of one run."""
 
     def __init__(self, limits: WatchLimits) -> None:
-        self._limits, self._own, self._is_noted = limits, _Count(), False
+        self._limits, self._own, self._process, self._is_noted = limits, _Count(), _process, False
 
     def take(self) -> bool:
         """Whether one more may be opened; `give_back` when it has ended."""
         if not self._own.take(self._limits.operation):
             return self._note("max_watches", self._limits.operation)
-        if not _process.take(self._limits.process):
+        if not self._process.take(self._limits.process):
             self._own.give_back()
             return self._note("max_process_watches", self._limits.process)
         return True
@@ -72,4 +72,4 @@ class Watches:
 
     def give_back(self) -> None:
         self._own.give_back()
-        _process.give_back()
+        self._process.give_back()
