@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import logging
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -14,6 +15,9 @@ from toscaparser.tosca_template import ToscaTemplate
 from k8s_cr_driver.objects.fields import field, mapping, texts
 from k8s_cr_driver.package import vnfd
 from k8s_cr_driver.package.tosca_meta import _meta_blocks
+
+# It warns of each input without a default: those of a flavour have none.
+logging.getLogger("tosca.model").setLevel(logging.ERROR)
 
 
 def problems(folder: Path) -> Iterator[str]:

@@ -341,6 +341,20 @@ def test_what_the_parser_of_tacker_refuses_is_a_problem(tool: Tool, tmp_path: Pa
     assert '"size"' in refused and str(tmp_path) not in refused
 
 
+def test_an_input_without_a_default_is_not_warned_of(tool: Tool, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Of a package whose flavours are files of their own: the entry selects one by an input."""
+    folder = write_package(tmp_path / "p", [config_map("a")])
+    entry, flavour = folder / "Definitions/vnfd.yaml", folder / "Definitions/simple.yaml"
+    content = yaml.safe_load(entry.read_text())
+    content["topology_template"]["inputs"] = content["node_types"]["sample.VNF"]["properties"]
+    flavour.write_text(yaml.safe_dump(content))
+    content["topology_template"]["inputs"] = {"selected_flavour": {"type": "string"}}
+    del content["topology_template"]["substitution_mappings"]
+    entry.write_text(yaml.safe_dump({**content, "imports": [*content["imports"], "simple.yaml"]}))
+    assert tool.json("validate", str(folder)) == {"problems": [], "warnings": []}
+    assert not caplog.records
+
+
 def test_a_package_that_imports_from_a_url_is_not_parsed(tool: Tool, tmp_path: Path) -> None:
     """The parser would load it: `validate` connects to nothing."""
     folder = write_package(tmp_path / "p", [config_map("a")])
