@@ -10,7 +10,7 @@ import yaml
 from k8s_cr_driver.cli import package_input
 from k8s_cr_driver.errors import InvalidPackage
 from k8s_cr_driver.objects.keys import Object, key_of
-from k8s_cr_driver.package import csar
+from k8s_cr_driver.package import csar, tosca
 from tests.cli.packages import META, write_package
 from tests.cli.tool import Tool
 from tests.instance import config_map, crontab, crontab_crd, deployment, obj
@@ -341,8 +341,8 @@ def test_what_the_parser_of_tacker_refuses_is_a_problem(tool: Tool, tmp_path: Pa
     assert '"size"' in refused and str(tmp_path) not in refused
 
 
-def test_an_input_without_a_default_is_not_warned_of(tool: Tool, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """Of a package whose flavours are files of their own: the entry selects one by an input."""
+def test_a_package_whose_flavours_are_files_of_their_own_is_right(tool: Tool, tmp_path: Path) -> None:
+    """Its entry selects one by an input without a default."""
     folder = write_package(tmp_path / "p", [config_map("a")])
     entry, flavour = folder / "Definitions/vnfd.yaml", folder / "Definitions/simple.yaml"
     content = yaml.safe_load(entry.read_text())
@@ -352,7 +352,23 @@ def test_an_input_without_a_default_is_not_warned_of(tool: Tool, tmp_path: Path,
     del content["topology_template"]["substitution_mappings"]
     entry.write_text(yaml.safe_dump({**content, "imports": [*content["imports"], "simple.yaml"]}))
     assert tool.json("validate", str(folder)) == {"problems": [], "warnings": []}
-    assert not caplog.records
+
+
+def test_the_parser_of_tacker_may_not_end(tool: Tool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tosca, "_SECONDS", 1)
+    folder = write_package(tmp_path / "p", [config_map("a")])
+    path = folder / "Definitions/vnfd.yaml"
+    path.write_text(path.read_text().replace("imports:", "imports:\n- vnfd.yaml"))
+    [problem] = tool.json("validate", str(folder), code=1)["problems"]
+    assert "the parser of TOSCA has not ended for 1 s; look for a type that is derived from itself" in problem
+
+
+def test_an_entry_beside_the_flavours_is_parsed(tool: Tool, tmp_path: Path) -> None:
+    folder = write_package(tmp_path / "p", [config_map("a")])
+    (folder / "entry.yaml").write_text("tosca_definitions_version: tosca_simple_yaml_1_2\nimports: [Definitions/vnfd.yaml]\n")
+    meta = folder / "TOSCA-Metadata/TOSCA.meta"
+    meta.write_text(meta.read_text().replace("Definitions/vnfd.yaml", "entry.yaml"))
+    assert tool.json("validate", str(folder))["problems"] == []
 
 
 def test_a_package_that_imports_from_a_url_is_not_parsed(tool: Tool, tmp_path: Path) -> None:
