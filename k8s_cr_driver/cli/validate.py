@@ -118,7 +118,11 @@ def inspect(
     if given is not None:
         findings.problems += _count_problems(folder, objects)
     if not findings.problems:  # those have better texts
-        findings.problems += tosca.problems(folder)
+        outcome = tosca.parse(folder)
+        if outcome.remote:
+            findings.warnings.append(f"Imports of {enumerated(outcome.remote)}: not loaded, so Tacker's parser was not asked")
+        else:
+            findings.problems += outcome.refusals
     findings.warnings += _shell_defaults(folder, files or tosca_meta.manifest_files(folder))
     findings.warnings += _undefined(objects, unknown)
     findings.warnings += _unknown_references(objects)

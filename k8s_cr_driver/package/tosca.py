@@ -1,59 +1,121 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the TOSCA parser of Tacker refuses when a package is onboarded."""
+"""What the TOSCA parser of Tacker refuses when a package is onboarded.
+
+The parser reads a CSAR in a process of its own, which can be ended: it does not end on a type that is derived from itself, on a
+file that imports itself, and on some regular expressions.
+"""
 
 from __future__ import annotations
 
-import json
-import shutil
-import subprocess
-import sys
+import logging
+import multiprocessing
+import resource
+import signal
 import tempfile
-from collections.abc import Iterator
-from pathlib import Path
+import urllib.request
+import zipfile
+from collections.abc import Mapping
+from multiprocessing.connection import Connection
+from pathlib import Path, PurePosixPath
+from typing import BinaryIO, NamedTuple
+from urllib.error import URLError
 
-from k8s_cr_driver.objects.fields import field, mapping, texts
-from k8s_cr_driver.package import vnfd
-from k8s_cr_driver.package.tosca_meta import _meta_blocks
+from toscaparser.common.exception import ExceptionCollector, ValidationError
+from toscaparser.tosca_template import ToscaTemplate
 
-_PARSER = "k8s_cr_driver.package.tosca_parser"
+from k8s_cr_driver.objects.fields import field
+from k8s_cr_driver.package import limits, scripts, vnfd
+from k8s_cr_driver.package.tosca_meta import _files
+
+_PARSER = "Tacker's TOSCA parser"
 _SECONDS = 60
-"""In which the parser must have ended. It takes less than one for the packages that Tacker comes with."""
+_BYTES = 4 * 1024**3
+"""Of memory that the parser may have."""
 
 
-def problems(folder: Path) -> Iterator[str]:
-    """A sentence for each mistake, in a folder that `check` has found no problem in.
+class Outcome(NamedTuple):
+    refusals: list[str]
+    """A sentence for each mistake."""
+    remote: list[str]
+    """URLs that the parser wanted to load. Nothing is loaded here, so what it refuses is not known then."""
 
-    The parser would load imports from URLs, so a package that has some is not parsed.
-    """
-    contents = vnfd.definitions(folder)
-    for file, content in contents.items():
-        for name, node in mapping(content, "topology_template", "node_templates").items():
-            if field(node, "properties", "descriptor_id") == "":
-                yield f"{vnfd.DEFINITIONS}/{file}: descriptor_id of {name} is empty; give the package a UUID of its own"
-    if any("://" in name for content in contents.values() for name in texts(content, "imports")):
-        return
-    entry = _meta_blocks(folder)[0]["Entry-Definitions"]
+
+def parse(folder: Path) -> Outcome:
+    """Of a folder that `check` has found no problem in."""
+    for file, content in vnfd.definitions(folder).items():
+        if vnfd.flavour(content) and not field(content, "topology_template", "substitution_mappings", "node_type"):
+            place = "topology_template.substitution_mappings.node_type"
+            return Outcome([f"{vnfd.DEFINITIONS}/{file}: {place} is missing; it must be the type of the VNF"], [])
     with tempfile.TemporaryDirectory() as temporary:
-        definitions = shutil.copytree(folder / vnfd.DEFINITIONS, Path(temporary, vnfd.DEFINITIONS))
+        csar = _written(folder, Path(temporary, "package.csar"))
+        found = _parsed_apart(csar, vnfd.type_files(folder))
+        return found._replace(refusals=[text.replace(f"{temporary}/", "") for text in found.refusals])
+
+
+def _written(folder: Path, csar: Path) -> Path:
+    """The package as the parser sees it: of files that it does not read it wants to know that they are there."""
+    with zipfile.ZipFile(csar, "w") as archive:
+        for name in _files(folder):
+            is_read = (folder / name).stat().st_size <= limits.DEFINITION
+            archive.writestr(name, (folder / name).read_bytes() if is_read else b"")
         for path in vnfd._missing_types(folder):
-            shutil.copy(path, definitions)
-        if not (copy := Path(temporary, entry)).exists():  # beside the folder of the flavours
-            copy.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(folder / entry, copy)
-        for refusal in _refusals(temporary, entry):
-            yield f"{entry}: Tacker refuses to onboard it: {refusal}"
+            archive.write(path, f"{vnfd.DEFINITIONS}/{path.name}")
+        for name, text in scripts.missing(folder).items():
+            archive.writestr(name, text)
+    return csar
 
 
-def _refusals(folder: str, entry: str) -> list[str]:
-    command = [sys.executable, "-m", _PARSER, entry]
+def _parsed_apart(csar: Path, types: Mapping[str, Path]) -> Outcome:
+    context = multiprocessing.get_context("fork")  # a new interpreter could import what lies in the user's folder
+    receiver, sender = context.Pipe(duplex=False)
+    process = context.Process(target=_work, args=(csar, types, sender), daemon=True)
+    process.start()
+    sender.close()
     try:
-        ended = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=_SECONDS, check=True)  # noqa: S603
-    except subprocess.TimeoutExpired:
-        return [
-            f"the parser of TOSCA has not ended for {_SECONDS} s; look for a type that is derived from itself, a file that "
-            "imports itself, and a pattern of a property that takes long"
-        ]
-    except subprocess.CalledProcessError as error:
-        return [f"the parser of TOSCA ends with status {error.returncode}"]
-    found: list[str] = json.loads(ended.stdout)
-    return found
+        if receiver.poll(_SECONDS):
+            outcome: Outcome = receiver.recv()
+            return outcome
+        cause = f"has not ended for {_SECONDS} s"
+    except EOFError:
+        process.join()
+        cause = f"has ended with status {process.exitcode}"
+    finally:
+        process.kill()
+        process.join()
+    remedy = "look for a type that is derived from itself, a file that imports itself, and a pattern that takes long"
+    return Outcome([f"{_PARSER} {cause}; {remedy}"], [])
+
+
+def _work(csar: Path, types: Mapping[str, Path], sender: Connection) -> None:
+    """Of the process that parses."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C: the parent ends this process
+    signal.alarm(_SECONDS + 1)  # unless the parent was killed
+    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (_BYTES if hard == resource.RLIM_INFINITY else min(_BYTES, hard), hard))
+    logging.disable()  # it warns of each input without a default: those of a flavour have none
+    tempfile.tempdir = str(csar.parent)  # where it leaves what it unpacks
+    remote: list[str] = []
+
+    def local(url: str) -> BinaryIO:
+        if path := types.get(PurePosixPath(url).name):
+            return path.open("rb")
+        remote.append(url)
+        raise URLError("not loaded")
+
+    urllib.request.urlopen = local  # type: ignore[assignment]
+    sender.send(Outcome(_refusals(csar), remote))
+
+
+def _refusals(csar: Path) -> list[str]:
+    try:
+        template = ToscaTemplate(str(csar), None, True)
+        nodes = getattr(template, "nodetemplates", [])
+        ids = [value for node in nodes if (value := node.get_property_value("descriptor_id")) is not None]
+    except ValidationError:
+        report = ExceptionCollector.getExceptionsReport(full=False)  # without the places in its own code
+        return [f"{_PARSER} refuses the package: {text}" for text in dict.fromkeys(report)]
+    except Exception as error:  # it takes much for granted
+        return [f"{_PARSER} fails, {type(error).__name__}: {error}"]
+    if not ids:
+        return ["Entry-Definitions: no node has a descriptor_id; the VNF must be there"]
+    return ["Entry-Definitions: descriptor_id is empty; give the package a UUID of its own"] if "" in ids else []

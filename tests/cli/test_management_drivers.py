@@ -114,7 +114,7 @@ def test_an_operation_that_the_node_type_lacks_is_reported(tool: Tool, folder: P
     """Those that SOL001's type of the interface does not have: Tacker refuses the package when it is onboarded."""
     change_type(folder, lambda vnf: vnf["interfaces"]["Vnflcm"].pop("scale_rollback_end"))
     [problem] = tool.json("validate", str(folder), code=1)["problems"]
-    assert problem.startswith("Definitions/vnfd.yaml: Tacker refuses to onboard it: UnknownFieldError: ")
+    assert problem.startswith("Tacker's TOSCA parser refuses the package: UnknownFieldError: ")
     assert "scale_rollback_end" in problem
 
 
