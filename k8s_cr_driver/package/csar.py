@@ -35,8 +35,7 @@ def build(folder: Path, output: Path) -> Path:
 def write(folder: Path, output: Path) -> Path:
     """`build` for a folder that has been checked. An OSError names `output`."""
     content = {name: (folder / name).read_bytes() for name in _files(folder) if (folder / name).resolve() != output.resolve()}
-    content |= {f"{DEFINITIONS}/{path.name}": path.read_bytes() for path in _missing_types(folder)}
-    content |= {name: text.encode() for name, text in scripts.missing(folder).items()}
+    content |= added(folder)
     content[TOSCA_META] = _complete_meta(folder, content).encode()
     output.parent.mkdir(parents=True, exist_ok=True)
     unfinished = output.with_name(f".{output.name}.{os.getpid()}")
@@ -53,6 +52,12 @@ def write(folder: Path, output: Path) -> Path:
     finally:
         unfinished.unlink(missing_ok=True)
     return output
+
+
+def added(folder: Path) -> dict[str, bytes]:
+    """What the package has beside the files of its folder, by names in the package: SOL001's types, and scripts."""
+    types = {f"{DEFINITIONS}/{path.name}": path.read_bytes() for path in _missing_types(folder)}
+    return types | {name: text.encode() for name, text in scripts.missing(folder).items()}
 
 
 def _complete_meta(folder: Path, content: dict[str, bytes]) -> str:

@@ -14,17 +14,16 @@ import signal
 import tempfile
 import urllib.request
 import zipfile
-from collections.abc import Mapping
 from multiprocessing.connection import Connection
 from pathlib import Path, PurePosixPath
-from typing import BinaryIO, NamedTuple
+from typing import IO, NamedTuple
 from urllib.error import URLError
 
 from toscaparser.common.exception import ExceptionCollector, ValidationError
 from toscaparser.tosca_template import ToscaTemplate
 
 from k8s_cr_driver.objects.fields import field
-from k8s_cr_driver.package import limits, scripts, vnfd
+from k8s_cr_driver.package import csar, limits, vnfd
 from k8s_cr_driver.package.tosca_meta import _files
 
 _PARSER = "Tacker's TOSCA parser"
@@ -47,28 +46,25 @@ def parse(folder: Path) -> Outcome:
             place = "topology_template.substitution_mappings.node_type"
             return Outcome([f"{vnfd.DEFINITIONS}/{file}: {place} is missing; it must be the type of the VNF"], [])
     with tempfile.TemporaryDirectory() as temporary:
-        csar = _written(folder, Path(temporary, "package.csar"))
-        found = _parsed_apart(csar, vnfd.type_files(folder))
+        found = _parsed_apart(_written(folder, Path(temporary, "package.csar")))
         return found._replace(refusals=[text.replace(f"{temporary}/", "") for text in found.refusals])
 
 
-def _written(folder: Path, csar: Path) -> Path:
+def _written(folder: Path, path: Path) -> Path:
     """The package as the parser sees it: of files that it does not read it wants to know that they are there."""
-    with zipfile.ZipFile(csar, "w") as archive:
+    with zipfile.ZipFile(path, "w") as archive:
         for name in _files(folder):
             is_read = (folder / name).stat().st_size <= limits.DEFINITION
             archive.writestr(name, (folder / name).read_bytes() if is_read else b"")
-        for path in vnfd._missing_types(folder):
-            archive.write(path, f"{vnfd.DEFINITIONS}/{path.name}")
-        for name, text in scripts.missing(folder).items():
-            archive.writestr(name, text)
-    return csar
+        for name, content in csar.added(folder).items():
+            archive.writestr(name, content)
+    return path
 
 
-def _parsed_apart(csar: Path, types: Mapping[str, Path]) -> Outcome:
+def _parsed_apart(package: Path) -> Outcome:
     context = multiprocessing.get_context("fork")  # a new interpreter could import what lies in the user's folder
     receiver, sender = context.Pipe(duplex=False)
-    process = context.Process(target=_work, args=(csar, types, sender), daemon=True)
+    process = context.Process(target=_work, args=(package, sender), daemon=True)
     process.start()
     sender.close()
     try:
@@ -86,29 +82,29 @@ def _parsed_apart(csar: Path, types: Mapping[str, Path]) -> Outcome:
     return Outcome([f"{_PARSER} {cause}; {remedy}"], [])
 
 
-def _work(csar: Path, types: Mapping[str, Path], sender: Connection) -> None:
+def _work(package: Path, sender: Connection) -> None:
     """Of the process that parses."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C: the parent ends this process
     signal.alarm(_SECONDS + 1)  # unless the parent was killed
     _, hard = resource.getrlimit(resource.RLIMIT_AS)
     resource.setrlimit(resource.RLIMIT_AS, (_BYTES if hard == resource.RLIM_INFINITY else min(_BYTES, hard), hard))
     logging.disable()  # it warns of each input without a default: those of a flavour have none
-    tempfile.tempdir = str(csar.parent)  # where it leaves what it unpacks
+    tempfile.tempdir = str(package.parent)  # where it leaves what it unpacks
     remote: list[str] = []
 
-    def local(url: str) -> BinaryIO:
-        if path := types.get(PurePosixPath(url).name):
-            return path.open("rb")
+    def local(url: str) -> IO[bytes]:
+        if (name := PurePosixPath(url).name) in vnfd._TYPE_FILES:
+            return zipfile.ZipFile(package).open(f"{vnfd.DEFINITIONS}/{name}")
         remote.append(url)
         raise URLError("not loaded")
 
     urllib.request.urlopen = local  # type: ignore[assignment]
-    sender.send(Outcome(_refusals(csar), remote))
+    sender.send(Outcome(_refusals(package), remote))
 
 
-def _refusals(csar: Path) -> list[str]:
+def _refusals(package: Path) -> list[str]:
     try:
-        template = ToscaTemplate(str(csar), None, True)
+        template = ToscaTemplate(str(package), None, True)
         nodes = getattr(template, "nodetemplates", [])
         ids = [value for node in nodes if (value := node.get_property_value("descriptor_id")) is not None]
     except ValidationError:

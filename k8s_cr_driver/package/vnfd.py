@@ -107,12 +107,6 @@ def flavour(content: dict[str, Any]) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def type_files(folder: Path) -> dict[str, Path]:
-    """SOL001's type files by their names: those of the folder, else of an installed package."""
-    own = [folder / DEFINITIONS / name for name in _TYPE_FILES]
-    return {path.name: path for path in (*filter(Path.is_file, own), *_missing_types(folder))}
-
-
 def _missing_types(folder: Path) -> list[Path]:
     """SOL001's type files that are missing in the folder, from an installed package that has them."""
     missing = [name for name in _TYPE_FILES if not (folder / DEFINITIONS / name).is_file()]
