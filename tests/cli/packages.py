@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,6 @@ Created-by: somebody
 Entry-Definitions: Definitions/vnfd.yaml
 """
 _ABOUT = ("descriptor_id", "descriptor_version", "provider", "product_name", "software_version", "flavour_description")
-
 _PROFILE = {"min_number_of_instances": 0, "max_number_of_instances": 9}
 
 
@@ -78,6 +78,15 @@ def write_package(
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
     return root
+
+
+@contextmanager
+def changed_vnfd(root: Path) -> Iterator[dict[str, Any]]:
+    """The content of its file, which is written with what the block changes."""
+    path = root / "Definitions/vnfd.yaml"
+    content = yaml.safe_load(path.read_text())
+    yield content
+    path.write_text(yaml.safe_dump(content))
 
 
 def scaling_policies(aspects: Sequence[str], targets: Sequence[str]) -> list[dict[str, Any]]:

@@ -5,8 +5,7 @@ from __future__ import annotations
 
 import re
 import zipfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +14,10 @@ import yaml
 
 from k8s_cr_driver.credentials import operations
 from k8s_cr_driver.package import scripts
-from tests.cli.packages import write_package
+from tests.cli.packages import changed_vnfd, write_package
 from tests.cli.tool import Tool
 from tests.instance import config_map
 
-VNFD = "Definitions/vnfd.yaml"
 SENDER = Path(__file__).parents[2] / "mgmt" / "credential_sender"
 FRAGMENT = re.search(r"```yaml\n(.*?)```", (SENDER / "README.md").read_text(), re.S)[1]
 
@@ -32,25 +30,14 @@ def folder(tmp_path: Path) -> Path:
     (root / "Scripts" / "credential_sender.yaml").write_text((SENDER / "credential_sender.yaml").read_text())
     fragment = yaml.safe_load(FRAGMENT)
     change(root, lambda vnf: vnf.update(fragment["topology_template"]["node_templates"]["VNF"]))
-    change_type(root, lambda vnf: vnf.update(fragment["node_types"]["sample.VNF"]))
+    with changed_vnfd(root) as content:
+        content["node_types"]["sample.VNF"].update(fragment["node_types"]["sample.VNF"])
     return root
 
 
 def change(root: Path, how: Callable[[dict[str, Any]], object]) -> None:
-    with changed(root / VNFD) as content:
+    with changed_vnfd(root) as content:
         how(content["topology_template"]["node_templates"]["VNF"])
-
-
-def change_type(root: Path, how: Callable[[dict[str, Any]], object]) -> None:
-    with changed(root / VNFD) as content:
-        how(content["node_types"]["sample.VNF"])
-
-
-@contextmanager
-def changed(path: Path) -> Iterator[dict[str, Any]]:
-    content = yaml.safe_load(path.read_text())
-    yield content
-    path.write_text(yaml.safe_dump(content))
 
 
 def test_a_package_as_the_readme_has_it_has_no_mistake(tool: Tool, folder: Path) -> None:
@@ -110,9 +97,10 @@ def test_operations_that_it_does_not_serve_and_those_left_out_are_reported(tool:
     ]
 
 
-def test_an_operation_that_the_node_type_lacks_is_reported(tool: Tool, folder: Path) -> None:
+def test_an_operation_that_is_missing_in_the_node_type_is_reported(tool: Tool, folder: Path) -> None:
     """Those that SOL001's type of the interface does not have: Tacker refuses the package when it is onboarded."""
-    change_type(folder, lambda vnf: vnf["interfaces"]["Vnflcm"].pop("scale_rollback_end"))
+    with changed_vnfd(folder) as content:
+        del content["node_types"]["sample.VNF"]["interfaces"]["Vnflcm"]["scale_rollback_end"]
     [problem] = tool.json("validate", str(folder), code=1)["problems"]
     assert problem.startswith("Tacker's TOSCA parser refuses the package: UnknownFieldError: ")
     assert "scale_rollback_end" in problem

@@ -7,13 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
-from tests.cli.packages import write_package
+from tests.cli.packages import changed_vnfd, write_package
 from tests.cli.tool import Tool
 from tests.instance import deployment
-
-VNFD = "Definitions/vnfd.yaml"
 
 
 @pytest.fixture
@@ -22,12 +19,11 @@ def folder(tmp_path: Path) -> Path:
 
 
 def change(folder: Path, policy: str, path: tuple[str, ...], value: Any) -> None:
-    content = yaml.safe_load((folder / VNFD).read_text())
-    [at] = (entry[policy] for entry in content["topology_template"]["policies"] if policy in entry)
-    for step in path[:-1]:
-        at = at[step]
-    at[path[-1]] = value
-    (folder / VNFD).write_text(yaml.safe_dump(content))
+    with changed_vnfd(folder) as content:
+        [at] = (entry[policy] for entry in content["topology_template"]["policies"] if policy in entry)
+        for step in path[:-1]:
+            at = at[step]
+        at[path[-1]] = value
 
 
 def test_policies_that_fit_together_have_no_problem(tool: Tool, folder: Path) -> None:

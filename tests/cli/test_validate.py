@@ -5,13 +5,12 @@ import contextlib
 from pathlib import Path
 
 import pytest
-import yaml
 
 from k8s_cr_driver.cli import package_input
 from k8s_cr_driver.errors import InvalidPackage
 from k8s_cr_driver.objects.keys import Object, key_of
 from k8s_cr_driver.package import csar
-from tests.cli.packages import META, write_package
+from tests.cli.packages import META, changed_vnfd, write_package
 from tests.cli.tool import Tool
 from tests.instance import config_map, crontab, crontab_crd, deployment, obj
 
@@ -133,11 +132,10 @@ def test_a_count_is_not_checked_where_it_is_a_sample_or_not_used(tool: Tool, tmp
     folder = write_package(tmp_path / "a", [control_plane("${COUNT}")], vdus={"Control": "cp"}, parameters=parameters)
     assert not tool.json("validate", str(folder))["problems"]
     folder = write_package(tmp_path / "b", [control_plane(2)], vdus={"Control": "cp"})
-    vnfd = yaml.safe_load((folder / "Definitions/vnfd.yaml").read_text())
     levels = {"type": "tosca.policies.nfv.VduInstantiationLevels", "targets": ["Control"]}
     values = {"levels": {"a": {"number_of_instances": 1}}}
-    vnfd["topology_template"]["policies"] = [{"counts": {**levels, "properties": values}}]
-    (folder / "Definitions/vnfd.yaml").write_text(yaml.safe_dump(vnfd))
+    with changed_vnfd(folder) as content:
+        content["topology_template"]["policies"] = [{"counts": {**levels, "properties": values}}]
     assert not tool.json("validate", str(folder))["problems"]
 
 

@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from k8s_cr_driver.package import tosca, vnfd
-from tests.cli.packages import write_package
+from tests.cli.packages import changed_vnfd, write_package
 from tests.instance import config_map
 
 VNFD = "Definitions/vnfd.yaml"
@@ -28,9 +28,8 @@ def folder(tmp_path: Path) -> Path:
 
 
 def change(folder: Path, how: Callable[[dict[str, Any]], object]) -> None:
-    content = yaml.safe_load((folder / VNFD).read_text())
-    how(content)
-    (folder / VNFD).write_text(yaml.safe_dump(content))
+    with changed_vnfd(folder) as content:
+        how(content)
 
 
 def enter(folder: Path, name: str, text: str) -> None:
