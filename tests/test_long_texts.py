@@ -15,9 +15,11 @@ import pytest
 from k8s_cr_driver import redaction
 from k8s_cr_driver.credentials import envelope, settings
 from k8s_cr_driver.errors import DriverError
-from k8s_cr_driver.kube import connection, kubeconfig, refusals, tls, watch
+from k8s_cr_driver.kube import connection, kubeconfig, refusals, tls, watch_events
+from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.lcm import vim
 from k8s_cr_driver.lcm.endpoint_rules import EndpointRules
+from k8s_cr_driver.objects.keys import GroupKind
 from k8s_cr_driver.package import substitution
 from k8s_cr_driver.resources.registry import resource_for
 from tests.instance import obj
@@ -27,6 +29,7 @@ SECONDS = 1.0
 """Of CPU, for one text. They take 0.1 s at most, 0.4 s as thousands of conditions; quadratic time would be minutes."""
 TRIGGERS = ["a", "aA", " ", "_", "-", "error", "1", "1/", "[", "{", '"', "a: ", "%2e", "-----BEGIN A-----", "waiting ", "\\"]
 OF_ERRORS = ["'", "${", "${A", "${A:=", "://a:", "Invalid value: ", "map[", "Bearer ", "eyJ", "password: ", "--token ", "@"]
+MAPS = Resource(GroupKind("", "ConfigMap"), "v1", "configmaps", True, frozenset({"watch"}))
 
 
 def health_of_texts(text: str) -> None:
@@ -75,7 +78,7 @@ READERS: dict[str, Callable[[str], Any]] = {
     "kubeconfig": lambda text: kubeconfig.parse(text, "config"),
     "response": lambda text: connection._json("GET /", text.encode()),
     "status": refusals._status,
-    "event": lambda text: watch._parse("WATCH", text.encode()),
+    "event": lambda text: watch_events.parse(MAPS, text.encode()),
     "error": redaction.foreign,
     "last guard": redaction.redact,
     "field": redaction.looks_secret,

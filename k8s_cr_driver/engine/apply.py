@@ -11,6 +11,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Collection, Iterator, Sequence
 
+from k8s_cr_driver.engine.adoptions import Adoptions
 from k8s_cr_driver.engine.ends import Ends, goes_after_its_end, has_ended_well
 from k8s_cr_driver.engine.informers import Informers
 from k8s_cr_driver.engine.last_look import LastLook
@@ -27,7 +28,7 @@ from k8s_cr_driver.objects.keys import CRD, NAMESPACE, GroupKind, Object, Object
 from k8s_cr_driver.ownership.delete import Removal, remove
 from k8s_cr_driver.ownership.labels import is_managed
 from k8s_cr_driver.ownership.owners import Owners, release_from_owners
-from k8s_cr_driver.ownership.write import NotAdopted, adopt, write
+from k8s_cr_driver.ownership.write import NotAdopted, write
 from k8s_cr_driver.ownership.write_errors import Immutable, is_transient, missing
 from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.resources.health.model import CRD_DECIDES, RUNNING, STATUS_OLDER_THAN_SPEC
@@ -35,8 +36,6 @@ from k8s_cr_driver.resources.registry import resource_for
 
 FAILURE_GRACE = 30.0
 """Seconds for which an object must stay failed before the run gives up: many failures are transient."""
-COLLECT_FOR = 0.3
-"""Seconds for which adoptions are collected."""
 SILENCE = 30.0
 """Seconds without an event after which a status older than our change counts, for kinds without observedGeneration."""
 
@@ -62,7 +61,7 @@ class Applier:
             for need in node.needs:
                 self._dependents.setdefault(need, []).append(node)
         self._crds_read: set[GroupKind] = set()
-        self._to_adopt: list[tuple[Desired, str]] = []
+        self._adoptions = Adoptions(run, self._retry, self._failed)
         self._ends = Ends(run)
         self._last_look = LastLook(run, self._assess_again)
         self._by_kind: dict[GroupKind, list[Desired]] = {}
@@ -138,7 +137,8 @@ class Applier:
         if node.is_settled:
             return
         if isinstance(error, NotAdopted):
-            self._adopt_later(node, error.uid)
+            node.phase = Phase.BACKOFF
+            self._adoptions.add(node, error.uid)
         elif isinstance(error, Immutable) and node.live is not None and self._may_replace(node, node.live):
             self._replace(node, node.live)
         elif is_transient(error, node.obj, self.brought, self._own_namespaces):
@@ -146,27 +146,6 @@ class Applier:
             self._loop.after(node.backoff(), functools.partial(self._retry, node))
         else:
             self._loop.refuse(missing(error, node.key))
-
-    def _adopt_later(self, node: Desired, uid: str) -> None:
-        """Collects adoptions for a short time and records them in one write of the inventory."""
-        node.phase = Phase.BACKOFF
-        if not self._to_adopt:
-            self._loop.after(COLLECT_FOR, self._adopt)
-        self._to_adopt.append((node, uid))
-
-    def _adopt(self) -> None:
-        found, self._to_adopt = self._to_adopt, []
-        nodes, uids = [node for node, _ in found], {node.key: uid for node, uid in found}
-
-        def apply_all(_: None) -> None:
-            for node in nodes:
-                self._retry(node)
-
-        def failed(error: DriverError) -> None:
-            for node in nodes:
-                self._failed(node, error)
-
-        self._loop.send(functools.partial(adopt, self._context, uids), apply_all, failed)
 
     def _may_replace(self, node: Desired, live: Object) -> bool:
         """Says the manifest, or the live object: a rollback must be able to undo what only the new manifest allowed."""

@@ -16,14 +16,15 @@ from types import MappingProxyType
 
 from oslo_log import log as logging
 
+from k8s_cr_driver.engine.garbage import Garbage, owner_uids, uid_of
 from k8s_cr_driver.engine.nodes import Phase, ToDelete
+from k8s_cr_driver.engine.nudges import Nudges
 from k8s_cr_driver.engine.run import Run
 from k8s_cr_driver.errors import ApiError, DriverError, Superseded, passes
 from k8s_cr_driver.objects import dependencies
 from k8s_cr_driver.objects.crds import defined_by
 from k8s_cr_driver.objects.fields import field
-from k8s_cr_driver.objects.keys import CRD, NAMESPACE, Object, ObjectKey, controller_of, key_of, split
-from k8s_cr_driver.ownership.crd_cleanup import is_in_cleanup, nudge
+from k8s_cr_driver.objects.keys import CRD, NAMESPACE, Object, ObjectKey, key_of, split
 from k8s_cr_driver.ownership.delete import Removal, remove
 from k8s_cr_driver.ownership.guests import Guests
 from k8s_cr_driver.ownership.labels import SHARED, is_kept, is_managed, users
@@ -39,9 +40,6 @@ DENIED_GRACE = 10.0
 READ_EVERY = 2.0
 """Seconds between two reads of an object that the watch does not select any more."""
 
-NUDGE_EVERY = 10.0
-"""Seconds for which a CRD without custom resources may stand until the API server is made to look at it again."""
-
 
 class Pruner:
     """The objects to delete of a run; `nodes` is empty when all are deleted. Those that the set `uses` are only released."""
@@ -53,12 +51,12 @@ class Pruner:
         self.others_delete = False
         """Whether others have deleted one of the objects: they may have created it again, as `kubectl replace --force` does."""
         self._dependents: dict[ObjectKey, list[ToDelete]] = {}
-        self._by_uid: dict[str, ToDelete] = {}
+        self._garbage = Garbage(run.operation.id, self.nodes, self.deletes)
+        self._nudges = Nudges(run, self._is_current)
         self._kept: set[ObjectKey] = set()
         self._guests: Guests
         self._owners: frozenset[str] = frozenset()
         self._last_gone = float("-inf")
-        self._all_needs: dict[ObjectKey, set[ObjectKey]] = {}
 
     def start(
         self, lives: Sequence[Object], owners: Mapping[str, Takers] = MappingProxyType({}), *, with_orphans: bool = False
@@ -84,13 +82,13 @@ class Pruner:
     ) -> None:
         """The garbage collector deletes kept and adopted objects with their owner: they are released from it before."""
         for live in itertools.filterfalse(self.deletes, lives):
-            key, takers = key_of(live), [owners[uid] for uid in _owners(live) if uid in owners]
+            key, takers = key_of(live), [owners[uid] for uid in owner_uids(live) if uid in owners]
             if takers:
                 LOG.warning("%s stays, so it is released from its owner, which is deleted", key)
                 needs.pop(key, None)
             for taker in frozenset[ObjectKey]().union(*takers):
                 needs.setdefault(taker, set()).add(key)
-        self._owners = frozenset({*owners, *(_uid(live) for live in lives if self.deletes(live))})
+        self._owners = frozenset({*owners, *(uid_of(live) for live in lives if self.deletes(live))})
 
     def add(self, live: Object, needs: dict[ObjectKey, set[ObjectKey]]) -> ToDelete:
         obj = resource_for(live)
@@ -100,7 +98,7 @@ class Pruner:
         node = ToDelete(obj, resource, set(needs.get(obj.key, ())), live=live)
         node.is_unwatched = node.key.group_kind in SHARED and self._context.instance not in users(live)
         self.nodes[node.key] = node
-        self._by_uid[_uid(live)] = node
+        self._garbage.note(node)
         if not self.deletes(live):
             self._kept.add(node.key)
         for need in node.needs:
@@ -143,13 +141,13 @@ class Pruner:
             other.needs.discard(node.key)
             self._try(other)
         if node.stays:
-            self._retry_owned_by(_uid(node.live))
+            self._retry_owned_by(uid_of(node.live))
 
     def _retry_owned_by(self, uid: str) -> None:
         """Objects that were left to garbage collection: their owner stays."""
         sent = [node for node in self.nodes.values() if node.phase is Phase.SENT and not node.stays]
         for node in sent:
-            if node.live is not None and uid in _owners(node.live):
+            if node.live is not None and uid in owner_uids(node.live):
                 self._retry(node)
 
     def _read(self, node: ToDelete) -> None:
@@ -159,7 +157,7 @@ class Pruner:
 
     def _found(self, node: ToDelete, live: Object) -> None:
         is_going = bool(field(live, "metadata", "deletionTimestamp"))
-        is_other = _uid(live) != _uid(node.live)
+        is_other = uid_of(live) != uid_of(node.live)
         self.others_delete |= is_other
         if is_other or not (is_going or is_managed(live, self._context.instance)):
             self._gone(node)
@@ -181,19 +179,19 @@ class Pruner:
     def _seen(self, node: ToDelete, live: Object) -> None:
         """An object created again under the same name has to be deleted as well, and one whose owners have changed."""
         before, node.live, node.is_gone = node.live, live, False
-        self._by_uid[_uid(live)] = node
-        is_other = before is None or _uid(before) != _uid(live) or _owners(before) != _owners(live)
+        self._garbage.note(node)
+        is_other = before is None or uid_of(before) != uid_of(live) or owner_uids(before) != owner_uids(live)
         if is_other and node.phase is Phase.SENT:
             self._retry(node)
 
     def _try(self, node: ToDelete) -> None:
         if node.phase is not Phase.BLOCKED or node.needs or self._loop.refusals or node.live is None:
             return
-        if self.nodes.get(node.key) is not node:
+        if not self._is_current(node):
             return  # deleted while it waited for its next try
         node.phase = Phase.SENDING
         self._operation.progress(node.key, "deleting", "")
-        if self.deletes(node.live) and self._has_owner(node, node.live):
+        if self.deletes(node.live) and self._garbage.collects(node, node.live):
             self._sent(node, node.live, Removal(lingers=True))
             return
         is_used, grace_period = self._uses(node.live) or self._holds_kept(node.live), self._grace_period
@@ -202,6 +200,9 @@ class Pruner:
         sent = functools.partial(self._sent, node, node.live)
         self._loop.send(request, sent, functools.partial(self._failed, node))
 
+    def _is_current(self, node: ToDelete) -> bool:
+        return self.nodes.get(node.key) is node
+
     def _holds_kept(self, live: Object) -> bool:
         """Whether a Namespace or CRD would take an object along that is kept, or was adopted, and that exists."""
         key = key_of(live)
@@ -209,43 +210,9 @@ class Pruner:
             return any(kept.namespace == key.name for kept in self._kept)
         return key.group_kind == CRD and any(kept.group_kind == defined_by(live) for kept in self._kept)
 
-    def _has_owner(self, node: ToDelete, live: Object) -> bool:
-        """Whether its controlling owner is deleted too, so that garbage collection deletes it, and does not wait for it.
-
-        The collector keeps an object while any owner stays, controlling or not (`attemptToDeleteItem`: "solid" references).
-        """
-        uid, others = controller_of(live), _owners(live)
-        if not uid or not self._goes_first(uid, node):
-            return False
-        if all(self._goes_first(other, node) for other in others):
-            return True
-        LOG.info("%s: %s has another owner that may stay: garbage collection would keep it", self._operation.id, node.key)
-        return False
-
-    def _goes_first(self, uid: str, node: ToDelete) -> bool:
-        """Whether an owner is deleted by this run, and does not wait until `node` no longer exists."""
-        owner = self._by_uid.get(uid)
-        if owner is None or owner.live is None or _uid(owner.live) != uid or self.nodes.get(owner.key) is not owner:
-            return False
-        return self.deletes(owner.live) and node.key not in self._needs_of(owner)
-
     def deletes(self, live: Object) -> bool:
         """Whether it deletes such an object, and does not only release it."""
         return not self._context.inventory.content.is_adopted(live) and not is_kept(live)
-
-    def _needs_of(self, node: ToDelete) -> set[ObjectKey]:
-        """All objects that must be deleted before this one, transitively; some may have been deleted since then."""
-        if node.key not in self._all_needs:
-            self._all_needs[node.key] = self._find_needs(node)
-        return self._all_needs[node.key]
-
-    def _find_needs(self, node: ToDelete) -> set[ObjectKey]:
-        found: set[ObjectKey] = set()
-        new = set(node.needs)
-        while new:
-            found |= new
-            new = {need for key in new if key in self.nodes for need in self.nodes[key].needs} - found
-        return found
 
     def _sent(self, node: ToDelete, asked: Object, removal: Removal | None) -> None:
         """`removal`: None if the object no longer exists."""
@@ -254,7 +221,7 @@ class Pruner:
         self.others_delete |= removal is None
         if stays:
             self._kept.add(node.key)
-        if _uid(node.live) != _uid(asked):
+        if uid_of(node.live) != uid_of(asked):
             self._retry(node)
         elif stays and (node.is_gone or node.is_unwatched):
             self._gone(node)
@@ -268,25 +235,7 @@ class Pruner:
         if node.is_unwatched:
             self._read(node)
         if node.key.group_kind == CRD:
-            self._nudge_later(node)
-
-    def _nudge_later(self, node: ToDelete) -> None:
-        self._loop.after(NUDGE_EVERY, functools.partial(self._nudge, node))
-
-    def _nudge(self, node: ToDelete) -> None:
-        """Makes the API server look again at a CRD that still stands; see `crd_cleanup`."""
-        if self.nodes.get(node.key) is not node or self._loop.refusals or node.live is None:
-            return
-
-        def failed(error: DriverError) -> None:
-            if isinstance(error, Superseded):
-                self._loop.refuse(error)
-            else:
-                self._nudge_later(node)
-
-        if is_in_cleanup(node.live):
-            request = functools.partial(nudge, self._context, node.resource, node.live)
-            self._loop.send(request, lambda _: self._nudge_later(node), failed)
+            self._nudges.later(node)
 
     def _failed(self, node: ToDelete, error: DriverError) -> None:
         if passes(error) or (isinstance(error, ApiError) and error.status == 409) or self._may_be_admitted_later(node, error):
@@ -321,12 +270,3 @@ def _is_held(live: Object | None) -> bool:
     """Whether an object is not removed at once when its deletion is asked for: others have to act first."""
     held = ("deletionTimestamp", "finalizers")
     return any(field(live, "metadata", name) for name in held) or bool(field(live, "spec", "finalizers"))
-
-
-def _owners(live: Object) -> list[str]:
-    """The uids of its owners."""
-    return [str(reference.get("uid")) for reference in live["metadata"].get("ownerReferences") or []]
-
-
-def _uid(live: Object | None) -> str:
-    return str(field(live, "metadata", "uid"))

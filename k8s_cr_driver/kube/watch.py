@@ -12,7 +12,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,13 +20,12 @@ import urllib3
 from oslo_log import log as logging
 
 from k8s_cr_driver.errors import ApiError, DriverError, TransportError, Unreadable
-from k8s_cr_driver.kube import backoff, threads
+from k8s_cr_driver.kube import backoff, threads, watch_events
 from k8s_cr_driver.kube.bounded import limit_silence
 from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.discovery import Resource, serves
 from k8s_cr_driver.kube.lists import LIST_BYTES, pages
-from k8s_cr_driver.kube.responses import checked, entries, understood
-from k8s_cr_driver.objects.decoding import BeyondLimit, decoded
+from k8s_cr_driver.kube.responses import entries
 from k8s_cr_driver.objects.keys import Object, ObjectKey, key_of
 
 LOG = logging.getLogger(__name__)
@@ -36,8 +35,6 @@ IDLE_LIMIT = 300.0
 INITIAL_LIMIT = 10.0
 """Seconds without a byte after which initial events without the bookmark that ends them are given up: the server of an
 aggregated API may not know `sendInitialEvents`, and ignore it. A server that knows it waits 3 s at most (KEP-3157)."""
-LINE_LIMIT = 16 * 1024 * 1024
-"""Bytes of one event: one object, of which etcd accepts 1.5 MiB, in JSON."""
 TRIAL_LIMIT = 3.0
 """Seconds for which a reflector waits until another one knows whether the server sends initial events."""
 FORBIDDEN_GRACE = 30.0
@@ -205,10 +202,10 @@ class Reflector:
         response = self._with_initial_events() if not self._version else None
         initial: dict[ObjectKey, Object] | None = None if response is None else {}
         for event in self._events(response or self._from_version(), response is not None):
-            kind, live = event.get("type"), self._object_of(event)
+            kind, live = event.get("type"), watch_events.object_of(self.resource, event)
             version = (live.get("metadata") or {}).get("resourceVersion") or ""
             if kind == "BOOKMARK":
-                if initial is not None and _ends_initial_events(live):
+                if initial is not None and watch_events.ends_initial_events(live):
                     self._expect_silence()
                     self._post(Relist(self, initial, asked_at))
                     initial = None
@@ -218,20 +215,6 @@ class Reflector:
                 self._post(Change(self, kind == "DELETED", live))
             if initial is None:
                 self._version = version or self._version
-
-    def _object_of(self, event: dict[str, Any]) -> Object:
-        """The object in a watch event; ApiError for an event of type ERROR, whose object is a Status."""
-        live: Object = event["object"]
-        attempt = f"WATCH {self.resource.plural}"
-        if event.get("type") == "ERROR":
-            with understood(attempt):
-                code, reason = int(live.get("code") or 500), str(live.get("reason"))
-            raise ApiError(attempt, code, reason, str(live.get("message") or ""))
-        if event.get("type") == "BOOKMARK":
-            with understood(attempt):
-                dict(live["metadata"].get("annotations") or {})
-            return live
-        return checked(live, self.resource.group_kind, attempt)
 
     def _with_initial_events(self) -> urllib3.BaseHTTPResponse | None:
         """An open watch; None if the server does not send initial events, after a list instead."""
@@ -289,12 +272,12 @@ class Reflector:
             if self._stopped.is_set():
                 return
             received = 0
-            for line in _lines(response.stream(65536)):
+            for line in watch_events.lines(response.stream(65536)):
                 received += len(line)
                 if self._is_initial and received > LIST_BYTES:
                     raise Unreadable(f"WATCH: the initial events have more than {LIST_BYTES} bytes")
                 if line.strip():
-                    yield _parse(f"WATCH {self.resource.plural}", line)
+                    yield watch_events.parse(self.resource, line)
         except urllib3.exceptions.HTTPError as error:
             self._ignores_initial_events = self._is_initial and isinstance(error, urllib3.exceptions.ReadTimeoutError)
             raise TransportError(f"WATCH {self.resource.plural}: {type(error).__name__}") from None
@@ -304,37 +287,8 @@ class Reflector:
             response.close()
 
 
-def _lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    line = bytearray()
-    for chunk in chunks:
-        end, *others = chunk.split(b"\n")
-        line += end
-        if len(line) > LINE_LIMIT:
-            raise Unreadable(f"WATCH: an event has more than {LINE_LIMIT} bytes")
-        for begin in others:
-            yield bytes(line)
-            line = bytearray(begin)
-
-
-def _parse(attempt: str, line: bytes) -> dict[str, Any]:
-    try:
-        event = decoded(line)
-    except BeyondLimit as error:
-        raise Unreadable(f"{attempt}: {error}") from None
-    except ValueError:
-        event = None
-    if not isinstance(event, dict) or not isinstance(event.get("object"), dict):
-        raise Unreadable(f"{attempt}: a line is not an event")
-    return event
-
-
 def _collect(objects: dict[ObjectKey, Object], live: Object, *, deleted: bool = False) -> None:
     if deleted:
         objects.pop(key_of(live), None)
     else:
         objects[key_of(live)] = live
-
-
-def _ends_initial_events(bookmark: Object) -> bool:
-    marks = (bookmark.get("metadata") or {}).get("annotations") or {}
-    return marks.get("k8s.io/initial-events-end") == "true"

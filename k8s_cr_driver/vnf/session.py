@@ -20,13 +20,12 @@ from k8s_cr_driver.engine.operation import Operation
 from k8s_cr_driver.engine.reconcile import Prune, reconcile
 from k8s_cr_driver.engine.replace import NO_REPLACEMENT, Replacement
 from k8s_cr_driver.engine.takeover import InTreeDriver, take_over
-from k8s_cr_driver.errors import ApiError, Concern, ConnectionFailed, DriverError, NotConnected, Refused, Superseded
+from k8s_cr_driver.errors import Concern, ConnectionFailed, DriverError, NotConnected, Refused, Superseded
 from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.discovery import Resources, discover
 from k8s_cr_driver.kube.endpoint import Endpoint
 from k8s_cr_driver.objects import dependencies
-from k8s_cr_driver.objects.api_groups import is_builtin
 from k8s_cr_driver.objects.crds import crds_of
 from k8s_cr_driver.objects.keys import GroupKind, Object, key_of, kind_of
 from k8s_cr_driver.ownership.inventory import Inventory
@@ -44,6 +43,7 @@ from k8s_cr_driver.vnf.additional_params import Options
 from k8s_cr_driver.vnf.change_checks import changed_last
 from k8s_cr_driver.vnf.heal import Healing
 from k8s_cr_driver.vnf.scale_in import Choice
+from k8s_cr_driver.vnf.stored_crds import StoredCrds
 from k8s_cr_driver.vnf.vdus import VduObjects
 from k8s_cr_driver.vnf.vnfcs import Members
 
@@ -86,7 +86,7 @@ class Session:
             adopt=options.adopt_existing,
             keep_autoscaled=keep_autoscaled,
         )
-        self._crds: dict[GroupKind, Object] = {}
+        self._crds = StoredCrds(operation, self._client)
         self._recorded: InventoryContent | None = None
 
     def __enter__(self) -> Session:
@@ -177,7 +177,7 @@ class Session:
         await_kinds(self._operation, self._client, manifests.foreign_kinds(desired))
         manifests.place(desired, self._client.resources.scope_of, self._options.namespace)
         crds = crds_of(desired)
-        schema.remove_nulls(desired, lambda kind: crds.get(kind) or self._stored_crd(kind))
+        schema.remove_nulls(desired, lambda kind: crds.get(kind) or self._crds.of(kind))
         schema.check(desired)
         dependencies.check(desired)
         if before is None:
@@ -187,11 +187,11 @@ class Session:
             rotation.rotate(desired, lives, [obj.manifest for obj in before.values()])
         for crd in crds.values():
             self._client.resources.add_crd(crd)
-        return [self._scalable(resource_for(obj, crds.get(kind_of(obj)))) for obj in desired]
+        return [self._crds.scalable(resource_for(obj, crds.get(kind_of(obj)))) for obj in desired]
 
     def stored_vdus(self, assigned: VduObjects) -> dict[str, CustomResource]:
         """The stored objects of VDUs with their CRDs, which define the fields of their counts, and with explicit counts."""
-        return self.with_explicit_counts({vdu: self._scalable(obj) for vdu, obj in assigned.items()})
+        return self.with_explicit_counts({vdu: self._crds.scalable(obj) for vdu, obj in assigned.items()})
 
     def with_explicit_counts(self, assigned: VduObjects) -> dict[str, CustomResource]:
         """With the live count of each object whose manifest names none: the API server has set a default there."""
@@ -200,28 +200,6 @@ class Session:
             return dict(assigned)
         lives = self._operation.persist(lambda: vnfcs.owners(self._client, self._operation.instance, implicit))
         return counts.with_counts(assigned, counts.live(implicit, lives))
-
-    def _scalable(self, obj: CustomResource) -> CustomResource:
-        """The object with its CRD, if only that defines the field of the count, and the cluster has it."""
-        resource = self._client.resources.find(obj.key.group_kind)
-        asks = obj.crd is None and not obj.replicas() and not is_builtin(obj.key.group_kind)
-        if resource is None or not asks or "scale" not in resource.subresources:
-            return obj
-        crd = self._stored_crd(obj.key.group_kind)
-        return resource_for(obj.manifest, crd) if crd else obj
-
-    def _stored_crd(self, kind: GroupKind) -> Object | None:
-        """The CRD of a kind on the cluster; None for a kind that has none, or whose CRD may not be read."""
-        resource = self._client.resources.find(kind)
-        if resource is None or is_builtin(kind):
-            return None
-        if kind not in self._crds:
-            try:
-                self._crds[kind] = self._operation.persist(lambda: self._client.crd(resource))
-            except ApiError as error:
-                LOG.warning("The CRD of %s cannot be read: its objects cannot be scaled, and keep their nulls: %s", kind, error)
-                return None
-        return self._crds[kind]
 
     def change(self, wanted: Sequence[CustomResource], *, checked: bool) -> None:
         """Reconciles all objects of the instance. With `checked` their kinds can refuse that, or have some changed last."""

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from k8s_cr_driver.errors import DriverError, TransportError
-from k8s_cr_driver.kube import auth, backoff, bounded, watch
+from k8s_cr_driver.kube import auth, backoff, bounded
 from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.discovery import Resource, discover
 from k8s_cr_driver.kube.endpoint import Endpoint
@@ -190,11 +190,11 @@ def test_a_response_has_a_limited_size(monkeypatch: pytest.MonkeyPatch) -> None:
 EVENT = b'{"type": "ADDED", "object": {"kind": "ConfigMap", "metadata": {"name": "a", "uid": "b", "resourceVersion": "1"}}}\n'
 
 
-@pytest.mark.parametrize(("limit", "content"), [("LINE_LIMIT", b"x" * 10_000), ("LIST_BYTES", EVENT * 100)])
+@pytest.mark.parametrize(("limit", "content"), [("watch_events.LINE_LIMIT", b"x" * 10_000), ("watch.LIST_BYTES", EVENT * 100)])
 def test_a_watch_without_end_is_given_up_and_opened_again(monkeypatch: pytest.MonkeyPatch, limit: str, content: bytes) -> None:
     """Of one event, and of initial events."""
     monkeypatch.setattr(backoff, "FIRST", 0.01)
-    monkeypatch.setattr(watch, limit, 100_000)
+    monkeypatch.setattr(f"k8s_cr_driver.kube.{limit}", 100_000)
     metadata = b'{"resourceVersion": "5", "annotations": {"k8s.io/initial-events-end": "true"}}'
     whole = b'{"type": "BOOKMARK", "object": {"metadata": %b}}\n' % metadata
     bodies = [None, whole]

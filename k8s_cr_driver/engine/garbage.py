@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Which objects of a run are left to the garbage collector, because their owner is deleted, too.
+
+The collector keeps an object while any owner stays, controlling or not (`attemptToDeleteItem`: "solid" references).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from oslo_log import log as logging
+
+from k8s_cr_driver.engine.nodes import ToDelete
+from k8s_cr_driver.objects.fields import field
+from k8s_cr_driver.objects.keys import Object, ObjectKey, controller_of
+
+LOG = logging.getLogger(__name__)
+
+
+def uid_of(live: Object | None) -> str:
+    return str(field(live, "metadata", "uid"))
+
+
+def owner_uids(live: Object) -> list[str]:
+    return [str(reference.get("uid")) for reference in live["metadata"].get("ownerReferences") or []]
+
+
+class Garbage:
+    """`nodes`: what the run `operation` has yet to delete; `deletes`: whether it deletes an object, or only releases it."""
+
+    def __init__(self, operation: str, nodes: Mapping[ObjectKey, ToDelete], deletes: Callable[[Object], bool]) -> None:
+        self._operation, self._nodes, self._deletes = operation, nodes, deletes
+        self._by_uid: dict[str, ToDelete] = {}
+        self._all_needs: dict[ObjectKey, set[ObjectKey]] = {}
+
+    def note(self, node: ToDelete) -> None:
+        """Its live object may be an owner."""
+        self._by_uid[uid_of(node.live)] = node
+
+    def collects(self, node: ToDelete, live: Object) -> bool:
+        """Whether the controlling owner is deleted too, so that garbage collection deletes it, and does not wait for it."""
+        uid, others = controller_of(live), owner_uids(live)
+        if not uid or not self._goes_first(uid, node):
+            return False
+        if all(self._goes_first(other, node) for other in others):
+            return True
+        LOG.info("%s: %s has another owner that may stay: garbage collection would keep it", self._operation, node.key)
+        return False
+
+    def _goes_first(self, uid: str, node: ToDelete) -> bool:
+        """Whether an owner is deleted by this run, and does not wait until `node` no longer exists."""
+        owner = self._by_uid.get(uid)
+        if owner is None or owner.live is None or uid_of(owner.live) != uid or self._nodes.get(owner.key) is not owner:
+            return False
+        return self._deletes(owner.live) and node.key not in self._needs_of(owner)
+
+    def _needs_of(self, node: ToDelete) -> set[ObjectKey]:
+        """All objects that must be deleted before this one, transitively; some may have been deleted since then."""
+        if node.key not in self._all_needs:
+            self._all_needs[node.key] = self._find_needs(node)
+        return self._all_needs[node.key]
+
+    def _find_needs(self, node: ToDelete) -> set[ObjectKey]:
+        found: set[ObjectKey] = set()
+        new = set(node.needs)
+        while new:
+            found |= new
+            new = {need for key in new if key in self._nodes for need in self._nodes[key].needs} - found
+        return found
