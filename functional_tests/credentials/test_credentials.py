@@ -103,6 +103,8 @@ def test_a_workload_cluster_is_a_vim_until_it_is_terminated(
     messages = receiver.log.count("ready")
     red.heal()
     assert receiver.log.count("ready") == messages, "an unchanged kubeconfig was sent again"
+    red.change(red.shown()["vnfdId"], "crd.yaml", "red.yaml", credential_sender={"resend": True})
+    assert receiver.log.count("ready") == messages + 1
     red.terminate()
     assert receiver.kubeconfigs == []
     assert until(lambda: not vims(tacker, red), REGISTERED), receiver.log
