@@ -21,7 +21,7 @@ def turbine(request: pytest.FixtureRequest, cluster: Cluster) -> Iterator[Turbin
 
 @pytest.fixture
 def waiting(turbine: Turbine, vnf: Vnf, cluster: Cluster) -> str:
-    """An instantiate that has written everything, and waits as long as a restarted control plane may need to act again."""
+    """An instantiate that has written everything, and waits: a control plane that was restarted may take minutes to act."""
     operation = vnf.begin_instantiate("turbine.yaml", wait_timeout=200)
     assert until(lambda: turbine.is_written(cluster), 20)
     return operation

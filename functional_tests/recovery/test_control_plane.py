@@ -29,6 +29,7 @@ def test_a_control_plane_that_restarts_is_waited_for(
     else:
         kubernetes.restart("etcd" if "etcd" in incident else "kube-apiserver")
     turbine.make_ready(cluster)
+    kubernetes.await_controllers()
     vnf.wait(waiting)
     after = turbine.live(cluster)
     assert before and after and after["metadata"]["uid"] == before["metadata"]["uid"]

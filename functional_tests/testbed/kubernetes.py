@@ -91,7 +91,7 @@ class Kubernetes:
             return False
 
     def restart(self, program: str) -> None:
-        """Kill the API server, or etcd, as a crash would, and wait until a new one runs and the cluster acts again.
+        """Kill the API server, or etcd, as a crash would, and wait until a new one runs and all is ready.
 
         TimeoutError after 120 s: the more often one has died of late, the longer the kubelet lets it be.
         """
@@ -105,7 +105,18 @@ class Kubernetes:
         self.machine.run("pkill", "-KILL", "-x", program)
         if not until(lambda: processes() not in ("", killed) and self.is_ready(), 120, pause=0.2):
             raise TimeoutError(f"the API server is not ready 120 s after {program} was killed")
-        self._await_controllers()
+
+    def await_controllers(self) -> None:
+        """After a restart: until the controllers, the scheduler and the kubelet act again; RuntimeError after 150 s.
+
+        The informers of each try again by themselves, and the more often the API server has died of late, the later: after up
+        to a minute (client-go's Reflector).
+        """
+        try:
+            self.kubectl("create", "deployment", "probe", f"--image={STAND_INS[0]}")
+            self.kubectl("rollout", "status", "deployment/probe", "--timeout=150s")
+        finally:
+            self.kubectl("delete", "deployment", "probe", "--ignore-not-found", "--cascade=foreground", "--timeout=150s")
 
     def renew_certificate(self) -> None:
         """Has the API server serve with a new certificate of the same authority, as operators do once a year."""
@@ -115,16 +126,6 @@ class Kubernetes:
     def certificate(self) -> str:
         """What the API server serves with, as PEM."""
         return ssl.get_server_certificate((self._address, 6443))
-
-    def _await_controllers(self) -> None:
-        """Until a Deployment has come up and is gone.
-
-        After an API server's death each informer of the controllers, the scheduler and the kubelet tries again by itself,
-        and the more often it has died of late, the later: after up to a minute (client-go's Reflector).
-        """
-        self.kubectl("create", "deployment", "probe", f"--image={STAND_INS[0]}")
-        self.kubectl("rollout", "status", "deployment/probe", "--timeout=150s")
-        self.kubectl("delete", "deployment", "probe", "--cascade=foreground", "--timeout=150s")
 
     def _load(self, archives: Iterable[Path]) -> None:
         """Give the node the images of `images.archive`."""

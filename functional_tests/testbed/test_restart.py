@@ -13,3 +13,4 @@ def test_the_api_server_comes_back_with_what_it_held(kubernetes: Kubernetes):
     before = kubernetes.kubectl(*query)
     kubernetes.restart("kube-apiserver")
     assert kubernetes.kubectl(*query) == before
+    kubernetes.await_controllers()
