@@ -17,7 +17,7 @@ LOG = logging.getLogger(__name__)
 
 
 class StoredCrds:
-    """Each is read once in an operation."""
+    """Each that may be read is read once in an operation."""
 
     def __init__(self, operation: Operation, client: Client) -> None:
         self._operation, self._client = operation, client

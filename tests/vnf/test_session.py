@@ -118,6 +118,15 @@ def test_nulls_stay_where_the_definition_may_not_be_read(api: FakeApi) -> None:
         assert opened.place([with_nulls()])[0].manifest == {**with_nulls(), "metadata": {"name": "one", "namespace": "default"}}
 
 
+def test_a_definition_is_read_once_for_all_objects_of_its_kind(api: FakeApi) -> None:
+    api.put(nulls_crd())
+    another = with_nulls()
+    another["metadata"] = {"name": "two"}
+    with session(api.url) as opened:
+        opened.place([with_nulls(), another])
+    assert len([one for one in api.requests if "/customresourcedefinitions/" in one.path]) == 1
+
+
 def test_no_definition_is_read_for_objects_without_nulls(api: FakeApi) -> None:
     api.put(nulls_crd())
     with session(api.url) as opened:
