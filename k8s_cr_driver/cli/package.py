@@ -24,12 +24,14 @@ from k8s_cr_driver.package.csar import write
 @click.option("-o", "--output", required=True, type=click.Path(dir_okay=False, path_type=Path), help="The CSAR file.")
 def package(folder: Path, output: Path) -> None:
     """Check FOLDER, as `validate` does, and write a CSAR file of it."""
+    if output.resolve().is_relative_to(folder.resolve()):
+        raise click.UsageError(f"--output {output}: is in FOLDER, so the next CSAR would contain it; write it elsewhere")
     click.echo(f"Checking {folder}", err=True)
     findings = Findings(check_folder(folder))
     if not findings.problems:
         inspect(folder, package_input.sufficient(folder, {}), (), "default", findings)
+    findings.show()
     if findings.problems:
-        findings.show()
         raise click.exceptions.Exit(1)
     write(folder, output)
     click.echo(f"Wrote {output}, {output.stat().st_size / 1000:,.0f} kB", err=True)

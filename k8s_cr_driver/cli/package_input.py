@@ -14,7 +14,7 @@ import struct
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +34,7 @@ _DAMAGED = (zipfile.BadZipFile, OSError, EOFError, ValueError, RuntimeError, str
 """What zipfile raises for files that are no zip files, or damaged ones."""
 
 
-_WANTED = "give the folder with TOSCA-Metadata/TOSCA.meta, or a CSAR file"
+WANTED = "give the folder with TOSCA-Metadata/TOSCA.meta, or a CSAR file"
 
 
 class PackagePath(click.Path):
@@ -46,7 +46,7 @@ class PackagePath(click.Path):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """The path of what exists."""
         if not Path(value).exists():
-            self.fail(f"{value} does not exist; {_WANTED}", param, ctx)
+            self.fail(f"{value} does not exist; {WANTED}", param, ctx)
         return super().convert(value, param, ctx)
 
 
@@ -86,7 +86,7 @@ def opened(path: Path) -> Iterator[Path]:
                     raise InvalidPackage(f"{path}: is larger than {SIZE_LIMIT // 1024**3} GiB unpacked")
                 csar.extractall(folder)
         except _DAMAGED as error:
-            raise InvalidPackage(f"{path}: is neither a folder nor a CSAR file: {error}; {_WANTED}") from None
+            raise InvalidPackage(f"{path}: is neither a folder nor a CSAR file: {error}; {WANTED}") from None
         yield Path(folder)
 
 
@@ -105,9 +105,13 @@ def load(folder: Path, given: Mapping[str, str] | None, files: Sequence[str] = (
 def sufficient(folder: Path, given: Mapping[str, str]) -> dict[str, str] | None:
     """Those of `given` that the package declares; None if others have no default, so that samples must stand for them."""
     declared = parameters.declared(vnfd.definitions(folder))
-    if any(one.required and one.default is None and name not in given for name, one in declared.items()):
-        return None
-    return {name: text for name, text in given.items() if name in declared}
+    return None if missing(folder, given) else {name: text for name, text in given.items() if name in declared}
+
+
+def missing(folder: Path, given: Collection[str]) -> list[str]:
+    """The names of the parameters without a default that are not given."""
+    declared = parameters.declared(vnfd.definitions(folder))
+    return sorted(name for name, one in declared.items() if one.required and one.default is None and name not in given)
 
 
 def _sample(declared: parameters.Declaration) -> Any:

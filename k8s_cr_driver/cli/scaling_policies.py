@@ -29,6 +29,11 @@ def aspects(template: Mapping[str, Any]) -> _Named:
     return {str(name): mapping(aspect) for one in found for name, aspect in one.items()}
 
 
+def scaled(template: Mapping[str, Any]) -> set[str]:
+    """The VDUs that a scaling aspect scales."""
+    return {vdu for policy in _policies(template, "VduScalingAspectDeltas").values() for vdu in texts(policy, "targets")}
+
+
 def counted(template: Mapping[str, Any]) -> set[str]:
     """The VDUs whose counts an instantiation level gives, so that those of the manifests are not used."""
     return {vdu for policy in _policies(template, "VduInstantiationLevels").values() for vdu in texts(policy, "targets")}
@@ -41,14 +46,32 @@ def _policies(template: Mapping[str, Any], kind: str) -> _Named:
 
 def _problems(template: Mapping[str, Any]) -> Iterator[str]:
     known, deltas = aspects(template), _policies(template, "VduScalingAspectDeltas")
+    of_vdus = _policies(template, "VduInstantiationLevels")
     nodes = {str(node) for part in ("node_templates", "groups") for node in mapping(template, part)}
-    for name, policy in {**_policies(template, "VduInitialDelta"), **deltas}.items():
+    for name, policy in {**_policies(template, "VduInitialDelta"), **of_vdus, **deltas}.items():
         for target in sorted(set(texts(policy, "targets")) - nodes):
             yield f"policy {name}: the target {target} is no node of the VNFD{_hint(target, nodes)}"
     for name, policy in deltas.items():
         yield from _deltas(name, policy, known)
+    levels = _policies(template, "InstantiationLevels")
+    for name, policy in levels.items():
+        yield from _levels(name, policy, known)
+    defined = {str(level) for policy in levels.values() for level in mapping(policy, "properties", "levels")}
+    for name, policy in of_vdus.items() if levels else ():
+        for level in sorted(set(map(str, mapping(policy, "properties", "levels"))) - defined):
+            yield f"policy {name}: the level {level} is not in the policy InstantiationLevels{_hint(level, defined)}"
     for name in sorted(known.keys() - {text(policy, "properties", "aspect") for policy in deltas.values()}):
         yield f"scaling aspect {name}: no policy VduScalingAspectDeltas has this aspect, so Tacker would refuse to scale it"
+
+
+def _levels(name: str, policy: Mapping[str, Any], known: _Named) -> Iterator[str]:
+    levels = mapping(policy, "properties", "levels")
+    default = field(policy, "properties", "default_level")
+    if default is not None and default not in levels:
+        yield f"policy {name}: the default_level {default} is none of its levels{_hint(str(default), map(str, levels))}"
+    for level in levels:
+        for aspect in sorted(set(map(str, mapping(levels, level, "scale_info"))) - known.keys()):
+            yield f"policy {name}: the aspect {aspect} of {level} is not in the policy ScalingAspects{_hint(aspect, known)}"
 
 
 def _deltas(name: str, policy: Mapping[str, Any], known: _Named) -> Iterator[str]:

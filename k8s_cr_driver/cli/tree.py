@@ -49,6 +49,8 @@ def tree(kubeconfig: Kubeconfig, subject: str, inventory_namespace: str, namespa
     if Path(subject).exists():
         _show_package(Path(subject), namespace, output)
         return
+    if "/" in subject or subject.endswith((".csar", ".zip")):
+        raise click.UsageError(f"{subject} does not exist; {package_input.WANTED}")
     if watch and (output != "text" or not is_terminal()):
         raise click.UsageError("--watch is for text on a terminal")
     with Cluster(kubeconfig) as cluster:

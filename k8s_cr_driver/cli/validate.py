@@ -16,6 +16,7 @@ from k8s_cr_driver.cli import management_drivers, package_input, package_update,
 from k8s_cr_driver.cli.output import counted, enumerated, output_option, print_json
 from k8s_cr_driver.errors import InvalidPackage, InvalidRequest
 from k8s_cr_driver.objects import dependencies
+from k8s_cr_driver.objects.api_groups import is_builtin
 from k8s_cr_driver.objects.crds import crds_of
 from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, kind_of
 from k8s_cr_driver.package import check, parameters, schema, substitution, tosca, tosca_meta, vnfd
@@ -73,6 +74,11 @@ def validate(
             if not findings.problems:
                 values = given or package_input.sufficient(folder, {})
                 objects = inspect(folder, values, files, namespace, findings)
+                if path.is_file() and (unnamed := tosca_meta.unnamed(folder)):
+                    findings.warnings.append(
+                        f"{enumerated(unnamed)}: not named in {tosca_meta.TOSCA_META}, and Tacker unpacks only what that "
+                        "names; make the CSAR with k8s-cr package"
+                    )
                 if update_of is not None:
                     with package_input.opened(update_of) as old:
                         _compare(old, folder, objects, namespace, values, findings)
@@ -104,7 +110,10 @@ def inspect(
     if not files and (unread := tosca_meta.other_files(folder)):
         findings.warnings.append(f"{enumerated(unread)}: not checked, for manifests are {suffixes}; name it with --file")
     if given is None:
-        findings.warnings.append("Some parameters have no default; with --param custom resources are checked, too")
+        missing = enumerated(package_input.missing(folder, ()))
+        findings.warnings.append(
+            f"Parameters without a default: {missing}. `k8s-cr validate --param` also checks custom resources and counts"
+        )
     for examine in [dependencies.check] if given is None else [dependencies.check, schema.check]:
         try:
             examine(objects)
@@ -123,6 +132,7 @@ def inspect(
             findings.warnings.append(f"Imports of {enumerated(outcome.remote)}: not loaded, so Tacker's parser was not asked")
         else:
             findings.problems += outcome.refusals
+    findings.warnings += _uncounted(folder, objects)
     findings.warnings += _shell_defaults(folder, files or tosca_meta.manifest_files(folder))
     findings.warnings += _undefined(objects, unknown)
     findings.warnings += _unknown_references(objects)
@@ -180,6 +190,21 @@ def _count_problems(folder: Path, objects: Sequence[Object]) -> Iterator[str]:
                 counts.check(by_manifest, {}, most=sys.maxsize)
         except InvalidRequest as error:
             yield f"Flavour {flavour}: {error}"
+
+
+def _uncounted(folder: Path, objects: Sequence[Object]) -> Iterator[str]:
+    """A sentence for each VDU of a scaling aspect that is known to have no count."""
+    resources, crds = _resources(objects), crds_of(objects)
+    for flavour, template in vnfd.flavours(folder).items():
+        scaled = scaling_policies.scaled(template)
+        with contextlib.suppress(InvalidPackage):
+            for vdu, obj in vdus.assign(resources, vnfd.vdu_nodes(template), partial=True).items():
+                kind = obj.key.group_kind
+                if vdu in scaled and not obj.replicas() and (is_builtin(kind) or kind in crds):
+                    yield (
+                        f"Flavour {flavour}: VDU {vdu} is {obj}, whose kind has no count (no subresource scale), so it cannot "
+                        "be scaled: take it out of the scaling aspects"
+                    )
 
 
 def _resources(objects: Sequence[Object]) -> list[CustomResource]:

@@ -110,6 +110,8 @@ def _content(text: str, name: str) -> dict[str, Any]:
         raise InvalidPackage(f"{name}: {error}") from None
     if not isinstance(content, dict):
         raise InvalidPackage(f"{name}: must be a mapping, not {type_name(content)}")
+    if repeated := yaml_nodes.repeated_keys(text):
+        raise InvalidPackage(f"{name}: {', '.join(repeated)}: is written more than once; remove the others")
     return content
 
 

@@ -18,7 +18,8 @@ from k8s_cr_driver.engine.last_look import LastLook
 from k8s_cr_driver.engine.nodes import Desired, Phase, changes_spec, is_older, version
 from k8s_cr_driver.engine.not_ready import NotReady
 from k8s_cr_driver.engine.run import Run
-from k8s_cr_driver.errors import DriverError, Refused
+from k8s_cr_driver.errors import DriverError, Refused, passes
+from k8s_cr_driver.kube import backoff
 from k8s_cr_driver.kube.discovery import Resource, Resources
 from k8s_cr_driver.objects import dependencies
 from k8s_cr_driver.objects.api_groups import is_builtin
@@ -50,7 +51,8 @@ class Applier:
         self._operation, self._loop, self._context, self._timeout = run.operation, run.loop, run.context, timeout
         self.nodes = _nodes(run.resources, desired)
         self.unready = dict.fromkeys(self.nodes)
-        self.kinds = frozenset(key.group_kind for key in self.nodes)
+        self.resources = {key.group_kind: node.resource for key, node in reversed(self.nodes.items())}
+        self.kinds = frozenset(self.resources)
         self._own_crds = {defined_by(obj.manifest): self.nodes[obj.key] for obj in desired if obj.key.group_kind == CRD}
         self.brought = frozenset(self._own_crds)
         own = {key.name for key in self.nodes if key.group_kind == NAMESPACE}
@@ -213,8 +215,18 @@ class Applier:
         kind = node.key.group_kind
         if kind not in self._crds_read and not is_builtin(kind):
             self._crds_read.add(kind)
-            request = functools.partial(self._context.client.crd, node.resource)
-            self._loop.send(request, functools.partial(self._on_crd, kind), lambda _: self._on_crd(kind, UNREADABLE_CRD))
+            self._ask_for_crd(node.resource, 1)
+
+    def _ask_for_crd(self, resource: Resource, tries: int) -> None:
+        kind = resource.group_kind
+
+        def failed(error: DriverError) -> None:
+            if passes(error):
+                self._loop.after(backoff.delay(tries), functools.partial(self._ask_for_crd, resource, tries + 1))
+            else:
+                self._on_crd(kind, UNREADABLE_CRD)
+
+        self._loop.send(functools.partial(self._context.client.crd, resource), functools.partial(self._on_crd, kind), failed)
 
     def _on_crd(self, kind: GroupKind, crd: Object) -> None:
         for node in self._by_kind[kind]:
@@ -257,8 +269,9 @@ class Applier:
         del self.unready[node.key]
         if node.key.group_kind == CRD:
             kind = defined_by(node.obj.manifest)
-            self._informers.reopen(kind, list(served_versions(node.obj.manifest)))
-            self._informers.open(self.kinds & {kind})
+            versions = list(served_versions(node.obj.manifest))
+            self._informers.reopen(kind, versions)
+            self._informers.open(self.kinds & {kind}, versions)
         for dependent in self._dependents.pop(node.key, ()):
             dependent.needs.discard(node.key)
             self._try(dependent)

@@ -106,13 +106,13 @@ def _why_not(client: Client, obj: CustomResource, live: Object) -> Health | None
 
 def made_of(client: Client, obj: CustomResource, live: Object) -> dict[GroupKind, list[Object]]:
     """The objects that a controller has made of `live`, by kind; without the kinds that RBAC forbids to list."""
-    found = {}
+    found: dict[GroupKind, list[Object]] = {}
     for children in obj.made(live):
         resource = client.resources.find(children.kind, children.version)
         try:
             if resource is not None:
-                found[children.kind] = client.list(resource, children.namespace, children.selector)
+                found[children.kind] = list(client.list_if_served(resource, children.namespace, children.selector))
         except ApiError as error:
-            if error.status not in (403, 404):
+            if error.status != 403:
                 raise
     return found

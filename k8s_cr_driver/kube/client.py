@@ -23,6 +23,8 @@ from k8s_cr_driver.objects.keys import CRD, Object, ObjectKey, bare, key_of
 ONLY_NEW = "1"
 """A resourceVersion that no stored object has: an apply with it creates, or gets a 409 and writes nothing."""
 
+CRDS = Resource(CRD, "v1", "customresourcedefinitions", False, frozenset({"get"}))
+
 
 def _none(key: ObjectKey) -> bool:
     del key
@@ -106,8 +108,7 @@ class Client:
 
     def crd(self, resource: Resource) -> Object:
         """The CRD of a kind; ApiError 404 for a kind that has none."""
-        path = f"/apis/{CRD.group}/v1/customresourcedefinitions/{resource.plural}.{resource.group_kind.group}"
-        return checked(self.connection.request("GET", path), CRD, f"GET {path}")
+        return self.read(CRDS, ObjectKey(*CRD, "", f"{resource.plural}.{resource.group_kind.group}"))
 
     def create(self, resource: Resource, manifest: Object, manager: str) -> Object:
         """Creates the object if there is none of its name; ApiError 409 if there is, and nothing is written.
@@ -119,14 +120,26 @@ class Client:
         body = {**manifest, "metadata": {**manifest["metadata"], "resourceVersion": ONLY_NEW}}
         return self.apply(resource, body, manager, force=False)
 
-    def apply(self, resource: Resource, manifest: Object, manager: str, *, force: bool, dry_run: bool = False) -> Object:
-        """Server-side apply (KEP-555) of the whole manifest; ApiError 409 with causes is a field conflict."""
+    def apply(
+        self,
+        resource: Resource,
+        manifest: Object,
+        manager: str,
+        *,
+        force: bool,
+        dry_run: bool = False,
+        live: Object | None = None,
+    ) -> Object:
+        """Server-side apply (KEP-555) of the whole manifest; ApiError 409 with causes is a field conflict.
+
+        No error has values of `live`, the object as it was read: a webhook gets both.
+        """
         key = key_of(manifest)
         query = [("fieldManager", manager), ("force", json.dumps(force)), ("fieldValidation", "Strict")]
         query += [("dryRun", "All")] if dry_run else []
         path = resource.path(key.namespace, key.name)
-        adopted = self.is_adopted(key)
-        response = self.connection.request("PATCH", path, query=query, body=manifest, content_type=APPLY, adopted=adopted)
+        options: dict[str, Any] = {"content_type": APPLY, "adopted": self.is_adopted(key), "live": live}
+        response = self.connection.request("PATCH", path, query=query, body=manifest, **options)
         return checked(response, resource.group_kind, f"PATCH {path}", stored=False)
 
     def release(self, resource: Resource, live: Object, manager: str) -> Object:

@@ -47,7 +47,10 @@ _ENDPOINT = re.compile(r"(?i)(?:ur[il]|region|interface|endpoint|domain|host)$")
 _AFTER_HOST = re.compile(r"://[^/?#]*([/?#].+)")
 _ITEM = re.compile(r"^[\s-]*\s")
 _METADATA = frozenset({"name", "namespace", "generateName", "labels", "annotations"})
-_NAMES_SECRETS = re.compile(r"(?i)(?:passw(?:or)?d|passphrase|passcode|pwd|secret|token|credentials?|(?:api|private)_?key)$")
+_NAMES_SECRETS = re.compile(
+    r"(?i)(?:passw(?:or)?d|passphrase|passcode|pwd|psk|secret|token|credentials?|community|(?:api|private|access|shared)_?key|"
+    r"(?:^|_)(?:pass|pin)|(?-i:Pass|Pin))$"
+)
 """Fields of custom resources whose values are removed also if they are a single word."""
 _NO_SECRET = re.compile(r"[A-Za-z]{1,12}|[0-9]{1,5}(?:\.[0-9]{1,5})?[A-Za-z]{0,2}|/[a-z0-9._/-]+")
 """Outside of Secrets: a single word, a quantity or a duration, the path of a program."""

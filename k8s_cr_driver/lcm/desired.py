@@ -12,7 +12,7 @@ from typing import Any
 from oslo_log import log as logging
 from tacker.sol_refactored.common import config
 
-from k8s_cr_driver.errors import InvalidRequest
+from k8s_cr_driver.errors import InvalidPackage, InvalidRequest
 from k8s_cr_driver.lcm import intree_driver, request
 from k8s_cr_driver.lcm.instance_info import StoredInstance
 from k8s_cr_driver.lcm.remote_manifests import RemoteManifests
@@ -77,7 +77,7 @@ def with_stored_parameters(stored: StoredInstance, vnfd: Any, options: Options) 
     before, declared = stored.options.parameters, parameters.declared(vnfd.definitions)
     given = options.parameters.items()
     kept = {name: before.get(name, value) for name, value in given if name in before or declared[name].default is None}
-    with contextlib.suppress(InvalidRequest):
+    with contextlib.suppress(InvalidRequest, InvalidPackage):
         return load(stored, vnfd, replace(options, parameters=kept))[0]
     return None
 

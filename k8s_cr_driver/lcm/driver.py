@@ -171,11 +171,11 @@ class Driver:
             assigned = desired.assigned_vdus(resources, vnfd, stored.flavour, options)
             before = session.stored_vdus(stored.vdus)
             given = counts.given(assigned, dict(zip((obj.key for obj in resources), former, strict=True)))
-            kept = counts.carried_over(before, counts.at_level(assigned, vnfd, stored.flavour))
+            kept = counts.carried_over(before, stored.counts, counts.at_level(assigned, vnfd, stored.flavour))
             assigned = counts.with_counts(kept, given)
             counts.check(assigned, before, CONF.k8s_cr.max_vnfcs)
             session.change(desired.merged(resources, assigned), checked=not is_rollback)
-            stored.options, stored.vdus = options, session.with_explicit_counts(assigned)
+            stored.options, stored.vdus, stored.counts = options, session.with_explicit_counts(assigned), {}
             scale_status.remember_new_aspects(stored, vnfd)
             stored.write(session.vnfcs(assigned), session.inventory)
 
@@ -205,6 +205,7 @@ class Driver:
 def _differences(session: Session, stored: StoredInstance) -> tuple[VduObjects, VduObjects, list[Vnfc]]:
     """The VDUs' objects as stored and with the live counts, and the live VNFCs; DbSyncNoDiff if all agree."""
     before = session.stored_vdus(stored.vdus)
+    counts.check_known(before, stored.counts)
     now, found = session.look(before)
     agree = stored.vnfcs() == {one.id: one.metadata for one in found}
     if agree and counts.of(now) == counts.of(before) and not stored.new_aspects:

@@ -20,7 +20,7 @@ from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, labels
 from k8s_cr_driver.ownership.inventory import Inventory
 from k8s_cr_driver.ownership.inventory_content import NOTHING, InventoryContent
 from k8s_cr_driver.ownership.labels import INSTANCE_LABEL
-from k8s_cr_driver.vnf import vdus
+from k8s_cr_driver.vnf import counts, vdus
 from k8s_cr_driver.vnf.additional_params import FILES, OF_ONE_REQUEST, Options
 from k8s_cr_driver.vnf.scale_in import Choice
 from k8s_cr_driver.vnf.vdus import VduObjects
@@ -52,6 +52,9 @@ what they add."""
 VDU_PARTS = "vdu-parts"
 """Key in `OWN`: VDU id -> part, of the VDUs that are a part of an object."""
 
+COUNTS = "counts"
+"""Key in `OWN`: VDU id -> count in `VDUS`, of the VDUs of which only a CRD says where in the manifest it is."""
+
 VNFC_MARK = {"managed-by": "k8s-cr-driver"}
 """In the metadata of each VNFC that this driver stores. The in-tree driver stores all VNFCs again, without metadata."""
 
@@ -77,6 +80,8 @@ class StoredInstance:
     """Those of instantiate or of a later change of the VNF package."""
     vdus: VduObjects
     """As last written, with the desired counts."""
+    counts: dict[str, int]
+    """See `COUNTS`; those of VDUs whose CRD the verb has read are written anew."""
     is_pending: bool
     """Whether the in-tree driver was the last to write the record of an instance that is instantiated."""
     by_intree_driver: bool
@@ -102,6 +107,7 @@ class StoredInstance:
             info if metadata else None,
             _options(metadata),
             _vdus(metadata, own.get(VDU_PARTS) or {}),
+            own.get(COUNTS) or {},
             is_pending=bool(metadata) and not (own and _is_written_by_us(own, info)),
             by_intree_driver=bool(metadata) and (not own or own.get(BY_INTREE_DRIVER) is True),
             endpoint=own.get(ENDPOINT) or "",
@@ -135,6 +141,8 @@ class StoredInstance:
         if self.inventory_namespace is not None:
             namespace = self._namespace()
             metadata.update({"namespace": namespace, "tenant": namespace, FILES: list(self.options.files)})
+            known = {**self.counts, **counts.recorded(self.vdus)}
+            self.counts = {vdu: count for vdu, count in known.items() if vdu in self.vdus}
             metadata[OWN] = self._own()
         # With the label by which the in-tree driver selects its objects, should an operator go back to it.
         metadata[VDUS] = {vdu: _labelled(obj.manifest, self.id) for vdu, obj in self.vdus.items()}
@@ -197,6 +205,7 @@ class StoredInstance:
         return {
             VERSION: RECORD_VERSION if parts else 1,
             **({VDU_PARTS: parts} if parts else {}),
+            **({COUNTS: self.counts} if self.counts else {}),
             **self.options.as_params(),
             ENDPOINT: self.vim.interfaceInfo["endpoint"],
             BY_INTREE_DRIVER: self.by_intree_driver,

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -53,6 +54,13 @@ def loaded(text: str | bytes) -> Any:
     except Exception as error:  # PyYAML's constructors fail in many ways: dates, numbers of 5,000 digits, `!!int ""`
         mark = getattr(error, "problem_mark", None)
         raise ValueError(f"it is not YAML in line {mark.line + 1}" if mark else "it is not YAML") from None
+
+
+def repeated_keys(text: str) -> list[str]:
+    """The keys that the mapping has more than once, in a text that `loaded` accepts: it takes the last one of each."""
+    root = yaml.compose(text, Loader=_Loader)
+    keys = [key.value for key, _ in root.value] if isinstance(root, yaml.MappingNode) else []
+    return sorted(key for key, count in Counter(map(str, keys)).items() if count > 1)
 
 
 def expanded(value: Any, parts: Callable[[Any], Iterable[Any]], limit: int) -> int:

@@ -172,7 +172,7 @@ def _apply(context: WriteContext, obj: CustomResource, resource: Resource, live:
         return live
     labelled = _exactly(live, with_owner_labels(context, obj, made=is_created(live)))
     try:
-        return context.client.apply(resource, labelled.manifest, context.manager, force=False)
+        return context.client.apply(resource, labelled.manifest, context.manager, force=False, live=live)
     except ApiError as error:
         refusal = error
     if context.keep_autoscaled and obj.autoscaler() and _of_count(refusal, obj):
@@ -188,7 +188,7 @@ def _apply(context: WriteContext, obj: CustomResource, resource: Resource, live:
     else:
         raise explained(refusal, obj, context.instance, live)
     try:
-        return context.client.apply(resource, labelled.manifest, context.manager, force=by_force)
+        return context.client.apply(resource, labelled.manifest, context.manager, force=by_force, live=live)
     except ApiError as error:
         raise explained(error, obj, context.instance, live) from None
 
@@ -203,12 +203,14 @@ def _join(context: WriteContext, obj: CustomResource, resource: Resource, live: 
     """Labels a shared object of others. Conflict if the manifest has other values, or serves more versions, than they have."""
     manifest = with_owner_labels(context, obj, made=False).manifest
     try:
-        context.client.apply(resource, manifest, context.manager, force=False, dry_run=True)
+        context.client.apply(resource, manifest, context.manager, force=False, dry_run=True, live=live)
     except ApiError as error:
         if error.status == 409 and error.causes:
             raise explained(error, obj, context.instance, live) from None
     if absent := sorted(served_versions(manifest).keys() - served_versions(live).keys()):
         raise Conflict(f"{obj.key}: does not serve {', '.join(absent)}. {NEVER_CHANGED}")
+    if absent := sorted(labels(manifest).keys() - labels(live).keys() - {used_by(context.instance)}):
+        LOG.warning("%s belongs to other VNF instances, too, and does not get these labels: %s", obj.key, ", ".join(absent))
     LOG.info("%s is used by other VNF instances: it gets the label of this one, and stays as it is", obj.key)
     return join(context.client, context.instance, resource, live)
 

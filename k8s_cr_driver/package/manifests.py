@@ -93,6 +93,8 @@ def load(
                 raise InvalidPackage(f"{key} is written twice: {sources[key]} and {source}; remove one of them")
             objects[key], sources[key] = obj, source
     found = list(objects.values())
+    if not found:
+        raise InvalidPackage(f"{', '.join(map(shown, files))}: no object is written there; add one, or name other files")
     check_limits(found, limits)
     return found
 

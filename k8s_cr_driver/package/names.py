@@ -2,9 +2,9 @@
 """
 Names that the API server would refuse, so that they are reported with their file, and without a cluster.
 
-Only of the built-in kinds that packages have most, whose names are DNS subdomains (`ValidateObjectMeta` with
-`NameIsDNSSubdomain` or `NameIsDNSLabel` in Kubernetes' pkg/apis/*/validation). Others differ: a Role may be named
-`system:Reader`, a PodDisruptionBudget as it likes. The API server decides on these.
+Only of custom resources and of the built-in kinds that packages have most, whose names are DNS subdomains
+(`ValidateObjectMeta` with `NameIsDNSSubdomain` or `NameIsDNSLabel` in Kubernetes' pkg/apis/*/validation). Others differ: a
+Role may be named `system:Reader`, a PodDisruptionBudget as it likes. The API server decides on these.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from k8s_cr_driver.objects.keys import Object, kind_of
 
 _LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _SUBDOMAIN = re.compile(rf"{_LABEL}(\.{_LABEL})*")
+_REMEDY = "write lower-case letters, digits, hyphens and dots, with a letter or digit at both ends of each part"
 _KINDS = {
     "": {
         *("ConfigMap", "Endpoints", "LimitRange", "Namespace", "PersistentVolume", "PersistentVolumeClaim", "Pod"),
@@ -32,9 +33,12 @@ _KINDS = {
 
 def check(obj: Object) -> None:
     """Raise InvalidPackage for a name that is no DNS subdomain, where the kind wants one."""
-    kind, name = kind_of(obj), obj["metadata"]["name"]
-    if kind.kind in _KINDS.get(kind.group, ()) and not _SUBDOMAIN.fullmatch(name):
-        raise InvalidPackage(
-            f"metadata.name: {name} is no name of a {kind.kind}; write lower-case letters, digits, hyphens and dots, with a "
-            "letter or digit at both ends of each part"
-        )
+    kind = kind_of(obj)
+    if kind.kind in _KINDS.get(kind.group, ()) and (problem := of_custom_resource(obj)):
+        raise InvalidPackage(problem)
+
+
+def of_custom_resource(obj: Object) -> str:
+    """What is wrong with the name; "" if it is a DNS subdomain."""
+    name = obj["metadata"]["name"]
+    return "" if _SUBDOMAIN.fullmatch(name) else f"metadata.name: {name} is no name of a {obj['kind']}; {_REMEDY}"

@@ -17,7 +17,7 @@ from k8s_cr_driver.errors import InvalidPackage
 from k8s_cr_driver.objects.crds import crds_of, defined_by, served_schema, served_versions
 from k8s_cr_driver.objects.fields import entries, field, mapping, similar, texts, type_name
 from k8s_cr_driver.objects.keys import GroupKind, Object, key_of, kind_of, split
-from k8s_cr_driver.package import patterns
+from k8s_cr_driver.package import names, patterns
 from k8s_cr_driver.package.structural import Budget, Node, Path, TooMuch, Unknown, drop_nulls, unknown_fields, with_defaults
 from k8s_cr_driver.package.validation import Validation, Violation
 
@@ -58,7 +58,7 @@ def check(objects: Sequence[Object]) -> None:
 
     Also for a pattern in a CustomResourceDefinition that is no regular expression to the API server. The error has up to
     `REPORTED` violations, one a line. Required fields are not asked of kinds that a mutating webhook or policy of the
-    package may complete: the API server validates after it.
+    package has a rule for: the API server validates after these.
     """
     problems = list(islice(_problems(objects), REPORTED + 1))
     if problems:
@@ -85,16 +85,18 @@ def _problems(objects: Sequence[Object]) -> Iterator[str]:
     crds = crds_of(objects)
     for crd in crds.values():
         yield from (f"{key_of(crd)}: {problem}" for problem in _pattern_problems(mapping(crd, "spec"), ("spec",)))
-    completed = _completed_groups(objects)
+    rules = _mutating_rules(objects)
     budget = Budget(STEPS)
     for obj in objects:
         kind = kind_of(obj)
         if kind in crds:
-            validation = Validation(budget, completed=not completed.isdisjoint({kind.group, "*"}))
+            validation = Validation(budget, completed=_is_completed(crds[kind], rules))
             yield from (f"{key_of(obj)}: {problem}" for problem in _object_problems(crds[kind], obj, validation, budget))
 
 
 def _object_problems(crd: Object, obj: Object, validation: Validation, budget: Budget) -> Iterator[str]:
+    if problem := names.of_custom_resource(obj):
+        yield problem
     schema = served_schema(crd, split(obj["apiVersion"])[1])
     if schema is None:
         known = ", ".join(f"{defined_by(crd).group}/{name}" for name in served_versions(crd))
@@ -150,11 +152,20 @@ def _pattern_problems(value: Any, path: Path) -> Iterator[str]:
             yield from _pattern_problems(item, (*path, index))
 
 
-def _completed_groups(objects: Iterable[Object]) -> set[str]:
-    """The groups for which a MutatingWebhookConfiguration or MutatingAdmissionPolicy of the set has a rule."""
+def _mutating_rules(objects: Iterable[Object]) -> list[dict[str, Any]]:
+    """The rules of the MutatingWebhookConfigurations and MutatingAdmissionPolicies of the set."""
     holders = [(obj, _MUTATING[kind_of(obj)]) for obj in objects if kind_of(obj) in _MUTATING]
-    rules = [rule for obj, path in holders for rule in _rules(obj, *path)]
-    return {group for rule in rules for group in texts(rule, "apiGroups")}
+    return [rule for obj, path in holders for rule in _rules(obj, *path)]
+
+
+def _is_completed(crd: Object, rules: Iterable[dict[str, Any]]) -> bool:
+    """Whether one of the rules is for the custom resources of this CRD, or names no resources."""
+    groups = {str(field(crd, "spec", "group")), "*"}
+    resources = {str(field(crd, "spec", "names", "plural")), "*", "*/*"}
+    return any(
+        not groups.isdisjoint(texts(rule, "apiGroups")) and not resources.isdisjoint(texts(rule, "resources") or "*")
+        for rule in rules
+    )
 
 
 def _rules(obj: Mapping[str, Any], *path: str) -> list[dict[str, Any]]:

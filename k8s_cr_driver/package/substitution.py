@@ -100,6 +100,8 @@ def _value(match: re.Match[str], declarations: Mapping[str, Declaration], values
         raise InvalidPackage(
             f"{match[0]} is not declared in the VNFD{guess}; declare it, or write ${match[0]} to have it as it stands"
         )
+    if "${" in (match["default"] or ""):
+        raise InvalidPackage(f"${{{declaration.name}:=...}}: its default refers to another parameter, which is not possible")
     value = values.get(declaration.name)
     if value is None and match["inline"]:
         value = _parsed(match["default"], declaration)

@@ -35,6 +35,13 @@ def _beside_manifests(folder: Path) -> list[str]:
     return [name for name in _files(folder) if name.startswith(f"{MANIFESTS}/")]
 
 
+def unnamed(folder: Path) -> list[str]:
+    """The manifests of a CSAR that TOSCA.meta does not name; none if a manifest file (SOL004) may name them instead."""
+    head, *artifacts = _meta_blocks(folder)
+    named = {name_of(artifact) for artifact in artifacts}
+    return [] if "ETSI-Entry-Manifest" in head else [name for name in manifest_files(folder) if name not in named]
+
+
 def leaves_out(folder: Path, files: Collection[str]) -> bool:
     """Whether `files`, as a request names them, are not all the manifests of the package."""
     return not set(manifest_files(folder)) <= set(files)

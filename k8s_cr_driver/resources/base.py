@@ -116,6 +116,8 @@ class CustomResource:
         self.paused_by: ObjectKey | None = None
         """The object of the set that pauses this one; see `pauses`."""
         self.key: ObjectKey = key_of(manifest)
+        self.hides_count = False
+        """Whether only a CRD that may not be read names the field of its count."""
         self.part = ""
         """Which part of the object this is, unique in the object; "" for all of it."""
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from k8s_cr_driver.errors import InvalidRequest
+from k8s_cr_driver.errors import DriverError, InvalidRequest, Refused
 from k8s_cr_driver.objects.fields import field
 from k8s_cr_driver.objects.keys import Object, ObjectKey
 from k8s_cr_driver.resources import replicas
@@ -29,10 +29,15 @@ def at_level(assigned: VduObjects, vnfd: Any, flavour: str, level: str | None = 
 
 
 def with_counts(assigned: VduObjects, wanted: Mapping[str, int]) -> dict[str, CustomResource]:
-    """With these counts (VDU id -> count); VDUs that are not in `wanted` keep theirs."""
+    """With these counts (VDU id -> count); VDUs that are not in `wanted` keep theirs. Refused for one that cannot be set."""
     manifests: dict[ObjectKey, Object] = {}
     for vdu, obj in assigned.items():
         if vdu in wanted:
+            if obj.hides_count:
+                raise Refused(
+                    f"VDU {vdu} is {obj}. Its count of {wanted[vdu]} cannot be set, because the account may not read the "
+                    "CustomResourceDefinition of its kind; permit it to get customresourcedefinitions"
+                )
             latest = obj.with_manifest(manifests.get(obj.key, obj.manifest))
             manifests[obj.key] = replicas.with_replicas(latest, wanted[vdu]).manifest
     return {vdu: obj.with_manifest(manifests[obj.key]) if obj.key in manifests else obj for vdu, obj in assigned.items()}
@@ -52,9 +57,24 @@ def _counts_at(vnfd: Any, flavour: str, level: str) -> dict[str, int]:
     return {vdu: count for vdu, count in counts.items() if isinstance(count, int)}
 
 
-def carried_over(before: VduObjects, assigned: VduObjects) -> dict[str, CustomResource]:
-    """With the counts of the instance before: of the same object, also if its VDU has another id now, else of the same VDU."""
-    of_vdu = of({vdu: obj for vdu, obj in before.items() if obj.replicas()})
+def recorded(assigned: VduObjects) -> dict[str, int]:
+    """VDU id -> count, of those of which only the CRD says where the count is: it may have gone when they are read again."""
+    return of({vdu: obj for vdu, obj in assigned.items() if obj.crd is not None and obj.replicas()})
+
+
+def check_known(assigned: VduObjects, recorded: Mapping[str, int]) -> None:
+    """DriverError for a VDU that had a count of which nothing says any more where it is."""
+    for vdu in recorded:
+        if not assigned[vdu].replicas():
+            raise DriverError(f"VDU {vdu} is {assigned[vdu]}, whose count is not known: its CustomResourceDefinition is gone")
+
+
+def carried_over(before: VduObjects, recorded: Mapping[str, int], assigned: VduObjects) -> dict[str, CustomResource]:
+    """With the counts of the instance before: of the same object, also if its VDU has another id now, else of the same VDU.
+
+    `recorded` has those of objects whose CRD may have gone since: a change that failed has deleted it, perhaps.
+    """
+    of_vdu = {**recorded, **of({vdu: obj for vdu, obj in before.items() if obj.replicas()})}
     of_object = {(before[vdu].key, before[vdu].part): count for vdu, count in of_vdu.items()}
     kept = {vdu: of_object.get((obj.key, obj.part), of_vdu.get(vdu)) for vdu, obj in assigned.items()}
     return with_counts(assigned, {vdu: count for vdu, count in kept.items() if count is not None})

@@ -13,14 +13,12 @@ import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
-from k8s_cr_driver.errors import ApiError
 from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.objects import dependencies
 from k8s_cr_driver.objects.fields import field
 from k8s_cr_driver.objects.keys import Object, ObjectKey, annotations_of, key_of, kind_of, split
-from k8s_cr_driver.ownership.labels import INSTANCE_LABEL
-from k8s_cr_driver.ownership.unlabeled import is_hidden
+from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, is_managed
 from k8s_cr_driver.resources.registry import resource_for
 
 CONTENT = "k8s-cr-driver/content"
@@ -68,7 +66,7 @@ class Lives:
             return labelled
         key = key_of(obj)._replace(name=name)
         live = self._persist(lambda: self._client.find(self._resource(obj), key))
-        return live if live and is_hidden(live, self._instance) else None
+        return live if live and is_managed(live, self._instance) else None
 
     def _resource(self, obj: Object) -> Resource | None:
         return self._client.resources.find(kind_of(obj), split(obj["apiVersion"])[1])
@@ -77,12 +75,7 @@ class Lives:
         resource = self._resource(obj)
         if resource is None or "list" not in resource.verbs:
             return {}
-        try:
-            found = self._client.list(resource, key_of(obj).namespace, f"{INSTANCE_LABEL}={self._instance}")
-        except ApiError as error:
-            if error.status in (403, 404):
-                return {}
-            raise
+        found = self._client.list_if_served(resource, key_of(obj).namespace, f"{INSTANCE_LABEL}={self._instance}")
         return {live["metadata"]["name"]: live for live in found}
 
 

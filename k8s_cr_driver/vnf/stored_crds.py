@@ -3,13 +3,15 @@
 
 from __future__ import annotations
 
+import copy
+
 from oslo_log import log as logging
 
 from k8s_cr_driver.engine.operation import Operation
 from k8s_cr_driver.errors import ApiError
 from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.objects.api_groups import is_builtin
-from k8s_cr_driver.objects.keys import GroupKind, Object
+from k8s_cr_driver.objects.keys import GroupKind, Object, split
 from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.resources.registry import resource_for
 
@@ -22,6 +24,7 @@ class StoredCrds:
     def __init__(self, operation: Operation, client: Client) -> None:
         self._operation, self._client = operation, client
         self._read: dict[GroupKind, Object] = {}
+        self._forbidden: set[GroupKind] = set()
 
     def of(self, kind: GroupKind) -> Object | None:
         """None for a kind that has none, or whose CRD may not be read."""
@@ -32,15 +35,20 @@ class StoredCrds:
             try:
                 self._read[kind] = self._operation.persist(lambda: self._client.crd(resource))
             except ApiError as error:
+                if error.status not in (403, 404):
+                    raise
+                self._forbidden |= {kind} if error.status == 403 else set()
                 LOG.warning("The CRD of %s cannot be read: its objects cannot be scaled, and keep their nulls: %s", kind, error)
                 return None
         return self._read[kind]
 
     def scalable(self, obj: CustomResource) -> CustomResource:
-        """The object with its CRD, if only that defines the field of the count, and the cluster has it."""
-        resource = self._client.resources.find(obj.key.group_kind)
+        """The object with its CRD, if only that defines the field of the count, and the cluster has it; see `hides_count`."""
+        resource = self._client.resources.find(obj.key.group_kind, split(obj.manifest["apiVersion"])[1])
         asks = obj.crd is None and not obj.replicas() and not is_builtin(obj.key.group_kind)
         if resource is None or not asks or "scale" not in resource.subresources:
             return obj
         crd = self.of(obj.key.group_kind)
-        return resource_for(obj.manifest, crd) if crd else obj
+        found = resource_for(obj.manifest, crd) if crd else copy.copy(obj)
+        found.hides_count = obj.key.group_kind in self._forbidden
+        return found

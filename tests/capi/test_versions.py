@@ -13,7 +13,7 @@ from k8s_cr_driver.objects.keys import GroupKind, Object
 from k8s_cr_driver.resources.health import State
 from k8s_cr_driver.resources.registry import resource_for
 from tests.capi.clusters import MACHINES, cluster, crd
-from tests.fake_api import FakeApi
+from tests.fake_api import FakeApi, faults
 from tests.instance import Instance, obj
 
 READY = {"type": "Ready", "status": "True"}
@@ -244,6 +244,17 @@ def put_machine(api: FakeApi, name: str, version: str, finalizers: Sequence[str]
     machine = obj("cluster.x-k8s.io/v1", "Machine", name, "default", spec={"version": version})
     machine["metadata"] |= {"labels": {"cluster.x-k8s.io/pool-name": "blue-mp"}, "finalizers": list(finalizers)}
     api.put({**machine, "status": {"conditions": [READY]}})
+
+
+def test_a_pool_waits_for_machines_that_were_not_found_once(api: FakeApi, pool: Object) -> None:
+    """A load balancer without an API server responds 404 to every path."""
+    put_machine(api, "blue-mp-0", "v1.35.0")
+    api.fail(faults.page_not_found(), method="GET", path="/machines")
+    blue = Instance(api.url)
+    run = blue.start([pool])
+    blue.wait_until_reported("blue-mp", "Waiting", "default/blue-mp-0 has the version v1.35.0 instead of v1.36.0")
+    api.edit("Machine", "default", "blue-mp-0", lambda live: live["spec"].update(version="v1.36.0"))
+    run.result(10)
 
 
 def test_a_pool_waits_for_its_machines_to_have_the_version(api: FakeApi, pool: Object) -> None:

@@ -28,9 +28,13 @@ def write_package(
     *,
     vdus: dict[str, str] | None = None,
     aspects: Sequence[str] = (),
+    levels: dict[str, int] | None = None,
     parameters: dict[str, Any] | None = None,
 ) -> Path:
-    """A package of one flavour; `vdus` are names by VDU ids, `parameters` TOSCA property definitions by names."""
+    """A package of one flavour; `vdus` are names by VDU ids, `parameters` TOSCA property definitions by names.
+
+    `levels`: the counts of all VDUs by instantiation level, of which the first is the default.
+    """
     about = {**dict.fromkeys(_ABOUT, "sample"), "vnfm_info": ["Tacker"], "flavour_id": "simple"}
     node_type: dict[str, Any] = {
         "derived_from": "tosca.nodes.nfv.VNF",
@@ -53,6 +57,8 @@ def write_package(
     }
     if aspects:
         template["policies"] = scaling_policies(aspects, targets=list(vdus or {}))
+    if levels:
+        template.setdefault("policies", []).extend(level_policies(levels, aspects, targets=list(vdus or {})))
     vnfd: dict[str, Any] = {
         "tosca_definitions_version": "tosca_simple_yaml_1_2",
         "imports": ["etsi_nfv_sol001_common_types.yaml", "etsi_nfv_sol001_vnfd_types.yaml"],
@@ -100,6 +106,16 @@ def scaling_policies(aspects: Sequence[str], targets: Sequence[str]) -> list[dic
         for aspect in aspects
     ]
     return [{"aspects": _policy("ScalingAspects", aspects=steps)}, *scaling]
+
+
+def level_policies(levels: dict[str, int], aspects: Sequence[str], targets: Sequence[str]) -> list[dict[str, Any]]:
+    """Policies of a topology template with these instantiation levels."""
+    at_zero = {
+        level: {"description": level, "scale_info": {aspect: {"scale_level": 0} for aspect in aspects}} for level in levels
+    }
+    counts = {level: {"number_of_instances": count} for level, count in levels.items()}
+    named = _policy("InstantiationLevels", levels=at_zero, default_level=next(iter(levels)))
+    return [{"levels": named}, {"counts": _policy("VduInstantiationLevels", targets=targets, levels=counts)}]
 
 
 def _policy(kind: str, targets: Sequence[str] = (), **properties: Any) -> dict[str, Any]:

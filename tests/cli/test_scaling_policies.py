@@ -10,12 +10,13 @@ import pytest
 
 from tests.cli.packages import changed_vnfd, write_package
 from tests.cli.tool import Tool
-from tests.instance import deployment
+from tests.instance import config_map, deployment
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    return write_package(tmp_path / "package", [deployment()], vdus={"Web": "web"}, aspects=["web"])
+    levels = {"small": 1, "big": 3}
+    return write_package(tmp_path / "package", [deployment()], vdus={"Web": "web"}, aspects=["web"], levels=levels)
 
 
 def change(folder: Path, policy: str, path: tuple[str, ...], value: Any) -> None:
@@ -55,6 +56,25 @@ def test_policies_that_fit_together_have_no_problem(tool: Tool, folder: Path) ->
             [],
             ["scaling aspect web: step_deltas is missing, the list with the name of its delta"],
         ),
+        (
+            "levels",
+            ("properties", "default_level"),
+            "smal",
+            ["policy levels: the default_level smal is none of its levels; did you mean small?"],
+        ),
+        (
+            "levels",
+            ("properties", "levels", "big", "scale_info"),
+            {"wep": {"scale_level": 0}},
+            ["policy levels: the aspect wep of big is not in the policy ScalingAspects; did you mean web?"],
+        ),
+        (
+            "counts",
+            ("properties", "levels", "bigg"),
+            {"number_of_instances": 3},
+            ["policy counts: the level bigg is not in the policy InstantiationLevels; did you mean big?"],
+        ),
+        ("counts", ("targets",), ["Wep"], ["policy counts: the target Wep is no node of the VNFD; did you mean Web?"]),
     ],
 )
 def test_a_slip_is_reported_with_the_policy_and_the_name(
@@ -74,3 +94,11 @@ def test_values_of_another_type_are_no_traceback(
 ) -> None:
     change(folder, policy, path, value)
     tool.json("validate", str(folder), code=0 if path == ("targets",) and value is None else 1)
+
+
+def test_a_vdu_without_a_count_in_a_scaling_aspect_is_a_warning(tool: Tool, tmp_path: Path) -> None:
+    web = config_map("web")
+    web["metadata"]["annotations"] = {"k8s-cr-driver/vdu": "Web"}
+    folder = write_package(tmp_path, [web], vdus={"Web": "web"}, aspects=["web"])
+    warnings = tool.json("validate", str(folder))["warnings"]
+    assert any("VDU Web is ConfigMap default/web, whose kind has no count" in warning for warning in warnings)

@@ -234,3 +234,8 @@ def test_a_file_that_is_no_package_is_one_error(tool: Tool) -> None:
     path = tool.kubeconfig
     assert "neither a folder nor a CSAR" in tool.run("tree", str(path), code=1).stderr
     assert yaml.safe_load(path.read_text())
+
+
+@pytest.mark.parametrize("subject", ["nosuch.csar", "packages/nosuch"])
+def test_a_package_that_does_not_exist_is_not_taken_for_an_instance(tool: Tool, subject: str) -> None:
+    assert f"{subject} does not exist; " in tool.run("tree", subject, code=2).stderr

@@ -2,6 +2,7 @@
 """`k8s-cr validate`: what is wrong with a package, and what a change to it cannot take over."""
 
 import contextlib
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -260,6 +261,21 @@ def test_no_csar_is_made_of_a_package_that_is_not_valid(tool: Tool, tmp_path: Pa
     assert not archive.exists()
 
 
+def test_the_warnings_of_a_package_are_shown_when_it_is_written(tool: Tool, tmp_path: Path) -> None:
+    parameters = {"NAME": {"type": "string"}, "SIZE": {"type": "integer"}}
+    objects = [config_map("${NAME}", size="${SIZE}")]
+    folder, archive = write_package(tmp_path / "p", objects, parameters=parameters), tmp_path / "a.csar"
+    result = tool.run("package", str(folder), "-o", str(archive))
+    assert "warning: Parameters without a default: NAME, SIZE. `k8s-cr validate --param` also checks" in result.stdout
+    assert archive.exists()
+
+
+def test_no_csar_is_written_into_its_own_folder(tool: Tool, tmp_path: Path) -> None:
+    folder = write_package(tmp_path / "p", [config_map("a")])
+    assert "write it elsewhere" in tool.run("package", str(folder), "-o", str(folder / "a.csar"), code=2).stderr
+    assert not (folder / "a.csar").exists()
+
+
 def test_a_file_that_cannot_be_written_is_one_error(tool: Tool, tmp_path: Path) -> None:
     folder = write_package(tmp_path / "p", [config_map("a")])
     result = tool.run("package", str(folder), "-o", str(tool.kubeconfig / "a.csar"), code=1)
@@ -341,3 +357,14 @@ def test_where_the_parser_of_tacker_would_load_a_url_a_warning_says_so(tool: Too
         "problems": [],
         "warnings": ["Imports of http://127.0.0.1:9/more.yaml: not loaded, so Tacker's parser was not asked"],
     }
+
+
+def test_a_csar_whose_manifests_tacker_would_not_unpack_is_a_warning(tool: Tool, tmp_path: Path) -> None:
+    folder, archive = write_package(tmp_path / "p", [config_map("a")]), tmp_path / "a.csar"
+    with zipfile.ZipFile(archive, "w") as zipped:
+        for path in folder.rglob("*"):
+            zipped.write(path, path.relative_to(folder))
+    warnings = tool.json("validate", str(archive))["warnings"]
+    assert warnings[0].startswith("Files/kubernetes/all.yaml: not named in TOSCA-Metadata/TOSCA.meta")
+    tool.run("package", str(folder), "-o", str(archive))
+    assert tool.json("validate", str(archive))["warnings"] == []

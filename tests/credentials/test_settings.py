@@ -58,9 +58,10 @@ def test_a_mistake_is_named_with_its_setting(changes: dict[str, Any], problem: s
         settings.load(yaml.safe_dump({**RIGHT, **changes}), "s.yaml")
 
 
-def test_a_file_that_is_no_mapping_is_a_mistake() -> None:
+def test_a_file_that_is_no_mapping_of_each_key_once_is_a_mistake() -> None:
     assert settings.problems("- a", "s.yaml") == ["s.yaml: must be a mapping, not a list"]
     assert settings.problems("url: a\n\tresend: b", "s.yaml") == ["s.yaml: it is not YAML in line 2"]
+    assert settings.problems("url: a\nurl: b", "s.yaml") == ["s.yaml: url: is written more than once; remove the others"]
     assert "s.yaml: hmac-key is missing" in settings.problems("{}", "s.yaml")[0]
 
 

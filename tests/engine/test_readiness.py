@@ -162,6 +162,14 @@ def test_a_crd_that_is_not_of_the_package_is_asked_once_whether_a_status_is_to_c
     assert len(api.requests.select("GET", "customresourcedefinitions/crontabs")) == 1
 
 
+def test_a_crd_that_was_not_found_once_is_read_again(api: FakeApi) -> None:
+    """A load balancer without an API server responds 404 to every path. The kind has no status, so it is ready once stored."""
+    api.put(crontab_crd())
+    api.fail(faults.page_not_found(), method="GET", path="customresourcedefinitions/crontabs")
+    Instance(api.url, seconds=10).reconcile([crontab("one")])
+    assert api.faults_pending == 0
+
+
 TEXT = {"type": "string"}
 
 

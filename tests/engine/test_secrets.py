@@ -240,3 +240,15 @@ def test_a_value_hides_no_word_by_which_a_refusal_is_known_to_pass(api: FakeApi)
     api.fail(faults.status(403, "Forbidden", "its namespace is being terminated"), method="PATCH", path="/secrets/", times=2)
     Instance(api.url).reconcile([of_value("terminated")])
     assert api.get("Secret", "default", "credentials")
+
+
+def test_a_refused_change_of_a_secret_shows_neither_value(api: FakeApi, reported: list[str]) -> None:
+    """A webhook gets the former object, too."""
+    blue = Instance(api.url, seconds=3)
+    blue.reconcile([obj("v1", "Secret", "s", "default", data={"a": ENCODED})])
+    words = f"must not go from {CANARY} to another"
+    api.fail(faults.status(400, "BadRequest", words), method="PATCH", path="/secrets/s")
+    with pytest.raises(DriverError) as refused:
+        blue.reconcile([obj("v1", "Secret", "s", "default", data={"a": base64.b64encode(b"newer").decode()})])
+    reported.append(str(refused.value))
+    assert "must not go from" in reported[-1]

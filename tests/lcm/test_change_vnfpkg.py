@@ -204,3 +204,27 @@ def kept_aspects(instance: Instance) -> Any:
 
 def kept(instance: Instance, key: str) -> Any:
     return instance.inst.instantiatedVnfInfo.metadata["k8s_cr"].get(key)
+
+
+@pytest.mark.parametrize("verb", ["instantiate", "change"])
+def test_manifests_without_an_object_are_refused(cluster: FakeApi, tmp_path: Path, web: Instance, verb: str) -> None:
+    """They would be a terminate, which deletes the volume claims of StatefulSets."""
+    new = make_vnfd(tmp_path / "new", [deployment(1)])
+    (tmp_path / "new" / "Files" / "kubernetes" / "none.yaml").write_text("# nothing\n---\n# nor here\n")
+    before, files = state(cluster), ["Files/kubernetes/none.yaml"]
+    with pytest.raises(sol_ex.SolException, match=r"none\.yaml: no object is written there"):
+        if verb == "change":
+            web.change(new, **{"lcm-kubernetes-def-files": files})
+        else:
+            web.vnfd = new
+            web.instantiate(**{"lcm-kubernetes-def-files": files})
+    assert state(cluster) == before
+
+
+def test_parameters_may_name_what_the_former_ones_could_not(cluster: FakeApi, tmp_path: Path) -> None:
+    parameters = {"NAME": {"type": "string"}}
+    blue = Instance(cluster, tmp_path / "old", [deployment(1), config_map("a", text="${NAME}")], parameters=parameters)
+    blue.instantiate(parameters={"NAME": "No_Name"})
+    new = make_vnfd(tmp_path / "new", [deployment(1), config_map("${NAME}")], parameters=parameters)
+    blue.change(new, parameters={"NAME": "right"})
+    assert cluster.find("ConfigMap", "default", "right")

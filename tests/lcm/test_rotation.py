@@ -104,6 +104,24 @@ def test_what_waits_for_a_changed_template_waits_for_it_under_its_new_name(
     assert created.index(workers) < created.index("last")
 
 
+@pytest.mark.parametrize("is_listed", [True, False])
+def test_a_template_is_not_changed_in_place_because_it_was_not_found_once(
+    api: FakeApi, blue: Instance, tmp_path: Path, is_listed: bool
+) -> None:
+    """A load balancer without an API server responds 404 to every path; one that starts may forbid what it allows later."""
+    fault = faults.page_not_found() if is_listed else faults.status(403, "Forbidden")
+    api.fail(fault, method="GET", path="/kubeadmconfigtemplates", when=lambda request: "watch" not in str(request.query))
+    new = make_vnfd(tmp_path / "new", package(user="root"))
+    if is_listed:
+        blue.change(new)
+        assert references(api)[2].startswith("workers-")
+    else:
+        with pytest.raises(sol_ex.SolException, match="kubeadmconfigtemplates: 403"):
+            blue.change(new)
+        former = api.get("KubeadmConfigTemplate", "default", "workers")
+        assert former["spec"]["template"]["spec"] == {"user": "admin"}
+
+
 def test_a_changed_bootstrap_template_gets_one_too(api: FakeApi, blue: Instance, tmp_path: Path) -> None:
     blue.change(make_vnfd(tmp_path / "new", package(user="root")))
     control_plane, workers, bootstrap = references(api)

@@ -159,3 +159,11 @@ def test_a_copied_annotation_does_not_make_a_namespace_that_of_an_instance(api: 
     api.put({**copied, "metadata": {**copied["metadata"], "annotations": {CREATED_BY_US: "true"}}}, manager="kubectl-create")
     with pytest.raises(NotOurs):
         blue.reconcile([*before, copied])
+
+
+def test_a_label_that_a_shared_namespace_does_not_get_is_named(api: FakeApi, caplog: pytest.LogCaptureFixture) -> None:
+    level = {"pod-security.kubernetes.io/enforce": "restricted"}
+    Instance(api.url).reconcile([HOME, config_map("a", "home")])
+    Instance(api.url, GREEN).reconcile([labelled(HOME, **level), config_map("b", "home")])
+    assert not level.keys() & api.get("Namespace", None, "home")["metadata"]["labels"].keys()
+    assert "does not get these labels: pod-security.kubernetes.io/enforce" in caplog.text

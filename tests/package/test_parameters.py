@@ -223,6 +223,7 @@ def test_where_every_object_has_text_a_number_becomes_text() -> None:
     [
         ("${COUTN}", r"\$\{COUTN\} is not declared in the VNFD \(did you mean COUNT\?\); declare it, or write \$\$\{COUTN\}"),
         ("a ${NOBODY:=x}", "is not declared in the VNFD; declare it"),
+        ("${NAME:=${COUNT}}", r"\$\{NAME:=...\}: its default refers to another parameter, which is not possible"),
         ("${RATIO}", r"\$\{RATIO\} has no value: give the parameter, or write \$\{RATIO:=default\}"),
         ("${RATIO:=much}", "its default is text and must be of type float"),
         ("${RATIO:=-1}", "its default does not meet the constraint in_range"),

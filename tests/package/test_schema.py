@@ -212,7 +212,7 @@ def test_versions_that_are_not_served_are_refused(version: str) -> None:
 
 
 def test_required_fields_that_a_webhook_of_the_package_may_set_are_not_asked_for() -> None:
-    hook = {
+    hook: Object = {
         "apiVersion": "admissionregistration.k8s.io/v1",
         "kind": "MutatingWebhookConfiguration",
         "metadata": {"name": "hook"},
@@ -221,8 +221,17 @@ def test_required_fields_that_a_webhook_of_the_package_may_set_are_not_asked_for
     incomplete = tab()
     del incomplete["spec"]["count"]
     check([CRD, incomplete, hook])
-    with pytest.raises(InvalidPackage, match=r"spec.count: is missing"):
-        check([CRD, incomplete])
+    hook["webhooks"][0]["rules"][0]["resources"] = ["others", "tabs/status"]
+    for objects in ([CRD, incomplete], [CRD, incomplete, hook]):
+        with pytest.raises(InvalidPackage, match=r"spec.count: is missing"):
+            check(objects)
+
+
+def test_a_name_that_no_custom_resource_can_have_is_reported() -> None:
+    named = tab()
+    named["metadata"]["name"] = "No_Name"
+    with pytest.raises(InvalidPackage, match=r"metadata.name: No_Name is no name of a Tab; write lower-case letters"):
+        check([CRD, named])
 
 
 def test_kinds_that_the_package_does_not_define_are_left_to_the_api_server() -> None:

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The count of a custom resource survives an operation that cannot read where the count is, or the operation fails."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tacker.sol_refactored.common import exceptions as sol_ex
+
+from k8s_cr_driver.objects.keys import Object
+from tests.fake_api import FakeApi, faults
+from tests.instance import config_map, obj
+from tests.lcm.instance import Instance, make_vnfd
+from tests.lcm.synced import Synced
+
+CRD = "/customresourcedefinitions/olds.stable.example.com"
+
+
+def crd(kind: str) -> Object:
+    plural = f"{kind.lower()}s"
+    spec = {"type": "object", "properties": {"size": {"type": "integer"}}}
+    version = {
+        "name": "v1",
+        "served": True,
+        "storage": True,
+        "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": spec}}},
+        "subresources": {"scale": {"specReplicasPath": ".spec.size", "statusReplicasPath": ".status.size"}},
+    }
+    named = {"plural": plural, "singular": kind.lower(), "kind": kind}
+    spec = {"group": "stable.example.com", "scope": "Namespaced", "names": named, "versions": [version]}
+    return obj("apiextensions.k8s.io/v1", "CustomResourceDefinition", f"{plural}.stable.example.com", spec=spec)
+
+
+def web(kind: str, **annotations: str) -> Object:
+    made = obj("stable.example.com/v1", kind, "web", "default", spec={"size": 1})
+    made["metadata"]["annotations"] = annotations
+    return made
+
+
+def size(api: FakeApi, kind: str = "Old") -> int:
+    return int(api.get(kind, "default", "web")["spec"]["size"])
+
+
+@pytest.fixture
+def scaled(api: FakeApi, tmp_path: Path) -> Instance:
+    """From 1 to 5."""
+    blue = Instance(api, tmp_path / "old", [crd("Old"), web("Old"), config_map("a")])
+    blue.instantiate()
+    blue.scale("SCALE_OUT", 2)
+    return blue
+
+
+@pytest.mark.parametrize("fault", [faults.page_not_found, faults.not_found])
+@pytest.mark.parametrize("is_packaged", [True, False])
+def test_a_change_does_not_believe_one_404_of_the_crd(
+    api: FakeApi, tmp_path: Path, fault: Callable[[], faults.Answer], is_packaged: bool
+) -> None:
+    if not is_packaged:
+        api.put(crd("Old"))
+    blue = Instance(api, tmp_path / "old", [crd("Old")] * is_packaged + [web("Old", **{"k8s-cr-driver/vdu": "Web"})])
+    blue.instantiate()
+    blue.scale("SCALE_OUT", 2)
+    api.fail(fault(), method="GET", path=CRD)
+    blue.change(blue.vnfd)
+    assert api.faults_pending == 0
+    assert size(api) == 5
+
+
+def test_a_change_is_refused_that_cannot_set_the_count(api: FakeApi, tmp_path: Path) -> None:
+    api.put(crd("Old"))
+    blue = Instance(api, tmp_path / "old", [web("Old", **{"k8s-cr-driver/vdu": "Web"})])
+    blue.instantiate()
+    blue.scale("SCALE_OUT", 2)
+    api.fail(faults.status(403, "Forbidden"), method="GET", path=CRD)
+    with pytest.raises(sol_ex.SolException, match=r"Its count of 5 cannot be set.*get customresourcedefinitions"):
+        blue.change(blue.vnfd)
+    assert size(api) == 5
+
+
+@pytest.mark.parametrize("status", [404, 403])
+def test_an_instantiation_level_is_set_or_refused(api: FakeApi, tmp_path: Path, status: int) -> None:
+    api.put(crd("Old"))
+    blue = Instance(api, tmp_path, [web("Old", **{"k8s-cr-driver/vdu": "Web"})], levels={"small": 1, "big": 4})
+    api.fail(faults.page_not_found() if status == 404 else faults.status(403, "Forbidden"), method="GET", path=CRD)
+    if status == 403:
+        with pytest.raises(sol_ex.SolException, match="Its count of 4 cannot be set"):
+            blue.instantiate("big")
+        assert not api.find("Old", "default", "web")
+    else:
+        blue.instantiate("big")
+        assert size(api) == 4
+
+
+def test_a_synchronization_does_not_store_a_count_that_it_cannot_see(api: FakeApi, tmp_path: Path) -> None:
+    blue = Synced(api, tmp_path, [crd("Old"), web("Old")])
+    stored = len(blue.vnfcs())
+    api.edit("Old", "default", "web", lambda live: live["spec"].update(size=3))
+    api.fail(faults.status(403, "Forbidden"), method="GET", path=CRD)
+    with pytest.raises(Exception, match="whose count is not known"):
+        blue.sync()
+    assert len(blue.vnfcs()) == stored
+
+
+@pytest.mark.parametrize("verb", ["retry", "rollback"])
+def test_a_change_that_has_deleted_the_crd_keeps_the_count(api: FakeApi, tmp_path: Path, scaled: Instance, verb: str) -> None:
+    """Another object of the old package, which a finalizer holds, has the first try fail."""
+    api.edit("ConfigMap", "default", "a", lambda live: live["metadata"].update(finalizers=["example.com/held"]))
+    stored = scaled.inst.obj_clone()
+    new = make_vnfd(tmp_path / "new", [crd("New"), web("New")])
+    with pytest.raises(sol_ex.SolException):
+        scaled.change(new, **{"wait-timeout": 2})
+    assert not api.find("CustomResourceDefinition", None, "olds.stable.example.com")
+    api.release("ConfigMap", "default", "a")
+    scaled.inst = stored
+    if verb == "retry":
+        scaled.change(new)
+        assert size(api, "New") == 5
+    else:
+        scaled.roll_back_change()
+        assert size(api) == 5
+
+
+def test_a_heal_without_the_crd_does_not_forget_the_count(api: FakeApi, scaled: Instance) -> None:
+    before = copy.deepcopy(scaled.inst.instantiatedVnfInfo.metadata["k8s_cr"]["counts"])
+    api.fail(faults.status(403, "Forbidden"), method="GET", path=CRD)
+    scaled.heal()
+    assert scaled.inst.instantiatedVnfInfo.metadata["k8s_cr"]["counts"] == before == {"Web": 5}
