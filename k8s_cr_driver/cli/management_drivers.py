@@ -29,7 +29,7 @@ def problems(folder: Path) -> list[str]:
 def warnings(folder: Path) -> list[str]:
     """Operations that a package leaves out, although its receiver then misses what has happened."""
     return [
-        f"Flavour {name}: {operation} does not name the credential sender, which is then not reported to the receiver"
+        f"Flavour {name}: {operation} does not name the credential sender, so the receiver is not told of it"
         for name, named in _senders(folder).items()
         for operation in operations.HANDLED
         if operation not in named
@@ -50,6 +50,9 @@ def _sender_problems(folder: Path, flavour: str, named: Mapping[str, str]) -> It
         yield f"{flavour}: {operation} names the credential sender, which has nothing to do there; remove it"
     for path in sorted(set(named.values())):
         name = str(Path(path).with_suffix(".yaml"))
+        if path != _SCRIPT and (folder / _SETTINGS).is_file():
+            yield f"{flavour}: the artifact of the credential sender is {path}; write file: ../{_SCRIPT}, seen from Definitions"
+            continue
         if name.startswith("..") or not (folder / name).is_file():
             yield f"{name}: is missing; the settings of the credential sender must be there"
             continue

@@ -73,6 +73,15 @@ def test_mistakes_in_the_settings_are_reported(tool: Tool, folder: Path) -> None
     assert problem == "Scripts/credential_sender.yaml: is missing; the settings of the credential sender must be there"
 
 
+def test_an_artifact_that_leads_into_another_folder_is_reported(tool: Tool, folder: Path) -> None:
+    change(folder, lambda vnf: vnf["artifacts"]["credential-sender"].update(file="Scripts/credential_sender.py"))
+    [problem] = tool.json("validate", str(folder), code=1)["problems"]
+    assert problem == (
+        "Flavour simple: the artifact of the credential sender is Definitions/Scripts/credential_sender.py; write "
+        "file: ../Scripts/credential_sender.py, seen from Definitions"
+    )
+
+
 def test_settings_that_no_operation_reads_are_reported(tool: Tool, folder: Path) -> None:
     change(folder, lambda vnf: [vnf.pop(part) for part in ("artifacts", "interfaces")])
     [problem] = tool.json("validate", str(folder), code=1)["problems"]
@@ -93,7 +102,7 @@ def test_operations_that_it_does_not_serve_and_those_left_out_are_reported(tool:
         "Flavour simple: heal_start names the credential sender, which has nothing to do there; remove it"
     ]
     assert found["warnings"] == [
-        "Flavour simple: terminate_end does not name the credential sender, which is then not reported to the receiver"
+        "Flavour simple: terminate_end does not name the credential sender, so the receiver is not told of it"
     ]
 
 
