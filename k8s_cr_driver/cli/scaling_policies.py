@@ -58,7 +58,8 @@ def _problems(template: Mapping[str, Any]) -> Iterator[str]:
         yield from _levels(name, policy, known)
     defined = {str(level) for policy in levels.values() for level in mapping(policy, "properties", "levels")}
     for name, policy in of_vdus.items() if levels else ():
-        for level in sorted(set(map(str, mapping(policy, "properties", "levels"))) - defined):
+        given = set(map(str, mapping(policy, "properties", "levels")))
+        for level in sorted(given - defined) if defined - given else ():
             yield f"policy {name}: the level {level} is not in the policy InstantiationLevels{_hint(level, defined)}"
     for name in sorted(known.keys() - {text(policy, "properties", "aspect") for policy in deltas.values()}):
         yield f"scaling aspect {name}: no policy VduScalingAspectDeltas has this aspect, so Tacker would refuse to scale it"
@@ -67,7 +68,7 @@ def _problems(template: Mapping[str, Any]) -> Iterator[str]:
 def _levels(name: str, policy: Mapping[str, Any], known: _Named) -> Iterator[str]:
     levels = mapping(policy, "properties", "levels")
     default = field(policy, "properties", "default_level")
-    if default is not None and default not in levels:
+    if default is not None and str(default) not in map(str, levels):
         yield f"policy {name}: the default_level {default} is none of its levels{_hint(str(default), map(str, levels))}"
     for level in levels:
         for aspect in sorted(set(map(str, mapping(levels, level, "scale_info"))) - known.keys()):

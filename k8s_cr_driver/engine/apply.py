@@ -51,8 +51,7 @@ class Applier:
         self._operation, self._loop, self._context, self._timeout = run.operation, run.loop, run.context, timeout
         self.nodes = _nodes(run.resources, desired)
         self.unready = dict.fromkeys(self.nodes)
-        self.resources = {key.group_kind: node.resource for key, node in reversed(self.nodes.items())}
-        self.kinds = frozenset(self.resources)
+        self.kinds = frozenset(key.group_kind for key in self.nodes)
         self._own_crds = {defined_by(obj.manifest): self.nodes[obj.key] for obj in desired if obj.key.group_kind == CRD}
         self.brought = frozenset(self._own_crds)
         own = {key.name for key in self.nodes if key.group_kind == NAMESPACE}
@@ -128,12 +127,14 @@ class Applier:
         self._informers.wrote(live)
         if node.replaces(live):
             node.replaced = ""  # somebody has changed it meanwhile, so that it need not be deleted
-        node.obj.old_status = live.get("status") if changes_spec(before, live) else None
         node.phase, node.error, node.attempts, node.vanished = Phase.SENT, None, 0, False
         node.written = version(live)
+        node.obj.old_status, node.awaits_old_status = None, changes_spec(before, live)
         newest = node.live if node.live is not None and not is_older(node.live, node.written) else live
         node.live = None
-        self._judge(node, newest)
+        # A status may have other fields in the version that is watched, in which the same state is reported soon.
+        if newest is not live or self._informers.watched_version(node.key.group_kind) in ("", live["apiVersion"]):
+            self._judge(node, newest)
 
     def _failed(self, node: Desired, error: DriverError) -> None:
         if node.is_settled:
@@ -208,6 +209,9 @@ class Applier:
 
     def _judge(self, node: Desired, live: Object) -> None:
         if node.observe(live):
+            if node.awaits_old_status:
+                node.awaits_old_status = False
+                node.obj.old_status = live.get("status") if version(live) == node.written else None
             self._assess(node, live)
 
     def _read_crd(self, node: Desired) -> None:
@@ -269,9 +273,8 @@ class Applier:
         del self.unready[node.key]
         if node.key.group_kind == CRD:
             kind = defined_by(node.obj.manifest)
-            versions = list(served_versions(node.obj.manifest))
-            self._informers.reopen(kind, versions)
-            self._informers.open(self.kinds & {kind}, versions)
+            self._informers.reopen(kind, list(served_versions(node.obj.manifest)))
+            self._informers.open(self.kinds & {kind})
         for dependent in self._dependents.pop(node.key, ()):
             dependent.needs.discard(node.key)
             self._try(dependent)

@@ -13,7 +13,7 @@ from __future__ import annotations
 import functools
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from k8s_cr_driver.engine.loop import Workers
 from k8s_cr_driver.engine.not_ready import Report
@@ -42,21 +42,17 @@ OnChange = Callable[[ObjectKey, Object | None], None]
 
 
 class Informers:
-    """The reflectors of one run. `on_change` is called for every change, `on_listed` when a kind's first list is complete.
+    """The reflectors of one run. `on_change` is called for every change, `on_listed` when a kind's first list is complete."""
 
-    The kinds in `wanted` are watched in these versions, in which their objects are written: a conversion may rename fields.
-    """
-
-    def __init__(
-        self, run: Run, wanted: Mapping[GroupKind, Resource], on_change: OnChange, on_listed: Callable[[GroupKind], None]
-    ) -> None:
+    def __init__(self, run: Run, on_change: OnChange, on_listed: Callable[[GroupKind], None]) -> None:
         self._operation, self._loop, self._context, self._resources = run.operation, run.loop, run.context, run.resources
-        self._wanted, self._on_change, self._on_listed = wanted, on_change, on_listed
+        self._on_change, self._on_listed = on_change, on_listed
         self._initial_events = watch.InitialEvents()
         self._reflectors: list[watch.Reflector] = []
         self._watches, self._listers, self._listed = Watches(run.operation.watches), Workers(LISTERS), 0
         self._awaited: dict[GroupKind, set[watch.Reflector]] = {}
         """Of each kind the reflectors whose first list is still to come."""
+        self._versions: dict[GroupKind, str] = {}
         self._written_at: dict[ObjectKey, float] = {}
         self._refused: dict[GroupKind, DriverError] = {}
         """Why the lists of some kinds will never come."""
@@ -70,18 +66,15 @@ class Informers:
             inventory.resource, inventory.key.namespace, inventory.selector, self._fenced, inventory.content.resource_version
         )
 
-    def open(self, kinds: Iterable[GroupKind], versions: Sequence[str] = ()) -> None:
-        """
-        Watches those kinds that are not watched yet. Those that are not served now follow when discovery lists them.
-
-        `versions`: those that are served now, if there are others than discovery has listed.
-        """
+    def open(self, kinds: Iterable[GroupKind]) -> None:
+        """Watches those kinds that are not watched yet. Those that are not served now follow when discovery lists them."""
         for kind in sorted(set(kinds).difference(self.objects)):
-            resource = self._resource(kind, versions or self._resources.served_versions(kind))
+            resource = self._resources.find(kind)
             if resource is None:
                 self._unserved.add(kind)
                 continue
             self.objects[kind] = {}
+            self._versions[kind] = resource.api_version
             if "list" in resource.verbs:
                 self._awaited[kind] = {self._start(resource, "", selector(self._context.instance, kind), self._message)}
             elif resource.is_unlisted and not self._operation.abandon:
@@ -91,29 +84,24 @@ class Informers:
                 self._on_listed(kind)
 
     def reopen(self, kind: GroupKind, versions: Sequence[str]) -> None:
-        """Watches a kind in one of the versions that are served now: the watch of a removed version reports all as deleted."""
-        resource = self._resource(kind, versions)
-        if not versions or resource is None or kind not in self.objects:
+        """Watches a kind in a version that its CRD still serves: the watch of a removed version reports all as deleted."""
+        ended = [one for one in self._reflectors if one.resource.group_kind == kind and one.resource.version not in versions]
+        resource = self._resources.find(kind, versions[0]) if versions else None
+        if resource is None or kind not in self.objects:
             return
-        kept = [resource.version] if resource == self._wanted.get(kind) else versions
-        for reflector in [one for one in self._reflectors if one.resource.group_kind == kind]:
-            if reflector.resource.version not in kept:
-                reflector.stop()
-                self._reflectors.remove(reflector)
-                self._awaited[kind].discard(reflector)
-                self._awaited[kind].add(self._start(resource, reflector.namespace, reflector.selector, self._message))
+        if ended:
+            self._versions[kind] = resource.api_version
+        for reflector in ended:
+            reflector.stop()
+            self._reflectors.remove(reflector)
+            self._awaited[kind].discard(reflector)
+            self._awaited[kind].add(self._start(resource, reflector.namespace, reflector.selector, self._message))
 
-    def _resource(self, kind: GroupKind, versions: Sequence[str]) -> Resource | None:
-        wanted = self._wanted.get(kind)
-        if wanted and wanted.version in versions:
-            return wanted
-        return self._resources.find(kind, versions[0] if versions else "")
-
-    def _served(self, found: Mapping[GroupKind, Sequence[str]]) -> None:
+    def _served(self, resources: Iterable[Resource]) -> None:
         """Discovery lists these kinds again, perhaps in other versions."""
-        for kind, versions in found.items():
-            self.reopen(kind, versions)
-            self.open([kind], versions)
+        for one in resources:
+            self.reopen(one.group_kind, [one.version])
+            self.open([one.group_kind])
 
     def _undefined(self, kinds: Iterable[GroupKind]) -> None:
         """Nothing defines these kinds, so no object of them exists."""
@@ -148,6 +136,10 @@ class Informers:
     def is_listed(self, kind: GroupKind) -> bool:
         """Whether it is known which objects of the kind are ours."""
         return kind in self.objects and not self._awaited.get(kind)
+
+    def watched_version(self, kind: GroupKind) -> str:
+        """The apiVersion in which the objects of a kind are reported; "" if they are not."""
+        return self._versions.get(kind, "") if kind in self._awaited else ""
 
     def listed(self) -> list[Resource]:
         """The kinds that are listed, in the versions that are watched."""

@@ -77,7 +77,7 @@ class _Reconciliation:
         self._operation, self._loop, self._context, self._prune = run.operation, run.loop, run.context, prune
         self._resources = run.resources
         self._applier = Applier(run, desired, lambda headline: self._timeouts.timeout(headline))
-        self._informers = Informers(run, self._applier.resources, self._on_change, self._applier.kind_listed)
+        self._informers = Informers(run, self._on_change, self._applier.kind_listed)
         self._replacer = Replacer(run, self._informers, replacement)
         grace_period, unlabeled = (prune.grace_period, prune.unlabeled) if prune else (None, False)
         self._rest = Rest(

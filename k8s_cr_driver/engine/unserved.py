@@ -40,15 +40,10 @@ Reasons = Mapping[GroupKind, Report | None]
 
 
 class Unserved:
-    """`kinds`: those that may have objects. `found` gets those that are served by now, with their versions, `undefined` the
-    others.
-    """
+    """`kinds`: those that may have objects. `found` is called with what discovery lists by now, `undefined` with the others."""
 
     def __init__(
-        self,
-        run: Run,
-        found: Callable[[Mapping[GroupKind, Sequence[str]]], None],
-        undefined: Callable[[Collection[GroupKind]], None],
+        self, run: Run, found: Callable[[Iterable[Resource]], None], undefined: Callable[[Collection[GroupKind]], None]
     ) -> None:
         self._loop, self._client, self._resources = run.loop, run.client, run.resources
         self._on_found, self._on_undefined = found, undefined
@@ -80,13 +75,14 @@ class Unserved:
     def _looked(self, kinds: Collection[GroupKind], looked: tuple[Resources, Reasons]) -> None:
         newer, reasons = looked
         self._resources.refresh(newer)
-        found = {kind for kind in kinds if newer.is_served(kind)}
+        served = [resource for resource in newer if resource.group_kind in kinds]
+        found = {one.group_kind for one in served}
         if undefined := sorted(set(kinds).difference(found, reasons)):
             LOG.info("No CRD and no APIService defines %s, so there are no such objects", ", ".join(map(str, undefined)))
             self._undefined.update(undefined)
         later = {kind: reason for kind, reason in self._reasons.items() if kind not in kinds}
         self._reasons = {**later, **reasons}
-        self._on_found({kind: newer.served_versions(kind) for kind in sorted(found)})
+        self._on_found(served)
         self._on_undefined(undefined)
         if self._reasons:
             self._loop.after(api_services.DISCOVER_EVERY, self._look)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from k8s_cr_driver.errors import ApiError, TransportError
@@ -66,7 +66,7 @@ class Resources:
 
     def __init__(self, resources: Iterable[Resource] = (), down: Iterable[tuple[str, str]] = ()) -> None:
         self._of: dict[GroupKind, dict[str, Resource]] = {}
-        self._served: dict[GroupKind, list[str]] = {}
+        self._served: set[GroupKind] = set()
         self.down = frozenset(down)
         """(group, version) of the aggregated APIs that cannot be asked for their kinds now."""
         self._take(resources)
@@ -78,10 +78,6 @@ class Resources:
     def is_served(self, of: GroupKind) -> bool:
         """Whether the cluster served the kind when it was asked, whatever a package is going to bring."""
         return of in self._served
-
-    def served_versions(self, of: GroupKind) -> Sequence[str]:
-        """The versions of the kind that the cluster served when it was asked, the preferred one first."""
-        return self._served.get(of, ())
 
     def find(self, of: GroupKind, version: str = "") -> Resource | None:
         """The kind in that version; without one in the version that the server prefers."""
@@ -101,9 +97,7 @@ class Resources:
     def _take(self, resources: Iterable[Resource]) -> None:
         for resource in resources:
             self._of.setdefault(resource.group_kind, {}).setdefault(resource.version, resource)
-            versions = self._served.setdefault(resource.group_kind, [])
-            if resource.version not in versions:
-                versions.append(resource.version)
+            self._served.add(resource.group_kind)
 
     def scope_of(self, of: GroupKind, version: str) -> bool | None:
         """Whether the kind lives in namespaces; None if the cluster does not serve it in that version."""

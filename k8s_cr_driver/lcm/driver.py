@@ -171,7 +171,10 @@ class Driver:
             assigned = desired.assigned_vdus(resources, vnfd, stored.flavour, options)
             before = session.stored_vdus(stored.vdus)
             given = counts.given(assigned, dict(zip((obj.key for obj in resources), former, strict=True)))
-            kept = counts.carried_over(before, stored.counts, counts.at_level(assigned, vnfd, stored.flavour))
+            # Of an account that may not read CRDs: what had no count before keeps that of its manifest.
+            without = {vdu for vdu, obj in assigned.items() if obj.hides_count and vdu in before}
+            levels = counts.at_level({vdu: assigned[vdu] for vdu in assigned.keys() - without}, vnfd, stored.flavour)
+            kept = counts.carried_over(before, stored.counts, {vdu: levels.get(vdu, obj) for vdu, obj in assigned.items()})
             assigned = counts.with_counts(kept, given)
             counts.check(assigned, before, CONF.k8s_cr.max_vnfcs)
             session.change(desired.merged(resources, assigned), checked=not is_rollback)
@@ -205,8 +208,7 @@ class Driver:
 def _differences(session: Session, stored: StoredInstance) -> tuple[VduObjects, VduObjects, list[Vnfc]]:
     """The VDUs' objects as stored and with the live counts, and the live VNFCs; DbSyncNoDiff if all agree."""
     before = session.stored_vdus(stored.vdus)
-    counts.check_known(before, stored.counts)
-    now, found = session.look(before)
+    now, found = session.look(before, stored.counts)
     agree = stored.vnfcs() == {one.id: one.metadata for one in found}
     if agree and counts.of(now) == counts.of(before) and not stored.new_aspects:
         raise sol_ex.DbSyncNoDiff("There are no differences in Vnfc resources.")

@@ -209,7 +209,8 @@ def _join(context: WriteContext, obj: CustomResource, resource: Resource, live: 
             raise explained(error, obj, context.instance, live) from None
     if absent := sorted(served_versions(manifest).keys() - served_versions(live).keys()):
         raise Conflict(f"{obj.key}: does not serve {', '.join(absent)}. {NEVER_CHANGED}")
-    if absent := sorted(labels(manifest).keys() - labels(live).keys() - {used_by(context.instance)}):
+    absent = sorted(labels(manifest).keys() - labels(live).keys() - {used_by(context.instance)})
+    if absent and used_by(context.instance) not in labels(live):
         LOG.warning("%s belongs to other VNF instances, too, and does not get these labels: %s", obj.key, ", ".join(absent))
     LOG.info("%s is used by other VNF instances: it gets the label of this one, and stays as it is", obj.key)
     return join(context.client, context.instance, resource, live)

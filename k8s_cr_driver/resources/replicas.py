@@ -49,6 +49,7 @@ def count(obj: CustomResource, live: Object | None = None) -> int:
 
 def explicit_count(obj: CustomResource, live: Object | None = None) -> int | None:
     """The same; None if the field is absent: the API server sets a default, which the kind or its CRD defines."""
-    path = obj.replicas()
+    is_converted = live is not None and live["apiVersion"] != obj.manifest["apiVersion"]
+    path = (obj.with_manifest(live) if live and is_converted else obj).replicas()
     value = field(live or obj.manifest, *path) if path else None
     return value if isinstance(value, int) else None

@@ -62,11 +62,11 @@ def recorded(assigned: VduObjects) -> dict[str, int]:
     return of({vdu: obj for vdu, obj in assigned.items() if obj.crd is not None and obj.replicas()})
 
 
-def check_known(assigned: VduObjects, recorded: Mapping[str, int]) -> None:
-    """DriverError for a VDU that had a count of which nothing says any more where it is."""
-    for vdu in recorded:
-        if not assigned[vdu].replicas():
-            raise DriverError(f"VDU {vdu} is {assigned[vdu]}, whose count is not known: its CustomResourceDefinition is gone")
+def check_known(counted: VduObjects) -> None:
+    """DriverError for a VDU that has a count, where nothing says any more in which field."""
+    for vdu, obj in counted.items():
+        if not obj.replicas():
+            raise DriverError(f"VDU {vdu} is {obj}, whose count is not known: its CustomResourceDefinition cannot be read")
 
 
 def carried_over(before: VduObjects, recorded: Mapping[str, int], assigned: VduObjects) -> dict[str, CustomResource]:

@@ -246,9 +246,15 @@ class Session:
         except DriverError as error:
             LOG.warning("%s: not everything could be deleted; rollback does it: %s", operation.id, redact(str(error)))
 
-    def look(self, assigned: VduObjects) -> tuple[dict[str, CustomResource], list[vnfcs.Vnfc]]:
-        """The VDUs' objects with the counts that they have on the cluster, and the VNFCs, newest first."""
+    def look(
+        self, assigned: VduObjects, recorded: Mapping[str, int]
+    ) -> tuple[dict[str, CustomResource], list[vnfcs.Vnfc]]:
+        """The VDUs' objects with the counts that they have on the cluster, and the VNFCs, newest first.
+
+        DriverError if an object is there that has a `recorded` count, and where it is cannot be known.
+        """
         there = self._members(assigned)
+        counts.check_known({vdu: assigned[vdu] for vdu in recorded if assigned[vdu].key in there.owners})
         now = counts.with_counts(assigned, counts.live(assigned, there.owners))
         return now, vnfcs.listed(now, there, self._max_vnfcs)
 

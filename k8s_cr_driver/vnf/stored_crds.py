@@ -34,6 +34,7 @@ class StoredCrds:
         if kind not in self._read:
             try:
                 self._read[kind] = self._operation.persist(lambda: self._client.crd(resource))
+                self._forbidden.discard(kind)
             except ApiError as error:
                 if error.status not in (403, 404):
                     raise
@@ -44,11 +45,12 @@ class StoredCrds:
 
     def scalable(self, obj: CustomResource) -> CustomResource:
         """The object with its CRD, if only that defines the field of the count, and the cluster has it; see `hides_count`."""
-        resource = self._client.resources.find(obj.key.group_kind, split(obj.manifest["apiVersion"])[1])
-        asks = obj.crd is None and not obj.replicas() and not is_builtin(obj.key.group_kind)
+        kind, version = obj.key.group_kind, split(obj.manifest["apiVersion"])[1]
+        resource = self._client.resources.find(kind, version) or self._client.resources.find(kind)
+        asks = obj.crd is None and not obj.replicas() and not is_builtin(kind)
         if resource is None or not asks or "scale" not in resource.subresources:
             return obj
-        crd = self.of(obj.key.group_kind)
+        crd = self.of(kind)
         found = resource_for(obj.manifest, crd) if crd else copy.copy(obj)
-        found.hides_count = obj.key.group_kind in self._forbidden
+        found.hides_count = kind in self._forbidden
         return found

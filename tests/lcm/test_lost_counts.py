@@ -104,6 +104,27 @@ def test_a_synchronization_does_not_store_a_count_that_it_cannot_see(api: FakeAp
     assert len(blue.vnfcs()) == stored
 
 
+def test_a_synchronization_without_the_crd_stores_that_nothing_is_left(api: FakeApi, tmp_path: Path) -> None:
+    blue = Synced(api, tmp_path, [crd("Old"), web("Old")])
+    api.delete("Old", "default", "web")
+    api.delete("CustomResourceDefinition", None, "olds.stable.example.com")
+    blue.sync()
+    assert blue.vnfcs() == set()
+
+
+def test_a_rollback_is_possible_for_an_account_that_never_could_read_the_crd(api: FakeApi, tmp_path: Path) -> None:
+    """Its record has no count, and the level has that of the manifest."""
+    api.put(crd("Old"))
+    annotations = {"k8s-cr-driver/vdu": "Web", "k8s-cr-driver/ready-when": "stored"}
+    blue = Instance(api, tmp_path, [web("Old", **annotations)], levels={"small": 1})
+    blue.instantiate()
+    del blue.inst.instantiatedVnfInfo.metadata["k8s_cr"]["counts"]
+    api.knobs.denied.add(("get", "apiextensions.k8s.io", "customresourcedefinitions", "*"))
+    blue.change(blue.vnfd)
+    blue.roll_back_change()
+    assert size(api) == 1
+
+
 @pytest.mark.parametrize("verb", ["retry", "rollback"])
 def test_a_change_that_has_deleted_the_crd_keeps_the_count(api: FakeApi, tmp_path: Path, scaled: Instance, verb: str) -> None:
     """Another object of the old package, which a finalizer holds, has the first try fail."""

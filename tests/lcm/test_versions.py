@@ -87,3 +87,22 @@ def test_a_status_of_before_the_change_is_no_newer_one_because_it_was_converted(
     blue = instantiated(api, tmp_path, crd())
     with pytest.raises(sol_ex.SolException, match="StatusOlderThanSpec"):
         blue.change(make_vnfd(tmp_path / "new", [crd(), db("b")]), **{"wait-timeout": 2})
+
+
+def test_what_only_the_preferred_version_says_counts(api: FakeApi, tmp_path: Path) -> None:
+    """Its controller reports that it is not ready, in a field that the package's version does not have."""
+    definition = crd()
+    definition["spec"]["versions"][1]["schema"]["openAPIV3Schema"]["properties"]["status"]["properties"]["conditions"] = {
+        "type": "array",
+        "items": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
+    }
+    waiting = {"type": "Ready", "status": "False", "reason": "Starting", "message": ""}
+    waiting["lastTransitionTime"] = "2026-01-01T00:00:00Z"
+
+    def act(live: Object) -> None:
+        if not live.get("status"):
+            api.set_status("Db", "default", "web", {"conditions": [waiting], "phase": ""}, api_version=f"{GROUP}/v1")
+
+    api.react("Db", act)
+    with pytest.raises(sol_ex.SolException, match="Ready is False"):
+        Instance(api, tmp_path, [definition, db()]).instantiate(**{"wait-timeout": 2})
