@@ -129,11 +129,14 @@ class Applier:
             node.replaced = ""  # somebody has changed it meanwhile, so that it need not be deleted
         node.phase, node.error, node.attempts, node.vanished = Phase.SENT, None, 0, False
         node.written = version(live)
-        node.obj.old_status, node.awaits_old_status = None, changes_spec(before, live)
+        # A status may have other fields in the version that is watched, in which the same state is reported soon.
+        is_comparable = self._informers.watched_version(node.key.group_kind) in ("", live["apiVersion"])
+        is_changed = changes_spec(before, live)
+        node.obj.old_status = live.get("status") if is_changed and is_comparable else None
+        node.awaits_old_status = is_changed and not is_comparable
         newest = node.live if node.live is not None and not is_older(node.live, node.written) else live
         node.live = None
-        # A status may have other fields in the version that is watched, in which the same state is reported soon.
-        if newest is not live or self._informers.watched_version(node.key.group_kind) in ("", live["apiVersion"]):
+        if newest is not live or is_comparable:
             self._judge(node, newest)
 
     def _failed(self, node: Desired, error: DriverError) -> None:

@@ -69,7 +69,7 @@ class Desired(Node):
     written: str = ""
     """resourceVersion of our last write: events of earlier versions are outdated."""
     awaits_old_status: bool = False
-    """Our last write has changed the spec, and the status that the object had then is not known yet."""
+    """Our last write has changed the spec, and the status of then is not known yet in the version that is watched."""
     finished: bool = False
     """It has run to its end: it is not created again when it vanishes, as a Job does after its time to live."""
     vanished: bool = False
