@@ -18,16 +18,15 @@ from k8s_cr_driver.engine import api_services
 from k8s_cr_driver.engine.not_ready import Report
 from k8s_cr_driver.engine.run import Run
 from k8s_cr_driver.errors import ApiError, DriverError, passes
-from k8s_cr_driver.kube.client import Client
+from k8s_cr_driver.kube.client import CRDS, Client
 from k8s_cr_driver.kube.connection import METADATA_LIST
 from k8s_cr_driver.kube.discovery import Resource, Resources, discover
 from k8s_cr_driver.objects.crds import defined_by
-from k8s_cr_driver.objects.keys import CRD, GroupKind, Object, ObjectKey, key_of
+from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, key_of
 from k8s_cr_driver.resources.health import State
 
 LOG = logging.getLogger(__name__)
 
-CRDS = Resource(CRD, "v1", "customresourcedefinitions", False, frozenset({"get", "list"}))
 API_SERVICES = Resource(
     GroupKind("apiregistration.k8s.io", "APIService"), "v1", "apiservices", False, frozenset({"get", "list"})
 )

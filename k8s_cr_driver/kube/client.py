@@ -23,7 +23,7 @@ from k8s_cr_driver.objects.keys import CRD, Object, ObjectKey, bare, key_of
 ONLY_NEW = "1"
 """A resourceVersion that no stored object has: an apply with it creates, or gets a 409 and writes nothing."""
 
-CRDS = Resource(CRD, "v1", "customresourcedefinitions", False, frozenset({"get"}))
+CRDS = Resource(CRD, "v1", "customresourcedefinitions", False, frozenset({"get", "list"}))
 
 
 def _none(key: ObjectKey) -> bool:
