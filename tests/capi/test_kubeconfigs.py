@@ -87,7 +87,7 @@ def test_the_kubeconfig_leads_only_where_the_connection_to_the_management_cluste
         return addresses
 
     management.react("Cluster", lambda live: put_kubeconfig(management, live, "http://localhost:1", TOKEN))
-    blue = Instance(management.url, seconds=2)
+    blue = Instance(management.url, seconds=4)
     blue.endpoint = replace(blue.endpoint, judge=judge)
     assert "may not connect to this host" in why(blue).message
 

@@ -70,8 +70,8 @@ def test_policies_that_fit_together_have_no_problem(tool: Tool, folder: Path) ->
         ),
         (
             "counts",
-            ("properties", "levels", "bigg"),
-            {"number_of_instances": 3},
+            ("properties", "levels"),
+            {"small": {"number_of_instances": 1}, "bigg": {"number_of_instances": 3}},
             ["policy counts: the level bigg is not in the policy InstantiationLevels; did you mean big?"],
         ),
         ("counts", ("targets",), ["Wep"], ["policy counts: the target Wep is no node of the VNFD; did you mean Web?"]),

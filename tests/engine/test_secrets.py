@@ -198,7 +198,7 @@ def test_the_log_line_of_a_wait_holds_no_credentials(
         "stable.example.com",
     )
     with pytest.raises(NotReady):
-        Instance(api.url, seconds=1).reconcile([crontab("one")])
+        Instance(api.url, seconds=3).reconcile([crontab("one")])
     assert "refused" in caplog.text
     assert "hunter2" not in caplog.text
 
