@@ -29,7 +29,7 @@ def problems(folder: Path) -> list[str]:
 def warnings(folder: Path) -> list[str]:
     """Operations that a package leaves out, although its receiver then misses what has happened."""
     return [
-        f"Flavour {name}: {operation} does not name the credential sender, so the receiver is not told of it"
+        f"Flavour {name}: {operation} does not name the credential sender, so it is not reported to the receiver"
         for name, named in _senders(folder).items()
         for operation in operations.HANDLED
         if operation not in named

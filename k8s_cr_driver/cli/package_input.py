@@ -14,7 +14,7 @@ import struct
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -105,13 +105,9 @@ def load(folder: Path, given: Mapping[str, str] | None, files: Sequence[str] = (
 def sufficient(folder: Path, given: Mapping[str, str]) -> dict[str, str] | None:
     """Those of `given` that the package declares; None if others have no default, so that samples must stand for them."""
     declared = parameters.declared(vnfd.definitions(folder))
-    return None if missing(folder, given) else {name: text for name, text in given.items() if name in declared}
-
-
-def missing(folder: Path, given: Collection[str]) -> list[str]:
-    """The names of the parameters without a default that are not given."""
-    declared = parameters.declared(vnfd.definitions(folder))
-    return sorted(name for name, one in declared.items() if one.required and one.default is None and name not in given)
+    if any(one.must_be_given and name not in given for name, one in declared.items()):
+        return None
+    return {name: text for name, text in given.items() if name in declared}
 
 
 def _sample(declared: parameters.Declaration) -> Any:

@@ -31,12 +31,16 @@ def aspects(template: Mapping[str, Any]) -> _Named:
 
 def scaled(template: Mapping[str, Any]) -> set[str]:
     """The VDUs that a scaling aspect scales."""
-    return {vdu for policy in _policies(template, "VduScalingAspectDeltas").values() for vdu in texts(policy, "targets")}
+    return _targets(template, "VduScalingAspectDeltas")
 
 
 def counted(template: Mapping[str, Any]) -> set[str]:
     """The VDUs whose counts an instantiation level gives, so that those of the manifests are not used."""
-    return {vdu for policy in _policies(template, "VduInstantiationLevels").values() for vdu in texts(policy, "targets")}
+    return _targets(template, "VduInstantiationLevels")
+
+
+def _targets(template: Mapping[str, Any], kind: str) -> set[str]:
+    return {vdu for policy in _policies(template, kind).values() for vdu in texts(policy, "targets")}
 
 
 def _policies(template: Mapping[str, Any], kind: str) -> _Named:

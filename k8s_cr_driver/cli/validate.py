@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -24,6 +25,7 @@ from k8s_cr_driver.redaction import redact
 from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.resources.registry import resource_for
 from k8s_cr_driver.vnf import counts, vdus
+from k8s_cr_driver.vnf.vdus import VduObjects
 
 
 @dataclass
@@ -110,9 +112,10 @@ def inspect(
     if not files and (unread := tosca_meta.other_files(folder)):
         findings.warnings.append(f"{enumerated(unread)}: not checked, for manifests are {suffixes}; name it with --file")
     if given is None:
-        missing = enumerated(package_input.missing(folder, ()))
+        declared = parameters.declared(vnfd.definitions(folder))
+        needed = enumerated(sorted(name for name, one in declared.items() if one.must_be_given))
         findings.warnings.append(
-            f"Parameters without a default: {missing}. `k8s-cr validate --param` also checks custom resources and counts"
+            f"Parameters without a default: {needed}. `k8s-cr validate --param` also checks custom resources and counts"
         )
     for examine in [dependencies.check] if given is None else [dependencies.check, schema.check]:
         try:
@@ -181,30 +184,32 @@ def _vdu_problems(folder: Path, objects: Sequence[Object], *, partial: bool) -> 
 
 def _count_problems(folder: Path, objects: Sequence[Object]) -> Iterator[str]:
     """A sentence for each flavour of which an instantiate with the counts of the manifests is refused."""
-    resources = _resources(objects)
-    for flavour, template in vnfd.flavours(folder).items():
+    for flavour, template, assigned in _assigned(folder, objects):
         try:
-            with contextlib.suppress(InvalidPackage):
-                found = vdus.assign(resources, vnfd.vdu_nodes(template), partial=True)
-                by_manifest = {vdu: obj for vdu, obj in found.items() if vdu not in scaling_policies.counted(template)}
-                counts.check(by_manifest, {}, most=sys.maxsize)
+            by_manifest = {vdu: obj for vdu, obj in assigned.items() if vdu not in scaling_policies.counted(template)}
+            counts.check(by_manifest, {}, most=sys.maxsize)
         except InvalidRequest as error:
             yield f"Flavour {flavour}: {error}"
 
 
 def _uncounted(folder: Path, objects: Sequence[Object]) -> Iterator[str]:
     """A sentence for each VDU of a scaling aspect that is known to have no count."""
-    resources, crds = _resources(objects), crds_of(objects)
-    for flavour, template in vnfd.flavours(folder).items():
+    for flavour, template, assigned in _assigned(folder, objects):
         scaled = scaling_policies.scaled(template)
+        for vdu, obj in assigned.items():
+            if vdu in scaled and not obj.replicas() and (obj.crd is not None or is_builtin(obj.key.group_kind)):
+                yield (
+                    f"Flavour {flavour}: VDU {vdu} is {obj}, whose kind has no count (no subresource scale), so it cannot be "
+                    "scaled: take it out of the scaling aspects"
+                )
+
+
+def _assigned(folder: Path, objects: Sequence[Object]) -> Iterator[tuple[str, Mapping[str, Any], VduObjects]]:
+    """Each flavour with its topology template and the objects of its VDUs; without those whose VDUs do not fit the objects."""
+    resources = _resources(objects)
+    for flavour, template in vnfd.flavours(folder).items():
         with contextlib.suppress(InvalidPackage):
-            for vdu, obj in vdus.assign(resources, vnfd.vdu_nodes(template), partial=True).items():
-                kind = obj.key.group_kind
-                if vdu in scaled and not obj.replicas() and (is_builtin(kind) or kind in crds):
-                    yield (
-                        f"Flavour {flavour}: VDU {vdu} is {obj}, whose kind has no count (no subresource scale), so it cannot "
-                        "be scaled: take it out of the scaling aspects"
-                    )
+            yield flavour, template, vdus.assign(resources, vnfd.vdu_nodes(template), partial=True)
 
 
 def _resources(objects: Sequence[Object]) -> list[CustomResource]:

@@ -74,8 +74,8 @@ class Informers:
                 self._unserved.add(kind)
                 continue
             self.objects[kind] = {}
-            self._versions[kind] = resource.api_version
             if "list" in resource.verbs:
+                self._versions[kind] = resource.api_version
                 self._awaited[kind] = {self._start(resource, "", selector(self._context.instance, kind), self._message)}
             elif resource.is_unlisted and not self._operation.abandon:
                 remedy = "delete them yourself, and terminate with additionalParams abandon: true"
@@ -139,7 +139,7 @@ class Informers:
 
     def watched_version(self, kind: GroupKind) -> str:
         """The apiVersion in which the objects of a kind are reported; "" if they are not."""
-        return self._versions.get(kind, "") if kind in self._awaited else ""
+        return self._versions.get(kind, "")
 
     def listed(self) -> list[Resource]:
         """The kinds that are listed, in the versions that are watched."""

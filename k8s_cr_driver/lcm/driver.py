@@ -171,10 +171,10 @@ class Driver:
             assigned = desired.assigned_vdus(resources, vnfd, stored.flavour, options)
             before = session.stored_vdus(stored.vdus)
             given = counts.given(assigned, dict(zip((obj.key for obj in resources), former, strict=True)))
-            # Of an account that may not read CRDs: what had no count before keeps that of its manifest.
-            without = {vdu for vdu, obj in assigned.items() if obj.hides_count and vdu in before}
-            levels = counts.at_level({vdu: assigned[vdu] for vdu in assigned.keys() - without}, vnfd, stored.flavour)
-            kept = counts.carried_over(before, stored.counts, {vdu: levels.get(vdu, obj) for vdu, obj in assigned.items()})
+            # An account that may not read CRDs leaves a VDU that is no new one the count of its manifest.
+            settable = {vdu: obj for vdu, obj in assigned.items() if not (obj.hides_count and vdu in before)}
+            levelled = {**assigned, **counts.at_level(settable, vnfd, stored.flavour)}
+            kept = counts.carried_over(before, stored.counts, levelled)
             assigned = counts.with_counts(kept, given)
             counts.check(assigned, before, CONF.k8s_cr.max_vnfcs)
             session.change(desired.merged(resources, assigned), checked=not is_rollback)

@@ -81,7 +81,7 @@ class StoredInstance:
     vdus: VduObjects
     """As last written, with the desired counts."""
     counts: dict[str, int]
-    """See `COUNTS`; those of VDUs whose CRD the verb has read are written anew."""
+    """See `COUNTS`; those of VDUs whose CRD the verb has read are written again."""
     is_pending: bool
     """Whether the in-tree driver was the last to write the record of an instance that is instantiated."""
     by_intree_driver: bool

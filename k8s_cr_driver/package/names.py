@@ -34,11 +34,11 @@ _KINDS = {
 def check(obj: Object) -> None:
     """Raise InvalidPackage for a name that is no DNS subdomain, where the kind wants one."""
     kind = kind_of(obj)
-    if kind.kind in _KINDS.get(kind.group, ()) and (problem := of_custom_resource(obj)):
-        raise InvalidPackage(problem)
+    if kind.kind in _KINDS.get(kind.group, ()) and (wrong := problem(obj)):
+        raise InvalidPackage(wrong)
 
 
-def of_custom_resource(obj: Object) -> str:
-    """What is wrong with the name; "" if it is a DNS subdomain."""
+def problem(obj: Object) -> str:
+    """What is wrong with the name of an object whose kind wants a DNS subdomain; "" if it is one."""
     name = obj["metadata"]["name"]
     return "" if _SUBDOMAIN.fullmatch(name) else f"metadata.name: {name} is no name of a {obj['kind']}; {_REMEDY}"

@@ -66,6 +66,10 @@ class Declaration:
     constraints: tuple[tuple[str, Any], ...] = ()
     secret: bool = False
 
+    @property
+    def must_be_given(self) -> bool:
+        return self.required and self.default is None
+
 
 def declared(definitions: Mapping[str, Mapping[str, Any]]) -> dict[str, Declaration]:
     """
@@ -167,7 +171,7 @@ def resolve(declarations: Mapping[str, Declaration], given: Mapping[str, Any]) -
 def _resolved(declared: Declaration, given: Any) -> Any:
     where = f"additionalParams.parameters.{declared.name}"
     if given is None:
-        if declared.required and declared.default is None:
+        if declared.must_be_given:
             purpose = f" ({declared.description})" if declared.description else ""
             raise InvalidRequest(f"{where}: is missing{purpose}; it is a {declared.type} without a default")
         return declared.default

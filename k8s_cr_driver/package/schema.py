@@ -95,8 +95,8 @@ def _problems(objects: Sequence[Object]) -> Iterator[str]:
 
 
 def _object_problems(crd: Object, obj: Object, validation: Validation, budget: Budget) -> Iterator[str]:
-    if problem := names.of_custom_resource(obj):
-        yield problem
+    if wrong := names.problem(obj):
+        yield wrong
     schema = served_schema(crd, split(obj["apiVersion"])[1])
     if schema is None:
         known = ", ".join(f"{defined_by(crd).group}/{name}" for name in served_versions(crd))

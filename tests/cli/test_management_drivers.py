@@ -102,7 +102,7 @@ def test_operations_that_it_does_not_serve_and_those_left_out_are_reported(tool:
         "Flavour simple: heal_start names the credential sender, which has nothing to do there; remove it"
     ]
     assert found["warnings"] == [
-        "Flavour simple: terminate_end does not name the credential sender, so the receiver is not told of it"
+        "Flavour simple: terminate_end does not name the credential sender, so it is not reported to the receiver"
     ]
 
 
