@@ -108,7 +108,10 @@ class Said(enum.Enum):
     def of(cls, message: str) -> frozenset[Said]:
         """All that a message says in its own words: a value or a name that it repeats may have any of the words in it."""
         words = own_words(message)
-        return frozenset(one for one in cls if re.search(one.value, words))
+        return frozenset(one for one, pattern in _SAID.items() if pattern.search(words))
+
+
+_SAID = {one: re.compile(one.value) for one in Said}
 
 
 class ApiError(DriverError):

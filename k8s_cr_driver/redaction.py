@@ -24,7 +24,9 @@ CUT = " ... (cut)"
 """What follows a foreign text that is longer than what is read of it."""
 _PEM = re.compile(r"-----BEGIN [A-Z0-9 ]{1,64}-----.*?(?:-----END [A-Z0-9 ]{1,64}-----|\Z)", re.S)
 _AUTHORIZATION = re.compile(r"(?i)\b(bearer|basic)\s{1,8}[A-Za-z0-9._~+/=-]{8,}")
-_WORD = re.compile(r"[A-Za-z0-9_+/.-]{16,}={0,2}")
+_SHORT = 16
+"""Characters from which on a word may be a credential."""
+_WORD = re.compile(rf"[A-Za-z0-9_+/.-]{{{_SHORT},}}={{0,2}}")
 _DATA = re.compile(rf"[A-Za-z0-9+/]{{{_LONG},}}={{0,2}}")
 _JWT = re.compile(r"eyJ[A-Za-z0-9_-]+\.[A-Za-z0-9_.-]+")
 _NAMES = (
@@ -32,10 +34,9 @@ _NAMES = (
     r"(?:api|access|private)[_-]?key|client-key-data|client-certificate-data|certificate-authority-data)"
 )
 _NAMED = re.compile(
-    rf"(?i)(?:{_NAMES}(?:\\{{0,4}}[\"'])?\s{{0,8}}[:=]\s{{0,8}}|"
+    rf"(?i)(?:{_NAMES}(?:(?:\\{{0,4}}[\"'])?\s{{0,8}}[:=]\s{{0,8}}|\s{{1,8}}(?=\"))|"
     # A command's option and its value, as two words or two entries of a list.
-    rf"(?<!-)--(?!-)[\w-]{{0,20}}{_NAMES}(?:\s{{1,8}}(?!-)|[\"'],?\s{{0,8}}(?=[\"']))|"
-    rf"{_NAMES}\s{{1,8}}(?=\"))"
+    rf"(?<!-)--(?!-)[\w-]{{0,20}}{_NAMES}(?:\s{{1,8}}(?!-)|[\"'],?\s{{0,8}}(?=[\"'])))"
     # A field of such a name may be what the API server's error is about (field.ErrorType, structured-merge-diff).
     r"(?!(?-i:(?:Invalid|Unsupported|Duplicate) value: |(?:Not found|Forbidden|Too long|Too many): |"
     r"Required value(?:[:,;\])]|\s*\Z)|expected [\w ()]{1,60}, got ))(?=\S)"
@@ -76,6 +77,8 @@ _URLLIB3 = re.compile(r"<[^<>]{0,200}>:?\s{0,2}|\b\w{1,50}\(host=[^()]{0,300}\):
 
 def foreign(text: str) -> str:
     """`text` of others on one line, without values of objects, without credentials, and of limited length."""
+    if len(text) < _SHORT and text.isalnum():  # one word, as a reason is
+        return text
     cut = text[:FOREIGN_LIMIT]
     cut = _EXCERPT.sub(r"\1[removed]", cut)
     shown = "".join(_without_values(_without_credentials(cut)))

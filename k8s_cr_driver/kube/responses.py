@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 from k8s_cr_driver.errors import Unreadable
 from k8s_cr_driver.objects.keys import GroupKind, Object, kind_of
@@ -17,6 +18,7 @@ from k8s_cr_driver.objects.keys import GroupKind, Object, kind_of
 NAME_LIMIT = 512
 """Characters of a name, a uid and a resourceVersion; a Kubernetes name has at most 253."""
 _TEXTS = ("namespace", "creationTimestamp", "deletionTimestamp")
+_TEXT_OR_NONE = {str, type(None)}
 _MAPS = ("labels", "annotations")
 _LISTS: dict[str, type] = {"finalizers": str, "ownerReferences": dict, "managedFields": dict}
 
@@ -44,25 +46,25 @@ def entries(response: Object, api_version: str, kind: GroupKind, attempt: str) -
 def _is_whole(metadata: Object, identity: Iterable[str]) -> bool:
     get = metadata.get
     return (
-        all(_is_name(get(name)) for name in identity)
-        and all(isinstance(get(name), str | None) for name in _TEXTS)
-        and (not get("namespace") or _is_name(get("namespace")))
-        and all(_is_map(get(name)) for name in _MAPS)
+        _are_names([*map(get, identity), get("namespace") or "none"])
+        and set(map(type, map(get, _TEXTS))) <= _TEXT_OR_NONE
+        and all(map(_is_map, map(get, _MAPS)))
         and all(_is_list(get(name), kind) for name, kind in _LISTS.items())
     )
 
 
-def _is_name(value: object) -> bool:
+def _are_names(values: list[Any]) -> bool:
     """Names are in log lines, errors and terminals. No API server stores one with a control character, or as long."""
-    return isinstance(value, str) and 0 < len(value) <= NAME_LIMIT and value.isprintable()
+    is_text = set(map(type, values)) == {str} and all(values)
+    return is_text and max(map(len, values)) <= NAME_LIMIT and all(map(str.isprintable, values))
 
 
 def _is_map(value: object) -> bool:
-    return value is None or (isinstance(value, dict) and all(isinstance(text, str) for text in value.values()))
+    return value is None or (isinstance(value, dict) and set(map(type, value.values())) <= {str})
 
 
 def _is_list(value: object, kind: type) -> bool:
-    return value is None or (isinstance(value, list) and all(isinstance(entry, kind) for entry in value))
+    return value is None or (isinstance(value, list) and set(map(type, value)) <= {kind})
 
 
 @contextlib.contextmanager

@@ -199,6 +199,8 @@ def _untangled(keys: Iterable[ObjectKey], layers: Sequence[Edges]) -> Edges:
     _check_acyclic(strongest)
     union = strongest
     for layer in weaker:
+        if all(needed <= union[key] for key, needed in layer.items()):
+            continue
         cycle_of = _strong_components({key: union[key] | layer[key] for key in keys})
         closing = {
             (key.group_kind, to) for key, needed in layer.items() for to in needed - union[key] if cycle_of[key] == cycle_of[to]

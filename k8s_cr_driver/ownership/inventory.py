@@ -162,9 +162,9 @@ class Inventory:
         finished = frozenset(older | {(key, digest) for key, digest in self._finished.items() if digest is not None})
         adopted = desired.adopted - self._recreated
         uids = frozenset(one for one in desired.adopted_uids if one[0] in adopted)
-        desired = replace(desired, adopted=adopted, adopted_uids=uids, finished=finished, new=desired.new - self._disclaimed)
-        if desired.members is not None:
-            desired = replace(desired, members=desired.members - self._disclaimed)
+        new, members = desired.new - self._disclaimed, desired.members
+        left = None if members is None else members - self._disclaimed
+        desired = replace(desired, adopted=adopted, adopted_uids=uids, finished=finished, new=new, members=left)
         if desired == self.content:
             return
         self._until_written(lambda: self._write(replace(desired, resource_version=self.content.resource_version)))

@@ -108,6 +108,9 @@ class InventoryContent:
 NOTHING = InventoryContent(members=None)
 
 
+_ENCODER = json.JSONEncoder(separators=(",", ":"))
+
+
 def form(content: InventoryContent) -> Object:
     """The annotations and data of a ConfigMap with this content."""
     annotations = {
@@ -122,7 +125,7 @@ def form(content: InventoryContent) -> Object:
     data: dict[str, str] = {}
     binary: dict[str, str] = {}
     for name, value in _values(content).items():
-        text = json.dumps(value, separators=(",", ":"))
+        text = _ENCODER.encode(value)
         if len(text) <= PLAIN_LIMIT:
             data[name] = text
         else:

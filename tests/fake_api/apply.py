@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tests.fake_api import errors
-from tests.fake_api.fields import ITEM, Flat, Path, TypedError, decode, display, encode, flatten, item_step
+from tests.fake_api.fields import Flat, Path, TypedError, changes, decode, display, encode, flatten, item_step
 from tests.fake_api.objects import Object, copy, now, without
 from tests.fake_api.shapes import Shape
 
@@ -41,10 +41,11 @@ class Ownership:
     def __init__(self, managed_fields: list[Object]) -> None:
         self._entries: dict[tuple[str, str, str, str], Object] = {}
         self.sets: dict[tuple[str, str, str, str], set[Path]] = {}
+        self._given: dict[tuple[str, str, str, str], set[Path]] = {}
         for entry in managed_fields:
             manager = Manager(entry["manager"], entry["operation"], entry["apiVersion"], entry.get("subresource", ""))
             self._entries[manager.identity] = entry
-            self.sets[manager.identity] = decode(entry.get("fieldsV1") or {})
+            self.sets[manager.identity] = self._given[manager.identity] = decode(entry.get("fieldsV1") or {})
 
     def of(self, manager: Manager) -> set[Path]:
         return self.sets.get(manager.identity, set())
@@ -56,6 +57,7 @@ class Ownership:
         if paths == self.sets.get(manager.identity):
             return
         self.sets[manager.identity] = paths
+        self._given.pop(manager.identity, None)
         entry: Object = {"manager": manager.name, "operation": manager.operation, "apiVersion": manager.api_version,
                          "time": now(), "fieldsType": "FieldsV1"}
         if manager.subresource:
@@ -76,7 +78,8 @@ class Ownership:
         for identity, paths in self.sets.items():
             if paths:
                 entry = self._entries[identity]
-                entries.append({**entry, "fieldsV1": encode(paths)})
+                is_as_given = paths == self._given.get(identity)
+                entries.append(entry if is_as_given else {**entry, "fieldsV1": encode(paths)})
         return sorted(entries, key=lambda e: (e["operation"], e["time"], e["manager"]))
 
     def describe(self, identity: tuple[str, str, str, str]) -> str:
@@ -107,18 +110,17 @@ def apply(live: Object, config: Object, shape: Shape, manager: Manager, force: b
 
     Raises ApiError 409 with one cause a conflicting field, TypedError for a config that does not fit.
     """
-    live_flat = flatten(without(live, "managedFields"), shape)
     config_paths = owned(flatten(config, shape, strict=True), manager, has_status)
     ownership = Ownership((live.get("metadata") or {}).get("managedFields") or [])
     if not ownership.sets and "uid" in live["metadata"]:
         unknown = Manager("before-first-apply", "Update", manager.api_version)
-        ownership.assign(unknown, owned(live_flat, unknown, has_status))
+        ownership.assign(unknown, owned(flatten(live, shape), unknown, has_status))
     before = set(ownership.of(manager))
     merged = merge(live, config, shape)
     ownership.assign(manager, config_paths)
     if before - (kept := ownership.union()):
         merged = _prune(merged, shape, (), before, kept)
-    changed = _changed(live_flat, flatten(merged, shape))
+    changed = changes(live, merged, shape)
     conflicts = {identity: paths & (changed.added | changed.modified)
                  for identity, paths in ownership.others(manager).items()}
     if not force and any(conflicts.values()):
@@ -141,7 +143,7 @@ def update(old: Object, new: Object, shape: Shape, manager: Manager, has_status:
     ownership = Ownership(given or (old.get("metadata") or {}).get("managedFields") or [])
     if not ownership.sets and "uid" in old["metadata"]:
         return new  # nobody is tracked before the first apply, except who creates
-    changed = _changed(flatten(old, shape), flatten(new, shape))
+    changed = changes(old, new, shape)
     gained = {path for path in changed.added | changed.modified if _may_own(path, manager, has_status)}
     for identity, paths in ownership.others(manager).items():
         ownership.sets[identity] = paths - gained - changed.removed
@@ -155,25 +157,6 @@ def with_managed_fields(obj: Object, ownership: Ownership) -> Object:
     metadata = without(obj.get("metadata") or {}, "managedFields")
     entries = ownership.encode()
     return {**obj, "metadata": {**metadata, "managedFields": entries} if entries else metadata}
-
-
-@dataclass
-class _Changes:
-    added: set[Path]
-    modified: set[Path]
-    removed: set[Path]
-
-
-def _changed(old: Flat, new: Flat) -> _Changes:
-    before, after = old.leaves.keys() | old.maps, new.leaves.keys() | new.maps
-    return _Changes(
-        added=after - before,
-        modified={path for path in old.leaves.keys() & new.leaves.keys() if _differ(old.leaves[path], new.leaves[path])},
-        removed=before - after)
-
-
-def _differ(old: Any, new: Any) -> bool:
-    return old is not ITEM and new is not ITEM and bool(old != new)
 
 
 def _conflict(ownership: Ownership, conflicts: dict[tuple[str, str, str, str], set[Path]]) -> errors.ApiError:
@@ -201,7 +184,10 @@ def merge(old: Any, new: Any, shape: Shape) -> Any:
     if isinstance(old, dict) and isinstance(new, dict) and not shape.atomic:
         merged = dict(old)
         for name, value in new.items():
-            merged[name] = merge(old[name], value, shape.child(name)) if name in old else copy(value)
+            if name not in old:
+                merged[name] = copy(value)
+            elif value is not old[name]:
+                merged[name] = merge(old[name], value, shape.child(name)) if isinstance(value, (dict, list)) else value
         return merged
     if not (isinstance(old, list) and isinstance(new, list) and shape.granular_list):
         return copy(new)

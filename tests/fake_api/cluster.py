@@ -75,9 +75,9 @@ class Cluster:
 
     def serve_only(self, names: Collection[str]) -> None:
         """Withdraw all other kinds."""
-        for versions in list(self._kinds.values()):
-            for kind in [one for one in versions.values() if one.kind not in names]:
-                del versions[kind.version]
+        served = {resource: {version: kind for version, kind in versions.items() if kind.kind in names}
+                  for resource, versions in self._kinds.items()}
+        self._kinds = {resource: versions for resource, versions in served.items() if versions}
 
     def kinds(self) -> list[Kind]:
         with self.store.lock:
@@ -96,8 +96,9 @@ class Cluster:
 
     def by_kind(self, kind: str, api_version: str | None = None) -> Kind:
         """The kind by its name, for tests; LookupError if it is not served or not unique."""
-        found = [one for one in self.kinds() if one.kind == kind
-                 and (api_version is None or one.api_version == api_version)]
+        with self.store.lock:
+            found = [one for versions in self._kinds.values() for one in versions.values()
+                     if one.kind == kind and api_version in (None, one.api_version)]
         groups = {one.group for one in found}
         if len(groups) != 1:
             raise LookupError(f"{len(groups)} kinds {kind!r} in {api_version or 'any group'} are served")

@@ -8,7 +8,7 @@ import uuid
 from typing import Any
 
 from tests.fake_api.kinds import Kind
-from tests.fake_api.objects import Object, copy, dig, now, put, without
+from tests.fake_api.objects import Object, copy, dig, now, put, with_leaf, without
 
 _DEFAULTS: dict[str, list[tuple[tuple[str, ...], object]]] = {
     "Deployment": [(("spec", "replicas"), 1)],
@@ -44,18 +44,18 @@ def fill(kind: Kind, obj: Object) -> Object:
     """The defaults of built-in kinds that a driver can meet, and those that a custom resource's schema declares."""
     if kind.custom:
         return {**_fill_from_schema(obj, kind.schema or {}, top=True), "metadata": obj["metadata"]}
-    obj = copy(obj)
+    obj = copy(obj) if kind.kind == "Job" else dict(obj)
     if kind.status:
         obj.setdefault("status", {})
     for path, value in _DEFAULTS.get(kind.kind, []):
         if dig(obj, *path) is None:
-            put(obj, path, copy(value))
+            obj = with_leaf(obj, path, copy(value))
     if kind.kind == "Secret" and kind.group == "" and "stringData" in obj:
         written = {name: base64.b64encode(text.encode()).decode() for name, text in obj.pop("stringData").items()}
         obj["data"] = {**(obj.get("data") or {}), **written}
     if kind.kind == "Service" and obj["spec"]["type"] != "ExternalName" and not obj["spec"].get("clusterIP"):
         address = f"10.96.{random.randrange(256)}.{random.randrange(1, 255)}"
-        obj["spec"].update(clusterIP=address, clusterIPs=[address])
+        obj["spec"] = {**obj["spec"], "clusterIP": address, "clusterIPs": [address]}
     if kind.kind == "Job" and kind.group == "batch":
         _fill_job(obj)
     return obj

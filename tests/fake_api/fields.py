@@ -39,7 +39,7 @@ def flatten(value: Any, shape: Shape, strict: bool = False) -> Flat:
 
 
 def _flatten(value: Any, shape: Shape, path: Path, flat: Flat, faults: list[str] | None) -> None:
-    if faults is not None and (fault := _type_fault(value, shape)):
+    if faults is not None and shape.schema is not None and (fault := _type_fault(value, shape)):
         faults.append(f"{display(path)}: {fault}")
         return
     if isinstance(value, dict) and value and not shape.atomic:
@@ -63,6 +63,51 @@ def _flatten(value: Any, shape: Shape, path: Path, flat: Flat, faults: list[str]
             flat.leaves.setdefault((*path, step), ITEM)
     else:
         flat.leaves[path] = value
+
+
+@dataclass
+class Changes:
+    """Paths that only the new value has, whose value differs, and that only the old one has."""
+
+    added: set[Path] = field(default_factory=set)
+    modified: set[Path] = field(default_factory=set)
+    removed: set[Path] = field(default_factory=set)
+
+
+def changes(old: Any, new: Any, shape: Shape) -> Changes:
+    """What flattening both would show; what is equal in both is not looked into."""
+    found = Changes()
+    _compare(old, new, shape, (), found)
+    return found
+
+
+def _compare(old: Any, new: Any, shape: Shape, path: Path, found: Changes) -> None:
+    if isinstance(old, dict) and isinstance(new, dict) and old and new and not shape.atomic:
+        for name in old.keys() & new.keys():
+            if old[name] != new[name]:
+                _compare(old[name], new[name], shape.child(name), (*path, "f:" + name), found)
+        for one, other, paths in ((old, new, found.removed), (new, old, found.added)):
+            for name in one.keys() - other.keys():
+                paths |= _paths(one[name], shape.child(name), (*path, "f:" + name))
+    else:
+        before, after = Flat(), Flat()
+        _flatten(old, shape, path, before, None)
+        _flatten(new, shape, path, after, None)
+        had, has = before.leaves.keys() | before.maps, after.leaves.keys() | after.maps
+        found.added |= has - had
+        found.removed |= had - has
+        shared = before.leaves.keys() & after.leaves.keys()
+        found.modified |= {at for at in shared if _differ(before.leaves[at], after.leaves[at])}
+
+
+def _paths(value: Any, shape: Shape, path: Path) -> set[Path]:
+    flat = Flat()
+    _flatten(value, shape, path, flat, None)
+    return flat.leaves.keys() | flat.maps
+
+
+def _differ(old: Any, new: Any) -> bool:
+    return old is not ITEM and new is not ITEM and bool(old != new)
 
 
 def item_step(item: Any, shape: Shape, path: Path = (), index: int = 0) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from tests.fake_api import crds, deletion, verbs
 from tests.fake_api.cluster import Cluster, Knobs
 from tests.fake_api.kinds import Kind
-from tests.fake_api.objects import Object, copy, now
+from tests.fake_api.objects import Key, Object, copy, now
 
 
 class Hand:
@@ -21,8 +21,10 @@ class Hand:
 
     def put(self, obj: Object, status: bool = True, manager: str = "test") -> Object:
         """Create or replace as another client would; also the status unless `status` is false. Gives the stored object."""
+        return copy(self._put(copy(obj), status, manager))
+
+    def _put(self, obj: Object, status: bool, manager: str) -> Object:
         kind = self.cluster.kind_of(obj)
-        obj = copy(obj)
         metadata = obj.setdefault("metadata", {})
         namespace = metadata.setdefault("namespace", "default") if kind.namespaced else ""
         call = self._call(kind, namespace, metadata["name"], obj, manager)
@@ -36,21 +38,25 @@ class Hand:
                 metadata.setdefault("resourceVersion", old["metadata"]["resourceVersion"])
                 verbs.update(call)
         if status and kind.status and "status" in obj:
-            self.set_status(kind.kind, namespace, metadata["name"], obj["status"], api_version=kind.api_version)
-        return self.get(kind.kind, namespace, metadata["name"], kind.api_version)
+            self._set_status(kind, call.key, obj["status"], "controller")
+        return self._shown(kind, call.key)
 
     def find(self, kind: str, namespace: str | None, name: str, api_version: str | None = None) -> Object | None:
         found = self.cluster.by_kind(kind, api_version)
-        key = (namespace or "") if found.namespaced else "", name
-        stored = self.cluster.store.get(found.resource, key)
+        stored = self.cluster.store.get(found.resource, _key(found, namespace, name))
         return None if stored is None else copy(verbs.shown(found, stored))
 
     def get(self, kind: str, namespace: str | None, name: str, api_version: str | None = None) -> Object:
         """The stored object; LookupError if there is none."""
-        obj = self.find(kind, namespace, name, api_version)
-        if obj is None:
-            raise LookupError(f"no {kind} {namespace or ''}/{name}")
-        return obj
+        found = self.cluster.by_kind(kind, api_version)
+        return copy(self._shown(found, _key(found, namespace, name)))
+
+    def _shown(self, kind: Kind, key: Key) -> Object:
+        """The stored object itself, not to be changed; LookupError if there is none."""
+        stored = self.cluster.store.get(kind.resource, key)
+        if stored is None:
+            raise LookupError(f"no {kind.kind} {'/'.join(key)}")
+        return verbs.shown(kind, stored)
 
     def objects(self, kind: str, namespace: str | None = None, api_version: str | None = None) -> list[Object]:
         found = self.cluster.by_kind(kind, api_version)
@@ -70,19 +76,22 @@ class Hand:
                    api_version: str | None = None, manager: str = "controller") -> Object:
         """Replace the status as a controller does; kinds without the subresource get it as a plain field."""
         found = self.cluster.by_kind(kind, api_version)
-        obj = {**self.get(kind, namespace, name, api_version), "status": status}
-        call = self._call(found, obj["metadata"].get("namespace") or "", name, obj, manager)
-        call.subresource = "status" if found.status else ""
+        key = _key(found, namespace, name)
+        self._set_status(found, key, copy(status), manager)
+        return copy(self._shown(found, key))
+
+    def _set_status(self, kind: Kind, key: Key, status: Object, manager: str) -> None:
+        call = self._call(kind, *key, {**self._shown(kind, key), "status": status}, manager)
+        call.subresource = "status" if kind.status else ""
         with self.cluster.writing():
             verbs.update(call)
-        return self.get(kind, namespace, name, api_version)
 
     def edit(self, kind: str, namespace: str | None, name: str, change: Callable[[Object], None],
              manager: str = "test") -> Object:
         """Change a stored object in place by a function and put it back."""
         obj = self.get(kind, namespace, name)
         change(obj)
-        return self.put(obj, manager=manager)
+        return copy(self._put(obj, True, manager))
 
     def release(self, kind: str, namespace: str | None, name: str, finalizers: Iterable[str] = ()) -> None:
         """Remove finalizers (all by default), as their controllers do when their work is done."""
@@ -131,3 +140,7 @@ class Hand:
 
     def _call(self, kind: Kind, namespace: str, name: str, body: Object, manager: str) -> verbs.Call:
         return verbs.Call(self.cluster, kind, namespace, name, "", {"fieldManager": manager}, body, "", manager)
+
+
+def _key(kind: Kind, namespace: str | None, name: str) -> Key:
+    return (namespace or "") if kind.namespaced else "", name

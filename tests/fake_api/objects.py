@@ -5,7 +5,7 @@ Stored objects are never changed in place: every write stores a new one, so read
 """
 
 import marshal
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timezone
 from typing import Any
 
@@ -37,6 +37,12 @@ def put(value: Object, path: Iterable[str], leaf: Any) -> None:
     for step in parents:
         value = value.setdefault(step, {})
     value[last] = leaf
+
+
+def with_leaf(value: Object, path: Sequence[str], leaf: Any) -> Object:
+    """The same with another value at `path`; `value` stays as it is."""
+    step, *rest = path
+    return {**value, step: with_leaf(value.get(step) or {}, rest, leaf) if rest else leaf}
 
 
 def key_of(obj: Object) -> Key:

@@ -3,6 +3,7 @@
 
 import re
 from collections.abc import Callable
+from functools import cache
 
 from tests.fake_api import errors
 from tests.fake_api.objects import Object, dig
@@ -15,6 +16,8 @@ _REQUIREMENT = re.compile(r",(?![^(]*\))")
 def selector(query: dict[str, str], namespace: str) -> Match:
     """Whether an object is in `namespace` (all if empty) and fits labelSelector and fieldSelector."""
     matches = [*_labels(query.get("labelSelector", "")), *_fields(query.get("fieldSelector", ""))]
+    if not matches and not namespace:
+        return lambda obj: True
 
     def fits(obj: Object) -> bool:
         in_namespace = not namespace or obj["metadata"].get("namespace") == namespace
@@ -22,6 +25,7 @@ def selector(query: dict[str, str], namespace: str) -> Match:
     return fits
 
 
+@cache
 def _labels(text: str) -> list[Match]:
     return [_label(part.strip()) for part in _REQUIREMENT.split(text) if part.strip()]
 
@@ -48,6 +52,7 @@ def _label(part: str) -> Match:
     return lambda obj: part in labels(obj)
 
 
+@cache
 def _fields(text: str) -> list[Match]:
     return [_field(part.strip()) for part in text.split(",") if part.strip()]
 

@@ -7,7 +7,7 @@ Everything is guarded by one re-entrant lock (`changed` is its condition); store
 import threading
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from tests.fake_api.kinds import Resource
 from tests.fake_api.objects import Key, Object, dig, key_of
@@ -15,8 +15,7 @@ from tests.fake_api.objects import Key, Object, dig, key_of
 FIRST_REVISION = 100
 
 
-@dataclass(frozen=True)
-class Change:
+class Change(NamedTuple):
     """One write: `old` is None for a new object, `new` is None for a removed one (then `old` has the new revision).
 
     Both None: a bookmark.

@@ -61,7 +61,7 @@ class Call:
 
 
 def create(call: Call) -> tuple[int, Object]:
-    obj = _identified(call, copy(call.body))
+    obj = _identified(call, call.body)
     if call.kind.verbs == ("create",):
         return 201, reviews.answer(call.cluster, obj)
     new = defaults.fresh(call.kind, obj)
@@ -100,7 +100,7 @@ def update(call: Call) -> tuple[int, Object]:
     old = call.stored()
     if call.subresource == "scale":
         return 200, scale.of(call.kind, _replace(call, old, scale.applied(call.kind, old, call.body)))
-    new = _identified(call, copy(call.body))
+    new = _identified(call, call.body)
     version = new["metadata"].get("resourceVersion")
     if not version and call.kind.custom:
         raise errors.invalid(call.kind.group, call.kind.plural, call.name, [errors.cause(
@@ -305,7 +305,8 @@ def _typed(call: Call) -> Object:
 
 def _without_nulls(value: Any) -> Any:
     if isinstance(value, dict):
-        return {name: _without_nulls(child) for name, child in value.items() if child is not None}
+        return {name: _without_nulls(child) if isinstance(child, (dict, list)) else child
+                for name, child in value.items() if child is not None}
     if isinstance(value, list):
         return [_without_nulls(item) for item in value]
     return value

@@ -354,7 +354,7 @@ def test_any_number_of_cycles_is_found_in_one_pass(monkeypatch: pytest.MonkeyPat
     edges = deletion([*tabs, *workloads, *rights("runner", "example.com")])
     assert [needed(edges, one) for one in tabs] == [{f"Deployment app-{number}"} for number in range(40)]
     assert all(needed(edges, one) == set() for one in workloads)
-    assert len(passes) == 4
+    assert len(passes) == 3, "one for each layer that adds edges"
 
 
 NAMES = st.sampled_from(["a", "b"])

@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any
 
@@ -16,7 +16,7 @@ from tests.fake_api.kinds import Resource
 from tests.fake_api.objects import Key, Object, key_of
 from tests.fake_api.store import Change
 from tests.fake_api.verbs import Call
-from tests.simulation.scheduler import Scheduler, Waiter
+from tests.simulation.scheduler import Moment, Scheduler, Waiter
 from tests.simulation.weather import Weather
 
 
@@ -27,9 +27,31 @@ class Cache:
         self.slowness = slowness
         self.objects: dict[Key, Object] = {}
         self.position, self.revision, self.due = 0, 0, 0.0
+        self.unread: deque[Moment] = deque()
+        """When the changes come that came, or will come, while no watch is open."""
         self.streams: list[Watch] = []
-        self.lines: dict[tuple[str, str, str], bytes] = {}
-        """What watches have said, by type of event, uid and resourceVersion."""
+
+
+class Line(bytes):
+    """An event of a watch in the place of its JSON, which takes long to write and to read."""
+
+    event: Object
+
+    @classmethod
+    def of(cls, event: Object) -> Line:
+        line = cls(b"event")
+        line.event = event
+        return line
+
+
+def lines(chunks: Iterable[Line]) -> Iterator[Line]:
+    """In the place of `watch_events.lines`: each chunk is one line."""
+    yield from chunks
+
+
+def decoded(line: Line) -> Object:
+    """In the place of `watch_events.decoded`."""
+    return line.event
 
 
 class Server:
@@ -41,17 +63,28 @@ class Server:
         self.unserved: set[Resource] = set()
         """Resources of CRDs that this server has not seen yet."""
 
-    def cache(self, resource: Resource) -> Cache:
-        return self._caches[resource]
-
     def changed(self, resource: Resource) -> None:
         """The last change in the log comes to this server's cache after a while, behind those before it."""
-        cache = self._caches[resource]
-        cache.due = max(cache.due, self._scheduler.now + self._weather.lag(cache.slowness))
-        self._scheduler.after(cache.due - self._scheduler.now, partial(self._advance, resource))
+        cache, now = self._caches[resource], self._scheduler.now
+        cache.due = max(cache.due, now + self._weather.lag(cache.slowness))
+        moment = self._scheduler.moment(now + (cache.due - now))
+        if cache.streams:
+            self._scheduler.put(moment, partial(self._advance, resource, cache))
+        else:
+            cache.unread.append(moment)
 
-    def _advance(self, resource: Resource) -> None:
+    def catch_up(self, resource: Resource) -> Cache:
+        """The cache for a watch that is about to open."""
         cache = self._caches[resource]
+        while cache.unread:
+            moment = cache.unread.popleft()
+            if moment[0] < self._scheduler.now:
+                self._advance(resource, cache)
+            else:
+                self._scheduler.put(moment, partial(self._advance, resource, cache))
+        return cache
+
+    def _advance(self, resource: Resource, cache: Cache) -> None:
         change = self._cluster.store.log(resource)[cache.position]
         cache.position, cache.revision = cache.position + 1, change.revision
         if change.new is not None:
@@ -124,17 +157,7 @@ class Watch(watch.Stream):
     def _say(self, event: Object) -> None:
         if not self._response.is_silent:
             self._show(event["object"])
-        self._response.say(self._line(event))
-
-    def _line(self, event: Object) -> bytes:
-        """Of one state of an object all watches say the same."""
-        metadata = event["object"].get("metadata", {})
-        state = event["type"], metadata.get("uid", ""), metadata.get("resourceVersion", "")
-        if not state[1]:
-            return watch.line(event)
-        if state not in self._cache.lines:
-            self._cache.lines[state] = watch.line(event)
-        return self._cache.lines[state]
+        self._response.say(Line.of(event))
 
 
 class Response:
@@ -142,12 +165,12 @@ class Response:
 
     def __init__(self, scheduler: Scheduler, idle_limit: float, at_shutdown: Callable[[], None]) -> None:
         self._scheduler, self._idle_limit, self._at_shutdown = scheduler, idle_limit, at_shutdown
-        self._chunks: list[bytes] = []
+        self._chunks: list[Line] = []
         self._is_over, self.is_silent, self._is_broken = False, False, False
         self._waiter: Waiter | None = None
         self.watch: Watch
 
-    def say(self, line: bytes) -> None:
+    def say(self, line: Line) -> None:
         if not self.is_silent:
             self._chunks.append(line)
             self._wake()
@@ -161,7 +184,7 @@ class Response:
         """Half open: nothing comes any more, not even an end."""
         self.is_silent = True
 
-    def stream(self, size: int) -> Iterator[bytes]:
+    def stream(self, size: int) -> Iterator[Line]:
         del size
         while True:
             while self._chunks:

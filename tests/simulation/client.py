@@ -10,7 +10,6 @@ from typing import Any, ClassVar
 from greenlet import GreenletExit
 
 from k8s_cr_driver.errors import TransportError
-from tests.fake_api.objects import copy
 from tests.simulation.caches import Response
 from tests.simulation.ledger import Actor
 from tests.simulation.scheduler import active
@@ -76,7 +75,6 @@ class Client:
         scheduler, weather = servers.scheduler, servers.weather
         if not process.is_alive:
             raise GreenletExit
-        sent.body = copy(sent.body)
         waiter = scheduler.waiter()
 
         def arrive() -> None:

@@ -50,8 +50,6 @@ KINDS = frozenset(
 )
 """Built-in kinds of the simulated cluster; more would only make its discovery longer."""
 OPERATION_SECONDS = 900.0
-MOST_REQUESTS = 3000
-"""Of one life; more would be an operation that goes round in circles."""
 SHORT = 0.9
 """The share of lives that are short: few objects, one verb at most between the first and the last, few kinds of trouble."""
 FEW = 4
@@ -138,8 +136,9 @@ class Life:
             Client.servers = self.servers
             self._prepare()
             self.scheduler.spawn(self.scheduler.process("tacker"), story)
-            self.scheduler.run(lambda: self._is_over or self.servers.requests > MOST_REQUESTS)
-        if self.servers.requests > MOST_REQUESTS:
+            self.scheduler.run()
+        del Client.servers
+        if self.servers.is_overrun():
             self.ledger.violated("requests without end")
         elif not self._is_over:
             self.ledger.violated("the story has come to a stand")
@@ -177,7 +176,7 @@ class Life:
             self._perform(green, verbs.terminate(), None)
             self._settle()
             self.invariants.check_gone(green.id, [])
-        self._is_over = True
+        self._end()
 
     def _grow(self) -> None:
         chance = self._random
@@ -190,7 +189,7 @@ class Life:
         if not goes_on:
             self.blue.objects = []
         self._settle()
-        self._is_over = True
+        self._end()
 
     def _first(self, *, has_widgets: bool = False) -> list[Object]:
         objects = package.first(self._random, "blue", "shared", self.features, has_widgets=has_widgets)
@@ -201,7 +200,7 @@ class Life:
     def _begin(self) -> None:
         self._perform(self.blue, verbs.instantiate(self.blue.objects), None)
         self._settle()
-        self._is_over = True
+        self._end()
 
     def _visit(self) -> None:
         """Users have things beside the instance's, and in what it has made."""
@@ -315,6 +314,10 @@ class Life:
     def _ended(self, worker: Worker) -> None:
         self.ledger.ended[worker.name] = self.scheduler.now
         worker.end.set()
+
+    def _end(self) -> None:
+        self._is_over = True
+        self.scheduler.stop()
 
     def _settle(self) -> None:
         """Until nobody does anything any more."""

@@ -10,12 +10,15 @@ from __future__ import annotations
 
 import contextlib
 import heapq
+import itertools
 import random
 from collections.abc import Callable, Iterator
 
 from greenlet import GreenletExit, getcurrent, greenlet
 
 Action = Callable[[], None]
+Moment = tuple[float, float]
+"""A time, and the place among what happens at that time."""
 
 
 class Process:
@@ -104,16 +107,24 @@ class Scheduler:
 
     def __init__(self, seed: str) -> None:
         self.random = random.Random(seed)
+        self._tie = self.random.random
         self.now = 0.0
         self.hub = getcurrent()
         self.current: Task | None = None
         self.processes: list[Process] = []
         self._events: list[tuple[float, float, int, Action]] = []
-        self._count = 0
+        self._count = itertools.count()
+        self._is_stopped = False
 
     def after(self, seconds: float, action: Action) -> None:
-        self._count += 1
-        heapq.heappush(self._events, (self.now + seconds, self.random.random(), self._count, action))
+        heapq.heappush(self._events, (self.now + seconds, self._tie(), next(self._count), action))
+
+    def put(self, moment: Moment, action: Action) -> None:
+        """At a moment that `moment` has given."""
+        heapq.heappush(self._events, (*moment, next(self._count), action))
+
+    def moment(self, when: float) -> Moment:
+        return when, self._tie()
 
     def process(self, name: str) -> Process:
         self.processes.append(Process(name))
@@ -133,11 +144,15 @@ class Scheduler:
     def sleep(self, seconds: float) -> None:
         self.waiter().wait(seconds)
 
-    def run(self, until: Callable[[], bool]) -> None:
-        """Until that is so, or nothing is left to happen."""
-        while self._events and not until():
-            self.now, _, _, action = heapq.heappop(self._events)
+    def run(self) -> None:
+        """Until somebody stops it, or nothing is left to happen."""
+        events, pop = self._events, heapq.heappop
+        while events and not self._is_stopped:
+            self.now, _, _, action = pop(events)
             action()
+
+    def stop(self) -> None:
+        self._is_stopped = True
 
     def bury(self) -> None:
         """Ends all greenlets that are left, without letting them do anything."""
@@ -151,6 +166,11 @@ class Scheduler:
 
 
 _active: list[Scheduler] = []
+
+
+def now() -> float:
+    """The time of the life that runs."""
+    return _active[-1].now
 
 
 def active() -> Scheduler:

@@ -25,9 +25,10 @@ from types import ModuleType, SimpleNamespace, TracebackType
 from typing import Any
 
 from k8s_cr_driver.engine import loop, watches
-from k8s_cr_driver.kube import discovery
+from k8s_cr_driver.kube import discovery, watch_events
 from tests.fake_api import objects
-from tests.simulation.scheduler import Task, Waiter, active
+from tests.simulation import caches
+from tests.simulation.scheduler import Task, Waiter, active, now
 
 WAKE_UP = 60.0
 """Seconds between two looks at an operation's stop event, which no life sets."""
@@ -141,13 +142,15 @@ class _Chance:
         return getattr(active().random, name)
 
 
-class _Datetime:
-    """The class `datetime`, of which the fake API server only asks the time."""
+def _now(micro: bool = False) -> str:
+    """The API server's notion of time."""
+    return _moment(now(), "microseconds") if micro else _moment(int(now()), "seconds")
 
-    @staticmethod
-    def now(zone: timezone) -> datetime:
-        del zone
-        return BEGIN + timedelta(seconds=active().now)
+
+@functools.lru_cache(maxsize=64)
+def _moment(seconds: float, precision: str) -> str:
+    moment = BEGIN + timedelta(seconds=seconds)
+    return moment.isoformat(timespec=precision).removesuffix("+00:00") + "Z"
 
 
 _StandIn = tuple[ModuleType, str, object, object]
@@ -155,7 +158,7 @@ _StandIn = tuple[ModuleType, str, object, object]
 _MODULES: Mapping[ModuleType, object] = {
     threading: SimpleNamespace(Event=Event, Lock=Lock, Thread=Thread),
     queue: SimpleNamespace(SimpleQueue=SimpleQueue, Empty=queue.Empty),
-    time: SimpleNamespace(monotonic=lambda: active().now, sleep=lambda seconds: active().sleep(seconds)),
+    time: SimpleNamespace(monotonic=now, sleep=lambda seconds: active().sleep(seconds)),
     uuid: SimpleNamespace(uuid4=_uuid4),
     random: _Chance(),
 }
@@ -170,7 +173,7 @@ def patched(**classes: tuple[object, object]) -> Iterator[None]:
     for where, name, _, stand_in in changes:
         setattr(where, name, stand_in)
     try:
-        with _without_logs(), _without_garbage():
+        with _without_logs(), _without_collector():
             yield
     finally:
         for where, name, real, _ in changes:
@@ -186,22 +189,23 @@ def _new_process() -> Iterator[_StandIn]:
 @contextlib.contextmanager
 def _without_logs() -> Iterator[None]:
     before = logging.root.manager.disable
-    logging.disable()
+    if before < logging.CRITICAL:
+        logging.disable()
     try:
         yield
     finally:
-        logging.disable(before)
+        if before < logging.CRITICAL:
+            logging.disable(before)
 
 
 @contextlib.contextmanager
-def _without_garbage() -> Iterator[None]:
-    """The collector runs once, at the end: what a life leaves is all that is young by then."""
+def _without_collector() -> Iterator[None]:
+    """A life leaves its garbage to whoever leads it: while it lasts, most of what is young is in use."""
     is_enabled = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
-        gc.collect(0)
         if is_enabled:
             gc.enable()
 
@@ -212,9 +216,10 @@ def _all_changes(modules: int, *classes: tuple[object, object]) -> list[_StandIn
     del modules
     return [
         *_changes("k8s_cr_driver", _OF_ENGINE, classes),
-        *_changes("tests.fake_api", _OF_FAKE, ()),
-        (objects, "datetime", objects.datetime, _Datetime),
+        *_changes("tests.fake_api", _OF_FAKE, ((objects.now, _now),)),
         (loop, "WAKE_UP", loop.WAKE_UP, WAKE_UP),
+        (watch_events, "lines", watch_events.lines, caches.lines),
+        (watch_events, "decoded", watch_events.decoded, caches.decoded),
     ]
 
 

@@ -4,15 +4,20 @@
 from __future__ import annotations
 
 import hashlib
+import marshal
 import os
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 
 from tests.fake_api.objects import Object
+from tests.simulation.caches import Line
 from tests.simulation.features import ALL, UNSEEN
+from tests.simulation.ledger import Actor
 from tests.simulation.life import Life, Outcome
+from tests.simulation.servers import Sent, Servers
 
 BLOCKS, LIVES = 10, 120
 """Blocks of seeds, which run beside each other, and lives in each."""
@@ -78,6 +83,42 @@ def test_a_seed_replays_its_life_in_any_process() -> None:
         there = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
         assert there.stdout.split() == here
     assert len(set(here)) == len(here)
+
+
+def test_nobody_writes_into_what_was_sent_or_answered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The simulation passes bodies, answers and events on as they are."""
+    passed: list[tuple[str, Any, bytes]] = []
+    execute, of = Servers.execute, Line.of
+
+    def note(what: str, value: Any) -> None:
+        passed.append((what, value, marshal.dumps(value, 2)))
+
+    def executed(servers: Servers, sent: Sent, actor: Actor) -> None:
+        note(f"the body of {sent}", sent.body)
+        execute(servers, sent, actor)
+        if isinstance(sent.answer, dict):
+            note(f"the answer to {sent}", sent.answer)
+
+    def line(event: Object) -> Line:
+        note(f"an event {event['type']}", event)
+        return of(event)
+
+    monkeypatch.setattr(Servers, "execute", executed)
+    monkeypatch.setattr(Line, "of", line)
+    for seed in range(40):
+        life(seed)
+    assert len(passed) > 1000
+    assert not [what for what, value, before in passed if marshal.dumps(value, 2) != before]
+
+
+def test_each_of_many_lives_frees_the_memory_of_the_one_before() -> None:
+    program = (
+        "import gc, math; from tests.simulation.__main__ import *; from tests.simulation.servers import Servers;"
+        "run(Share(0, 1, 5, math.inf, ALL, False));"
+        "print(sum(isinstance(one, Servers) for one in gc.get_objects()))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "1\n", "only the last life is left"
 
 
 @pytest.mark.parametrize(

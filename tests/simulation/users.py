@@ -168,8 +168,7 @@ class Users:
             self._servers.acting(_ACTOR, act)
 
     def _live(self, resource: Resource, key: Key) -> Object | None:
-        stored = self._servers.store.get(resource, key)
-        return copy(stored) if stored is not None else None
+        return self._servers.store.get(resource, key)
 
     def _edit(self, resource: Resource, key: Key, change: Callable[[Object], None]) -> None:
         if live := self._live(resource, key):
