@@ -16,8 +16,6 @@ _REQUIREMENT = re.compile(r",(?![^(]*\))")
 def selector(query: dict[str, str], namespace: str) -> Match:
     """Whether an object is in `namespace` (all if empty) and fits labelSelector and fieldSelector."""
     matches = [*_labels(query.get("labelSelector", "")), *_fields(query.get("fieldSelector", ""))]
-    if not matches and not namespace:
-        return lambda obj: True
 
     def fits(obj: Object) -> bool:
         in_namespace = not namespace or obj["metadata"].get("namespace") == namespace
