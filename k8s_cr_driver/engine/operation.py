@@ -51,8 +51,8 @@ class Operation:
     abandon: bool = False
     traffic: Traffic = field(default_factory=Traffic)
     is_current: Callable[[], bool] = _always
-    """Whether nobody has retried or rolled back the operation since this worker began; asked after the claim,
-    and before what is written without one."""
+    """Whether nobody has retried or rolled back the operation since this worker began; asked before
+    and after the claim, and before what is written without one."""
     watches: WatchLimits = WATCH_LIMITS
 
     @classmethod

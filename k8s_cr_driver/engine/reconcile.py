@@ -148,13 +148,14 @@ class _Reconciliation:
         permissions.check(self._context.connection, [(key, node.resource) for key, node in self._applier.nodes.items()])
 
     def _claim(self) -> bool:
+        self._operation.check_current()
         applier = self._applier
         return self._context.inventory.claim(
             self._operation.id, applier.kinds, applier.namespaces, create=bool(applier.nodes), members=applier.nodes
         )
 
     def _check_current(self) -> None:
-        """A rollback that began before the claim has found no inventory, so no token could stop this run."""
+        """A rollback that has begun meanwhile may have found no inventory, so no token could stop this run."""
         try:
             self._operation.check_current()
         except Superseded:

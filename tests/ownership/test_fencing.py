@@ -59,7 +59,8 @@ def test_a_worker_that_ends_at_once_does_not_give_back_what_another_may_still_wr
     first, second = Instance(api.url), Instance(api.url)
     old = first.start([CRD, crontab("one")])
     first.wait_until_reported("one", "Waiting")
-    second.is_current = lambda: False
+    asked = iter([True])  # before its claim
+    second.is_current = lambda: next(asked, False)
     with pytest.raises(Superseded, match="before this worker had claimed"):
         second.reconcile([CRD])
     with pytest.raises(Superseded, match="Another worker took over"):
