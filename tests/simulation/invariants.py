@@ -28,12 +28,12 @@ class Invariants:
         self._ledger, self._store = servers.ledger, servers.store
         self._news = NEWS_OF_SILENT if "silent streams" in servers.weather.features else NEWS
 
-    def check_completed(self, instance: str, verb: Verb, worker: str) -> None:
+    def check_completed(self, instance: str, verb: Verb, worker: str, doomed: set[str]) -> None:
         """What others have done since the worker has closed its watches it cannot know: its last write may take minutes."""
         seen = self._ledger.last_sight.get(worker, self._servers.scheduler.now)
         for manifest in verb.promised:
             self._check_present(instance, verb.name, manifest, seen)
-        for uid in verb.doomed & self._ledger.entries.keys():
+        for uid in doomed & self._ledger.entries.keys():
             if not self._is_going(self._ledger.entries[uid]):
                 self._ledger.violated(f"{verb.name} COMPLETED, and {self._ledger.entries[uid]} is the one of before")
         if verb.prunes:

@@ -63,7 +63,7 @@ class Entry:
     is_posthumous: bool = False
     """Whether a request made it that was still on its way when its worker crashed."""
     is_late: bool = False
-    """Whether a request made it that was still on its way when a user had deleted the inventory and a rollback had ended."""
+    """Whether a request made it that was still on its way when a user had deleted the inventory, and a rollback had looked."""
 
     def holds(self, other: Entry) -> bool:
         """Whether it is the Namespace of the other object, or the CRD of its kind."""
@@ -78,8 +78,9 @@ class Entry:
 class Ledger:
     """`actor` is whoever acts now. `violations`: what must never be, in words."""
 
-    def __init__(self, scheduler: Scheduler) -> None:
+    def __init__(self, scheduler: Scheduler, features: frozenset[str]) -> None:
         self.scheduler = scheduler
+        self._time_to_record = TIME_TO_RECORD + (LONGEST_LOSS if "lost answers" in features else 0.0)
         self.actor = NOBODY
         self.entries: dict[str, Entry] = {}
         self.lost: dict[tuple[Resource, Key], float] = {}
@@ -98,8 +99,12 @@ class Ledger:
         """When a worker could write the inventory no more, because another one had taken over."""
         self.is_over: set[str] = set()
         """The instances of which nothing should be left: a rollback of their instantiation or a termination COMPLETED."""
-        self._doubting: set[str] = set()
-        """The instances whose inventory has what an instantiate brought that crashed. It may have written it, or found it."""
+        self.wanted: dict[str, set[tuple[Resource, Key]]] = {}
+        """What the package has after a worker's verb."""
+        self.brought: dict[str, set[tuple[Resource, Key]]] = {}
+        """What a worker adds to the package."""
+        self._doubted: dict[str, set[tuple[Resource, Key]]] = {}
+        """Of each instance what workers have brought that ended early. Whether they wrote or found it, no inventory says."""
         self._unnamed: set[str] = set()
         """The instances whose inventory was lost, until a change has named all objects again."""
         self._seen_finished: dict[tuple[Resource, Key], dict[str, float]] = {}
@@ -132,8 +137,7 @@ class Ledger:
             self._stop_others(actor)
             if old is None:
                 self.founders.add(actor.name)
-                self._doubting.discard(actor.owner)
-                self._doubting |= {actor.owner} if is_posthumous else set()
+                self._doubted[actor.owner] = set(self.brought[actor.name]) if is_posthumous else set()
         what = "made" if old is None else "marked" if _is_marked(old, new) else "changed"
         self.note(f"{actor} {what} {entry} {uid[:4]} at {new['metadata']['resourceVersion']}")
         if old is not None:
@@ -151,17 +155,28 @@ class Ledger:
         self.note(f"{actor} removed {entry} {old['metadata']['uid'][:4]}")
         if "deletionTimestamp" not in old["metadata"]:
             self._check_deletion(entry, actor, old)
+        if resource == JOBS and (resource, key_of(old)) not in self.wanted.get(actor.name, {(resource, key_of(old))}):
+            self._seen_finished.pop((resource, key_of(old)), None)  # a change without it, of which a rollback may come
         if actor.owner == USER and is_inventory(entry):
             self.forget_finished(())  # what was recorded is lost with it
-            self._doubting.discard(entry.owner)
+            self._doubted.pop(entry.owner, None)
             self._unname(entry.owner)
         if actor.owner != entry.owner or entry.is_marked_by_others:
             self.lost[resource, key_of(old)] = self.scheduler.now
             if resource == STATEFUL_SETS:
                 self.leave_claims(entry.owner)
+        if resource == STATEFUL_SETS and entry.owner in self._unnamed:  # the next one's claims are older than it is
+            self.leave_claims(entry.owner)
 
     def _is_late(self, instance: str) -> bool:
-        return instance in self.is_over and instance in self._unnamed and not self._has_inventory(instance)
+        is_lost = instance in self._unnamed and not self._has_inventory(instance)
+        return is_lost and (instance in self.is_over or self._is_being_removed(instance))
+
+    def _is_being_removed(self, instance: str) -> bool:
+        """Whether a worker that leaves nothing is on it, which may have looked for objects already."""
+        return any(
+            not wanted and name not in self.ended and name.startswith(f"{instance}'s ") for name, wanted in self.wanted.items()
+        )
 
     def _stop_others(self, actor: Actor) -> None:
         """A worker that writes the inventory has its fence: no other one can write it after that."""
@@ -174,18 +189,23 @@ class Ledger:
         for entry in [one for one in self.entries.values() if one.reclaimable_by == instance]:
             self._check_named(entry)
 
-    def named(self, instance: str) -> None:
-        """The inventory names all objects again."""
-        self._unnamed.discard(instance)
+    def named(self, instance: str, wanted: Collection[tuple[Resource, Key]]) -> None:
+        """The inventory names all `wanted` objects again, unless somebody has deleted it since. Others are not looked for."""
+        for entry in list(self.entries.values()):
+            if entry.reclaimable_by == instance and self.is_in_doubt(entry) and (entry.resource, entry.key) not in wanted:
+                self.unnamed(entry)
+        if self._has_inventory(instance):
+            self._unnamed.discard(instance)
+            self._doubted.pop(instance, None)
 
-    def crashed(self, worker: str, instance: str) -> None:
-        """An instantiate has crashed, and what it has written is not recorded."""
+    def unrecorded(self, worker: str, instance: str) -> None:
+        """A worker has crashed, or was superseded, and what it has written is not recorded."""
         if worker in self.writers:
-            self._doubting.add(instance)
+            self._doubted.setdefault(instance, set()).update(self.brought[worker])
 
     def is_in_doubt(self, entry: Entry) -> bool:
         """Whether others have made the object again, and the inventory does not say that the instance had written it."""
-        return entry.reclaimable_by in self._doubting
+        return (entry.resource, entry.key) in self._doubted.get(entry.reclaimable_by, ())
 
     def made_again(self, entry: Entry, instance: str) -> None:
         """Somebody else has made an object of the instance again, with its label."""
@@ -243,7 +263,7 @@ class Ledger:
         for name, when in self._seen_finished.get((resource, key), {}).items():
             has_applied = (name, resource, key) in self._applied
             until = min(self.ended.get(name, -1000.0), self._stopped.get(name, math.inf))
-            if (name == actor.name and has_applied) or until - when > TIME_TO_RECORD:
+            if (name == actor.name and has_applied) or until - when > self._time_to_record:
                 self.violated(f"ran a finished Job again: {actor} made {'/'.join(key)}")
 
     def _touch(self, entry: Entry, actor: Actor) -> None:
@@ -281,6 +301,8 @@ CLAIMS: Resource = ("", "persistentvolumeclaims")
 JOBS: Resource = ("batch", "jobs")
 TIME_TO_RECORD = 10.0
 """Seconds within which a worker, unless it crashes, has stored that it has seen the end of a Job."""
+LONGEST_LOSS = 125.0
+"""Seconds for which it may wait for answers that were lost, two in a row."""
 NAMESPACES: Resource = ("", "namespaces")
 WIDGETS: Resource = ("sim.example.com", "widgets")
 CRDS: Resource = ("apiextensions.k8s.io", "customresourcedefinitions")

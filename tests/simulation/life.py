@@ -19,7 +19,7 @@ from functools import partial
 from greenlet import GreenletExit
 
 from k8s_cr_driver.engine.operation import Operation
-from k8s_cr_driver.errors import DriverError, NotOurs, Refused
+from k8s_cr_driver.errors import DriverError, NotOurs, Refused, Superseded
 from k8s_cr_driver.kube import connection
 from k8s_cr_driver.kube.endpoint import Endpoint
 from k8s_cr_driver.ownership.inventory_content import NOTHING, InventoryContent
@@ -82,6 +82,8 @@ class Worker:
     is_over: bool = False
     error: BaseException | None = None
     record: InventoryContent = NOTHING
+    doomed: set[str] = field(default_factory=set)
+    """The uids of objects that must be gone, or going."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +109,7 @@ class Life:
         self._random = random.Random(f"{seed} story")
         self._is_short = self._random.random() < SHORT
         self.features = features = _some(self._random, features) if self._is_short else features
-        self.ledger = Ledger(self.scheduler)
+        self.ledger = Ledger(self.scheduler, features)
         self.weather = Weather(self.scheduler, features, crashes_at)
         self.servers = Servers(self.scheduler, self.ledger, self.weather)
         self.blue = Instance("blue")
@@ -255,14 +257,15 @@ class Life:
     def _completed(self, instance: Instance, worker: Worker) -> None:
         verb = worker.verb
         instance.remembered = worker.record
-        if verb.prunes and verb.desired:
-            self.ledger.named(instance.id)
+        wanted = {package.named(manifest) for manifest in verb.desired}
+        if verb.prunes and wanted:
+            self.ledger.named(instance.id, wanted)
         if not verb.desired:
             self.ledger.is_over.add(instance.id)
         if verb.desired and not any(obj["kind"] == "StatefulSet" for obj in verb.desired):
             self.ledger.leave_claims(instance.id)
-        self.ledger.forget_finished({package.named(manifest) for manifest in verb.desired})
-        self.invariants.check_completed(instance.id, verb, worker.name)
+        self.ledger.forget_finished(wanted)
+        self.invariants.check_completed(instance.id, verb, worker.name, worker.doomed)
 
     def _await(self, worker: Worker, *, is_patient: bool) -> bool:
         """Until it is over, or dead; False if whoever asked for it had no more patience."""
@@ -278,6 +281,9 @@ class Life:
         process = self.scheduler.process(worker.name)
         process.at_crash = partial(self._crashed, instance, worker)
         self.scheduler.spawn(process, lambda: self._work(instance, worker))
+        known = set() if verb.is_first else {package.named(obj) for obj in instance.objects}
+        self.ledger.wanted[worker.name] = {package.named(obj) for obj in verb.desired}
+        self.ledger.brought[worker.name] = self.ledger.wanted[worker.name] - known
         self._begun.append(worker)
         self._asked[instance.id] = worker
         return worker
@@ -296,20 +302,24 @@ class Life:
                 remembered=instance.remembered,
                 keep_autoscaled=worker.verb.keeps_autoscaled,
             ) as session:
-                worker.verb.do(session)
+                worker.doomed = worker.verb.do(session) or set()
                 worker.record = _recorded(session.inventory.content)
         except GreenletExit:
             raise
         except DriverError as error:
             worker.error = error
+        if isinstance(worker.error, Superseded):
+            self._unrecorded(instance, worker)
         worker.is_over = True
         self._ended(worker)
         self.ledger.note(f"{name} ends: {type(worker.error).__name__} {str(worker.error).partition(chr(10))[0]}")
 
     def _crashed(self, instance: Instance, worker: Worker) -> None:
-        if worker.verb.is_first:
-            self.ledger.crashed(worker.name, instance.id)
+        self._unrecorded(instance, worker)
         self._ended(worker)
+
+    def _unrecorded(self, instance: Instance, worker: Worker) -> None:
+        self.ledger.unrecorded(worker.name, instance.id)
 
     def _ended(self, worker: Worker) -> None:
         self.ledger.ended[worker.name] = self.scheduler.now

@@ -134,14 +134,15 @@ class Users:
 
         `applied`: what the verb applies. A scale, and a heal of some VNFCs, do not bring the package's Namespaces and CRDs.
         """
-        entries = list(self._servers.ledger.entries.values())
+        ledger = self._servers.ledger
+        entries = list(ledger.entries.values())
         if isinstance(error, NotOurs):
             for entry in entries:
                 live = self._live(entry.resource, entry.key) if entry.owner == USER else None
                 is_wanted = live and (entry.resource, entry.key) in map(package.named, applied)
                 name = "/".join(filter(None, entry.key))
-                # If the inventory was lost, with the label, too; adopted with it are others like it, which no error names
-                is_refused = f" {name} exists already" in str(error) or entry.is_unnamed
+                # With the label, too, where no inventory says whose it is; with it others like it are adopted, unnamed
+                is_refused = f" {name} exists already" in str(error) or entry.is_unnamed or ledger.is_in_doubt(entry)
                 if live and is_wanted and (is_refused or INSTANCE_LABEL not in labels(live)):
                     entry.adopted_by.add(instance)
                     entry.reclaimable_by = instance if INSTANCE_LABEL in labels(live) else ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from k8s_cr_driver.engine.reconcile import Prune
 from k8s_cr_driver.resources import replicas
@@ -23,20 +23,19 @@ class Verb:
     """
     `desired` is the whole package afterwards; `do` is what the driver does with its session.
 
-    `promised`: the objects of it that are applied, and must be there; `doomed`: the uids of objects that must be gone, or
-    going; `do` adds them.
+    `promised`: the objects of it that are applied, and must be there. `do` may give the uids of objects that must be gone,
+    or going, when it is over.
     A verb that `may_fail` leaves the package as it was when the cluster refuses it, and nothing has to be undone.
     """
 
     name: str
     desired: list[Object]
-    do: Callable[[Session], None]
+    do: Callable[[Session], set[str] | None]
     promised: list[Object]
     prunes: bool = True
     keeps_autoscaled: bool = True
     may_fail: bool = False
     is_first: bool = False
-    doomed: set[str] = field(default_factory=set)
 
 
 def instantiate(objects: list[Object]) -> Verb:
@@ -55,11 +54,17 @@ def undo_instantiate(objects: list[Object]) -> Verb:
 
 
 def change(objects: list[Object]) -> Verb:
-    return Verb("change", objects, lambda session: session.reconcile(session.place(copy(objects)), prune=Prune()), objects)
+    def do(session: Session) -> None:
+        session.reconcile(session.place(copy(objects)), prune=Prune())
+
+    return Verb("change", objects, do, objects)
 
 
 def terminate() -> Verb:
-    return Verb("terminate", [], lambda session: session.reconcile([], prune=Prune()), [])
+    def do(session: Session) -> None:
+        session.reconcile([], prune=Prune())
+
+    return Verb("terminate", [], do, [])
 
 
 def heal(chance: random.Random, objects: list[Object]) -> Verb:
@@ -67,20 +72,20 @@ def heal(chance: random.Random, objects: list[Object]) -> Verb:
     everything, recreate = chance.random() < 0.5, chance.random() < 0.5
     healed = [obj for obj in objects if obj["kind"] in (*SCALABLE, "Widget")]
     picked = [obj for obj in healed if everything or chance.random() < 0.7]
-    luck, chosen, doomed = chance.random(), dict[str, set[str]](), set[str]()
+    luck, chosen = chance.random(), dict[str, set[str]]()
 
-    def do(session: Session) -> None:
+    def do(session: Session) -> set[str]:
         placed = session.place(copy(objects))
         vdus = _vdus(placed, picked)
         if not chosen:
             found = session.vnfcs(vdus)
             chosen.update({vdu: {one.name for one in found if one.vdu == vdu and (everything or luck < 0.5)} for vdu in vdus})
         replacement = session.replacement(vdus, chosen, everything=everything, recreate=recreate)
-        doomed.update(live["metadata"]["uid"] for _, several in replacement.to_delete for live in several)
         session.reconcile(placed if everything else list(vdus.values()), prune=None, replacement=replacement)
+        return {live["metadata"]["uid"] for _, several in replacement.to_delete for live in several}
 
     promised = objects if everything else picked
-    return Verb("heal", objects, do, promised, prunes=False, may_fail=True, doomed=doomed)
+    return Verb("heal", objects, do, promised, prunes=False, may_fail=True)
 
 
 def scale(chance: random.Random, objects: list[Object]) -> Verb | None:
