@@ -42,7 +42,7 @@ def put(value: Object, path: Iterable[str], leaf: Any) -> None:
 def with_leaf(value: Object, path: Sequence[str], leaf: Any) -> Object:
     """The same with another value at `path`; `value` stays as it is."""
     step, *rest = path
-    return {**value, step: with_leaf(value.get(step) or {}, rest, leaf) if rest else leaf}
+    return {**value, step: with_leaf(value.get(step, {}), rest, leaf) if rest else leaf}
 
 
 def key_of(obj: Object) -> Key:

@@ -3,7 +3,7 @@
 
 import re
 from collections.abc import Callable
-from functools import cache
+from functools import lru_cache
 
 from tests.fake_api import errors
 from tests.fake_api.objects import Object, dig
@@ -23,7 +23,7 @@ def selector(query: dict[str, str], namespace: str) -> Match:
     return fits
 
 
-@cache
+@lru_cache(maxsize=256)
 def _labels(text: str) -> list[Match]:
     return [_label(part.strip()) for part in _REQUIREMENT.split(text) if part.strip()]
 
@@ -50,7 +50,7 @@ def _label(part: str) -> Match:
     return lambda obj: part in labels(obj)
 
 
-@cache
+@lru_cache(maxsize=256)
 def _fields(text: str) -> list[Match]:
     return [_field(part.strip()) for part in text.split(",") if part.strip()]
 

@@ -20,7 +20,7 @@ from tests.fake_api import access, discovery, dispatch, errors, verbs
 from tests.fake_api.cluster import Cluster
 from tests.fake_api.errors import ApiError, PageNotFound
 from tests.fake_api.faults import Action, Answer, Cut, Faults, Hang, Held, Lie, StreamFault
-from tests.fake_api.objects import Object
+from tests.fake_api.objects import Object, copy
 from tests.fake_api.recording import Request, Requests
 from tests.fake_api.watch import Broken, Stream
 
@@ -174,7 +174,7 @@ class Handler(BaseHTTPRequestHandler):
             self._send(request, 200, body, headers, half)
 
     def _call(self, request: Request) -> verbs.Call:
-        return dispatch.call(self.server.cluster, request.method, request.path, request.query, request.body,
+        return dispatch.call(self.server.cluster, request.method, request.path, request.query, copy(request.body),
                              request.content_type, self.headers.get("User-Agent") or "")
 
     def _stream(self, request: Request, stream: Stream, fault: Action | None) -> None:

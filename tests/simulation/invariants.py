@@ -108,7 +108,7 @@ class Invariants:
             # inventory, so it does not delete it: the instance's label finds it.
             return
         drops = "dropped containers" in self._servers.weather.features
-        if entry.resource in SHARED and (drops or entry.held_unnamed or self._is_used(entry, instance)):
+        if entry.resource in SHARED and (drops or entry.held_others or self._is_used(entry, instance)):
             live = self._store.get(entry.resource, entry.key)
             if when == "terminated" and any(instance in label for label in dig(live, "metadata", "labels", default={})):
                 self._ledger.violated(f"{when}, and {entry} is still marked")

@@ -53,8 +53,8 @@ class Entry:
     """When somebody else made it, if it is reclaimable."""
     is_unnamed: bool = False
     """Whether it is reclaimable, and the inventory that named it was lost: nothing but a copied label says whose it is."""
-    held_unnamed: bool = False
-    """Whether it is a Namespace or a CRD that has had such an object, which nobody can tell from one of users."""
+    held_others: bool = False
+    """Whether it is a Namespace or CRD that has had such an object, or a widget of a user that has gone with its Namespace."""
     is_marked: bool = False
     """Whether its deletion has begun."""
     is_marked_by_others: bool = False
@@ -157,6 +157,8 @@ class Ledger:
             self._check_deletion(entry, actor, old)
         if resource == JOBS and (resource, key_of(old)) not in self.wanted.get(actor.name, {(resource, key_of(old))}):
             self._seen_finished.pop((resource, key_of(old)), None)  # a change without it, of which a rollback may come
+        if resource == WIDGETS and entry.owner == USER and actor.owner not in (USER, CONTROLLER):
+            self._hold(entry)
         if actor.owner == USER and is_inventory(entry):
             self.forget_finished(())  # what was recorded is lost with it
             self._doubted.pop(entry.owner, None)
@@ -220,8 +222,11 @@ class Ledger:
     def unnamed(self, entry: Entry) -> None:
         """Nothing but its label says whose it is, so it may stay, with what it is in."""
         entry.is_unnamed = True
+        self._hold(entry)
+
+    def _hold(self, entry: Entry) -> None:
         for other in self.entries.values():
-            other.held_unnamed |= other.holds(entry)
+            other.held_others |= other.holds(entry)
 
     def leave_claims(self, instance: str) -> None:
         """The claims of a StatefulSet that a change, or a user, has removed are nobody's: they may stay or go."""

@@ -14,6 +14,7 @@ import pytest
 
 from tests.fake_api.objects import Object
 from tests.simulation.caches import Line
+from tests.simulation.client import Client
 from tests.simulation.features import ALL, UNSEEN
 from tests.simulation.ledger import Actor
 from tests.simulation.life import Life, Outcome
@@ -88,13 +89,16 @@ def test_a_seed_replays_its_life_in_any_process() -> None:
 def test_nobody_writes_into_what_was_sent_or_answered(monkeypatch: pytest.MonkeyPatch) -> None:
     """The simulation passes bodies, answers and events on as they are."""
     passed: list[tuple[str, Any, bytes]] = []
-    execute, of = Servers.execute, Line.of
+    send, execute, of = Client._send, Servers.execute, Line.of
 
     def note(what: str, value: Any) -> None:
         passed.append((what, value, marshal.dumps(value, 2)))
 
-    def executed(servers: Servers, sent: Sent, actor: Actor) -> None:
+    def posted(client: Client, sent: Sent, patience: float) -> Any:
         note(f"the body of {sent}", sent.body)
+        return send(client, sent, patience)
+
+    def executed(servers: Servers, sent: Sent, actor: Actor) -> None:
         execute(servers, sent, actor)
         if isinstance(sent.answer, dict):
             note(f"the answer to {sent}", sent.answer)
@@ -103,6 +107,7 @@ def test_nobody_writes_into_what_was_sent_or_answered(monkeypatch: pytest.Monkey
         note(f"an event {event['type']}", event)
         return of(event)
 
+    monkeypatch.setattr(Client, "_send", posted)
     monkeypatch.setattr(Servers, "execute", executed)
     monkeypatch.setattr(Line, "of", line)
     for seed in range(40):
