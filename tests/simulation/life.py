@@ -243,7 +243,7 @@ class Life:
                 if wanted.may_fail and self._random.random() < 0.5:
                     return True
             if undo is not None and self._random.random() < (0.6 if is_overtaken else 0.3):
-                wanted = undo
+                wanted, instance.options = undo, Options()
             pause = 0.0 if is_overtaken else self._random.choice((0.0, 0.1, 3.0, 20.0))
             self.scheduler.sleep(PAUSE if number >= TRIES else pause)
         self.ledger.violated(f"{wanted.name} fails for good: {worker.error!r:.300}")
