@@ -12,6 +12,7 @@ import functools
 from k8s_cr_driver.engine.nodes import Desired
 from k8s_cr_driver.engine.run import Run
 from k8s_cr_driver.errors import DriverError, passes
+from k8s_cr_driver.kube import backoff
 from k8s_cr_driver.objects.keys import Object, ObjectKey
 from k8s_cr_driver.ownership.write import record_finished
 
@@ -24,7 +25,7 @@ class Ends:
 
     def __init__(self, run: Run) -> None:
         self._loop, self._context = run.loop, run.context
-        self._is_recording = False
+        self._is_recording, self._failures = False, 0
 
     def note(self, node: Desired) -> None:
         """The object has ended well."""
@@ -47,8 +48,9 @@ class Ends:
     def _write(self) -> None:
         def written(error: DriverError | None = None) -> None:
             self._is_recording = error is not None and passes(error)
+            self._failures = self._failures + 1 if self._is_recording else 0
             if self._is_recording:
-                self._loop.after(COLLECT_FOR, self._write)
+                self._loop.after(backoff.delay(self._failures, error), self._write)
 
         self._loop.send(functools.partial(record_finished, self._context), lambda _: written(), written)
 

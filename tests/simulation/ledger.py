@@ -80,7 +80,8 @@ class Ledger:
 
     def __init__(self, scheduler: Scheduler, features: frozenset[str]) -> None:
         self.scheduler = scheduler
-        self._time_to_record = TIME_TO_RECORD + (LONGEST_LOSS if "lost answers" in features else 0.0)
+        delays = (seconds for feature, seconds in DELAYS_OF_RECORDS.items() if feature in features)
+        self._time_to_record = TIME_TO_RECORD + sum(delays)
         self.actor = NOBODY
         self.entries: dict[str, Entry] = {}
         self.lost: dict[tuple[Resource, Key], float] = {}
@@ -306,8 +307,8 @@ CLAIMS: Resource = ("", "persistentvolumeclaims")
 JOBS: Resource = ("batch", "jobs")
 TIME_TO_RECORD = 10.0
 """Seconds within which a worker, unless it crashes, has stored that it has seen the end of a Job."""
-LONGEST_LOSS = 125.0
-"""Seconds for which it may wait for answers that were lost, two in a row."""
+DELAYS_OF_RECORDS = {"lost answers": 125.0, "webhooks": 900.0}
+"""More of them: two answers in a row that were lost, and a webhook that refuses the inventory as long as an operation lasts."""
 NAMESPACES: Resource = ("", "namespaces")
 WIDGETS: Resource = ("sim.example.com", "widgets")
 CRDS: Resource = ("apiextensions.k8s.io", "customresourcedefinitions")

@@ -7,6 +7,7 @@ import threading
 
 import pytest
 
+from k8s_cr_driver.engine.not_ready import NotReady
 from k8s_cr_driver.engine.operation import Operation
 from k8s_cr_driver.engine.reconcile import Prune
 from k8s_cr_driver.errors import Contended, NotOurs, Stopped, Superseded
@@ -262,6 +263,20 @@ def test_a_finished_job_that_vanishes_before_its_apply_arrives_is_settled(api: F
     uninstalled_at(api, "/jobs/a", kind="Job", namespace="default", name="a")
     blue.reconcile([job("a", "one")])
     assert api.names("Job") == []
+
+
+def test_the_end_of_a_job_that_cannot_be_recorded_is_sent_less_and_less_often(api: FakeApi) -> None:
+    """A webhook that fails for a quarter of an hour got three requests a second."""
+    blue = Instance(api.url, seconds=3.0)
+    run = blue.start([job("a", "one"), crontab_crd(**CONDITIONS), crontab("waits")])
+    wait_for(api, lambda: api.find("Job", "default", "a") is not None)
+    before = len(api.requests.writes)
+    inventory = f"/configmaps/k8s-cr-driver-{BLUE}"
+    api.fail(faults.unavailable(), method="PATCH", path=inventory, times=1000)
+    finish(api)
+    with pytest.raises(NotReady):
+        run.result(20)
+    assert 2 < len([one for one in api.requests.writes[before:] if inventory in one.path]) < 8
 
 
 def test_a_worker_that_claims_after_the_rollback_has_begun_leaves_nothing(api: FakeApi) -> None:
