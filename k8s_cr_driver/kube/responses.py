@@ -46,7 +46,7 @@ def entries(response: Object, api_version: str, kind: GroupKind, attempt: str) -
 def _is_whole(metadata: Object, identity: Iterable[str]) -> bool:
     get = metadata.get
     return (
-        _are_names([*map(get, identity), get("namespace") or "none"])
+        _are_names([*map(get, identity), *filter(None, [get("namespace")])])
         and set(map(type, map(get, _TEXTS))) <= _TEXT_OR_NONE
         and all(map(_is_map, map(get, _MAPS)))
         and all(_is_list(get(name), kind) for name, kind in _LISTS.items())

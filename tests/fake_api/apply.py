@@ -184,10 +184,7 @@ def merge(old: Any, new: Any, shape: Shape) -> Any:
     if isinstance(old, dict) and isinstance(new, dict) and not shape.atomic:
         merged = dict(old)
         for name, value in new.items():
-            if name not in old:
-                merged[name] = copy(value)
-            elif value is not old[name]:
-                merged[name] = merge(old[name], value, shape.child(name)) if isinstance(value, (dict, list)) else value
+            merged[name] = merge(old[name], value, shape.child(name)) if name in old else copy(value)
         return merged
     if not (isinstance(old, list) and isinstance(new, list) and shape.granular_list):
         return copy(new)

@@ -96,9 +96,7 @@ class Cluster:
 
     def by_kind(self, kind: str, api_version: str | None = None) -> Kind:
         """The kind by its name, for tests; LookupError if it is not served or not unique."""
-        with self.store.lock:
-            found = [one for versions in self._kinds.values() for one in versions.values()
-                     if one.kind == kind and api_version in (None, one.api_version)]
+        found = [one for one in self.kinds() if one.kind == kind and api_version in (None, one.api_version)]
         groups = {one.group for one in found}
         if len(groups) != 1:
             raise LookupError(f"{len(groups)} kinds {kind!r} in {api_version or 'any group'} are served")

@@ -27,6 +27,9 @@ class Flat:
     leaves: dict[Path, Any] = field(default_factory=dict)
     maps: set[Path] = field(default_factory=set)
 
+    def paths(self) -> set[Path]:
+        return self.leaves.keys() | self.maps
+
 
 def flatten(value: Any, shape: Shape, strict: bool = False) -> Flat:
     """All fields of `value`; `strict` refuses duplicate items and undeclared fields (TypedError)."""
@@ -39,7 +42,7 @@ def flatten(value: Any, shape: Shape, strict: bool = False) -> Flat:
 
 
 def _flatten(value: Any, shape: Shape, path: Path, flat: Flat, faults: list[str] | None) -> None:
-    if faults is not None and shape.schema is not None and (fault := _type_fault(value, shape)):
+    if faults is not None and (fault := _type_fault(value, shape)):
         faults.append(f"{display(path)}: {fault}")
         return
     if isinstance(value, dict) and value and not shape.atomic:
@@ -88,22 +91,19 @@ def _compare(old: Any, new: Any, shape: Shape, path: Path, found: Changes) -> No
                 _compare(old[name], new[name], shape.child(name), (*path, "f:" + name), found)
         for one, other, paths in ((old, new, found.removed), (new, old, found.added)):
             for name in one.keys() - other.keys():
-                paths |= _paths(one[name], shape.child(name), (*path, "f:" + name))
+                paths |= _flat(one[name], shape.child(name), (*path, "f:" + name)).paths()
     else:
-        before, after = Flat(), Flat()
-        _flatten(old, shape, path, before, None)
-        _flatten(new, shape, path, after, None)
-        had, has = before.leaves.keys() | before.maps, after.leaves.keys() | after.maps
-        found.added |= has - had
-        found.removed |= had - has
+        before, after = _flat(old, shape, path), _flat(new, shape, path)
+        found.added |= after.paths() - before.paths()
+        found.removed |= before.paths() - after.paths()
         shared = before.leaves.keys() & after.leaves.keys()
         found.modified |= {at for at in shared if _differ(before.leaves[at], after.leaves[at])}
 
 
-def _paths(value: Any, shape: Shape, path: Path) -> set[Path]:
+def _flat(value: Any, shape: Shape, path: Path) -> Flat:
     flat = Flat()
     _flatten(value, shape, path, flat, None)
-    return flat.leaves.keys() | flat.maps
+    return flat
 
 
 def _differ(old: Any, new: Any) -> bool:

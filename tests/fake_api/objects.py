@@ -56,7 +56,10 @@ def group_of(api_version: str) -> str:
 
 
 def now(micro: bool = False) -> str:
-    moment = datetime.now(timezone.utc)
+    return timestamp(datetime.now(timezone.utc), micro)
+
+
+def timestamp(moment: datetime, micro: bool = False) -> str:
     return moment.isoformat(timespec="microseconds" if micro else "seconds").removesuffix("+00:00") + "Z"
 
 

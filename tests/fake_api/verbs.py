@@ -305,8 +305,7 @@ def _typed(call: Call) -> Object:
 
 def _without_nulls(value: Any) -> Any:
     if isinstance(value, dict):
-        return {name: _without_nulls(child) if isinstance(child, (dict, list)) else child
-                for name, child in value.items() if child is not None}
+        return {name: _without_nulls(child) for name, child in value.items() if child is not None}
     if isinstance(value, list):
         return [_without_nulls(item) for item in value]
     return value

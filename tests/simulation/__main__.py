@@ -6,7 +6,6 @@ from __future__ import annotations
 import argparse
 import gc
 import itertools
-import logging
 import math
 import os
 import random
@@ -70,7 +69,6 @@ def _tallies(share: Share, lives: int | None) -> list[Tally]:
 
 def run(share: Share) -> Tally:
     gc.disable()
-    logging.disable()
     tally, began = Tally(), time.process_time()
     for seed in itertools.islice(itertools.count(share.first, share.step), share.lives):
         if time.time() >= share.until:

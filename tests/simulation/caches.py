@@ -65,9 +65,9 @@ class Server:
 
     def changed(self, resource: Resource) -> None:
         """The last change in the log comes to this server's cache after a while, behind those before it."""
-        cache, now = self._caches[resource], self._scheduler.now
-        cache.due = max(cache.due, now + self._weather.lag(cache.slowness))
-        moment = self._scheduler.moment(now + (cache.due - now))
+        cache = self._caches[resource]
+        cache.due = max(cache.due, self._scheduler.now + self._weather.lag(cache.slowness))
+        moment = self._scheduler.moment(cache.due)
         if cache.streams:
             self._scheduler.put(moment, partial(self._advance, resource, cache))
         else:

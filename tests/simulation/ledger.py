@@ -75,6 +75,15 @@ class Entry:
         return f"{self.resource[1]} {'/'.join(filter(None, self.key))}"
 
 
+@dataclass(frozen=True)
+class Run:
+    """One worker's run of a verb; `wanted`: what the package has afterwards, `brought`: what of that it had not before."""
+
+    instance: str
+    wanted: frozenset[tuple[Resource, Key]]
+    brought: frozenset[tuple[Resource, Key]]
+
+
 class Ledger:
     """`actor` is whoever acts now. `violations`: what must never be, in words."""
 
@@ -100,10 +109,8 @@ class Ledger:
         """When a worker could write the inventory no more, because another one had taken over."""
         self.is_over: set[str] = set()
         """The instances of which nothing should be left: a rollback of their instantiation or a termination COMPLETED."""
-        self.wanted: dict[str, set[tuple[Resource, Key]]] = {}
-        """What the package has after a worker's verb."""
-        self.brought: dict[str, set[tuple[Resource, Key]]] = {}
-        """What a worker adds to the package."""
+        self._runs: dict[str, Run] = {}
+        """By worker."""
         self._doubted: dict[str, set[tuple[Resource, Key]]] = {}
         """Of each instance what workers have brought that ended early. Whether they wrote or found it, no inventory says."""
         self._unnamed: set[str] = set()
@@ -138,7 +145,7 @@ class Ledger:
             self._stop_others(actor)
             if old is None:
                 self.founders.add(actor.name)
-                self._doubted[actor.owner] = set(self.brought[actor.name]) if is_posthumous else set()
+                self._doubted[actor.owner] = set(self._runs[actor.name].brought) if is_posthumous else set()
         what = "made" if old is None else "marked" if _is_marked(old, new) else "changed"
         self.note(f"{actor} {what} {entry} {uid[:4]} at {new['metadata']['resourceVersion']}")
         if old is not None:
@@ -156,7 +163,8 @@ class Ledger:
         self.note(f"{actor} removed {entry} {old['metadata']['uid'][:4]}")
         if "deletionTimestamp" not in old["metadata"]:
             self._check_deletion(entry, actor, old)
-        if resource == JOBS and (resource, key_of(old)) not in self.wanted.get(actor.name, {(resource, key_of(old))}):
+        run = self._runs.get(actor.name)
+        if resource == JOBS and run and (resource, key_of(old)) not in run.wanted:
             self._seen_finished.pop((resource, key_of(old)), None)  # a change without it, of which a rollback may come
         if resource == WIDGETS and entry.owner == USER and actor.owner not in (USER, CONTROLLER):
             self._hold(entry)
@@ -177,9 +185,8 @@ class Ledger:
 
     def _is_being_removed(self, instance: str) -> bool:
         """Whether a worker that leaves nothing is on it, which may have looked for objects already."""
-        return any(
-            not wanted and name not in self.ended and name.startswith(f"{instance}'s ") for name, wanted in self.wanted.items()
-        )
+        runs = [run for worker, run in self._runs.items() if worker not in self.ended]
+        return any(run.instance == instance and not run.wanted for run in runs)
 
     def _stop_others(self, actor: Actor) -> None:
         """A worker that writes the inventory has its fence: no other one can write it after that."""
@@ -201,10 +208,14 @@ class Ledger:
             self._unnamed.discard(instance)
             self._doubted.pop(instance, None)
 
-    def unrecorded(self, worker: str, instance: str) -> None:
+    def begins(self, worker: str, run: Run) -> None:
+        self._runs[worker] = run
+
+    def unrecorded(self, worker: str) -> None:
         """A worker has crashed, or was superseded, and what it has written is not recorded."""
+        run = self._runs[worker]
         if worker in self.writers:
-            self._doubted.setdefault(instance, set()).update(self.brought[worker])
+            self._doubted.setdefault(run.instance, set()).update(run.brought)
 
     def is_in_doubt(self, entry: Entry) -> bool:
         """Whether others have made the object again, and the inventory does not say that the instance had written it."""
@@ -308,7 +319,7 @@ JOBS: Resource = ("batch", "jobs")
 TIME_TO_RECORD = 10.0
 """Seconds within which a worker, unless it crashes, has stored that it has seen the end of a Job."""
 DELAYS_OF_RECORDS = {"lost answers": 125.0, "webhooks": 900.0}
-"""More of them: two answers in a row that were lost, and a webhook that refuses the inventory as long as an operation lasts."""
+"""More of them: two lost responses in a row, and a webhook that refuses the inventory as long as an operation lasts."""
 NAMESPACES: Resource = ("", "namespaces")
 WIDGETS: Resource = ("sim.example.com", "widgets")
 CRDS: Resource = ("apiextensions.k8s.io", "customresourcedefinitions")

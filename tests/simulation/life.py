@@ -29,12 +29,13 @@ from tests.fake_api import errors
 from tests.fake_api.cluster import DEFAULT_NAMESPACES, Cluster
 from tests.fake_api.deletion import NAMESPACES
 from tests.fake_api.hand import Hand
-from tests.fake_api.objects import Object
+from tests.fake_api.kinds import Resource
+from tests.fake_api.objects import Key, Object
 from tests.simulation import package, stand_ins, verbs
 from tests.simulation.client import Client
 from tests.simulation.controllers import Controllers
 from tests.simulation.invariants import Invariants
-from tests.simulation.ledger import Ledger
+from tests.simulation.ledger import Ledger, Run
 from tests.simulation.scheduler import Scheduler, activated
 from tests.simulation.servers import Servers
 from tests.simulation.users import Users
@@ -279,11 +280,11 @@ class Life:
     def _start(self, instance: Instance, verb: Verb) -> Worker:
         worker = Worker(f"{instance.id}'s worker {len(self._begun) + 1}", verb)
         process = self.scheduler.process(worker.name)
-        process.at_crash = partial(self._crashed, instance, worker)
+        process.at_crash = partial(self._crashed, worker)
         self.scheduler.spawn(process, lambda: self._work(instance, worker))
-        known = set() if verb.is_first else {package.named(obj) for obj in instance.objects}
-        self.ledger.wanted[worker.name] = {package.named(obj) for obj in verb.desired}
-        self.ledger.brought[worker.name] = self.ledger.wanted[worker.name] - known
+        wanted = frozenset(map(package.named, verb.desired))
+        known = frozenset[tuple[Resource, Key]]() if verb.is_first else frozenset(map(package.named, instance.objects))
+        self.ledger.begins(worker.name, Run(instance.id, wanted, wanted - known))
         self._begun.append(worker)
         self._asked[instance.id] = worker
         return worker
@@ -309,17 +310,14 @@ class Life:
         except DriverError as error:
             worker.error = error
         if isinstance(worker.error, Superseded):
-            self._unrecorded(instance, worker)
+            self.ledger.unrecorded(worker.name)
         worker.is_over = True
         self._ended(worker)
         self.ledger.note(f"{name} ends: {type(worker.error).__name__} {str(worker.error).partition(chr(10))[0]}")
 
-    def _crashed(self, instance: Instance, worker: Worker) -> None:
-        self._unrecorded(instance, worker)
+    def _crashed(self, worker: Worker) -> None:
+        self.ledger.unrecorded(worker.name)
         self._ended(worker)
-
-    def _unrecorded(self, instance: Instance, worker: Worker) -> None:
-        self.ledger.unrecorded(worker.name, instance.id)
 
     def _ended(self, worker: Worker) -> None:
         self.ledger.ended[worker.name] = self.scheduler.now

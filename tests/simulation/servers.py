@@ -39,7 +39,7 @@ _DISCOVERY = re.compile(r"/apis?|/api/[^/]+|/apis/[^/]+(/[^/]+)?")
 
 @dataclass
 class Sent:
-    """One request on its way, and what has become of it. Nobody writes into a body or an answer: both are not copied."""
+    """One request on its way, and what has become of it. Nobody writes into `body` or `answer`."""
 
     method: str
     path: str

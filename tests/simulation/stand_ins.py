@@ -144,13 +144,12 @@ class _Chance:
 
 def _now(micro: bool = False) -> str:
     """The API server's notion of time."""
-    return _moment(now(), "microseconds") if micro else _moment(int(now()), "seconds")
+    return _timestamp(now() if micro else int(now()), micro)
 
 
 @functools.lru_cache(maxsize=64)
-def _moment(seconds: float, precision: str) -> str:
-    moment = BEGIN + timedelta(seconds=seconds)
-    return moment.isoformat(timespec=precision).removesuffix("+00:00") + "Z"
+def _timestamp(seconds: float, micro: bool) -> str:
+    return objects.timestamp(BEGIN + timedelta(seconds=seconds), micro)
 
 
 _StandIn = tuple[ModuleType, str, object, object]
@@ -189,13 +188,11 @@ def _new_process() -> Iterator[_StandIn]:
 @contextlib.contextmanager
 def _without_logs() -> Iterator[None]:
     before = logging.root.manager.disable
-    if before < logging.CRITICAL:
-        logging.disable()
+    logging.disable()
     try:
         yield
     finally:
-        if before < logging.CRITICAL:
-            logging.disable(before)
+        logging.disable(before)
 
 
 @contextlib.contextmanager

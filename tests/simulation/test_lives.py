@@ -86,8 +86,8 @@ def test_a_seed_replays_its_life_in_any_process() -> None:
     assert len(set(here)) == len(here)
 
 
-def test_nobody_writes_into_what_was_sent_or_answered(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The simulation passes bodies, answers and events on as they are."""
+def test_nobody_writes_into_what_was_sent_or_received(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The simulation passes bodies, responses and events on as they are."""
     passed: list[tuple[str, Any, bytes]] = []
     send, execute, of = Client._send, Servers.execute, Line.of
 

@@ -30,7 +30,6 @@ SHAPES = st.sampled_from([of_kind("Pod", None), of_kind("Widget", CUSTOM)])
 @given(OBJECTS, OBJECTS, SHAPES)
 def test_changes_are_those_of_all_fields(old: Any, new: Any, shape: Any) -> None:
     before, after = flatten(old, shape), flatten(new, shape)
-    had, has = before.leaves.keys() | before.maps, after.leaves.keys() | after.maps
     values = {path: (before.leaves[path], after.leaves[path]) for path in before.leaves.keys() & after.leaves.keys()}
     modified = {path for path, (one, other) in values.items() if ITEM not in (one, other) and one != other}
-    assert changes(old, new, shape) == Changes(has - had, modified, had - has)
+    assert changes(old, new, shape) == Changes(after.paths() - before.paths(), modified, before.paths() - after.paths())
