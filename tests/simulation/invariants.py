@@ -49,12 +49,15 @@ class Invariants:
         found = {str(entry): self._store.get(entry.resource, entry.key) for entry in entries}
         return {name: _lasting(live) for name, live in found.items() if live and live["metadata"].get("labels")}
 
-    def check_gone(self, instance: str, rolled_back: list[Object]) -> None:
+    def check_gone(self, instance: str, rolled_back: list[Object], *, by_inventory: bool = False) -> None:
         """
         Nothing of the instance is there, and nothing says that it is.
 
-        `rolled_back`: the package of an instantiate that was. It names the members, where the inventory that did was lost.
+        `rolled_back`: the package of an instantiate that was. It names the members, where the inventory that did was lost,
+        unless the rollback was `by_inventory` alone: then nothing says what the instance had.
         """
+        if by_inventory and self._ledger.is_forgotten(instance):
+            return
         package = {named(manifest) for manifest in rolled_back}
         for entry in sorted(self._of(instance), key=lambda one: one.resource in SHARED):
             if self._ledger.is_in_doubt(entry) and rolled_back:

@@ -13,6 +13,7 @@ import math
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
+from k8s_cr_driver.ownership.labels import RELEASED_BY
 from tests.fake_api.kinds import Resource
 from tests.fake_api.objects import Key, Object, dig, key_of
 from tests.fake_api.store import Store
@@ -149,6 +150,7 @@ class Ledger:
         what = "made" if old is None else "marked" if _is_marked(old, new) else "changed"
         self.note(f"{actor} {what} {entry} {uid[:4]} at {new['metadata']['resourceVersion']}")
         if old is not None:
+            entry.held_others |= resource in SHARED and _is_released(old, new) and self._others_live(actor.owner)
             self._touch(entry, actor)
             entry.is_unnamed &= not (actor.is_direct and actor.owner == entry.reclaimable_by)
             if what == "marked":
@@ -260,6 +262,14 @@ class Ledger:
     def looked(self, reader: Actor) -> None:
         self.last_sight[reader.name] = self.scheduler.now
 
+    def is_forgotten(self, instance: str) -> bool:
+        """Whether its inventory was lost, and no change has named its objects again."""
+        return instance in self._unnamed
+
+    def _others_live(self, instance: str) -> bool:
+        """Whether another instance has an inventory, so that it may use what this one releases: that stays from then on."""
+        return any(is_inventory(entry) and entry.owner not in (instance, USER) for entry in self.entries.values())
+
     def _has_inventory(self, instance: str) -> bool:
         return any(entry.owner == instance and is_inventory(entry) for entry in self.entries.values())
 
@@ -335,6 +345,11 @@ def is_inventory(entry: Entry) -> bool:
 
 def _is_marked(old: Object, new: Object) -> bool:
     return "deletionTimestamp" in new["metadata"] and "deletionTimestamp" not in old["metadata"]
+
+
+def _is_released(old: Object, new: Object) -> bool:
+    before, after = (dig(obj, "metadata", "annotations", default={}) for obj in (old, new))
+    return RELEASED_BY in after and RELEASED_BY not in before
 
 
 class WatchedStore(Store):
