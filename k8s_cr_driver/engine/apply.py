@@ -12,17 +12,16 @@ import functools
 from collections.abc import Callable, Collection, Iterator, Sequence
 
 from k8s_cr_driver.engine.adoptions import Adoptions
+from k8s_cr_driver.engine.crd_reads import CrdReads
 from k8s_cr_driver.engine.ends import Ends, goes_after_its_end, has_ended_well
 from k8s_cr_driver.engine.informers import Informers
 from k8s_cr_driver.engine.last_look import LastLook
 from k8s_cr_driver.engine.nodes import Desired, Phase, changes_spec, is_older, version
 from k8s_cr_driver.engine.not_ready import NotReady
 from k8s_cr_driver.engine.run import Run
-from k8s_cr_driver.errors import DriverError, Refused, passes
-from k8s_cr_driver.kube import backoff
+from k8s_cr_driver.errors import DriverError, Refused
 from k8s_cr_driver.kube.discovery import Resource, Resources
 from k8s_cr_driver.objects import dependencies
-from k8s_cr_driver.objects.api_groups import is_builtin
 from k8s_cr_driver.objects.crds import defined_by, served_versions
 from k8s_cr_driver.objects.fields import field
 from k8s_cr_driver.objects.keys import CRD, NAMESPACE, GroupKind, Object, ObjectKey, key_of, split
@@ -39,9 +38,6 @@ FAILURE_GRACE = 30.0
 """Seconds for which an object must stay failed before the run gives up: many failures are transient."""
 SILENCE = 30.0
 """Seconds without an event after which a status older than our change counts, for kinds without observedGeneration."""
-
-UNREADABLE_CRD: Object = {}
-"""Stands for a CRD that RBAC forbids to read: it declares nothing, and is not read again."""
 
 
 class Applier:
@@ -61,13 +57,13 @@ class Applier:
         for node in self.nodes.values():
             for need in node.needs:
                 self._dependents.setdefault(need, []).append(node)
-        self._crds_read: set[GroupKind] = set()
         self._adoptions = Adoptions(run, self._retry, self._failed)
         self._ends = Ends(run)
         self._last_look = LastLook(run, self._assess_again)
         self._by_kind: dict[GroupKind, list[Desired]] = {}
         for node in self.nodes.values():
             self._by_kind.setdefault(node.key.group_kind, []).append(node)
+        self._crds = CrdReads(run, self._by_kind, self._assess_again)
         self._informers: Informers
         self._rerun: Collection[ObjectKey]
 
@@ -217,35 +213,9 @@ class Applier:
                 node.obj.old_status = live.get("status") if version(live) == node.written else None
             self._assess(node, live)
 
-    def _read_crd(self, node: Desired) -> None:
-        """Reads the CRD of a kind, once: it declares whether a status, a sign of readiness in it, or an end can be expected."""
-        kind = node.key.group_kind
-        if kind not in self._crds_read and not is_builtin(kind):
-            self._crds_read.add(kind)
-            self._ask_for_crd(node.resource, 1)
-
-    def _ask_for_crd(self, resource: Resource, tries: int) -> None:
-        kind = resource.group_kind
-
-        def failed(error: DriverError) -> None:
-            if passes(error):
-                self._loop.after(backoff.delay(tries), functools.partial(self._ask_for_crd, resource, tries + 1))
-            else:
-                self._on_crd(kind, UNREADABLE_CRD)
-
-        self._loop.send(functools.partial(self._context.client.crd, resource), functools.partial(self._on_crd, kind), failed)
-
-    def _on_crd(self, kind: GroupKind, crd: Object) -> None:
-        for node in self._by_kind[kind]:
-            node.obj.crd = crd
-            self._assess_again(node)
-
     def _assess_again(self, node: Desired) -> None:
         if node.phase is Phase.SENT and node.live is not None:
             self._assess(node, node.live)
-
-    def _awaits_crd(self, node: Desired) -> bool:
-        return node.obj.crd is None and node.key.group_kind in self._crds_read
 
     def _assess(self, node: Desired, live: Object) -> None:
         if node.replaces(live):
@@ -253,8 +223,8 @@ class Applier:
         node.judge(self._last_look.health(node, live))
         self._operation.progress(node.key, node.health.state.value, node.health.message)
         if node.health.reason in CRD_DECIDES and node.obj.crd is None:
-            self._read_crd(node)
-        if node.health.settled and not (node.health.reason == RUNNING and self._awaits_crd(node)):
+            self._crds.ask(node)
+        if node.health.settled and not (node.health.reason == RUNNING and self._crds.is_awaited(node)):
             if node.obj.has_finished(live):
                 self._ends.note(node)
             else:

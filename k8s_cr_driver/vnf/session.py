@@ -9,8 +9,7 @@ from __future__ import annotations
 import functools
 import math
 import time
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from types import TracebackType
 
 from oslo_log import log as logging
@@ -27,18 +26,18 @@ from k8s_cr_driver.kube.discovery import Resources, discover
 from k8s_cr_driver.kube.endpoint import Endpoint
 from k8s_cr_driver.objects import dependencies
 from k8s_cr_driver.objects.crds import crds_of
-from k8s_cr_driver.objects.keys import GroupKind, Object, key_of, kind_of
+from k8s_cr_driver.objects.keys import Object, kind_of
 from k8s_cr_driver.ownership.inventory import Inventory
 from k8s_cr_driver.ownership.inventory_content import NOTHING, InventoryContent
 from k8s_cr_driver.ownership.labels import is_kept
-from k8s_cr_driver.ownership.traces import has_objects, has_unlabeled, made_by_others
+from k8s_cr_driver.ownership.traces import made_by_others
 from k8s_cr_driver.ownership.write import WriteContext
 from k8s_cr_driver.package import manifests, schema
 from k8s_cr_driver.redaction import redact
 from k8s_cr_driver.resources import replicas
 from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.resources.registry import resource_for
-from k8s_cr_driver.vnf import counts, preflight, rotation, scale_in, surplus, vdus, vnfcs
+from k8s_cr_driver.vnf import counts, lost_inventory, preflight, rotation, scale_in, surplus, vdus, vnfcs
 from k8s_cr_driver.vnf.additional_params import Options
 from k8s_cr_driver.vnf.change_checks import changed_last
 from k8s_cr_driver.vnf.heal import Healing
@@ -119,51 +118,12 @@ class Session:
         return self._context.inventory
 
     def check_cluster(self, before: str) -> None:
-        """Refused if this cluster, at another endpoint than `before`, does not have the inventory of the instance.
-
-        One that was moved here has another uid, as one has that anybody may have written: the request must accept it.
-        """
-        found, uid = self._operation.persist(self.inventory.read), self.inventory.remembered.uid
-        if found is None or (uid and found.uid != uid and not self._options.moved):
-            remedy = "Change the endpoint back, or terminate with additionalParams abandon: true."
-            if found:
-                remedy = f"If its objects and its inventory were moved there, use additionalParams moved: true. Else: {remedy}"
-            raise Refused(
-                f"vimConnectionInfo: VNF instance {self._operation.instance} is on the cluster at {before}. The endpoint now "
-                f"is {self._client.connection.endpoint.url}, another cluster, which does not have the inventory of the "
-                f"instance. {remedy}"
-            )
-        self.inventory.remembered = replace(self.inventory.remembered, uid=found.uid)
+        """Refused if this cluster, at another endpoint than `before`, does not have the inventory of the instance."""
+        lost_inventory.check_cluster(self._operation, self._context, before, moved=self._options.moved)
 
     def recover_inventory(self, desired: Sequence[Object]) -> None:
-        """
-        If there is no inventory and the instance has objects, has it created again for the kinds of `desired`.
-
-        For an instance of which only the package is known. A kind that may not be listed cannot have been written. An
-        object of `desired` with the instance's label is a member, also if somebody has created it again. All the other kinds
-        count, too: their objects may have lost the label, or a worker that is still running may create some. So do those of
-        orphans, which an earlier rollback may have left when it deleted all others.
-        """
-        members = frozenset(key_of(obj) for obj in desired)
-        self.inventory.remembered = replace(self.inventory.remembered, members=members)
-        if self._operation.persist(self.inventory.read) is None:
-            namespaces = frozenset({self._options.namespace, *(key_of(obj).namespace for obj in desired)} - {""})
-            orphaned = {kind for obj in desired if (kind := resource_for(obj).orphaned)}
-            has = {kind: self._has(kind, namespaces) for kind in sorted({kind_of(obj) for obj in desired} | orphaned)}
-            if not any(has.values()):
-                listed = [kind for kind, found in has.items() if found is not None]
-                has = {kind: self._has_unlabeled(kind, namespaces) for kind in listed}
-            kinds = frozenset(kind for kind, found in has.items() if found is not None and any(has.values()))
-            self.inventory.remembered = InventoryContent(kinds, namespaces, members=members)
-
-    def _has(self, kind: GroupKind, namespaces: Collection[str]) -> bool | None:
-        """Whether the instance has objects of a kind, None if that cannot be listed; see `has_objects`."""
-        resource = self._client.resources.find(kind)
-        return self._operation.persist(lambda: has_objects(self._context, resource, namespaces)) if resource else None
-
-    def _has_unlabeled(self, kind: GroupKind, namespaces: Collection[str]) -> bool:
-        resource = self._client.resources.find(kind)
-        return bool(resource and self._operation.persist(lambda: has_unlabeled(self._context, resource, namespaces)))
+        """If there is no inventory and the instance has objects, has it created again for the kinds of `desired`."""
+        lost_inventory.recover(self._operation, self._context, self._options.namespace, desired)
 
     def take_over(self, intree_driver: InTreeDriver) -> None:
         """Makes the objects of the in-tree driver this driver's; see `engine.takeover`."""

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+An inventory that is not where it should be: the endpoint names another cluster, or somebody has deleted it.
+
+What is known of it otherwise goes into `Inventory.remembered`, from which the next claim creates it again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+
+from k8s_cr_driver.engine.operation import Operation
+from k8s_cr_driver.errors import Refused
+from k8s_cr_driver.objects.keys import GroupKind, Object, key_of, kind_of
+from k8s_cr_driver.ownership.inventory_content import InventoryContent
+from k8s_cr_driver.ownership.traces import has_objects, has_unlabeled
+from k8s_cr_driver.ownership.write import WriteContext
+from k8s_cr_driver.resources.registry import resource_for
+
+
+def check_cluster(operation: Operation, context: WriteContext, before: str, *, moved: bool) -> None:
+    """Refused if this cluster, at another endpoint than `before`, does not have the inventory of the instance.
+
+    One that was moved here has another uid, as one has that anybody may have written: the request must accept it.
+    """
+    inventory = context.inventory
+    found, uid = operation.persist(inventory.read), inventory.remembered.uid
+    if found is None or (uid and found.uid != uid and not moved):
+        remedy = "Change the endpoint back, or terminate with additionalParams abandon: true."
+        if found:
+            remedy = f"If its objects and its inventory were moved there, use additionalParams moved: true. Else: {remedy}"
+        raise Refused(
+            f"vimConnectionInfo: VNF instance {operation.instance} is on the cluster at {before}. The endpoint now "
+            f"is {context.connection.endpoint.url}, another cluster, which does not have the inventory of the "
+            f"instance. {remedy}"
+        )
+    inventory.remembered = replace(inventory.remembered, uid=found.uid)
+
+
+def recover(operation: Operation, context: WriteContext, namespace: str, desired: Sequence[Object]) -> None:
+    """
+    If there is no inventory and the instance has objects, has it created again for the kinds of `desired`.
+
+    For an instance of which only the package is known. A kind that may not be listed cannot have been written. An
+    object of `desired` with the instance's label is a member, also if somebody has created it again. All the other kinds
+    count, too: their objects may have lost the label, or a worker that is still running may create some. So do those of
+    orphans, which an earlier rollback may have left when it deleted all others.
+    """
+    inventory = context.inventory
+    members = frozenset(key_of(obj) for obj in desired)
+    inventory.remembered = replace(inventory.remembered, members=members)
+    if operation.persist(inventory.read) is None:
+        namespaces = frozenset({namespace, *(key_of(obj).namespace for obj in desired)} - {""})
+        orphaned = {kind for obj in desired if (kind := resource_for(obj).orphaned)}
+        written = sorted({kind_of(obj) for obj in desired} | orphaned)
+        has = {kind: _has(operation, context, kind, namespaces) for kind in written}
+        if not any(has.values()):
+            listed = [kind for kind, found in has.items() if found is not None]
+            has = {kind: _has_unlabeled(operation, context, kind, namespaces) for kind in listed}
+        kinds = frozenset(kind for kind, found in has.items() if found is not None and any(has.values()))
+        inventory.remembered = InventoryContent(kinds, namespaces, members=members)
+
+
+def _has(operation: Operation, context: WriteContext, kind: GroupKind, namespaces: Collection[str]) -> bool | None:
+    """Whether the instance has objects of a kind, None if that cannot be listed; see `has_objects`."""
+    resource = context.resources.find(kind)
+    return operation.persist(lambda: has_objects(context, resource, namespaces)) if resource else None
+
+
+def _has_unlabeled(operation: Operation, context: WriteContext, kind: GroupKind, namespaces: Collection[str]) -> bool:
+    resource = context.resources.find(kind)
+    return bool(resource and operation.persist(lambda: has_unlabeled(context, resource, namespaces)))
