@@ -22,8 +22,12 @@ from k8s_cr_driver.kube.sent_values import SentValues
 from k8s_cr_driver.objects import fields
 from k8s_cr_driver.objects.dependencies import DEPENDS_ON
 from k8s_cr_driver.objects.keys import NAMESPACE, Object, ObjectKey
+from k8s_cr_driver.ownership.labels import SHARED
 from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.resources.health import Health, State
+
+LONGEST_OF_SHARED = 60.0
+"""Seconds, at most, between two deletions of a Namespace or CRD that fail: each lists all kinds that may hold guests."""
 
 
 class Phase(enum.Enum):
@@ -56,10 +60,14 @@ class Node:
         """Whether something went wrong, in distinction to work that takes its time."""
         return self.error is not None
 
+    @property
+    def longest_backoff(self) -> float:
+        return backoff.LAST
+
     def backoff(self) -> float:
         """Seconds until the next try: exponential, or as the server says."""
         self.attempts += 1
-        return backoff.delay(self.attempts, self.error)
+        return backoff.delay(self.attempts, self.error, self.longest_backoff)
 
 
 @dataclass
@@ -152,6 +160,10 @@ class ToDelete(Node):
     """It still existed after our request, so it is gone only if a read says so: its watch may miss what has no label."""
     stays: str = ""
     """Why it was released and stays on the cluster; "" if it is deleted."""
+
+    @property
+    def longest_backoff(self) -> float:
+        return LONGEST_OF_SHARED if self.key.group_kind in SHARED else backoff.LAST
 
     def report(self, sent: SentValues) -> Report:
         """Without the values that were `sent`."""

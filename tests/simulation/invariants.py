@@ -30,6 +30,8 @@ class Invariants:
 
     def check_completed(self, instance: str, verb: Verb, worker: str, doomed: set[str]) -> None:
         """What others have done since the worker has closed its watches it cannot know: its last write may take minutes."""
+        if verb.by_inventory and self._ledger.is_forgotten(instance):
+            return
         seen = self._ledger.last_sight.get(worker, self._servers.scheduler.now)
         for manifest in verb.promised:
             self._check_present(instance, verb.name, manifest, seen)

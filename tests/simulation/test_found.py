@@ -279,6 +279,19 @@ def test_the_end_of_a_job_that_cannot_be_recorded_is_sent_less_and_less_often(ap
     assert 2 < len([one for one in api.requests.writes[before:] if inventory in one.path]) < 8
 
 
+def test_a_namespace_whose_deletion_fails_is_tried_less_and_less_often(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before each try all kinds are listed that may hold guests: 3,000 requests in twenty minutes."""
+    monkeypatch.setattr(backoff, "FIRST", 0.01)
+    monkeypatch.setattr(backoff, "LAST", 0.05)
+    blue = Instance(api.url, seconds=3.0)
+    blue.reconcile([HOME])
+    api.fail(faults.webhook_down(), method="DELETE", path="/namespaces/home", times=1000)
+    before = len(api.requests.writes)
+    with pytest.raises(NotReady):
+        blue.terminate()
+    assert 4 < len([one for one in api.requests.writes[before:] if one.method == "DELETE"]) < 12
+
+
 def test_a_worker_that_claims_after_the_rollback_has_begun_leaves_nothing(api: FakeApi) -> None:
     """The rollback has found no inventory, so it could not stop this worker by a token."""
     blue, asked = Instance(api.url), iter([True])  # before its claim

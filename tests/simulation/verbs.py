@@ -36,6 +36,8 @@ class Verb:
     keeps_autoscaled: bool = True
     may_fail: bool = False
     is_first: bool = False
+    by_inventory: bool = False
+    """Whether nothing but the inventory says what there is to delete."""
 
 
 def instantiate(objects: list[Object]) -> Verb:
@@ -50,7 +52,7 @@ def undo_instantiate(objects: list[Object]) -> Verb:
         session.recover_inventory(copy(objects))
         session.reconcile([], prune=Prune())
 
-    return Verb("rollback of instantiate", [], do, [])
+    return Verb("rollback of instantiate", [], do, [], by_inventory=not objects)
 
 
 def change(objects: list[Object]) -> Verb:
