@@ -9,6 +9,7 @@ has noticed the loss, so the replacements are counted at the end.
 from __future__ import annotations
 
 import functools
+import time
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 
@@ -17,13 +18,14 @@ from k8s_cr_driver.engine.not_ready import Report
 from k8s_cr_driver.engine.prune import Pruner
 from k8s_cr_driver.engine.run import Run
 from k8s_cr_driver.errors import DriverError, Refused, passes
+from k8s_cr_driver.kube import backoff
 from k8s_cr_driver.kube.watch import Change, Message, Relist
 from k8s_cr_driver.objects.keys import Object, ObjectKey, key_of
 from k8s_cr_driver.ownership.labels import KEEP, is_kept, is_managed
 from k8s_cr_driver.ownership.owners import Owners, members, release_from_owners
 
-READ_EVERY = 1.0
-"""Seconds between two counts of the replacements."""
+READ_EVERY, SHARE = 1.0, 0.1
+"""Seconds between two counts of the replacements; of a long wait this share, up to `backoff.LAST`."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,7 @@ class Replacer:
         self._pruner = Pruner(run, None)
         self.nodes = self._pruner.nodes
         self.is_whole = False
+        self._waits_since: float | None = None
         self.unfinished: list[Report] = []
 
     @property
@@ -87,13 +90,19 @@ class Replacer:
     def _checked(self, unfinished: list[Report]) -> None:
         self.unfinished, self.is_whole = unfinished, not unfinished
         if unfinished:
-            self._loop.after(READ_EVERY, self.check)
+            self._check_later()
 
     def _failed(self, error: DriverError) -> None:
         if passes(error):
-            self._loop.after(READ_EVERY, self.check)
+            self._check_later()
         else:
             self._loop.refuse(error)
+
+    def _check_later(self) -> None:
+        if self._waits_since is None:
+            self._waits_since = time.monotonic()
+        share = SHARE * (time.monotonic() - self._waits_since)
+        self._loop.after(max(READ_EVERY, min(share, backoff.LAST)), self.check)
 
     def _message(self, keys: Collection[ObjectKey], message: Message) -> None:
         if isinstance(message, Relist):

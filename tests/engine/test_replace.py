@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import pytest
 
+from k8s_cr_driver.engine import replace
 from k8s_cr_driver.engine.not_ready import NotReady, Report
 from k8s_cr_driver.engine.replace import Replacement
 from k8s_cr_driver.errors import Refused
@@ -49,6 +50,21 @@ def test_replacement_skips_what_is_gone_already(api: FakeApi) -> None:
     gone = pod(api, "gone")
     api.delete("Pod", "default", "gone")
     Instance(api.url).reconcile([config_map("a")], replacement=Replacement([("app=web", [gone])]))
+
+
+def test_replacements_that_take_long_are_counted_less_often(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of a Machine take minutes, and each count lists all VNFCs."""
+    monkeypatch.setattr(replace, "READ_EVERY", 0.02)
+    monkeypatch.setattr(replace, "SHARE", 1.0)
+    counts: list[list[Report]] = []
+
+    def unfinished() -> list[Report]:
+        counts.append([Report(key_of(config_map("a")), "Waiting", "Replicas", "none yet")])
+        return counts[-1]
+
+    with pytest.raises(NotReady):
+        Instance(api.url, seconds=2).reconcile([config_map("a")], replacement=Replacement([], unfinished))
+    assert 4 < len(counts) < 12
 
 
 def test_replacement_waits_for_objects_of_several_selectors(api: FakeApi) -> None:

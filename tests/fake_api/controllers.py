@@ -49,12 +49,12 @@ def _deployment(api: Hand, obj: Object) -> None:
     if "deletionTimestamp" in obj["metadata"]:
         return
     revision = f"{obj['metadata']['name']}-{crc32(str(obj['spec']['template']).encode()):08x}"
-    for old in children(api, obj, "ReplicaSet"):
-        if old["metadata"]["name"] != revision:
-            api.delete("ReplicaSet", old["metadata"]["namespace"], old["metadata"]["name"])
+    sets = {one["metadata"]["name"]: one for one in children(api, obj, "ReplicaSet")}
+    current = sets.pop(revision, None)
+    for old in sets.values():
+        api.delete("ReplicaSet", old["metadata"]["namespace"], old["metadata"]["name"])
     count = obj["spec"]["replicas"]
-    current = api.find("ReplicaSet", obj["metadata"]["namespace"], revision)
-    if current is None or current["spec"]["replicas"] != count:
+    if current is None or current["spec"]["replicas"] != count:  # one of a former Deployment becomes this one's
         spec = {name: obj["spec"][name] for name in ("selector", "template")}
         api.put(owned(obj, "apps/v1", "ReplicaSet", revision, spec={**spec, "replicas": count}))
     _set(api, obj, {

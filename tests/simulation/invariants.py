@@ -62,7 +62,7 @@ class Invariants:
             return
         package = {named(manifest) for manifest in rolled_back}
         for entry in sorted(self._of(instance), key=lambda one: one.resource in SHARED):
-            if self._ledger.is_in_doubt(entry) and rolled_back:
+            if self._ledger.is_in_doubt(entry) if rolled_back else self._ledger.is_untraceable(entry):
                 self._ledger.unnamed(entry)
             else:
                 entry.is_unnamed &= (entry.resource, entry.key) not in package

@@ -13,7 +13,7 @@ import math
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
-from k8s_cr_driver.ownership.labels import RELEASED_BY
+from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, RELEASED_BY
 from tests.fake_api.kinds import Resource
 from tests.fake_api.objects import Key, Object, dig, key_of
 from tests.fake_api.store import Store
@@ -60,6 +60,12 @@ class Entry:
     """Whether its deletion has begun."""
     is_marked_by_others: bool = False
     """Whether others have begun it."""
+    marker: Actor = NOBODY
+    """Who has begun it."""
+    is_labelled: bool = False
+    """Whether it has the label of its owner."""
+    is_claimed: bool = False
+    """Whether it is a claim that a worker has labelled, so that it is found without its StatefulSet."""
     adopted_by: set[str] = field(default_factory=set)
     is_posthumous: bool = False
     """Whether a request made it that was still on its way when its worker crashed."""
@@ -114,12 +120,16 @@ class Ledger:
         """By worker."""
         self._doubted: dict[str, set[tuple[Resource, Key]]] = {}
         """Of each instance what workers have brought that ended early. Whether they wrote or found it, no inventory says."""
+        self._failed: dict[str, set[tuple[Resource, Key]]] = {}
+        """Of each instance what workers have brought that failed, so that Tacker's record does not say where it is."""
         self._unnamed: set[str] = set()
         """The instances whose inventory was lost, until a change has named all objects again."""
         self._seen_finished: dict[tuple[Resource, Key], dict[str, float]] = {}
         """Of each Job the workers that were shown its end, and when."""
         self.completed: set[str] = set()
         """The Jobs that have run to their end, whether anybody was shown that or not."""
+        self._takers: set[str] = set()
+        """The workers that have deleted a StatefulSet."""
         self._applied: set[tuple[str, Resource, Key]] = set()
         """The names of workers, and the objects that each has applied."""
 
@@ -140,6 +150,8 @@ class Ledger:
             )
             self._check_creation(actor, resource, key_of(new))
         entry = self.entries[uid]
+        entry.is_labelled = dig(new, "metadata", "labels", INSTANCE_LABEL) == entry.owner
+        actor = self._cause(entry)
         if resource == JOBS and dig(new, "status", "succeeded"):
             self.completed.add(str(entry))
         if is_inventory(entry) and actor.owner == entry.owner:
@@ -153,18 +165,22 @@ class Ledger:
             entry.held_others |= resource in SHARED and _is_released(old, new) and self._others_live(actor.owner)
             self._touch(entry, actor)
             entry.is_unnamed &= not (actor.is_direct and actor.owner == entry.reclaimable_by)
+            entry.is_claimed |= resource == CLAIMS and actor.is_direct and actor.owner == entry.owner
             if what == "marked":
                 entry.is_marked = True
-                entry.is_marked_by_others = actor.owner != entry.owner
+                entry.is_marked_by_others, entry.marker = actor.owner != entry.owner, actor
                 self._check_deletion(entry, actor, old)
+                self._note_taker(entry, actor)
             else:
                 self._check_change(entry, actor)
 
     def removed(self, resource: Resource, old: Object) -> None:
-        entry, actor = self.entries.pop(old["metadata"]["uid"]), self.actor
+        entry = self.entries.pop(old["metadata"]["uid"])
+        actor = self._cause(entry)
         self.note(f"{actor} removed {entry} {old['metadata']['uid'][:4]}")
         if "deletionTimestamp" not in old["metadata"]:
             self._check_deletion(entry, actor, old)
+            self._note_taker(entry, actor)
         run = self._runs.get(actor.name)
         if resource == JOBS and run and (resource, key_of(old)) not in run.wanted:
             self._seen_finished.pop((resource, key_of(old)), None)  # a change without it, of which a rollback may come
@@ -180,6 +196,12 @@ class Ledger:
                 self.leave_claims(entry.owner)
         if resource == STATEFUL_SETS and entry.owner in self._unnamed:  # the next one's claims are older than it is
             self.leave_claims(entry.owner)
+
+    def _cause(self, entry: Entry) -> Actor:
+        """Who has set off what is done now. An object made while its CRD goes is deleted by whoever deletes that CRD."""
+        holders = () if self.actor.is_direct else self.entries.values()
+        markers = (one.marker for one in holders if one.resource == CRDS and one.is_marked and one.holds(entry))
+        return next(markers, self.actor)
 
     def _is_late(self, instance: str) -> bool:
         is_lost = instance in self._unnamed and not self._has_inventory(instance)
@@ -204,11 +226,13 @@ class Ledger:
     def named(self, instance: str, wanted: Collection[tuple[Resource, Key]]) -> None:
         """The inventory names all `wanted` objects again, unless somebody has deleted it since. Others are not looked for."""
         for entry in list(self.entries.values()):
-            if entry.reclaimable_by == instance and self.is_in_doubt(entry) and (entry.resource, entry.key) not in wanted:
+            is_doubted = entry.reclaimable_by == instance and self.is_in_doubt(entry)
+            if (is_doubted or self.is_untraceable(entry)) and (entry.resource, entry.key) not in wanted:
                 self.unnamed(entry)
         if self._has_inventory(instance):
             self._unnamed.discard(instance)
             self._doubted.pop(instance, None)
+            self._failed.pop(instance, None)
 
     def begins(self, worker: str, run: Run) -> None:
         self._runs[worker] = run
@@ -218,6 +242,37 @@ class Ledger:
         run = self._runs[worker]
         if worker in self.writers:
             self._doubted.setdefault(run.instance, set()).update(run.brought)
+        if worker in self._takers:
+            self._leave_late_claims(run.instance)
+
+    def was_overtaken(self, worker: str) -> bool:
+        """Whether another worker has written the inventory after this one had."""
+        return worker in self._stopped
+
+    def _note_taker(self, entry: Entry, actor: Actor) -> None:
+        if entry.resource == STATEFUL_SETS and actor.owner == entry.owner:
+            self._takers.add(actor.name)
+            if actor.name in self.ended:
+                self._leave_late_claims(entry.owner)
+
+    def _leave_late_claims(self, instance: str) -> None:
+        """
+        Claims that a StatefulSet got after a worker had labelled those that it had, before it deleted it.
+
+        That worker looks for them once the StatefulSet no longer exists. No later one can know whose they are.
+        """
+        for entry in self.entries.values():
+            if entry.owner == instance and entry.resource == CLAIMS and not entry.is_claimed:
+                entry.owner = NO_ONE
+
+    def failed(self, worker: str) -> None:
+        run = self._runs[worker]
+        self._failed.setdefault(run.instance, set()).update(run.brought)
+
+    def is_untraceable(self, entry: Entry) -> bool:
+        """Whether neither a label, nor the inventory, which was lost, nor Tacker's record says where the object is."""
+        is_failed = (entry.resource, entry.key) in self._failed.get(entry.owner, ())
+        return is_failed and not entry.is_labelled and entry.owner in self._unnamed
 
     def is_in_doubt(self, entry: Entry) -> bool:
         """Whether others have made the object again, and the inventory does not say that the instance had written it."""

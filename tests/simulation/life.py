@@ -313,14 +313,17 @@ class Life:
             raise
         except DriverError as error:
             worker.error = error
-        if isinstance(worker.error, Superseded):
+        if isinstance(worker.error, Superseded) or (worker.error and self.ledger.was_overtaken(worker.name)):
             self.ledger.unrecorded(worker.name)
+        if worker.error:
+            self.ledger.failed(worker.name)
         worker.is_over = True
         self._ended(worker)
         self.ledger.note(f"{name} ends: {type(worker.error).__name__} {str(worker.error).partition(chr(10))[0]}")
 
     def _crashed(self, worker: Worker) -> None:
         self.ledger.unrecorded(worker.name)
+        self.ledger.failed(worker.name)
         self._ended(worker)
 
     def _ended(self, worker: Worker) -> None:
