@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from k8s_cr_driver.engine.loop import Workers
+from k8s_cr_driver.engine.nodes import is_older, version
 from k8s_cr_driver.engine.not_ready import Report
 from k8s_cr_driver.engine.run import Run
 from k8s_cr_driver.engine.unserved import Unserved
@@ -54,6 +55,8 @@ class Informers:
         """Of each kind the reflectors whose first list is still to come."""
         self._versions: dict[GroupKind, str] = {}
         self._written_at: dict[ObjectKey, float] = {}
+        self._written: dict[ObjectKey, str] = {}
+        """The resourceVersions of what this run has written. A watch may be minutes late."""
         self._refused: dict[GroupKind, DriverError] = {}
         """Why the lists of some kinds will never come."""
         self._unserved = Unserved(run, self._served, self._undefined)
@@ -131,7 +134,7 @@ class Informers:
         label, _, value = selector(self._context.instance, key.group_kind).partition("=")
         if key.group_kind in self._awaited and labels(live).get(label) == value:
             self.objects[key.group_kind].setdefault(key, live)
-            self._written_at[key] = time.monotonic()
+            self._written_at[key], self._written[key] = time.monotonic(), version(live)
 
     def is_listed(self, kind: GroupKind) -> bool:
         """Whether it is known which objects of the kind are ours."""
@@ -229,7 +232,9 @@ class Informers:
         if message.reflector not in self._reflectors:
             return  # its version is not served any more, see `reopen`
         if isinstance(message, watch.Change):
-            self._change(kind, key_of(message.live), None if message.deleted else message.live)
+            key = key_of(message.live)
+            if not is_older(message.live, self._written.get(key, "")):  # else it may be the deletion of the one before ours
+                self._change(kind, key, None if message.deleted else message.live)
         elif isinstance(message, watch.Relist):
             self._relist(kind, message)
         elif isinstance(message, watch.Unserved):

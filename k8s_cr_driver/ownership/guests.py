@@ -46,7 +46,8 @@ class Guests:
     ) -> None:
         self._context, self._client, self._going, self._leaving = context, context.client, going, leaving
         self._owners: dict[tuple[ObjectKey, str], bool] = {}
-        self._failures: dict[str, list[float]] = {}
+        self._failures: dict[ObjectKey, tuple[str, list[float]]] = {}
+        """Of each Namespace or CRD the request that has failed last, and when it has failed without another between."""
 
     def reason(self, live: Object) -> str:
         """Why a Namespace or CRD must stay; "" if nobody else needs it.
@@ -55,17 +56,24 @@ class Guests:
         has failed for long enough.
         """
         try:
-            return self._reason(live)
+            found = self._reason(live)
         except (ApiError, TransportError, Contended) as error:
             is_forbidden = isinstance(error, ApiError) and error.status == 403
-            if not is_forbidden and not self._keeps_failing(str(error).partition(": ")[0]):
+            if not is_forbidden and not self._keeps_failing(key_of(live), str(error).partition(": ")[0]):
                 raise error if passes(error) else Contended(str(error)) from None
             return f"it may hold objects of others, which the driver cannot list: {error}"
+        self._failures.pop(key_of(live), None)
+        return found
 
-    def _keeps_failing(self, attempt: str) -> bool:
-        """Whether a request has failed TRIES times in no less than PATIENCE seconds: one may take a minute to fail."""
-        since = self._failures.setdefault(attempt, [])
-        since.append(time.monotonic())
+    def _keeps_failing(self, key: ObjectKey, attempt: str) -> bool:
+        """
+        Whether a request has failed TRIES times in a row in no less than PATIENCE seconds: one may take a minute to fail.
+
+        A server in trouble fails now this request and now that one, for hours perhaps, and each succeeds at times.
+        """
+        before, times = self._failures.get(key, ("", []))
+        since = [*(times if before == attempt else ()), time.monotonic()]
+        self._failures[key] = attempt, since
         return len(since) >= TRIES and since[-1] - since[0] >= PATIENCE
 
     def _reason(self, live: Object) -> str:

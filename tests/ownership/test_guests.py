@@ -6,6 +6,7 @@ from __future__ import annotations
 import pytest
 
 from k8s_cr_driver.engine.not_ready import NotReady
+from k8s_cr_driver.kube import backoff
 from k8s_cr_driver.objects.keys import Object
 from k8s_cr_driver.ownership import guests
 from k8s_cr_driver.ownership.labels import CREATED_BY_US, INSTANCE_LABEL, KEEP
@@ -182,6 +183,27 @@ def test_lists_of_different_kinds_that_fail_once_each_keep_no_namespace(api: Fak
     blue.reconcile([HOME])
     for plural in ("secrets", "configmaps", "pods", "persistentvolumeclaims", "services"):
         api.fail(faults.unavailable(), method="GET", path=f"/namespaces/home/{plural}$")
+    blue.terminate()
+    assert state(api) == {}
+
+
+def test_lists_of_a_server_in_trouble_that_fail_by_turns_keep_no_namespace(
+    api: FakeApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each of them fails often enough to be given up, and succeeds between."""
+    monkeypatch.setattr(guests, "PATIENCE", 0)
+    monkeypatch.setattr(backoff, "FIRST", 0.01)
+    blue = Instance(api.url)
+    blue.reconcile([HOME])
+    failing = ["secrets", "configmaps"]
+
+    def is_its_turn(request: Request) -> bool:
+        if not request.path.endswith(f"/namespaces/home/{failing[0]}"):
+            return False
+        failing.reverse()
+        return True
+
+    api.fail(faults.unavailable(), method="GET", when=is_its_turn, times=2 * guests.TRIES)
     blue.terminate()
     assert state(api) == {}
 

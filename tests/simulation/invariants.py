@@ -8,7 +8,7 @@ from typing import Any
 
 from tests.fake_api.kinds import Resource
 from tests.fake_api.objects import Key, Object, dig
-from tests.simulation.ledger import CONTROLLER, SHARED, Entry, is_inventory
+from tests.simulation.ledger import CONTROLLER, SHARED, USER, Entry, is_inventory
 from tests.simulation.package import named
 from tests.simulation.servers import Servers
 from tests.simulation.users import Users
@@ -95,7 +95,8 @@ class Invariants:
             self._ledger.violated(f"{verb} COMPLETED while {name} goes")
         elif not _is_ready(live):
             self._ledger.violated(f"{verb} COMPLETED before {name} is ready")
-        if live["kind"] == "ConfigMap" and set(live["data"]) - set(manifest["data"]) - {"user-note"}:
+        is_theirs = self._ledger.entries[live["metadata"]["uid"]].owner == USER  # then the fields that it came with are, too
+        if live["kind"] == "ConfigMap" and not is_theirs and set(live["data"]) - set(manifest["data"]) - {"user-note"}:
             self._ledger.violated(f"{verb} COMPLETED with fields of before in {name}")
 
     def _check_left(self, entry: Entry, instance: str, when: str) -> None:

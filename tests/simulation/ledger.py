@@ -128,6 +128,8 @@ class Ledger:
         """Of each Job the workers that were shown its end, and when."""
         self.completed: set[str] = set()
         """The Jobs that have run to their end, whether anybody was shown that or not."""
+        self._adopted: set[tuple[str, Resource, Key]] = set()
+        """The instances, and what each has adopted."""
         self._takers: set[str] = set()
         """The workers that have deleted a StatefulSet."""
         self._applied: set[tuple[str, Resource, Key]] = set()
@@ -272,7 +274,10 @@ class Ledger:
     def is_untraceable(self, entry: Entry) -> bool:
         """Whether neither a label, nor the inventory, which was lost, nor Tacker's record says where the object is."""
         is_failed = (entry.resource, entry.key) in self._failed.get(entry.owner, ())
-        return is_failed and not entry.is_labelled and entry.owner in self._unnamed
+        is_orphan = entry.resource == CLAIMS and not any(
+            one.resource == STATEFUL_SETS and one.owner == entry.owner for one in self.entries.values()
+        )
+        return (is_failed or is_orphan) and not entry.is_labelled and entry.owner in self._unnamed
 
     def is_in_doubt(self, entry: Entry) -> bool:
         """Whether others have made the object again, and the inventory does not say that the instance had written it."""
@@ -283,10 +288,17 @@ class Ledger:
         entry.reclaimable_by = instance
         self._check_named(entry)
 
+    def adopts(self, entry: Entry, instance: str) -> None:
+        """Whoever asked for the verb lets the instance have the object."""
+        entry.adopted_by.add(instance)
+        self._adopted.add((instance, entry.resource, entry.key))
+
     def _check_named(self, entry: Entry) -> None:
         instance = entry.reclaimable_by
         if instance in self._unnamed and entry.key[1] != f"k8s-cr-driver-{instance}":
             self.unnamed(entry)
+            if (instance, entry.resource, entry.key) in self._adopted:  # Tacker's record still says so, of any of that name
+                entry.adopted_by.add(instance)
 
     def unnamed(self, entry: Entry) -> None:
         """Nothing but its label says whose it is, so it may stay, with what it is in."""

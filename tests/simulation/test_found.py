@@ -265,6 +265,30 @@ def test_a_finished_job_that_vanishes_before_its_apply_arrives_is_settled(api: F
     assert api.names("Job") == []
 
 
+def test_a_late_report_of_the_job_before_does_not_run_the_job_again(
+    api: FakeApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The watch fell silent; the response to the first creation was lost; both Jobs have finished and vanished since."""
+    monkeypatch.setattr(backoff, "FIRST", 0.5)
+    api.put(crontab_crd(**CONDITIONS))
+    api.fail(faults.half_open(after=1), method="GET", path="/apis/batch/v1/jobs", query={"watch": "true"})
+    api.fail(faults.reset_after(), method="PATCH", path="/jobs/a")
+    blue = Instance(api.url)
+    run = blue.start([job("a", "one"), crontab("waits")])
+    wait_for(api, lambda: api.find("Job", "default", "a") is not None)
+    finish(api)
+    api.delete("Job", "default", "a")
+    blue.wait_until_reported("a", "Waiting")
+    finish(api)
+    api.delete("Job", "default", "a")
+    wait_for(api, lambda: api.find("CronTab", "default", "waits") is not None)
+    api.drop_connections()
+    wait_for(api, lambda: "Job" in api.get("ConfigMap", "default", f"k8s-cr-driver-{BLUE}")["data"]["finished"])
+    api.set_status("CronTab", "default", "waits", status())
+    run.result(20)
+    assert len([one for one in api.requests.writes if one.path.endswith("/jobs/a")]) == 2
+
+
 def test_the_end_of_a_job_that_cannot_be_recorded_is_sent_less_and_less_often(api: FakeApi) -> None:
     """A webhook that fails for a quarter of an hour got three requests a second."""
     blue = Instance(api.url, seconds=3.0)

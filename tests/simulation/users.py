@@ -144,7 +144,7 @@ class Users:
                 # With the label, too, where no inventory says whose it is; with it others like it are adopted, unnamed
                 is_refused = f" {name} exists already" in str(error) or entry.is_unnamed or ledger.is_in_doubt(entry)
                 if live and is_wanted and (is_refused or INSTANCE_LABEL not in labels(live)):
-                    entry.adopted_by.add(instance)
+                    ledger.adopts(entry, instance)
                     entry.reclaimable_by = instance if INSTANCE_LABEL in labels(live) else ""
         elif isinstance(error, Conflict):
             for entry in entries:
