@@ -26,8 +26,7 @@ from k8s_cr_driver.objects.crds import defined_by, served_versions
 from k8s_cr_driver.objects.fields import field
 from k8s_cr_driver.objects.keys import CRD, NAMESPACE, GroupKind, Object, ObjectKey, key_of, split
 from k8s_cr_driver.ownership.delete import Removal, remove
-from k8s_cr_driver.ownership.labels import is_managed
-from k8s_cr_driver.ownership.owners import Owners, release_from_owners
+from k8s_cr_driver.ownership.owners import Owners, is_one_of, members, release_from_owners
 from k8s_cr_driver.ownership.write import NotAdopted, write
 from k8s_cr_driver.ownership.write_errors import Immutable, is_transient, missing
 from k8s_cr_driver.resources.base import CustomResource
@@ -164,9 +163,10 @@ class Applier:
         """Deletes an object, which is created again when the watch reports that it no longer exists. The others outlive it."""
         node.phase, node.finished, node.replaced = Phase.SENT, False, live["metadata"]["uid"]
         self._mark_unready(node)
-        others = list(self._others(node.key))
+        watched, seen = frozenset(self._informers.objects), list(self._others(node.key))
 
         def request() -> Removal | None:
+            others = [*seen, *members(self._context, but=watched)]  # a run without a prune watches the kinds of the set alone
             owners = Owners(self._context.client, [live], [other for _, other in others])
             release_from_owners(self._context, owners, others)
             return remove(self._context, node.obj, node.resource, live, None)
@@ -177,7 +177,7 @@ class Applier:
         """The instance's other objects, also those that are not desired: some are kept."""
         for key, live in self._informers.everything():
             resource = self._context.resources.find(key.group_kind)
-            if resource and key != but and is_managed(live, self._context.instance):
+            if resource and key != but and is_one_of(self._context, live):
                 yield resource, live
 
     def _finish(self, node: Desired) -> None:

@@ -176,7 +176,8 @@ class ToDelete(Node):
             return Report(self.key, State.WAITING.value, "Blocked", f"not deleted yet, waits for the deletion of {waits}")
         held = ", ".join(set(metadata.get("finalizers") or []) - {"foregroundDeletion"})
         message = f"held by finalizers {held}: their controller must remove them" if held else "its dependents still exist"
-        return Report(self.key, State.WAITING.value, "Terminating", self._remaining_content() or message, since)
+        left = sent.removed_from(self._remaining_content())
+        return Report(self.key, State.WAITING.value, "Terminating", left or message, since)
 
     def _remaining_content(self) -> str:
         """What a Namespace still holds, and which finalizers hold that: a condition is True for each kind of content left."""

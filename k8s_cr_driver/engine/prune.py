@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 import itertools
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 
 from oslo_log import log as logging
@@ -59,14 +59,21 @@ class Pruner:
         self._last_gone = float("-inf")
 
     def start(
-        self, lives: Sequence[Object], owners: Mapping[str, Takers] = MappingProxyType({}), *, with_orphans: bool = False
+        self,
+        lives: Sequence[Object],
+        owners: Mapping[str, Takers] = MappingProxyType({}),
+        *,
+        desired: Iterable[Object] = (),
+        with_orphans: bool = False,
     ) -> None:
         """
         Begins to delete `lives`; `with_orphans`: their orphans go, too, and keep no Namespace.
 
-        `owners`: of those that stay, the owners that go, with the objects that take them along.
+        `owners`: of those that stay, the owners that go, with the objects that take them along. They are released from
+        `desired` objects, too: a later operation deletes these, and does not know them any more.
         """
         self._guests = Guests(self._context, leaving=lives if with_orphans else ())
+        self._owners = frozenset(map(uid_of, desired))
         objects = [resource_for(live) for live in lives]
         needs = dependencies.deletion(lives, pairs=[(one.key, later) for one in objects for later in one.delete_before(lives)])
         self._release_first(lives, owners, needs)
@@ -88,7 +95,7 @@ class Pruner:
                 needs.pop(key, None)
             for taker in frozenset[ObjectKey]().union(*takers):
                 needs.setdefault(taker, set()).add(key)
-        self._owners = frozenset({*owners, *(uid_of(live) for live in lives if self.deletes(live))})
+        self._owners = frozenset({*owners, *self._owners, *(uid_of(live) for live in lives if self.deletes(live))})
 
     def add(self, live: Object, needs: dict[ObjectKey, set[ObjectKey]]) -> ToDelete:
         obj = resource_for(live)

@@ -143,7 +143,7 @@ class Rest:
             with self._abandonable(f"the owners of {key_of(live)}"):
                 takers |= self._request(functools.partial(owners.going, live))
         self._is_pruning = True
-        self._pruner.start(members, takers, with_orphans=not self._applier.nodes)
+        self._pruner.start(members, takers, desired=(live for _, live in desired), with_orphans=not self._applier.nodes)
         self._loop.run(self._is_pruned, self._timeout)
         self._request(lambda: release_from_owners(self._context, owners, self._applier.live()))
         self._loop.run(self._is_pruned, self._timeout)

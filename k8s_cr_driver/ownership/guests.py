@@ -17,7 +17,7 @@ from k8s_cr_driver.kube.discovery import Resource, Resources
 from k8s_cr_driver.objects.crds import defined_by
 from k8s_cr_driver.objects.fields import field
 from k8s_cr_driver.objects.keys import NAMESPACE, GroupKind, Object, ObjectKey, annotations_of, key_of, kind_of, labels
-from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, RELEASED_BY, SHARED, is_created, is_kept, is_managed, users
+from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, RELEASED_BY, SHARED, appliers, is_created, is_kept, is_managed, users
 from k8s_cr_driver.ownership.orphans import find_orphans
 from k8s_cr_driver.ownership.owners import LONGEST_CHAIN, named
 from k8s_cr_driver.ownership.write import WriteContext
@@ -121,7 +121,8 @@ class Guests:
 
     def _is_spoken_for(self, live: Object) -> bool:
         own = self._context.instance
-        if labels(live).get(INSTANCE_LABEL, own) != own or RELEASED_BY in annotations_of(live) or self._is_left(live):
+        is_anothers = labels(live).get(INSTANCE_LABEL, own) != own or bool(appliers(live) - {own})  # it may have lost the label
+        if is_anothers or RELEASED_BY in annotations_of(live) or self._is_left(live):
             return True
         return kind_of(live) in HELM and labels(live).get("owner") == "helm" and not self._goes(live, LONGEST_CHAIN)
 

@@ -9,7 +9,7 @@ after its owner is not safe.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from oslo_log import log as logging
 
@@ -18,7 +18,7 @@ from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.discovery import Resource, Resources
 from k8s_cr_driver.kube.responses import understood
 from k8s_cr_driver.objects.fields import field
-from k8s_cr_driver.objects.keys import Object, ObjectKey, bare, key_of, kind_of, split
+from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, bare, key_of, kind_of, split
 from k8s_cr_driver.ownership.labels import is_managed
 from k8s_cr_driver.ownership.released import disown
 from k8s_cr_driver.ownership.write import WriteContext, selector
@@ -42,12 +42,15 @@ def references(live: Object) -> list[Object]:
 
 
 def named(resources: Resources, reference: Object, namespace: str) -> tuple[Resource, Object] | None:
-    """The resource of an owner, and what names it; None for a kind that is not served. `namespace`: of the dependent."""
+    """The resource of an owner, and what names it; None for a kind that is not served. `namespace`: of the dependent.
+
+    None, too, for a namespaced owner of an object of the cluster: the collector looks for it in no namespace.
+    """
     with understood("ownerReferences"):
         kind, version = kind_of(reference), split(reference["apiVersion"])[1]
         name, uid = reference["name"], reference["uid"]
     resource = resources.find(kind, version) or resources.find(kind)
-    if resource is None:
+    if resource is None or (resource.namespaced and not namespace):
         return None
     key = ObjectKey(*kind, namespace if resource.namespaced else "", name)
     return resource, bare(key, resource.api_version, uid=uid)
@@ -95,7 +98,7 @@ class Owners:
         except ApiError as error:
             if error.status == 404:
                 return None
-            if error.status != 403:
+            if error.status not in (403, 405):
                 raise
             LOG.warning("%s has an owner that the driver may not read, and is deleted with it: %s", key_of(dependent), error)
             return UNKNOWN
@@ -110,14 +113,19 @@ def release_from_owners(context: WriteContext, owners: Owners, staying: Iterable
             disown(context.client, resource, live, going)
 
 
-def members(context: WriteContext) -> Iterator[tuple[Resource, Object]]:
-    """The objects of the instance, by one LIST for each kind, or one for each of its namespaces."""
-    for kind in sorted(context.inventory.content.kinds):
+def members(context: WriteContext, but: Collection[GroupKind] = ()) -> Iterator[tuple[Resource, Object]]:
+    """The objects of the instance, by one LIST for each kind `but` these, or one for each of its namespaces."""
+    for kind in sorted(context.inventory.content.kinds.difference(but)):
         resource = context.resources.find(kind)
         if resource is not None and "list" in resource.verbs:
             for live in _listed(context, resource):
-                if is_managed(live, context.instance):
+                if is_one_of(context, live):
                     yield resource, live
+
+
+def is_one_of(context: WriteContext, live: Object) -> bool:
+    """Whether an object with the instance's label is one of its objects, also if somebody has cleared `managedFields`."""
+    return is_managed(live, context.instance) or context.inventory.owns(live)
 
 
 def _listed(context: WriteContext, resource: Resource) -> Sequence[Object]:

@@ -65,8 +65,8 @@ class Healing:
 
     def _own(self, vdu: str, chosen: list[Object], *, lenient: bool) -> list[Object]:
         """Those that the instance's objects control. InvalidRequest for others, unless `lenient`."""
-        own = [one for one in chosen if self._descent.includes(one)]
-        others = sorted(str(key_of(one)) for one in chosen if one not in own)
+        own = {key_of(one): one for one in chosen if self._descent.includes(one)}
+        others = sorted(str(key) for key in map(key_of, chosen) if key not in own)
         if others and not lenient:
             raise InvalidRequest(
                 f"vnfcInstanceId: {', '.join(others)} of VDU {vdu}: the selector in the status of {self._touched[vdu].key} "
@@ -74,7 +74,7 @@ class Healing:
             )
         if others:
             LOG.warning("VNF instance %s: %s of VDU %s: not controlled by it, left", self._instance, ", ".join(others), vdu)
-        return own
+        return list(own.values())
 
     def _may_replace(
         self, vdu: str, chosen: Sequence[Object], several: Sequence[Object], lost: int, *, lenient: bool

@@ -8,7 +8,6 @@ Annotations of a scale in that has failed are removed at its end, or else when t
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import NamedTuple
 
@@ -66,20 +65,34 @@ def request(
             _check(vdu, scaled, members, set(choice.names.get(vdu, ())))
     descent = Descent(client, instance, may_own)
     for vdu, several in members.children.items():
-        finds_others = (children := scaled[vdu].children()) and children.by_selector
+        finds_others = _finds_others(scaled[vdu])
         for child, asked in _changes(scaled[vdu].removal_annotations(), several, choice.names.get(vdu, ())):
             if not finds_others or descent.includes(child):
                 _annotate(client, child, asked, must=choice.by_nfvo)
 
 
-def withdraw(client: Client, children: Mapping[str, list[Object]]) -> None:
+def withdraw(
+    client: Client,
+    instance: str,
+    vdus: VduObjects,
+    children: Mapping[str, list[Object]],
+    may_own: Callable[[Object], bool],
+) -> None:
     """Removes the annotations from VNFCs of VDUs (`children`: VDU id -> live objects) that a scale in has not removed."""
-    for child in itertools.chain.from_iterable(children.values()):
-        if _is_annotated(child):
+    descent = Descent(client, instance, may_own)
+    for vdu, several in children.items():
+        for child in filter(_is_annotated, several):
             try:
-                _annotate(client, child, {}, must=False)
+                if not _finds_others(vdus[vdu]) or descent.includes(child):
+                    _annotate(client, child, {}, must=False)
             except DriverError as error:
                 LOG.warning("%s is still annotated for removal by a scale in: %s", key_of(child), redact(str(error)))
+
+
+def _finds_others(obj: CustomResource) -> bool:
+    """Whether a selector finds its VNFCs, which may find those of others as well."""
+    children = obj.children()
+    return bool(children and children.by_selector)
 
 
 def _check(vdu: str, scaled: VduObjects, members: vnfcs.Members, names: set[str]) -> None:

@@ -221,7 +221,7 @@ class Session:
     def vnfcs(self, assigned: VduObjects) -> list[vnfcs.Vnfc]:
         """The VNFCs of the VDUs, newest first. Those that a scale in has annotated, and not removed, are so no longer."""
         there = self._members(assigned)
-        scale_in.withdraw(self._client, there.children)
+        scale_in.withdraw(self._client, self._operation.instance, assigned, there.children, self._may_own)
         return vnfcs.listed(assigned, there, self._max_vnfcs)
 
     def _members(self, assigned: VduObjects) -> Members:
@@ -263,7 +263,8 @@ class Session:
         persist(lambda: scale_in.request(client, instance, concerned, choice, self._may_own))
 
     def _withdraw(self, concerned: VduObjects) -> None:
+        client, instance = self._client, self._operation.instance
         try:
-            scale_in.withdraw(self._client, vnfcs.members(self._client, self._operation.instance, concerned).children)
+            scale_in.withdraw(client, instance, concerned, vnfcs.members(client, instance, concerned).children, self._may_own)
         except DriverError as error:
             LOG.info("%s: the next operation removes annotations of this one: %s", self._operation.id, redact(str(error)))

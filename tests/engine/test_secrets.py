@@ -252,3 +252,21 @@ def test_a_refused_change_of_a_secret_shows_neither_value(api: FakeApi, reported
         blue.reconcile([obj("v1", "Secret", "s", "default", data={"a": base64.b64encode(b"newer").decode()})])
     reported.append(str(refused.value))
     assert "must not go from" in reported[-1]
+
+
+def test_what_a_namespace_says_of_its_contents_names_no_value_that_was_sent(api: FakeApi, reported: list[str]) -> None:
+    """A webhook that refuses to delete them may quote anything."""
+    blue = Instance(api.url, seconds=2)
+    blue.reconcile([obj("v1", "Namespace", "home"), secret()])
+    api.knobs.hold_namespaces.add("home")
+    text = f'admission webhook "a.example.com" denied the request: cannot log in with {CANARY}'
+    failure = {"type": "NamespaceDeletionContentFailure", "status": "True", "reason": "ContentDeletionFailed", "message": text}
+
+    def held(live: Object) -> None:
+        if "deletionTimestamp" in live["metadata"] and not live["status"].get("conditions"):
+            api.set_status("Namespace", None, "home", {"phase": "Terminating", "conditions": [failure]})
+
+    api.react("Namespace", held)
+    error = blue.start([secret()]).exception(10)
+    assert "cannot log in with" in str(error)
+    reported.append(str(error))

@@ -343,3 +343,15 @@ def test_a_namespace_with_the_inventory_of_another_instance_stays(api: FakeApi) 
     assert api.find("Namespace", "", "home") is not None
     green.terminate()
     assert api.find("ConfigMap", "default", "b") is None
+
+
+@pytest.mark.parametrize("what", [config_map("g"), obj("v1", "Service", "g", "home", spec={"ports": [{"port": 1}]})])
+def test_an_object_of_another_instance_without_label_and_inventory_keeps_its_namespace(api: FakeApi, what: Object) -> None:
+    """Its field manager says whose it is."""
+    blue, green = Instance(api.url), Instance(api.url, GREEN)
+    blue.reconcile([HOME])
+    green.reconcile([at_home(what)])
+    api.edit(what["kind"], "home", "g", lambda live: live["metadata"].pop("labels"))
+    api.delete("ConfigMap", "default", f"k8s-cr-driver-{GREEN}")
+    blue.terminate()
+    assert api.find(what["kind"], "home", "g") is not None

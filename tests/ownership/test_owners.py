@@ -14,6 +14,8 @@ from tests.fake_api import FakeApi, controllers, faults
 from tests.fake_api.recording import Request
 from tests.instance import Instance, config_map, controlled_by, crontab, crontab_crd, deployment, job, obj
 
+REPLACE = {"k8s-cr-driver/replace": "true"}
+
 
 def kept(manifest: Object) -> Object:
     return {**manifest, "metadata": {**manifest["metadata"], "annotations": {KEEP: "true"}}}
@@ -213,3 +215,43 @@ def test_an_object_that_was_left_to_an_owner_is_deleted_when_the_owner_turns_out
     blue.terminate()
     assert api.find("ConfigMap", "default", "a") is None
     assert api.names("CronTab") == ["theirs"]
+
+
+@pytest.mark.parametrize("whose", ["kept", "adopted"])
+def test_what_a_change_has_released_outlives_its_owner_in_a_later_operation(api: FakeApi, whose: str) -> None:
+    """The terminate does not know it any more."""
+    blue = Instance(api.url, adopt=True)
+    if whose == "adopted":
+        api.put(config_map("a"), manager="user")
+    blue.reconcile([config_map("owner"), kept(config_map("a")) if whose == "kept" else config_map("a")])
+    uid = own(api, "a", "owner")
+    blue.reconcile([config_map("owner")])
+    blue.terminate()
+    assert survives(api, uid)
+
+
+@pytest.mark.parametrize("whose", ["kept", "plain", "adopted", "cleared"])
+def test_an_object_outlives_one_that_a_run_without_prune_replaces(api: FakeApi, whose: str) -> None:
+    """Such a run watches the kinds of its set alone. Cleared: somebody has emptied `managedFields`."""
+    controllers.run_workloads(api)
+    blue = Instance(api.url, adopt=True)
+    if whose == "adopted":
+        api.put(config_map("a"), manager="user")
+    blue.reconcile([job("j", "i:1", **REPLACE), kept(config_map("a")) if whose == "kept" else config_map("a")])
+    uid = depend(api, "ConfigMap", "a", controlled_by(api.get("Job", "default", "j")))
+    if whose == "cleared":
+        api.edit("ConfigMap", "default", "a", lambda live: live["metadata"].update(managedFields=[{}]))
+    blue.reconcile([job("j", "i:2", **REPLACE)], prune=False)
+    assert survives(api, uid)
+
+
+@pytest.mark.parametrize("verb", ["change", "terminate"])
+def test_a_namespaced_owner_of_an_object_of_the_cluster_is_nobody(api: FakeApi, verb: str) -> None:
+    """It was read at a path that does not exist, until the deadline."""
+    role = obj("rbac.authorization.k8s.io/v1", "ClusterRole", "role", rules=[])
+    blue = Instance(api.url, seconds=3)
+    blue.reconcile([kept(role), config_map("b")])
+    reference = controlled_by(api.put(config_map("owner"), manager="user"))
+    api.edit("ClusterRole", None, "role", lambda live: live["metadata"].update(ownerReferences=[reference]))
+    blue.reconcile([kept(role)] if verb == "change" else [])
+    assert api.find("ClusterRole", None, "role") is not None

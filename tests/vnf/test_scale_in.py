@@ -14,13 +14,14 @@ from k8s_cr_driver.kube.endpoint import Endpoint
 from k8s_cr_driver.objects.keys import Object
 from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.resources.registry import resource_for
+from k8s_cr_driver.vnf import scale_in
 from k8s_cr_driver.vnf.additional_params import Options
 from k8s_cr_driver.vnf.scale_in import Choice
 from k8s_cr_driver.vnf.session import Session
 from tests.fake_api import FakeApi, controllers, faults
 from tests.fake_api.faults import Answer
 from tests.fake_api.recording import Request
-from tests.instance import BLUE, Instance, deployment, stateful_set
+from tests.instance import BLUE, GREEN, Instance, crontab, deployment, scalable, stateful_set, status
 
 
 def web(count: int, kind: str = "Deployment") -> Object:
@@ -36,8 +37,7 @@ def session(api: FakeApi, request: pytest.FixtureRequest) -> Iterator[Session]:
     """Of an instance with a VDU `Web` of four Pods."""
     controllers.run_workloads(api)
     Instance(api.url).reconcile([web(4, request.param)])
-    operation = Operation.lasting(10, id="test", instance=BLUE)
-    with Session(Endpoint(api.url), Options(), operation, inventory_namespace="default") as made:
+    with opened(api, BLUE) as made:
         api.requests.clear()
         yield made
 
@@ -130,3 +130,28 @@ def test_a_scale_in_asks_nothing_and_tries_nothing_where_nobody_is_to_be_preferr
     assert len(pods(api)) == count
     assert not [one for one in api.requests if not is_real(one) or "/pods" in one.path]
     assert not api.requests.select("GET", "/(deployments|statefulsets|replicasets)$", watch=False)
+
+
+def test_who_reads_the_vnfcs_of_a_selector_withdraws_no_choice_of_another_instance(api: FakeApi) -> None:
+    """The selector in the status of a custom resource finds the Pods of an instance that is about to scale in."""
+    controllers.run_workloads(api)
+    Instance(api.url, GREEN).reconcile([web(4)])
+    definition = scalable(labelSelectorPath=".status.selector")
+    properties = definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]
+    properties["status"] = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    api.put(definition)
+    finds_all = {**status(), "selector": "app=web", "size": 1}
+    api.react("CronTab", lambda live: live.get("status") or api.set_status("CronTab", "default", "c", finds_all))
+    resource = {**crontab("c"), "spec": {"size": 1}}
+    Instance(api.url).reconcile([resource])
+    chosen = pods(api)[0]
+    with opened(api, GREEN) as green:
+        scale_in.request(green._client, GREEN, vdu(3), Choice({"Web": {chosen}}), lambda _: True)
+    with opened(api, BLUE) as blue:
+        assert blue.vnfcs(blue.stored_vdus({"Cron": resource_for(resource, definition)}))
+    assert annotated(api) == [chosen]
+
+
+def opened(api: FakeApi, instance: str) -> Session:
+    operation = Operation.lasting(10, id="test", instance=instance)
+    return Session(Endpoint(api.url), Options(), operation, inventory_namespace="default")
