@@ -73,7 +73,8 @@ class Pruner:
         `desired` objects, too: a later operation deletes these, and does not know them any more.
         """
         self._guests = Guests(self._context, leaving=lives if with_orphans else ())
-        self._owners = frozenset(map(uid_of, desired))
+        deleted = filter(self.deletes, lives)
+        self._owners = frozenset({*owners, *map(uid_of, desired), *map(uid_of, deleted)})
         objects = [resource_for(live) for live in lives]
         needs = dependencies.deletion(lives, pairs=[(one.key, later) for one in objects for later in one.delete_before(lives)])
         self._release_first(lives, owners, needs)
@@ -95,7 +96,6 @@ class Pruner:
                 needs.pop(key, None)
             for taker in frozenset[ObjectKey]().union(*takers):
                 needs.setdefault(taker, set()).add(key)
-        self._owners = frozenset({*owners, *self._owners, *(uid_of(live) for live in lives if self.deletes(live))})
 
     def add(self, live: Object, needs: dict[ObjectKey, set[ObjectKey]]) -> ToDelete:
         obj = resource_for(live)

@@ -7,11 +7,12 @@ What is known of it otherwise goes into `Inventory.remembered`, from which the n
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
 from k8s_cr_driver.engine.operation import Operation
 from k8s_cr_driver.errors import Refused
+from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.objects.keys import GroupKind, Object, key_of, kind_of
 from k8s_cr_driver.ownership.inventory_content import InventoryContent
 from k8s_cr_driver.ownership.traces import has_objects, has_unlabeled
@@ -54,20 +55,21 @@ def recover(operation: Operation, context: WriteContext, namespace: str, desired
         namespaces = frozenset({namespace, *(key_of(obj).namespace for obj in desired)} - {""})
         orphaned = {kind for obj in desired if (kind := resource_for(obj).orphaned)}
         written = sorted({kind_of(obj) for obj in desired} | orphaned)
-        has = {kind: _has(operation, context, kind, namespaces) for kind in written}
+        has = {kind: _ask(has_objects, operation, context, kind, namespaces) for kind in written}
         if not any(has.values()):
             listed = [kind for kind, found in has.items() if found is not None]
-            has = {kind: _has_unlabeled(operation, context, kind, namespaces) for kind in listed}
+            has = {kind: _ask(has_unlabeled, operation, context, kind, namespaces) for kind in listed}
         kinds = frozenset(kind for kind, found in has.items() if found is not None and any(has.values()))
         inventory.remembered = InventoryContent(kinds, namespaces, members=members)
 
 
-def _has(operation: Operation, context: WriteContext, kind: GroupKind, namespaces: Collection[str]) -> bool | None:
-    """Whether the instance has objects of a kind, None if that cannot be listed; see `has_objects`."""
+def _ask(
+    has: Callable[[WriteContext, Resource, Collection[str]], bool | None],
+    operation: Operation,
+    context: WriteContext,
+    kind: GroupKind,
+    namespaces: Collection[str],
+) -> bool | None:
+    """Whether the instance `has` objects of a kind, None if that cannot be listed."""
     resource = context.resources.find(kind)
-    return operation.persist(lambda: has_objects(context, resource, namespaces)) if resource else None
-
-
-def _has_unlabeled(operation: Operation, context: WriteContext, kind: GroupKind, namespaces: Collection[str]) -> bool:
-    resource = context.resources.find(kind)
-    return bool(resource and operation.persist(lambda: has_unlabeled(context, resource, namespaces)))
+    return operation.persist(lambda: has(context, resource, namespaces)) if resource else None

@@ -65,9 +65,8 @@ def request(
             _check(vdu, scaled, members, set(choice.names.get(vdu, ())))
     descent = Descent(client, instance, may_own)
     for vdu, several in members.children.items():
-        finds_others = _finds_others(scaled[vdu])
         for child, asked in _changes(scaled[vdu].removal_annotations(), several, choice.names.get(vdu, ())):
-            if not finds_others or descent.includes(child):
+            if _is_own(scaled[vdu], child, descent):
                 _annotate(client, child, asked, must=choice.by_nfvo)
 
 
@@ -83,16 +82,16 @@ def withdraw(
     for vdu, several in children.items():
         for child in filter(_is_annotated, several):
             try:
-                if not _finds_others(vdus[vdu]) or descent.includes(child):
+                if _is_own(vdus[vdu], child, descent):
                     _annotate(client, child, {}, must=False)
             except DriverError as error:
                 LOG.warning("%s is still annotated for removal by a scale in: %s", key_of(child), redact(str(error)))
 
 
-def _finds_others(obj: CustomResource) -> bool:
-    """Whether a selector finds its VNFCs, which may find those of others as well."""
+def _is_own(obj: CustomResource, child: Object, descent: Descent) -> bool:
+    """Whether a VNFC is the instance's. The selector in a status may find those of others as well."""
     children = obj.children()
-    return bool(children and children.by_selector)
+    return not (children and children.by_selector) or descent.includes(child)
 
 
 def _check(vdu: str, scaled: VduObjects, members: vnfcs.Members, names: set[str]) -> None:

@@ -4,7 +4,7 @@ Who owns what, known from who made it and not from any mark on it; and what was 
 
 Every write of the store is noted with its actor: the worker, user or controller that asked for it, or that set off the
 server's own controllers. What an object's controlling owner made is the owner's. So the ledger judges the engine by
-facts that the engine cannot see.
+facts that the engine cannot see. A mark only excuses: without it nobody can know whose an object is.
 """
 
 from __future__ import annotations
@@ -56,12 +56,8 @@ class Entry:
     """Whether it is reclaimable, and the inventory that named it was lost: nothing but a copied label says whose it is."""
     held_others: bool = False
     """Whether it is a Namespace or CRD that has had such an object, or a widget of a user that has gone with its Namespace."""
-    is_marked: bool = False
-    """Whether its deletion has begun."""
-    is_marked_by_others: bool = False
-    """Whether others have begun it."""
-    marker: Actor = NOBODY
-    """Who has begun it."""
+    marker: Actor | None = None
+    """Who has begun its deletion."""
     is_labelled: bool = False
     """Whether it has the label of its owner."""
     is_claimed: bool = False
@@ -71,6 +67,11 @@ class Entry:
     """Whether a request made it that was still on its way when its worker crashed."""
     is_late: bool = False
     """Whether a request made it that was still on its way when a user had deleted the inventory, and a rollback had looked."""
+
+    @property
+    def is_marked_by_others(self) -> bool:
+        """Whether others have begun its deletion."""
+        return self.marker is not None and self.marker.owner != self.owner
 
     def holds(self, other: Entry) -> bool:
         """Whether it is the Namespace of the other object, or the CRD of its kind."""
@@ -169,8 +170,7 @@ class Ledger:
             entry.is_unnamed &= not (actor.is_direct and actor.owner == entry.reclaimable_by)
             entry.is_claimed |= resource == CLAIMS and actor.is_direct and actor.owner == entry.owner
             if what == "marked":
-                entry.is_marked = True
-                entry.is_marked_by_others, entry.marker = actor.owner != entry.owner, actor
+                entry.marker = actor
                 self._check_deletion(entry, actor, old)
                 self._note_taker(entry, actor)
             else:
@@ -202,7 +202,7 @@ class Ledger:
     def _cause(self, entry: Entry) -> Actor:
         """Who has set off what is done now. An object made while its CRD goes is deleted by whoever deletes that CRD."""
         holders = () if self.actor.is_direct else self.entries.values()
-        markers = (one.marker for one in holders if one.resource == CRDS and one.is_marked and one.holds(entry))
+        markers = (one.marker for one in holders if one.resource == CRDS and one.marker and one.holds(entry))
         return next(markers, self.actor)
 
     def _is_late(self, instance: str) -> bool:
@@ -387,7 +387,7 @@ class Ledger:
         return not actor.is_direct and is_free and entry.owner in (USER, CONTROLLER)
 
     def _is_in_a_going_namespace(self, entry: Entry) -> bool:
-        return any(one.is_marked and one.resource == NAMESPACES and one.holds(entry) for one in self.entries.values())
+        return any(one.marker and one.resource == NAMESPACES and one.holds(entry) for one in self.entries.values())
 
 
 STATEFUL_SETS: Resource = ("apps", "statefulsets")
