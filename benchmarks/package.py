@@ -19,8 +19,8 @@ from k8s_cr_driver.kube.connection import APPLY, Connection
 from k8s_cr_driver.kube.discovery import discover
 from k8s_cr_driver.kube.endpoint import Endpoint
 from k8s_cr_driver.objects.keys import Object
+from k8s_cr_driver.ownership.context import WriteContext
 from k8s_cr_driver.ownership.inventory import Inventory
-from k8s_cr_driver.ownership.write import WriteContext
 from k8s_cr_driver.package import manifests
 from k8s_cr_driver.resources.registry import resource_for
 

@@ -20,9 +20,9 @@ from k8s_cr_driver.kube.discovery import discover
 from k8s_cr_driver.kube.endpoint import Endpoint
 from k8s_cr_driver.objects.crds import crds_of
 from k8s_cr_driver.objects.keys import Object, ObjectKey, key_of, kind_of
+from k8s_cr_driver.ownership.context import WriteContext
 from k8s_cr_driver.ownership.inventory import Inventory
 from k8s_cr_driver.ownership.inventory_content import NOTHING
-from k8s_cr_driver.ownership.write import WriteContext
 from k8s_cr_driver.package import manifests
 from k8s_cr_driver.resources.registry import resource_for
 from tests.fake_api import FakeApi

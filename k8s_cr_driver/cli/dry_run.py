@@ -29,8 +29,9 @@ from k8s_cr_driver.objects import dependencies
 from k8s_cr_driver.objects.api_groups import is_builtin
 from k8s_cr_driver.objects.crds import crds_of
 from k8s_cr_driver.objects.keys import NAMESPACE, GroupKind, Object, ObjectKey, kind_of, split
+from k8s_cr_driver.ownership.context import WriteContext
 from k8s_cr_driver.ownership.inventory import Inventory
-from k8s_cr_driver.ownership.write import WriteContext, write
+from k8s_cr_driver.ownership.write import write
 from k8s_cr_driver.ownership.write_errors import NOT_RESTORED, Immutable, missing
 from k8s_cr_driver.package import manifests, schema, vnfd
 from k8s_cr_driver.redaction import redact

@@ -14,11 +14,11 @@ from k8s_cr_driver.cli.cluster import Cluster, Instance
 from k8s_cr_driver.errors import DriverError
 from k8s_cr_driver.objects.crds import defined_by
 from k8s_cr_driver.objects.keys import NAMESPACE, Object, ObjectKey, key_of
+from k8s_cr_driver.ownership.context import WriteContext
 from k8s_cr_driver.ownership.guests import Guests
 from k8s_cr_driver.ownership.inventory import Inventory
 from k8s_cr_driver.ownership.labels import SHARED
 from k8s_cr_driver.ownership.orphans import find_orphans
-from k8s_cr_driver.ownership.write import WriteContext
 from k8s_cr_driver.redaction import redact
 from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.resources.registry import resource_for

@@ -19,8 +19,8 @@ from k8s_cr_driver.engine.operation import Operation
 from k8s_cr_driver.engine.reconcile import Prune, reconcile
 from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.objects.keys import ObjectKey
+from k8s_cr_driver.ownership.context import WriteContext
 from k8s_cr_driver.ownership.inventory import Inventory
-from k8s_cr_driver.ownership.write import WriteContext
 
 
 @click.command(

@@ -16,7 +16,7 @@ from k8s_cr_driver.engine.crd_reads import CrdReads
 from k8s_cr_driver.engine.ends import Ends, goes_after_its_end, has_ended_well
 from k8s_cr_driver.engine.informers import Informers
 from k8s_cr_driver.engine.last_look import LastLook
-from k8s_cr_driver.engine.nodes import Desired, Phase, changes_spec, is_older, version
+from k8s_cr_driver.engine.nodes import Desired, Phase, changes_spec, is_another, is_older, version
 from k8s_cr_driver.engine.not_ready import NotReady
 from k8s_cr_driver.engine.run import Run
 from k8s_cr_driver.errors import DriverError, Refused
@@ -26,7 +26,7 @@ from k8s_cr_driver.objects.crds import defined_by, served_versions
 from k8s_cr_driver.objects.fields import field
 from k8s_cr_driver.objects.keys import CRD, NAMESPACE, GroupKind, Object, ObjectKey, key_of, split
 from k8s_cr_driver.ownership.delete import Removal, remove
-from k8s_cr_driver.ownership.owners import Owners, is_one_of, members, release_from_owners
+from k8s_cr_driver.ownership.owners import Owners, dependents, is_dependent, release_from_owners
 from k8s_cr_driver.ownership.write import NotAdopted, write
 from k8s_cr_driver.ownership.write_errors import Immutable, is_transient, missing
 from k8s_cr_driver.resources.base import CustomResource
@@ -115,7 +115,7 @@ class Applier:
     def _written(self, node: Desired, before: Object | None, live: Object) -> None:
         if node.is_settled:
             return
-        if node.gone and field(live, "metadata", "uid") == node.gone:
+        if field(live, "metadata", "uid") == node.gone or self._is_gone(node, live):
             node.phase = Phase.SENT
             self._gone(node)
             return
@@ -133,6 +133,10 @@ class Applier:
         node.live = None
         if newest is not live or is_comparable:
             self._judge(node, newest)
+
+    def _is_gone(self, node: Desired, written: Object) -> bool:
+        """Whether another object has been reported since under the name of what was written."""
+        return node.live is not None and not is_older(node.live, version(written)) and is_another(node.live, written)
 
     def _failed(self, node: Desired, error: DriverError) -> None:
         if node.is_settled:
@@ -166,7 +170,7 @@ class Applier:
         watched, seen = frozenset(self._informers.objects), list(self._others(node.key))
 
         def request() -> Removal | None:
-            others = [*seen, *members(self._context, but=watched)]  # a run without a prune watches the kinds of the set alone
+            others = [*seen, *dependents(self._context, but=watched)]  # without a prune only the kinds of the set are watched
             owners = Owners(self._context.client, [live], [other for _, other in others])
             release_from_owners(self._context, owners, others)
             return remove(self._context, node.obj, node.resource, live, None)
@@ -174,10 +178,9 @@ class Applier:
         self._loop.send(request, lambda _: None, functools.partial(self._failed, node))
 
     def _others(self, but: ObjectKey) -> Iterator[tuple[Resource, Object]]:
-        """The instance's other objects, also those that are not desired: some are kept."""
+        """The instance's other objects that have owners, also those that are not desired: some are kept."""
         for key, live in self._informers.everything():
-            resource = self._context.resources.find(key.group_kind)
-            if resource and key != but and is_one_of(self._context, live):
+            if key != but and is_dependent(self._context, live) and (resource := self._context.resources.find(key.group_kind)):
                 yield resource, live
 
     def _finish(self, node: Desired) -> None:

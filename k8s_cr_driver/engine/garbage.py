@@ -38,6 +38,12 @@ class Garbage:
         """Its live object may be an owner."""
         self._by_uid[uid_of(node.live)] = node
 
+    def find(self, uid: str) -> ToDelete | None:
+        """The object of that uid, if the run has yet to delete it."""
+        node = self._by_uid.get(uid)
+        is_current = node is not None and uid_of(node.live) == uid and self._nodes.get(node.key) is node
+        return node if is_current else None
+
     def collects(self, node: ToDelete, live: Object) -> bool:
         """Whether the controlling owner is deleted too, so that garbage collection deletes it, and does not wait for it."""
         uid, others = controller_of(live), owner_uids(live)
@@ -50,9 +56,9 @@ class Garbage:
 
     def _goes_first(self, uid: str, node: ToDelete) -> bool:
         """Whether an owner is deleted by this run, and does not wait until `node` no longer exists."""
-        owner = self._by_uid.get(uid)
-        if owner is None or owner.live is None or uid_of(owner.live) != uid or self._nodes.get(owner.key) is not owner:
-            return False
+        owner = self.find(uid)
+        if owner is None or owner.live is None or owner.key.namespace not in ("", node.key.namespace):
+            return False  # the collector looks for it in the namespace of the dependent
         return self._deletes(owner.live) and node.key not in self._needs_of(owner)
 
     def _needs_of(self, node: ToDelete) -> set[ObjectKey]:

@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from k8s_cr_driver.engine.loop import Workers
-from k8s_cr_driver.engine.nodes import is_older, version
+from k8s_cr_driver.engine.nodes import is_another, is_older, version
 from k8s_cr_driver.engine.not_ready import Report
 from k8s_cr_driver.engine.run import Run
 from k8s_cr_driver.engine.unserved import Unserved
@@ -24,9 +24,9 @@ from k8s_cr_driver.engine.watches import Watches
 from k8s_cr_driver.errors import ApiError, DriverError, Forbidden, Refused
 from k8s_cr_driver.kube import watch
 from k8s_cr_driver.kube.discovery import Resource
-from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, key_of, labels
+from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, key_of
+from k8s_cr_driver.ownership.context import is_selected, selector
 from k8s_cr_driver.ownership.inventory_content import parse
-from k8s_cr_driver.ownership.write import selector
 from k8s_cr_driver.resources.health import State
 
 READ_EVERY = 2.0
@@ -131,9 +131,10 @@ class Informers:
         Between two lists it may be created and deleted.
         """
         key = key_of(live)
-        label, _, value = selector(self._context.instance, key.group_kind).partition("=")
-        if key.group_kind in self._awaited and labels(live).get(label) == value:
-            self.objects[key.group_kind].setdefault(key, live)
+        if key.group_kind in self._awaited and is_selected(self._context.instance, live):
+            objects = self.objects[key.group_kind]
+            if key not in objects or is_older(objects[key], version(live)):
+                objects[key] = live
             self._written_at[key], self._written[key] = time.monotonic(), version(live)
 
     def is_listed(self, kind: GroupKind) -> bool:
@@ -247,7 +248,10 @@ class Informers:
         if live is None:
             self.objects[kind].pop(key, None)
         else:
+            known = self.objects[kind].get(key)
             self.objects[kind][key] = live
+            if known is not None and is_another(known, live):
+                self._on_change(key, None)  # no list has shown the time between
             if len(self.objects[kind]) > OBJECTS:
                 self._loop.refuse(Refused(f"The cluster reports more than {OBJECTS:,} objects {kind} of this instance"))
         self._on_change(key, live)

@@ -218,5 +218,10 @@ def is_older(live: Object, than: str) -> bool:
     return own.isdigit() and than.isdigit() and int(own) < int(than)
 
 
+def is_another(live: Object, other: Object) -> bool:
+    """Whether two objects of one name are not the same one: it was deleted and created again."""
+    return bool(live["metadata"]["uid"] != other["metadata"]["uid"])
+
+
 def utcnow() -> str:
     return datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")

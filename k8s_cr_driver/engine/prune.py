@@ -25,9 +25,10 @@ from k8s_cr_driver.objects import dependencies
 from k8s_cr_driver.objects.crds import defined_by
 from k8s_cr_driver.objects.fields import field
 from k8s_cr_driver.objects.keys import CRD, NAMESPACE, Object, ObjectKey, key_of, split
+from k8s_cr_driver.ownership.context import is_selected
 from k8s_cr_driver.ownership.delete import Removal, remove
 from k8s_cr_driver.ownership.guests import Guests
-from k8s_cr_driver.ownership.labels import SHARED, is_kept, is_managed, users
+from k8s_cr_driver.ownership.labels import is_kept, is_managed
 from k8s_cr_driver.ownership.owners import Takers
 from k8s_cr_driver.ownership.write_errors import NOT_RESTORED, is_denied
 from k8s_cr_driver.redaction import redact
@@ -103,7 +104,7 @@ class Pruner:
         resource = self._resources.find(obj.key.group_kind, version) or self._resources.find(obj.key.group_kind)
         assert resource is not None, "a watch reported it"
         node = ToDelete(obj, resource, set(needs.get(obj.key, ())), live=live)
-        node.is_unwatched = node.key.group_kind in SHARED and self._context.instance not in users(live)
+        node.is_unwatched = not is_selected(self._context.instance, live)
         self.nodes[node.key] = node
         self._garbage.note(node)
         if not self.deletes(live):
@@ -187,9 +188,22 @@ class Pruner:
         """An object created again under the same name has to be deleted as well, and one whose owners have changed."""
         before, node.live, node.is_gone = node.live, live, False
         self._garbage.note(node)
+        if not self.deletes(live):
+            self._hold_owners(node, live)
         is_other = before is None or uid_of(before) != uid_of(live) or owner_uids(before) != owner_uids(live)
-        if is_other and node.phase is Phase.SENT:
+        if node.phase is Phase.SENT and (is_other or (node.key in self._kept and not node.stays)):
             self._retry(node)
+
+    def _hold_owners(self, node: ToDelete, live: Object) -> None:
+        """An object is to be kept since the deletions have begun, or has another owner: it is released before its owners go."""
+        self._kept.add(node.key)
+        owners = [self._garbage.find(uid) for uid in owner_uids(live)]
+        for owner in owners:
+            if owner and owner.phase is not Phase.SENT and node.key not in owner.needs:
+                node.needs.clear()
+                owner.needs.add(node.key)
+                self._dependents.setdefault(node.key, []).append(owner)
+        self._try(node)
 
     def _try(self, node: ToDelete) -> None:
         if node.phase is not Phase.BLOCKED or node.needs or self._loop.refusals or node.live is None:

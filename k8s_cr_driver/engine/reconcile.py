@@ -27,7 +27,7 @@ from k8s_cr_driver.engine.run import Run
 from k8s_cr_driver.engine.timeouts import Timeouts, former_timeout
 from k8s_cr_driver.errors import DriverError, Superseded
 from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, split
-from k8s_cr_driver.ownership.write import WriteContext
+from k8s_cr_driver.ownership.context import WriteContext
 from k8s_cr_driver.redaction import redact
 from k8s_cr_driver.resources.base import CustomResource
 

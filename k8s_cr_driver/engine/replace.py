@@ -22,7 +22,7 @@ from k8s_cr_driver.kube import backoff
 from k8s_cr_driver.kube.watch import Change, Message, Relist
 from k8s_cr_driver.objects.keys import Object, ObjectKey, key_of
 from k8s_cr_driver.ownership.labels import KEEP, is_kept, is_managed
-from k8s_cr_driver.ownership.owners import Owners, members, release_from_owners
+from k8s_cr_driver.ownership.owners import Owners, dependents, release_from_owners
 
 READ_EVERY, SHARE = 1.0, 0.1
 """Seconds between two counts of the replacements; of a long wait this share, up to `backoff.LAST`."""
@@ -79,7 +79,7 @@ class Replacer:
     def _release_from(self, own: list[Object]) -> None:
         """The instance's other objects outlive those that are created again: the garbage collector would delete them."""
         keys = self.keys
-        others = [(resource, live) for resource, live in members(self._context) if key_of(live) not in keys]
+        others = [(resource, live) for resource, live in dependents(self._context) if key_of(live) not in keys]
         owners = Owners(self._context.client, own, [live for _, live in others])
         release_from_owners(self._context, owners, others)
 

@@ -221,7 +221,7 @@ class Rest:
             known = {*self._applier.nodes, *(key for key, _ in self._informers.everything())}
             for resource, key in unlisted_shared(context, self._informers.listed(), known):
                 live = self._request(functools.partial(read_unlabeled, context, resource, key))
-                if live is not None and not context.inventory.content.is_adopted(live):
+                if live is not None:
                     found.append(live)
         if not self._applier.nodes:
             self._claim_orphans([*self._to_delete().values(), *found], found)

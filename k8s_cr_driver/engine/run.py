@@ -9,7 +9,7 @@ from k8s_cr_driver.engine.loop import Loop
 from k8s_cr_driver.engine.operation import Operation
 from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.discovery import Resources
-from k8s_cr_driver.ownership.write import WriteContext
+from k8s_cr_driver.ownership.context import WriteContext
 
 
 @dataclass(frozen=True)

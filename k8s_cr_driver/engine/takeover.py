@@ -21,9 +21,9 @@ from k8s_cr_driver.errors import ApiError, Contended, Forbidden
 from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.kube.responses import understood
 from k8s_cr_driver.objects.keys import NAMESPACE, GroupKind, Object, ObjectKey, bare, controller_of, key_of, labels
+from k8s_cr_driver.ownership.context import WriteContext, with_owner_labels
 from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, SHARED, is_managed, used_by
 from k8s_cr_driver.ownership.managed_fields import succeeded
-from k8s_cr_driver.ownership.write import WriteContext, with_owner_labels
 from k8s_cr_driver.resources.registry import resource_for
 
 LOG = logging.getLogger(__name__)

@@ -32,6 +32,8 @@ KNOWN_LIMIT = 128
 """Endpoints whose discovery is kept in memory."""
 
 _ALL_VERBS = frozenset({"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"})
+_SCOPES = {"Namespaced": True, "Cluster": False, True: True, False: False}
+"""Whether a kind is namespaced, by its scope in either form of discovery."""
 
 
 @dataclass(frozen=True)
@@ -234,7 +236,7 @@ def _aggregated(response: Object, down: set[tuple[str, str]]) -> Iterator[Resour
                         GroupKind(name, kind),
                         version["version"],
                         entry["resource"],
-                        entry.get("scope") == "Namespaced",
+                        _SCOPES[entry["scope"]],
                         frozenset(entry.get("verbs") or ()),
                         frozenset(sub["subresource"] for sub in entry.get("subresources") or ()),
                     )
@@ -284,7 +286,7 @@ def _of_version(group: str, version: str, named: list[Object]) -> Iterator[Resou
                 GroupKind(group, entry["kind"]),
                 version,
                 entry["name"],
-                bool(entry.get("namespaced")),
+                _SCOPES[entry.get("namespaced", False)],
                 frozenset(entry.get("verbs") or ()),
                 frozenset(subresources.get(entry["name"], ())),
             )

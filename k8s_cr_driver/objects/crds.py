@@ -26,6 +26,12 @@ def crds_of(objects: Iterable[Object]) -> dict[GroupKind, Object]:
     return {defined_by(obj): obj for obj in objects if kind_of(obj) == CRD}
 
 
+def is_established(crd: Object) -> bool:
+    """Whether the API server has begun to serve the kind, so that there may be objects of it."""
+    conditions = entries(crd, "status", "conditions")
+    return any((one.get("type"), one.get("status")) == ("Established", "True") for one in conditions)
+
+
 def served_versions(crd: Object) -> dict[str, dict[str, Any]]:
     """Name -> entry of `spec.versions`, of the versions that the API server serves."""
     return {str(version.get("name")): version for version in entries(crd, "spec", "versions") if version.get("served")}

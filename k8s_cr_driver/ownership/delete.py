@@ -18,12 +18,12 @@ from k8s_cr_driver.objects.api_groups import is_builtin
 from k8s_cr_driver.objects.crds import defined_by
 from k8s_cr_driver.objects.fields import field
 from k8s_cr_driver.objects.keys import NAMESPACE, GroupKind, Object, kind_of
+from k8s_cr_driver.ownership.context import WriteContext, has_gone
 from k8s_cr_driver.ownership.guests import Guests
 from k8s_cr_driver.ownership.labels import KEEP, SHARED, is_created, is_kept, users
 from k8s_cr_driver.ownership.labels import manager as manager_of
 from k8s_cr_driver.ownership.released import release_adopted, release_kept, release_shared
-from k8s_cr_driver.ownership.shared import hand_over, has_applied
-from k8s_cr_driver.ownership.write import WriteContext, has_gone
+from k8s_cr_driver.ownership.shared import has_applied
 from k8s_cr_driver.resources.base import CustomResource
 
 
@@ -111,18 +111,13 @@ def _release_shared(
     if not is_used:
         _withdraw(context, obj, live)
     if others := users(live) - {context.instance}:
-        if has_applied(live, context.instance):
-            hand_over(context.client, context.instance, min(others), resource, live)
-        else:
-            context.client.release(resource, live, context.manager)
+        release_shared(context.client, context.instance, resource, live, is_last=False)
         return Removal(f"used by VNF instance {', '.join(sorted(others))}")
     stays = _why_it_stays(context, guests, live, is_used=is_used)
     context.inventory.fence.before_delete()  # its lists may have taken minutes
     if stays:
-        if has_applied(live, context.instance):
-            release_shared(context.client, context.instance, resource, live)
-        else:
-            context.client.release(resource, live, context.manager)
+        is_ours = is_created(live) or has_applied(live, context.instance)
+        release_shared(context.client, context.instance, resource, live, is_last=is_ours)
         return Removal(stays)
     return _deleted(context, resource, live)
 

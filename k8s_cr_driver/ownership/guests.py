@@ -14,13 +14,13 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from k8s_cr_driver.errors import ApiError, Contended, TransportError, passes
 from k8s_cr_driver.kube.connection import METADATA_LIST
 from k8s_cr_driver.kube.discovery import Resource, Resources
-from k8s_cr_driver.objects.crds import defined_by
+from k8s_cr_driver.objects.crds import defined_by, is_established
 from k8s_cr_driver.objects.fields import field
 from k8s_cr_driver.objects.keys import NAMESPACE, GroupKind, Object, ObjectKey, annotations_of, key_of, kind_of, labels
+from k8s_cr_driver.ownership.context import WriteContext
 from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, RELEASED_BY, SHARED, appliers, is_created, is_kept, is_managed, users
 from k8s_cr_driver.ownership.orphans import find_orphans
 from k8s_cr_driver.ownership.owners import LONGEST_CHAIN, named
-from k8s_cr_driver.ownership.write import WriteContext
 
 CONTENT = (GroupKind("", "Pod"), GroupKind("", "PersistentVolumeClaim"))
 """Kinds whose objects keep a Namespace: what runs, and data."""
@@ -100,7 +100,9 @@ class Guests:
         resource = served.find(kind)
         if resource is None:
             return "it may hold objects of others: no version of it is served, so that they cannot be listed"
-        return _named(self._strangers(self._client.list_if_served(resource, "", "", METADATA_LIST)))
+        # Of a kind that was ever served there may be objects, also if a server does not know it, as one that lags.
+        find = self._client.list if is_established(live) else self._client.list_if_served
+        return _named(self._strangers(find(resource, "", "", METADATA_LIST)))
 
     def _in_namespace(self, namespace: str) -> Iterator[Object]:
         """Pods and claims; of other kinds Helm's releases, and what has another instance's label or was released by one."""

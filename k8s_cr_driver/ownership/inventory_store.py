@@ -12,7 +12,7 @@ import base64
 import hashlib
 from dataclasses import replace
 
-from k8s_cr_driver.errors import ApiError, Contended, Forbidden, Refused
+from k8s_cr_driver.errors import ApiError, Contended, Forbidden, Refused, Unreadable
 from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.connection import APPLY, METADATA_LIST, Connection
 from k8s_cr_driver.kube.discovery import Resource
@@ -67,7 +67,13 @@ class InventoryStore:
                 f"its label {INVENTORY_LABEL} is of another instance. Delete it: the driver creates the inventory again from "
                 "what Tacker remembers."
             )
-        content = parse(live)
+        try:
+            content = parse(live)
+        except Unreadable as error:
+            raise Unreadable(
+                f"{error}. If it stays so, others have spoiled it: delete that ConfigMap, and the driver creates it again from "
+                "what Tacker remembers."
+            ) from None
         if content.version > VERSION:
             raise Refused(
                 f"{self.key}, the inventory of VNF instance {self._instance}, has version {content.version}: a newer "

@@ -29,12 +29,29 @@ def succeeded(found: Sequence[Object], intree_driver: str, manager: str) -> list
     theirs = [entry for entry in found if _is_update(entry, intree_driver)]
     if not theirs:
         return None
-    ours = [entry for entry in found if (entry["manager"], entry["operation"]) == (manager, "Apply")]
+    ours = [entry for entry in found if is_applier(entry, manager)]
     first = [*ours, *theirs][0]
     fields = [entry["fieldsV1"] for entry in (*ours, *theirs) if entry["apiVersion"] == first["apiVersion"]]
     joined = {**first, "manager": manager, "operation": "Apply", "fieldsV1": functools.reduce(union, fields)}
     joined.pop("subresource", None)
     return [joined, *(entry for entry in found if entry not in theirs and entry not in ours)]
+
+
+def handed(found: Sequence[Object], before: str, after: str) -> list[Object]:
+    """The managedFields with what `before` has applied as applied by `after`, too; updates of either are nobody's."""
+    others = [entry for entry in found if entry.get("manager") not in (before, after)]
+    joined: dict[str, Object] = {}  # an applier has one entry for each API version
+    for entry in found:
+        if is_applier(entry, before) or is_applier(entry, after):
+            version = str(entry.get("apiVersion"))
+            fields = [one.get("fieldsV1") or {} for one in (joined.get(version), entry) if one]
+            joined[version] = {**entry, "manager": after, "fieldsV1": functools.reduce(union, fields)}
+    return [*joined.values(), *others]
+
+
+def is_applier(entry: Object, manager: str) -> bool:
+    """Whether the entry holds what `manager` has applied."""
+    return (entry.get("manager"), entry.get("operation")) == (manager, "Apply")
 
 
 def _is_update(entry: Object, manager: str) -> bool:

@@ -15,8 +15,8 @@ from k8s_cr_driver.errors import ApiError, Contended
 from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.objects.fields import field
 from k8s_cr_driver.objects.keys import Object, annotations_of, bare, key_of, labels
+from k8s_cr_driver.ownership.context import WriteContext, has_gone
 from k8s_cr_driver.ownership.labels import CLAIMED, INSTANCE_LABEL, appliers, is_kept, is_managed, is_released
-from k8s_cr_driver.ownership.write import WriteContext, has_gone
 from k8s_cr_driver.resources.base import Orphans
 from k8s_cr_driver.resources.registry import resource_for
 

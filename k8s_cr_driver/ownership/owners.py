@@ -19,9 +19,10 @@ from k8s_cr_driver.kube.discovery import Resource, Resources
 from k8s_cr_driver.kube.responses import understood
 from k8s_cr_driver.objects.fields import field
 from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, bare, key_of, kind_of, split
+from k8s_cr_driver.ownership.context import WriteContext, selector
 from k8s_cr_driver.ownership.labels import is_managed
 from k8s_cr_driver.ownership.released import disown
-from k8s_cr_driver.ownership.write import WriteContext, selector
+from k8s_cr_driver.ownership.unlabeled import find_unlabeled, may_be_unlabeled
 
 LOG = logging.getLogger(__name__)
 
@@ -113,19 +114,27 @@ def release_from_owners(context: WriteContext, owners: Owners, staying: Iterable
             disown(context.client, resource, live, going)
 
 
-def members(context: WriteContext, but: Collection[GroupKind] = ()) -> Iterator[tuple[Resource, Object]]:
-    """The objects of the instance, by one LIST for each kind `but` these, or one for each of its namespaces."""
-    for kind in sorted(context.inventory.content.kinds.difference(but)):
-        resource = context.resources.find(kind)
-        if resource is not None and "list" in resource.verbs:
-            for live in _listed(context, resource):
-                if is_one_of(context, live):
-                    yield resource, live
+def dependents(context: WriteContext, but: Collection[GroupKind] = ()) -> Iterator[tuple[Resource, Object]]:
+    """
+    The objects of the instance that have owners, by one LIST for each kind, or one for each of its namespaces.
+
+    Of the kinds `but` only those without the instance's label: watches report the others.
+    """
+    found = filter(None, map(context.resources.find, sorted(context.inventory.content.kinds)))
+    resources = [resource for resource in found if "list" in resource.verbs]
+    for resource in resources:
+        for live in _listed(context, resource) if resource.group_kind not in but else ():
+            if is_dependent(context, live):
+                yield resource, live
+    for resource, namespace in may_be_unlabeled(context, resources):
+        for live in find_unlabeled(context, resource, namespace):
+            if references(live):
+                yield resource, live
 
 
-def is_one_of(context: WriteContext, live: Object) -> bool:
-    """Whether an object with the instance's label is one of its objects, also if somebody has cleared `managedFields`."""
-    return is_managed(live, context.instance) or context.inventory.owns(live)
+def is_dependent(context: WriteContext, live: Object) -> bool:
+    """Whether an object with the instance's label is one of its objects, and has owners; `managedFields` may be cleared."""
+    return bool(references(live)) and (is_managed(live, context.instance) or context.inventory.owns(live))
 
 
 def _listed(context: WriteContext, resource: Resource) -> Sequence[Object]:

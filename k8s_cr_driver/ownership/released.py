@@ -3,8 +3,9 @@
 Releases objects that stay on the cluster and must outlive the instance: kept ones, adopted ones, and shared ones that hold
 objects of others.
 
-The mark RELEASED_BY on the object itself names the instance. So whoever deletes the Namespace later, in another operation or
-as another instance, finds the object and leaves the Namespace. A kept object that the instance needs again is taken back.
+Fields that the instance has brought stay, as those of KEPT_BY. The mark RELEASED_BY on the object itself names the instance.
+So whoever deletes the Namespace later, in another operation or as another instance, finds the object and leaves the Namespace.
+A kept object that the instance needs again is taken back.
 """
 
 from __future__ import annotations
@@ -22,11 +23,14 @@ from k8s_cr_driver.ownership.labels import (
     PART_OF_LABEL,
     RELEASED_BY,
     SHARED,
+    is_created,
     is_kept,
+    is_released,
     manager,
     used_by,
     users,
 )
+from k8s_cr_driver.ownership.managed_fields import handed, is_applier
 
 
 def release_kept(client: Client, instance: str, resource: Resource, live: Object, owners: Collection[str] = ()) -> None:
@@ -49,15 +53,22 @@ def release_adopted(client: Client, instance: str, resource: Resource, live: Obj
     client.release(resource, live, manager(instance))
 
 
-def release_shared(client: Client, instance: str, resource: Resource, live: Object) -> None:
+def release_shared(client: Client, instance: str, resource: Resource, live: Object, *, is_last: bool) -> None:
     """
     Removes our label from a Namespace or CRD that stays, and hands our fields to KEPT_BY; ApiError 409 if it has changed.
 
-    Others may put more into it from now on, so it is no longer one that an instance has created, and no instance deletes it.
+    So nothing of it changes while others use it: the last of them may, see `belongs_to`. When the last instance leaves that
+    one of us has created, others may put more into it, so it is no longer one that an instance has created, nor deletes.
     """
-    marks = {RELEASED_BY: instance, CREATED_BY_US: None}
+    marks = {"annotations": {RELEASED_BY: instance, CREATED_BY_US: None}} if is_last else {}
     fields = _handed(live, manager(instance), KEPT_BY)
-    _patch(client, resource, live, labels={used_by(instance): None}, annotations=marks, managedFields=fields)
+    _patch(client, resource, live, labels={used_by(instance): None}, managedFields=fields, **marks)
+
+
+def belongs_to(live: Object, instance: str) -> bool:
+    """Whether the instance alone uses a shared object of which another has left fields: it may take these back."""
+    is_alone = kind_of(live) in SHARED and users(live) == {instance} and (is_created(live) or is_released(live))
+    return is_alone and any(is_applier(entry, KEPT_BY) for entry in _fields(live))
 
 
 def may_take_back(live: Object, instance: str) -> bool:
@@ -108,8 +119,8 @@ def _patch(client: Client, resource: Resource, live: Object, **metadata: object)
 
 
 def _handed(live: Object, before: str, after: str) -> list[Object]:
-    """The managedFields with what `before` has applied as applied by `after`; updates of either are nobody's."""
-    entries = live["metadata"].get("managedFields") or []
-    others = [entry for entry in entries if entry.get("manager") not in (before, after)]
-    applied = [entry for entry in entries if entry.get("manager") == before and entry.get("operation") == "Apply"]
-    return [*({**entry, "manager": after} for entry in applied), *others]
+    return handed(_fields(live), before, after) or [{}]  # an empty list changes nothing
+
+
+def _fields(live: Object) -> list[Object]:
+    return live["metadata"].get("managedFields") or []

@@ -14,9 +14,9 @@ from k8s_cr_driver.errors import ApiError
 from k8s_cr_driver.kube.connection import METADATA_LIST
 from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.objects.keys import Object, ObjectKey, key_of
+from k8s_cr_driver.ownership.context import WriteContext, selector
 from k8s_cr_driver.ownership.labels import INSTANCE_LABEL
 from k8s_cr_driver.ownership.unlabeled import is_hidden
-from k8s_cr_driver.ownership.write import WriteContext, selector
 
 
 def has_objects(context: WriteContext, resource: Resource, namespaces: Collection[str]) -> bool | None:

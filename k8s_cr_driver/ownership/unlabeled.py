@@ -15,8 +15,8 @@ from k8s_cr_driver.kube.connection import METADATA_LIST
 from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.kube.responses import checked
 from k8s_cr_driver.objects.keys import Object, ObjectKey, key_of, labels
+from k8s_cr_driver.ownership.context import WriteContext, has_gone
 from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, SHARED, appliers, is_managed, used_by
-from k8s_cr_driver.ownership.write import WriteContext, has_gone
 
 
 def may_be_unlabeled(context: WriteContext, resources: Iterable[Resource]) -> Iterator[tuple[Resource, str]]:
@@ -28,15 +28,10 @@ def may_be_unlabeled(context: WriteContext, resources: Iterable[Resource]) -> It
 
 
 def find_unlabeled(context: WriteContext, resource: Resource, namespace: str) -> list[Object]:
-    """Those of a kind in a namespace, as PartialObjectMetadata. Adopted ones are only released."""
+    """Those of a kind in a namespace, as PartialObjectMetadata."""
     others = f"{INSTANCE_LABEL}!={context.instance}"  # selects those without it as well
     found = context.client.list_if_served(resource, namespace, others, METADATA_LIST)
-    return [live for live in found if _is_member(context, live)]
-
-
-def _is_member(context: WriteContext, live: Object) -> bool:
-    inventory = context.inventory
-    return is_hidden(live, context.instance) and inventory.owns(live) and not inventory.content.is_adopted(live)
+    return [live for live in found if is_hidden(live, context.instance) and context.inventory.owns(live)]
 
 
 def is_hidden(live: Object, instance: str) -> bool:
@@ -77,10 +72,13 @@ def read_unlabeled(context: WriteContext, resource: Resource, key: ObjectKey) ->
 def reclaim(context: WriteContext, resource: Resource, live: Object) -> Object | None:
     """Restores the label and returns the object; None if it no longer exists. Idempotent, so it may be repeated.
 
-    A merge patch: an apply that names the label alone would drop our other fields.
+    A merge patch: an apply that names the label alone would drop our other fields. An adopted object is released and not
+    deleted, so it is only read.
     """
-    context.inventory.fence.before_write()
     key, uid = key_of(live), live["metadata"]["uid"]
+    if context.inventory.content.is_adopted(live):
+        return read_unlabeled(context, resource, key)
+    context.inventory.fence.before_write()
     label = {INSTANCE_LABEL: context.instance}
     try:
         response = context.client.patch_metadata(resource, live, context.manager, uid=uid, labels=label)

@@ -13,7 +13,7 @@ from collections.abc import Collection
 from k8s_cr_driver.errors import ApiError, Conflict, Contended, DriverError, Forbidden, Refused, Said, passes
 from k8s_cr_driver.objects.immutable import changed_fields, concerns
 from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey
-from k8s_cr_driver.ownership.labels import KEEP, SHARED, is_kept, manager, users
+from k8s_cr_driver.ownership.labels import KEEP, KEPT_BY, SHARED, is_kept, manager, users
 from k8s_cr_driver.ownership.managed_fields import managers_of
 from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.resources.replicas import explicit_count
@@ -95,6 +95,12 @@ def conflicting(conflict: ApiError, instance: str) -> str:
     """The fields of a conflict, with their managers and without their values, and without the ids of other instances."""
     fields = "; ".join(f"{where} ({message})" for _, where, message in conflict.causes)
     return _hidden(fields, instance)
+
+
+def is_left_by_keeper(conflict: ApiError, live: Object) -> bool:
+    """Whether all fields of a conflict are KEPT_BY's no more, as `live` says: a dry run took them back, which is not stored."""
+    managers = {entry.get("manager") for entry in live["metadata"].get("managedFields") or []}
+    return KEPT_BY not in managers and all(f'"{KEPT_BY}"' in message for _, _, message in conflict.causes)
 
 
 def _hidden(text: str, instance: str) -> str:

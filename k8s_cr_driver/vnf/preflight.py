@@ -15,8 +15,9 @@ from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.connection import Connection, as_dry_run
 from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.objects.keys import Object, split
+from k8s_cr_driver.ownership.context import WriteContext
 from k8s_cr_driver.ownership.labels import is_managed
-from k8s_cr_driver.ownership.write import WriteContext, write
+from k8s_cr_driver.ownership.write import write
 from k8s_cr_driver.ownership.write_errors import Immutable, NoDryRun
 from k8s_cr_driver.resources.base import CustomResource
 

@@ -27,11 +27,11 @@ from k8s_cr_driver.kube.endpoint import Endpoint
 from k8s_cr_driver.objects import dependencies
 from k8s_cr_driver.objects.crds import crds_of
 from k8s_cr_driver.objects.keys import Object, kind_of
+from k8s_cr_driver.ownership.context import WriteContext
 from k8s_cr_driver.ownership.inventory import Inventory
 from k8s_cr_driver.ownership.inventory_content import NOTHING, InventoryContent
 from k8s_cr_driver.ownership.labels import is_kept
 from k8s_cr_driver.ownership.traces import made_by_others
-from k8s_cr_driver.ownership.write import WriteContext
 from k8s_cr_driver.package import manifests, schema
 from k8s_cr_driver.redaction import redact
 from k8s_cr_driver.resources import replicas

@@ -17,9 +17,9 @@ from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.discovery import Resource, Resources
 from k8s_cr_driver.kube.endpoint import Endpoint
 from k8s_cr_driver.objects.keys import GroupKind, Object, key_of
+from k8s_cr_driver.ownership.context import WriteContext
 from k8s_cr_driver.ownership.delete import Removal
 from k8s_cr_driver.ownership.inventory import Inventory
-from k8s_cr_driver.ownership.write import WriteContext
 from tests.instance import BLUE, config_map, controlled_by
 
 OBJECTS, SECONDS = 8000, 2.5

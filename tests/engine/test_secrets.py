@@ -19,9 +19,9 @@ from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.endpoint import Endpoint
 from k8s_cr_driver.lcm.vim import endpoint as vim_endpoint
 from k8s_cr_driver.objects.keys import Object
+from k8s_cr_driver.ownership.context import WriteContext
 from k8s_cr_driver.ownership.inventory import Inventory
 from k8s_cr_driver.ownership.labels import KEEP
-from k8s_cr_driver.ownership.write import WriteContext
 from k8s_cr_driver.resources.registry import resource_for
 from tests.fake_api import FakeApi, faults
 from tests.instance import BLUE, CONDITIONS, Instance, crontab, crontab_crd, obj, status

@@ -10,9 +10,11 @@ import pytest
 
 from k8s_cr_driver.engine import informers, watches
 from k8s_cr_driver.engine.watches import WatchLimits
-from k8s_cr_driver.errors import Refused, Superseded
-from tests.fake_api import FakeApi, faults
-from tests.instance import CONDITIONS, Instance, config_map, crontab_crd, obj, state, status, wait_for
+from k8s_cr_driver.errors import Conflict, Refused, Superseded
+from k8s_cr_driver.objects.keys import Object
+from tests.fake_api import FakeApi, controllers, faults
+from tests.fake_api.recording import Request
+from tests.instance import CONDITIONS, Instance, config_map, crontab, crontab_crd, job, obj, state, status, wait_for
 
 KINDS = 12
 
@@ -133,3 +135,37 @@ def test_objects_without_end_end_the_run(api: FakeApi, monkeypatch: pytest.Monke
     monkeypatch.setattr(informers, "OBJECTS", 10)
     with pytest.raises(Refused, match="more than 10 objects ConfigMap"):
         Instance(api.url).reconcile(several)
+
+
+def test_an_object_that_others_create_again_between_two_lists_is_another(api: FakeApi) -> None:
+    """No list has shown that there was none of its name."""
+    api.put(crontab_crd(**CONDITIONS))
+    blue = limited(api, operation=0)
+    run = blue.start([config_map("a", x="ours"), crontab("never-ready")])
+    blue.wait_until_reported("a", "Ready")
+    create_again(api, config_map("a", x="theirs"))
+    with pytest.raises(Conflict, match=r"ConfigMap default/a.*\.data\.x"):
+        run.result(10)
+
+
+def test_an_object_that_others_create_again_while_it_is_replaced_is_another(api: FakeApi) -> None:
+    controllers.run_workloads(api)
+    blue = limited(api, operation=0)
+    blue.reconcile([job("a", "i:1")])
+
+    def happens(request: Request) -> bool:
+        create_again(api, job("a", "i:9"))
+        return False
+
+    api.fail(faults.internal(), method="DELETE", path="jobs/a$", when=happens)
+    with pytest.raises(Conflict, match=r"Job.batch default/a.*image"):
+        blue.reconcile([job("a", "i:2", **{"k8s-cr-driver/replace": "true"})])
+
+
+def create_again(api: FakeApi, made: Object) -> None:
+    """As `kubectl replace --force` does, with the labels that the object had."""
+    kind, name = made["kind"], made["metadata"]["name"]
+    made["metadata"]["labels"] = api.get(kind, "default", name)["metadata"]["labels"]
+    with api.cluster.store.lock:
+        api.delete(kind, "default", name)
+        api.put(made, manager="kubectl-replace")

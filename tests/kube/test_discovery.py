@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
-from k8s_cr_driver.errors import ApiError, TransportError
+from k8s_cr_driver.errors import ApiError, TransportError, Unreadable
 from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.discovery import Resources, discover
 from k8s_cr_driver.kube.endpoint import Endpoint
@@ -16,11 +17,12 @@ from tests.fake_api import FakeApi, faults
 from tests.instance import crontab_crd
 
 CRON_TAB = GroupKind("stable.example.com", "CronTab")
+PODS = {"resource": "pods", "responseKind": {"kind": "Pod"}, "scope": "Namespaced"}
 WITHOUT_NAMESPACES = {
     "kind": "APIGroupDiscoveryList",
     "apiVersion": "apidiscovery.k8s.io/v2",
     "metadata": {},
-    "items": [{"versions": [{"version": "v1", "resources": [{"resource": "pods", "responseKind": {"kind": "Pod"}}]}]}],
+    "items": [{"versions": [{"version": "v1", "resources": [PODS]}]}],
 }
 
 
@@ -92,6 +94,16 @@ def test_a_core_group_without_namespaces_is_not_kept(api: FakeApi) -> None:
     api.fail(faults.lie(json.dumps(WITHOUT_NAMESPACES).encode()), path="^/api$")
     assert ask(api).find(NAMESPACE) is None
     assert ask(api).find(NAMESPACE)
+
+
+@pytest.mark.parametrize("scope", [None, "", "namespaced", []])
+def test_a_kind_of_no_known_scope_makes_a_response_unreadable(api: FakeApi, scope: Any) -> None:
+    """Its objects would be looked for in no namespace."""
+    version = {"version": "v1", "resources": [{**PODS, "scope": scope}]}
+    lie = {**WITHOUT_NAMESPACES, "items": [{"versions": [version]}]}
+    api.fail(faults.lie(json.dumps(lie).encode()), path="^/api$")
+    with pytest.raises(Unreadable):
+        ask(api)
 
 
 def test_the_preferred_version_is_the_one_without_a_wish(api: FakeApi) -> None:

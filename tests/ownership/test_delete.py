@@ -14,10 +14,10 @@ from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.discovery import discover
 from k8s_cr_driver.kube.endpoint import Endpoint
 from k8s_cr_driver.objects.keys import Object, kind_of
+from k8s_cr_driver.ownership.context import WriteContext
 from k8s_cr_driver.ownership.delete import remove
 from k8s_cr_driver.ownership.inventory import Inventory
 from k8s_cr_driver.ownership.labels import manager
-from k8s_cr_driver.ownership.write import WriteContext
 from k8s_cr_driver.resources.registry import resource_for
 from tests.fake_api import FakeApi, faults
 from tests.instance import BLUE, Instance, config_map, controlled_by, crontab, crontab_crd, job, obj, state, wait_for

@@ -20,8 +20,8 @@ from k8s_cr_driver.kube.discovery import Resource, discover
 from k8s_cr_driver.kube.endpoint import Endpoint
 from k8s_cr_driver.objects.keys import Object, ObjectKey, annotations_of
 from k8s_cr_driver.ownership import fence, guests
+from k8s_cr_driver.ownership.context import WriteContext
 from k8s_cr_driver.ownership.inventory import Inventory
-from k8s_cr_driver.ownership.write import WriteContext
 from k8s_cr_driver.resources.registry import resource_for
 from tests.fake_api import FakeApi, faults
 from tests.fake_api.recording import Request

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from k8s_cr_driver.engine.not_ready import NotReady
@@ -115,6 +117,21 @@ def test_a_crd_with_a_custom_resource_of_a_user_stays(api: FakeApi, caplog: pyte
     blue.terminate()
     assert api.names("CronTab") == ["users"]
     assert "it holds objects of others: CronTab.stable.example.com default/users" in caplog.text
+
+
+@pytest.mark.parametrize("times", [1, 10**6], ids=["once", "always"])
+def test_a_crd_stays_whose_kind_a_server_does_not_know(api: FakeApi, monkeypatch: pytest.MonkeyPatch, times: int) -> None:
+    """One that lags behind the others: neither lists nor discovery find the kind. There are objects of it all the same."""
+    monkeypatch.setattr(guests, "PATIENCE", 0)
+    blue = Instance(api.url)
+    blue.reconcile([crontab_crd()])
+    api.put(crontab("users"))
+    none = {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": "stable.example.com/v1", "resources": []}
+    api.fail(faults.not_found(), path="stable.example.com/v1/crontabs$", when=lambda one: not one.watch, times=times)
+    api.fail(faults.lie(json.dumps(none).encode()), path="^/apis/stable.example.com/v1$", times=times)
+    blue.terminate()
+    api.clear_faults()
+    assert api.names("CronTab") == ["users"]
 
 
 @pytest.mark.parametrize("shared, guest", [(HOME, POD), (crontab_crd(), crontab("users"))], ids=["Namespace", "CRD"])

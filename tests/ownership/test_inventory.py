@@ -299,12 +299,18 @@ def test_an_inventory_with_malformed_data_counts_with_its_namespaces(api: FakeAp
 
 
 @pytest.mark.parametrize(
-    "data", [{"members": r'{"ConfigMap":{"default":["a\nERROR"]}}'}, {"finished": r'[["","Job","a\u001b","b","x"]]'}]
+    "data",
+    [
+        {"members": "no JSON"},
+        {"adopted": "no JSON"},
+        {"members": r'{"ConfigMap":{"default":["a\nERROR"]}}'},
+        {"finished": r'[["","Job","a\u001b","b","x"]]'},
+    ],
 )
-def test_an_inventory_with_control_characters_is_malformed(api: FakeApi, connection: Connection, data: dict[str, str]) -> None:
+def test_an_inventory_that_others_have_spoiled_is_malformed(api: FakeApi, connection: Connection, data: dict[str, str]) -> None:
     blue = claimed(connection)
     api.edit("ConfigMap", "default", NAME, lambda live: live["data"].update(data))
-    with pytest.raises(TransportError, match="is malformed"):
+    with pytest.raises(TransportError, match=r"is malformed.*delete that ConfigMap"):
         blue.read()
 
 

@@ -13,9 +13,9 @@ from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.discovery import discover
 from k8s_cr_driver.kube.endpoint import Endpoint
 from k8s_cr_driver.objects.keys import NAMESPACE, GroupKind, Object
+from k8s_cr_driver.ownership.context import WriteContext
 from k8s_cr_driver.ownership.inventory import Inventory
 from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, KEEP, is_managed
-from k8s_cr_driver.ownership.write import WriteContext
 from k8s_cr_driver.vnf.additional_params import Options
 from k8s_cr_driver.vnf.session import Session
 from tests.fake_api import FakeApi, faults

@@ -8,11 +8,23 @@ from collections.abc import Callable
 import pytest
 
 from k8s_cr_driver.engine.replace import Replacement
+from k8s_cr_driver.objects.dependencies import DEPENDS_ON
 from k8s_cr_driver.objects.keys import Object
 from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, KEEP
 from tests.fake_api import FakeApi, controllers, faults
 from tests.fake_api.recording import Request
-from tests.instance import Instance, config_map, controlled_by, crontab, crontab_crd, deployment, job, obj
+from tests.instance import (
+    Instance,
+    config_map,
+    controlled_by,
+    crontab,
+    crontab_crd,
+    deployment,
+    job,
+    obj,
+    replaced,
+    wait_for,
+)
 
 REPLACE = {"k8s-cr-driver/replace": "true"}
 
@@ -255,3 +267,43 @@ def test_a_namespaced_owner_of_an_object_of_the_cluster_is_nobody(api: FakeApi, 
     api.edit("ClusterRole", None, "role", lambda live: live["metadata"].update(ownerReferences=[reference]))
     blue.reconcile([kept(role)] if verb == "change" else [])
     assert api.find("ClusterRole", None, "role") is not None
+
+
+def test_an_object_without_label_outlives_an_owner_that_a_heal_creates_again(api: FakeApi) -> None:
+    blue = Instance(api.url)
+    blue.reconcile([config_map("owner"), config_map("a")])
+    uid = own(api, "a", "owner")
+    replaced(api, "ConfigMap", "default", "a")
+    replacement = Replacement([(f"{INSTANCE_LABEL}={blue.id}", [api.get("ConfigMap", "default", "owner")])])
+    blue.reconcile([config_map("owner")], prune=False, replacement=replacement)
+    assert survives(api, uid)
+
+
+def test_what_is_annotated_to_be_kept_after_the_deletions_have_begun_outlives_its_owner(
+    api: FakeApi, collect: Callable[[], None]
+) -> None:
+    """The owner waits for another object, which a finalizer holds."""
+    blue = Instance(api.url)
+    first = config_map("first")
+    first["metadata"]["finalizers"] = ["example.com/hold"]
+    first["metadata"]["annotations"] = {DEPENDS_ON: "/namespaces/default/ConfigMap/owner"}
+    blue.reconcile([config_map("owner"), first, config_map("a")])
+    uid = own(api, "a", "owner")
+    run = blue.start([])
+    wait_for(api, lambda: "deletionTimestamp" in api.get("ConfigMap", "default", "first")["metadata"])
+    api.edit("ConfigMap", "default", "a", lambda live: live["metadata"].update(annotations={KEEP: "true"}))
+    blue.wait_until_reported("a", "left")
+    api.release("ConfigMap", "default", "first")
+    run.result(10)
+    collect()
+    assert survives(api, uid)
+
+
+def test_an_object_of_the_cluster_that_a_namespaced_one_owns_is_deleted(api: FakeApi, collect: Callable[[], None]) -> None:
+    """The garbage collector finds no such owner, and never deletes the object."""
+    blue = Instance(api.url)
+    blue.reconcile([config_map("owner"), obj("rbac.authorization.k8s.io/v1", "ClusterRole", "a", rules=[])])
+    owner = controlled_by(api.get("ConfigMap", "default", "owner"))
+    api.edit("ClusterRole", None, "a", lambda live: live["metadata"].update(ownerReferences=[owner]))
+    blue.terminate()
+    assert not api.find("ClusterRole", None, "a")

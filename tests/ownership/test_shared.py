@@ -9,8 +9,15 @@ from typing import Any
 import pytest
 
 from k8s_cr_driver.errors import Conflict, NotOurs
+from k8s_cr_driver.kube.client import Client
+from k8s_cr_driver.kube.connection import Connection
+from k8s_cr_driver.kube.discovery import discover
 from k8s_cr_driver.objects.keys import Object
-from k8s_cr_driver.ownership.labels import CREATED_BY_US, manager, used_by
+from k8s_cr_driver.ownership.context import WriteContext
+from k8s_cr_driver.ownership.inventory import Inventory
+from k8s_cr_driver.ownership.labels import CREATED_BY_US, manager, used_by, users
+from k8s_cr_driver.resources.registry import resource_for
+from k8s_cr_driver.vnf import preflight
 from tests.fake_api import FakeApi
 from tests.instance import BLUE, GREEN, Instance, config_map, crontab, crontab_crd, obj, state
 
@@ -112,7 +119,41 @@ def test_not_even_who_has_brought_it_takes_fields_by_force_while_others_use_it(a
     assert api.get("Namespace", None, "home")["metadata"]["labels"]["team"] == "admin"
 
 
-def test_what_leaves_hands_its_fields_to_another_user(api: FakeApi) -> None:
+@pytest.mark.parametrize("brought", [WEBHOOK, labelled(HOME, **{"pod-security.kubernetes.io/enforce": "restricted"})])
+def test_what_an_instance_has_brought_stays_as_it_is_while_others_use_it(api: FakeApi, brought: Object) -> None:
+    """Also after that instance has left: another user brings less, and the last one needs all of it."""
+    kind, name = brought["kind"], brought["metadata"]["name"]
+    less = crontab_crd() if brought is WEBHOOK else HOME
+    blue, green, red = Instance(api.url), Instance(api.url, GREEN), Instance(api.url, RED)
+    blue.reconcile([brought])
+    green.reconcile([less])
+    red.reconcile([brought])
+    before = api.get(kind, None, name)
+    blue.terminate()
+    green.reconcile([less])
+    after = api.get(kind, None, name)
+    assert without_label(after, BLUE) == without_label(before, BLUE)
+    assert used_by(BLUE) not in after["metadata"]["labels"]
+    assert manager(BLUE) not in {entry["manager"] for entry in after["metadata"]["managedFields"]}
+    for one in (red, green):
+        one.terminate()
+    assert state(api) == {}
+
+
+def test_what_its_last_user_joined_stays_for_good_if_it_holds_guests(api: FakeApi) -> None:
+    green, blue = Instance(api.url, GREEN), Instance(api.url)
+    for one in (green, blue):
+        one.reconcile([HOME])
+    green.terminate()
+    pod = api.put(obj("v1", "Pod", "guest", "home", spec={"containers": [{"name": "c", "image": "i"}]}))
+    blue.terminate()
+    api.delete("Pod", "home", pod["metadata"]["name"])
+    green.reconcile([HOME])
+    green.terminate()
+    assert api.find("Namespace", None, "home")
+
+
+def test_what_leaves_hands_its_fields_to_nobody(api: FakeApi) -> None:
     green, blue, red = (Instance(api.url, id) for id in (GREEN, BLUE, RED))
     for one in (green, blue, red):
         one.reconcile([labelled(crontab_crd(), app="green"), labelled(HOME, team="green"), crontab(f"of-{one.id[-1]}")])
@@ -133,6 +174,9 @@ def test_the_last_user_may_change_what_another_has_brought(api: FakeApi) -> None
     green.reconcile([crontab_crd()])
     blue.reconcile([crontab_crd()])
     green.terminate()
+    with Connection(blue.endpoint) as connection:
+        context = WriteContext(Client(connection, discover(connection)), Inventory(connection, "default", blue.id))
+        preflight.check(context, [resource_for(second_version())])
     blue.reconcile([second_version()])
     assert [version["name"] for version in api.get(*CRD)["spec"]["versions"]] == ["v1", "v2"]
     blue.terminate()
@@ -167,3 +211,23 @@ def test_a_label_that_a_shared_namespace_does_not_get_is_named(api: FakeApi, cap
     Instance(api.url, GREEN).reconcile([labelled(HOME, **level), config_map("b", "home")])
     assert not level.keys() & api.get("Namespace", None, "home")["metadata"]["labels"].keys()
     assert "does not get these labels: pod-security.kubernetes.io/enforce" in caplog.text
+
+
+@pytest.mark.parametrize("shared", [HOME, crontab_crd()], ids=["Namespace", "CRD"])
+@pytest.mark.parametrize("spoiled", ["cleared", "co-owned"])
+def test_an_instance_leaves_what_others_have_taken_its_marks_from(api: FakeApi, shared: Object, spoiled: str) -> None:
+    """`managedFields` may be emptied, and another applier may own the instance's label, too."""
+    name = shared["metadata"]["name"]
+    green, blue = Instance(api.url, GREEN), Instance(api.url, BLUE)
+    green.reconcile([shared])
+    blue.reconcile([shared])
+
+    def spoil(live: Object) -> None:
+        fields = {"f:metadata": {"f:labels": {f"f:{used_by(BLUE)}": {}}}}
+        [entry, *_] = live["metadata"]["managedFields"]
+        other = {**entry, "manager": "gitops", "fieldsV1": fields}
+        live["metadata"]["managedFields"] = [*live["metadata"]["managedFields"], other] if spoiled == "co-owned" else [{}]
+
+    api.edit(shared["kind"], None, name, spoil)
+    blue.terminate()
+    assert users(api.get(shared["kind"], None, name)) == {GREEN}

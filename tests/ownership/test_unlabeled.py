@@ -10,7 +10,7 @@ import pytest
 from k8s_cr_driver.engine.not_ready import NotReady
 from k8s_cr_driver.engine.operation import Operation
 from k8s_cr_driver.errors import DriverError, Stopped
-from k8s_cr_driver.objects.keys import Object
+from k8s_cr_driver.objects.keys import Object, labels
 from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, is_managed, used_by
 from tests.fake_api import FakeApi, controllers, faults
 from tests.fake_api.recording import Request
@@ -262,3 +262,27 @@ def test_an_object_that_loses_its_label_before_its_deletion_is_waited_for(api: F
     api.release("ReplicaSet", "default", owned)
     blue.terminate()
     assert state(api) == {}
+
+
+@pytest.mark.parametrize("verb", ["change", "terminate"])
+def test_an_adopted_object_is_released_though_it_has_lost_its_label(api: FakeApi, verb: str) -> None:
+    api.put(config_map("theirs"), manager="user")
+    blue = Instance(api.url, adopt=True)
+    blue.reconcile([config_map("theirs"), config_map("b")])
+    replaced(api, "ConfigMap", "default", "theirs")
+    blue.reconcile([config_map("b")] if verb == "change" else [])
+    live = api.get("ConfigMap", "default", "theirs")
+    assert not is_managed(live, BLUE)
+    assert not labels(live)
+
+
+def test_an_adopted_object_without_label_keeps_the_namespace_of_another_instance(api: FakeApi) -> None:
+    home = obj("v1", "Namespace", "home")
+    blue, green = Instance(api.url, adopt=True), Instance(api.url, GREEN)
+    green.reconcile([home])
+    api.put(config_map("theirs", "home"), manager="user")
+    blue.reconcile([config_map("theirs", "home")])
+    replaced(api, "ConfigMap", "home", "theirs")
+    blue.terminate()
+    green.terminate()
+    assert api.find("ConfigMap", "home", "theirs")

@@ -14,8 +14,8 @@ from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.discovery import discover
 from k8s_cr_driver.objects.keys import Object
+from k8s_cr_driver.ownership.context import WriteContext
 from k8s_cr_driver.ownership.inventory import Inventory
-from k8s_cr_driver.ownership.write import WriteContext
 from k8s_cr_driver.resources.registry import resource_for
 from k8s_cr_driver.vnf import preflight
 from tests.fake_api import FakeApi

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Applies an object that exists, and that the instance may write: without force, unless the request allows it.
+
+A shared object of others only gets the label. A count that an autoscaler owns is left out. An apply names the uid, so that it
+neither creates an object that no longer exists by then, nor changes another object of its name.
+"""
+
+from __future__ import annotations
+
+from oslo_log import log as logging
+
+from k8s_cr_driver.errors import ApiError, Conflict
+from k8s_cr_driver.kube.discovery import Resource
+from k8s_cr_driver.objects.crds import served_versions
+from k8s_cr_driver.objects.keys import Object, key_of, kind_of, labels
+from k8s_cr_driver.ownership.context import WriteContext, with_owner_labels
+from k8s_cr_driver.ownership.labels import SHARED, is_created, used_by, users
+from k8s_cr_driver.ownership.released import belongs_to, take_back
+from k8s_cr_driver.ownership.shared import is_co_user, join
+from k8s_cr_driver.ownership.write_errors import NEVER_CHANGED, NOT_RESTORED, conflicting, explained, is_left_by_keeper
+from k8s_cr_driver.resources.base import CustomResource
+from k8s_cr_driver.resources.replicas import without_replicas
+
+LOG = logging.getLogger(__name__)
+
+
+def apply(context: WriteContext, obj: CustomResource, resource: Resource, live: Object) -> Object:
+    """Returns the object as it is then; Conflict, Immutable, Refused, Forbidden or ApiError, see `explained`."""
+    if obj.key not in context.inventory.content.adopted:
+        if is_co_user(live, context.instance):
+            return _join(context, obj, resource, live)
+        if belongs_to(live, context.instance):
+            live = take_back(context.client, context.instance, resource, live)
+    return _applied(context, obj, resource, live)
+
+
+def _applied(context: WriteContext, obj: CustomResource, resource: Resource, live: Object) -> Object:
+    if is_created(live) and not context.inventory.content.is_adopted(live):  # the response to its creation may be lost
+        context.inventory.created(obj.key)
+    if "patch" not in resource.verbs:
+        return live
+    labelled = _exactly(live, with_owner_labels(context, obj, made=is_created(live)))
+    try:
+        return context.client.apply(resource, labelled.manifest, context.manager, force=False, live=live)
+    except ApiError as error:
+        refusal = error
+    if context.keep_autoscaled and obj.autoscaler() and _of_count(refusal, obj):
+        return _applied(context, without_replicas(obj), resource, live)
+    by_force = _takes_by_force(context, refusal, live)
+    if not by_force and context.keep_autoscaled and _is_autoscaled(refusal, obj):
+        labelled = without_replicas(labelled)
+    elif not by_force:
+        raise explained(refusal, obj, context.instance, live)
+    try:
+        return context.client.apply(resource, labelled.manifest, context.manager, force=by_force, live=live)
+    except ApiError as error:
+        raise explained(error, obj, context.instance, live) from None
+
+
+def _takes_by_force(context: WriteContext, refusal: ApiError, live: Object) -> bool:
+    if refusal.status != 409 or not refusal.causes:
+        return False
+    if is_left_by_keeper(refusal, live):
+        return True
+    is_used = kind_of(live) in SHARED and users(live) - {context.instance}
+    if context.force and not (is_used or context.is_trial):
+        fields = conflicting(refusal, context.instance)
+        LOG.warning("%s: fields of other managers are taken by force: %s. %s", key_of(live), fields, NOT_RESTORED)
+    return context.force and not is_used
+
+
+def _exactly(live: Object, obj: CustomResource) -> CustomResource:
+    """The object with the uid of `live` as a precondition."""
+    metadata = {**obj.manifest["metadata"], "uid": live["metadata"]["uid"]}
+    return obj.with_manifest({**obj.manifest, "metadata": metadata})
+
+
+def _join(context: WriteContext, obj: CustomResource, resource: Resource, live: Object) -> Object:
+    """Labels a shared object of others. Conflict if the manifest has other values, or serves more versions, than they have."""
+    manifest = with_owner_labels(context, obj, made=False).manifest
+    try:
+        context.client.apply(resource, manifest, context.manager, force=False, dry_run=True, live=live)
+    except ApiError as error:
+        if error.status == 409 and error.causes:
+            raise explained(error, obj, context.instance, live) from None
+    if absent := sorted(served_versions(manifest).keys() - served_versions(live).keys()):
+        raise Conflict(f"{obj.key}: does not serve {', '.join(absent)}. {NEVER_CHANGED}")
+    absent = sorted(labels(manifest).keys() - labels(live).keys() - {used_by(context.instance)})
+    if absent and used_by(context.instance) not in labels(live):
+        LOG.warning("%s belongs to other VNF instances, too, and does not get these labels: %s", obj.key, ", ".join(absent))
+    LOG.info("%s is used by other VNF instances: it gets the label of this one, and stays as it is", obj.key)
+    return join(context.client, context.instance, resource, live)
+
+
+def _is_autoscaled(error: ApiError, obj: CustomResource) -> bool:
+    """Whether nothing but the count is in conflict, as another manager has written it through the subresource `scale`."""
+    return bool(error.causes) and len(_of_count(error, obj)) == len(error.causes)
+
+
+def _of_count(error: ApiError, obj: CustomResource) -> list[str]:
+    """The conflicts about a count that another manager has written through the subresource `scale`."""
+    path = ".".join(["", *(obj.replicas() or ())])
+    if error.status != 409 or not path:
+        return []
+    return [message for _, where, message in error.causes if where == path and 'subresource "scale"' in message]

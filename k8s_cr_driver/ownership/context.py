@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where and as whom a run writes, and how the objects of its instance are marked and found."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+
+from k8s_cr_driver.errors import ApiError
+from k8s_cr_driver.kube.client import Client
+from k8s_cr_driver.kube.connection import Connection
+from k8s_cr_driver.kube.discovery import Resource, Resources
+from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, annotations_of, kind_of, labels
+from k8s_cr_driver.ownership.inventory import Inventory
+from k8s_cr_driver.ownership.labels import CREATED_BY_US, INSTANCE_LABEL, PART_OF_LABEL, SHARED, manager, used_by
+from k8s_cr_driver.resources.base import CustomResource
+
+
+@dataclass(frozen=True)
+class WriteContext:
+    """Where and as whom objects are written; one per run, used by all its threads."""
+
+    client: Client
+    inventory: Inventory
+    force: bool = False
+    adopt: bool = False
+    keep_autoscaled: bool = True
+    """Leave a replica count to the autoscaler that owns it; False in SCALE, which then fails and names it."""
+    delete_guests: bool = False
+    """Delete Namespaces and CRDs of this instance together with objects of others in them or of them."""
+    is_trial: bool = False
+    """Nothing is stored, so nothing is logged as done."""
+    lock: threading.Lock = field(default_factory=lambda: threading.Lock())  # `threading` may be patched
+
+    @property
+    def connection(self) -> Connection:
+        return self.client.connection
+
+    @property
+    def resources(self) -> Resources:
+        return self.client.resources
+
+    @property
+    def instance(self) -> str:
+        return self.inventory.instance
+
+    @property
+    def manager(self) -> str:
+        return manager(self.inventory.instance)
+
+
+def selector(instance: str, kind: GroupKind) -> str:
+    """The label selector that finds an instance's objects of a kind."""
+    return used_by(instance) if kind in SHARED else f"{INSTANCE_LABEL}={instance}"
+
+
+def is_selected(instance: str, live: Object) -> bool:
+    """Whether that label selector finds the object."""
+    label, _, value = selector(instance, kind_of(live)).partition("=")
+    return labels(live).get(label) == value
+
+
+def with_owner_labels(context: WriteContext, obj: CustomResource, *, made: bool) -> CustomResource:
+    """The object with the labels of its owner, and with `made` the annotation that we have created it."""
+    metadata = dict(obj.manifest["metadata"])
+    if obj.key.group_kind in SHARED:
+        own_labels = {used_by(context.instance): ""}
+    else:
+        own_labels = {INSTANCE_LABEL: context.instance, PART_OF_LABEL: context.inventory.applyset}
+    if made:
+        metadata["annotations"] = {**annotations_of(obj.manifest), CREATED_BY_US: "true"}
+    metadata["labels"] = {**labels(obj.manifest), **own_labels}
+    return obj.with_manifest({**obj.manifest, "metadata": metadata})
+
+
+def has_gone(context: WriteContext, key: ObjectKey, resource: Resource, uid: str) -> bool:
+    """Whether the object of that uid no longer exists; another one may have its name."""
+    try:
+        live = context.client.read(resource, key)
+    except ApiError as error:
+        if error.status != 404:
+            raise
+        return True
+    return bool(live["metadata"]["uid"] != uid)
