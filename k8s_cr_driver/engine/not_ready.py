@@ -48,3 +48,8 @@ class NotReady(DriverError):
         self.headline = headline
         self.reports = tuple(reports)
         super().__init__("\n".join([headline, *map(str, self.reports)]))
+
+
+def former_timeout(seconds: float) -> NotReady:
+    """The deadline has passed before writes of the former worker could no longer take effect."""
+    return NotReady(f"After {seconds:.0f} s a write of the worker that held the instance before may still take effect:", ())

@@ -49,6 +49,8 @@ class Pruner:
         self._operation, self._loop, self._context = run.operation, run.loop, run.context
         self._resources, self._grace_period, self._uses = run.resources, grace_period, uses
         self.nodes: dict[ObjectKey, ToDelete] = {}
+        self.found: list[Object] = []
+        """What there was to delete, as it was found."""
         self.others_delete = False
         """Whether others have deleted one of the objects: they may have created it again, as `kubectl replace --force` does."""
         self._dependents: dict[ObjectKey, list[ToDelete]] = {}
@@ -106,6 +108,7 @@ class Pruner:
         node = ToDelete(obj, resource, set(needs.get(obj.key, ())), live=live)
         node.is_unwatched = not is_selected(self._context.instance, live)
         self.nodes[node.key] = node
+        self.found.append(live)
         self._garbage.note(node)
         if not self.deletes(live):
             self._kept.add(node.key)

@@ -20,11 +20,12 @@ from k8s_cr_driver.engine.api_services import await_kinds
 from k8s_cr_driver.engine.apply import Applier
 from k8s_cr_driver.engine.informers import Informers
 from k8s_cr_driver.engine.loop import Loop
+from k8s_cr_driver.engine.not_ready import former_timeout
 from k8s_cr_driver.engine.operation import Operation
 from k8s_cr_driver.engine.replace import NO_REPLACEMENT, Replacement, Replacer
 from k8s_cr_driver.engine.rest import Rest
 from k8s_cr_driver.engine.run import Run
-from k8s_cr_driver.engine.timeouts import Timeouts, former_timeout
+from k8s_cr_driver.engine.timeouts import Timeouts
 from k8s_cr_driver.errors import DriverError, Superseded
 from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, split
 from k8s_cr_driver.ownership.context import WriteContext
@@ -88,7 +89,7 @@ class _Reconciliation:
             grace_period=grace_period,
             unlabeled=unlabeled,
         )
-        self._timeouts = Timeouts(run, self._applier, self._informers, self._replacer, self._rest.nodes)
+        self._timeouts = Timeouts(run, self._applier, self._informers, self._replacer, self._rest)
 
     def __enter__(self) -> _Reconciliation:
         return self

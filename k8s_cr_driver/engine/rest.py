@@ -21,10 +21,9 @@ from oslo_log import log as logging
 from k8s_cr_driver.engine.apply import Applier
 from k8s_cr_driver.engine.informers import Informers
 from k8s_cr_driver.engine.nodes import Phase
-from k8s_cr_driver.engine.not_ready import NotReady
+from k8s_cr_driver.engine.not_ready import NotReady, former_timeout
 from k8s_cr_driver.engine.prune import Pruner
 from k8s_cr_driver.engine.run import Run
-from k8s_cr_driver.engine.timeouts import former_timeout
 from k8s_cr_driver.errors import DriverError, Stopped, Superseded
 from k8s_cr_driver.objects.crds import defined_by
 from k8s_cr_driver.objects.keys import CRD, NAMESPACE, Object, ObjectKey, key_of
@@ -49,7 +48,7 @@ Result = TypeVar("Result")
 
 class Rest:
     """
-    The last phase of a run that prunes. `nodes`: the objects that still exist.
+    The last phase of a run that prunes. `nodes`: the objects that still exist, of those that it has `found`.
 
     `unlabeled`: look for objects without label; `timeout`: the error of the phase, after so many seconds.
     """
@@ -67,7 +66,7 @@ class Rest:
         self._operation, self._loop, self._context, self._resources = run.operation, run.loop, run.context, run.resources
         self._applier, self._informers, self._timeout, self._unlabeled = applier, informers, timeout, unlabeled
         self._pruner = Pruner(run, grace_period, self._is_used)
-        self.nodes = self._pruner.nodes
+        self.nodes, self.found = self._pruner.nodes, self._pruner.found
         self._is_pruning = False
         self._waits_for_lists = True
         self._began = 0.0

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from oslo_log import log as logging
 
@@ -20,10 +20,10 @@ from k8s_cr_driver.engine.informers import Informers
 from k8s_cr_driver.engine.nodes import Desired, ToDelete
 from k8s_cr_driver.engine.not_ready import NotReady, Report
 from k8s_cr_driver.engine.replace import Replacer
+from k8s_cr_driver.engine.rest import Rest
 from k8s_cr_driver.engine.run import Run
 from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.sent_values import SentValues
-from k8s_cr_driver.objects.keys import ObjectKey
 
 LOG = logging.getLogger(__name__)
 
@@ -37,9 +37,7 @@ SEARCH_SECONDS = 30.0
 class Timeouts:
     """First for objects that are replaced, then for the set, then for `rest`, which is deleted."""
 
-    def __init__(
-        self, run: Run, applier: Applier, informers: Informers, replacer: Replacer, rest: Mapping[ObjectKey, ToDelete]
-    ) -> None:
+    def __init__(self, run: Run, applier: Applier, informers: Informers, replacer: Replacer, rest: Rest) -> None:
         self._operation, self._loop, self._client, self._clouds = run.operation, run.loop, run.client, Clouds(run.client)
         self._applier, self._informers, self._replacer, self._rest = applier, informers, replacer, rest
 
@@ -72,7 +70,7 @@ class Timeouts:
             error = NotReady(f"After {seconds:.0f} s not all kinds of the instance are listed:", ())
         if self._applier.unready:
             error = self.not_ready(seconds)
-        elif self._rest:
+        elif self._rest.nodes:
             error = self.not_deleted(seconds)
         return NotReady(error.headline, dict.fromkeys([*error.reports, *unlisted]))
 
@@ -80,17 +78,17 @@ class Timeouts:
         """For at most SEARCH_SECONDS, also after the deadline, and until the operation is stopped."""
         until = time.monotonic() + SEARCH_SECONDS
         with self._client.connection.until(until, self._operation.stop.is_set) as connection:
-            return reports(Client(connection, self._client.resources), self._clouds, self._sent, seen)
+            return reports(Client(connection, self._client.resources), self._clouds, self._values(), seen)
 
     def _open_nodes(self) -> list[Desired] | list[ToDelete]:
         if self._replacer.nodes:
             return list(self._replacer.nodes.values())
         unready = [self._applier.nodes[key] for key in self._applier.unready]
-        return unready or list(self._rest.values())
+        return unready or list(self._rest.nodes.values())
 
-    @functools.cached_property
-    def _sent(self) -> SentValues:
-        return SentValues(node.obj.manifest for node in self._applier.nodes.values())
+    def _values(self) -> SentValues:
+        """What the operation has sent, and what earlier ones have sent of the objects that it deletes."""
+        return SentValues([*(node.obj.manifest for node in self._applier.nodes.values()), *self._rest.found])
 
     def _log(self, pause: float) -> None:
         seen = list(map(Seen.of, self._open_nodes()))
@@ -105,8 +103,3 @@ class Timeouts:
     def _write(self, count: int, found: Sequence[Report]) -> None:
         if found:
             LOG.info("%s: waiting for %d objects, the first cause: %s", self._operation.id, count, found[0])
-
-
-def former_timeout(seconds: float) -> NotReady:
-    """The deadline has passed before writes of the former worker could no longer take effect."""
-    return NotReady(f"After {seconds:.0f} s a write of the worker that held the instance before may still take effect:", ())

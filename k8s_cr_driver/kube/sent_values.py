@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from k8s_cr_driver.objects import decoding
+from k8s_cr_driver.objects.api_groups import is_builtin
 from k8s_cr_driver.objects.keys import CRD, GroupKind, Object, key_of, kind_of
 from k8s_cr_driver.redaction import CUT, FOREIGN_LIMIT, REMOVED
 
@@ -51,7 +52,7 @@ _NAMES_SECRETS = re.compile(
     r"(?i)(?:passw(?:or)?d|passphrase|passcode|pwd|psk|secret|token|credentials?|community|(?:api|private|access|shared)_?key|"
     r"(?:^|_)(?:pass|pin)|(?-i:Pass|Pin))$"
 )
-"""Fields of custom resources whose values are removed also if they are a single word."""
+"""Fields, of built-in kinds as well, whose values are removed also if they are a single word."""
 _NO_SECRET = re.compile(r"[A-Za-z]{1,12}|[0-9]{1,5}(?:\.[0-9]{1,5})?[A-Za-z]{0,2}|/[a-z0-9._/-]+")
 """Outside of Secrets: a single word, a quantity or a duration, the path of a program."""
 
@@ -185,7 +186,7 @@ def _values(manifests: Iterable[Object]) -> set[str]:
     leaves: dict[bool, set[str]] = {True: set(), False: set()}
     for manifest in manifests:
         kind = kind_of(manifest)
-        is_built_in = "." not in kind.group or kind.group.endswith(".k8s.io")
+        is_built_in = is_builtin(kind)
         said = {name: value for name, value in manifest.items() if name not in ("metadata", "status")}
         for name, value in _leaves(said, "", is_hidden=not is_built_in, is_built_in=is_built_in):
             is_secret = kind == _SECRET or _NAMES_SECRETS.search(name) is not None
@@ -215,7 +216,7 @@ def _leaves(value: Any, name: str, *, is_hidden: bool, is_built_in: bool) -> Ite
     elif isinstance(value, list):
         for item in value:
             yield from _leaves(item, name, is_hidden=is_hidden, is_built_in=is_built_in)
-    elif not is_hidden or (not is_built_in and _NAMES_THINGS.search(name)):
+    elif not (is_hidden or _NAMES_SECRETS.search(name)) or (not is_built_in and _NAMES_THINGS.search(name)):
         return
     elif isinstance(value, str):
         yield name, value

@@ -208,7 +208,7 @@ def test_a_cluster_of_cluster_api_1_8_waits_until_its_objects_are_as_its_topolog
         Instance(api.url, seconds=5).reconcile([manifest])
         return
     with pytest.raises(NotReady) as error:
-        Instance(api.url, seconds=1).reconcile([manifest])
+        Instance(api.url, seconds=2).reconcile([manifest])
     assert [(one.key.kind, one.reason) for one in error.value.reports][:1] == [("Cluster", "PartsNotReady")]
     assert words in error.value.reports[0].message
 

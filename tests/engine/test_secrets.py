@@ -185,6 +185,16 @@ def test_an_event_of_an_object_that_is_not_deleted_names_no_value_of_it(api: Fak
     reported.append(everything(error.value))
 
 
+def test_an_event_of_a_deletion_names_no_value_of_another_object_that_goes(api: FakeApi, reported: list[str]) -> None:
+    held = crontab("one")
+    held["metadata"]["finalizers"] = ["example.com/hold"]
+    Instance(api.url).reconcile([crontab_crd(), held, secret()])
+    api.event(api.get("CronTab", "default", "one"), "FailedDelete", f"cannot log in with {CANARY}")
+    with pytest.raises(NotReady, match="FailedDelete: cannot log in with") as error:
+        Instance(api.url, seconds=1).terminate()
+    reported.append(everything(error.value))
+
+
 def test_the_log_line_of_a_wait_holds_no_credentials(
     api: FakeApi, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:

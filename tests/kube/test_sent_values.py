@@ -58,8 +58,9 @@ def secret(value: str) -> Object:
         f"a text around{CANARY}of it",
     ],
 )
-def test_a_value_of_a_custom_resource_is_removed(text: str) -> None:
-    assert CANARY not in message(vault(CANARY), text)
+@pytest.mark.parametrize("group", ["stable.example.com", "snapshot.storage.k8s.io", "k8s.example"])
+def test_a_value_of_a_custom_resource_is_removed(text: str, group: str) -> None:
+    assert CANARY not in message({**vault(CANARY), "apiVersion": f"{group}/v1"}, text)
 
 
 @pytest.mark.parametrize(
@@ -71,6 +72,7 @@ def test_a_value_of_a_custom_resource_is_removed(text: str) -> None:
         ("ConfigMap", {"data": {"a": CANARY}}),
         ("Pod", {"spec": {"containers": [{"name": "c", "env": [{"name": "A", "value": CANARY}]}]}}),
         ("Pod", {"spec": {"containers": [{"name": "c", "args": ["--psk", CANARY]}]}}),
+        ("TokenReview", {"spec": {"token": CANARY}}),
     ],
 )
 def test_a_value_of_a_built_in_kind_is_removed_where_it_may_be_secret(kind: str, fields: Object) -> None:
