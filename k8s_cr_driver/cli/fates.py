@@ -27,7 +27,7 @@ IN_USE = "it holds objects of this instance"
 
 
 class Fate(NamedTuple):
-    """What becomes of one object: `verb` is delete or release, `why` says why a Namespace or CRD stays."""
+    """What becomes of one object: `verb` is delete or release, `why` says why it stays, or what a Namespace takes along."""
 
     verb: str
     key: ObjectKey
@@ -63,7 +63,7 @@ class Fates:
     def _of(self, key: ObjectKey, live: Object) -> Fate:
         verb = self._instance.fate(key, live)
         why = self._why_it_stays(key) if verb == "delete" and key.group_kind in SHARED else ""
-        return Fate("release" if why else verb, key, why)
+        return Fate("release", key, why) if why else Fate(verb, key, self._guests.taken_with(key))
 
     def _why_it_stays(self, key: ObjectKey) -> str:
         try:

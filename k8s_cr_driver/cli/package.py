@@ -26,6 +26,10 @@ def package(folder: Path, output: Path) -> None:
     """Check FOLDER, as `validate` does, and write a CSAR file of it."""
     if output.resolve().is_relative_to(folder.resolve()):
         raise click.UsageError(f"--output {output}: is in FOLDER, so the next CSAR would contain it; write it elsewhere")
+    if output.exists() and not output.is_file():
+        raise click.UsageError(f"--output {output}: is no file, and would be replaced by one; name another")
+    if not output.parent.is_dir():
+        raise click.UsageError(f"--output {output}: there is no folder {output.parent}; make it, or name another")
     click.echo(f"Checking {folder}", err=True)
     findings = Findings(check_folder(folder))
     if not findings.problems:
@@ -33,5 +37,5 @@ def package(folder: Path, output: Path) -> None:
     findings.show()
     if findings.problems:
         raise click.exceptions.Exit(1)
-    write(folder, output)
+    write(folder, output.resolve())
     click.echo(f"Wrote {output}, {output.stat().st_size / 1000:,.0f} kB", err=True)

@@ -108,7 +108,7 @@ class Client:
 
     def crd(self, resource: Resource) -> Object:
         """The CRD of a kind; ApiError 404 for a kind that has none."""
-        return self.read(CRDS, ObjectKey(*CRD, "", f"{resource.plural}.{resource.group_kind.group}"))
+        return self.read(CRDS, ObjectKey(*CRD, "", resource.crd_name))
 
     def create(self, resource: Resource, manifest: Object, manager: str) -> Object:
         """Creates the object if there is none of its name; ApiError 409 if there is, and nothing is written.

@@ -52,6 +52,11 @@ class Resource:
         return f"{self.group_kind.group}/{self.version}" if self.group_kind.group else self.version
 
     @property
+    def crd_name(self) -> str:
+        """The name that its CustomResourceDefinition has, if it has one."""
+        return f"{self.plural}.{self.group_kind.group}"
+
+    @property
     def is_unlisted(self) -> bool:
         """Whether the server stores its objects and cannot list them, so that nobody can follow them."""
         return "list" not in self.verbs and not self.verbs.isdisjoint({"get", "delete"})

@@ -73,7 +73,7 @@ def graph(objects: Sequence[Object], pairs: Iterable[tuple[ObjectKey, ObjectKey]
     fixed = _structure(objects)
     for obj in objects:
         fixed[key_of(obj)] |= keys.intersection(_depends_on(obj))
-    return _untangled(keys, [fixed, _later(pairs), servers(objects)])
+    return _untangled(keys, [fixed, _later(pairs), servers(objects), _after_services(objects)])
 
 
 def deletion(objects: Sequence[Object], pairs: Iterable[tuple[ObjectKey, ObjectKey]] = ()) -> Edges:
@@ -111,6 +111,15 @@ def _structure(objects: Sequence[Object]) -> Edges:
             edges[key].add(ObjectKey(*NAMESPACE, "", key.namespace))
         edges[key].update(_looked_up(obj, key))
     return defaultdict(set, {key: needed & keys for key, needed in edges.items()})
+
+
+def _after_services(objects: Sequence[Object]) -> Edges:
+    """Webhook configurations and API services after their Services: else a webhook whose rules match its own Service has none.
+
+    Not after its workload, which may have to find the webhook configuration to become ready, as to fill in its own CA.
+    """
+    called = {caller: needed for caller, needed in callers(objects).items() if caller.kind in _LAST}
+    return {caller: {key for key in needed if key.kind == "Service"} for caller, needed in called.items()}
 
 
 def _looked_up(obj: Object, key: ObjectKey) -> Iterable[ObjectKey]:

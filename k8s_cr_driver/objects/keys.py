@@ -75,6 +75,14 @@ NAMESPACE = GroupKind("", "Namespace")
 CRD = GroupKind("apiextensions.k8s.io", "CustomResourceDefinition")
 
 
+_OF_EVERY_NAMESPACE = {("ServiceAccount", "default"), ("ConfigMap", "kube-root-ca.crt")}
+
+
+def is_of_every_namespace(key: ObjectKey) -> bool:
+    """Whether Kubernetes itself puts an object of that name into each Namespace."""
+    return key.group == "" and (key.kind, key.name) in _OF_EVERY_NAMESPACE
+
+
 def split(api_version: str) -> tuple[str, str]:
     """`apps/v1` -> ("apps", "v1"); `v1` -> ("", "v1")."""
     group, _, version = api_version.rpartition("/")

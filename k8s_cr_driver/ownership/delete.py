@@ -12,6 +12,8 @@ import functools
 from collections.abc import Collection
 from typing import NamedTuple
 
+from oslo_log import log as logging
+
 from k8s_cr_driver.errors import ApiError, Contended
 from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.objects.api_groups import is_builtin
@@ -25,6 +27,8 @@ from k8s_cr_driver.ownership.labels import manager as manager_of
 from k8s_cr_driver.ownership.released import release_adopted, release_kept, release_shared
 from k8s_cr_driver.ownership.shared import has_applied
 from k8s_cr_driver.resources.base import CustomResource
+
+LOG = logging.getLogger(__name__)
 
 
 class Removal(NamedTuple):
@@ -119,6 +123,8 @@ def _release_shared(
         is_ours = is_created(live) or has_applied(live, context.instance)
         release_shared(context.client, context.instance, resource, live, is_last=is_ours)
         return Removal(stays)
+    if taken := guests.taken_with(obj.key):
+        LOG.warning("%s is deleted %s", obj.key, taken)
     return _deleted(context, resource, live)
 
 

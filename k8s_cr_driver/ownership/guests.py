@@ -3,7 +3,8 @@
 Guests: objects of others that the deletion of a Namespace or CRD would delete too.
 
 A Namespace takes all its content with it, and a CRD all objects of its kind. So the last instance that uses one looks for
-guests before it deletes it, and only releases it if there are any. What cannot be listed counts as a guest.
+guests before it deletes it, and only releases it if there are any. What cannot be listed counts as a guest. A guest of a CRD
+of the instance is one of its Namespace, too. What else others have there is `taken` along.
 """
 
 from __future__ import annotations
@@ -16,7 +17,18 @@ from k8s_cr_driver.kube.connection import METADATA_LIST
 from k8s_cr_driver.kube.discovery import Resource, Resources
 from k8s_cr_driver.objects.crds import defined_by, is_established
 from k8s_cr_driver.objects.fields import field
-from k8s_cr_driver.objects.keys import NAMESPACE, GroupKind, Object, ObjectKey, annotations_of, key_of, kind_of, labels
+from k8s_cr_driver.objects.keys import (
+    CRD,
+    NAMESPACE,
+    GroupKind,
+    Object,
+    ObjectKey,
+    annotations_of,
+    is_of_every_namespace,
+    key_of,
+    kind_of,
+    labels,
+)
 from k8s_cr_driver.ownership.context import WriteContext
 from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, RELEASED_BY, SHARED, appliers, is_created, is_kept, is_managed, users
 from k8s_cr_driver.ownership.orphans import find_orphans
@@ -46,6 +58,8 @@ class Guests:
     ) -> None:
         self._context, self._client, self._going, self._leaving = context, context.client, going, leaving
         self._owners: dict[tuple[ObjectKey, str], bool] = {}
+        self.taken: dict[str, list[ObjectKey]] = {}
+        """By Namespace, what others have there that is no guest, as far as nobody owns it, when last looked for guests."""
         self._failures: dict[ObjectKey, tuple[str, list[float]]] = {}
         """Of each Namespace or CRD the request that has failed last, and when it has failed without another between."""
 
@@ -64,6 +78,11 @@ class Guests:
             return f"it may hold objects of others, which the driver cannot list: {error}"
         self._failures.pop(key_of(live), None)
         return found
+
+    def taken_with(self, key: ObjectKey) -> str:
+        """What is said of the deletion of a Namespace that has been looked into; "" if it takes nothing of others along."""
+        taken = self.taken.get(key.name, []) if key.group_kind == NAMESPACE else []
+        return f"with objects of others: {_shown(taken)}" if taken else ""
 
     def _keeps_failing(self, key: ObjectKey, attempt: str) -> bool:
         """
@@ -105,12 +124,33 @@ class Guests:
         return _named(self._strangers(find(resource, "", "", METADATA_LIST)))
 
     def _in_namespace(self, namespace: str) -> Iterator[Object]:
-        """Pods and claims; of other kinds Helm's releases, and what has another instance's label or was released by one."""
+        """
+        Pods, claims and custom resources of the instance's CRDs; of other kinds Helm's releases, and what has another
+        instance's label or was released by one.
+        """
+        taken = self.taken[namespace] = []
+        crds = self._own_crds()
         for resource in sorted(self._context.resources, key=lambda one: one.group_kind in CONTENT):  # users' data last
             if resource.group_kind in CONTENT:
                 yield from self._strangers(self._client.list_if_served(resource, namespace, "", METADATA_LIST))
             elif _is_content(resource):
-                yield from filter(self._is_spoken_for, self._allowed(resource, namespace))
+                is_own_kind = resource.crd_name in crds
+                for live in self._allowed(resource, namespace):
+                    if self._is_spoken_for(live) or (is_own_kind and not self._goes(live, LONGEST_CHAIN)):
+                        yield live
+                    elif self._is_taken(live):
+                        taken.append(key_of(live))
+
+    def _own_crds(self) -> set[str]:
+        inventory = self._context.inventory
+        members = (inventory.content.members or frozenset()) | (inventory.remembered.members or frozenset())
+        return {key.name for key in members if key.group_kind == CRD}
+
+    def _is_taken(self, live: Object) -> bool:
+        """Whether a live object is neither the instance's, nor owned, nor what Kubernetes puts into each Namespace."""
+        key = key_of(live)
+        is_ours = key in self._going or self._is_member(live) or field(live, "metadata", "deletionTimestamp")
+        return not (is_ours or field(live, "metadata", "ownerReferences") or is_of_every_namespace(key))
 
     def _allowed(self, resource: Resource, namespace: str) -> Sequence[Object]:
         """Kinds that the account may not list are left out, as few accounts may list all, but not those of the instance."""
@@ -184,9 +224,13 @@ class Guests:
 
 
 def _named(guests: Iterable[Object]) -> str:
-    names = [str(key_of(guest)) for guest in guests]
-    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-    return f"it holds objects of others: {', '.join(names[:NAMED])}{more}" if names else ""
+    keys = list(map(key_of, guests))
+    return f"it holds objects of others: {_shown(keys)}" if keys else ""
+
+
+def _shown(keys: Sequence[ObjectKey]) -> str:
+    more = f" and {len(keys) - NAMED} more" if len(keys) > NAMED else ""
+    return ", ".join(map(str, keys[:NAMED])) + more
 
 
 def _is_content(resource: Resource) -> bool:

@@ -15,7 +15,7 @@ from oslo_log import log as logging
 
 from k8s_cr_driver.errors import ApiError, DriverError, NotOurs, passes
 from k8s_cr_driver.kube.discovery import Resource
-from k8s_cr_driver.objects.keys import Object, ObjectKey, labels
+from k8s_cr_driver.objects.keys import NAMESPACE, Object, ObjectKey, is_of_every_namespace, labels
 from k8s_cr_driver.ownership.apply import apply
 from k8s_cr_driver.ownership.context import WriteContext, with_owner_labels
 from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, SHARED, is_created, is_managed, used_by, users
@@ -127,7 +127,7 @@ def _check_owner(context: WriteContext, obj: CustomResource, live: Object) -> No
         raise NotOurs(
             f"{obj.key} belongs to another VNF instance. Give this one another name or namespace, or terminate that instance."
         )
-    if (owner and not is_foreign) or obj.key in context.inventory.content.adopted:
+    if (owner and not is_foreign) or obj.key in context.inventory.content.adopted or _comes_with_own(context, obj.key):
         return
     if not context.adopt:
         context.inventory.disclaim(obj.key)
@@ -136,6 +136,14 @@ def _check_owner(context: WriteContext, obj: CustomResource, live: Object) -> No
             "additionalParams adopt-existing: true to adopt it (terminate will release it, not delete it)."
         )
     raise NotAdopted(obj.key, live["metadata"]["uid"])
+
+
+def _comes_with_own(context: WriteContext, key: ObjectKey) -> bool:
+    """Whether Kubernetes has put the object into a Namespace that the instance has made and nobody else uses."""
+    if not is_of_every_namespace(key):
+        return False
+    home = context.client.find(context.resources.find(NAMESPACE), ObjectKey(*NAMESPACE, "", key.namespace))
+    return home is not None and is_created(home) and users(home) == {context.instance}
 
 
 def _has_marks(live: Object, instance: str) -> bool:

@@ -206,7 +206,7 @@ class _Builder:
             return [self.build(item) for item in node.value]
         if node.tag == _MAP and isinstance(node, yaml.MappingNode):
             return self._mapping(node)
-        raise _problem(f"the tag {node.tag} has no meaning in JSON; leave it out", node)
+        raise _problem("a tag of YAML (! and a word) has no meaning in JSON; leave it out", node)
 
     def _mapping(self, node: yaml.MappingNode) -> dict[str, Any]:
         result: dict[str, Any] = {}
@@ -264,7 +264,8 @@ def _scalar(node: yaml.ScalarNode) -> Any:
         value = _WORDS[text] if text in _WORDS else _number(text, node)
         if not isinstance(value, str):
             return value
-    raise _problem(f"the tag {node.tag} has no meaning in JSON; leave it out, or write the value in quotes", node)
+    # It may be a password that begins with "!", so it is not shown.
+    raise _problem("a tag of YAML (! and a word) has no meaning in JSON; leave it out, or write the value in quotes", node)
 
 
 def _number(text: str, node: yaml.Node) -> int | float | str:

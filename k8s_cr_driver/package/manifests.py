@@ -9,8 +9,6 @@ fields removed, Secrets without `stringData`.
 
 from __future__ import annotations
 
-import base64
-import binascii
 import difflib
 import hashlib
 import re
@@ -22,8 +20,8 @@ from k8s_cr_driver.errors import InvalidPackage, InvalidRequest
 from k8s_cr_driver.objects.api_groups import REVIEWS
 from k8s_cr_driver.objects.crds import crds_of
 from k8s_cr_driver.objects.fields import type_name
-from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, annotations_of, key_of, kind_of, split
-from k8s_cr_driver.package import marks, names
+from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, key_of, kind_of, split
+from k8s_cr_driver.package import marks, names, normal_form
 from k8s_cr_driver.package.documents import DocumentError, documents
 from k8s_cr_driver.package.files import SIZE_LIMIT, Fetch, no_url, read, shown
 from k8s_cr_driver.package.limits import Budget, Limits
@@ -38,27 +36,6 @@ _NAMESPACE = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _DNS_LABEL = "write up to 63 lower-case letters, digits and hyphens, with a letter or digit at both ends"
 _NAME = re.compile(r"[^/%\s\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]{1,253}")
 _API_VERSION = re.compile(r"([A-Za-z0-9][-A-Za-z0-9.]*/)?[a-z0-9]+")
-_SERVER_METADATA = (
-    "managedFields",
-    "resourceVersion",
-    "uid",
-    "generation",
-    "selfLink",
-    "creationTimestamp",
-    "deletionTimestamp",
-    "deletionGracePeriodSeconds",
-)
-
-_LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
-_ANNOTATIONS = {
-    "k8s-cr-driver/ready-when": ("stored",),
-    "k8s-cr-driver/replace": ("true", "false"),
-    "k8s-cr-driver/external-etcd": ("true", "false"),
-    "k8s-cr-driver/unreachable": ("true", "false"),
-}
-"""The values of the driver's own annotations: another one would have no effect, and nobody would know why."""
-
-_SECRET, _CONFIG_MAP = GroupKind("", "Secret"), GroupKind("", "ConfigMap")
 
 
 def load(
@@ -192,11 +169,7 @@ def _prepared(raw: Object, source: str, fill: Callable[[Any], Any]) -> Object:
         _check_identity(obj)
         names.check(obj)
         source = f"{source}, {obj['kind']} {'/'.join(filter(None, key_of(obj)[2:]))}"
-        _drop_server_fields(obj)
-        _drop_null_texts(obj)
-        _check_texts(obj)
-        if kind_of(obj) == _SECRET:
-            _encode_string_data(obj)
+        normal_form.bring(obj)
         marks.check(obj)
         for field, key in repeated_merge_keys(obj):
             raise InvalidPackage(f"{field}: another entry of this list has the same {key}; the API server refuses that")
@@ -236,68 +209,3 @@ def _check_identity(obj: Object) -> None:
         )
     if namespace and not (isinstance(namespace, str) and _NAMESPACE.fullmatch(namespace)):
         raise InvalidPackage(f"metadata.namespace: of {kind} {name} is not a DNS label; {_DNS_LABEL}")
-
-
-def _drop_server_fields(obj: Object) -> None:
-    """
-    Remove what only a server writes; manifests exported from a cluster hold it.
-
-    The API server refuses managedFields in an apply, takes uid and resourceVersion for preconditions, and ignores a
-    status, or in a kind without the subresource would have us own what a controller writes.
-    """
-    obj.pop("status", None)
-    for field in _SERVER_METADATA:
-        obj["metadata"].pop(field, None)
-    annotations = obj["metadata"].get("annotations")
-    if isinstance(annotations, dict):
-        annotations.pop(_LAST_APPLIED, None)
-
-
-def _texts(obj: Object) -> list[tuple[str, Any]]:
-    """(field, value) of the fields that hold mappings of texts: YAML turns unquoted values into numbers and booleans."""
-    holders = [(f"metadata.{field}", obj["metadata"].get(field)) for field in ("labels", "annotations")]
-    if kind_of(obj) in (_SECRET, _CONFIG_MAP):
-        holders += [(field, obj.get(field)) for field in ("data", "stringData", "binaryData")]
-    return holders
-
-
-def _drop_null_texts(obj: Object) -> None:
-    """As `kubectl apply` does: to a server-side apply a null is an empty text."""
-    for _, value in _texts(obj):
-        if isinstance(value, dict):
-            for name in [name for name, text in value.items() if text is None]:
-                del value[name]
-
-
-def _check_texts(obj: Object) -> None:
-    """Labels, annotations and data are text: YAML makes numbers and booleans of what is not in quotes."""
-    for field, value in _texts(obj):
-        if value is None:
-            continue
-        if not isinstance(value, dict):
-            raise InvalidPackage(f"{field}: must be a mapping of texts")
-        for name, text in value.items():
-            if not isinstance(text, str):
-                raise InvalidPackage(f"{field}.{name}: is {type_name(text)}, must be text; write the value in quotes")
-    for name, values in _ANNOTATIONS.items():
-        if annotations_of(obj).get(name, values[0]) not in values:
-            raise InvalidPackage(f"metadata.annotations.{name}: must be {' or '.join(values)}")
-
-
-def _encode_string_data(obj: Object) -> None:
-    """Move a Secret's stringData into its data: a key that is removed from stringData would stay in data."""
-    for name, text in (obj.get("data") or {}).items():
-        if not _is_base64(text):
-            raise InvalidPackage(f"data.{name}: is not base64; write the plain text under stringData")
-    plain = obj.pop("stringData", None) or {}
-    if plain:
-        encoded = {name: base64.b64encode(text.encode()).decode() for name, text in plain.items()}
-        obj["data"] = {**(obj.get("data") or {}), **encoded}
-
-
-def _is_base64(text: str) -> bool:
-    try:
-        base64.b64decode(re.sub(r"[\r\n]", "", text), validate=True)
-    except (binascii.Error, ValueError):
-        return False
-    return True

@@ -200,13 +200,18 @@ def test_the_guests_and_the_objects_for_which_a_namespace_stays_are_named(api: F
     spaces = [obj("v1", "Namespace", name) for name in "abc"]
     Instance(api.url).reconcile([*spaces, config_map("own", "b")])
     api.put(guest)
+    for number in range(4):
+        api.put(config_map(f"theirs-{number}", "c"))
     shown = differ.verdicts([config_map("own", "b")], "--instance", BLUE)
     found = {name.removeprefix("Namespace "): (one["verdict"], one["message"]) for name, one in shown.items()}
     del found["ConfigMap b/own"]
     assert found == {
         "a": ("released", "it holds objects of others: Pod a/guest"),
         "b": ("released", "it holds objects of this instance"),
-        "c": ("deleted", ""),
+        "c": (
+            "deleted",
+            "with objects of others: ConfigMap c/theirs-0, ConfigMap c/theirs-1, ConfigMap c/theirs-2 and 1 more",
+        ),
     }
 
 

@@ -2,6 +2,7 @@
 """`k8s-cr validate`: what is wrong with a package, and what a change to it cannot take over."""
 
 import contextlib
+import os
 import zipfile
 from pathlib import Path
 
@@ -278,8 +279,20 @@ def test_no_csar_is_written_into_its_own_folder(tool: Tool, tmp_path: Path) -> N
 
 def test_a_file_that_cannot_be_written_is_one_error(tool: Tool, tmp_path: Path) -> None:
     folder = write_package(tmp_path / "p", [config_map("a")])
-    result = tool.run("package", str(folder), "-o", str(tool.kubeconfig / "a.csar"), code=1)
-    assert result.stderr.splitlines()[-1].startswith(f"Error: {tool.kubeconfig}")
+    os.mkfifo(tmp_path / "pipe")
+    for output in (tool.kubeconfig / "a.csar", tmp_path / "missing" / "a.csar", tmp_path / "pipe"):
+        result = tool.run("package", str(folder), "-o", str(output), code=2)
+        assert result.stderr.splitlines()[-1].startswith(f"Error: --output {output}: ")
+    assert (tmp_path / "pipe").is_fifo()
+
+
+def test_a_csar_is_written_where_a_link_leads(tool: Tool, tmp_path: Path) -> None:
+    folder = write_package(tmp_path / "p", [config_map("a")])
+    link = tmp_path / "link.csar"
+    link.symlink_to(tmp_path / "a.csar")
+    tool.run("package", str(folder), "-o", str(link))
+    assert link.is_symlink()
+    assert (tmp_path / "a.csar").stat().st_size > 0
 
 
 def test_a_finding_that_many_objects_share_is_one_line(tool: Tool, tmp_path: Path) -> None:

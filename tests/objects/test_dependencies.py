@@ -153,6 +153,14 @@ def test_built_in_kinds_never_wait_for_webhooks() -> None:
     assert needed(edges, secret) == needed(edges, hook) == set()
 
 
+@pytest.mark.parametrize("kind", ["Mutating", "Validating"])
+def test_a_webhook_configuration_waits_for_its_service_and_not_for_its_workload(kind: str) -> None:
+    """It may judge its Service, and its workload may have to find it to become ready."""
+    configuration = webhook(kind, "hook", ["*"], ["*"])
+    edges = graph([configuration, deployment("hook"), service("hook"), service("other")])
+    assert needed(edges, configuration) == {"Service hook"}
+
+
 def test_custom_resources_wait_for_the_conversion_of_their_kind() -> None:
     objects = [TAB, crd("Tab", service="hook"), deployment("hook"), service("hook")]
     assert "Deployment hook" in needed(graph(objects), TAB)

@@ -99,15 +99,28 @@ def test_a_namespace_of_an_instance_with_its_inventory_elsewhere_stays(api: Fake
     assert api.names("ConfigMap", "home") == ["guest"]
 
 
-def test_a_namespace_goes_with_other_contents_and_with_pods_of_the_instance(api: FakeApi) -> None:
+@pytest.mark.parametrize("verb", ["terminate", "change"])
+def test_a_guest_of_the_instances_crd_keeps_its_namespace(api: FakeApi, verb: str) -> None:
+    blue = Instance(api.url)
+    blue.reconcile([HOME, crontab_crd(), crontab("ours", "home"), config_map("b")])
+    api.put(crontab("theirs", "home"))
+    blue.reconcile([config_map("b"), crontab_crd()] if verb == "change" else [])
+    assert api.names("CronTab", "home") == ["theirs"]
+
+
+def test_a_namespace_goes_with_other_contents_and_with_pods_of_the_instance(
+    api: FakeApi, caplog: pytest.LogCaptureFixture
+) -> None:
     blue = Instance(api.url)
     blue.reconcile([HOME, config_map("ours", "home")])
     owner = controlled_by(api.get("ConfigMap", "home", "ours"))
     child = {**POD, "metadata": {**POD["metadata"], "ownerReferences": [owner]}}
     api.put(child)
-    api.put(at_home(config_map("theirs")))
+    for name in ("theirs", "kube-root-ca.crt"):
+        api.put(at_home(config_map(name)))
     blue.terminate()
     assert state(api) == {}
+    assert "Namespace home is deleted with objects of others: ConfigMap home/theirs\n" in caplog.text
 
 
 def test_a_crd_with_a_custom_resource_of_a_user_stays(api: FakeApi, caplog: pytest.LogCaptureFixture) -> None:

@@ -13,7 +13,7 @@ from k8s_cr_driver.kube.client import ONLY_NEW
 from k8s_cr_driver.objects.keys import Object
 from tests.fake_api import FakeApi, faults
 from tests.fake_api.recording import Request
-from tests.instance import Instance, config_map, replaced
+from tests.instance import GREEN, Instance, config_map, obj, replaced, state
 
 USERS = config_map("a", users="data")
 
@@ -78,3 +78,30 @@ def test_an_object_that_is_created_in_place_of_an_adopted_one_is_deleted(api: Fa
     assert done
     blue.terminate()
     assert api.find("ConfigMap", "default", "a") is None
+
+
+@pytest.mark.parametrize("kind, name", [("ServiceAccount", "default"), ("ConfigMap", "kube-root-ca.crt")])
+def test_what_kubernetes_puts_into_a_namespace_of_the_instance_is_the_instances(api: FakeApi, kind: str, name: str) -> None:
+    blue, home = Instance(api.url), obj("v1", "Namespace", "home")
+    blue.reconcile([home])
+    api.put(obj("v1", kind, name, "home"), manager="kube-controller-manager")
+    brought = obj("v1", kind, name, "home")
+    brought["metadata"]["annotations"] = {"brought": "true"}
+    blue.reconcile([home, brought])
+    assert api.get(kind, "home", name)["metadata"]["annotations"]["brought"] == "true"
+    blue.terminate()
+    assert state(api) == {}
+
+
+@pytest.mark.parametrize("whose", ["nobody's", "two instances'"])
+def test_what_kubernetes_puts_into_a_namespace_of_others_is_theirs(api: FakeApi, whose: str) -> None:
+    blue, home = Instance(api.url), obj("v1", "Namespace", "home")
+    if whose == "nobody's":
+        api.put(home)
+    else:
+        for one in (blue, Instance(api.url, GREEN)):
+            one.reconcile([home])
+    account = api.put(obj("v1", "ServiceAccount", "default", "home"), manager="kube-controller-manager")
+    with pytest.raises(NotOurs):
+        blue.reconcile([*([] if whose == "nobody's" else [home]), obj("v1", "ServiceAccount", "default", "home")])
+    assert api.get("ServiceAccount", "home", "default") == account

@@ -188,6 +188,20 @@ def test_what_only_a_server_writes_is_dropped(package: Any) -> None:
     assert obj == {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "one", "annotations": {"a": "b"}}}
 
 
+def test_the_rules_of_an_aggregated_role_are_left_to_their_controller(package: Any) -> None:
+    text = "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: a}\nrules: []\n"
+    (role,) = package(text + "aggregationRule: {clusterRoleSelectors: [{matchLabels: {a: b}}]}")
+    assert "rules" not in role
+    assert package(text)[0]["rules"] == []
+
+
+@pytest.mark.parametrize("tag", ["!", "!!"])
+def test_a_password_that_looks_like_a_tag_is_not_shown(package: Any, tag: str) -> None:
+    with pytest.raises(InvalidPackage, match="line 5: a tag of YAML") as raised:
+        package(f"apiVersion: v1\nkind: Secret\nmetadata: {{name: a}}\nstringData:\n  a: {tag}hunter2")
+    assert "hunter2" not in str(raised.value)
+
+
 def test_string_data_of_a_secret_becomes_data(package: Any) -> None:
     (secret,) = package("apiVersion: v1\nkind: Secret\nmetadata: {name: s}\ndata: {a: YQ==, b: Yg==}\nstringData: {b: new}")
     assert "stringData" not in secret
