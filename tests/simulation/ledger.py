@@ -107,6 +107,8 @@ class Ledger:
         self.violations: list[str] = []
         self.writers: dict[str, str] = {}
         """The names of all that have written anything, and the owners of what they make."""
+        self._recorded: set[str] = set()
+        """Workers that have given their token back, with which goes what they have written."""
         self.ended: dict[str, float] = {}
         """When a worker has ended, or crashed."""
         self.last_sight: dict[str, float] = {}
@@ -159,6 +161,8 @@ class Ledger:
             self.completed.add(str(entry))
         if is_inventory(entry) and actor.owner == entry.owner:
             self._stop_others(actor)
+            if dig(new, "metadata", "annotations", "k8s-cr-driver/released") == "true":
+                self._recorded.add(actor.name)
             if old is None:
                 self.founders.add(actor.name)
                 self._doubted[actor.owner] = set(self._runs[actor.name].brought) if is_posthumous else set()
@@ -167,7 +171,7 @@ class Ledger:
         if old is not None:
             entry.held_others |= resource in SHARED and _is_released(old, new) and self._others_live(actor.owner)
             self._touch(entry, actor)
-            entry.is_unnamed &= not (actor.is_direct and actor.owner == entry.reclaimable_by)
+            entry.is_unnamed &= not (actor.is_direct and actor.owner in (entry.reclaimable_by, entry.owner))
             entry.is_claimed |= resource == CLAIMS and actor.is_direct and actor.owner == entry.owner
             if what == "marked":
                 entry.marker = actor
@@ -224,6 +228,8 @@ class Ledger:
         self._unnamed.add(instance)
         for entry in [one for one in self.entries.values() if one.reclaimable_by == instance]:
             self._check_named(entry)
+        for entry in self.entries.values():
+            entry.is_unnamed |= entry.is_claimed and entry.owner == instance  # until a terminate claims it again
 
     def named(self, instance: str, wanted: Collection[tuple[Resource, Key]]) -> None:
         """The inventory names all `wanted` objects again, unless somebody has deleted it since. Others are not looked for."""
@@ -240,16 +246,16 @@ class Ledger:
         self._runs[worker] = run
 
     def unrecorded(self, worker: str) -> None:
-        """A worker has crashed, or was superseded, and what it has written is not recorded."""
+        """A worker has crashed, was superseded, or could not write the inventory at its end."""
         run = self._runs[worker]
         if worker in self.writers:
             self._doubted.setdefault(run.instance, set()).update(run.brought)
         if worker in self._takers:
             self._leave_late_claims(run.instance)
 
-    def was_overtaken(self, worker: str) -> bool:
-        """Whether another worker has written the inventory after this one had."""
-        return worker in self._stopped
+    def has_recorded(self, worker: str) -> bool:
+        """Whether a worker has written the inventory at its end, and no other one since."""
+        return worker in self._recorded and worker not in self._stopped
 
     def _note_taker(self, entry: Entry, actor: Actor) -> None:
         if entry.resource == STATEFUL_SETS and actor.owner == entry.owner:

@@ -19,7 +19,7 @@ from functools import partial
 from greenlet import GreenletExit
 
 from k8s_cr_driver.engine.operation import Operation
-from k8s_cr_driver.errors import DriverError, NotOurs, Refused, Superseded
+from k8s_cr_driver.errors import DriverError, NotOurs, Refused
 from k8s_cr_driver.kube import connection
 from k8s_cr_driver.kube.endpoint import Endpoint
 from k8s_cr_driver.ownership.inventory_content import NOTHING, InventoryContent
@@ -313,7 +313,7 @@ class Life:
             raise
         except DriverError as error:
             worker.error = error
-        if isinstance(worker.error, Superseded) or (worker.error and self.ledger.was_overtaken(worker.name)):
+        if worker.error and not self.ledger.has_recorded(worker.name):
             self.ledger.unrecorded(worker.name)
         if worker.error:
             self.ledger.failed(worker.name)
