@@ -32,11 +32,19 @@ class Garbage:
     def __init__(self, operation: str, nodes: Mapping[ObjectKey, ToDelete], deletes: Callable[[Object], bool]) -> None:
         self._operation, self._nodes, self._deletes = operation, nodes, deletes
         self._by_uid: dict[str, ToDelete] = {}
+        self._owned: dict[str, dict[ObjectKey, ToDelete]] = {}
         self._all_needs: dict[ObjectKey, set[ObjectKey]] = {}
 
     def note(self, node: ToDelete) -> None:
-        """Its live object may be an owner."""
+        """Its live object may be an owner, or have owners."""
         self._by_uid[uid_of(node.live)] = node
+        for uid in owner_uids(node.live) if node.live else ():
+            self._owned.setdefault(uid, {})[node.key] = node
+
+    def owned_by(self, uid: str) -> list[ToDelete]:
+        """The objects that the run has yet to delete and that have that owner."""
+        owned = self._owned.get(uid, {}).values()
+        return [node for node in owned if self._nodes.get(node.key) is node and node.live and uid in owner_uids(node.live)]
 
     def find(self, uid: str) -> ToDelete | None:
         """The object of that uid, if the run has yet to delete it."""

@@ -156,9 +156,8 @@ class Pruner:
 
     def _retry_owned_by(self, uid: str) -> None:
         """Objects that were left to garbage collection: their owner stays."""
-        sent = [node for node in self.nodes.values() if node.phase is Phase.SENT and not node.stays]
-        for node in sent:
-            if node.live is not None and uid in owner_uids(node.live):
+        for node in self._garbage.owned_by(uid):
+            if node.phase is Phase.SENT and not node.stays:
                 self._retry(node)
 
     def _read(self, node: ToDelete) -> None:
