@@ -149,7 +149,7 @@ class Client:
         """
         found = live["metadata"]
         body = bare(key_of(live), resource.api_version, uid=found["uid"], resourceVersion=found["resourceVersion"])
-        return self.apply(resource, body, manager, force=False)
+        return self.apply(resource, body, manager, force=False, live=live)
 
     def delete(
         self,

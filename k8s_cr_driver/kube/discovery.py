@@ -236,7 +236,9 @@ def _aggregated(response: Object, down: set[tuple[str, str]]) -> Iterator[Resour
                 down.add((name, version["version"]))
             for entry in version.get("resources") or []:
                 kind = (entry.get("responseKind") or {}).get("kind")
-                if kind:
+                if kind and entry["scope"] not in _SCOPES:  # its objects would be looked for in no namespace
+                    down.add((name, version["version"]))
+                elif kind:
                     yield Resource(
                         GroupKind(name, kind),
                         version["version"],

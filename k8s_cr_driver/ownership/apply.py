@@ -15,10 +15,17 @@ from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.objects.crds import served_versions
 from k8s_cr_driver.objects.keys import Object, key_of, kind_of, labels
 from k8s_cr_driver.ownership.context import WriteContext, with_owner_labels
-from k8s_cr_driver.ownership.labels import SHARED, is_created, used_by, users
+from k8s_cr_driver.ownership.labels import SHARED, is_created, is_kept, used_by, users
 from k8s_cr_driver.ownership.released import belongs_to, take_back
 from k8s_cr_driver.ownership.shared import is_co_user, join
-from k8s_cr_driver.ownership.write_errors import NEVER_CHANGED, NOT_RESTORED, conflicting, explained, is_left_by_keeper
+from k8s_cr_driver.ownership.write_errors import (
+    NEVER_CHANGED,
+    NOT_RESTORED,
+    NoDryRun,
+    conflicting,
+    explained,
+    is_left_by_keeper,
+)
 from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.resources.replicas import without_replicas
 
@@ -27,31 +34,36 @@ LOG = logging.getLogger(__name__)
 
 def apply(context: WriteContext, obj: CustomResource, resource: Resource, live: Object) -> Object:
     """Returns the object as it is then; Conflict, Immutable, Refused, Forbidden or ApiError, see `explained`."""
-    if obj.key not in context.inventory.content.adopted:
+    takes_back = False
+    if not context.inventory.content.is_adopted(live):
         if is_co_user(live, context.instance):
             return _join(context, obj, resource, live)
-        if belongs_to(live, context.instance):
+        if takes_back := belongs_to(live, context.instance):
             live = take_back(context.client, context.instance, resource, live)
-    return _applied(context, obj, resource, live)
+    return _applied(context, obj, resource, live, takes_back=takes_back)
 
 
-def _applied(context: WriteContext, obj: CustomResource, resource: Resource, live: Object) -> Object:
+def _applied(
+    context: WriteContext, obj: CustomResource, resource: Resource, live: Object, *, takes_back: bool = False
+) -> Object:
+    """`takes_back`: nothing may have changed since, as others may have begun to use it."""
     if is_created(live) and not context.inventory.content.is_adopted(live):  # the response to its creation may be lost
         context.inventory.created(obj.key)
     if "patch" not in resource.verbs:
         return live
-    labelled = _exactly(live, with_owner_labels(context, obj, made=is_created(live)))
+    labelled = _exactly(live, with_owner_labels(context, obj, made=is_created(live)), unchanged=takes_back)
     try:
         return context.client.apply(resource, labelled.manifest, context.manager, force=False, live=live)
     except ApiError as error:
         refusal = error
     if context.keep_autoscaled and obj.autoscaler() and _of_count(refusal, obj):
         return _applied(context, without_replicas(obj), resource, live)
-    by_force = _takes_by_force(context, refusal, live)
+    by_force = (takes_back and is_left_by_keeper(refusal, live)) or _takes_by_force(context, refusal, live)
     if not by_force and context.keep_autoscaled and _is_autoscaled(refusal, obj):
         labelled = without_replicas(labelled)
     elif not by_force:
         raise explained(refusal, obj, context.instance, live)
+    context.inventory.fence.before_write()
     try:
         return context.client.apply(resource, labelled.manifest, context.manager, force=by_force, live=live)
     except ApiError as error:
@@ -61,8 +73,6 @@ def _applied(context: WriteContext, obj: CustomResource, resource: Resource, liv
 def _takes_by_force(context: WriteContext, refusal: ApiError, live: Object) -> bool:
     if refusal.status != 409 or not refusal.causes:
         return False
-    if is_left_by_keeper(refusal, live):
-        return True
     is_used = kind_of(live) in SHARED and users(live) - {context.instance}
     if context.force and not (is_used or context.is_trial):
         fields = conflicting(refusal, context.instance)
@@ -70,9 +80,10 @@ def _takes_by_force(context: WriteContext, refusal: ApiError, live: Object) -> b
     return context.force and not is_used
 
 
-def _exactly(live: Object, obj: CustomResource) -> CustomResource:
-    """The object with the uid of `live` as a precondition."""
-    metadata = {**obj.manifest["metadata"], "uid": live["metadata"]["uid"]}
+def _exactly(live: Object, obj: CustomResource, *, unchanged: bool) -> CustomResource:
+    """The object with the uid of `live` as a precondition, and with its resourceVersion if it must be `unchanged`."""
+    wanted = ("uid", "resourceVersion") if unchanged else ("uid",)
+    metadata = {**obj.manifest["metadata"], **{name: live["metadata"][name] for name in wanted}}
     return obj.with_manifest({**obj.manifest, "metadata": metadata})
 
 
@@ -80,17 +91,26 @@ def _join(context: WriteContext, obj: CustomResource, resource: Resource, live: 
     """Labels a shared object of others. Conflict if the manifest has other values, or serves more versions, than they have."""
     manifest = with_owner_labels(context, obj, made=False).manifest
     try:
-        context.client.apply(resource, manifest, context.manager, force=False, dry_run=True, live=live)
+        merged = context.client.apply(resource, manifest, context.manager, force=False, dry_run=True, live=live)
     except ApiError as error:
-        if error.status == 409 and error.causes:
-            raise explained(error, obj, context.instance, live) from None
+        refusal = explained(error, obj, context.instance, live)
+        if not isinstance(refusal, NoDryRun):
+            raise refusal from None
+    else:
+        if merged.get("spec") != live.get("spec") and merged.get("spec") != _spec_now(context, resource, live):
+            raise Conflict(f"{obj.key}: the manifest sets fields that it does not have on the cluster. {NEVER_CHANGED}")
     if absent := sorted(served_versions(manifest).keys() - served_versions(live).keys()):
         raise Conflict(f"{obj.key}: does not serve {', '.join(absent)}. {NEVER_CHANGED}")
     absent = sorted(labels(manifest).keys() - labels(live).keys() - {used_by(context.instance)})
     if absent and used_by(context.instance) not in labels(live):
         LOG.warning("%s belongs to other VNF instances, too, and does not get these labels: %s", obj.key, ", ".join(absent))
     LOG.info("%s is used by other VNF instances: it gets the label of this one, and stays as it is", obj.key)
-    return join(context.client, context.instance, resource, live)
+    return join(context.client, context.instance, resource, live, keeps=is_kept(obj.manifest))
+
+
+def _spec_now(context: WriteContext, resource: Resource, live: Object) -> object:
+    """Of an object that a watch may have reported late."""
+    return context.client.read_again(resource, live).get("spec")
 
 
 def _is_autoscaled(error: ApiError, obj: CustomResource) -> bool:

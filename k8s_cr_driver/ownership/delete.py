@@ -98,7 +98,10 @@ def _remove(
 ) -> Removal:
     context.inventory.fence.before_delete()
     if context.inventory.content.is_adopted(live):
-        release_adopted(context.client, context.instance, resource, live, owners)
+        if obj.key.group_kind in SHARED and users(live) - {context.instance}:  # they may rely on what it has applied
+            release_shared(context.client, context.instance, resource, context.client.read_again(resource, live), is_last=False)
+        else:
+            release_adopted(context.client, context.instance, resource, live, owners)
         return Removal("it existed before the instance")
     if is_kept(live):
         release_kept(context.client, context.instance, resource, live, owners)

@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from k8s_cr_driver.errors import ApiError, Contended, TransportError, passes
 from k8s_cr_driver.kube.connection import METADATA_LIST
-from k8s_cr_driver.kube.discovery import Resource, Resources
+from k8s_cr_driver.kube.discovery import Resource, Resources, discover
 from k8s_cr_driver.objects.crds import defined_by, is_established
 from k8s_cr_driver.objects.fields import field
 from k8s_cr_driver.objects.keys import (
@@ -112,7 +112,8 @@ class Guests:
         key, kind = key_of(live), defined_by(live)
         if key.group_kind == NAMESPACE:
             found = list(self._in_namespace(key.name))
-            late = {key_of(one) for _, one in find_orphans(self._context, self._leaving)} if found else set()
+            leaving = [one for one in self._leaving if key_of(one).namespace == key.name]
+            late = {key_of(one) for _, one in find_orphans(self._context, leaving)} if found else set()
             return _named(one for one in found if key_of(one) not in late)
         served = Resources()
         served.add_crd(live)
@@ -130,7 +131,8 @@ class Guests:
         """
         taken = self.taken[namespace] = []
         crds = self._own_crds()
-        for resource in sorted(self._context.resources, key=lambda one: one.group_kind in CONTENT):  # users' data last
+        known = {one.group_kind: one for one in (*discover(self._context.connection), *self._context.resources)}
+        for resource in sorted(known.values(), key=lambda one: one.group_kind in CONTENT):  # users' data last
             if resource.group_kind in CONTENT:
                 yield from self._strangers(self._client.list_if_served(resource, namespace, "", METADATA_LIST))
             elif _is_content(resource):

@@ -85,8 +85,13 @@ def is_copy(live: Object, instance: str) -> bool:
     A backup that is restored, and an export that is created under another name, have the labels and perhaps the
     `managedFields` of the original, with the times of these.
     """
+    return is_older_than(live, manager(instance))
+
+
+def is_older_than(live: Object, name: str) -> bool:
+    """Whether no entry of the field manager of that name is as young as the object."""
     metadata = live["metadata"]
-    times = [one.get("time") for one in metadata.get("managedFields") or [] if one.get("manager") == manager(instance)]
+    times = [one.get("time") for one in metadata.get("managedFields") or [] if one.get("manager") == name]
     try:
         created, *applied = [_time(one) for one in (metadata.get("creationTimestamp"), *times)]
     except (ValueError, TypeError):

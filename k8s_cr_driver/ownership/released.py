@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from oslo_log import log as logging
+
 from k8s_cr_driver.errors import ApiError, Contended
 from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.discovery import Resource
@@ -25,6 +27,7 @@ from k8s_cr_driver.ownership.labels import (
     SHARED,
     is_created,
     is_kept,
+    is_older_than,
     is_released,
     manager,
     used_by,
@@ -32,25 +35,40 @@ from k8s_cr_driver.ownership.labels import (
 )
 from k8s_cr_driver.ownership.managed_fields import handed, is_applier
 
+LOG = logging.getLogger(__name__)
+
 
 def release_kept(client: Client, instance: str, resource: Resource, live: Object, owners: Collection[str] = ()) -> None:
     """Removes our labels and hands our fields to KEPT_BY: a release would remove the fields that only we have applied."""
     live = client.read_again(resource, live)
     own_labels = dict.fromkeys((INSTANCE_LABEL, PART_OF_LABEL, used_by(instance)))
-    mark = {RELEASED_BY: instance}
+    marks: dict[str, str | None] = {RELEASED_BY: instance}
+    if kind_of(live) in SHARED and not users(live) - {instance}:
+        marks[CREATED_BY_US] = None  # as `release_shared` does: it stays also when nobody says any more that it is kept
     fields = _handed(live, manager(instance), KEPT_BY)
     orphaned = _orphaned(live, owners)
-    _patch(client, resource, live, labels=own_labels, annotations=mark, managedFields=fields, **orphaned)
+    _patch(client, resource, live, labels=own_labels, annotations=marks, managedFields=fields, **orphaned)
 
 
 def release_adopted(client: Client, instance: str, resource: Resource, live: Object, owners: Collection[str] = ()) -> None:
-    """Gives up our fields. An object of the cluster needs no mark: no Namespace takes it along."""
+    """
+    Gives up our fields. An object of the cluster needs no mark: no Namespace takes it along.
+
+    Where the API server does not let them go, as of a field that must exist or never changes, they stay as those of KEPT_BY.
+    """
     live = client.read_again(resource, live)
     marks = {"annotations": {RELEASED_BY: instance}} if key_of(live).namespace else {}
     orphaned = _orphaned(live, owners)
     if orphaned or (marks and annotations_of(live).get(RELEASED_BY) != instance):
         live = _patch(client, resource, live, **marks, **orphaned)
-    client.release(resource, live, manager(instance))
+    try:
+        client.release(resource, live, manager(instance))
+    except ApiError as error:
+        if error.status != 422:
+            raise
+        LOG.warning("%s keeps the fields of VNF instance %s: %s", key_of(live), instance, error)
+        own_labels = dict.fromkeys((INSTANCE_LABEL, PART_OF_LABEL, used_by(instance)))
+        _patch(client, resource, live, labels=own_labels, managedFields=_handed(live, manager(instance), KEPT_BY))
 
 
 def release_shared(client: Client, instance: str, resource: Resource, live: Object, *, is_last: bool) -> None:
@@ -68,15 +86,21 @@ def release_shared(client: Client, instance: str, resource: Resource, live: Obje
 def belongs_to(live: Object, instance: str) -> bool:
     """Whether the instance alone uses a shared object of which another has left fields: it may take these back."""
     is_alone = kind_of(live) in SHARED and users(live) == {instance} and (is_created(live) or is_released(live))
-    return is_alone and any(is_applier(entry, KEPT_BY) for entry in _fields(live))
+    return is_alone and not is_kept(live) and any(is_applier(entry, KEPT_BY) for entry in _fields(live))
 
 
 def may_take_back(live: Object, instance: str) -> bool:
-    """Whether this instance has kept the object, or any has released a shared object that none uses now."""
+    """
+    Whether this instance has kept the object, or any has released a shared object that none uses now.
+
+    A copy, and an adopted object, may have the annotations of such a one, but nothing that was applied to it.
+    """
     released_by = annotations_of(live).get(RELEASED_BY)
     if is_kept(live):
-        return released_by == instance
-    return kind_of(live) in SHARED and bool(released_by) and not users(live)
+        has_kept = any(is_applier(entry, KEPT_BY) for entry in _fields(live)) and not is_older_than(live, KEPT_BY)
+        return released_by == instance and has_kept
+    has_released = any(entry.get("manager") == KEPT_BY for entry in _fields(live)) and not is_older_than(live, KEPT_BY)
+    return kind_of(live) in SHARED and bool(released_by) and not users(live) and has_released
 
 
 def take_back(client: Client, instance: str, resource: Resource, live: Object) -> Object:

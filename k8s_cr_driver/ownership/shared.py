@@ -11,25 +11,27 @@ from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.objects.fields import entries
 from k8s_cr_driver.objects.keys import Object, bare, key_of, kind_of
-from k8s_cr_driver.ownership.labels import SHARED, is_created, is_released, manager, used_by, users
+from k8s_cr_driver.ownership.labels import KEEP, SHARED, is_created, is_released, manager, used_by, users
 from k8s_cr_driver.ownership.managed_fields import is_applier
 
 
 def is_co_user(live: Object, instance: str) -> bool:
-    """Whether the object is shared, others use it or have made it, and the instance has applied no more than its label."""
+    """Whether the object is shared, others use it or have made it, and the instance has applied no more than its marks."""
     is_theirs = bool(users(live) - {instance}) or not (is_created(live) or is_released(live))
     return kind_of(live) in SHARED and is_theirs and not has_applied(live, instance)
 
 
 def has_applied(live: Object, instance: str) -> bool:
-    """Whether the instance has applied more of a shared object than its own label."""
-    own: Object = {"f:metadata": {"f:labels": {f"f:{used_by(instance)}": {}}}}
+    """Whether the instance has applied more of a shared object than its label, and that it is to be kept."""
+    label: Object = {"f:labels": {f"f:{used_by(instance)}": {}}}
+    marks = [{"f:metadata": label}, {"f:metadata": {**label, "f:annotations": {f"f:{KEEP}": {}}}}]
     applied = [one for one in entries(live, "metadata", "managedFields") if is_applier(one, manager(instance))]
-    return any(one.get("fieldsV1") not in (None, {}, own) for one in applied)
+    return any(one.get("fieldsV1") not in (None, {}, *marks) for one in applied)
 
 
-def join(client: Client, instance: str, resource: Resource, live: Object) -> Object:
-    """Adds the label of this instance; ApiError 409 if the object has changed since it was read."""
+def join(client: Client, instance: str, resource: Resource, live: Object, *, keeps: bool) -> Object:
+    """Adds the label of this instance, and that it `keeps` the object; ApiError 409 if it has changed since it was read."""
     metadata = {name: live["metadata"][name] for name in ("uid", "resourceVersion")}
+    metadata |= {"annotations": {KEEP: "true"}} if keeps else {}
     body = bare(key_of(live), resource.api_version, **metadata, labels={used_by(instance): ""})
     return client.apply(resource, body, manager(instance), force=False)

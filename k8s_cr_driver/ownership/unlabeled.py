@@ -78,10 +78,11 @@ def reclaim(context: WriteContext, resource: Resource, live: Object) -> Object |
     key, uid = key_of(live), live["metadata"]["uid"]
     if context.inventory.content.is_adopted(live):
         return read_unlabeled(context, resource, key)
-    context.inventory.fence.before_write()
     label = {INSTANCE_LABEL: context.instance}
     try:
-        response = context.client.patch_metadata(resource, live, context.manager, uid=uid, labels=label)
+        whole = context.client.read_again(resource, live)  # an error names no value of it
+        context.inventory.fence.before_write()
+        response = context.client.patch_metadata(resource, whole, context.manager, uid=uid, labels=label)
     except ApiError as error:
         if error.status in (404, 409, 422) and has_gone(context, key, resource, uid):
             return None

@@ -18,7 +18,7 @@ from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.objects.keys import NAMESPACE, Object, ObjectKey, is_of_every_namespace, labels
 from k8s_cr_driver.ownership.apply import apply
 from k8s_cr_driver.ownership.context import WriteContext, with_owner_labels
-from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, SHARED, is_created, is_managed, used_by, users
+from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, SHARED, appliers, is_copy, is_created, is_managed, used_by, users
 from k8s_cr_driver.ownership.released import hand_to_keeper, may_take_back, take_back
 from k8s_cr_driver.ownership.write_errors import Replaced, explained
 from k8s_cr_driver.redaction import printable
@@ -74,11 +74,13 @@ def write(
         live = context.client.read(resource, obj.key)
     except ApiError as error:
         raise (exists if error.status == 404 else error) from None  # it no longer exists: a 409 is retried, a 404 is not
+    context.inventory.fence.before_write()  # the server may have taken a minute to answer
     if may_take_back(live, context.instance):
         live = take_back(context.client, context.instance, resource, live)
     else:
         live = _admitted(context, obj, resource, live)
     context.inventory.wrote(obj.key)
+    context.inventory.fence.before_write()
     return apply(context, obj, resource, live)
 
 
@@ -121,13 +123,15 @@ def _check_owner(context: WriteContext, obj: CustomResource, live: Object) -> No
     if (shared or is_managed(live, context.instance)) and not (is_foreign and _has_marks(live, context.instance)):
         return
     owner = labels(live).get(INSTANCE_LABEL)
-    if owner and owner != context.instance:
+    if others := ({owner} if owner else _appliers_without_label(live)) - {context.instance}:
         context.inventory.disclaim(obj.key)
-        LOG.warning("VNF instance %s: %s belongs to VNF instance %s", context.instance, obj.key, printable(owner)[:SHOWN])
+        LOG.warning("VNF instance %s: %s belongs to VNF instance %s", context.instance, obj.key, printable(min(others))[:SHOWN])
         raise NotOurs(
             f"{obj.key} belongs to another VNF instance. Give this one another name or namespace, or terminate that instance."
         )
-    if (owner and not is_foreign) or obj.key in context.inventory.content.adopted or _comes_with_own(context, obj.key):
+    content = context.inventory.content
+    is_joined = obj.key.group_kind in SHARED and content.is_member(obj.key) and obj.key not in content.new
+    if (owner and not is_foreign) or content.is_adopted(live) or is_joined or _comes_with_own(context, obj.key):
         return
     if not context.adopt:
         context.inventory.disclaim(obj.key)
@@ -136,6 +140,11 @@ def _check_owner(context: WriteContext, obj: CustomResource, live: Object) -> No
             "additionalParams adopt-existing: true to adopt it (terminate will release it, not delete it)."
         )
     raise NotAdopted(obj.key, live["metadata"]["uid"])
+
+
+def _appliers_without_label(live: Object) -> set[str]:
+    """The instances to which an object belongs that has lost its label. A copy belongs to none."""
+    return {one for one in appliers(live) if not is_copy(live, one)}
 
 
 def _comes_with_own(context: WriteContext, key: ObjectKey) -> bool:

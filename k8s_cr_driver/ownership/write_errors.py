@@ -99,6 +99,8 @@ def conflicting(conflict: ApiError, instance: str) -> str:
 
 def is_left_by_keeper(conflict: ApiError, live: Object) -> bool:
     """Whether all fields of a conflict are KEPT_BY's no more, as `live` says: a dry run took them back, which is not stored."""
+    if conflict.status != 409 or not conflict.causes:
+        return False
     managers = {entry.get("manager") for entry in live["metadata"].get("managedFields") or []}
     return KEPT_BY not in managers and all(f'"{KEPT_BY}"' in message for _, _, message in conflict.causes)
 

@@ -4,11 +4,10 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import pytest
 
-from k8s_cr_driver.errors import ApiError, TransportError, Unreadable
+from k8s_cr_driver.errors import ApiError, TransportError
 from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.discovery import Resources, discover
 from k8s_cr_driver.kube.endpoint import Endpoint
@@ -94,16 +93,6 @@ def test_a_core_group_without_namespaces_is_not_kept(api: FakeApi) -> None:
     api.fail(faults.lie(json.dumps(WITHOUT_NAMESPACES).encode()), path="^/api$")
     assert ask(api).find(NAMESPACE) is None
     assert ask(api).find(NAMESPACE)
-
-
-@pytest.mark.parametrize("scope", [None, "", "namespaced", []])
-def test_a_kind_of_no_known_scope_makes_a_response_unreadable(api: FakeApi, scope: Any) -> None:
-    """Its objects would be looked for in no namespace."""
-    version = {"version": "v1", "resources": [{**PODS, "scope": scope}]}
-    lie = {**WITHOUT_NAMESPACES, "items": [{"versions": [version]}]}
-    api.fail(faults.lie(json.dumps(lie).encode()), path="^/api$")
-    with pytest.raises(Unreadable):
-        ask(api)
 
 
 def test_the_preferred_version_is_the_one_without_a_wish(api: FakeApi) -> None:

@@ -13,11 +13,11 @@ from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.discovery import discover
 from k8s_cr_driver.kube.endpoint import Endpoint
-from k8s_cr_driver.objects.keys import Object, kind_of
+from k8s_cr_driver.objects.keys import Object, kind_of, labels
 from k8s_cr_driver.ownership.context import WriteContext
 from k8s_cr_driver.ownership.delete import remove
 from k8s_cr_driver.ownership.inventory import Inventory
-from k8s_cr_driver.ownership.labels import manager
+from k8s_cr_driver.ownership.labels import is_managed, manager
 from k8s_cr_driver.resources.registry import resource_for
 from tests.fake_api import FakeApi, faults
 from tests.instance import BLUE, Instance, config_map, controlled_by, crontab, crontab_crd, job, obj, state, wait_for
@@ -117,3 +117,15 @@ def test_a_deletion_that_a_webhook_denies_after_the_last_user_has_gone_is_repeat
     api.fail(denied, method="DELETE", path="configmaps/a$", times=2)
     blue.terminate()
     assert state(api) == {}
+
+
+def test_an_adopted_object_is_released_though_a_field_stays(api: FakeApi, caplog: pytest.LogCaptureFixture) -> None:
+    """An immutable ConfigMap stays immutable."""
+    api.put(config_map("theirs", x="1"), manager="kubectl-create")
+    blue = Instance(api.url, adopt=True)
+    blue.reconcile([{**config_map("theirs", x="1"), "immutable": True}])
+    blue.terminate()
+    live = api.get("ConfigMap", "default", "theirs")
+    assert not is_managed(live, BLUE)
+    assert not labels(live)
+    assert "keeps the fields of VNF instance" in caplog.text

@@ -3,13 +3,15 @@
 
 from __future__ import annotations
 
+import copy
+
 import pytest
 
 from k8s_cr_driver.engine.replace import Replacement
 from k8s_cr_driver.errors import NotOurs, Refused
 from k8s_cr_driver.objects.dependencies import DEPENDS_ON
 from k8s_cr_driver.objects.keys import Object
-from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, KEEP
+from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, KEEP, RELEASED_BY
 from tests.fake_api import FakeApi, controllers, faults
 from tests.fake_api.recording import Request
 from tests.instance import (
@@ -290,3 +292,96 @@ def test_a_shared_object_is_kept_as_long_as_a_package_says_so(api: FakeApi, hold
     green.terminate()
     blue.terminate()
     assert api.find(*place(holder))
+
+
+HOME = obj("v1", "Namespace", "home")
+
+
+def test_an_adopted_object_that_is_kept_is_never_deleted(api: FakeApi) -> None:
+    """A package that brings it again after a change without it has to adopt it again."""
+    api.put(kept(config_map("theirs", x="1")), manager="user")
+    blue = Instance(api.url, adopt=True)
+    for objects in ([config_map("theirs", x="1"), config_map("b")], [config_map("b")]):
+        blue.reconcile(objects)
+    with pytest.raises(NotOurs):
+        Instance(api.url).reconcile([config_map("theirs", x="1"), config_map("b")])
+    blue.reconcile([config_map("theirs", x="1"), config_map("b")])
+    api.edit("ConfigMap", "default", "theirs", lambda live: live["metadata"]["annotations"].pop(KEEP), manager="user")
+    blue.terminate()
+    assert api.find("ConfigMap", "default", "theirs")
+
+
+@pytest.mark.parametrize("shared", [HOME, crontab_crd()], ids=["Namespace", "CRD"])
+@pytest.mark.parametrize("whose", ["the maker's", "another user's", "both, and the maker's no more"])
+def test_a_shared_object_stays_that_one_of_its_users_keeps(api: FakeApi, shared: Object, whose: str) -> None:
+    green, blue = Instance(api.url, GREEN), Instance(api.url, BLUE)
+    green.reconcile([shared if whose == "another user's" else kept(shared)])
+    blues = shared if whose == "the maker's" else kept(shared)
+    blue.reconcile([blues])
+    if "no more" in whose:
+        green.reconcile([shared])
+    green.terminate()
+    blue.reconcile([blues])
+    blue.terminate()
+    assert api.find(shared["kind"], None, shared["metadata"]["name"])
+
+
+def test_a_co_user_that_keeps_a_shared_object_no_more_lets_it_go(api: FakeApi) -> None:
+    green, blue = Instance(api.url, GREEN), Instance(api.url, BLUE)
+    green.reconcile([HOME])
+    for objects in ([kept(HOME), config_map("b")], [HOME, config_map("b")]):
+        blue.reconcile(objects)
+    green.terminate()
+    blue.terminate()
+    assert state(api) == {}
+
+
+def test_no_instance_deletes_a_namespace_that_was_kept_once(api: FakeApi) -> None:
+    green, blue = Instance(api.url, GREEN), Instance(api.url, BLUE)
+    green.reconcile([kept(HOME)])
+    green.terminate()
+    api.put(config_map("theirs", "home"), manager="kubectl")
+    api.edit("Namespace", None, "home", lambda live: live["metadata"]["annotations"].pop(KEEP), manager="kubectl")
+    blue.reconcile([HOME])
+    blue.terminate()
+    assert api.find("ConfigMap", "home", "theirs")
+
+
+@pytest.mark.parametrize("is_restored", [False, True], ids=["exported", "restored with managedFields"])
+def test_the_copy_of_a_kept_object_is_not_taken_back(api: FakeApi, is_restored: bool) -> None:
+    blue = Instance(api.url)
+    for objects in ([kept(config_map("a", x="1")), config_map("b")], [config_map("b")]):
+        blue.reconcile(objects)
+    metadata = copy.deepcopy(api.get("ConfigMap", "default", "a")["metadata"])
+    made = config_map("theirs", x="1")
+    made["metadata"]["annotations"] = metadata["annotations"]
+    api.put(made, manager="kubectl-create")
+    if is_restored:
+        old = [{**entry, "time": "2020-01-01T00:00:00Z"} for entry in metadata["managedFields"]]
+        api.edit("ConfigMap", "default", "theirs", lambda live: live["metadata"].update(managedFields=old))
+    with pytest.raises(NotOurs):
+        blue.reconcile([config_map("theirs", y="2"), config_map("b")])
+
+
+def test_an_annotation_makes_no_users_namespace_one_that_was_released(api: FakeApi) -> None:
+    theirs = obj("v1", "Namespace", "theirs")
+    theirs["metadata"]["annotations"] = {RELEASED_BY: GREEN}
+    api.put(theirs, manager="kubectl-create")
+    with pytest.raises(NotOurs):
+        Instance(api.url).reconcile([obj("v1", "Namespace", "theirs")])
+
+
+def test_a_kept_object_of_a_kind_that_is_new_keeps_its_namespace(api: FakeApi) -> None:
+    blue = Instance(api.url)
+    blue.reconcile([HOME])
+
+    def happens(request: Request) -> bool:
+        api.put(crontab_crd(), manager="user")
+        made = crontab("theirs", "home")
+        made["metadata"]["annotations"] = {RELEASED_BY: GREEN}
+        api.put(made, manager="user")
+        return False
+
+    api.fail(faults.internal(), method="PATCH", path="k8s-cr-driver-", when=happens)
+    blue.terminate()
+    assert api.names("CronTab", "home") == ["theirs"]

@@ -18,7 +18,7 @@ from k8s_cr_driver.ownership.inventory import Inventory
 from k8s_cr_driver.ownership.labels import CREATED_BY_US, manager, used_by, users
 from k8s_cr_driver.resources.registry import resource_for
 from k8s_cr_driver.vnf import preflight
-from tests.fake_api import FakeApi
+from tests.fake_api import FakeApi, faults
 from tests.instance import BLUE, GREEN, Instance, config_map, crontab, crontab_crd, obj, state
 
 CRD = ("CustomResourceDefinition", None, "crontabs.stable.example.com")
@@ -92,11 +92,9 @@ def test_a_co_user_adds_its_label_and_nothing_else(api: FakeApi, greens: Object,
 def test_a_crd_of_another_instance_is_never_changed(api: FakeApi, blues: Object, force: bool) -> None:
     Instance(api.url, GREEN).reconcile([crontab_crd()])
     before = api.get(*CRD)
-    try:
+    with pytest.raises(Conflict, match="Other VNF instances use it, so it is not changed") as raised:
         Instance(api.url, BLUE, force=force).reconcile([blues])
-    except Conflict as error:
-        assert "Other VNF instances use it, so it is not changed" in str(error)
-        assert GREEN not in str(error)
+    assert GREEN not in str(raised.value)
     assert without_label(api.get(*CRD), BLUE) == without_label(before, BLUE)
 
 
@@ -231,3 +229,54 @@ def test_an_instance_leaves_what_others_have_taken_its_marks_from(api: FakeApi, 
     api.edit(shared["kind"], None, name, spoil)
     blue.terminate()
     assert users(api.get(shared["kind"], None, name)) == {GREEN}
+
+
+@pytest.mark.parametrize("fault", [faults.internal(), faults.unavailable(), faults.too_many()])
+def test_a_dry_run_that_fails_is_repeated_before_the_label_is_written(api: FakeApi, fault: faults.Action) -> None:
+    Instance(api.url, GREEN).reconcile([crontab_crd()])
+    api.fail(fault, method="PATCH", path="customresourcedefinitions/", query={"dryRun": "All"})
+    with pytest.raises(Conflict):
+        Instance(api.url).reconcile([other_type()])
+
+
+def test_fields_that_a_shared_crd_does_not_have_are_a_conflict_though_nobody_owns_them(api: FakeApi) -> None:
+    Instance(api.url, GREEN).reconcile([crontab_crd()])
+    with pytest.raises(Conflict, match="sets fields that it does not have"):
+        Instance(api.url).reconcile([WEBHOOK])
+
+
+def test_an_adoption_of_before_is_none_of_what_another_instance_has_made_since(api: FakeApi) -> None:
+    api.put(HOME, manager="user")
+    green, blue = Instance(api.url, GREEN, adopt=True), Instance(api.url, BLUE)
+    green.reconcile([labelled(HOME, team="green")])
+    api.delete("Namespace", None, "home")
+    blue.reconcile([HOME])
+    before = api.get("Namespace", None, "home")
+    green.reconcile([labelled(HOME, team="green")])
+    assert without_label(api.get("Namespace", None, "home"), GREEN) == without_label(before, GREEN)
+
+
+@pytest.mark.parametrize("brought", [WEBHOOK, labelled(HOME, team="green")], ids=["CRD", "Namespace"])
+def test_what_an_adopter_has_added_stays_while_others_use_it(api: FakeApi, brought: Object) -> None:
+    kind, name = brought["kind"], brought["metadata"]["name"]
+    api.put(crontab_crd() if kind == "CustomResourceDefinition" else HOME, manager="user")
+    green, blue = Instance(api.url, GREEN, adopt=True), Instance(api.url, BLUE)
+    for one in (green, blue):
+        one.reconcile([brought])
+    before = api.get(kind, None, name)
+    green.terminate()
+    assert without_label(api.get(kind, None, name), GREEN) == without_label(before, GREEN)
+    blue.terminate()
+    assert users(api.get(kind, None, name)) == set()
+
+
+@pytest.mark.parametrize("has_left", [False, True], ids=["maker there", "maker left"])
+def test_users_of_a_namespace_use_it_on_when_somebody_has_taken_all_marks_off(api: FakeApi, has_left: bool) -> None:
+    green, blue = Instance(api.url, GREEN), Instance(api.url)
+    for one in (green, blue):
+        one.reconcile([HOME, config_map(f"of-{one.id[-1]}", "home")])
+    if has_left:
+        green.terminate()
+    api.edit("Namespace", None, "home", lambda live: live["metadata"].update(labels={}, annotations={}))
+    blue.reconcile([HOME, config_map("of-1", "home")])
+    assert users(api.get("Namespace", None, "home")) == {BLUE}

@@ -9,7 +9,7 @@ import pytest
 
 from k8s_cr_driver.engine.not_ready import NotReady
 from k8s_cr_driver.engine.operation import Operation
-from k8s_cr_driver.errors import DriverError, Stopped
+from k8s_cr_driver.errors import DriverError, NotOurs, Stopped
 from k8s_cr_driver.objects.keys import Object, labels
 from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, is_managed, used_by
 from tests.fake_api import FakeApi, controllers, faults
@@ -286,3 +286,13 @@ def test_an_adopted_object_without_label_keeps_the_namespace_of_another_instance
     blue.terminate()
     green.terminate()
     assert api.find("ConfigMap", "home", "theirs")
+
+
+@pytest.mark.parametrize("force", [False, True])
+def test_an_object_without_label_is_not_adopted_by_another_instance(api: FakeApi, force: bool) -> None:
+    blue, green = Instance(api.url), Instance(api.url, GREEN, adopt=True, force=force)
+    blue.reconcile([config_map("a", x="1"), config_map("b")])
+    replaced(api, "ConfigMap", "default", "a")
+    with pytest.raises(NotOurs, match="belongs to another VNF instance"):
+        green.reconcile([config_map("a", x="1" if not force else "2")])
+    assert api.get("ConfigMap", "default", "a")["data"] == {"x": "1"}

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from k8s_cr_driver.errors import Conflict, NotOurs
 from k8s_cr_driver.kube.client import ONLY_NEW
 from k8s_cr_driver.objects.keys import Object
+from k8s_cr_driver.ownership.fence import Fence
 from tests.fake_api import FakeApi, faults
 from tests.fake_api.recording import Request
 from tests.instance import GREEN, Instance, config_map, obj, replaced, state
@@ -105,3 +107,24 @@ def test_what_kubernetes_puts_into_a_namespace_of_others_is_theirs(api: FakeApi,
     with pytest.raises(NotOurs):
         blue.reconcile([*([] if whose == "nobody's" else [home]), obj("v1", "ServiceAccount", "default", "home")])
     assert api.get("ServiceAccount", "home", "default") == account
+
+
+def test_the_fence_is_asked_immediately_before_each_write(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The response to a read may take longer than another worker waits for this one."""
+    api.put(config_map("theirs", x="1"), manager="user")
+    done: list[str] = []
+    ask = Fence.before_write
+
+    def asked(fence: Fence) -> None:
+        done.append("fence")
+        ask(fence)
+
+    def sent(request: Request) -> bool:
+        done.append(request.method)
+        return False
+
+    monkeypatch.setattr(Fence, "before_write", asked)
+    api.fail(faults.internal(), path="configmaps/theirs$", when=sent, times=10**6)
+    Instance(api.url, adopt=True).reconcile([config_map("theirs", y="2")])
+    assert done.count("PATCH") == 3
+    assert all(before == "fence" for before, now in itertools.pairwise(["", *done]) if now == "PATCH")
