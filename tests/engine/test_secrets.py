@@ -24,7 +24,8 @@ from k8s_cr_driver.ownership.inventory import Inventory
 from k8s_cr_driver.ownership.labels import KEEP
 from k8s_cr_driver.resources.registry import resource_for
 from tests.fake_api import FakeApi, faults
-from tests.instance import BLUE, CONDITIONS, Instance, crontab, crontab_crd, obj, status
+from tests.fake_api.recording import Request
+from tests.instance import BLUE, CONDITIONS, Instance, crontab, crontab_crd, obj, replaced, status
 from tests.oidc_provider import OidcProvider
 
 CANARY = "canary-5f1d9c0b7e"
@@ -223,6 +224,29 @@ def test_a_refusal_of_what_sends_no_value_names_none_of_the_object(
     blue.reconcile([made])
     words = f'admission webhook "a.example.com" denied the request: {ENCODED} is in use'
     api.fail(faults.status(403, "Forbidden", words), method=method, path="/secrets/", times=99)
+    blue.seconds = 1
+    with pytest.raises(DriverError, match=r"a.example.com.*\[value removed\] is in use") as refused:
+        blue.terminate()
+    reported.append(everything(refused.value))
+
+
+@pytest.mark.parametrize("what", ["release", "reclaim"])
+def test_a_refusal_of_a_release_or_of_a_label_names_no_value_of_the_object(
+    api: FakeApi, reported: list[str], what: str
+) -> None:
+    """The run has read no more of it than its metadata."""
+    blue = Instance(api.url, adopt=True)
+    if what == "release":
+        api.put(secret())
+    blue.reconcile([secret()])
+    if what == "reclaim":
+        replaced(api, "Secret", "default", "credentials")
+
+    def is_sent(request: Request) -> bool:
+        return ("force" in request.query) == (what == "release")
+
+    words = f'admission webhook "a.example.com" denied the request: {ENCODED} is in use'
+    api.fail(faults.status(403, "Forbidden", words), method="PATCH", path="/secrets/", times=99, when=is_sent)
     blue.seconds = 1
     with pytest.raises(DriverError, match=r"a.example.com.*\[value removed\] is in use") as refused:
         blue.terminate()

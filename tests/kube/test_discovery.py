@@ -95,6 +95,21 @@ def test_a_core_group_without_namespaces_is_not_kept(api: FakeApi) -> None:
     assert ask(api).find(NAMESPACE)
 
 
+@pytest.mark.parametrize("scope", [None, "", "namespaced"])
+def test_a_kind_of_an_unknown_scope_makes_its_group_version_unknown_and_no_other(api: FakeApi, scope: object) -> None:
+    """Its objects would be looked for in no namespace, or in every one."""
+    budget = {**PODS, "resource": "poddisruptionbudgets", "responseKind": {"kind": "PodDisruptionBudget"}}
+    groups = [
+        {"metadata": {"name": "odd.example.com"}, "versions": [{"version": "v1", "resources": [{**PODS, "scope": scope}]}]},
+        {"metadata": {"name": "policy"}, "versions": [{"version": "v1", "resources": [budget]}]},
+    ]
+    api.fail(faults.lie(json.dumps({**WITHOUT_NAMESPACES, "items": groups}).encode()), path="^/apis$")
+    resources = ask(api)
+    assert resources.find(GroupKind("odd.example.com", "Pod")) is None
+    assert resources.down == {("odd.example.com", "v1")}
+    assert resources.find(GroupKind("policy", "PodDisruptionBudget"))
+
+
 def test_the_preferred_version_is_the_one_without_a_wish(api: FakeApi) -> None:
     resources = ask(api)
     scaler = GroupKind("autoscaling", "HorizontalPodAutoscaler")

@@ -296,3 +296,7 @@ def test_an_object_without_label_is_not_adopted_by_another_instance(api: FakeApi
     with pytest.raises(NotOurs, match="belongs to another VNF instance"):
         green.reconcile([config_map("a", x="1" if not force else "2")])
     assert api.get("ConfigMap", "default", "a")["data"] == {"x": "1"}
+    green.terminate()
+    assert api.get("ConfigMap", "default", "a")
+    blue.terminate()
+    assert state(api) == {}
