@@ -17,7 +17,7 @@ from k8s_cr_driver.objects.keys import Object, key_of, kind_of, labels
 from k8s_cr_driver.ownership.context import WriteContext, with_owner_labels
 from k8s_cr_driver.ownership.labels import SHARED, is_created, is_kept, used_by, users
 from k8s_cr_driver.ownership.released import belongs_to, take_back
-from k8s_cr_driver.ownership.shared import is_co_user, join
+from k8s_cr_driver.ownership.shared import claimed_by_others, is_co_user, join
 from k8s_cr_driver.ownership.write_errors import (
     NEVER_CHANGED,
     NOT_RESTORED,
@@ -38,7 +38,10 @@ def apply(context: WriteContext, obj: CustomResource, resource: Resource, live: 
     if not context.inventory.content.is_adopted(live):
         if is_co_user(live, context.instance):
             return _join(context, obj, resource, live)
-        if takes_back := belongs_to(live, context.instance):
+        takes_back = belongs_to(live, context.instance)
+        if takes_back and claimed_by_others(context.inventory, live):  # one of them may have lost its label
+            return _join(context, obj, resource, live)
+        if takes_back:
             live = take_back(context.client, context.instance, resource, live)
     return _applied(context, obj, resource, live, takes_back=takes_back)
 

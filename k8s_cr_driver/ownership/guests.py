@@ -33,6 +33,7 @@ from k8s_cr_driver.ownership.context import WriteContext
 from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, RELEASED_BY, SHARED, appliers, is_created, is_kept, is_managed, users
 from k8s_cr_driver.ownership.orphans import find_orphans
 from k8s_cr_driver.ownership.owners import LONGEST_CHAIN, named
+from k8s_cr_driver.ownership.shared import claimed_by_others
 
 CONTENT = (GroupKind("", "Pod"), GroupKind("", "PersistentVolumeClaim"))
 """Kinds whose objects keep a Namespace: what runs, and data."""
@@ -97,16 +98,7 @@ class Guests:
 
     def _reason(self, live: Object) -> str:
         """The inventories come last: an instance that begins meanwhile claims its own before it writes any object."""
-        return self._contents(live) or self._other_users(live)
-
-    def _other_users(self, live: Object) -> str:
-        key, kind = key_of(live), defined_by(live)
-        for other in self._context.inventory.others():
-            if other is None:
-                return "another instance, whose inventory makes no sense, may use it"
-            if (key.name in other.namespaces) if key.group_kind == NAMESPACE else (kind in other.kinds):
-                return "other instances use it"
-        return ""
+        return self._contents(live) or claimed_by_others(self._context.inventory, live)
 
     def _contents(self, live: Object) -> str:
         key, kind = key_of(live), defined_by(live)
@@ -131,7 +123,8 @@ class Guests:
         """
         taken = self.taken[namespace] = []
         crds = self._own_crds()
-        known = {one.group_kind: one for one in (*discover(self._context.connection), *self._context.resources)}
+        served = discover(self._context.connection)
+        known = {one.group_kind: one for one in (*served, *self._context.resources)}
         for resource in sorted(known.values(), key=lambda one: one.group_kind in CONTENT):  # users' data last
             if resource.group_kind in CONTENT:
                 yield from self._strangers(self._client.list_if_served(resource, namespace, "", METADATA_LIST))
@@ -142,6 +135,8 @@ class Guests:
                         yield live
                     elif self._is_taken(live):
                         taken.append(key_of(live))
+        if served.down:  # the Namespace could not go either: its controller asks every API
+            raise Contended(f"{'/'.join(min(served.down))}: the API server does not know its kinds now")
 
     def _own_crds(self) -> set[str]:
         inventory = self._context.inventory

@@ -95,12 +95,16 @@ def may_take_back(live: Object, instance: str) -> bool:
 
     A copy, and an adopted object, may have the annotations of such a one, but nothing that was applied to it.
     """
-    released_by = annotations_of(live).get(RELEASED_BY)
     if is_kept(live):
-        has_kept = any(is_applier(entry, KEPT_BY) for entry in _fields(live)) and not is_older_than(live, KEPT_BY)
-        return released_by == instance and has_kept
-    has_released = any(entry.get("manager") == KEPT_BY for entry in _fields(live)) and not is_older_than(live, KEPT_BY)
-    return kind_of(live) in SHARED and bool(released_by) and not users(live) and has_released
+        return annotations_of(live).get(RELEASED_BY) == instance and has_been_kept(live)
+    is_left = any(entry.get("manager") == KEPT_BY for entry in _fields(live)) and not is_older_than(live, KEPT_BY)
+    return kind_of(live) in SHARED and is_released(live) and not users(live) and is_left
+
+
+def has_been_kept(live: Object) -> bool:
+    """Whether an instance has released the object because it is to be kept."""
+    has_left_fields = any(is_applier(entry, KEPT_BY) for entry in _fields(live)) and not is_older_than(live, KEPT_BY)
+    return is_kept(live) and is_released(live) and has_left_fields
 
 
 def take_back(client: Client, instance: str, resource: Resource, live: Object) -> Object:

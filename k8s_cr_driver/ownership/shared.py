@@ -9,16 +9,30 @@ from __future__ import annotations
 
 from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.discovery import Resource
+from k8s_cr_driver.objects.crds import defined_by
 from k8s_cr_driver.objects.fields import entries
-from k8s_cr_driver.objects.keys import Object, bare, key_of, kind_of
+from k8s_cr_driver.objects.keys import NAMESPACE, Object, bare, key_of, kind_of
+from k8s_cr_driver.ownership.inventory import Inventory
 from k8s_cr_driver.ownership.labels import KEEP, SHARED, is_created, is_released, manager, used_by, users
 from k8s_cr_driver.ownership.managed_fields import is_applier
+from k8s_cr_driver.ownership.released import has_been_kept
 
 
 def is_co_user(live: Object, instance: str) -> bool:
-    """Whether the object is shared, others use it or have made it, and the instance has applied no more than its marks."""
-    is_theirs = bool(users(live) - {instance}) or not (is_created(live) or is_released(live))
+    """Whether the object is shared, others use, keep or have made it, and the instance has applied no more than its marks."""
+    is_theirs = bool(users(live) - {instance}) or not (is_created(live) or is_released(live)) or has_been_kept(live)
     return kind_of(live) in SHARED and is_theirs and not has_applied(live, instance)
+
+
+def claimed_by_others(inventory: Inventory, live: Object) -> str:
+    """Why other instances may use a shared object, by their inventories, with or without their label; "" if none does."""
+    key, kind = key_of(live), defined_by(live)
+    for other in inventory.others():
+        if other is None:
+            return "another instance, whose inventory makes no sense, may use it"
+        if (key.name in other.namespaces) if key.group_kind == NAMESPACE else (kind in other.kinds):
+            return "other instances use it"
+    return ""
 
 
 def has_applied(live: Object, instance: str) -> bool:

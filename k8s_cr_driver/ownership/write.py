@@ -19,7 +19,7 @@ from k8s_cr_driver.objects.keys import NAMESPACE, Object, ObjectKey, is_of_every
 from k8s_cr_driver.ownership.apply import apply
 from k8s_cr_driver.ownership.context import WriteContext, with_owner_labels
 from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, SHARED, appliers, is_copy, is_created, is_managed, used_by, users
-from k8s_cr_driver.ownership.released import hand_to_keeper, may_take_back, take_back
+from k8s_cr_driver.ownership.released import hand_to_keeper, has_been_kept, may_take_back, take_back
 from k8s_cr_driver.ownership.write_errors import Replaced, explained
 from k8s_cr_driver.redaction import printable
 from k8s_cr_driver.resources.base import CustomResource
@@ -119,7 +119,7 @@ def _admitted(context: WriteContext, obj: CustomResource, resource: Resource, li
 
 def _check_owner(context: WriteContext, obj: CustomResource, live: Object) -> None:
     is_foreign = context.inventory.is_foreign(live)
-    shared = obj.key.group_kind in SHARED and (users(live) or is_created(live))
+    shared = obj.key.group_kind in SHARED and (users(live) or is_created(live) or has_been_kept(live))
     if (shared or is_managed(live, context.instance)) and not (is_foreign and _has_marks(live, context.instance)):
         return
     owner = labels(live).get(INSTANCE_LABEL)

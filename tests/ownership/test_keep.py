@@ -11,8 +11,10 @@ from k8s_cr_driver.engine.replace import Replacement
 from k8s_cr_driver.errors import NotOurs, Refused
 from k8s_cr_driver.objects.dependencies import DEPENDS_ON
 from k8s_cr_driver.objects.keys import Object
-from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, KEEP, RELEASED_BY
+from k8s_cr_driver.ownership import guests
+from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, KEEP, RELEASED_BY, used_by, users
 from tests.fake_api import FakeApi, controllers, faults
+from tests.fake_api.kinds import Kind
 from tests.fake_api.recording import Request
 from tests.instance import (
     BLUE,
@@ -385,3 +387,54 @@ def test_a_kept_object_of_a_kind_that_is_new_keeps_its_namespace(api: FakeApi) -
     api.fail(faults.internal(), method="PATCH", path="k8s-cr-driver-", when=happens)
     blue.terminate()
     assert api.names("CronTab", "home") == ["theirs"]
+
+
+@pytest.mark.parametrize("shared", [HOME, crontab_crd()], ids=["Namespace", "CRD"])
+def test_a_rollback_uses_a_shared_object_again_that_two_instances_have_kept(api: FakeApi, shared: Object) -> None:
+    """The mark on it is that of the one which has left it last."""
+    green, blue = Instance(api.url, GREEN), Instance(api.url, BLUE)
+    for one in (green, blue):
+        one.reconcile([kept(shared), config_map(one.id[-1])])
+    green.reconcile([config_map("2")])
+    blue.terminate()
+    green.reconcile([kept(shared), config_map("2")])
+    kind, name = shared["kind"], shared["metadata"]["name"]
+    assert users(api.get(kind, None, name)) == {GREEN}
+    green.terminate()
+    assert users(api.get(kind, None, name)) == set()
+
+
+def test_another_instance_uses_a_kept_namespace_and_changes_nothing_of_it(api: FakeApi) -> None:
+    kept_one = kept({**HOME, "metadata": {**HOME["metadata"], "labels": {"team": "green"}}})
+    green, blue = Instance(api.url, GREEN), Instance(api.url, BLUE, force=True)
+    green.reconcile([kept_one])
+    green.terminate()
+    before = api.get("Namespace", None, "home")
+    for objects in ([HOME, config_map("b")], [HOME, config_map("c")]):
+        blue.reconcile(objects)
+        metadata = api.get("Namespace", None, "home")["metadata"]
+        assert metadata["labels"] == {**before["metadata"]["labels"], used_by(BLUE): ""}
+        assert metadata["annotations"] == before["metadata"]["annotations"]
+    blue.terminate()
+    assert api.get("Namespace", None, "home")["metadata"]["labels"] == before["metadata"]["labels"]
+
+
+@pytest.mark.parametrize("aggregated", [True, False])
+@pytest.mark.parametrize("forgets", [True, False])
+def test_a_namespace_stays_while_the_api_of_a_kept_object_is_down(
+    api: FakeApi, monkeypatch: pytest.MonkeyPatch, aggregated: bool, forgets: bool
+) -> None:
+    monkeypatch.setattr(guests, "PATIENCE", 0.1)
+    remote = Kind("remote.example.com", "v1", "Remote", "remotes", generation=True, custom=True)
+    api.cluster.serve(remote.resource, [remote])
+    api.knobs.aggregated_discovery, api.knobs.forgets_down = aggregated, forgets
+    made = kept(obj("remote.example.com/v1", "Remote", "r", "home", spec={}))
+    made["metadata"]["annotations"]["k8s-cr-driver/ready-when"] = "stored"
+    blue = Instance(api.url)
+    for objects in ([HOME, made, config_map("b", "home")], [HOME, config_map("b", "home")]):
+        blue.reconcile(objects)
+    api.knobs.down.add(("remote.example.com", "v1"))
+    blue.terminate()
+    api.knobs.down.clear()
+    assert api.find("Remote", "home", "r")
+    assert any("remote.example.com/v1" in message for key, _, message in blue.heard if key.name == "home")

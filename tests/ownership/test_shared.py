@@ -12,7 +12,7 @@ from k8s_cr_driver.errors import Conflict, NotOurs
 from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.discovery import discover
-from k8s_cr_driver.objects.keys import Object
+from k8s_cr_driver.objects.keys import Object, labels
 from k8s_cr_driver.ownership.context import WriteContext
 from k8s_cr_driver.ownership.inventory import Inventory
 from k8s_cr_driver.ownership.labels import CREATED_BY_US, manager, used_by, users
@@ -280,3 +280,19 @@ def test_users_of_a_namespace_use_it_on_when_somebody_has_taken_all_marks_off(ap
     api.edit("Namespace", None, "home", lambda live: live["metadata"].update(labels={}, annotations={}))
     blue.reconcile([HOME, config_map("of-1", "home")])
     assert users(api.get("Namespace", None, "home")) == {BLUE}
+
+
+def test_a_last_user_by_label_changes_nothing_while_another_inventory_names_the_namespace(api: FakeApi) -> None:
+    """A user has removed the label of that instance."""
+    mine = labelled(HOME, team="green")
+    green, blue, red = Instance(api.url, GREEN), Instance(api.url), Instance(api.url, RED)
+    green.reconcile([mine])
+    blue.reconcile([HOME, config_map("b", "home")])
+    red.reconcile([mine, config_map("r", "home")])
+    green.terminate()
+    api.edit("Namespace", None, "home", lambda live: live["metadata"]["labels"].pop(used_by(RED)))
+    blue.reconcile([HOME, config_map("b", "home")])
+    assert labels(api.get("Namespace", None, "home"))["team"] == "green"
+    red.terminate()
+    blue.reconcile([HOME, config_map("b", "home")])
+    assert "team" not in labels(api.get("Namespace", None, "home"))
