@@ -18,7 +18,7 @@ _PARTS = ("shards", "groups", "partitions", "parts", "zones")
 COUNTERS = (*_READY, *_UPDATED)
 _PAIRS = {
     "ready": ("size",),
-    "currentHealthy": ("expectedMachines",),
+    "currentHealthy": ("expectedMachines", "desiredHealthy"),
     "numberAvailable": ("desiredNumberScheduled",),
     "numberReady": ("desiredNumberScheduled",),
     "readyPods": ("matchedPods", "desiredPods", "pods"),

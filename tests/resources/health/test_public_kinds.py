@@ -170,6 +170,8 @@ BY_WORDS: list[tuple[str, Json, str]] = [
     ("Antrea policy", {"phase": "Realized"}, READY),
     ("Datadog agent", {"agent": {"state": "Running", "status": "Running (2/2/2)"}}, READY),
     ("OpenKruise daemon", {"desiredNumberScheduled": 3, "numberReady": 2}, PROGRESS),
+    ("disruption budget", {"currentHealthy": 1, "desiredHealthy": 1, "disruptionsAllowed": 0}, READY),
+    ("disruption budget", {"currentHealthy": 0, "desiredHealthy": 1, "disruptionsAllowed": 0}, PROGRESS),
     ("NetApp backend", {"phase": "Lost", "message": "backend is gone"}, TROUBLE),
     ("AWS stack", {"stackStatus": "ROLLBACK_COMPLETE"}, TROUBLE),
     ("AWS stack", {"stackStatus": "UPDATE_COMPLETE"}, READY),

@@ -45,7 +45,9 @@ def test_unknown_word_is_a_stage_and_no_success(word: str) -> None:
     [
         ("ResourcesUpToDate", Meaning.PART_IS_WELL),
         ("ResolvedRefs", Meaning.PART_IS_WELL),
-        ("NoWarnings", Meaning.PART_IS_WELL),
+        ("NoWarnings", Meaning.FACT),
+        ("NoErrors", Meaning.PART_IS_WELL),
+        ("NotRunning", Meaning.NEGATED),
         ("Unsynced", Meaning.NEGATED),
         ("Disconnected", Meaning.TROUBLE),
         ("BackendNotReady", Meaning.NEGATED),
