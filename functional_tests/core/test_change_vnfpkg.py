@@ -131,6 +131,23 @@ def test_one_that_fails_is_rolled_back_to_the_former_set(scaled: Vnf, cluster: C
     assert replicas(cluster) == 1
 
 
+def test_a_rollback_leaves_what_users_have_set_since(scaled: Vnf, cluster: Cluster, onboard: Onboard):
+    """The change fails for a conflict that it has not caused, and the rollback could not be given force-conflicts."""
+    containers = [{"name": "web", "image": "theirs"}]
+    template = {"spec": {"template": {"spec": {"containers": containers}}}}
+    web = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web", "namespace": PLACE.name}, **template}
+    cluster.apply(web, "a-user")
+    cluster.change("ConfigMap", "settings", PLACE.name, data={"mode": "theirs"})
+    operation = scaled.begin_change(onboard(NEW), "new.yaml")
+    assert "others manage fields" in scaled.failure(operation)["detail"]
+    scaled.roll_back(operation)
+    live = cluster.get("Deployment", "web", PLACE.name, "apps/v1")
+    assert live and [one["image"] for one in live["spec"]["template"]["spec"]["containers"]] == ["theirs"]
+    assert data(cluster) == {"mode": "theirs"}
+    assert cluster.get("Ledger", "books", PLACE.name, PLACE.version) is None
+    assert (data(cluster, "frozen"), data(cluster, "dropped")) == ({"mode": "old"}, {})
+
+
 def test_an_endpoint_without_a_cluster_fails_and_rolls_back(scaled: Vnf, cluster: Cluster, package: str, bed: dict[str, str]):
     there = connection_info(Path(bed["KUBECONFIG"]))
     moved = {**there, "interfaceInfo": {**there["interfaceInfo"], "endpoint": "https://127.0.0.1:1"}}

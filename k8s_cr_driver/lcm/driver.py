@@ -105,7 +105,7 @@ class Driver:
         A rollback, which changes no count, leaves one to the autoscaler that owns it.
         """
         is_rollback = not any(changes.values())
-        with _session(verb, stored, options, applies=len(changes), keep_autoscaled=is_rollback) as session:
+        with _session(verb, stored, options, applies=len(changes), keep_autoscaled=is_rollback, yields=is_rollback) as session:
             assigned = session.stored_vdus(stored.vdus)
             stored.vdus = counts.scaled(assigned, changes, CONF.k8s_cr.max_vnfcs)
             session.scale({vdu: obj for vdu, obj in stored.vdus.items() if vdu in changes}, choice)
@@ -163,7 +163,7 @@ class Driver:
 
         A rollback is not checked: it restores what was permitted.
         """
-        with _session(verb, stored, options, applies=len(wanted)) as session:
+        with _session(verb, stored, options, applies=len(wanted), yields=is_rollback) as session:
             if is_rollback:
                 resources = session.place(wanted, stored.vdus)
             else:
@@ -240,6 +240,7 @@ def _session(
     *,
     applies: int | None = None,
     keep_autoscaled: bool = True,
+    yields: bool = False,
     extra: int = 0,
     abandon: bool = False,
 ) -> Iterator[Session]:
@@ -270,6 +271,7 @@ def _session(
         inventory_namespace=stored.inventory_namespace or CONF.k8s_cr.inventory_namespace,
         remembered=stored.inventory_content,
         keep_autoscaled=keep_autoscaled,
+        yields=yields,
         request_deadline=math.inf if verb.operation else operation.deadline,
         max_vnfcs=CONF.k8s_cr.max_vnfcs,
     ) as session:

@@ -12,10 +12,12 @@ from oslo_log import log as logging
 
 from k8s_cr_driver.errors import ApiError, Conflict
 from k8s_cr_driver.kube.discovery import Resource
+from k8s_cr_driver.kube.responses import understood
 from k8s_cr_driver.objects.crds import served_versions
 from k8s_cr_driver.objects.keys import Object, key_of, kind_of, labels
 from k8s_cr_driver.ownership.context import WriteContext, with_owner_labels
 from k8s_cr_driver.ownership.labels import SHARED, is_created, is_kept, used_by, users
+from k8s_cr_driver.ownership.managed_fields import without_conflicts
 from k8s_cr_driver.ownership.released import belongs_to, take_back
 from k8s_cr_driver.ownership.shared import claimed_by_others, is_co_user, join
 from k8s_cr_driver.ownership.write_errors import (
@@ -64,6 +66,8 @@ def _applied(
     by_force = (takes_back and is_left_by_keeper(refusal, live)) or _takes_by_force(context, refusal, live)
     if not by_force and context.keep_autoscaled and _is_autoscaled(refusal, obj):
         labelled = without_replicas(labelled)
+    elif not by_force and context.yields and refusal.status == 409 and refusal.causes:
+        labelled = _yielding(context, obj, resource, live, refusal)
     elif not by_force:
         raise explained(refusal, obj, context.instance, live)
     context.inventory.fence.before_write()
@@ -71,6 +75,18 @@ def _applied(
         return context.client.apply(resource, labelled.manifest, context.manager, force=by_force, live=live)
     except ApiError as error:
         raise explained(error, obj, context.instance, live) from None
+
+
+def _yielding(
+    context: WriteContext, obj: CustomResource, resource: Resource, live: Object, conflict: ApiError
+) -> CustomResource:
+    """Without the fields of a conflict. Others have set them since; the change that is rolled back has not."""
+    now = context.client.read_again(resource, live)
+    if not context.is_trial:
+        LOG.warning("%s: a rollback leaves what others have set: %s", obj.key, conflicting(conflict, context.instance))
+    with understood("managedFields"):
+        remaining = obj.with_manifest(without_conflicts(obj.manifest, now, context.manager))
+    return _exactly(live, with_owner_labels(context, remaining, made=is_created(live)), unchanged=False)
 
 
 def _takes_by_force(context: WriteContext, refusal: ApiError, live: Object) -> bool:
@@ -91,7 +107,19 @@ def _exactly(live: Object, obj: CustomResource, *, unchanged: bool) -> CustomRes
 
 
 def _join(context: WriteContext, obj: CustomResource, resource: Resource, live: Object) -> Object:
-    """Labels a shared object of others. Conflict if the manifest has other values, or serves more versions, than they have."""
+    """Labels a shared object of others. A rollback of one that uses it already asks no more."""
+    is_user = used_by(context.instance) in labels(live)
+    if not (is_user and context.yields):
+        _check_brought(context, obj, resource, live)
+    absent = sorted(labels(obj.manifest).keys() - labels(live).keys())
+    if absent and not is_user:
+        LOG.warning("%s belongs to other VNF instances, too, and does not get these labels: %s", obj.key, ", ".join(absent))
+    LOG.info("%s is used by other VNF instances: it gets the label of this one, and stays as it is", obj.key)
+    return join(context.client, context.instance, resource, live, keeps=is_kept(obj.manifest))
+
+
+def _check_brought(context: WriteContext, obj: CustomResource, resource: Resource, live: Object) -> None:
+    """Conflict if the manifest of a shared object has other values, or serves more versions, than others have brought."""
     manifest = with_owner_labels(context, obj, made=False).manifest
     try:
         merged = context.client.apply(resource, manifest, context.manager, force=False, dry_run=True, live=live)
@@ -104,11 +132,6 @@ def _join(context: WriteContext, obj: CustomResource, resource: Resource, live: 
             raise Conflict(f"{obj.key}: the manifest sets fields that it does not have on the cluster. {NEVER_CHANGED}")
     if absent := sorted(served_versions(manifest).keys() - served_versions(live).keys()):
         raise Conflict(f"{obj.key}: does not serve {', '.join(absent)}. {NEVER_CHANGED}")
-    absent = sorted(labels(manifest).keys() - labels(live).keys() - {used_by(context.instance)})
-    if absent and used_by(context.instance) not in labels(live):
-        LOG.warning("%s belongs to other VNF instances, too, and does not get these labels: %s", obj.key, ", ".join(absent))
-    LOG.info("%s is used by other VNF instances: it gets the label of this one, and stays as it is", obj.key)
-    return join(context.client, context.instance, resource, live, keeps=is_kept(obj.manifest))
 
 
 def _spec_now(context: WriteContext, resource: Resource, live: Object) -> object:

@@ -26,6 +26,8 @@ class WriteContext:
     adopt: bool = False
     keep_autoscaled: bool = True
     """Leave a replica count to the autoscaler that owns it; False in SCALE, which then fails and names it."""
+    yields: bool = False
+    """Leave fields that others own with other values as they are: a rollback, which cannot be given force-conflicts."""
     delete_guests: bool = False
     """Delete Namespaces and CRDs of this instance together with objects of others in them or of them."""
     is_trial: bool = False

@@ -70,6 +70,7 @@ class Session:
         inventory_namespace: str,
         remembered: InventoryContent = NOTHING,
         keep_autoscaled: bool = True,
+        yields: bool = False,
         request_deadline: float = math.inf,
         max_vnfcs: int = counts.VNFCS,
     ) -> None:
@@ -84,6 +85,7 @@ class Session:
             force=options.force_conflicts,
             adopt=options.adopt_existing,
             keep_autoscaled=keep_autoscaled,
+            yields=yields,
         )
         self._crds = StoredCrds(operation, self._client)
         self._recorded: InventoryContent | None = None

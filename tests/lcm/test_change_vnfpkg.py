@@ -109,6 +109,17 @@ def test_rollback_restores_the_former_set(cluster: FakeApi, web: Instance, tmp_p
     assert cluster.names("CustomResourceDefinition") == []
 
 
+def test_rollback_leaves_what_others_have_set(cluster: FakeApi, web: Instance, tmp_path: Path) -> None:
+    stored = web.inst.obj_clone()
+    cluster.edit("ConfigMap", "default", "kept", lambda live: live["data"].update(a="theirs"), manager="kubectl-edit")
+    with pytest.raises(sol_ex.SolException, match=r"kept: others manage fields.*kubectl-edit"):
+        web.change(make_vnfd(tmp_path / "new", [deployment(1), config_map("kept", a="2"), config_map("added")]))
+    web.inst = stored
+    web.roll_back_change()
+    assert cluster.get("ConfigMap", "default", "kept")["data"] == {"a": "theirs"}
+    assert maps(cluster) == {"kept", "dropped"}
+
+
 def test_rollback_restores_every_field_with_the_counts_and_parameters_of_before(
     cluster: FakeApi, sized: Instance, tmp_path: Path
 ) -> None:

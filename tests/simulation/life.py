@@ -222,7 +222,7 @@ class Life:
             return self._perform(blue, verbs.heal(chance, blue.objects), verbs.terminate())
         scaled = verbs.scale(chance, blue.objects) if kind < 0.6 else None
         newer = scaled or verbs.change(package.second(chance, blue.objects, "blue", self.features))
-        undo = verbs.undo_scale(blue.objects, scaled) if scaled else verbs.change(blue.objects)
+        undo = verbs.undo_scale(blue.objects, scaled) if scaled else verbs.change(blue.objects, yields=True)
         if self._perform(blue, newer, undo):
             blue.objects = newer.desired
         return True
@@ -306,6 +306,7 @@ class Life:
                 inventory_namespace=instance.home,
                 remembered=instance.remembered,
                 keep_autoscaled=worker.verb.keeps_autoscaled,
+                yields=worker.verb.yields,
             ) as session:
                 worker.doomed = worker.verb.do(session) or set()
                 worker.record = _recorded(session.inventory.content)

@@ -34,6 +34,7 @@ class Verb:
     promised: list[Object]
     prunes: bool = True
     keeps_autoscaled: bool = True
+    yields: bool = False
     may_fail: bool = False
     is_first: bool = False
     by_inventory: bool = False
@@ -55,11 +56,11 @@ def undo_instantiate(objects: list[Object]) -> Verb:
     return Verb("rollback of instantiate", [], do, [], by_inventory=not objects)
 
 
-def change(objects: list[Object]) -> Verb:
+def change(objects: list[Object], *, yields: bool = False) -> Verb:
     def do(session: Session) -> None:
         session.reconcile(session.place(copy(objects)), prune=Prune())
 
-    return Verb("change", objects, do, objects)
+    return Verb("change", objects, do, objects, yields=yields)
 
 
 def terminate() -> Verb:
@@ -107,10 +108,10 @@ def undo_scale(objects: list[Object], scaled: Verb) -> Verb:
     """To the count of before."""
     (workload,) = scaled.promised
     (before,) = [obj for obj in objects if (obj["kind"], obj["metadata"]) == (workload["kind"], workload["metadata"])]
-    return _scale("rollback of scale", objects, before, is_in=False)
+    return _scale("rollback of scale", objects, before, is_in=False, yields=True)
 
 
-def _scale(name: str, objects: list[Object], scaled: Object, is_in: bool) -> Verb:
+def _scale(name: str, objects: list[Object], scaled: Object, is_in: bool, *, yields: bool = False) -> Verb:
     def do(session: Session) -> None:
         vdus = session.with_explicit_counts(_vdus(session.place(copy(objects)), [scaled]))
         choice = None
@@ -119,7 +120,7 @@ def _scale(name: str, objects: list[Object], scaled: Object, is_in: bool) -> Ver
             choice = Choice({vdu: {one.name for one in found[: len(found) - replicas.count(obj)]} for vdu, obj in vdus.items()})
         session.scale(vdus, choice)
 
-    return Verb(name, objects, do, [scaled], prunes=False, keeps_autoscaled=False)
+    return Verb(name, objects, do, [scaled], prunes=False, keeps_autoscaled=yields, yields=yields)
 
 
 def _vdus(placed: Sequence[CustomResource], objects: list[Object]) -> dict[str, CustomResource]:
