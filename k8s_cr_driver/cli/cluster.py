@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import os
+import re
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -32,6 +33,7 @@ from k8s_cr_driver.redaction import redact
 
 CONFIG_MAPS = GroupKind("", "ConfigMap")
 THREADS = 8
+_ID = re.compile(r"[A-Za-z0-9]([\w.-]{0,61}[A-Za-z0-9])?", re.ASCII)
 _REMEDIES = {
     Concern.CA: "Give the CA as certificate-authority-data in the kubeconfig.",
     Concern.CREDENTIALS: "Check token, or client-certificate-data and client-key-data, in the kubeconfig.",
@@ -174,7 +176,7 @@ class Cluster:
 
     def instance(self, id: str, namespace: str = "") -> Instance:
         """The inventory of one instance; a usage error if there is none, or more than one."""
-        found = self.instances(namespace, id)
+        found = self.instances(namespace, id) if _ID.fullmatch(id) else []  # else it would be no label's value
         if not found:
             raise click.UsageError(f"VNF instance {id} has no inventory on this cluster; see: k8s-cr instances")
         if len(found) > 1:

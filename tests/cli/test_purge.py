@@ -97,6 +97,13 @@ def test_an_empty_id_is_a_usage_error_and_never_the_only_instance(api: FakeApi, 
     assert "own" in api.names("ConfigMap", "default")
 
 
+@pytest.mark.parametrize("id", ["../../etc", "a b", "a,b", "-a", "a" * 64])
+def test_what_can_be_no_id_has_no_inventory(api: FakeApi, tool: Tool, id: str) -> None:
+    api.requests.clear()
+    assert "has no inventory on this cluster" in tool.run("purge", "--", id, code=2).stderr
+    assert not [request for request in api.requests if "configmaps" in request.path]
+
+
 def test_what_is_shared_or_adopted_is_released(api: FakeApi, tool: Tool) -> None:
     api.put(config_map("theirs", b="1"))
     namespace = obj("v1", "Namespace", "common")
