@@ -16,6 +16,7 @@ from types import MappingProxyType
 
 from oslo_log import log as logging
 
+from k8s_cr_driver.engine.departures import Departures
 from k8s_cr_driver.engine.garbage import Garbage, owner_uids, uid_of
 from k8s_cr_driver.engine.nodes import Phase, ToDelete
 from k8s_cr_driver.engine.nudges import Nudges
@@ -28,7 +29,7 @@ from k8s_cr_driver.objects.keys import CRD, NAMESPACE, Object, ObjectKey, key_of
 from k8s_cr_driver.ownership.context import is_selected
 from k8s_cr_driver.ownership.delete import Removal, remove
 from k8s_cr_driver.ownership.guests import Guests
-from k8s_cr_driver.ownership.labels import is_kept, is_managed
+from k8s_cr_driver.ownership.labels import SHARED, is_kept, is_managed
 from k8s_cr_driver.ownership.owners import Takers
 from k8s_cr_driver.ownership.write_errors import NOT_RESTORED, is_denied
 from k8s_cr_driver.redaction import redact
@@ -56,6 +57,7 @@ class Pruner:
         self._dependents: dict[ObjectKey, list[ToDelete]] = {}
         self._garbage = Garbage(run.operation.id, self.nodes, self.deletes)
         self._nudges = Nudges(run, self._is_current)
+        self._departures = Departures(run, self._send, self._failed)
         self._kept: set[ObjectKey] = set()
         self._guests: Guests
         self._owners: frozenset[str] = frozenset()
@@ -217,14 +219,26 @@ class Pruner:
         if self.deletes(node.live) and self._garbage.collects(node, node.live):
             self._sent(node, node.live, Removal(lingers=True))
             return
-        is_used, grace_period = self._uses(node.live) or self._holds_kept(node.live), self._grace_period
-        removal = functools.partial(remove, self._context, node.obj, node.resource, node.live, grace_period)
+        if node.key.group_kind in SHARED and self.deletes(node.live) and not self._is_used(node.live):
+            self._departures.add(node)
+        else:
+            self._send(node)
+
+    def _send(self, node: ToDelete) -> None:
+        live = node.live
+        assert live is not None, "it was there when it was its turn"
+        is_used, grace_period = self._is_used(live), self._grace_period
+        removal = functools.partial(remove, self._context, node.obj, node.resource, live, grace_period)
         request = functools.partial(removal, is_used=is_used, guests=self._guests, owners=self._owners)
-        sent = functools.partial(self._sent, node, node.live)
+        sent = functools.partial(self._sent, node, live)
         self._loop.send(request, sent, functools.partial(self._failed, node))
 
     def _is_current(self, node: ToDelete) -> bool:
         return self.nodes.get(node.key) is node
+
+    def _is_used(self, live: Object) -> bool:
+        """Whether objects that stay need this Namespace or CRD."""
+        return self._uses(live) or self._holds_kept(live)
 
     def _holds_kept(self, live: Object) -> bool:
         """Whether a Namespace or CRD would take an object along that is kept, or was adopted, and that exists."""

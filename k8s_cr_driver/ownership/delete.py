@@ -19,7 +19,7 @@ from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.objects.api_groups import is_builtin
 from k8s_cr_driver.objects.crds import defined_by
 from k8s_cr_driver.objects.fields import field
-from k8s_cr_driver.objects.keys import NAMESPACE, GroupKind, Object, kind_of
+from k8s_cr_driver.objects.keys import CRD, NAMESPACE, GroupKind, Object, key_of, kind_of
 from k8s_cr_driver.ownership.context import WriteContext, has_gone
 from k8s_cr_driver.ownership.guests import Guests
 from k8s_cr_driver.ownership.labels import KEEP, SHARED, is_created, is_kept, users
@@ -40,6 +40,19 @@ class Removal(NamedTuple):
     """Whether it still exists, until others have acted."""
 
 
+def withdraw(context: WriteContext, shared: Collection[Object]) -> None:
+    """
+    Removes Namespaces and CRDs from the inventory that the instance is about to `remove`, by one write.
+
+    Only then may their other users be looked up: else of two instances that leave at once each would find the other.
+    """
+    kinds = {defined_by(live) for live in shared if kind_of(live) == CRD}
+    namespaces = {key_of(live).name for live in shared if kind_of(live) == NAMESPACE}
+    context.inventory.fence.before_delete()
+    with context.lock:
+        context.inventory.withdraw(kinds, namespaces)
+
+
 def remove(
     context: WriteContext,
     obj: CustomResource,
@@ -53,6 +66,7 @@ def remove(
 ) -> Removal | None:
     """Requests the deletion or release; the watch of its kind reports when it is done.
 
+    A Namespace or CRD that nothing of the instance uses must be withdrawn before, see `withdraw`.
     Returns None if the object no longer exists. `is_used`: a Namespace or CRD without
     which objects that the instance keeps would be deleted, so it is released. `guests` are those of the run, `owners` the
     uids of the objects that it deletes. ApiError 409: it has changed, call again.
@@ -115,8 +129,6 @@ def _release_shared(
     context: WriteContext, obj: CustomResource, resource: Resource, live: Object, guests: Guests, *, is_used: bool
 ) -> Removal:
     live = context.client.read_again(resource, live)
-    if not is_used:
-        _withdraw(context, obj, live)
     if others := users(live) - {context.instance}:
         release_shared(context.client, context.instance, resource, live, is_last=False)
         return Removal(f"used by VNF instance {', '.join(sorted(others))}")
@@ -134,14 +146,6 @@ def _release_shared(
 def _deleted(context: WriteContext, resource: Resource, live: Object, grace_period: int | None = None) -> Removal:
     response = context.client.delete(resource, live, propagation=_propagation(live), grace_period=grace_period)
     return Removal(lingers=field(response, "metadata", "deletionTimestamp") is not None)
-
-
-def _withdraw(context: WriteContext, obj: CustomResource, live: Object) -> None:
-    with context.lock:  # before the other users are looked up: else two that release at once would each find the other
-        if obj.key.group_kind == NAMESPACE:
-            context.inventory.withdraw(namespace=obj.key.name)
-        else:
-            context.inventory.withdraw(kind=defined_by(live))
 
 
 def _why_it_stays(context: WriteContext, guests: Guests, live: Object, *, is_used: bool) -> str:

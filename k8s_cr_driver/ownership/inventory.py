@@ -11,6 +11,7 @@ from __future__ import annotations
 import copy
 import time
 from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
 from k8s_cr_driver.errors import ApiError, InvalidPackage, NotConnected, TransportError
@@ -203,10 +204,10 @@ class Inventory:
         self._recreated.add(key)
         self.wrote(key)
 
-    def withdraw(self, *, namespace: str = "", kind: GroupKind | None = None) -> None:
-        """Removes a namespace or kind in which the instance has no objects any more; see `others`."""
+    def withdraw(self, kinds: AbstractSet[GroupKind], namespaces: AbstractSet[str]) -> None:
+        """Removes kinds and namespaces of which the instance has no objects any more; see `others`."""
         content = self.content
-        self._change(replace(content, kinds=content.kinds - {kind}, namespaces=content.namespaces - {namespace}))
+        self._change(replace(content, kinds=content.kinds - kinds, namespaces=content.namespaces - namespaces))
 
     def delete(self) -> None:
         """Deletes it, if it is still this run's."""

@@ -129,3 +129,14 @@ def test_an_adopted_object_is_released_though_a_field_stays(api: FakeApi, caplog
     assert not is_managed(live, BLUE)
     assert not labels(live)
     assert "keeps the fields of VNF instance" in caplog.text
+
+
+def test_namespaces_that_go_at_one_time_leave_the_inventory_by_few_writes(api: FakeApi) -> None:
+    """A write costs as much as the inventory is long."""
+    blue = Instance(api.url)
+    blue.reconcile([obj("v1", "Namespace", f"n{number}") for number in range(40)])
+    api.requests.clear()
+    api.fail(faults.held(0.5), method="PATCH", path="configmaps/k8s-cr-driver-", when=lambda _: len(api.requests) > 60)
+    blue.terminate()
+    assert state(api) == {}
+    assert len(api.requests.select("PATCH", "configmaps/k8s-cr-driver-")) < 12

@@ -178,7 +178,7 @@ def test_others_returns_the_inventories_of_other_instances(connection: Connectio
     green = Inventory(connection, "default", GREEN)
     green.claim("operation", [JOBS], ["shared"], create=True)
     assert [record.namespaces for record in blue.others()] == [{"shared", "default"}]
-    green.withdraw(namespace="shared")
+    green.withdraw(set(), {"shared"})
     assert [record.namespaces for record in blue.others()] == [{"default"}]
 
 
