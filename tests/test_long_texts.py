@@ -20,6 +20,7 @@ from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.lcm import vim
 from k8s_cr_driver.lcm.endpoint_rules import EndpointRules
 from k8s_cr_driver.objects.keys import GroupKind
+from k8s_cr_driver.ownership import yielding
 from k8s_cr_driver.package import substitution
 from k8s_cr_driver.resources.registry import resource_for
 from tests.instance import obj
@@ -50,6 +51,11 @@ def health_of_lists(text: str) -> None:
     resource_for(live).health(live)
 
 
+def conflicts(text: str) -> None:
+    manifest = {"data": {text[:50]: 1}, "l": [{"name": "a"}]}
+    yielding.without(manifest, [text, f".data{text}", f".l[{text}", f'.l[name="{text}"].x'])
+
+
 def message(text: str) -> None:
     names = ("event", "vnfInstanceId", "cluster", "endpoint", "kubeconfig", "digest", "sentAt")
     envelope.parse(json.dumps(dict.fromkeys(names, text)).encode())
@@ -71,6 +77,7 @@ READERS: dict[str, Callable[[str], Any]] = {
     "health of texts": health_of_texts,
     "health of lists": health_of_lists,
     "message": message,
+    "conflicts": conflicts,
     "body of a message": lambda text: envelope.parse(text.encode()),
     "headers of a message": lambda text: envelope.is_signed(
         b"key", {envelope.TIME_HEADER: text, envelope.SIGNATURE_HEADER: text}, b"", 0

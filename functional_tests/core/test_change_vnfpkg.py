@@ -133,7 +133,7 @@ def test_one_that_fails_is_rolled_back_to_the_former_set(scaled: Vnf, cluster: C
 
 def test_a_rollback_leaves_what_users_have_set_since(scaled: Vnf, cluster: Cluster, onboard: Onboard):
     """The change fails for a conflict that it has not caused, and the rollback could not be given force-conflicts."""
-    containers = [{"name": "web", "image": "theirs"}]
+    containers = [{"name": "web", "image": "docker.io/library/nginx"}]
     template = {"spec": {"template": {"spec": {"containers": containers}}}}
     web = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web", "namespace": PLACE.name}, **template}
     cluster.apply(web, "a-user")
@@ -142,7 +142,7 @@ def test_a_rollback_leaves_what_users_have_set_since(scaled: Vnf, cluster: Clust
     assert "others manage fields" in scaled.failure(operation)["detail"]
     scaled.roll_back(operation)
     live = cluster.get("Deployment", "web", PLACE.name, "apps/v1")
-    assert live and [one["image"] for one in live["spec"]["template"]["spec"]["containers"]] == ["theirs"]
+    assert live and [one["image"] for one in live["spec"]["template"]["spec"]["containers"]] == ["docker.io/library/nginx"]
     assert data(cluster) == {"mode": "theirs"}
     assert cluster.get("Ledger", "books", PLACE.name, PLACE.version) is None
     assert (data(cluster, "frozen"), data(cluster, "dropped")) == ({"mode": "old"}, {})

@@ -12,22 +12,23 @@ from oslo_log import log as logging
 
 from k8s_cr_driver.errors import ApiError, Conflict
 from k8s_cr_driver.kube.discovery import Resource
-from k8s_cr_driver.kube.responses import understood
 from k8s_cr_driver.objects.crds import served_versions
-from k8s_cr_driver.objects.keys import Object, key_of, kind_of, labels
+from k8s_cr_driver.objects.keys import Object, annotations_of, key_of, kind_of, labels
 from k8s_cr_driver.ownership.context import WriteContext, with_owner_labels
-from k8s_cr_driver.ownership.labels import SHARED, is_created, is_kept, used_by, users
-from k8s_cr_driver.ownership.managed_fields import without_conflicts
+from k8s_cr_driver.ownership.labels import KEEP, SHARED, has_applied, is_created, is_kept, used_by, users
 from k8s_cr_driver.ownership.released import belongs_to, take_back
 from k8s_cr_driver.ownership.shared import claimed_by_others, is_co_user, join
 from k8s_cr_driver.ownership.write_errors import (
     NEVER_CHANGED,
     NOT_RESTORED,
     NoDryRun,
+    Replaced,
     conflicting,
     explained,
     is_left_by_keeper,
+    is_of_fields,
 )
+from k8s_cr_driver.ownership.yielding import yielded
 from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.resources.replicas import without_replicas
 
@@ -36,16 +37,17 @@ LOG = logging.getLogger(__name__)
 
 def apply(context: WriteContext, obj: CustomResource, resource: Resource, live: Object) -> Object:
     """Returns the object as it is then; Conflict, Immutable, Refused, Forbidden or ApiError, see `explained`."""
-    takes_back = False
-    if not context.inventory.content.is_adopted(live):
-        if is_co_user(live, context.instance):
-            return _join(context, obj, resource, live)
-        takes_back = belongs_to(live, context.instance)
-        if takes_back and claimed_by_others(context.inventory, live):  # one of them may have lost its label
-            return _join(context, obj, resource, live)
-        if takes_back:
-            live = take_back(context.client, context.instance, resource, live)
-    return _applied(context, obj, resource, live, takes_back=takes_back)
+    if context.inventory.content.is_adopted(live):
+        return _applied(context, obj, resource, live)
+    is_alone = belongs_to(live, context.instance)
+    if is_alone and not claimed_by_others(context.inventory, live):
+        context.inventory.fence.before_write()
+        live = take_back(context.client, context.instance, resource, live)
+        context.inventory.fence.before_write()
+        return _applied(context, obj, resource, live, takes_back=True)
+    if is_co_user(live, context.instance) or (is_alone and not has_applied(live, context.instance)):
+        return _join(context, obj, resource, live)
+    return _applied(context, obj, resource, live)
 
 
 def _applied(
@@ -62,41 +64,52 @@ def _applied(
     except ApiError as error:
         refusal = error
     if context.keep_autoscaled and obj.autoscaler() and _of_count(refusal, obj):
-        return _applied(context, without_replicas(obj), resource, live)
-    by_force = (takes_back and is_left_by_keeper(refusal, live)) or _takes_by_force(context, refusal, live)
-    if not by_force and context.keep_autoscaled and _is_autoscaled(refusal, obj):
-        labelled = without_replicas(labelled)
-    elif not by_force and context.yields and refusal.status == 409 and refusal.causes:
-        labelled = _yielding(context, obj, resource, live, refusal)
-    elif not by_force:
-        raise explained(refusal, obj, context.instance, live)
-    context.inventory.fence.before_write()
+        return _applied(context, without_replicas(obj), resource, live, takes_back=takes_back)
     try:
-        return context.client.apply(resource, labelled.manifest, context.manager, force=by_force, live=live)
+        return _in_conflict(context, obj, resource, live, labelled.manifest, refusal, takes_back=takes_back)
     except ApiError as error:
         raise explained(error, obj, context.instance, live) from None
 
 
-def _yielding(
-    context: WriteContext, obj: CustomResource, resource: Resource, live: Object, conflict: ApiError
-) -> CustomResource:
-    """Without the fields of a conflict. Others have set them since; the change that is rolled back has not."""
-    now = context.client.read_again(resource, live)
+def _in_conflict(
+    context: WriteContext,
+    obj: CustomResource,
+    resource: Resource,
+    live: Object,
+    manifest: Object,
+    refusal: ApiError,
+    *,
+    takes_back: bool,
+) -> Object:
+    """Repeats an apply by force, without the count, or without what others have set; raises the refusal if none of it helps."""
+
+    def again(manifest: Object, *, force: bool = False) -> Object:
+        context.inventory.fence.before_write()
+        return context.client.apply(resource, manifest, context.manager, force=force, live=live)
+
+    if takes_back and is_left_by_keeper(refusal, live):
+        return again(manifest, force=True)
+    if context.force and is_of_fields(refusal):
+        now = _check_forced(context, resource, refusal, live)
+        return again(_exactly(now, obj.with_manifest(manifest), unchanged=kind_of(now) in SHARED).manifest, force=True)
+    if context.keep_autoscaled and _is_autoscaled(refusal, obj):
+        return again(without_replicas(obj.with_manifest(manifest)).manifest)
+    if context.yields and is_of_fields(refusal):
+        return yielded(manifest, refusal, context.instance, again)
+    raise refusal
+
+
+def _check_forced(context: WriteContext, resource: Resource, conflict: ApiError, live: Object) -> Object:
+    """The object as it is, for an apply by force; Conflict if other instances use it."""
+    if kind_of(live) in SHARED:
+        live = _read_now(context, resource, live)
+        if users(live) - {context.instance} or claimed_by_others(context.inventory, live):
+            fields = conflicting(conflict, context.instance)
+            raise Conflict(f"{key_of(live)}: others manage fields that the manifest sets: {fields}. {NEVER_CHANGED}")
     if not context.is_trial:
-        LOG.warning("%s: a rollback leaves what others have set: %s", obj.key, conflicting(conflict, context.instance))
-    with understood("managedFields"):
-        remaining = obj.with_manifest(without_conflicts(obj.manifest, now, context.manager))
-    return _exactly(live, with_owner_labels(context, remaining, made=is_created(live)), unchanged=False)
-
-
-def _takes_by_force(context: WriteContext, refusal: ApiError, live: Object) -> bool:
-    if refusal.status != 409 or not refusal.causes:
-        return False
-    is_used = kind_of(live) in SHARED and users(live) - {context.instance}
-    if context.force and not (is_used or context.is_trial):
-        fields = conflicting(refusal, context.instance)
+        fields = conflicting(conflict, context.instance)
         LOG.warning("%s: fields of other managers are taken by force: %s. %s", key_of(live), fields, NOT_RESTORED)
-    return context.force and not is_used
+    return live
 
 
 def _exactly(live: Object, obj: CustomResource, *, unchanged: bool) -> CustomResource:
@@ -108,14 +121,20 @@ def _exactly(live: Object, obj: CustomResource, *, unchanged: bool) -> CustomRes
 
 def _join(context: WriteContext, obj: CustomResource, resource: Resource, live: Object) -> Object:
     """Labels a shared object of others. A rollback of one that uses it already asks no more."""
-    is_user = used_by(context.instance) in labels(live)
+    key, content = obj.key, context.inventory.content
+    is_user = used_by(context.instance) in labels(live) or (content.is_member(key) and key not in content.new)
     if not (is_user and context.yields):
         _check_brought(context, obj, resource, live)
     absent = sorted(labels(obj.manifest).keys() - labels(live).keys())
     if absent and not is_user:
-        LOG.warning("%s belongs to other VNF instances, too, and does not get these labels: %s", obj.key, ", ".join(absent))
-    LOG.info("%s is used by other VNF instances: it gets the label of this one, and stays as it is", obj.key)
-    return join(context.client, context.instance, resource, live, keeps=is_kept(obj.manifest))
+        LOG.warning("%s belongs to other VNF instances, too, and does not get these labels: %s", key, ", ".join(absent))
+    LOG.info("%s is used by other VNF instances: it gets the label of this one, and stays as it is", key)
+    keeps = is_kept(obj.manifest) and not (context.yields and annotations_of(live).get(KEEP, "true") != "true")
+    context.inventory.fence.before_write()  # the dry run may have taken half a minute
+    try:
+        return join(context.client, context.instance, resource, live, keeps=keeps)
+    except ApiError as error:
+        raise explained(error, obj, context.instance, live) from None
 
 
 def _check_brought(context: WriteContext, obj: CustomResource, resource: Resource, live: Object) -> None:
@@ -128,15 +147,20 @@ def _check_brought(context: WriteContext, obj: CustomResource, resource: Resourc
         if not isinstance(refusal, NoDryRun):
             raise refusal from None
     else:
-        if merged.get("spec") != live.get("spec") and merged.get("spec") != _spec_now(context, resource, live):
+        if merged.get("spec") != live.get("spec") and merged.get("spec") != _read_now(context, resource, live).get("spec"):
             raise Conflict(f"{obj.key}: the manifest sets fields that it does not have on the cluster. {NEVER_CHANGED}")
     if absent := sorted(served_versions(manifest).keys() - served_versions(live).keys()):
         raise Conflict(f"{obj.key}: does not serve {', '.join(absent)}. {NEVER_CHANGED}")
 
 
-def _spec_now(context: WriteContext, resource: Resource, live: Object) -> object:
-    """Of an object that a watch may have reported late."""
-    return context.client.read_again(resource, live).get("spec")
+def _read_now(context: WriteContext, resource: Resource, live: Object) -> Object:
+    """An object that a watch may have reported late; Replaced if it no longer exists."""
+    try:
+        return context.client.read_again(resource, live)
+    except ApiError as error:
+        if error.status != 404:
+            raise
+        raise Replaced(f"{key_of(live)} was deleted while it was about to be changed") from None
 
 
 def _is_autoscaled(error: ApiError, obj: CustomResource) -> bool:

@@ -22,10 +22,9 @@ from k8s_cr_driver.objects.fields import field
 from k8s_cr_driver.objects.keys import CRD, NAMESPACE, GroupKind, Object, key_of, kind_of
 from k8s_cr_driver.ownership.context import WriteContext, has_gone
 from k8s_cr_driver.ownership.guests import Guests
-from k8s_cr_driver.ownership.labels import KEEP, SHARED, is_created, is_kept, users
+from k8s_cr_driver.ownership.labels import KEEP, SHARED, has_applied, is_created, is_kept, users
 from k8s_cr_driver.ownership.labels import manager as manager_of
 from k8s_cr_driver.ownership.released import release_adopted, release_kept, release_shared
-from k8s_cr_driver.ownership.shared import has_applied
 from k8s_cr_driver.resources.base import CustomResource
 
 LOG = logging.getLogger(__name__)

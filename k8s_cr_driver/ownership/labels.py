@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import datetime
 
+from k8s_cr_driver.objects.fields import entries, mapping
 from k8s_cr_driver.objects.keys import CRD, NAMESPACE, Object, annotations_of, labels
 
 INSTANCE_LABEL = "tacker_vnf_instance_id"
@@ -78,6 +79,22 @@ def appliers(live: Object) -> set[str]:
     return {name.removeprefix(ours) for name in managers if name.startswith(ours)}
 
 
+def has_applied(live: Object, instance: str) -> bool:
+    """Whether the instance has applied more of a shared object than its label, and that it is to be kept."""
+    return any(_is_more_than_marks(entry, instance) for entry in entries(live, "metadata", "managedFields"))
+
+
+def _is_more_than_marks(entry: Object, instance: str) -> bool:
+    if (entry.get("manager"), entry.get("operation")) != (manager(instance), "Apply"):
+        return False
+    fields = mapping(entry, "fieldsV1")
+    metadata = mapping(fields, "f:metadata")
+    labelled, annotated = mapping(metadata, "f:labels"), mapping(metadata, "f:annotations")
+    others = [*fields.keys() - {"f:metadata"}, *metadata.keys() - {"f:labels", "f:annotations"}]
+    others += [*labelled.keys() - {f"f:{used_by(instance)}"}, *annotated.keys() - {f"f:{KEEP}"}]
+    return any(name != "." for name in others)
+
+
 def is_copy(live: Object, instance: str) -> bool:
     """
     Whether this instance's field manager has not applied the object since it exists.
@@ -94,9 +111,9 @@ def is_older_than(live: Object, name: str) -> bool:
     times = [one.get("time") for one in metadata.get("managedFields") or [] if one.get("manager") == name]
     try:
         created, *applied = [_time(one) for one in (metadata.get("creationTimestamp"), *times)]
+        return all(created - one > CREATION_TAKES for one in applied)
     except (ValueError, TypeError):
         return True  # no API server writes such a time
-    return all(one + CREATION_TAKES < created for one in applied)
 
 
 def _time(text: object) -> datetime.datetime:

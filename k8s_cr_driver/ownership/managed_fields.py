@@ -16,7 +16,6 @@ from typing import Any
 from k8s_cr_driver.objects.fields import ListEntry, entries, field, mapping
 from k8s_cr_driver.objects.keys import Object
 
-_NOTHING = object()
 _INHERITED = ("", "scale")
 """Subresources whose fields are also fields of the object itself; `status` stays with its writer."""
 
@@ -45,56 +44,9 @@ def handed(found: Sequence[Object], before: str, after: str) -> list[Object]:
     for entry in found:
         if is_applier(entry, before) or is_applier(entry, after):
             version = str(entry.get("apiVersion"))
-            fields = [one.get("fieldsV1") or {} for one in (joined.get(version), entry) if one]
+            fields = [mapping(one, "fieldsV1") for one in (joined.get(version), entry) if one]
             joined[version] = {**entry, "manager": after, "fieldsV1": functools.reduce(union, fields)}
     return [*joined.values(), *others]
-
-
-def without_conflicts(manifest: Object, live: Object, manager: str) -> Object:
-    """The manifest without the fields that other managers own with other values, by the `managedFields` of `live`."""
-    kept = manifest
-    for entry in entries(live, "metadata", "managedFields"):
-        if entry.get("manager") != manager and entry.get("subresource") != "status":
-            kept = _agreed(kept, live, mapping(entry, "fieldsV1"))
-    return kept
-
-
-def _agreed(wanted: Any, there: Any, fields: dict[str, Any]) -> Any:
-    """What remains of a value when another manager owns these `fields` of it; a field without children is owned whole."""
-    if isinstance(wanted, dict) and isinstance(there, dict):
-        kept = {}
-        for name, value in wanted.items():
-            inner = fields.get(f"f:{name}")
-            left = _left(value, there.get(name), inner) if isinstance(inner, dict) else value
-            if left is not _NOTHING:
-                kept[name] = left
-        return kept
-    if isinstance(wanted, list) and isinstance(there, list):
-        return [_agreed_entry(entry, there, fields) for entry in wanted]
-    return wanted
-
-
-def _left(wanted: Any, there: Any, fields: dict[str, Any]) -> Any:
-    """The same; _NOTHING if nothing remains."""
-    if not fields:
-        return wanted if wanted == there else _NOTHING
-    left = _agreed(wanted, there, fields)
-    return _NOTHING if wanted and not left else left
-
-
-def _agreed_entry(wanted: Any, there: list[Any], fields: dict[str, Any]) -> Any:
-    """Of the entry of a list whose entries are known by keys; others are owned whole with the list, or are values of a set."""
-    for step, inner in fields.items():
-        keys = json.loads(step[2:]) if step.startswith("k:") else {}
-        named = [one for one in (wanted, *there) if keys and _has(one, keys)]
-        if len(named) == 2 and named[0] is wanted:
-            return _agreed(wanted, named[1], inner)
-    return wanted
-
-
-def _has(entry: Any, keys: dict[str, Any]) -> bool:
-    """Whether a list's entry has these keys; one that is left out has its default."""
-    return isinstance(entry, dict) and all(entry.get(name, value) == value for name, value in keys.items())
 
 
 def is_applier(entry: Object, manager: str) -> bool:

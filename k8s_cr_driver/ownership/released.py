@@ -25,7 +25,7 @@ from k8s_cr_driver.ownership.labels import (
     PART_OF_LABEL,
     RELEASED_BY,
     SHARED,
-    is_created,
+    has_applied,
     is_kept,
     is_older_than,
     is_released,
@@ -39,11 +39,17 @@ LOG = logging.getLogger(__name__)
 
 
 def release_kept(client: Client, instance: str, resource: Resource, live: Object, owners: Collection[str] = ()) -> None:
-    """Removes our labels and hands our fields to KEPT_BY: a release would remove the fields that only we have applied."""
+    """
+    Removes our labels and hands our fields to KEPT_BY: a release would remove the fields that only we have applied.
+
+    A co-user of a shared object leaves the mark to the instance that has brought it, which may take it back.
+    """
     live = client.read_again(resource, live)
     own_labels = dict.fromkeys((INSTANCE_LABEL, PART_OF_LABEL, used_by(instance)))
-    marks: dict[str, str | None] = {RELEASED_BY: instance}
-    if kind_of(live) in SHARED and not users(live) - {instance}:
+    others = users(live) - {instance} if kind_of(live) in SHARED else set()
+    is_co_users = kind_of(live) in SHARED and not has_applied(live, instance) and (is_released(live) or bool(others))
+    marks: dict[str, str | None] = {} if is_co_users else {RELEASED_BY: instance}
+    if kind_of(live) in SHARED and not others:
         marks[CREATED_BY_US] = None  # as `release_shared` does: it stays also when nobody says any more that it is kept
     fields = _handed(live, manager(instance), KEPT_BY)
     orphaned = _orphaned(live, owners)
@@ -85,8 +91,8 @@ def release_shared(client: Client, instance: str, resource: Resource, live: Obje
 
 def belongs_to(live: Object, instance: str) -> bool:
     """Whether the instance alone uses a shared object of which another has left fields: it may take these back."""
-    is_alone = kind_of(live) in SHARED and users(live) == {instance} and (is_created(live) or is_released(live))
-    return is_alone and not is_kept(live) and any(is_applier(entry, KEPT_BY) for entry in _fields(live))
+    is_alone = kind_of(live) in SHARED and users(live) == {instance}
+    return is_alone and not is_kept(live) and _has_left_fields(live)
 
 
 def may_take_back(live: Object, instance: str) -> bool:
@@ -96,24 +102,35 @@ def may_take_back(live: Object, instance: str) -> bool:
     A copy, and an adopted object, may have the annotations of such a one, but nothing that was applied to it.
     """
     if is_kept(live):
-        return annotations_of(live).get(RELEASED_BY) == instance and has_been_kept(live)
+        is_ours = annotations_of(live).get(RELEASED_BY) == instance and has_been_kept(live)
+        return is_ours and not (kind_of(live) in SHARED and users(live))
     is_left = any(entry.get("manager") == KEPT_BY for entry in _fields(live)) and not is_older_than(live, KEPT_BY)
     return kind_of(live) in SHARED and is_released(live) and not users(live) and is_left
 
 
 def has_been_kept(live: Object) -> bool:
     """Whether an instance has released the object because it is to be kept."""
-    has_left_fields = any(is_applier(entry, KEPT_BY) for entry in _fields(live)) and not is_older_than(live, KEPT_BY)
-    return is_kept(live) and is_released(live) and has_left_fields
+    return is_kept(live) and is_released(live) and _has_left_fields(live)
 
 
 def take_back(client: Client, instance: str, resource: Resource, live: Object) -> Object:
-    """Makes a released object the instance's: the fields of KEPT_BY are ours again.
+    """Makes a released object the instance's: it has our label, and the fields of KEPT_BY are ours again.
 
-    The mark of a shared one remains, so that two instances may do so at the same time.
+    The mark of a shared one remains, so that two instances may do so at the same time. Contended if it has been deleted.
     """
-    marks = {"annotations": {RELEASED_BY: None}} if is_kept(live) else {}
-    return _patch(client, resource, live, managedFields=_handed(live, KEPT_BY, manager(instance)), **marks)
+    if kind_of(live) in SHARED:
+        label, marks = {used_by(instance): ""}, Object()
+    else:
+        label, marks = {INSTANCE_LABEL: instance}, {"annotations": {RELEASED_BY: None}}
+    named: Object = {"f:metadata": {"f:labels": {f"f:{name}": {} for name in label}}}
+    left = next(entry for entry in _fields(live) if entry.get("manager") == KEPT_BY)  # has the time of the release
+    fields = handed([{**left, "operation": "Apply", "fieldsV1": named}, *_fields(live)], KEPT_BY, manager(instance))
+    try:
+        return _patch(client, resource, live, labels=label, managedFields=fields, **marks)
+    except ApiError as error:
+        if error.status != 404:
+            raise
+        raise Contended(f"{key_of(live)} was deleted while it was about to be taken back") from None
 
 
 def hand_to_keeper(client: Client, instance: str, resource: Resource, live: Object) -> Object:
@@ -137,7 +154,7 @@ def disown(client: Client, resource: Resource, live: Object, owners: Collection[
 def _orphaned(live: Object, owners: Collection[str]) -> Object:
     """The ownerReferences without these uids, if there are any of them: the garbage collector deletes what they own."""
     references = live["metadata"].get("ownerReferences") or []
-    others = [one for one in references if one["uid"] not in owners]
+    others = [one for one in references if one.get("uid") not in owners]
     return {} if others == references else {"ownerReferences": others}
 
 
@@ -148,6 +165,11 @@ def _patch(client: Client, resource: Resource, live: Object, **metadata: object)
 
 def _handed(live: Object, before: str, after: str) -> list[Object]:
     return handed(_fields(live), before, after) or [{}]  # an empty list changes nothing
+
+
+def _has_left_fields(live: Object) -> bool:
+    """Whether there are fields of KEPT_BY, which a copy of a released object does not have."""
+    return any(is_applier(entry, KEPT_BY) for entry in _fields(live)) and not is_older_than(live, KEPT_BY)
 
 
 def _fields(live: Object) -> list[Object]:

@@ -10,11 +10,9 @@ from __future__ import annotations
 from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.objects.crds import defined_by
-from k8s_cr_driver.objects.fields import entries
 from k8s_cr_driver.objects.keys import NAMESPACE, Object, bare, key_of, kind_of
 from k8s_cr_driver.ownership.inventory import Inventory
-from k8s_cr_driver.ownership.labels import KEEP, SHARED, is_created, is_released, manager, used_by, users
-from k8s_cr_driver.ownership.managed_fields import is_applier
+from k8s_cr_driver.ownership.labels import KEEP, SHARED, has_applied, is_created, is_released, manager, used_by, users
 from k8s_cr_driver.ownership.released import has_been_kept
 
 
@@ -33,14 +31,6 @@ def claimed_by_others(inventory: Inventory, live: Object) -> str:
         if (key.name in other.namespaces) if key.group_kind == NAMESPACE else (kind in other.kinds):
             return "other instances use it"
     return ""
-
-
-def has_applied(live: Object, instance: str) -> bool:
-    """Whether the instance has applied more of a shared object than its label, and that it is to be kept."""
-    label: Object = {"f:labels": {f"f:{used_by(instance)}": {}}}
-    marks = [{"f:metadata": label}, {"f:metadata": {**label, "f:annotations": {f"f:{KEEP}": {}}}}]
-    applied = [one for one in entries(live, "metadata", "managedFields") if is_applier(one, manager(instance))]
-    return any(one.get("fieldsV1") not in (None, {}, *marks) for one in applied)
 
 
 def join(client: Client, instance: str, resource: Resource, live: Object, *, keeps: bool) -> Object:

@@ -13,9 +13,9 @@ from collections.abc import Mapping
 
 from oslo_log import log as logging
 
-from k8s_cr_driver.errors import ApiError, DriverError, NotOurs, passes
+from k8s_cr_driver.errors import ApiError, DriverError, NotOurs, TransportError, passes
 from k8s_cr_driver.kube.discovery import Resource
-from k8s_cr_driver.objects.keys import NAMESPACE, Object, ObjectKey, is_of_every_namespace, labels
+from k8s_cr_driver.objects.keys import NAMESPACE, Object, ObjectKey, is_of_every_namespace, key_of, labels
 from k8s_cr_driver.ownership.apply import apply
 from k8s_cr_driver.ownership.context import WriteContext, with_owner_labels
 from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, SHARED, appliers, is_copy, is_created, is_managed, used_by, users
@@ -76,12 +76,21 @@ def write(
         raise (exists if error.status == 404 else error) from None  # it no longer exists: a 409 is retried, a 404 is not
     context.inventory.fence.before_write()  # the server may have taken a minute to answer
     if may_take_back(live, context.instance):
-        live = take_back(context.client, context.instance, resource, live)
+        live = _taken_back(context, resource, live)
     else:
         live = _admitted(context, obj, resource, live)
     context.inventory.wrote(obj.key)
     context.inventory.fence.before_write()
     return apply(context, obj, resource, live)
+
+
+def _taken_back(context: WriteContext, resource: Resource, live: Object) -> Object:
+    try:
+        return take_back(context.client, context.instance, resource, live)
+    except (TransportError, ApiError) as error:
+        if passes(error):  # it may have been taken back
+            context.inventory.wrote(key_of(live))
+        raise
 
 
 def _create(context: WriteContext, obj: CustomResource, resource: Resource) -> Object:
@@ -118,7 +127,7 @@ def _admitted(context: WriteContext, obj: CustomResource, resource: Resource, li
 
 
 def _check_owner(context: WriteContext, obj: CustomResource, live: Object) -> None:
-    is_foreign = context.inventory.is_foreign(live)
+    content, is_foreign = context.inventory.content, context.inventory.is_foreign(live)
     shared = obj.key.group_kind in SHARED and (users(live) or is_created(live) or has_been_kept(live))
     if (shared or is_managed(live, context.instance)) and not (is_foreign and _has_marks(live, context.instance)):
         return
@@ -129,9 +138,8 @@ def _check_owner(context: WriteContext, obj: CustomResource, live: Object) -> No
         raise NotOurs(
             f"{obj.key} belongs to another VNF instance. Give this one another name or namespace, or terminate that instance."
         )
-    content = context.inventory.content
-    is_joined = obj.key.group_kind in SHARED and content.is_member(obj.key) and obj.key not in content.new
-    if (owner and not is_foreign) or content.is_adopted(live) or is_joined or _comes_with_own(context, obj.key):
+    is_used = content.is_adopted(live) or _has_joined(context, live)
+    if (owner and not is_foreign) or is_used or _comes_with_own(context, obj.key):
         return
     if not context.adopt:
         context.inventory.disclaim(obj.key)
@@ -140,6 +148,13 @@ def _check_owner(context: WriteContext, obj: CustomResource, live: Object) -> No
             "additionalParams adopt-existing: true to adopt it (terminate will release it, not delete it)."
         )
     raise NotAdopted(obj.key, live["metadata"]["uid"])
+
+
+def _has_joined(context: WriteContext, live: Object) -> bool:
+    """Whether the instance uses a shared object from which all marks were taken, and that is no younger than the instance."""
+    key, content = key_of(live), context.inventory.content
+    is_member = key.group_kind in SHARED and content.is_member(key) and key not in content.new
+    return is_member and bool(live["metadata"]["creationTimestamp"] <= (content.created or "9"))
 
 
 def _appliers_without_label(live: Object) -> set[str]:

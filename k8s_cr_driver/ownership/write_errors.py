@@ -42,7 +42,7 @@ def explained(error: ApiError, obj: CustomResource, instance: str, live: Object 
     """The error for the user; the ApiError itself where `is_transient` decides."""
     if _is_of_another(error):
         return Replaced(f"{obj.key} was deleted while it was about to be changed")
-    if error.status == 409 and error.causes:
+    if is_of_fields(error):
         is_used = obj.key.group_kind in SHARED and users(live or {}) - {instance}
         remedy = NEVER_CHANGED if is_used else _FORCE
         return Conflict(
@@ -91,6 +91,11 @@ def _is_immutable(error: ApiError, manifest: Object, live: Object | None) -> boo
     return named or Said.IMMUTABLE in error.said
 
 
+def is_of_fields(error: ApiError) -> bool:
+    """Whether an apply was refused because others own fields of it."""
+    return error.status == 409 and bool(error.causes)
+
+
 def conflicting(conflict: ApiError, instance: str) -> str:
     """The fields of a conflict, with their managers and without their values, and without the ids of other instances."""
     fields = "; ".join(f"{where} ({message})" for _, where, message in conflict.causes)
@@ -99,10 +104,9 @@ def conflicting(conflict: ApiError, instance: str) -> str:
 
 def is_left_by_keeper(conflict: ApiError, live: Object) -> bool:
     """Whether all fields of a conflict are KEPT_BY's no more, as `live` says: a dry run took them back, which is not stored."""
-    if conflict.status != 409 or not conflict.causes:
-        return False
     managers = {entry.get("manager") for entry in live["metadata"].get("managedFields") or []}
-    return KEPT_BY not in managers and all(f'"{KEPT_BY}"' in message for _, _, message in conflict.causes)
+    were_theirs = all(f'"{KEPT_BY}"' in message for _, _, message in conflict.causes)
+    return is_of_fields(conflict) and KEPT_BY not in managers and were_theirs
 
 
 def _hidden(text: str, instance: str) -> str:

@@ -4,15 +4,17 @@
 from __future__ import annotations
 
 import copy
+from typing import Any
 
 import pytest
 
 from k8s_cr_driver.engine.replace import Replacement
-from k8s_cr_driver.errors import NotOurs, Refused
+from k8s_cr_driver.errors import DriverError, NotOurs, Refused
 from k8s_cr_driver.objects.dependencies import DEPENDS_ON
 from k8s_cr_driver.objects.keys import Object
-from k8s_cr_driver.ownership import guests
-from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, KEEP, RELEASED_BY, used_by, users
+from k8s_cr_driver.ownership import guests, write
+from k8s_cr_driver.ownership.context import WriteContext
+from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, KEEP, KEPT_BY, RELEASED_BY, is_managed, used_by, users
 from tests.fake_api import FakeApi, controllers, faults
 from tests.fake_api.kinds import Kind
 from tests.fake_api.recording import Request
@@ -438,3 +440,125 @@ def test_a_namespace_stays_while_the_api_of_a_kept_object_is_down(
     api.knobs.down.clear()
     assert api.find("Remote", "home", "r")
     assert any("remote.example.com/v1" in message for key, _, message in blue.heard if key.name == "home")
+
+
+@pytest.mark.parametrize("shared", [HOME, crontab_crd()], ids=["Namespace", "CRD"])
+def test_a_user_of_a_kept_object_that_comes_back_does_not_take_it(api: FakeApi, shared: Object) -> None:
+    kind, name, green = shared["kind"], shared["metadata"]["name"], Instance(api.url, GREEN)
+    Instance(api.url).reconcile([kept(shared)])
+    Instance(api.url).terminate()
+    before = api.get(kind, None, name)
+    for _ in range(2):
+        green.reconcile([shared])
+        green.terminate()
+    live = api.get(kind, None, name)
+    assert (live.get("spec"), live["metadata"]["annotations"]) == (before.get("spec"), before["metadata"]["annotations"])
+    Instance(api.url).reconcile([kept({**shared, "metadata": {**shared["metadata"], "labels": {"team": "blue"}}})])
+    assert api.get(kind, None, name)["metadata"]["labels"]["team"] == "blue"
+
+
+@pytest.mark.parametrize("shared", [HOME, crontab_crd()], ids=["Namespace", "CRD"])
+def test_a_user_that_keeps_what_others_use_changes_nothing_when_it_comes_back(api: FakeApi, shared: Object) -> None:
+    kind, name, green = shared["kind"], shared["metadata"]["name"], Instance(api.url, GREEN)
+    Instance(api.url).reconcile([shared])
+    green.reconcile([kept(shared)])
+    green.terminate()
+    green.reconcile([kept({**shared, "metadata": {**shared["metadata"], "labels": {"team": "green"}}})])
+    live = api.get(kind, None, name)
+    assert users(live) == {BLUE, GREEN}
+    assert "team" not in live["metadata"]["labels"]
+
+
+def released_home(api: FakeApi) -> None:
+    """A Namespace that a guest has kept."""
+    red = Instance(api.url, "8f0e2ef0-5d8a-4a43-a1f0-000000000003")
+    red.reconcile([HOME])
+    api.put({**claim("guest"), "metadata": {"name": "guest", "namespace": "home"}}, manager="user")
+    red.terminate()
+
+
+TAKES_BACK = {"method": "PATCH", "query": {"fieldManager": KEPT_BY}}
+
+
+@pytest.mark.parametrize("is_new", [False, True])
+def test_a_lost_response_when_a_namespace_is_taken_back_is_repeated(api: FakeApi, is_new: bool) -> None:
+    released_home(api)
+    blue = Instance(api.url)
+    if not is_new:
+        blue.reconcile([config_map("a")])
+    api.fail(faults.reset_after(), path="/namespaces/home$", **TAKES_BACK)
+    blue.reconcile([config_map("a"), HOME])
+    assert api.faults_pending == 0
+    assert users(api.get("Namespace", None, "home")) == {BLUE}
+
+
+def test_a_lost_response_when_a_kept_object_is_taken_back_is_repeated(api: FakeApi) -> None:
+    blue = Instance(api.url)
+    for objects in ([config_map("b"), kept(config_map("a"))], [config_map("b")]):
+        blue.reconcile(objects)
+    api.fail(faults.reset_after(), path="/configmaps/a$", **TAKES_BACK)
+    blue.reconcile([config_map("b"), kept(config_map("a"))])
+    assert api.faults_pending == 0
+
+
+def test_a_namespace_whose_taker_has_died_can_be_used_by_others(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
+    released_home(api)
+    blue = Instance(api.url)
+    blue.reconcile([config_map("b")])
+
+    def die(*_: object) -> Object:
+        raise DriverError("it has died")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(write, "apply", die)
+        with pytest.raises(DriverError, match="it has died"):
+            blue.reconcile([config_map("b"), HOME])
+    Instance(api.url, GREEN).reconcile([HOME])
+    blue.terminate()
+    assert users(api.get("Namespace", None, "home")) == {GREEN}
+
+
+@pytest.mark.parametrize("what", [HOME, config_map("a")], ids=["Namespace", "ConfigMap"])
+def test_an_object_whose_taker_has_died_is_released_again(api: FakeApi, monkeypatch: pytest.MonkeyPatch, what: Object) -> None:
+    blue, kind, namespace = Instance(api.url), what["kind"], what["metadata"].get("namespace")
+    for objects in ([config_map("b"), kept(what)], [config_map("b")]):
+        blue.reconcile(objects)
+
+    def die(*_: object) -> Object:
+        raise DriverError("it has died")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(write, "apply", die)
+        with pytest.raises(DriverError, match="it has died"):
+            blue.reconcile([config_map("b"), kept(what)])
+    blue.reconcile([config_map("b")])
+    live = api.get(kind, namespace, what["metadata"]["name"])
+    assert live["metadata"]["annotations"][RELEASED_BY] == BLUE
+    assert not is_managed(live, BLUE) and not users(live)
+    blue.reconcile([config_map("b"), kept(what)])
+
+
+def test_two_instances_take_a_namespace_back_at_one_time(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
+    released_home(api)
+    green, original = Instance(api.url, GREEN), write.apply
+
+    def apply(context: WriteContext, *rest: Any) -> Object:
+        if context.instance == BLUE and not users(api.get("Namespace", None, "home")) - {BLUE}:
+            green.reconcile([HOME])
+        return original(context, *rest)
+
+    monkeypatch.setattr(write, "apply", apply)
+    Instance(api.url).reconcile([HOME])
+    assert users(api.get("Namespace", None, "home")) == {BLUE, GREEN}
+
+
+def test_a_time_of_managed_fields_at_the_end_of_time_is_no_error(api: FakeApi) -> None:
+    Instance(api.url).reconcile([kept(HOME)])
+    Instance(api.url).terminate()
+
+    def edit(live: Object) -> None:
+        for one in live["metadata"]["managedFields"]:
+            one["time"] = "9999-12-31T23:59:59Z"
+
+    api.edit("Namespace", None, "home", edit)
+    Instance(api.url).reconcile([kept(HOME)])

@@ -4,18 +4,22 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from k8s_cr_driver.errors import Conflict, NotOurs
+from k8s_cr_driver.errors import Conflict, NotOurs, Superseded
 from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.discovery import discover
 from k8s_cr_driver.objects.keys import Object, labels
+from k8s_cr_driver.ownership import apply, yielding
 from k8s_cr_driver.ownership.context import WriteContext
 from k8s_cr_driver.ownership.inventory import Inventory
-from k8s_cr_driver.ownership.labels import CREATED_BY_US, manager, used_by, users
+from k8s_cr_driver.ownership.inventory_content import NOTHING
+from k8s_cr_driver.ownership.labels import CREATED_BY_US, KEPT_BY, manager, used_by, users
 from k8s_cr_driver.resources.registry import resource_for
 from k8s_cr_driver.vnf import preflight
 from tests.fake_api import FakeApi, faults
@@ -296,3 +300,105 @@ def test_a_last_user_by_label_changes_nothing_while_another_inventory_names_the_
     red.terminate()
     blue.reconcile([HOME, config_map("b", "home")])
     assert "team" not in labels(api.get("Namespace", None, "home"))
+
+
+def test_the_last_user_may_change_what_an_adopter_has_left(api: FakeApi) -> None:
+    api.put(HOME, manager="kubectl")
+    green, blue = Instance(api.url, GREEN, adopt=True), Instance(api.url)
+    for one in (green, blue):
+        one.reconcile([labelled(HOME, team="green")])
+    green.terminate()
+    blue.reconcile([labelled(HOME, team="blue")])
+    assert labels(api.get("Namespace", None, "home"))["team"] == "blue"
+    blue.terminate()
+    assert users(api.get("Namespace", None, "home")) == set()
+
+
+@pytest.mark.parametrize("manifest", [labelled(HOME, team="blue"), crontab_crd()], ids=["Namespace", "CRD"])
+def test_a_shared_object_of_its_name_that_a_user_has_made_since_is_adopted_only_with_consent(
+    api: FakeApi, manifest: Object
+) -> None:
+    kind, name, blue = manifest["kind"], manifest["metadata"]["name"], Instance(api.url)
+    blue.reconcile([manifest])
+    api.delete(kind, None, name)
+    api.put(HOME if kind == "Namespace" else crontab_crd(), manager="kubectl-create")
+    blue.remembered = replace(NOTHING, created="2020-01-01T00:00:00Z")  # a second of the server is longer than this test
+    with pytest.raises(NotOurs, match="adopt-existing"):
+        blue.reconcile([manifest])
+    Instance(api.url, adopt=True).reconcile([manifest])
+
+
+def test_force_spares_what_another_instance_uses_by_its_inventory(api: FakeApi) -> None:
+    blue = Instance(api.url, force=True)
+    blue.reconcile([labelled(HOME, team="blue")])
+    Instance(api.url, GREEN).reconcile([HOME])
+
+    def edit(live: Object) -> None:
+        live["metadata"]["labels"]["team"] = "theirs"
+        del live["metadata"]["labels"][used_by(GREEN)]
+
+    api.edit("Namespace", None, "home", edit, manager="kubectl-edit")
+    with pytest.raises(Conflict, match="Other VNF instances use it"):
+        blue.reconcile([labelled(HOME, team="newer")])
+
+
+def race(monkeypatch: pytest.MonkeyPatch, module: Any, name: str, happens: Callable[[], None]) -> None:
+    """Has it happen once, after the function has returned."""
+    original, done = getattr(module, name), []
+
+    def racing(*args: Any, **options: Any) -> Any:
+        result = original(*args, **options)
+        if not done:
+            done.append(True)
+            happens()
+        return result
+
+    monkeypatch.setattr(module, name, racing)
+
+
+def test_force_spares_what_another_instance_begins_to_use(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
+    Instance(api.url).reconcile([labelled(HOME, team="blue")])
+    api.edit("Namespace", None, "home", lambda live: live["metadata"]["labels"].update(team="theirs"), manager="kubectl-edit")
+    race(monkeypatch, apply, "claimed_by_others", lambda: Instance(api.url, GREEN).reconcile([HOME]))
+    with pytest.raises(Conflict, match="Other VNF instances use it"):
+        Instance(api.url, force=True).reconcile([labelled(HOME, team="newer")])
+    assert labels(api.get("Namespace", None, "home"))["team"] == "theirs"
+
+
+def test_a_rollback_spares_what_another_instance_begins_to_use(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
+    red, mine = Instance(api.url, RED), labelled(HOME, x="1", y="1")
+    for one in (red, Instance(api.url)):
+        one.reconcile([mine])
+    red.terminate()
+    api.edit("Namespace", None, "home", lambda live: live["metadata"]["labels"].update(x="theirs"), manager="kubectl-edit")
+    race(monkeypatch, yielding, "without", lambda: Instance(api.url, GREEN).reconcile([HOME]))
+    Instance(api.url, yields=True).reconcile([labelled(HOME, x="1", y="1")])
+    live = api.get("Namespace", None, "home")
+    assert users(live) == {BLUE, GREEN} and (labels(live)["x"], labels(live)["y"]) == ("theirs", "1")
+
+
+def test_a_worker_that_is_superseded_during_its_dry_run_joins_nothing(
+    api: FakeApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Instance(api.url, GREEN).reconcile([HOME])
+    Instance(api.url).reconcile([config_map("a")])
+    race(monkeypatch, apply, "_check_brought", Instance(api.url).terminate)
+    with pytest.raises(Superseded):
+        Instance(api.url).reconcile([config_map("a"), HOME])
+    assert users(api.get("Namespace", None, "home")) == {GREEN}
+
+
+def test_a_user_keeps_its_own_fields_while_another_inventory_names_the_object(api: FakeApi) -> None:
+    """Of a former instance there are fields, too."""
+    blue = Instance(api.url)
+    blue.reconcile([labelled(HOME, team="blue")])
+    Instance(api.url, RED).reconcile([config_map("c", "home")])
+
+    def edit(live: Object) -> None:
+        fields = {"f:metadata": {"f:annotations": {f"f:{CREATED_BY_US}": {}}}}
+        first = live["metadata"]["managedFields"][0]
+        live["metadata"]["managedFields"].append({**first, "manager": KEPT_BY, "fieldsV1": fields})
+
+    api.edit("Namespace", None, "home", edit)
+    blue.reconcile([labelled(HOME, team="blue")])
+    assert labels(api.get("Namespace", None, "home"))["team"] == "blue"

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+A rollback leaves fields that others own with other values: the change has not written them, and nobody can give it
+`force-conflicts`.
+
+Which fields these are the API server says, in its conflict: `managedFields` alone do not, as `{}` stands for a field that is
+owned whole as well as for a list or a map that was empty when it was written.
+"""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from oslo_log import log as logging
+
+from k8s_cr_driver.errors import ApiError, Conflict
+from k8s_cr_driver.objects.keys import Object, key_of
+from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, used_by
+from k8s_cr_driver.ownership.write_errors import conflicting, is_of_fields
+
+LOG = logging.getLogger(__name__)
+
+ROUNDS = 5
+"""How often a conflict is heeded: others may set one more field at any time."""
+
+LONGEST_PATH = 2000
+"""Characters."""
+
+_KEY = r'[\w.-]+=(?:"(?:[^"\\]|\\.)*"|[^",\]]+)'
+_ENTRY = re.compile(rf"\[({_KEY}(?:,{_KEY})*)\]")
+_KEYS = re.compile(r'([\w.-]+)=("(?:[^"\\]|\\.)*"|[^",\]]+)')
+_ABSENT = ""
+
+_Index = dict[tuple[int, tuple[str, ...]], dict[tuple[str, ...], list[Object]]]
+
+
+def yielded(manifest: Object, conflict: ApiError, instance: str, write: Callable[[Object], Object]) -> Object:
+    """
+    Writes the manifest without the fields of a conflict, and of those that follow; returns what `write` does.
+
+    The instance never leaves its own label. Conflict if others own that, or set fields all the time.
+    """
+    own = {f".metadata.labels.{label}" for label in (INSTANCE_LABEL, used_by(instance))}
+    left: set[str] = set()
+    for _ in range(ROUNDS):
+        found = {where for _, where, _ in conflict.causes} - own - left
+        if not found:
+            break
+        LOG.warning("%s: a rollback leaves what others have set: %s", key_of(manifest), conflicting(conflict, instance))
+        left |= found
+        try:
+            return write(without(manifest, left))
+        except ApiError as error:
+            if not is_of_fields(error):
+                raise
+            conflict = error
+    raise Conflict(
+        f"{key_of(manifest)}: others manage fields that the manifest sets: {conflicting(conflict, instance)}. Have them give "
+        "these up, and roll back again.",
+        [where for _, where, _ in conflict.causes],
+    )
+
+
+def without(manifest: Object, paths: Iterable[str]) -> Object:
+    """
+    The manifest without the fields at these paths, and without what they leave empty.
+
+    The paths are written as structured-merge-diff does (fieldpath.Path.String): `.spec.containers[name="web"].image`. One that
+    does not lead to a field is left out, and one to an entry of a list by its index.
+    """
+    kept, index = copy.deepcopy(manifest), _Index()
+    for path in paths:
+        if len(path) <= LONGEST_PATH:
+            _remove(kept, path, index)
+    return kept
+
+
+def _remove(value: Any, path: str, index: _Index) -> bool:
+    """Whether the field was there. Several paths may lead to one place only if names have dots in them."""
+    if isinstance(value, dict):
+        return any(_remove_field(value, name, path[len(name) + 1 :], index) for name in _names(value, path))
+    match = _ENTRY.match(path) if isinstance(value, list) else None
+    entry = _entry(value, match[1], index) if match else None
+    if match is None or entry is None:
+        return False
+    if rest := path[match.end() :]:
+        return _remove(entry, rest, index)
+    value[:] = [one for one in value if one is not entry]
+    return True
+
+
+def _remove_field(parent: Object, name: str, rest: str, index: _Index) -> bool:
+    if rest and not _remove(parent[name], rest, index):
+        return False
+    if not rest or not parent[name]:
+        del parent[name]
+    return True
+
+
+def _names(fields: Object, path: str) -> Iterator[str]:
+    """The fields with which a path may begin, the longest name first: a label has dots in it."""
+    ends = [*(match.start() for match in re.finditer(r"[.\[]", path[1:])), len(path) - 1]
+    names = (path[1 : end + 1] for end in reversed(ends) if path.startswith("."))
+    return (name for name in names if name in fields)
+
+
+def _entry(entries: list[Any], text: str, index: _Index) -> Object | None:
+    """The entry of a list with these keys; one that it does not name may have its default, if no other entry has all."""
+    keys = dict(sorted(_KEYS.findall(text)))
+    names = tuple(keys)
+    if (id(entries), names) not in index:
+        of = index[id(entries), names] = {}
+        for entry in filter(lambda one: isinstance(one, dict), entries):
+            of.setdefault(tuple(_written(entry, name) for name in names), []).append(entry)
+    of = index[id(entries), names]
+    exact = of.get(tuple(keys.values()))
+    if exact:
+        return exact[0] if len(exact) == 1 else None
+    partly = [of.get(some, []) for some in itertools.product(*((value, _ABSENT) for value in keys.values())) if any(some)]
+    found = list(itertools.chain.from_iterable(partly))
+    return found[0] if len(found) == 1 else None
+
+
+def _written(entry: Object, name: str) -> str:
+    return json.dumps(entry[name], ensure_ascii=False) if name in entry else _ABSENT
