@@ -63,7 +63,7 @@ def release_adopted(client: Client, instance: str, resource: Resource, live: Obj
     Where the API server does not let them go, as of a field that must exist or never changes, they stay as those of KEPT_BY.
     """
     live = client.read_again(resource, live)
-    marks = {"annotations": {RELEASED_BY: instance}} if key_of(live).namespace else {}
+    marks: Object = {"annotations": {RELEASED_BY: instance}} if key_of(live).namespace else {}
     orphaned = _orphaned(live, owners)
     if orphaned or (marks and annotations_of(live).get(RELEASED_BY) != instance):
         live = _patch(client, resource, live, **marks, **orphaned)
@@ -84,7 +84,7 @@ def release_shared(client: Client, instance: str, resource: Resource, live: Obje
     So nothing of it changes while others use it: the last of them may, see `belongs_to`. When the last instance leaves that
     one of us has created, others may put more into it, so it is no longer one that an instance has created, nor deletes.
     """
-    marks = {"annotations": {RELEASED_BY: instance, CREATED_BY_US: None}} if is_last else {}
+    marks: Object = {"annotations": {RELEASED_BY: instance, CREATED_BY_US: None}} if is_last else {}
     fields = _handed(live, manager(instance), KEPT_BY)
     _patch(client, resource, live, labels={used_by(instance): None}, managedFields=fields, **marks)
 
@@ -119,14 +119,12 @@ def take_back(client: Client, instance: str, resource: Resource, live: Object) -
     The mark of a shared one remains, so that two instances may do so at the same time. Contended if it has been deleted.
     """
     if kind_of(live) in SHARED:
-        label, marks = {used_by(instance): ""}, Object()
+        marks: Object = {"labels": {used_by(instance): ""}}
     else:
-        label, marks = {INSTANCE_LABEL: instance}, {"annotations": {RELEASED_BY: None}}
-    named: Object = {"f:metadata": {"f:labels": {f"f:{name}": {} for name in label}}}
-    left = next(entry for entry in _fields(live) if entry.get("manager") == KEPT_BY)  # has the time of the release
-    fields = handed([{**left, "operation": "Apply", "fieldsV1": named}, *_fields(live)], KEPT_BY, manager(instance))
+        marks = {"labels": {INSTANCE_LABEL: instance}, "annotations": {RELEASED_BY: None}}
+    fields, writer = _handed(live, KEPT_BY, manager(instance)), manager(instance)
     try:
-        return _patch(client, resource, live, labels=label, managedFields=fields, **marks)
+        return _patch(client, resource, live, writer, managedFields=fields, **marks)
     except ApiError as error:
         if error.status != 404:
             raise
@@ -158,9 +156,10 @@ def _orphaned(live: Object, owners: Collection[str]) -> Object:
     return {} if others == references else {"ownerReferences": others}
 
 
-def _patch(client: Client, resource: Resource, live: Object, **metadata: object) -> Object:
+def _patch(client: Client, resource: Resource, live: Object, writer: str = KEPT_BY, **metadata: object) -> Object:
     """A merge patch on the condition that the object is still as `live`; ApiError 409 if not."""
-    return client.patch_metadata(resource, live, KEPT_BY, resourceVersion=live["metadata"]["resourceVersion"], **metadata)
+    seen = live["metadata"]["resourceVersion"]
+    return client.patch_metadata(resource, live, writer, resourceVersion=seen, **metadata)
 
 
 def _handed(live: Object, before: str, after: str) -> list[Object]:

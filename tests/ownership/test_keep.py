@@ -14,7 +14,7 @@ from k8s_cr_driver.objects.dependencies import DEPENDS_ON
 from k8s_cr_driver.objects.keys import Object
 from k8s_cr_driver.ownership import guests, write
 from k8s_cr_driver.ownership.context import WriteContext
-from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, KEEP, KEPT_BY, RELEASED_BY, is_managed, used_by, users
+from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, KEEP, RELEASED_BY, is_managed, used_by, users
 from tests.fake_api import FakeApi, controllers, faults
 from tests.fake_api.kinds import Kind
 from tests.fake_api.recording import Request
@@ -477,7 +477,8 @@ def released_home(api: FakeApi) -> None:
     red.terminate()
 
 
-TAKES_BACK = {"method": "PATCH", "query": {"fieldManager": KEPT_BY}}
+def takes_back(request: Request) -> bool:
+    return request.method == "PATCH" and "managedFields" in request.body["metadata"]
 
 
 @pytest.mark.parametrize("is_new", [False, True])
@@ -486,7 +487,7 @@ def test_a_lost_response_when_a_namespace_is_taken_back_is_repeated(api: FakeApi
     blue = Instance(api.url)
     if not is_new:
         blue.reconcile([config_map("a")])
-    api.fail(faults.reset_after(), path="/namespaces/home$", **TAKES_BACK)
+    api.fail(faults.reset_after(), path="/namespaces/home$", when=takes_back)
     blue.reconcile([config_map("a"), HOME])
     assert api.faults_pending == 0
     assert users(api.get("Namespace", None, "home")) == {BLUE}
@@ -496,7 +497,7 @@ def test_a_lost_response_when_a_kept_object_is_taken_back_is_repeated(api: FakeA
     blue = Instance(api.url)
     for objects in ([config_map("b"), kept(config_map("a"))], [config_map("b")]):
         blue.reconcile(objects)
-    api.fail(faults.reset_after(), path="/configmaps/a$", **TAKES_BACK)
+    api.fail(faults.reset_after(), path="/configmaps/a$", when=takes_back)
     blue.reconcile([config_map("b"), kept(config_map("a"))])
     assert api.faults_pending == 0
 
