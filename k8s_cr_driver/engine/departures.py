@@ -37,7 +37,7 @@ class Departures:
 
         def ended() -> None:
             self._is_writing = False
-            if self._waiting:
+            if self._waiting and not self._loop.refusals:
                 self._write()
 
         def written(_: None) -> None:

@@ -227,6 +227,8 @@ class Pruner:
     def _send(self, node: ToDelete) -> None:
         live = node.live
         assert live is not None, "it was there when it was its turn"
+        if self._loop.refusals:
+            return
         is_used, grace_period = self._is_used(live), self._grace_period
         removal = functools.partial(remove, self._context, node.obj, node.resource, live, grace_period)
         request = functools.partial(removal, is_used=is_used, guests=self._guests, owners=self._owners)

@@ -15,7 +15,7 @@ from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.objects.crds import served_versions
 from k8s_cr_driver.objects.keys import Object, annotations_of, key_of, kind_of, labels
 from k8s_cr_driver.ownership.context import WriteContext, with_owner_labels
-from k8s_cr_driver.ownership.labels import KEEP, SHARED, has_applied, is_created, is_kept, used_by, users
+from k8s_cr_driver.ownership.labels import KEEP, RELEASED_BY, SHARED, has_applied, is_created, is_kept, used_by, users
 from k8s_cr_driver.ownership.released import belongs_to, take_back
 from k8s_cr_driver.ownership.shared import claimed_by_others, is_co_user, join
 from k8s_cr_driver.ownership.write_errors import (
@@ -35,10 +35,16 @@ from k8s_cr_driver.resources.replicas import without_replicas
 LOG = logging.getLogger(__name__)
 
 
-def apply(context: WriteContext, obj: CustomResource, resource: Resource, live: Object) -> Object:
-    """Returns the object as it is then; Conflict, Immutable, Refused, Forbidden or ApiError, see `explained`."""
-    if context.inventory.content.is_adopted(live):
-        return _applied(context, obj, resource, live)
+def apply(
+    context: WriteContext, obj: CustomResource, resource: Resource, live: Object, *, takes_back: bool = False
+) -> Object:
+    """
+    Returns the object as it is then; Conflict, Immutable, Refused, Forbidden or ApiError, see `explained`.
+
+    `takes_back`: `live` has just been taken back.
+    """
+    if takes_back or context.inventory.content.is_adopted(live):
+        return _applied(context, obj, resource, live, takes_back=takes_back)
     is_alone = belongs_to(live, context.instance)
     if is_alone and not claimed_by_others(context.inventory, live):
         context.inventory.fence.before_write()
@@ -54,11 +60,14 @@ def _applied(
     context: WriteContext, obj: CustomResource, resource: Resource, live: Object, *, takes_back: bool = False
 ) -> Object:
     """`takes_back`: nothing may have changed since, as others may have begun to use it."""
-    if is_created(live) and not context.inventory.content.is_adopted(live):  # the response to its creation may be lost
+    is_adopted = context.inventory.content.is_adopted(live)
+    if is_created(live) and not is_adopted:  # the response to its creation may be lost
         context.inventory.created(obj.key)
     if "patch" not in resource.verbs:
         return live
-    labelled = _exactly(live, with_owner_labels(context, obj, made=is_created(live)), unchanged=takes_back)
+    released = annotations_of(live).get(RELEASED_BY, "") if obj.key.group_kind in SHARED and not is_adopted else ""
+    owned = with_owner_labels(context, obj, made=is_created(live), released=released)
+    labelled = _exactly(live, owned, unchanged=takes_back)
     try:
         return context.client.apply(resource, labelled.manifest, context.manager, force=False, live=live)
     except ApiError as error:

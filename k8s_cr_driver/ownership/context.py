@@ -12,7 +12,7 @@ from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.discovery import Resource, Resources
 from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, annotations_of, kind_of, labels
 from k8s_cr_driver.ownership.inventory import Inventory
-from k8s_cr_driver.ownership.labels import CREATED_BY_US, INSTANCE_LABEL, PART_OF_LABEL, SHARED, manager, used_by
+from k8s_cr_driver.ownership.labels import CREATED_BY_US, INSTANCE_LABEL, PART_OF_LABEL, RELEASED_BY, SHARED, manager, used_by
 from k8s_cr_driver.resources.base import CustomResource
 
 
@@ -62,15 +62,20 @@ def is_selected(instance: str, live: Object) -> bool:
     return labels(live).get(label) == value
 
 
-def with_owner_labels(context: WriteContext, obj: CustomResource, *, made: bool) -> CustomResource:
-    """The object with the labels of its owner, and with `made` the annotation that we have created it."""
+def with_owner_labels(context: WriteContext, obj: CustomResource, *, made: bool, released: str = "") -> CustomResource:
+    """
+    The object with the labels of its owner, and with `made` the annotation that we have created it.
+
+    `released`: the value of RELEASED_BY of a shared object that we have taken back: whose field it is has brought the object.
+    """
     metadata = dict(obj.manifest["metadata"])
+    marks = {name: value for name, value in ((CREATED_BY_US, "true" if made else ""), (RELEASED_BY, released)) if value}
     if obj.key.group_kind in SHARED:
         own_labels = {used_by(context.instance): ""}
     else:
         own_labels = {INSTANCE_LABEL: context.instance, PART_OF_LABEL: context.inventory.applyset}
-    if made:
-        metadata["annotations"] = {**annotations_of(obj.manifest), CREATED_BY_US: "true"}
+    if marks:
+        metadata["annotations"] = {**annotations_of(obj.manifest), **marks}
     metadata["labels"] = {**labels(obj.manifest), **own_labels}
     return obj.with_manifest({**obj.manifest, "metadata": metadata})
 

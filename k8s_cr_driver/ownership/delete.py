@@ -70,7 +70,9 @@ def remove(
     which objects that the instance keeps would be deleted, so it is released. `guests` are those of the run, `owners` the
     uids of the objects that it deletes. ApiError 409: it has changed, call again.
     """
-    removal = functools.partial(_remove, context, obj, resource, grace_period, is_used=is_used, guests=guests, owners=owners)
+    removal = functools.partial(
+        _remove, context, obj, resource, grace_period, was_kept=is_kept(live), is_used=is_used, guests=guests, owners=owners
+    )
     try:
         try:
             return removal(live)
@@ -105,21 +107,27 @@ def _remove(
     grace_period: int | None,
     live: Object,
     *,
+    was_kept: bool,
     is_used: bool,
     guests: Guests | None,
     owners: Collection[str],
 ) -> Removal:
     context.inventory.fence.before_delete()
+    is_shared = obj.key.group_kind in SHARED
+    if is_shared or is_kept(live) or context.inventory.content.is_adopted(live):
+        live = context.client.read_again(resource, live)  # it may have been annotated meanwhile
     if context.inventory.content.is_adopted(live):
-        if obj.key.group_kind in SHARED and users(live) - {context.instance}:  # they may rely on what it has applied
-            release_shared(context.client, context.instance, resource, context.client.read_again(resource, live), is_last=False)
+        if is_shared and users(live) - {context.instance}:  # they may rely on what it has applied
+            release_shared(context.client, context.instance, resource, live, is_last=False)
         else:
             release_adopted(context.client, context.instance, resource, live, owners)
         return Removal("it existed before the instance")
     if is_kept(live):
         release_kept(context.client, context.instance, resource, live, owners)
         return Removal(f"annotated with {KEEP}")
-    if obj.key.group_kind in SHARED:
+    if is_shared and was_kept:
+        raise Contended(f"{obj.key} is not to be kept any more: it is withdrawn first")
+    if is_shared:
         return _release_shared(context, obj, resource, live, guests or Guests(context), is_used=is_used)
     return _deleted(context, resource, live, grace_period)
 
@@ -127,7 +135,6 @@ def _remove(
 def _release_shared(
     context: WriteContext, obj: CustomResource, resource: Resource, live: Object, guests: Guests, *, is_used: bool
 ) -> Removal:
-    live = context.client.read_again(resource, live)
     if others := users(live) - {context.instance}:
         release_shared(context.client, context.instance, resource, live, is_last=False)
         return Removal(f"used by VNF instance {', '.join(sorted(others))}")

@@ -42,12 +42,13 @@ def release_kept(client: Client, instance: str, resource: Resource, live: Object
     """
     Removes our labels and hands our fields to KEPT_BY: a release would remove the fields that only we have applied.
 
-    A co-user of a shared object leaves the mark to the instance that has brought it, which may take it back.
+    A co-user of a shared object leaves the mark to the instance that has brought it, which may take it back. `live`: as it is
+    now.
     """
-    live = client.read_again(resource, live)
     own_labels = dict.fromkeys((INSTANCE_LABEL, PART_OF_LABEL, used_by(instance)))
     others = users(live) - {instance} if kind_of(live) in SHARED else set()
-    is_co_users = kind_of(live) in SHARED and not has_applied(live, instance) and (is_released(live) or bool(others))
+    is_brought_by_others = is_released(live) or _has_left_fields(live) or bool(others)
+    is_co_users = kind_of(live) in SHARED and not has_applied(live, instance) and is_brought_by_others
     marks: dict[str, str | None] = {} if is_co_users else {RELEASED_BY: instance}
     if kind_of(live) in SHARED and not others:
         marks[CREATED_BY_US] = None  # as `release_shared` does: it stays also when nobody says any more that it is kept
@@ -62,7 +63,6 @@ def release_adopted(client: Client, instance: str, resource: Resource, live: Obj
 
     Where the API server does not let them go, as of a field that must exist or never changes, they stay as those of KEPT_BY.
     """
-    live = client.read_again(resource, live)
     marks: Object = {"annotations": {RELEASED_BY: instance}} if key_of(live).namespace else {}
     orphaned = _orphaned(live, owners)
     if orphaned or (marks and annotations_of(live).get(RELEASED_BY) != instance):
@@ -102,8 +102,7 @@ def may_take_back(live: Object, instance: str) -> bool:
     A copy, and an adopted object, may have the annotations of such a one, but nothing that was applied to it.
     """
     if is_kept(live):
-        is_ours = annotations_of(live).get(RELEASED_BY) == instance and has_been_kept(live)
-        return is_ours and not (kind_of(live) in SHARED and users(live))
+        return annotations_of(live).get(RELEASED_BY) == instance and has_been_kept(live) and not has_applied(live, instance)
     is_left = any(entry.get("manager") == KEPT_BY for entry in _fields(live)) and not is_older_than(live, KEPT_BY)
     return kind_of(live) in SHARED and is_released(live) and not users(live) and is_left
 
@@ -116,13 +115,18 @@ def has_been_kept(live: Object) -> bool:
 def take_back(client: Client, instance: str, resource: Resource, live: Object) -> Object:
     """Makes a released object the instance's: it has our label, and the fields of KEPT_BY are ours again.
 
-    The mark of a shared one remains, so that two instances may do so at the same time. Contended if it has been deleted.
+    The mark of a shared one remains, so that two instances may do so at the same time, as a field of the instance, see
+    `with_owner_labels`: with no field at all the API server would record no manager. Contended if it has been deleted.
     """
+    fields, writer = _fields(live), manager(instance)
     if kind_of(live) in SHARED:
         marks: Object = {"labels": {used_by(instance): ""}}
+        mark: Object = {"f:metadata": {"f:annotations": {f"f:{RELEASED_BY}": {}}}} if is_released(live) else {}
+        left = next(entry for entry in fields if entry.get("manager") == KEPT_BY)
+        fields = [{**left, "operation": "Apply", "fieldsV1": mark}, *fields]
     else:
         marks = {"labels": {INSTANCE_LABEL: instance}, "annotations": {RELEASED_BY: None}}
-    fields, writer = _handed(live, KEPT_BY, manager(instance)), manager(instance)
+    fields = handed(fields, KEPT_BY, writer)
     try:
         return _patch(client, resource, live, writer, managedFields=fields, **marks)
     except ApiError as error:

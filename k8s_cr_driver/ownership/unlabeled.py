@@ -13,7 +13,6 @@ from collections.abc import Collection, Iterable, Iterator
 from k8s_cr_driver.errors import ApiError, Contended
 from k8s_cr_driver.kube.connection import METADATA_LIST
 from k8s_cr_driver.kube.discovery import Resource
-from k8s_cr_driver.kube.responses import checked
 from k8s_cr_driver.objects.keys import Object, ObjectKey, key_of, labels
 from k8s_cr_driver.ownership.context import WriteContext, has_gone
 from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, SHARED, appliers, is_managed, used_by
@@ -82,9 +81,8 @@ def reclaim(context: WriteContext, resource: Resource, live: Object) -> Object |
     try:
         whole = context.client.read_again(resource, live)  # an error names no value of it
         context.inventory.fence.before_write()
-        response = context.client.patch_metadata(resource, whole, context.manager, uid=uid, labels=label)
+        return context.client.patch_metadata(resource, whole, context.manager, uid=uid, labels=label)
     except ApiError as error:
         if error.status in (404, 409, 422) and has_gone(context, key, resource, uid):
             return None
         raise (Contended(f"{key} is changed by others all the time") if error.status == 409 else error) from None
-    return checked(response, resource.group_kind, f"PATCH {resource.path(key.namespace, key.name)}")

@@ -75,13 +75,13 @@ def write(
     except ApiError as error:
         raise (exists if error.status == 404 else error) from None  # it no longer exists: a 409 is retried, a 404 is not
     context.inventory.fence.before_write()  # the server may have taken a minute to answer
-    if may_take_back(live, context.instance):
+    if takes_back := may_take_back(live, context.instance):
         live = _taken_back(context, resource, live)
     else:
         live = _admitted(context, obj, resource, live)
     context.inventory.wrote(obj.key)
     context.inventory.fence.before_write()
-    return apply(context, obj, resource, live)
+    return apply(context, obj, resource, live, takes_back=takes_back)
 
 
 def _taken_back(context: WriteContext, resource: Resource, live: Object) -> Object:
@@ -128,7 +128,8 @@ def _admitted(context: WriteContext, obj: CustomResource, resource: Resource, li
 
 def _check_owner(context: WriteContext, obj: CustomResource, live: Object) -> None:
     content, is_foreign = context.inventory.content, context.inventory.is_foreign(live)
-    shared = obj.key.group_kind in SHARED and (users(live) or is_created(live) or has_been_kept(live))
+    is_joined = content.is_member(obj.key) and obj.key not in content.new  # all marks may have been taken off
+    shared = obj.key.group_kind in SHARED and (users(live) or is_created(live) or has_been_kept(live) or is_joined)
     if (shared or is_managed(live, context.instance)) and not (is_foreign and _has_marks(live, context.instance)):
         return
     owner = labels(live).get(INSTANCE_LABEL)
@@ -138,8 +139,7 @@ def _check_owner(context: WriteContext, obj: CustomResource, live: Object) -> No
         raise NotOurs(
             f"{obj.key} belongs to another VNF instance. Give this one another name or namespace, or terminate that instance."
         )
-    is_used = content.is_adopted(live) or _has_joined(context, live)
-    if (owner and not is_foreign) or is_used or _comes_with_own(context, obj.key):
+    if (owner and not is_foreign) or content.is_adopted(live) or _comes_with_own(context, obj.key):
         return
     if not context.adopt:
         context.inventory.disclaim(obj.key)
@@ -148,13 +148,6 @@ def _check_owner(context: WriteContext, obj: CustomResource, live: Object) -> No
             "additionalParams adopt-existing: true to adopt it (terminate will release it, not delete it)."
         )
     raise NotAdopted(obj.key, live["metadata"]["uid"])
-
-
-def _has_joined(context: WriteContext, live: Object) -> bool:
-    """Whether the instance uses a shared object from which all marks were taken, and that is no younger than the instance."""
-    key, content = key_of(live), context.inventory.content
-    is_member = key.group_kind in SHARED and content.is_member(key) and key not in content.new
-    return is_member and bool(live["metadata"]["creationTimestamp"] <= (content.created or "9"))
 
 
 def _appliers_without_label(live: Object) -> set[str]:

@@ -11,10 +11,11 @@ import re
 from collections.abc import Collection
 
 from k8s_cr_driver.errors import ApiError, Conflict, Contended, DriverError, Forbidden, Refused, Said, passes
+from k8s_cr_driver.objects.fields import entries
 from k8s_cr_driver.objects.immutable import changed_fields, concerns
 from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey
 from k8s_cr_driver.ownership.labels import KEEP, KEPT_BY, SHARED, is_kept, manager, users
-from k8s_cr_driver.ownership.managed_fields import managers_of
+from k8s_cr_driver.ownership.managed_fields import is_applier, managers_of
 from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.resources.replicas import explicit_count
 
@@ -104,9 +105,9 @@ def conflicting(conflict: ApiError, instance: str) -> str:
 
 def is_left_by_keeper(conflict: ApiError, live: Object) -> bool:
     """Whether all fields of a conflict are KEPT_BY's no more, as `live` says: a dry run took them back, which is not stored."""
-    managers = {entry.get("manager") for entry in live["metadata"].get("managedFields") or []}
+    has_left = any(is_applier(entry, KEPT_BY) for entry in entries(live, "metadata", "managedFields"))
     were_theirs = all(f'"{KEPT_BY}"' in message for _, _, message in conflict.causes)
-    return is_of_fields(conflict) and KEPT_BY not in managers and were_theirs
+    return is_of_fields(conflict) and not has_left and were_theirs
 
 
 def _hidden(text: str, instance: str) -> str:

@@ -9,6 +9,7 @@ owned whole as well as for a list or a map that was empty when it was written.
 
 from __future__ import annotations
 
+import ast
 import copy
 import itertools
 import json
@@ -31,6 +32,11 @@ ROUNDS = 5
 LONGEST_PATH = 2000
 """Characters."""
 
+KEYS = 8
+"""Of a list's entry; the most in Kubernetes are two."""
+NOBODY = '"before-first-apply"'
+"""As whom the API server names the owner of fields when `managedFields` were cleared: they may be the change's."""
+
 _KEY = r'[\w.-]+=(?:"(?:[^"\\]|\\.)*"|[^",\]]+)'
 _ENTRY = re.compile(rf"\[({_KEY}(?:,{_KEY})*)\]")
 _KEYS = re.compile(r'([\w.-]+)=("(?:[^"\\]|\\.)*"|[^",\]]+)')
@@ -48,7 +54,7 @@ def yielded(manifest: Object, conflict: ApiError, instance: str, write: Callable
     own = {f".metadata.labels.{label}" for label in (INSTANCE_LABEL, used_by(instance))}
     left: set[str] = set()
     for _ in range(ROUNDS):
-        found = {where for _, where, _ in conflict.causes} - own - left
+        found = {where for _, where, why in conflict.causes if NOBODY not in why} - own - left
         if not found:
             break
         LOG.warning("%s: a rollback leaves what others have set: %s", key_of(manifest), conflicting(conflict, instance))
@@ -111,12 +117,14 @@ def _names(fields: Object, path: str) -> Iterator[str]:
 
 def _entry(entries: list[Any], text: str, index: _Index) -> Object | None:
     """The entry of a list with these keys; one that it does not name may have its default, if no other entry has all."""
-    keys = dict(sorted(_KEYS.findall(text)))
+    keys = {name: _comparable(_read(value)) for name, value in sorted(_KEYS.findall(text))}
     names = tuple(keys)
+    if len(keys) > KEYS:
+        return None
     if (id(entries), names) not in index:
         of = index[id(entries), names] = {}
         for entry in filter(lambda one: isinstance(one, dict), entries):
-            of.setdefault(tuple(_written(entry, name) for name in names), []).append(entry)
+            of.setdefault(tuple(_comparable(entry[name]) if name in entry else _ABSENT for name in names), []).append(entry)
     of = index[id(entries), names]
     exact = of.get(tuple(keys.values()))
     if exact:
@@ -126,5 +134,16 @@ def _entry(entries: list[Any], text: str, index: _Index) -> Object | None:
     return found[0] if len(found) == 1 else None
 
 
-def _written(entry: Object, name: str) -> str:
-    return json.dumps(entry[name], ensure_ascii=False) if name in entry else _ABSENT
+def _read(value: str) -> Any:
+    """Of a text as Go quotes it, or of any other value; None if it makes no sense."""
+    try:
+        return ast.literal_eval(value) if value.startswith('"') else json.loads(value)
+    except (ValueError, SyntaxError):
+        return None
+
+
+def _comparable(value: Any) -> str:
+    """The same for equal values: 80 and 80.0 are, 1 and true are not."""
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return repr(float(value))
+    return f"{type(value).__name__} {value}"

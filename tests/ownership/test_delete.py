@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from k8s_cr_driver.engine.not_ready import NotReady
-from k8s_cr_driver.errors import ApiError
+from k8s_cr_driver.errors import ApiError, DriverError
 from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.discovery import discover
@@ -20,6 +20,7 @@ from k8s_cr_driver.ownership.inventory import Inventory
 from k8s_cr_driver.ownership.labels import is_managed, manager
 from k8s_cr_driver.resources.registry import resource_for
 from tests.fake_api import FakeApi, faults
+from tests.fake_api.recording import Request
 from tests.instance import BLUE, Instance, config_map, controlled_by, crontab, crontab_crd, job, obj, state, wait_for
 
 
@@ -140,3 +141,20 @@ def test_namespaces_that_go_at_one_time_leave_the_inventory_by_few_writes(api: F
     blue.terminate()
     assert state(api) == {}
     assert len(api.requests.select("PATCH", "configmaps/k8s-cr-driver-")) < 12
+
+
+def test_no_namespace_is_deleted_after_a_refusal_during_its_withdrawal(api: FakeApi) -> None:
+    blue, names = Instance(api.url), [f"home-{number:02}" for number in range(30)]
+    blue.reconcile([*(obj("v1", "Namespace", name) for name in names), config_map("c"), config_map("stays")])
+    api.requests.clear()
+    api.fail(faults.status(403, "Forbidden"), method="DELETE", path="/configmaps/c$", times=5)
+    writes: list[Request] = []
+
+    def is_second(request: Request) -> bool:
+        writes.append(request)
+        return len(writes) == 2
+
+    api.fail(faults.held(1.0), method="PATCH", path="/configmaps/k8s-cr-driver-", when=is_second)
+    with pytest.raises(DriverError):
+        blue.reconcile([config_map("stays")])
+    assert not api.requests.select("DELETE", "/namespaces/home-[0-9]*$")

@@ -10,11 +10,15 @@ import pytest
 
 from k8s_cr_driver.engine.replace import Replacement
 from k8s_cr_driver.errors import DriverError, NotOurs, Refused
+from k8s_cr_driver.kube.client import Client
+from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.objects.dependencies import DEPENDS_ON
 from k8s_cr_driver.objects.keys import Object
 from k8s_cr_driver.ownership import guests, write
 from k8s_cr_driver.ownership.context import WriteContext
+from k8s_cr_driver.ownership.inventory import Inventory
 from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, KEEP, RELEASED_BY, is_managed, used_by, users
+from k8s_cr_driver.resources.base import CustomResource
 from tests.fake_api import FakeApi, controllers, faults
 from tests.fake_api.kinds import Kind
 from tests.fake_api.recording import Request
@@ -37,6 +41,10 @@ from tests.instance import (
 
 def kept(manifest: Object) -> Object:
     return {**manifest, "metadata": {**manifest["metadata"], "annotations": {KEEP: "true"}}}
+
+
+def of_team(manifest: Object, team: str) -> Object:
+    return {**manifest, "metadata": {**manifest["metadata"], "labels": {"team": team}}}
 
 
 @pytest.mark.parametrize("verb", ["terminate", "change"])
@@ -407,7 +415,7 @@ def test_a_rollback_uses_a_shared_object_again_that_two_instances_have_kept(api:
 
 
 def test_another_instance_uses_a_kept_namespace_and_changes_nothing_of_it(api: FakeApi) -> None:
-    kept_one = kept({**HOME, "metadata": {**HOME["metadata"], "labels": {"team": "green"}}})
+    kept_one = kept(of_team(HOME, "green"))
     green, blue = Instance(api.url, GREEN), Instance(api.url, BLUE, force=True)
     green.reconcile([kept_one])
     green.terminate()
@@ -453,7 +461,7 @@ def test_a_user_of_a_kept_object_that_comes_back_does_not_take_it(api: FakeApi, 
         green.terminate()
     live = api.get(kind, None, name)
     assert (live.get("spec"), live["metadata"]["annotations"]) == (before.get("spec"), before["metadata"]["annotations"])
-    Instance(api.url).reconcile([kept({**shared, "metadata": {**shared["metadata"], "labels": {"team": "blue"}}})])
+    Instance(api.url).reconcile([kept(of_team(shared, "blue"))])
     assert api.get(kind, None, name)["metadata"]["labels"]["team"] == "blue"
 
 
@@ -463,16 +471,16 @@ def test_a_user_that_keeps_what_others_use_changes_nothing_when_it_comes_back(ap
     Instance(api.url).reconcile([shared])
     green.reconcile([kept(shared)])
     green.terminate()
-    green.reconcile([kept({**shared, "metadata": {**shared["metadata"], "labels": {"team": "green"}}})])
+    green.reconcile([kept(of_team(shared, "green"))])
     live = api.get(kind, None, name)
     assert users(live) == {BLUE, GREEN}
     assert "team" not in live["metadata"]["labels"]
 
 
-def released_home(api: FakeApi) -> None:
+def released_home(api: FakeApi, manifest: Object = HOME) -> None:
     """A Namespace that a guest has kept."""
     red = Instance(api.url, "8f0e2ef0-5d8a-4a43-a1f0-000000000003")
-    red.reconcile([HOME])
+    red.reconcile([manifest])
     api.put({**claim("guest"), "metadata": {"name": "guest", "namespace": "home"}}, manager="user")
     red.terminate()
 
@@ -502,21 +510,34 @@ def test_a_lost_response_when_a_kept_object_is_taken_back_is_repeated(api: FakeA
     assert api.faults_pending == 0
 
 
-def test_a_namespace_whose_taker_has_died_can_be_used_by_others(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
-    released_home(api)
-    blue = Instance(api.url)
-    blue.reconcile([config_map("b")])
+@pytest.mark.parametrize("is_killed", [True, False])
+@pytest.mark.parametrize("manifest", [HOME, of_team(HOME, "red")], ids=["plain", "labelled"])
+@pytest.mark.parametrize("is_first", [True, False])
+def test_a_namespace_whose_taker_has_died_can_be_used_by_others(
+    api: FakeApi, monkeypatch: pytest.MonkeyPatch, manifest: Object, is_killed: bool, is_first: bool
+) -> None:
+    released_home(api, manifest)
+    blue, original = Instance(api.url), write.apply
+    if not is_first:
+        blue.reconcile([config_map("b")])
 
-    def die(*_: object) -> Object:
-        raise DriverError("it has died")
+    def die(context: WriteContext, obj: CustomResource, *rest: Any, **options: Any) -> Object:
+        if obj.key.kind == "Namespace":
+            raise DriverError("it has died")
+        return original(context, obj, *rest, **options)
 
     with monkeypatch.context() as patch:
         patch.setattr(write, "apply", die)
+        if is_killed:
+            patch.setattr(Inventory, "release", lambda _: None)
         with pytest.raises(DriverError, match="it has died"):
-            blue.reconcile([config_map("b"), HOME])
-    Instance(api.url, GREEN).reconcile([HOME])
+            blue.reconcile([config_map("b"), manifest])
+    live = api.get("Namespace", None, "home")
+    assert users(live) == {BLUE} and is_managed(live, BLUE)
     blue.terminate()
-    assert users(api.get("Namespace", None, "home")) == {GREEN}
+    assert users(api.get("Namespace", None, "home")) == set()
+    Instance(api.url, GREEN).reconcile([of_team(HOME, "green")])
+    assert api.get("Namespace", None, "home")["metadata"]["labels"]["team"] == "green"
 
 
 @pytest.mark.parametrize("what", [HOME, config_map("a")], ids=["Namespace", "ConfigMap"])
@@ -525,7 +546,7 @@ def test_an_object_whose_taker_has_died_is_released_again(api: FakeApi, monkeypa
     for objects in ([config_map("b"), kept(what)], [config_map("b")]):
         blue.reconcile(objects)
 
-    def die(*_: object) -> Object:
+    def die(*_: object, **options: object) -> Object:
         raise DriverError("it has died")
 
     with monkeypatch.context() as patch:
@@ -543,10 +564,10 @@ def test_two_instances_take_a_namespace_back_at_one_time(api: FakeApi, monkeypat
     released_home(api)
     green, original = Instance(api.url, GREEN), write.apply
 
-    def apply(context: WriteContext, *rest: Any) -> Object:
+    def apply(context: WriteContext, *rest: Any, **options: Any) -> Object:
         if context.instance == BLUE and not users(api.get("Namespace", None, "home")) - {BLUE}:
             green.reconcile([HOME])
-        return original(context, *rest)
+        return original(context, *rest, **options)
 
     monkeypatch.setattr(write, "apply", apply)
     Instance(api.url).reconcile([HOME])
@@ -563,3 +584,83 @@ def test_a_time_of_managed_fields_at_the_end_of_time_is_no_error(api: FakeApi) -
 
     api.edit("Namespace", None, "home", edit)
     Instance(api.url).reconcile([kept(HOME)])
+
+
+def keep(api: FakeApi, kind: str, namespace: str | None, name: str) -> None:
+    def edit(live: Object) -> None:
+        live["metadata"]["annotations"] = {**live["metadata"].get("annotations", {}), KEEP: "true"}
+
+    api.edit(kind, namespace, name, edit, manager="kubectl-annotate")
+
+
+@pytest.mark.parametrize("shared", [HOME, crontab_crd()], ids=["Namespace", "CRD"])
+def test_a_shared_object_that_is_annotated_before_its_deletion_is_kept(
+    api: FakeApi, monkeypatch: pytest.MonkeyPatch, shared: Object
+) -> None:
+    """Its watch has not reported it yet."""
+    blue, kind, name = Instance(api.url), shared["kind"], shared["metadata"]["name"]
+    blue.reconcile([shared, config_map("a")])
+    original = Inventory.withdraw
+
+    def withdraw(self: Inventory, *what: Any) -> None:
+        original(self, *what)
+        keep(api, kind, None, name)
+
+    monkeypatch.setattr(Inventory, "withdraw", withdraw)
+    blue.terminate()
+    assert users(api.get(kind, None, name)) == set()
+
+
+def test_an_object_that_is_kept_no_more_before_its_release_is_deleted(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
+    blue = Instance(api.url)
+    blue.reconcile([config_map("b"), kept(config_map("a"))])
+    original, done = Client.read_again, []
+
+    def read_again(self: Client, resource: Resource, live: Object) -> Object:
+        if live["metadata"]["name"] == "a" and not done:
+            done.append(True)
+            api.edit("ConfigMap", "default", "a", lambda now: now["metadata"]["annotations"].pop(KEEP), manager="kubectl")
+        return original(self, resource, live)
+
+    monkeypatch.setattr(Client, "read_again", read_again)
+    blue.reconcile([config_map("b")])
+    assert api.find("ConfigMap", "default", "a") is None
+
+
+@pytest.mark.parametrize("shared", [HOME, crontab_crd()], ids=["Namespace", "CRD"])
+def test_who_has_kept_a_shared_object_may_change_it_again(api: FakeApi, shared: Object) -> None:
+    kind, name, blue, green = shared["kind"], shared["metadata"]["name"], Instance(api.url), Instance(api.url, GREEN)
+    blue.reconcile([kept(shared)])
+    blue.terminate()
+    green.reconcile([shared])
+    blue.reconcile([kept(shared)])
+    green.terminate()
+    blue.reconcile([kept(of_team(shared, "blue"))])
+    green.reconcile([shared])
+    blue.reconcile([kept(of_team(shared, "newer"))])
+    assert api.get(kind, None, name)["metadata"]["labels"]["team"] == "newer"
+
+
+def test_what_an_adopter_has_kept_is_a_users_again(api: FakeApi) -> None:
+    api.put(HOME, manager="kubectl-create")
+    green = Instance(api.url, GREEN)
+    Instance(api.url, adopt=True).reconcile([kept(of_team(HOME, "blue"))])
+    green.reconcile([HOME])
+    Instance(api.url).terminate()
+    green.terminate()
+    with pytest.raises(NotOurs):
+        green.reconcile([HOME])
+    assert api.get("Namespace", None, "home")["metadata"]["labels"]["team"] == "blue"
+
+
+@pytest.mark.parametrize("what", ["ConfigMap", "Namespace"])
+def test_a_response_that_is_no_object_is_an_error_of_the_driver(api: FakeApi, what: str) -> None:
+    blue = Instance(api.url, seconds=3)
+    if what == "Namespace":
+        released_home(api)
+    else:
+        for objects in ([config_map("b"), kept(config_map("a"))], [config_map("b")]):
+            blue.reconcile(objects)
+    api.fail(faults.lie(b"{}"), when=takes_back)
+    blue.reconcile([config_map("b"), HOME if what == "Namespace" else kept(config_map("a"))])
+    assert api.faults_pending == 0

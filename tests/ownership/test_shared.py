@@ -314,18 +314,20 @@ def test_the_last_user_may_change_what_an_adopter_has_left(api: FakeApi) -> None
     assert users(api.get("Namespace", None, "home")) == set()
 
 
-@pytest.mark.parametrize("manifest", [labelled(HOME, team="blue"), crontab_crd()], ids=["Namespace", "CRD"])
-def test_a_shared_object_of_its_name_that_a_user_has_made_since_is_adopted_only_with_consent(
-    api: FakeApi, manifest: Object
+@pytest.mark.parametrize("shared", [HOME, crontab_crd()], ids=["Namespace", "CRD"])
+@pytest.mark.parametrize("whose", [BLUE, GREEN])
+def test_a_shared_object_that_is_younger_than_the_instance_and_has_lost_all_marks_is_still_used(
+    api: FakeApi, shared: Object, whose: str
 ) -> None:
-    kind, name, blue = manifest["kind"], manifest["metadata"]["name"], Instance(api.url)
-    blue.reconcile([manifest])
-    api.delete(kind, None, name)
-    api.put(HOME if kind == "Namespace" else crontab_crd(), manager="kubectl-create")
-    blue.remembered = replace(NOTHING, created="2020-01-01T00:00:00Z")  # a second of the server is longer than this test
-    with pytest.raises(NotOurs, match="adopt-existing"):
-        blue.reconcile([manifest])
-    Instance(api.url, adopt=True).reconcile([manifest])
+    kind, name, blue = shared["kind"], shared["metadata"]["name"], Instance(api.url)
+    blue.remembered = replace(NOTHING, created="2020-01-01T00:00:00Z")
+    blue.reconcile([config_map("a")])
+    if whose == GREEN:
+        Instance(api.url, GREEN).reconcile([shared])
+    blue.reconcile([config_map("a"), shared])
+    api.put({**shared, "metadata": {**shared["metadata"], "labels": {}, "annotations": {}}}, manager="kubectl-replace")
+    blue.reconcile([config_map("a"), shared], prune=False)
+    assert used_by(BLUE) in labels(api.get(kind, None, name))
 
 
 def test_force_spares_what_another_instance_uses_by_its_inventory(api: FakeApi) -> None:

@@ -133,6 +133,10 @@ PORTS = [{"port": 53, "targetPort": 1}, {"port": 53, "protocol": "UDP", "targetP
     ({"l": [{"name": 'a"]b'}, {"name": "c"}]}, ['.l[name="a\\"]b"]'], {"l": [{"name": "c"}]}),
     ({"l": [{"on": True, "v": 1}, {"on": 1, "v": 1}]}, [".l[on=true].v"], {"l": [{"on": True}, {"on": 1, "v": 1}]}),
     ({"l": [{"v": 1}]}, ['.l[name="a"].v'], {"l": [{"v": 1}]}),
+    ({"l": [{"port": 80.0, "v": 1}]}, [".l[port=80].v"], {"l": [{"port": 80.0}]}),
+    ({"l": [{"name": "a\u00a0\x7fb", "v": 1}]}, ['.l[name="a\\u00a0\\x7fb"].v'], {"l": [{"name": "a\u00a0\x7fb"}]}),
+    ({"l": [{"name": "a", "v": 1}]}, ['.l[name="a\\q\\x"].v', ".l[name=a].v"], {"l": [{"name": "a", "v": 1}]}),
+    ({"l": [{"v": 1}]}, [".l[" + ",".join(f"k{n}={n}" for n in range(200)) + "].v"], {"l": [{"v": 1}]}),
     ({"l": [1, 2]}, [".l[0]", '.l[="x"]', ".l[=1]"], {"l": [1, 2]}),
     ({"a": 1}, ["", ".", "a", ".b", ".a.b", ".a[0]", "[", "]", ".a["], {"a": 1}),
 ])  # fmt: skip
@@ -194,13 +198,13 @@ def test_what_others_own_as_an_empty_map_is_no_conflict(api: FakeApi) -> None:
     assert found["containers"][0]["image"] == "theirs"
 
 
-def test_a_field_without_a_manager_is_left_as_well(api: FakeApi) -> None:
-    """The API server names `before-first-apply` in such a conflict."""
+def test_fields_that_nobody_owns_are_not_left(api: FakeApi) -> None:
+    """They may be the change's. The API server names `before-first-apply` in such a conflict."""
     for number in ("1", "2"):
         Instance(api.url).reconcile([config_map("a", x=number)])
     api.edit("ConfigMap", "default", "a", lambda live: live["metadata"].update(managedFields=[{}]))
-    Instance(api.url, yields=True).reconcile([config_map("a", x="1")])
-    assert api.get("ConfigMap", "default", "a")["data"] == {"x": "2"}
+    with pytest.raises(Conflict, match="before-first-apply"):
+        Instance(api.url, yields=True).reconcile([config_map("a", x="1")])
 
 
 def test_a_rollback_keeps_no_shared_object_that_a_user_keeps_no_more(api: FakeApi) -> None:
