@@ -280,7 +280,7 @@ class Pruner:
         if passes(error) or (isinstance(error, ApiError) and error.status == 409) or self._may_be_admitted_later(node, error):
             node.phase, node.error = Phase.BACKOFF, error
             self._loop.after(node.backoff(), functools.partial(self._retry, node))
-            if node.is_gone:
+            if node.is_gone or node.is_unwatched:
                 self._read(node)
         else:
             node.phase = Phase.SENT

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from oslo_log import log as logging
 
-from k8s_cr_driver.errors import ApiError, Conflict
+from k8s_cr_driver.errors import ApiError, Conflict, Contended
 from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.objects.crds import served_versions
 from k8s_cr_driver.objects.keys import Object, annotations_of, key_of, kind_of, labels
@@ -33,6 +33,8 @@ from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.resources.replicas import without_replicas
 
 LOG = logging.getLogger(__name__)
+
+_MARK = f".metadata.annotations.{RELEASED_BY}"
 
 
 def apply(
@@ -96,6 +98,8 @@ def _in_conflict(
         context.inventory.fence.before_write()
         return context.client.apply(resource, manifest, context.manager, force=force, live=live)
 
+    if is_of_fields(refusal) and all(where == _MARK for _, where, _ in refusal.causes):
+        raise Contended(f"{key_of(live)} is released, or taken back, by others at the same time")
     if takes_back and is_left_by_keeper(refusal, live):
         return again(manifest, force=True)
     if context.force and is_of_fields(refusal):
@@ -131,8 +135,9 @@ def _exactly(live: Object, obj: CustomResource, *, unchanged: bool) -> CustomRes
 def _join(context: WriteContext, obj: CustomResource, resource: Resource, live: Object) -> Object:
     """Labels a shared object of others. A rollback of one that uses it already asks no more."""
     key, content = obj.key, context.inventory.content
-    is_user = used_by(context.instance) in labels(live) or (content.is_member(key) and key not in content.new)
-    if not (is_user and context.yields):
+    is_user = used_by(context.instance) in labels(live)
+    is_member = content.is_member(key) and key not in content.new
+    if not (context.yields and (is_user or is_member)):
         _check_brought(context, obj, resource, live)
     absent = sorted(labels(obj.manifest).keys() - labels(live).keys())
     if absent and not is_user:

@@ -22,7 +22,7 @@ from k8s_cr_driver.objects.fields import field
 from k8s_cr_driver.objects.keys import CRD, NAMESPACE, GroupKind, Object, key_of, kind_of
 from k8s_cr_driver.ownership.context import WriteContext, has_gone
 from k8s_cr_driver.ownership.guests import Guests
-from k8s_cr_driver.ownership.labels import KEEP, SHARED, has_applied, is_created, is_kept, users
+from k8s_cr_driver.ownership.labels import KEEP, SHARED, has_applied, is_created, is_kept, is_released, users
 from k8s_cr_driver.ownership.labels import manager as manager_of
 from k8s_cr_driver.ownership.released import release_adopted, release_kept, release_shared
 from k8s_cr_driver.resources.base import CustomResource
@@ -141,7 +141,7 @@ def _release_shared(
     stays = _why_it_stays(context, guests, live, is_used=is_used)
     context.inventory.fence.before_delete()  # its lists may have taken minutes
     if stays:
-        is_ours = is_created(live) or has_applied(live, context.instance)
+        is_ours = is_created(live) or (is_released(live) and has_applied(live, context.instance))  # else it is a user's
         release_shared(context.client, context.instance, resource, live, is_last=is_ours)
         return Removal(stays)
     if taken := guests.taken_with(obj.key):

@@ -84,6 +84,11 @@ def has_applied(live: Object, instance: str) -> bool:
     return any(_is_more_than_marks(entry, instance) for entry in entries(live, "metadata", "managedFields"))
 
 
+def bringers(live: Object) -> set[str]:
+    """The instances that have applied more than their marks of a shared object."""
+    return {instance for instance in appliers(live) if has_applied(live, instance)}
+
+
 def _is_more_than_marks(entry: Object, instance: str) -> bool:
     if (entry.get("manager"), entry.get("operation")) != (manager(instance), "Apply"):
         return False

@@ -25,6 +25,7 @@ from k8s_cr_driver.ownership.labels import (
     PART_OF_LABEL,
     RELEASED_BY,
     SHARED,
+    bringers,
     has_applied,
     is_kept,
     is_older_than,
@@ -46,7 +47,7 @@ def release_kept(client: Client, instance: str, resource: Resource, live: Object
     now.
     """
     own_labels = dict.fromkeys((INSTANCE_LABEL, PART_OF_LABEL, used_by(instance)))
-    others = users(live) - {instance} if kind_of(live) in SHARED else set()
+    others = (users(live) | bringers(live)) - {instance} if kind_of(live) in SHARED else set()
     is_brought_by_others = is_released(live) or _has_left_fields(live) or bool(others)
     is_co_users = kind_of(live) in SHARED and not has_applied(live, instance) and is_brought_by_others
     marks: dict[str, str | None] = {} if is_co_users else {RELEASED_BY: instance}
@@ -102,7 +103,9 @@ def may_take_back(live: Object, instance: str) -> bool:
     A copy, and an adopted object, may have the annotations of such a one, but nothing that was applied to it.
     """
     if is_kept(live):
-        return annotations_of(live).get(RELEASED_BY) == instance and has_been_kept(live) and not has_applied(live, instance)
+        is_ours = annotations_of(live).get(RELEASED_BY) == instance and not has_applied(live, instance)
+        is_others = kind_of(live) in SHARED and bringers(live)
+        return is_ours and has_been_kept(live) and not is_others
     is_left = any(entry.get("manager") == KEPT_BY for entry in _fields(live)) and not is_older_than(live, KEPT_BY)
     return kind_of(live) in SHARED and is_released(live) and not users(live) and is_left
 

@@ -66,8 +66,8 @@ def yielded(manifest: Object, conflict: ApiError, instance: str, write: Callable
                 raise
             conflict = error
     raise Conflict(
-        f"{key_of(manifest)}: others manage fields that the manifest sets: {conflicting(conflict, instance)}. Have them give "
-        "these up, and roll back again.",
+        f"{key_of(manifest)}: others manage fields that the manifest sets: {conflicting(conflict, instance)}. Have them given "
+        "up, or set them as the manifest does, and roll back again.",
         [where for _, where, _ in conflict.causes],
     )
 

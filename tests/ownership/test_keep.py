@@ -8,16 +8,17 @@ from typing import Any
 
 import pytest
 
+from k8s_cr_driver.engine import prune
 from k8s_cr_driver.engine.replace import Replacement
 from k8s_cr_driver.errors import DriverError, NotOurs, Refused
 from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.objects.dependencies import DEPENDS_ON
 from k8s_cr_driver.objects.keys import Object
-from k8s_cr_driver.ownership import guests, write
+from k8s_cr_driver.ownership import delete, guests, write
 from k8s_cr_driver.ownership.context import WriteContext
 from k8s_cr_driver.ownership.inventory import Inventory
-from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, KEEP, RELEASED_BY, is_managed, used_by, users
+from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, KEEP, KEPT_BY, RELEASED_BY, is_managed, used_by, users
 from k8s_cr_driver.resources.base import CustomResource
 from tests.fake_api import FakeApi, controllers, faults
 from tests.fake_api.kinds import Kind
@@ -664,3 +665,80 @@ def test_a_response_that_is_no_object_is_an_error_of_the_driver(api: FakeApi, wh
     api.fail(faults.lie(b"{}"), when=takes_back)
     blue.reconcile([config_map("b"), HOME if what == "Namespace" else kept(config_map("a"))])
     assert api.faults_pending == 0
+
+
+@pytest.mark.parametrize("shared", [HOME, crontab_crd()], ids=["Namespace", "CRD"])
+def test_a_user_that_keeps_what_a_maker_without_its_label_uses_does_not_take_it(api: FakeApi, shared: Object) -> None:
+    kind, name, blue, green = shared["kind"], shared["metadata"]["name"], Instance(api.url), Instance(api.url, GREEN)
+    blue.reconcile([of_team(shared, "blue"), config_map("b")])
+    green.reconcile([kept(shared), config_map("g")])
+    api.edit(kind, None, name, lambda live: live["metadata"]["labels"].pop(used_by(BLUE)), manager="kubectl")
+    green.reconcile([config_map("g")])
+    blue.reconcile([of_team(shared, "blue"), config_map("b")])
+    newer = {**kept(shared)["metadata"], "labels": {"privileged": "true"}}
+    green.reconcile([{**shared, "metadata": newer}, config_map("g")])
+    live = api.get(kind, None, name)
+    assert users(live) == {BLUE, GREEN}
+    assert "privileged" not in live["metadata"]["labels"]
+
+
+@pytest.mark.parametrize("shared", [HOME, crontab_crd()], ids=["Namespace", "CRD"])
+def test_a_former_maker_takes_nothing_that_another_instance_has_taken_back_since(api: FakeApi, shared: Object) -> None:
+    kind, name, blue, green = shared["kind"], shared["metadata"]["name"], Instance(api.url), Instance(api.url, GREEN)
+    red = Instance(api.url, "8f0e2ef0-5d8a-4a43-a1f0-000000000003")
+    for objects in ([kept(shared), config_map("b")], [config_map("b")]):
+        blue.reconcile(objects)
+    api.edit(kind, None, name, lambda live: live["metadata"]["annotations"].pop(KEEP), manager="kubectl")
+    red.reconcile([of_team(shared, "red")])
+    green.reconcile([kept(shared), config_map("g")])
+    green.terminate()
+    blue.reconcile([{**shared, "metadata": {**kept(shared)["metadata"], "labels": {"privileged": "true"}}}, config_map("b")])
+    live = api.get(kind, None, name)
+    assert (live["metadata"]["labels"]["team"], live["metadata"]["labels"].get("privileged")) == ("red", None)
+
+
+def test_a_namespace_without_label_that_is_kept_no_more_is_deleted(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
+    blue = Instance(api.url)
+    blue.reconcile([kept(HOME), config_map("a")])
+    api.edit("Namespace", None, "home", lambda live: live["metadata"]["labels"].pop(used_by(BLUE)), manager="kubectl")
+    original, done = delete.remove, []
+
+    def remove(*args: Any, **options: Any) -> Any:
+        if not done and args[1].key.name == "home":
+            done.append(True)
+            api.edit("Namespace", None, "home", lambda live: live["metadata"]["annotations"].pop(KEEP), manager="kubectl")
+        return original(*args, **options)
+
+    monkeypatch.setattr(prune, "remove", remove)
+    blue.terminate()
+    assert api.find("Namespace", None, "home") is None
+
+
+def test_a_mark_that_another_instance_writes_meanwhile_is_no_conflict(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
+    released_home(api)
+    blue = Instance(api.url)
+    blue.reconcile([of_team(HOME, "1")])
+    original, done = Client.apply, []
+
+    def apply(self: Client, resource: Resource, manifest: Object, *rest: Any, **options: Any) -> Object:
+        if manifest["kind"] == "Namespace" and "uid" in manifest["metadata"] and not done:
+            done.append(True)
+            mark = {RELEASED_BY: GREEN}
+            api.edit("Namespace", None, "home", lambda live: live["metadata"]["annotations"].update(mark), manager=KEPT_BY)
+        return original(self, resource, manifest, *rest, **options)
+
+    monkeypatch.setattr(Client, "apply", apply)
+    blue.reconcile([of_team(HOME, "2")])
+    assert done and api.get("Namespace", None, "home")["metadata"]["labels"]["team"] == "2"
+
+
+def test_a_users_namespace_that_an_adopter_and_a_user_of_it_have_left_is_nobodys(api: FakeApi) -> None:
+    api.put(HOME, manager="kubectl-create")
+    red, green = Instance(api.url, "8f0e2ef0-5d8a-4a43-a1f0-000000000003", adopt=True), Instance(api.url, GREEN)
+    red.reconcile([of_team(HOME, "red"), config_map("r")])
+    green.reconcile([HOME, config_map("g")])
+    red.terminate()
+    green.reconcile([of_team(HOME, "green"), config_map("g")])
+    green.terminate()
+    with pytest.raises(NotOurs):
+        Instance(api.url).reconcile([of_team(HOME, "blue")])

@@ -19,7 +19,7 @@ from k8s_cr_driver.ownership import apply, yielding
 from k8s_cr_driver.ownership.context import WriteContext
 from k8s_cr_driver.ownership.inventory import Inventory
 from k8s_cr_driver.ownership.inventory_content import NOTHING
-from k8s_cr_driver.ownership.labels import CREATED_BY_US, KEPT_BY, manager, used_by, users
+from k8s_cr_driver.ownership.labels import CREATED_BY_US, INSTANCE_LABEL, KEPT_BY, manager, used_by, users
 from k8s_cr_driver.resources.registry import resource_for
 from k8s_cr_driver.vnf import preflight
 from tests.fake_api import FakeApi, faults
@@ -404,3 +404,22 @@ def test_a_user_keeps_its_own_fields_while_another_inventory_names_the_object(ap
     api.edit("Namespace", None, "home", edit)
     blue.reconcile([labelled(HOME, team="blue")])
     assert labels(api.get("Namespace", None, "home"))["team"] == "blue"
+
+
+def test_a_namespace_that_has_lost_all_marks_and_does_not_get_its_labels_is_named(
+    api: FakeApi, caplog: pytest.LogCaptureFixture
+) -> None:
+    blue = Instance(api.url)
+    blue.reconcile([labelled(HOME, team="blue"), config_map("a", "home")])
+    api.put(HOME, manager="kubectl-replace")
+    blue.reconcile([labelled(HOME, team="blue"), config_map("a", "home")])
+    assert "does not get these labels: team" in caplog.text
+
+
+def test_a_namespace_of_the_name_with_the_label_of_another_instance_is_not_used(api: FakeApi) -> None:
+    blue = Instance(api.url)
+    blue.reconcile([HOME, config_map("a")])
+    api.delete("Namespace", None, "home")
+    api.put(labelled(HOME, **{INSTANCE_LABEL: RED}), manager="OpenAPI-Generator")
+    with pytest.raises(NotOurs, match="belongs to another VNF instance"):
+        blue.reconcile([HOME, config_map("a")])

@@ -161,7 +161,7 @@ def test_others_set_one_more_field_at_any_time() -> None:
 
 
 def test_the_own_label_is_never_left_and_the_error_says_what_to_do() -> None:
-    with pytest.raises(Conflict, match=r"tacker_vnf_instance_id.*give these up, and roll back again"):
+    with pytest.raises(Conflict, match=r"tacker_vnf_instance_id.*given up, or set them as the manifest does"):
         yielded(config_map("a"), refused(f".metadata.labels.{INSTANCE_LABEL}"), BLUE, lambda manifest: manifest)
 
 
