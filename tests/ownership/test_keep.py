@@ -8,11 +8,13 @@ from typing import Any
 
 import pytest
 
+from k8s_cr_driver.cli.dry_run import DryRun
 from k8s_cr_driver.engine import prune
 from k8s_cr_driver.engine.replace import Replacement
 from k8s_cr_driver.errors import DriverError, NotOurs, Refused
 from k8s_cr_driver.kube.client import Client
-from k8s_cr_driver.kube.discovery import Resource
+from k8s_cr_driver.kube.discovery import Resource, discover
+from k8s_cr_driver.kube.endpoint import Endpoint
 from k8s_cr_driver.objects.dependencies import DEPENDS_ON
 from k8s_cr_driver.objects.keys import Object
 from k8s_cr_driver.ownership import delete, guests, write
@@ -20,6 +22,7 @@ from k8s_cr_driver.ownership.context import WriteContext
 from k8s_cr_driver.ownership.inventory import Inventory
 from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, KEEP, KEPT_BY, RELEASED_BY, is_managed, used_by, users
 from k8s_cr_driver.resources.base import CustomResource
+from k8s_cr_driver.resources.registry import resource_for
 from tests.fake_api import FakeApi, controllers, faults
 from tests.fake_api.kinds import Kind
 from tests.fake_api.recording import Request
@@ -742,3 +745,26 @@ def test_a_users_namespace_that_an_adopter_and_a_user_of_it_have_left_is_nobodys
     green.terminate()
     with pytest.raises(NotOurs):
         Instance(api.url).reconcile([of_team(HOME, "blue")])
+
+
+@pytest.mark.parametrize("what", ["ConfigMap", "Namespace", "CRD"])
+def test_a_dry_run_of_what_is_taken_back_meets_no_conflict(api: FakeApi, what: str) -> None:
+    """It stores no take-back, so that the fields are still those of KEPT_BY when it applies."""
+    blue = Instance(api.url)
+    if what == "Namespace":
+        released_home(api, of_team(HOME, "red"))
+        newer = of_team(HOME, "blue")
+    else:
+        former = kept(config_map("a")) if what == "ConfigMap" else kept(crontab_crd())
+        newer = kept(config_map("a", a="2")) if what == "ConfigMap" else kept(crontab_crd(runs={"type": "integer"}))
+        for objects in ([config_map("b"), former], [config_map("b")]):
+            blue.reconcile(objects)
+    before = state(api)
+    with DryRun(Endpoint(api.url)) as connection:
+        client, obj = Client(connection, discover(connection)), resource_for(newer)
+        context = WriteContext(client, Inventory(connection, "default", BLUE), is_trial=True)
+        resource = client.resources.find(obj.key.group_kind)
+        assert resource
+        write.write(context, obj, resource, client.read(resource, obj.key))
+    assert state(api) == before
+    blue.reconcile([config_map("b"), newer])
