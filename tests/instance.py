@@ -23,6 +23,7 @@ from k8s_cr_driver.objects.keys import Object, ObjectKey, key_of, kind_of
 from k8s_cr_driver.ownership.context import WriteContext
 from k8s_cr_driver.ownership.inventory import Inventory
 from k8s_cr_driver.ownership.inventory_content import NOTHING
+from k8s_cr_driver.ownership.labels import KEEP
 from k8s_cr_driver.package import manifests
 from k8s_cr_driver.resources.registry import resource_for
 from tests.fake_api import FakeApi
@@ -30,6 +31,7 @@ from tests.fake_api.cluster import DEFAULT_NAMESPACES
 
 BLUE = "8f0e2ef0-5d8a-4a43-a1f0-000000000001"
 GREEN = "8f0e2ef0-5d8a-4a43-a1f0-000000000002"
+RED = "8f0e2ef0-5d8a-4a43-a1f0-000000000003"
 
 
 class Instance:
@@ -135,6 +137,15 @@ _OF_A_RUN = ("k8s-cr-driver/token", "k8s-cr-driver/operation", "k8s-cr-driver/re
 def obj(api_version: str, kind: str, name: str, namespace: str = "", **rest: Any) -> Object:
     metadata = {"name": name, **({"namespace": namespace} if namespace else {})}
     return {"apiVersion": api_version, "kind": kind, "metadata": metadata, **rest}
+
+
+def kept(manifest: Object) -> Object:
+    """With the annotation that it is to be kept."""
+    return {**manifest, "metadata": {**manifest["metadata"], "annotations": {KEEP: "true"}}}
+
+
+def labelled(manifest: Object, **labels: str) -> Object:
+    return {**manifest, "metadata": {**manifest["metadata"], "labels": labels}}
 
 
 def config_map(name: str, namespace: str = "default", **data: str) -> Object:

@@ -175,7 +175,7 @@ class Client:
         """A merge patch; ApiError 409 if the object does not have the uid, or the resourceVersion, among `metadata`."""
         query, key = [("fieldManager", manager)], key_of(live)
         response = self._on_live("PATCH", resource, live, {"metadata": metadata}, query=query, content_type=MERGE)
-        return checked(response, resource.group_kind, f"PATCH {resource.path(key.namespace, key.name)}", stored=False)
+        return checked(response, resource.group_kind, f"PATCH {resource.path(key.namespace, key.name)}")
 
     def _on_live(self, method: str, resource: Resource, live: Object, body: Object, **options: Any) -> Object:
         """ApiError without values of the object: a webhook gets all of it, also if they are not sent."""

@@ -114,13 +114,12 @@ def _in_conflict(
 
 def _check_forced(context: WriteContext, resource: Resource, conflict: ApiError, live: Object) -> Object:
     """The object as it is, for an apply by force; Conflict if other instances use it."""
+    fields = conflicting(conflict, context.instance)
     if kind_of(live) in SHARED:
         live = _read_now(context, resource, live)
         if users(live) - {context.instance} or claimed_by_others(context.inventory, live):
-            fields = conflicting(conflict, context.instance)
             raise Conflict(f"{key_of(live)}: others manage fields that the manifest sets: {fields}. {NEVER_CHANGED}")
     if not context.is_trial:
-        fields = conflicting(conflict, context.instance)
         LOG.warning("%s: fields of other managers are taken by force: %s. %s", key_of(live), fields, NOT_RESTORED)
     return live
 
@@ -134,10 +133,8 @@ def _exactly(live: Object, obj: CustomResource, *, unchanged: bool) -> CustomRes
 
 def _join(context: WriteContext, obj: CustomResource, resource: Resource, live: Object) -> Object:
     """Labels a shared object of others. A rollback of one that uses it already asks no more."""
-    key, content = obj.key, context.inventory.content
-    is_user = used_by(context.instance) in labels(live)
-    is_member = content.is_member(key) and key not in content.new
-    if not (context.yields and (is_user or is_member)):
+    key, is_user = obj.key, used_by(context.instance) in labels(live)
+    if not (context.yields and (is_user or context.inventory.content.was_member(key))):
         _check_brought(context, obj, resource, live)
     absent = sorted(labels(obj.manifest).keys() - labels(live).keys())
     if absent and not is_user:

@@ -84,6 +84,10 @@ class InventoryContent:
     def is_member(self, key: ObjectKey) -> bool:
         return self.members is not None and key in self.members
 
+    def was_member(self, key: ObjectKey) -> bool:
+        """Whether the object was a member before the instance brought what is `new`."""
+        return self.is_member(key) and key not in self.new
+
     def may_own(self, live: Object, instance: str) -> bool:
         """Whether the object, which the field manager of this instance has applied, is a member, and not the copy of one."""
         key = key_of(live)

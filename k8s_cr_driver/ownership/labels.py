@@ -12,6 +12,7 @@ import datetime
 
 from k8s_cr_driver.objects.fields import entries, mapping
 from k8s_cr_driver.objects.keys import CRD, NAMESPACE, Object, annotations_of, labels
+from k8s_cr_driver.ownership.managed_fields import is_applier
 
 INSTANCE_LABEL = "tacker_vnf_instance_id"
 """Tacker's in-tree driver sets the same label."""
@@ -90,7 +91,7 @@ def bringers(live: Object) -> set[str]:
 
 
 def _is_more_than_marks(entry: Object, instance: str) -> bool:
-    if (entry.get("manager"), entry.get("operation")) != (manager(instance), "Apply"):
+    if not is_applier(entry, manager(instance)):
         return False
     fields = mapping(entry, "fieldsV1")
     metadata = mapping(fields, "f:metadata")

@@ -54,6 +54,11 @@ def is_applier(entry: Object, manager: str) -> bool:
     return (entry.get("manager"), entry.get("operation")) == (manager, "Apply")
 
 
+def has_applier(live: Object, manager: str) -> bool:
+    """Whether the object has fields that `manager` has applied."""
+    return any(is_applier(entry, manager) for entry in entries(live, "metadata", "managedFields"))
+
+
 def _is_update(entry: Object, manager: str) -> bool:
     written = (entry["manager"], entry["operation"]) == (manager, "Update")
     return written and entry.get("subresource", "") in _INHERITED

@@ -34,7 +34,7 @@ from k8s_cr_driver.ownership.labels import (
     used_by,
     users,
 )
-from k8s_cr_driver.ownership.managed_fields import handed, is_applier
+from k8s_cr_driver.ownership.managed_fields import handed, has_applier
 
 LOG = logging.getLogger(__name__)
 
@@ -175,7 +175,7 @@ def _handed(live: Object, before: str, after: str) -> list[Object]:
 
 def _has_left_fields(live: Object) -> bool:
     """Whether there are fields of KEPT_BY, which a copy of a released object does not have."""
-    return any(is_applier(entry, KEPT_BY) for entry in _fields(live)) and not is_older_than(live, KEPT_BY)
+    return has_applier(live, KEPT_BY) and not is_older_than(live, KEPT_BY)
 
 
 def _fields(live: Object) -> list[Object]:

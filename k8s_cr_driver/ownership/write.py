@@ -129,7 +129,7 @@ def _admitted(context: WriteContext, obj: CustomResource, resource: Resource, li
 def _check_owner(context: WriteContext, obj: CustomResource, live: Object) -> None:
     content, is_foreign = context.inventory.content, context.inventory.is_foreign(live)
     owner = labels(live).get(INSTANCE_LABEL)
-    is_joined = not owner and content.is_member(obj.key) and obj.key not in content.new  # all marks may have been taken off
+    is_joined = not owner and content.was_member(obj.key)  # all marks may have been taken off
     shared = obj.key.group_kind in SHARED and (users(live) or is_created(live) or has_been_kept(live) or is_joined)
     if (shared or is_managed(live, context.instance)) and not (is_foreign and _has_marks(live, context.instance)):
         return

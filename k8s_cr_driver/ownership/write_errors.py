@@ -11,11 +11,10 @@ import re
 from collections.abc import Collection
 
 from k8s_cr_driver.errors import ApiError, Conflict, Contended, DriverError, Forbidden, Refused, Said, passes
-from k8s_cr_driver.objects.fields import entries
 from k8s_cr_driver.objects.immutable import changed_fields, concerns
 from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey
 from k8s_cr_driver.ownership.labels import KEEP, KEPT_BY, SHARED, is_kept, manager, users
-from k8s_cr_driver.ownership.managed_fields import is_applier, managers_of
+from k8s_cr_driver.ownership.managed_fields import has_applier, managers_of
 from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.resources.replicas import explicit_count
 
@@ -105,9 +104,8 @@ def conflicting(conflict: ApiError, instance: str) -> str:
 
 def is_left_by_keeper(conflict: ApiError, live: Object) -> bool:
     """Whether all fields of a conflict are KEPT_BY's no more, as `live` says: a dry run took them back, which is not stored."""
-    has_left = any(is_applier(entry, KEPT_BY) for entry in entries(live, "metadata", "managedFields"))
     were_theirs = all(f'"{KEPT_BY}"' in message for _, _, message in conflict.causes)
-    return is_of_fields(conflict) and not has_left and were_theirs
+    return is_of_fields(conflict) and not has_applier(live, KEPT_BY) and were_theirs
 
 
 def _hidden(text: str, instance: str) -> str:

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-A rollback leaves fields that others own with other values: the change has not written them, and nobody can give it
-`force-conflicts`.
+A rollback leaves fields that others own with other values: nobody can give it `force-conflicts`.
 
 Which fields these are the API server says, in its conflict: `managedFields` alone do not, as `{}` stands for a field that is
 owned whole as well as for a list or a map that was empty when it was written.
@@ -37,9 +36,10 @@ KEYS = 8
 NOBODY = '"before-first-apply"'
 """As whom the API server names the owner of fields when `managedFields` were cleared: they may be the change's."""
 
-_KEY = r'[\w.-]+=(?:"(?:[^"\\]|\\.)*"|[^",\]]+)'
+_NAME, _VALUE = r"[\w.-]+", r'"(?:[^"\\]|\\.)*"|[^",\]]+'
+_KEY = f"{_NAME}=(?:{_VALUE})"
 _ENTRY = re.compile(rf"\[({_KEY}(?:,{_KEY})*)\]")
-_KEYS = re.compile(r'([\w.-]+)=("(?:[^"\\]|\\.)*"|[^",\]]+)')
+_KEYS = re.compile(f"({_NAME})=({_VALUE})")
 _ABSENT = ""
 
 _Index = dict[tuple[int, tuple[str, ...]], dict[tuple[str, ...], list[Object]]]

@@ -29,6 +29,7 @@ from tests.fake_api.recording import Request
 from tests.instance import (
     BLUE,
     GREEN,
+    RED,
     Instance,
     claim,
     config_map,
@@ -36,19 +37,13 @@ from tests.instance import (
     crontab,
     crontab_crd,
     job,
+    kept,
+    labelled,
     obj,
     state,
     stateful_set,
     wait_for,
 )
-
-
-def kept(manifest: Object) -> Object:
-    return {**manifest, "metadata": {**manifest["metadata"], "annotations": {KEEP: "true"}}}
-
-
-def of_team(manifest: Object, team: str) -> Object:
-    return {**manifest, "metadata": {**manifest["metadata"], "labels": {"team": team}}}
 
 
 @pytest.mark.parametrize("verb", ["terminate", "change"])
@@ -419,7 +414,7 @@ def test_a_rollback_uses_a_shared_object_again_that_two_instances_have_kept(api:
 
 
 def test_another_instance_uses_a_kept_namespace_and_changes_nothing_of_it(api: FakeApi) -> None:
-    kept_one = kept(of_team(HOME, "green"))
+    kept_one = kept(labelled(HOME, team="green"))
     green, blue = Instance(api.url, GREEN), Instance(api.url, BLUE, force=True)
     green.reconcile([kept_one])
     green.terminate()
@@ -465,7 +460,7 @@ def test_a_user_of_a_kept_object_that_comes_back_does_not_take_it(api: FakeApi, 
         green.terminate()
     live = api.get(kind, None, name)
     assert (live.get("spec"), live["metadata"]["annotations"]) == (before.get("spec"), before["metadata"]["annotations"])
-    Instance(api.url).reconcile([kept(of_team(shared, "blue"))])
+    Instance(api.url).reconcile([kept(labelled(shared, team="blue"))])
     assert api.get(kind, None, name)["metadata"]["labels"]["team"] == "blue"
 
 
@@ -475,7 +470,7 @@ def test_a_user_that_keeps_what_others_use_changes_nothing_when_it_comes_back(ap
     Instance(api.url).reconcile([shared])
     green.reconcile([kept(shared)])
     green.terminate()
-    green.reconcile([kept(of_team(shared, "green"))])
+    green.reconcile([kept(labelled(shared, team="green"))])
     live = api.get(kind, None, name)
     assert users(live) == {BLUE, GREEN}
     assert "team" not in live["metadata"]["labels"]
@@ -483,7 +478,7 @@ def test_a_user_that_keeps_what_others_use_changes_nothing_when_it_comes_back(ap
 
 def released_home(api: FakeApi, manifest: Object = HOME) -> None:
     """A Namespace that a guest has kept."""
-    red = Instance(api.url, "8f0e2ef0-5d8a-4a43-a1f0-000000000003")
+    red = Instance(api.url, RED)
     red.reconcile([manifest])
     api.put({**claim("guest"), "metadata": {"name": "guest", "namespace": "home"}}, manager="user")
     red.terminate()
@@ -515,7 +510,7 @@ def test_a_lost_response_when_a_kept_object_is_taken_back_is_repeated(api: FakeA
 
 
 @pytest.mark.parametrize("is_killed", [True, False])
-@pytest.mark.parametrize("manifest", [HOME, of_team(HOME, "red")], ids=["plain", "labelled"])
+@pytest.mark.parametrize("manifest", [HOME, labelled(HOME, team="red")], ids=["plain", "labelled"])
 @pytest.mark.parametrize("is_first", [True, False])
 def test_a_namespace_whose_taker_has_died_can_be_used_by_others(
     api: FakeApi, monkeypatch: pytest.MonkeyPatch, manifest: Object, is_killed: bool, is_first: bool
@@ -540,7 +535,7 @@ def test_a_namespace_whose_taker_has_died_can_be_used_by_others(
     assert users(live) == {BLUE} and is_managed(live, BLUE)
     blue.terminate()
     assert users(api.get("Namespace", None, "home")) == set()
-    Instance(api.url, GREEN).reconcile([of_team(HOME, "green")])
+    Instance(api.url, GREEN).reconcile([labelled(HOME, team="green")])
     assert api.get("Namespace", None, "home")["metadata"]["labels"]["team"] == "green"
 
 
@@ -639,16 +634,16 @@ def test_who_has_kept_a_shared_object_may_change_it_again(api: FakeApi, shared: 
     green.reconcile([shared])
     blue.reconcile([kept(shared)])
     green.terminate()
-    blue.reconcile([kept(of_team(shared, "blue"))])
+    blue.reconcile([kept(labelled(shared, team="blue"))])
     green.reconcile([shared])
-    blue.reconcile([kept(of_team(shared, "newer"))])
+    blue.reconcile([kept(labelled(shared, team="newer"))])
     assert api.get(kind, None, name)["metadata"]["labels"]["team"] == "newer"
 
 
 def test_what_an_adopter_has_kept_is_a_users_again(api: FakeApi) -> None:
     api.put(HOME, manager="kubectl-create")
     green = Instance(api.url, GREEN)
-    Instance(api.url, adopt=True).reconcile([kept(of_team(HOME, "blue"))])
+    Instance(api.url, adopt=True).reconcile([kept(labelled(HOME, team="blue"))])
     green.reconcile([HOME])
     Instance(api.url).terminate()
     green.terminate()
@@ -673,11 +668,11 @@ def test_a_response_that_is_no_object_is_an_error_of_the_driver(api: FakeApi, wh
 @pytest.mark.parametrize("shared", [HOME, crontab_crd()], ids=["Namespace", "CRD"])
 def test_a_user_that_keeps_what_a_maker_without_its_label_uses_does_not_take_it(api: FakeApi, shared: Object) -> None:
     kind, name, blue, green = shared["kind"], shared["metadata"]["name"], Instance(api.url), Instance(api.url, GREEN)
-    blue.reconcile([of_team(shared, "blue"), config_map("b")])
+    blue.reconcile([labelled(shared, team="blue"), config_map("b")])
     green.reconcile([kept(shared), config_map("g")])
     api.edit(kind, None, name, lambda live: live["metadata"]["labels"].pop(used_by(BLUE)), manager="kubectl")
     green.reconcile([config_map("g")])
-    blue.reconcile([of_team(shared, "blue"), config_map("b")])
+    blue.reconcile([labelled(shared, team="blue"), config_map("b")])
     newer = {**kept(shared)["metadata"], "labels": {"privileged": "true"}}
     green.reconcile([{**shared, "metadata": newer}, config_map("g")])
     live = api.get(kind, None, name)
@@ -688,11 +683,11 @@ def test_a_user_that_keeps_what_a_maker_without_its_label_uses_does_not_take_it(
 @pytest.mark.parametrize("shared", [HOME, crontab_crd()], ids=["Namespace", "CRD"])
 def test_a_former_maker_takes_nothing_that_another_instance_has_taken_back_since(api: FakeApi, shared: Object) -> None:
     kind, name, blue, green = shared["kind"], shared["metadata"]["name"], Instance(api.url), Instance(api.url, GREEN)
-    red = Instance(api.url, "8f0e2ef0-5d8a-4a43-a1f0-000000000003")
+    red = Instance(api.url, RED)
     for objects in ([kept(shared), config_map("b")], [config_map("b")]):
         blue.reconcile(objects)
     api.edit(kind, None, name, lambda live: live["metadata"]["annotations"].pop(KEEP), manager="kubectl")
-    red.reconcile([of_team(shared, "red")])
+    red.reconcile([labelled(shared, team="red")])
     green.reconcile([kept(shared), config_map("g")])
     green.terminate()
     blue.reconcile([{**shared, "metadata": {**kept(shared)["metadata"], "labels": {"privileged": "true"}}}, config_map("b")])
@@ -720,7 +715,7 @@ def test_a_namespace_without_label_that_is_kept_no_more_is_deleted(api: FakeApi,
 def test_a_mark_that_another_instance_writes_meanwhile_is_no_conflict(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
     released_home(api)
     blue = Instance(api.url)
-    blue.reconcile([of_team(HOME, "1")])
+    blue.reconcile([labelled(HOME, team="1")])
     original, done = Client.apply, []
 
     def apply(self: Client, resource: Resource, manifest: Object, *rest: Any, **options: Any) -> Object:
@@ -731,20 +726,20 @@ def test_a_mark_that_another_instance_writes_meanwhile_is_no_conflict(api: FakeA
         return original(self, resource, manifest, *rest, **options)
 
     monkeypatch.setattr(Client, "apply", apply)
-    blue.reconcile([of_team(HOME, "2")])
+    blue.reconcile([labelled(HOME, team="2")])
     assert done and api.get("Namespace", None, "home")["metadata"]["labels"]["team"] == "2"
 
 
 def test_a_users_namespace_that_an_adopter_and_a_user_of_it_have_left_is_nobodys(api: FakeApi) -> None:
     api.put(HOME, manager="kubectl-create")
-    red, green = Instance(api.url, "8f0e2ef0-5d8a-4a43-a1f0-000000000003", adopt=True), Instance(api.url, GREEN)
-    red.reconcile([of_team(HOME, "red"), config_map("r")])
+    red, green = Instance(api.url, RED, adopt=True), Instance(api.url, GREEN)
+    red.reconcile([labelled(HOME, team="red"), config_map("r")])
     green.reconcile([HOME, config_map("g")])
     red.terminate()
-    green.reconcile([of_team(HOME, "green"), config_map("g")])
+    green.reconcile([labelled(HOME, team="green"), config_map("g")])
     green.terminate()
     with pytest.raises(NotOurs):
-        Instance(api.url).reconcile([of_team(HOME, "blue")])
+        Instance(api.url).reconcile([labelled(HOME, team="blue")])
 
 
 @pytest.mark.parametrize("what", ["ConfigMap", "Namespace", "CRD"])
@@ -752,8 +747,8 @@ def test_a_dry_run_of_what_is_taken_back_meets_no_conflict(api: FakeApi, what: s
     """It stores no take-back, so that the fields are still those of KEPT_BY when it applies."""
     blue = Instance(api.url)
     if what == "Namespace":
-        released_home(api, of_team(HOME, "red"))
-        newer = of_team(HOME, "blue")
+        released_home(api, labelled(HOME, team="red"))
+        newer = labelled(HOME, team="blue")
     else:
         former = kept(config_map("a")) if what == "ConfigMap" else kept(crontab_crd())
         newer = kept(config_map("a", a="2")) if what == "ConfigMap" else kept(crontab_crd(runs={"type": "integer"}))

@@ -21,16 +21,13 @@ from tests.instance import (
     crontab_crd,
     deployment,
     job,
+    kept,
     obj,
     replaced,
     wait_for,
 )
 
 REPLACE = {"k8s-cr-driver/replace": "true"}
-
-
-def kept(manifest: Object) -> Object:
-    return {**manifest, "metadata": {**manifest["metadata"], "annotations": {KEEP: "true"}}}
 
 
 @pytest.fixture

@@ -23,15 +23,10 @@ from k8s_cr_driver.ownership.labels import CREATED_BY_US, INSTANCE_LABEL, KEPT_B
 from k8s_cr_driver.resources.registry import resource_for
 from k8s_cr_driver.vnf import preflight
 from tests.fake_api import FakeApi, faults
-from tests.instance import BLUE, GREEN, Instance, config_map, crontab, crontab_crd, obj, state
+from tests.instance import BLUE, GREEN, RED, Instance, config_map, crontab, crontab_crd, labelled, obj, state
 
 CRD = ("CustomResourceDefinition", None, "crontabs.stable.example.com")
 HOME = obj("v1", "Namespace", "home")
-RED = "8f0e2ef0-5d8a-4a43-a1f0-000000000003"
-
-
-def labelled(manifest: Object, **labels: str) -> Object:
-    return {**manifest, "metadata": {**manifest["metadata"], "labels": labels}}
 
 
 def crd_with(**spec: Any) -> Object:

@@ -9,22 +9,14 @@ from typing import Any
 import pytest
 
 from k8s_cr_driver.errors import ApiError, Conflict, Refused
+from k8s_cr_driver.objects.fields import pod_spec
 from k8s_cr_driver.objects.keys import Object, annotations_of, labels
 from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, KEEP, PART_OF_LABEL, is_managed, used_by
 from k8s_cr_driver.ownership.yielding import without, yielded
 from tests.fake_api import FakeApi, controllers
-from tests.instance import BLUE, GREEN, Instance, config_map, crontab_crd, deployment, obj
+from tests.instance import BLUE, GREEN, Instance, config_map, crontab_crd, deployment, kept, obj
 
 HOME = obj("v1", "Namespace", "home")
-
-
-def kept(manifest: Object) -> Object:
-    return {**manifest, "metadata": {**manifest["metadata"], "annotations": {KEEP: "true"}}}
-
-
-def pod_spec(live: Object) -> Object:
-    found: Object = live["spec"]["template"]["spec"]
-    return found
 
 
 def web(replicas: int, image: str) -> Object:
@@ -110,6 +102,7 @@ def test_a_new_user_of_a_shared_object_is_checked_in_a_rollback_as_well(api: Fak
     Instance(api.url, GREEN).reconcile([crontab_crd(runs={"type": "integer"})])
     with pytest.raises(Conflict):
         Instance(api.url, yields=True).reconcile([crontab_crd(runs={"type": "string"})])
+
 
 def refused(*paths: str) -> ApiError:
     causes = [("FieldManagerConflict", path, 'conflict with "kubectl-edit"') for path in paths]

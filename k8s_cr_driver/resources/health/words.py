@@ -111,10 +111,10 @@ def meaning_of_type(condition_type: str) -> Meaning:
         return Meaning.FACT
     if len(words) == 1 and words[0] in SINGLE_WORDS:
         return SINGLE_WORDS[words[0]]
-    if words[0] in NEGATIONS and words[-1] in TROUBLE:
-        return Meaning.FACT if words[-1] in FACTS else Meaning.PART_IS_WELL
     if words[0] in NEGATIONS:
-        return Meaning.NEGATED
+        if words[-1] not in TROUBLE:
+            return Meaning.NEGATED
+        return Meaning.FACT if words[-1] in FACTS else Meaning.PART_IS_WELL
     return _meaning_of_ends(words)
 
 
