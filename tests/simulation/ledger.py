@@ -121,6 +121,10 @@ class Ledger:
         """The instances of which nothing should be left: a rollback of their instantiation or a termination COMPLETED."""
         self._runs: dict[str, Run] = {}
         """By worker."""
+        self._began: dict[str, float] = {}
+        """When each worker has."""
+        self._withdrawn: dict[str, float] = {}
+        """When a worker of an instance has last deleted the inventory."""
         self._doubted: dict[str, set[tuple[Resource, Key]]] = {}
         """Of each instance what workers have brought that ended early. Whether they wrote or found it, no inventory says."""
         self._failed: dict[str, set[tuple[Resource, Key]]] = {}
@@ -165,7 +169,7 @@ class Ledger:
                 self._recorded.add(actor.name)
             if old is None:
                 self.founders.add(actor.name)
-                self._doubted[actor.owner] = set(self._runs[actor.name].brought) if is_posthumous else set()
+                self._refound(actor, is_posthumous=is_posthumous)
         what = "made" if old is None else "marked" if _is_marked(old, new) else "changed"
         self.note(f"{actor} {what} {entry} {uid[:4]} at {new['metadata']['resourceVersion']}")
         if old is not None:
@@ -192,6 +196,8 @@ class Ledger:
             self._seen_finished.pop((resource, key_of(old)), None)  # a change without it, of which a rollback may come
         if resource == WIDGETS and entry.owner == USER and actor.owner not in (USER, CONTROLLER):
             self._hold(entry)
+        if actor.owner == entry.owner and is_inventory(entry):
+            self._withdrawn[entry.owner] = self.scheduler.now
         if actor.owner == USER and is_inventory(entry):
             self.forget_finished(())  # what was recorded is lost with it
             self._doubted.pop(entry.owner, None)
@@ -243,7 +249,14 @@ class Ledger:
             self._failed.pop(instance, None)
 
     def begins(self, worker: str, run: Run) -> None:
-        self._runs[worker] = run
+        self._runs[worker], self._began[worker] = run, self.scheduler.now
+
+    def _refound(self, actor: Actor, *, is_posthumous: bool) -> None:
+        """A new inventory says whose all is, unless its worker may have read, and goes by, one that was deleted meanwhile."""
+        doubted = set(self._runs[actor.name].brought) if is_posthumous else set()
+        if self._withdrawn.get(actor.owner, -1.0) > self._began[actor.name]:
+            doubted |= self._doubted.get(actor.owner, set())
+        self._doubted[actor.owner] = doubted
 
     def unrecorded(self, worker: str) -> None:
         """A worker has crashed, was superseded, or could not write the inventory at its end."""
