@@ -8,6 +8,7 @@ workloads and RBAC of one set of objects. What an object outside of the set serv
 
 from __future__ import annotations
 
+import logging
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -25,6 +26,24 @@ _BINDINGS = {GroupKind(_RBAC, "RoleBinding"), GroupKind(_RBAC, "ClusterRoleBindi
 _ROLES = {GroupKind(_RBAC, "Role"), GroupKind(_RBAC, "ClusterRole")}
 _CHANGING = {"update", "patch", "*"}
 _EVERYTHING = frozenset({"*"})
+
+MOST = 3_000_000
+"""Pairs of objects that are compared, or guessed to wait for each other: they cost a second and 200 MiB a million."""
+
+LOG = logging.getLogger(__name__)
+
+
+class Budget:
+    """A package of N workloads and M custom resources may have N times M guesses; what exceeds MOST is not guessed."""
+
+    def __init__(self, what: str) -> None:
+        self._what, self._left = what, MOST
+
+    def allows(self, pairs: int) -> bool:
+        if 0 <= self._left < pairs:
+            LOG.warning("%s: the set has more than %d pairs; beyond these no object waits for another", self._what, MOST)
+        self._left -= pairs
+        return self._left >= 0
 
 
 class Controller(NamedTuple):
@@ -53,24 +72,34 @@ def servers(objects: Sequence[Object]) -> dict[ObjectKey, set[ObjectKey]]:
     server needs to start, and to wait for it would be to wait for ever. A write that meets a webhook whose server is
     not up fails with an error that passes.
     """
-    backends = _Backends(objects)
+    budget = Budget("What serves a kind")
     custom: dict[GroupKind, list[ObjectKey]] = defaultdict(list)
     for obj in objects:
         if not is_builtin(kind_of(obj)):
             custom[kind_of(obj)].append(key_of(obj))
-    plurals = _plurals(custom, objects)
     served: dict[GroupKind, set[ObjectKey]] = defaultdict(set)
+    for kind, needed in _served(objects, _plurals(custom, objects)):
+        if budget.allows(len(needed)):
+            served[kind] |= needed
+    found = ((key, needed) for kind, needed in served.items() for key in custom.get(kind, ()))
+    return {key: needed - {key} for key, needed in found if budget.allows(len(needed))}
+
+
+def _served(
+    objects: Sequence[Object], plurals: Mapping[str, Mapping[GroupKind, str]]
+) -> Iterator[tuple[GroupKind, set[ObjectKey]]]:
+    """Kinds, with what serves them: a kind may come several times."""
+    backends = _Backends(objects)
     for obj in objects:
         caller = key_of(obj)
         if caller.group_kind in _WEBHOOKS:
             for kind, needed in _webhook_kinds(obj, backends, plurals):
-                served[kind] |= needed | {caller}
+                yield kind, needed | {caller}
         elif caller.group_kind == CRD:
-            served[defined_by(obj)] |= backends.called_by(obj)
+            yield defined_by(obj), backends.called_by(obj)
         elif caller.group_kind == _API_SERVICE and (needed := backends.called_by(obj)):
             for kind in plurals.get(str(field(obj, "spec", "group")), ()):
-                served[kind] |= needed | {caller}
-    return {key: needed - {key} for kind, needed in served.items() if needed for key in custom.get(kind, ())}
+                yield kind, needed | {caller}
 
 
 def callers(objects: Sequence[Object]) -> dict[ObjectKey, set[ObjectKey]]:
@@ -110,6 +139,7 @@ class _Backends:
         self._services: dict[ObjectKey, Object] = {}
         self._workloads: dict[str, list[tuple[ObjectKey, Mapping[str, str]]]] = defaultdict(list)
         self._found: dict[ObjectKey, set[ObjectKey]] = {}
+        self._budget = Budget("Services and workloads")
         for obj in objects:
             if kind_of(obj) == GroupKind("", "Service"):
                 self._services[key_of(obj)] = obj
@@ -128,7 +158,8 @@ class _Backends:
             references = [field(caller, "spec", "service")]
         else:
             references = []
-        return {key for reference in references for key in self.of(reference)}
+        called = (needed for reference in references if self._budget.allows(len(needed := self.of(reference))))
+        return set().union(*called)
 
     def of(self, reference: Any) -> set[ObjectKey]:
         """The Service of a reference {namespace, name} and its workloads; empty if the Service is not of the set."""
@@ -137,9 +168,9 @@ class _Backends:
             return set()
         if key not in self._found:
             selector = mapping(self._services[key], "spec", "selector")
-            selected = {
-                workload for workload, pod in self._workloads[key.namespace] if selector and selector.items() <= pod.items()
-            }
+            workloads = self._workloads[key.namespace]
+            compared = workloads if selector and self._budget.allows(len(workloads)) else []
+            selected = {workload for workload, pod in compared if selector.items() <= pod.items()}
             self._found[key] = {key} | selected
         return self._found[key]
 
@@ -176,12 +207,13 @@ def _role_groups(objects: Iterable[Object]) -> dict[ObjectKey, frozenset[str]]:
     """The API groups whose objects each role may change; an aggregated role has the rules of those that it selects."""
     roles = {key_of(obj): obj for obj in objects if kind_of(obj) in _ROLES}
     own = {key: _changed_groups(role) for key, role in roles.items()}
-    groups = dict(own)
+    groups, budget = dict(own), Budget("Aggregated roles")
     for key, role in roles.items():
         for selector in entries(role, "aggregationRule", "clusterRoleSelectors"):
             wanted = mapping(selector, "matchLabels")
-            for other, candidate in roles.items():
-                if wanted and wanted.items() <= labels(candidate).items():
+            compared = roles if wanted and budget.allows(len(roles)) else {}
+            for other, candidate in compared.items():
+                if wanted.items() <= labels(candidate).items():
                     groups[key] |= own[other]
     return groups
 

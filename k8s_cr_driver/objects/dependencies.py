@@ -17,7 +17,7 @@ from graphlib import CycleError, TopologicalSorter
 
 from k8s_cr_driver.errors import InvalidPackage
 from k8s_cr_driver.objects.api_groups import is_builtin
-from k8s_cr_driver.objects.backends import callers, controllers, role_of, servers
+from k8s_cr_driver.objects.backends import Budget, callers, controllers, role_of, servers
 from k8s_cr_driver.objects.crds import defined_by
 from k8s_cr_driver.objects.fields import field, pod_spec
 from k8s_cr_driver.objects.keys import CRD, NAMESPACE, GroupKind, Object, ObjectKey, annotations_of, key_of, kind_of
@@ -147,11 +147,14 @@ def _for_finalizers(objects: Sequence[Object]) -> Edges:
             custom[defined_by(obj).group if key.group_kind == CRD else key.group].add(key)
         elif key.namespace and pod_spec(obj) is None:
             settings[key.namespace].add(key)
+    budget = Budget("Controllers and what they act on")
     for controller in controllers(objects):
         for group in filter(controller.acts_on, custom):
-            edges[controller.key] |= custom[group]
-        for needed in controller.permissions | settings[controller.key.namespace]:
-            edges[needed].add(controller.key)
+            if budget.allows(len(custom[group])):
+                edges[controller.key] |= custom[group]
+        needed = controller.permissions | settings[controller.key.namespace]
+        for key in needed if budget.allows(len(needed)) else ():
+            edges[key].add(controller.key)
     return edges
 
 

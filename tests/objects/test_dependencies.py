@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from k8s_cr_driver.errors import InvalidPackage
-from k8s_cr_driver.objects import dependencies
+from k8s_cr_driver.objects import backends, dependencies
 from k8s_cr_driver.objects.dependencies import DEPENDS_ON, Edges, check, deletion, graph, rank
 from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, key_of
 
@@ -349,6 +349,57 @@ def test_many_objects_have_few_edges() -> None:
     ]
     for edges in (graph(objects), deletion(objects)):
         assert sum(map(len, edges.values())) < 6 * len(objects)
+
+
+def many(what: str, count: int) -> list[Object]:
+    """A set in which `count` objects may have to wait for `count` others each."""
+    tabs = [obj("example.com/v1", "Tab", f"tab-{number}", "blue") for number in range(count)]
+    apps = [deployment("app", account="runner") for _ in range(count)]
+    for number, app in enumerate(apps):
+        app["metadata"]["name"] = f"app-{number}"
+    names = [f"hook-{number}" for number in range(count)]
+    services = [obj("v1", "Service", name, "operator", spec={"selector": {"app": "app"}}) for name in names]
+    selected = {"clusterRoleSelectors": [{"matchLabels": {"a": "b"}}]}
+    roles = [obj(RBAC, "ClusterRole", name, aggregationRule=selected) for name in names]
+    for role in roles:
+        role["metadata"]["labels"] = {"a": "b"}
+    api_services = [
+        obj("apiregistration.k8s.io/v1", "APIService", name, spec={"service": {"name": name, "namespace": "operator"}})
+        for name in names
+    ]
+    return {
+        "custom resources of controllers": [*tabs, *apps, *rights("runner", "example.com")],
+        "settings of controllers": [
+            *apps,
+            *rights("runner", "example.com"),
+            *(obj("v1", "ConfigMap", name, "operator") for name in names),
+        ],
+        "webhooks of custom resources": [*tabs, *services, *(webhook("Mutating", name) for name in names)],
+        "workloads of services": [*apps, *services, *api_services],
+        "roles of a role": [*apps, *roles, *rights("runner", "example.com")],
+    }[what]
+
+
+@pytest.mark.parametrize(
+    "what",
+    [
+        "custom resources of controllers",
+        "settings of controllers",
+        "webhooks of custom resources",
+        "workloads of services",
+        "roles of a role",
+    ],
+)
+def test_guesses_of_a_large_set_are_limited(
+    what: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    objects = many(what, 30)
+    whole = sum(map(len, deletion(objects).values()))
+    monkeypatch.setattr(backends, "MOST", 200)
+    for edges in (graph(objects), deletion(objects)):
+        assert sum(map(len, edges.values())) < 800
+    assert whole > 900 or what == "roles of a role"
+    assert "the set has more than 200 pairs" in caplog.text
 
 
 def test_any_number_of_cycles_is_found_in_one_pass(monkeypatch: pytest.MonkeyPatch) -> None:
