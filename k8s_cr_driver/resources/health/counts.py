@@ -12,7 +12,10 @@ from k8s_cr_driver.resources.health.model import Health, ready, waiting
 
 _FRACTION = re.compile(r"\s*(\d{1,9})\s*/\s*(\d{1,9})\s*")
 _READY = ("readyReplicas", "availableReplicas", "readyInstances")
-_UPDATED = ("updatedReplicas", "updatedReadyReplicas", "upToDateReplicas")
+_UPDATED = (
+    *("updatedReplicas", "updatedReadyReplicas", "updatedInstances", "updatedNodes"),
+    *("upToDateReplicas", "upToDateInstances", "upToDateNodes"),
+)
 _PARTS = ("shards", "groups", "partitions", "parts", "zones")
 """Fields of a spec that say how many parts have the wanted count each."""
 COUNTERS = (*_READY, *_UPDATED)
@@ -36,7 +39,8 @@ def judge_counts(live: dict[str, Any], fields: dict[str, Any]) -> Health | None:
     `fields` are the schemas of the status' fields.
     """
     status, wanted = mapping(live, "status"), _wanted(live)
-    counts = _counters(status, fields, wanted, _partition(live)) + _pairs(status) + _fractions(status)
+    every = _counters(status, fields, wanted, _partition(live)) + _pairs(status) + _fractions(status)
+    counts = list(dict.fromkeys(every))
     short = [f"{field} is {have} of {want}" for field, have, want in counts if have < want]
     short += _surplus(live, wanted) + _missing(status)
     if short:

@@ -67,6 +67,7 @@ def test_reason_of_a_true_summary(reason: str, state: State) -> None:
     [
         ({"replicas": 3, "updatedReplicas": 2, "availableReplicas": 3}, WAITING),
         ({"replicas": 3, "upToDateReplicas": 0}, WAITING),
+        ({"replicas": 3, "readyReplicas": 3, "upToDateNodes": 1}, WAITING),
         ({"replicas": 4, "updatedReplicas": 3}, WAITING),
         ({"replicas": 3, "readyReplicas": 0}, WAITING),
         ({"replicas": 3, "updatedReplicas": 3, "availableReplicas": 2}, READY),
