@@ -18,14 +18,18 @@ COST_LIMIT = 10_000_000
 """Bytes of a text times instructions of an expression: about a second, if RE2 runs out of memory for its automaton."""
 
 _MEMORY = 1024 * 1024
+_MEMORY_OF_CRD = 64 * 1024
+"""Bytes for an expression: it takes less than a millisecond to compile, or to be found too large. CRDs have thousands."""
+KEPT = 1024
+"""Compiled expressions that are kept."""
 _NOT_ALIKE = ("pattern too large", "invalid character class range: \\p", "invalid character class range: \\P")
 """RE2 limits memory and Go does not; their tables of Unicode's scripts differ in age."""
 
 
-def problem(pattern: str) -> str:
+def problem(pattern: str, memory: int = _MEMORY) -> str:
     """Why RE2 does not take `pattern`; empty if it does."""
     try:
-        _compiled(pattern)
+        _compiled(pattern, memory)
     except re2.error as error:
         return bytes(error.args[0]).decode(errors="replace")
     return ""
@@ -33,14 +37,14 @@ def problem(pattern: str) -> str:
 
 def refused_by_go(pattern: str) -> str:
     """Why Go does not take `pattern`; empty if it may."""
-    reason = problem(pattern)
+    reason = problem(pattern, _MEMORY_OF_CRD)
     return "" if reason.startswith(_NOT_ALIKE) else reason
 
 
 def found_in(pattern: str, text: str) -> bool:
     """Whether `pattern` matches a part of `text`, as the API server asks; True where that is left to it."""
     try:
-        compiled = _compiled(pattern)
+        compiled = _compiled(pattern, _MEMORY_OF_CRD)
     except re2.error:
         return True
     return compiled.programsize * len(text) > COST_LIMIT or compiled.search(text) is not None
@@ -49,7 +53,7 @@ def found_in(pattern: str, text: str) -> bool:
 def is_match(pattern: str, text: str) -> bool:
     """Whether `pattern` matches all of `text`, as in TOSCA. Raises ValueError for what is no pattern or would take long."""
     try:
-        compiled = _compiled(pattern)
+        compiled = _compiled(pattern, _MEMORY)
     except re2.error:
         raise ValueError("not a regular expression of RE2") from None
     if compiled.programsize * len(text) > COST_LIMIT:
@@ -57,9 +61,9 @@ def is_match(pattern: str, text: str) -> bool:
     return compiled.fullmatch(text) is not None
 
 
-@lru_cache(maxsize=128)
-def _compiled(pattern: str) -> Any:
+@lru_cache(maxsize=KEPT)
+def _compiled(pattern: str, memory: int) -> Any:
     options = re2.Options()
-    options.max_mem = _MEMORY
+    options.max_mem = memory
     options.log_errors = False
     return re2.compile(pattern, options)

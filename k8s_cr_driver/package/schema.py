@@ -27,6 +27,9 @@ REPORTED = 10
 STEPS = 5_000_000
 """Pairs of a value and a part of a schema that are compared for one package: some seconds."""
 
+PATTERNS = 4_000
+"""Patterns of CRDs that are compiled for one package: some seconds. The API server checks all."""
+
 _MUTATING = {
     GroupKind("admissionregistration.k8s.io", "MutatingWebhookConfiguration"): ("webhooks", "rules"),
     GroupKind("admissionregistration.k8s.io", "MutatingAdmissionPolicy"): ("spec", "matchConstraints", "resourceRules"),
@@ -82,9 +85,9 @@ def remove_nulls(objects: Iterable[Object], crd_of: Callable[[GroupKind], Object
 
 
 def _problems(objects: Sequence[Object]) -> Iterator[str]:
-    crds = crds_of(objects)
+    crds, known = crds_of(objects), dict[str, str]()
     for crd in crds.values():
-        yield from (f"{key_of(crd)}: {problem}" for problem in _pattern_problems(mapping(crd, "spec"), ("spec",)))
+        yield from (f"{key_of(crd)}: {problem}" for problem in _pattern_problems(mapping(crd, "spec"), ("spec",), known))
     rules = _mutating_rules(objects)
     budget = Budget(STEPS)
     for obj in objects:
@@ -138,18 +141,20 @@ def has_nulls(value: Any) -> bool:
     return any(map(has_nulls, value)) if isinstance(value, list) else value is None
 
 
-def _pattern_problems(value: Any, path: Path) -> Iterator[str]:
-    """The patterns within `value`, a part of a CustomResourceDefinition, that Go refuses."""
+def _pattern_problems(value: Any, path: Path, known: dict[str, str]) -> Iterator[str]:
+    """The patterns within `value`, a part of a CustomResourceDefinition, that Go refuses. `known`: why, of some patterns."""
     if isinstance(value, dict):
         pattern = value.get("pattern")
-        if isinstance(pattern, str) and (reason := patterns.refused_by_go(pattern)):
+        if isinstance(pattern, str) and len(known) < PATTERNS and pattern not in known:
+            known[pattern] = patterns.refused_by_go(pattern)
+        if isinstance(pattern, str) and (reason := known.get(pattern)):
             yield f"{_path((*path, 'pattern'))}: is no regular expression to the API server (RE2): {reason}; rewrite it"
         for name, item in value.items():
             if name not in _VALUES:
-                yield from _pattern_problems(item, (*path, name))
+                yield from _pattern_problems(item, (*path, name), known)
     elif isinstance(value, list):
         for index, item in enumerate(value):
-            yield from _pattern_problems(item, (*path, index))
+            yield from _pattern_problems(item, (*path, index), known)
 
 
 def _mutating_rules(objects: Iterable[Object]) -> list[dict[str, Any]]:

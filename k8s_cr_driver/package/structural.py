@@ -38,11 +38,18 @@ class Budget:
 
     def __init__(self, steps: int) -> None:
         self._left = steps
+        self._spent = set[str]()
 
     def spend(self, steps: int = 1) -> None:
         self._left -= steps
         if self._left < 0:
             raise TooMuch
+
+    def spend_once(self, what: str, steps: int) -> None:
+        """For what is done again without a cost."""
+        if what not in self._spent:
+            self._spent.add(what)
+            self.spend(steps)
 
 
 def child(node: Node, name: str) -> Node | None:

@@ -80,6 +80,10 @@ _ADDITIONS = frozenset({"required", "minLength", "minItems", "minProperties", "a
 """What an object may miss that a mutating webhook will complete: the API server validates after it."""
 
 
+STEPS_OF_PATTERN = 4000
+"""Of the budget, for the compilation of a pattern: no more are compiled for a package than are kept."""
+
+
 class Validation:
     """`completed`: a mutating webhook may complete the objects. Every method raises `TooMuch`, and yields lazily."""
 
@@ -100,6 +104,8 @@ class Validation:
             yield Violation(path, "enum", node["enum"], value)
         if value is None:
             return
+        if isinstance(pattern := node.get("pattern"), str):
+            self._budget.spend_once(pattern, STEPS_OF_PATTERN)
         yield from (found for found in _unmet(node, value, path) if found.keyword not in self._left_out)
         yield from (found for found in self._combined(node, value, path) if found.keyword not in self._left_out)
         yield from self._inside(node, value, path)

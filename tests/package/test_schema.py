@@ -11,8 +11,9 @@ import pytest
 
 from k8s_cr_driver.errors import InvalidPackage
 from k8s_cr_driver.objects.keys import Object
-from k8s_cr_driver.package import schema
+from k8s_cr_driver.package import patterns, schema, validation
 from k8s_cr_driver.package.schema import check
+from tests.instance import crontab, crontab_crd
 
 PROPERTIES: dict[str, Any] = {
     "count": {"type": "integer", "minimum": 1, "maximum": 5},
@@ -338,3 +339,28 @@ def test_a_repeated_merge_key_is_reported_without_its_value() -> None:
     with pytest.raises(InvalidPackage) as refused:
         check([CRD, tab(list=[{"name": "hunter2"}, {"name": "hunter2"}])])
     assert "hunter2" not in str(refused.value)
+
+
+def with_patterns(count: int) -> list[Object]:
+    """A CRD of `count` patterns, and a custom resource that has a value for each."""
+    crd = crontab_crd()
+    spec = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
+    spec["properties"] = {f"a{number}": {"type": "string", "pattern": f"^b{number}$"} for number in range(count)}
+    return [crd, {**crontab("one"), "spec": {f"a{number}": "c" for number in range(count)}}]
+
+
+def test_no_more_patterns_of_a_package_are_compiled_than_take_some_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled: list[str] = []
+    compile_ = patterns.re2.compile
+
+    def counted(pattern: str, options: Any) -> Any:
+        compiled.append(pattern)
+        return compile_(pattern, options)
+
+    monkeypatch.setattr(patterns.re2, "compile", counted)
+    monkeypatch.setattr(schema, "PATTERNS", 20)
+    monkeypatch.setattr(schema, "STEPS", 30 * validation.STEPS_OF_PATTERN)
+    patterns._compiled.cache_clear()
+    with pytest.raises(InvalidPackage, match="must match"):  # what exceeds the budget is left to the API server
+        check(with_patterns(100))
+    assert 20 <= len(compiled) < 60
