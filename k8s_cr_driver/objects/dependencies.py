@@ -53,7 +53,7 @@ def check(objects: Sequence[Object]) -> None:
     """Raise InvalidPackage if the annotations of a whole package name objects that are not in it, or form a cycle."""
     keys = {key_of(obj) for obj in objects}
     for obj in objects:
-        for key in _depends_on(obj):
+        for key in depends_on(obj):
             if key not in keys:
                 near = difflib.get_close_matches(_reference(key), map(_reference, keys), n=1)
                 remedy = f"did you mean {near[0]}?" if near else "add it to the package, or remove the reference"
@@ -72,7 +72,7 @@ def graph(objects: Sequence[Object], pairs: Iterable[tuple[ObjectKey, ObjectKey]
     keys = {key_of(obj) for obj in objects}
     fixed = _structure(objects)
     for obj in objects:
-        fixed[key_of(obj)] |= keys.intersection(_depends_on(obj))
+        fixed[key_of(obj)] |= keys.intersection(depends_on(obj))
     return _untangled(keys, [fixed, _later(pairs), servers(objects), _after_services(objects)])
 
 
@@ -85,14 +85,14 @@ def deletion(objects: Sequence[Object], pairs: Iterable[tuple[ObjectKey, ObjectK
     and these before what they need to work. Never raises: edges that close a cycle are dropped.
     """
     keys = {key_of(obj) for obj in objects}
-    explicit = {key_of(obj): set(_depends_on(obj, lenient=True)) for obj in objects}
+    explicit = {key_of(obj): set(depends_on(obj, lenient=True)) for obj in objects}
     layers = [{}, _reversed(_structure(objects)), _later(pairs), _reversed(explicit), _for_finalizers(objects)]
     return _untangled(keys, layers)
 
 
 def repoint(obj: Object, key: ObjectKey, name: str) -> None:
     """Let the annotation of `obj` name `key` by its new `name`. The annotation is well-formed: `check` has read it."""
-    references = _depends_on(obj)
+    references = depends_on(obj)
     if key in references:
         renamed = (key._replace(name=name) if one == key else one for one in references)
         obj["metadata"]["annotations"] = {**annotations_of(obj), DEPENDS_ON: ",".join(map(_reference, renamed))}
@@ -158,7 +158,7 @@ def _for_finalizers(objects: Sequence[Object]) -> Edges:
     return edges
 
 
-def _depends_on(obj: Object, lenient: bool = False) -> list[ObjectKey]:
+def depends_on(obj: Object, lenient: bool = False) -> list[ObjectKey]:
     """The references of the annotation. Raises InvalidPackage for a malformed one, which `lenient` leaves out."""
     keys = []
     for reference in filter(None, map(str.strip, annotations_of(obj).get(DEPENDS_ON, "").split(","))):

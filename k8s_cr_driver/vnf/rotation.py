@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
 from k8s_cr_driver.kube.client import Client
@@ -86,33 +87,60 @@ def rotate(desired: Sequence[Object], lives: Lives, referring: Sequence[Object] 
     `referring` are objects of before that are applied again, whose references stay: a heal creates what they refer to.
     """
     rotated = mark(desired)
+    rotation = _Rotation(desired, lives, referring)
     keys = {key_of(obj) for obj in rotated}
-    for obj in sorted(rotated, key=lambda one: bool(_references(one, keys))):  # their content has the names of the others
-        _rename(obj, desired, lives, referring)
+    for obj in sorted(rotated, key=lambda one: any(key in keys for _, _, key in _references(one))):
+        rotation.rename(obj)  # last what refers to others: its content has their names
 
 
-def _rename(obj: Object, desired: Sequence[Object], lives: Lives, referring: Sequence[Object]) -> None:
-    """An object to which nothing in the set refers keeps its name: what refers to it is not there to be repointed."""
-    mark([obj])
-    key = key_of(obj)
-    places = [place for one in desired for place in _references(one, {key})]
-    if places and (name := _name(obj, lives, referring)) != key.name:
-        obj["metadata"]["name"] = name
-        for reference, field_ in places:
-            reference[field_] = name
+class _Rotation:
+    """Where a set refers to what, which is found once: a set may have thousands of objects to rename."""
+
+    def __init__(self, desired: Sequence[Object], lives: Lives, referring: Sequence[Object]) -> None:
+        self._lives = lives
+        self._used = {key for one in referring for _, _, key in _references(one)}
+        self._places: dict[ObjectKey, list[tuple[Object, str]]] = defaultdict(list)
+        self._dependents: dict[ObjectKey, list[Object]] = defaultdict(list)
+        self._rotated: dict[ObjectKey, set[str]] = {}
+        """By kind and namespace, the first names of live objects that have one with a digest."""
         for one in desired:
+            for place, name, key in _references(one):
+                self._places[key].append((place, name))
+            for key in dependencies.depends_on(one):
+                self._dependents[key].append(one)
+
+    def rename(self, obj: Object) -> None:
+        """An object to which nothing in the set refers keeps its name: what refers to it is not there to be repointed."""
+        mark([obj])
+        key = key_of(obj)
+        if key not in self._places or (name := self._name(obj)) == key.name:
+            return
+        obj["metadata"]["name"] = name
+        renamed = key._replace(name=name)
+        for reference, field_ in self._places[key]:
+            reference[field_] = name
+        for one in self._dependents[key]:
             dependencies.repoint(one, key, name)
+        self._places[renamed] += self._places.pop(key)
+        self._dependents[renamed] += self._dependents.pop(key)
 
+    def _name(self, obj: Object) -> str:
+        """A name that had another content is not used again."""
+        first = str(obj["metadata"]["name"])
+        second = f"{first}-{annotations_of(obj)[CONTENT]}"
+        if live := self._lives.named(obj, first):
+            return first if _has_content(live, obj) else second
+        is_used = key_of(obj)._replace(name=second) in self._used
+        was_rotated = first in self._first_names(obj)
+        return second if was_rotated or is_used or self._lives.named(obj, second) else first
 
-def _name(obj: Object, lives: Lives, referring: Sequence[Object]) -> str:
-    """A name that had another content is not used again."""
-    first = str(obj["metadata"]["name"])
-    second = f"{first}-{annotations_of(obj)[CONTENT]}"
-    if live := lives.named(obj, first):
-        return first if _has_content(live, obj) else second
-    was_rotated = any(name == f"{first}-{annotations_of(live).get(CONTENT)}" for name, live in lives.labelled(obj).items())
-    is_used = any(_references(one, {key_of(obj)._replace(name=second)}) for one in referring)
-    return second if was_rotated or is_used or lives.named(obj, second) else first
+    def _first_names(self, obj: Object) -> set[str]:
+        collection = key_of(obj)._replace(name="")
+        if collection not in self._rotated:
+            labelled = self._lives.labelled(obj).items()
+            digests = {name: f"-{annotations_of(live).get(CONTENT)}" for name, live in labelled}
+            self._rotated[collection] = {name.removesuffix(end) for name, end in digests.items() if name.endswith(end)}
+        return self._rotated[collection]
 
 
 def _has_content(live: Object, obj: Object) -> bool:
@@ -133,10 +161,11 @@ def _digest(obj: Object) -> str:
     return hashlib.sha256(json.dumps(obj.get("spec"), sort_keys=True).encode()).hexdigest()[:10]
 
 
-def _references(obj: Object, keys: Collection[ObjectKey]) -> list[tuple[Object, str]]:
-    """Where an object refers to one of `keys`, by group, kind and name or as its kind knows: the mapping and the field."""
-    found = [(one, "name") for one in _mappings(obj) if _target(one, key_of(obj).namespace) in keys]
-    return found + [(place, name) for place, name, key in resource_for(obj).names() if key in keys]
+def _references(obj: Object) -> list[tuple[Object, str, ObjectKey]]:
+    """Where an object refers to others, by group, kind and name or as its kind knows: the mapping, the field, the object."""
+    references = (one for one in _mappings(obj) if one.get("kind") and one.get("name"))
+    named = [(one, "name", _target(one, key_of(obj).namespace)) for one in references]
+    return [*named, *resource_for(obj).names()]
 
 
 def _mappings(value: Any) -> Iterator[Object]:

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tacker.sol_refactored.common import exceptions as sol_ex
@@ -11,6 +13,7 @@ from tacker.sol_refactored.common import exceptions as sol_ex
 from k8s_cr_driver.capi.contract import CONTROL_PLANE_GROUP
 from k8s_cr_driver.objects.dependencies import DEPENDS_ON
 from k8s_cr_driver.objects.keys import GroupKind, Object
+from k8s_cr_driver.vnf import rotation
 from k8s_cr_driver.vnf.rotation import CONTENT
 from tests.capi import clusters
 from tests.fake_api import FakeApi, controllers, faults
@@ -340,3 +343,36 @@ def test_a_finished_job_that_waits_for_a_renamed_template_does_not_run_again(
     api.delete("Job", "default", "migrate")
     blue.change(make_vnfd(tmp_path / "big", with_job("big")))
     assert references(api)[1] != "workers" and api.names("Job", "default") == []
+
+
+def test_each_object_of_a_set_is_searched_for_references_a_fixed_number_of_times(monkeypatch: pytest.MonkeyPatch) -> None:
+    searched: list[str] = []
+    mappings = rotation._mappings
+
+    def counted(value: Any) -> Iterator[Object]:
+        if isinstance(value, dict) and "metadata" in value:
+            searched.append(value["metadata"]["name"])
+        return mappings(value)
+
+    def template(number: int) -> Object:
+        spec = {"template": {"spec": {"flavor": str(number)}}}
+        return obj("infrastructure.cluster.x-k8s.io/v1beta2", "DevMachineTemplate", f"t-{number}", "default", spec=spec)
+
+    class Lives:
+        def labelled(self, _: Object) -> dict[str, Object]:
+            return {}
+
+        def named(self, _: Object, name: str) -> Object | None:
+            return {**template(-1), "metadata": {"name": name}}
+
+    templates = [template(number) for number in range(100)]
+    reference = {"apiGroup": "infrastructure.cluster.x-k8s.io", "kind": "DevMachineTemplate"}
+    users = [
+        obj("example.com/v1", "Tab", f"u-{number}", "default", spec={"ref": {**reference, "name": f"t-{number}"}})
+        for number in range(100)
+    ]
+    monkeypatch.setattr(rotation, "_mappings", counted)
+    rotation.rotate([*templates, *users], Lives())
+    assert all(one["metadata"]["name"] == user["spec"]["ref"]["name"] for one, user in zip(templates, users, strict=True))
+    assert all(one["metadata"]["name"].startswith(f"t-{number}-") for number, one in enumerate(templates))
+    assert len(searched) < 5 * len([*templates, *users])
