@@ -15,6 +15,7 @@ from typing import Any
 from tacker.sol_refactored import objects
 from tacker.sol_refactored.common import config
 from tacker.sol_refactored.common import exceptions as sol_ex
+from tacker.sol_refactored.common import vnf_instance_utils as inst_utils
 from tacker.sol_refactored.nfvo import nfvo_client
 from tacker.sol_refactored.objects.v2 import fields
 
@@ -190,7 +191,13 @@ class Driver:
                 _differences(session, stored)
 
     def sync_db(self, context: Any, vnf_instance: Any, vim_info: Any) -> None:
-        """Stores VNFCs, counts, scale levels and aspects that have changed; DbSyncNoDiff if none has."""
+        """
+        Stores VNFCs, counts, scale levels and aspects that have changed; DbSyncNoDiff if none has.
+
+        OtherOperationInProgress, also for an operation of another conductor, that may have completed meanwhile: Tacker's lock
+        is by default one of this host.
+        """
+        read = vnf_instance.to_dict()
         _check_idle(context, vnf_instance.id)
         with boundary("database synchronization", vnf_instance.id) as verb:
             stored = StoredInstance.read(vnf_instance)
@@ -203,6 +210,9 @@ class Driver:
                 scale_status.add_new_aspects(stored, now, vnfd)
                 stored.vdus = now
                 stored.write(found)
+        _check_idle(context, vnf_instance.id)
+        if inst_utils.get_inst(context, vnf_instance.id).to_dict() != read:
+            raise sol_ex.OtherOperationInProgress(inst_id=vnf_instance.id)
 
 
 def _differences(session: Session, stored: StoredInstance) -> tuple[VduObjects, VduObjects, list[Vnfc]]:
@@ -216,7 +226,6 @@ def _differences(session: Session, stored: StoredInstance) -> tuple[VduObjects, 
 
 
 def _check_idle(context: Any, instance: str) -> None:
-    """OtherOperationInProgress, also for an operation of another conductor: Tacker's lock is by default one of this host."""
     states = fields.LcmOperationStateType
     for state in (states.STARTING, states.PROCESSING, states.ROLLING_BACK):
         if objects.VnfLcmOpOccV2.get_by_filter(context, vnfInstanceId=instance, operationState=state):

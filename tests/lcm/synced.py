@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from tacker.sol_refactored import objects
 from tacker.sol_refactored.common import exceptions as sol_ex
+from tacker.sol_refactored.common import vnf_instance_utils as inst_utils
 from tacker.sol_refactored.nfvo import nfvo_client
 
 from k8s_cr_driver.lcm.driver import Driver
@@ -42,6 +43,8 @@ class Synced(Instance):
 
         with pytest.MonkeyPatch.context() as tacker:
             tacker.setattr(objects.VnfLcmOpOccV2, "get_by_filter", operations)
+            in_database = self.inst.obj_clone()
+            tacker.setattr(inst_utils, "get_inst", lambda *_: in_database)
             tacker.setattr(nfvo_client.NfvoClient, "__init__", lambda _: None)
             tacker.setattr(nfvo_client.NfvoClient, "get_vnfd", lambda *_: self.vnfd)
             Driver().sync_db(None, self.inst, self.inst.vimConnectionInfo.get("vim1"))

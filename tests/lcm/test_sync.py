@@ -10,13 +10,17 @@ from typing import Any
 
 import pytest
 from oslo_config import cfg
+from tacker import context
 from tacker.sol_refactored.common import exceptions as sol_ex
+from tacker.sol_refactored.common import vnf_instance_utils as inst_utils
+from tacker.sol_refactored.nfvo import nfvo_client
 
 from k8s_cr_driver.errors import TransportError
 from k8s_cr_driver.kube.endpoint import Endpoint
 from k8s_cr_driver.lcm import sync_round
+from k8s_cr_driver.lcm.driver import Driver
 from tests.fake_api import FakeApi, faults
-from tests.instance import crontab, crontab_crd
+from tests.instance import BLUE, crontab, crontab_crd
 from tests.lcm.instance import make_vnfd
 from tests.lcm.synced import Synced
 from tests.lcm.web import deployment
@@ -246,3 +250,35 @@ def test_an_operation_does_not_wait_for_the_next_round(cluster: FakeApi, tmp_pat
     look(blue)
     cluster.clear_faults()
     blue.heal()
+
+
+@pytest.fixture
+def stored(cluster: FakeApi, tmp_path: Path) -> Iterator[Synced]:
+    """An instance that is in Tacker's database."""
+    admin, blue = context.get_admin_context(), Synced(cluster, tmp_path, [deployment(1)])
+    blue.inst.instantiationState = "INSTANTIATED"
+    for name in ("vnfProvider", "vnfProductName", "vnfSoftwareVersion", "vnfdVersion"):
+        setattr(blue.inst, name, "1")
+    blue.inst.create(admin)
+    yield blue
+    inst_utils.get_inst(admin, BLUE).delete(admin)
+
+
+def test_a_scale_of_another_conductor_that_completes_meanwhile_is_not_overwritten(
+    stored: Synced, cluster: FakeApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Tacker's lock is by default one of each host."""
+    admin = context.get_admin_context()
+    cluster.delete("Pod", "default", cluster.names("Pod", "default")[0])
+    monkeypatch.setattr(nfvo_client.NfvoClient, "__init__", lambda _: None)
+
+    def package_after_a_scale(*_: object) -> object:
+        stored.inst = inst_utils.get_inst(admin, BLUE)
+        stored.scale("SCALE_OUT")
+        stored.inst.update(admin)
+        return stored.vnfd
+
+    monkeypatch.setattr(nfvo_client.NfvoClient, "get_vnfd", package_after_a_scale)
+    read = inst_utils.get_inst(admin, BLUE)
+    with pytest.raises(sol_ex.OtherOperationInProgress):
+        Driver().sync_db(admin, read, read.vimConnectionInfo["vim1"])
