@@ -21,7 +21,7 @@ from k8s_cr_driver.kube.connection import METADATA_LIST, Connection
 from k8s_cr_driver.kube.discovery import discover
 from k8s_cr_driver.kube.endpoint import Endpoint
 from k8s_cr_driver.objects.keys import Object, ObjectKey, SecretEntry, annotations_of
-from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, appliers, is_kept, is_released
+from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, is_copy, is_kept, is_managed, is_released
 
 
 @dataclass(frozen=True)
@@ -62,12 +62,12 @@ class ManagementCluster:
         if resource is None:
             return []
         found = [live for place in namespaces for live in self._client.list(resource, place, selector, METADATA_LIST)]
-        return sorted(_name(live) for live in found if instance in appliers(live))
+        return sorted(_name(live) for live in found if _is_of(live, instance))
 
     def exists(self, cluster: str, instance: str) -> bool:
         """Whether the Cluster NAMESPACE/NAME is there and is the instance's, or one that an instance has released."""
         live = self._read(cluster)
-        return live is not None and (instance in appliers(live) or is_released(live))
+        return live is not None and (_is_of(live, instance) or is_released(live))
 
     def is_kept(self, cluster: str) -> bool:
         """Whether a terminate releases the Cluster and does not delete it."""
@@ -100,6 +100,11 @@ class ManagementCluster:
     def secret(self, where: SecretEntry) -> bytes:
         """One value of a Secret. InvalidRequest if the Secret has no such key."""
         return workload.read_secret(self.connection, where)
+
+
+def _is_of(live: Object, instance: str) -> bool:
+    """A copy, such as a backup that was restored, has the marks of a Cluster of the instance, but another cluster's Secret."""
+    return is_managed(live, instance) and not is_copy(live, instance)
 
 
 def _name(live: Object) -> str:

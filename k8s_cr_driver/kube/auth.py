@@ -190,5 +190,5 @@ def _lifetime(token: str) -> float:
         payload = token.split(".")[1]
         claims = decoded(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
         return float(claims["exp"]) - float(claims["iat"])
-    except (ValueError, LookupError, TypeError):
+    except (ValueError, LookupError, TypeError, OverflowError):
         return math.inf

@@ -14,6 +14,7 @@ from k8s_cr_driver.errors import ApiError, Unreadable
 from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.kube.responses import checked, understood
 from k8s_cr_driver.objects.decoding import BeyondLimit, decoded
+from k8s_cr_driver.objects.fields import integer
 from k8s_cr_driver.objects.keys import Object
 
 LINE_LIMIT = 16 * 1024 * 1024
@@ -52,8 +53,7 @@ def object_of(resource: Resource, event: dict[str, Any]) -> Object:
     live: Object = event["object"]
     attempt = f"WATCH {resource.plural}"
     if event.get("type") == "ERROR":
-        with understood(attempt):
-            code, reason = int(live.get("code") or 500), str(live.get("reason"))
+        code, reason = integer(live, "code") or 500, str(live.get("reason"))
         raise ApiError(attempt, code, reason, str(live.get("message") or ""))
     if event.get("type") == "BOOKMARK":
         with understood(attempt):

@@ -133,7 +133,7 @@ def _annotate(client: Client, child: Object, asked: Mapping[str, str], *, must: 
         return
     key, metadata = key_of(child), {"uid": child["metadata"]["uid"], "annotations": asked}
     try:
-        client.apply(resource, bare(key, resource.api_version, **metadata), MANAGER, force=True)
+        client.apply(resource, bare(key, resource.api_version, **metadata), MANAGER, force=True, live=child)
     except ApiError as error:
         if error.status == 404:  # an apply would create the object: the path is missing
             raise Contended(f"{key}: {error}") from None

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import base64
+import math
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -229,3 +231,8 @@ def test_credentials_in_the_endpoint_are_refused() -> None:
     with pytest.raises(InvalidRequest, match=r"interfaceInfo\.endpoint: holds credentials") as raised:
         vim_endpoint({"endpoint": "https://operator:word@127.0.0.1:1"}, {})
     assert "word" not in str(raised.value)
+
+
+def test_a_token_whose_time_is_no_time_does_not_expire() -> None:
+    payload = base64.urlsafe_b64encode(b'{"exp": 1' + b"0" * 400 + b', "iat": 1}').decode()
+    assert auth._lifetime(f"a.{payload}.b") == math.inf

@@ -16,6 +16,7 @@ from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.kube.endpoint import Endpoint
 from k8s_cr_driver.kube.watch import Broken, Change, InitialEvents, Message, Reflector, Relist
+from k8s_cr_driver.kube.watch_events import object_of
 from k8s_cr_driver.objects.keys import GroupKind
 from tests.fake_api import FakeApi, faults
 from tests.instance import config_map
@@ -347,3 +348,11 @@ def test_a_watch_with_a_malformed_event_is_opened_again() -> None:
             stream.start(lambda: None)
             assert heard.get(timeout=10) == watch.Relist(stream, {})
             stream.stop()
+
+
+@pytest.mark.parametrize("code", [float("inf"), "x", None, [], 500])
+def test_an_error_without_a_code_is_one_that_may_pass(code: object) -> None:
+    event = {"type": "ERROR", "object": {"kind": "Status", "code": code, "message": "m"}}
+    with pytest.raises(ApiError) as raised:
+        object_of(CONFIG_MAPS, event)
+    assert raised.value.status == 500

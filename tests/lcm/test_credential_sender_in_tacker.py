@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import datetime
 import re
 import shutil
 from collections.abc import Iterator
@@ -22,8 +23,8 @@ from k8s_cr_driver.lcm import hook
 from tests.cli.packages import write_package
 from tests.credentials.clusters import HMAC_KEY, NAME, TOKEN, cluster_crd, put_cluster, put_kubeconfig
 from tests.credentials.web import Web, web
-from tests.fake_api import FakeApi
-from tests.instance import BLUE, config_map, obj
+from tests.fake_api import FakeApi, defaults
+from tests.instance import BLUE, config_map, obj, restored
 from tests.lcm.instance import Instance
 from tests.lcm.web import deployment
 
@@ -108,7 +109,7 @@ def test_a_failure_is_one_line_of_the_problem_details_without_a_secret(
 
 
 def test_the_clusters_of_an_instance_are_found_as_this_driver_has_created_them(
-    cluster: FakeApi, tmp_path: Path, options_file: Path
+    cluster: FakeApi, tmp_path: Path, options_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In a namespace of the package, which is in the driver's record of the instance."""
     manifest = obj("cluster.x-k8s.io/v1beta2", "Cluster", "red", namespace="blue", spec={})
@@ -122,3 +123,9 @@ def test_the_clusters_of_an_instance_are_found_as_this_driver_has_created_them(
     assert endpoint is not None and sorted(call.namespaces()) == ["blue", "default"]
     with Connection(endpoint) as connection:
         assert ManagementCluster(connection).clusters(BLUE, call.namespaces()) == ["blue/red"]
+        later = datetime.datetime.now(datetime.UTC) + datetime.timedelta(hours=1)
+        monkeypatch.setattr(defaults, "now", lambda: later.strftime("%Y-%m-%dT%H:%M:%SZ"))
+        restored(cluster, cluster.get("Cluster", "blue", "red"), "blue")  # a copy, with the kubeconfig of another cluster
+        management = ManagementCluster(connection)
+        assert management.clusters(BLUE, call.namespaces()) == ["blue/red"]
+        assert not management.exists("blue/copy", BLUE)

@@ -332,3 +332,18 @@ def test_what_the_nfvo_grants_without_a_request_is_not_removed(workloads: FakeAp
     blue.scale("SCALE_IN", requested=["another"], granted=["another", pods(workloads)[0]])
     assert len(pods(workloads)) == 2
     assert not workloads.requests.select("PATCH", "/pods/")
+
+
+def test_no_value_of_a_pod_is_in_the_error_of_a_webhook_that_refuses_to_have_it_annotated(
+    cluster: FakeApi, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    manifest = deployment(5)
+    manifest["spec"]["template"]["spec"]["containers"][0]["env"] = [{"name": "DB", "value": "blue:kMi83jfWq0@db"}]
+    blue = Instance(cluster, tmp_path, [manifest])
+    blue.instantiate()
+    names = [one.id for one in blue.inst.instantiatedVnfInfo.vnfcResourceInfo][-2:]
+    said = 'admission webhook "pods.example.com" denied the request: env DB=blue:kMi83jfWq0@db is not allowed'
+    cluster.fail(faults.status(403, "Forbidden", said), method="PATCH", path="/pods/", times=9)
+    with pytest.raises(sol_ex.SolException, match="cannot be annotated") as refused:
+        blue.scale("SCALE_IN", requested=names, granted=names)
+    assert "kMi83jfWq0" not in refused.value.detail + caplog.text
