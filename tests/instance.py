@@ -22,7 +22,7 @@ from k8s_cr_driver.objects.crds import crds_of
 from k8s_cr_driver.objects.keys import Object, ObjectKey, key_of, kind_of
 from k8s_cr_driver.ownership.context import WriteContext
 from k8s_cr_driver.ownership.inventory import Inventory
-from k8s_cr_driver.ownership.inventory_content import NOTHING
+from k8s_cr_driver.ownership.inventory_content import NOTHING, InventoryContent
 from k8s_cr_driver.ownership.labels import KEEP
 from k8s_cr_driver.package import manifests
 from k8s_cr_driver.resources.registry import resource_for
@@ -82,6 +82,14 @@ class Instance:
 
     def terminate(self) -> None:
         self.reconcile([])
+
+    def record(self) -> None:
+        """Has of the inventory what Tacker's record has of it."""
+        with Connection(self.endpoint) as connection:
+            found = Inventory(connection, self.inventory_namespace, self.id).read()
+        assert found is not None
+        known = {"uid": found.uid, "created": found.created}
+        self.remembered = InventoryContent(found.kinds, found.namespaces, found.adopted, **known)
 
     def start(self, objects: Sequence[Object], **options: Any) -> Future[dict[ObjectKey, Object]]:
         """`converge` in a thread of its own."""

@@ -12,14 +12,10 @@ from collections.abc import Callable, Mapping
 from oslo_log import log as logging
 
 from k8s_cr_driver.engine.nodes import ToDelete
-from k8s_cr_driver.objects.fields import field
+from k8s_cr_driver.objects.fields import uid_of
 from k8s_cr_driver.objects.keys import Object, ObjectKey, controller_of
 
 LOG = logging.getLogger(__name__)
-
-
-def uid_of(live: Object | None) -> str:
-    return str(field(live, "metadata", "uid"))
 
 
 def owner_uids(live: Object) -> list[str]:

@@ -17,15 +17,15 @@ from types import MappingProxyType
 from oslo_log import log as logging
 
 from k8s_cr_driver.engine.departures import Departures
-from k8s_cr_driver.engine.garbage import Garbage, owner_uids, uid_of
+from k8s_cr_driver.engine.garbage import Garbage, owner_uids
 from k8s_cr_driver.engine.nodes import Phase, ToDelete
 from k8s_cr_driver.engine.nudges import Nudges
 from k8s_cr_driver.engine.run import Run
 from k8s_cr_driver.errors import ApiError, DriverError, Superseded, passes
 from k8s_cr_driver.objects import dependencies
 from k8s_cr_driver.objects.crds import defined_by
-from k8s_cr_driver.objects.fields import field
-from k8s_cr_driver.objects.keys import CRD, NAMESPACE, Object, ObjectKey, key_of, split
+from k8s_cr_driver.objects.fields import field, uid_of
+from k8s_cr_driver.objects.keys import CRD, NAMESPACE, Object, ObjectKey, is_of_every_namespace, key_of, split
 from k8s_cr_driver.ownership.context import is_selected
 from k8s_cr_driver.ownership.delete import Removal, remove
 from k8s_cr_driver.ownership.guests import Guests
@@ -258,7 +258,7 @@ class Pruner:
         stays, lingers = removal or Removal()
         node.phase, node.error, node.attempts, node.stays, node.lingers = Phase.SENT, None, 0, stays, lingers
         self.others_delete |= removal is None
-        if stays:
+        if stays and not is_of_every_namespace(node.key):
             self._kept.add(node.key)
         if uid_of(node.live) != uid_of(asked):
             self._retry(node)

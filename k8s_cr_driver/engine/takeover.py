@@ -40,11 +40,15 @@ class InTreeDriver:
     kinds: Collection[GroupKind]
     """The kinds that it can create."""
     namespace: str
-    """Where its objects are, for accounts that may not list all namespaces."""
+    """Where its objects are of the kinds that it places, and of all for accounts that may not list all namespaces."""
+    placed: Collection[GroupKind] = ()
+    """The kinds whose objects it puts into that namespace, so that those elsewhere are somebody else's."""
+    recorded: frozenset[ObjectKey] = frozenset()
+    """Objects that Tacker's record names: members with the instance's label alone, as when others have created them again."""
 
 
 def take_over(operation: Operation, context: WriteContext, intree_driver: InTreeDriver) -> None:
-    """Makes the in-tree driver's objects of this instance ours, in any namespace; Forbidden if they cannot be listed."""
+    """Makes the in-tree driver's objects of this instance ours; Forbidden if they cannot be listed."""
     served = [resource for kind in sorted(intree_driver.kinds) if (resource := context.resources.find(kind))]
     found = [
         (resource, key)
@@ -72,13 +76,15 @@ def _written_by(context: WriteContext, resource: Resource, intree_driver: InTree
     return [
         key_of(live)
         for live in _labelled(context, resource, intree_driver)
-        if _successor_fields(context, live, intree_driver)
+        if (key_of(live) in intree_driver.recorded or _successor_fields(context, live, intree_driver))
         and (not controller_of(live) or is_managed(live, context.instance))
     ]
 
 
 def _labelled(context: WriteContext, resource: Resource, intree_driver: InTreeDriver) -> list[Object]:
     places = ("", intree_driver.namespace) if resource.namespaced else ("",)
+    if resource.group_kind in intree_driver.placed:
+        places = (intree_driver.namespace,)
     for place in places:
         try:
             return context.client.list(resource, place, f"{INSTANCE_LABEL}={context.instance}")
@@ -124,7 +130,7 @@ def _mark(context: WriteContext, resource: Resource, key: ObjectKey, live: Objec
     found = live["metadata"]
     named = resource_for(bare(key, resource.api_version, uid=found["uid"], resourceVersion=found["resourceVersion"]))
     labelled = with_owner_labels(context, named, made=True)
-    return context.client.apply(resource, labelled.manifest, context.manager, force=False)
+    return context.client.apply(resource, labelled.manifest, context.manager, force=False, live=live)
 
 
 def _patch(context: WriteContext, resource: Resource, live: Object, fields: list[Object]) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 from k8s_cr_driver.engine.takeover import InTreeDriver
 from k8s_cr_driver.lcm.instance_info import StoredInstance
-from k8s_cr_driver.objects.keys import GroupKind, Object, kind_of
+from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, kind_of
 from k8s_cr_driver.vnf import counts
 from k8s_cr_driver.vnf.session import Session
 
@@ -55,14 +55,17 @@ KINDS = PLACED | _UNPLACED
 """Every kind of which the in-tree driver creates objects; it ignores manifests of all others without a message."""
 
 
-def intree_driver(namespace: str, kinds: frozenset[GroupKind] = KINDS) -> InTreeDriver:
+def intree_driver(
+    namespace: str, kinds: frozenset[GroupKind] = KINDS, recorded: frozenset[ObjectKey] = frozenset()
+) -> InTreeDriver:
     """The in-tree driver; `namespace` is the instance's, `kinds` are those of which it may have created objects."""
-    return InTreeDriver("Tacker's own driver", MANAGER, KINDS & kinds, namespace)
+    return InTreeDriver("Tacker's own driver", MANAGER, KINDS & kinds, namespace, PLACED, recorded)
 
 
 def take_over(stored: StoredInstance, session: Session) -> None:
     """Makes the objects, and the counts in the record, those of this driver."""
-    session.take_over(intree_driver(stored.info.metadata["namespace"]))
+    recorded = frozenset(obj.key for obj in stored.vdus.values())
+    session.take_over(intree_driver(stored.info.metadata["namespace"], recorded=recorded))
     present = [one.vduId for one in stored.info.vnfcResourceInfo]
     # The in-tree driver scales from the number of VNFCs. For a VDU that a change of the package has left out it stores the
     # count of the new manifest. VNFCs of other kinds it does not know.

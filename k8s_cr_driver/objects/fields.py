@@ -72,6 +72,10 @@ def integer(value: Any, *path: str) -> int | None:
     return None
 
 
+def uid_of(live: Any) -> str:
+    return str(field(live, "metadata", "uid"))
+
+
 def texts(value: Any, *path: str) -> list[str]:
     """The strings in the list at `path`."""
     return [entry for entry in sequence(value, *path) if isinstance(entry, str)]

@@ -15,6 +15,7 @@ from typing import Any
 
 from k8s_cr_driver.objects.fields import ListEntry, entries, field, mapping
 from k8s_cr_driver.objects.keys import Object
+from k8s_cr_driver.resources.builtin import RETENTION
 
 _INHERITED = ("", "scale")
 """Subresources whose fields are also fields of the object itself; `status` stays with its writer."""
@@ -31,10 +32,17 @@ def succeeded(found: Sequence[Object], intree_driver: str, manager: str) -> list
         return None
     ours = [entry for entry in found if is_applier(entry, manager)]
     first = [*ours, *theirs][0]
-    fields = [entry["fieldsV1"] for entry in (*ours, *theirs) if entry["apiVersion"] == first["apiVersion"]]
+    written = [*(entry["fieldsV1"] for entry in ours), *map(_without_defaults, theirs)]
+    fields = [one for entry, one in zip((*ours, *theirs), written, strict=True) if entry["apiVersion"] == first["apiVersion"]]
     joined = {**first, "manager": manager, "operation": "Apply", "fieldsV1": functools.reduce(union, fields)}
     joined.pop("subresource", None)
     return [joined, *(entry for entry in found if entry not in theirs and entry not in ours)]
+
+
+def _without_defaults(entry: Object) -> Object:
+    """An update owns the defaults of the API server, too. As applied, this one would say that the author keeps the claims."""
+    spec = {name: inner for name, inner in mapping(entry, "fieldsV1", "f:spec").items() if name != f"f:{RETENTION}"}
+    return {**entry["fieldsV1"], **({"f:spec": spec} if spec else {})}
 
 
 def handed(found: Sequence[Object], before: str, after: str) -> list[Object]:

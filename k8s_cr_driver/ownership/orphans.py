@@ -11,14 +11,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from oslo_log import log as logging
+
 from k8s_cr_driver.errors import ApiError, Contended
 from k8s_cr_driver.kube.discovery import Resource
-from k8s_cr_driver.objects.fields import field
-from k8s_cr_driver.objects.keys import Object, annotations_of, bare, key_of, labels
+from k8s_cr_driver.objects.fields import field, uid_of
+from k8s_cr_driver.objects.keys import Object, annotations_of, bare, key_of, kind_of, labels
 from k8s_cr_driver.ownership.context import WriteContext, has_gone
 from k8s_cr_driver.ownership.labels import CLAIMED, INSTANCE_LABEL, appliers, is_kept, is_managed, is_released
 from k8s_cr_driver.resources.base import Orphans
 from k8s_cr_driver.resources.registry import resource_for
+
+LOG = logging.getLogger(__name__)
 
 
 def claim_orphans(context: WriteContext, lives: Iterable[Object]) -> list[Object]:
@@ -50,8 +54,9 @@ def find_orphans(context: WriteContext, lives: Iterable[Object]) -> list[tuple[R
         resource = context.resources.find(orphans.kind, orphans.version) if orphans else None
         if orphans and resource:
             began = min(content.created, live["metadata"]["creationTimestamp"])  # a lost inventory is younger
-            among = _find(context, resource, orphans, began)
-            found += [(resource, one) for one in among if _is_made_by_controller(one, live, began)]
+            among = [one for one in _find(context, resource, orphans, began) if _is_made_by_controller(one, live, began)]
+            others = _of_others(context, live, orphans.namespace) if among else []
+            found += [(resource, one) for one in among if not any(_fits(one, other) for other in others)]
     return found
 
 
@@ -66,7 +71,28 @@ def oldest_owner(context: WriteContext, lives: Iterable[Object]) -> str:
 
 
 def _orphans(context: WriteContext, live: Object) -> Orphans | None:
-    return None if context.inventory.content.is_adopted(live) or is_kept(live) else resource_for(live).orphans()
+    if context.inventory.content.is_adopted(live) or is_kept(live):
+        return None
+    obj = resource_for(live)
+    if obj.keeps_orphans():
+        LOG.warning("%s: what it leaves is kept, as it says, or may say for all that is known of it", obj.key)
+        return None
+    return obj.orphans()
+
+
+def _of_others(context: WriteContext, owner: Object, namespace: str) -> list[Orphans]:
+    """The orphans of other objects of the kind, that are not the instance's: names and labels of one may fit another, too."""
+    resource = context.resources.find(kind_of(owner))
+    lives = context.client.list(resource, namespace) if resource else []
+    others = [live for live in lives if not (is_managed(live, context.instance) or uid_of(live) == uid_of(owner))]
+    return [orphans for live in others if (orphans := resource_for(live).orphans())]
+
+
+def _fits(one: Object, orphans: Orphans) -> bool:
+    pairs = (pair.partition("=") for pair in orphans.selector.split(",") if pair)
+    return bool(orphans.names.fullmatch(one["metadata"]["name"])) and all(
+        labels(one).get(name) == value for name, _, value in pairs
+    )
 
 
 def _find(context: WriteContext, resource: Resource, orphans: Orphans, began: str) -> list[Object]:
@@ -108,7 +134,7 @@ def _labelled(context: WriteContext, resource: Resource, live: Object) -> Object
     marks = {"labels": {INSTANCE_LABEL: context.instance}, "annotations": {CLAIMED: "true"}}
     member = bare(key_of(live), resource.api_version, uid=live["metadata"]["uid"], **marks)
     return _written(
-        context, resource, live, lambda: context.client.apply(resource, member, context.manager, force=False)
+        context, resource, live, lambda: context.client.apply(resource, member, context.manager, force=False, live=live)
     )
 
 

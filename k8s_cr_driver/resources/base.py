@@ -260,6 +260,10 @@ class CustomResource:
         """What a terminate deletes together with the object, whose manifest is the live one."""
         return None
 
+    def keeps_orphans(self) -> bool:
+        """Whether the author of the object, whose manifest is the live one, wants to keep its orphans."""
+        return False
+
     def has_finished(self, live: Object) -> bool:
         """Whether the object has run to its end, as a Job does: it may then vanish, and is not to run again."""
         return any(field(live, "status", name) for name in COMPLETION_TIMES)

@@ -7,12 +7,14 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
-from k8s_cr_driver.objects.fields import entries, mapping, texts
+from k8s_cr_driver.objects.fields import entries, field, mapping, texts
 from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, as_selector, key_of, labels
 from k8s_cr_driver.resources.base import PODS, REPLICAS, Children, CustomResource, Orphans
 
 CLAIMS = GroupKind("", "PersistentVolumeClaim")
 REPLICA_SETS = GroupKind("apps", "ReplicaSet")
+RETENTION = "persistentVolumeClaimRetentionPolicy"
+"""The field of a StatefulSet's spec that says whether claims stay; as its default they do."""
 
 _OPERATORS = {"In": "{key} in ({values})", "NotIn": "{key} notin ({values})", "Exists": "{key}", "DoesNotExist": "!{key}"}
 
@@ -51,7 +53,7 @@ class StatefulSet(Workload):
         return sorted(several, key=_ordinal, reverse=True)
 
     def orphans(self) -> Orphans | None:
-        """The claims of its pods, by the names and labels that its controller gives them, unless the package keeps them.
+        """The claims of its pods, by the names and labels that its controller gives them.
 
         The names alone are ambiguous: `data-a` of `b` and `data` of `a-b` are one. The controller copies to each claim the
         labels of its template and of the selector (kubernetes, pkg/controller/statefulset/stateful_set_utils.go). Claims
@@ -61,7 +63,7 @@ class StatefulSet(Workload):
         templates = entries(spec, "volumeClaimTemplates")
         common = set.intersection(*(set(labels(template).items()) for template in templates)) if templates else set()
         selector = as_selector({**dict(common), **mapping(spec, "selector", "matchLabels")})
-        if not selector or not templates or self._keeps_claims():
+        if not selector or not templates:
             return None
         names = f"({'|'.join(re.escape(one['metadata']['name']) for one in templates)})-{re.escape(self.key.name)}-[0-9]+"
         return Orphans(CLAIMS, "v1", self.key.namespace, re.compile(names), selector)
@@ -74,15 +76,21 @@ class StatefulSet(Workload):
         claims = (key_of(other) for other in others if other["kind"] == CLAIMS.kind)
         return [key for key in claims if key.namespace == orphans.namespace and orphans.names.fullmatch(key.name)]
 
-    def _keeps_claims(self) -> bool:
-        """The API server defaults whenDeleted: Retain in all of them; only the field's owner shows whether it was applied."""
-        policy = "persistentVolumeClaimRetentionPolicy"
-        applied = any(
-            f"f:{policy}" in entry.get("fieldsV1", {}).get("f:spec", {})
-            for entry in self.manifest["metadata"].get("managedFields") or []
+    def keeps_orphans(self) -> bool:
+        """
+        The API server defaults whenDeleted: Retain in all of them; only the field's owner shows whether it was applied.
+
+        Who updates an object owns its defaults, too. So of one that nobody has applied, as `kubectl replace --force` leaves it,
+        nobody can know: the data stay.
+        """
+        if field(self.manifest, "spec", RETENTION, "whenDeleted") != "Retain":
+            return False
+        entries_of_spec = [
+            mapping(entry, "fieldsV1", "f:spec")
+            for entry in entries(self.manifest, "metadata", "managedFields")
             if entry.get("operation") == "Apply"
-        )
-        return applied and self.manifest["spec"][policy].get("whenDeleted") == "Retain"
+        ]
+        return not any(entries_of_spec) or any(f"f:{RETENTION}" in spec for spec in entries_of_spec)
 
 
 class DaemonSet(Workload):

@@ -13,7 +13,10 @@ from tests.fake_api.objects import Object, copy, dig, now, put, with_leaf, witho
 _DEFAULTS: dict[str, list[tuple[tuple[str, ...], object]]] = {
     "Deployment": [(("spec", "replicas"), 1)],
     "ReplicaSet": [(("spec", "replicas"), 1)],
-    "StatefulSet": [(("spec", "replicas"), 1)],
+    "StatefulSet": [
+        (("spec", "replicas"), 1),
+        (("spec", "persistentVolumeClaimRetentionPolicy"), {"whenDeleted": "Retain", "whenScaled": "Retain"}),
+    ],
     "Job": [(("spec", "parallelism"), 1), (("spec", "completions"), 1), (("spec", "backoffLimit"), 6)],
     "Secret": [(("type",), "Opaque")],
     "Service": [(("spec", "type"), "ClusterIP"), (("status", "loadBalancer"), {})],

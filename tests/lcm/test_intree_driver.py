@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from tacker.sol_refactored import objects
 from tacker.sol_refactored.common import exceptions as sol_ex
+from tacker.sol_refactored.common import vnf_instance_utils as inst_utils
 from tacker.sol_refactored.infra_drivers.kubernetes import (
     kubernetes_common,
     kubernetes_resource,
@@ -23,9 +24,9 @@ from k8s_cr_driver.lcm.driver import Driver
 from k8s_cr_driver.lcm.instance_info import StoredInstance
 from k8s_cr_driver.objects.keys import GroupKind
 from k8s_cr_driver.ownership import fence
-from tests.fake_api import FakeApi, faults
+from tests.fake_api import FakeApi, controllers, faults
 from tests.fake_api.recording import Request
-from tests.instance import BLUE, claim, config_map, controlled_by, obj
+from tests.instance import BLUE, claim, config_map, controlled_by, created_again, obj, stateful_set
 from tests.lcm.instance import INTREE_DRIVER, Instance, make_vnfd
 from tests.lcm.web import deployment
 
@@ -420,8 +421,10 @@ def test_a_synchronization_leaves_the_takeover_to_the_next_verb(cluster: FakeApi
     blue.inst.vnfdId = "vnfd"
     blue.inst.instantiatedVnfInfo.scaleStatus = []
     cluster.delete("Pod", "default", cluster.names("Pod", "default")[0])
+    in_database = blue.inst.obj_clone()
     with pytest.MonkeyPatch.context() as tacker:
         tacker.setattr(objects.VnfLcmOpOccV2, "get_by_filter", lambda *_, **__: [])
+        tacker.setattr(inst_utils, "get_inst", lambda *_: in_database)
         tacker.setattr(nfvo_client.NfvoClient, "get_vnfd", lambda *_: blue.vnfd)
         Driver().sync_db(None, blue.inst, blue.inst.vimConnectionInfo["vim1"])
     blue.switch()
@@ -450,3 +453,34 @@ def _runs_at_once(cluster: FakeApi) -> None:
             cluster.set_status("Pod", metadata["namespace"], metadata["name"], status)
 
     cluster.react("Pod", run)
+
+
+def test_the_default_of_a_stateful_set_keeps_no_claims_after_a_takeover(cluster: FakeApi, tmp_path: Path) -> None:
+    """The client that has created it owns the API server's default whenDeleted: Retain, too."""
+    blue = intree_instance(cluster, tmp_path)
+    made = stateful_set("db", persistentVolumeClaimRetentionPolicy={"whenDeleted": "Retain", "whenScaled": "Retain"})
+    made["metadata"]["labels"] = {"tacker_vnf_instance_id": BLUE}
+    cluster.put(made, manager=intree_driver.MANAGER)
+    ready = {"observedGeneration": 1, "replicas": 1, "readyReplicas": 1, "availableReplicas": 1}
+    cluster.set_status("StatefulSet", "default", "db", ready, manager=controllers.MANAGER)
+    cluster.put(claim("data-db-0", app="db"), manager=controllers.MANAGER)
+    blue.terminate()
+    assert (cluster.names("StatefulSet", "default"), cluster.names("PersistentVolumeClaim", "default")) == ([], [])
+
+
+def test_a_vdu_that_others_have_created_again_is_taken_over(cluster: FakeApi, tmp_path: Path) -> None:
+    blue = intree_instance(cluster, tmp_path, config_map("a"))
+    created_again(cluster, "Deployment", "default", "web")
+    blue.terminate()
+    assert cluster.find("Deployment", "default", "web") is None
+
+
+def test_a_copy_by_another_python_client_in_another_namespace_stays(cluster: FakeApi, tmp_path: Path) -> None:
+    """Ansible uses the client that Tacker uses, so its field manager is the same."""
+    blue = intree_instance(cluster, tmp_path, config_map("a"))
+    cluster.put(obj("v1", "Namespace", "backup"))
+    metadata = {"name": "a", "namespace": "backup", "labels": {"tacker_vnf_instance_id": BLUE}}
+    cluster.put({**config_map("a"), "metadata": metadata}, manager=intree_driver.MANAGER)
+    blue.terminate()
+    assert cluster.find("ConfigMap", "default", "a") is None
+    assert cluster.find("ConfigMap", "backup", "a") is not None

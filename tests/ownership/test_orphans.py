@@ -10,7 +10,7 @@ from k8s_cr_driver.objects.keys import Object
 from k8s_cr_driver.ownership.labels import INSTANCE_LABEL
 from tests.fake_api import FakeApi, controllers, defaults, faults
 from tests.fake_api.recording import Request
-from tests.instance import GREEN, Instance, claim, config_map, replaced, state, stateful_set
+from tests.instance import GREEN, Instance, claim, config_map, created_again, replaced, state, stateful_set
 
 
 @pytest.fixture(autouse=True)
@@ -162,8 +162,14 @@ def without_managers(live: Object) -> None:
     live["metadata"]["managedFields"] = [{}]
 
 
-@pytest.mark.parametrize("kind, name", [("StatefulSet", "db"), ("PersistentVolumeClaim", "data-db-1")])
-@pytest.mark.parametrize(("second", "stays"), [("01", False), ("00", True)], ids=["later", "the same second"])
+@pytest.mark.parametrize(
+    ("kind", "name", "second", "stays"),
+    [
+        pytest.param("PersistentVolumeClaim", "data-db-1", "01", False, id="a later second"),
+        pytest.param("PersistentVolumeClaim", "data-db-1", "00", True, id="the same second"),
+        pytest.param("StatefulSet", "db", "01", True, id="whether it retains claims is not known"),
+    ],
+)
 def test_names_labels_and_times_decide_where_managers_are_not_known(
     api: FakeApi, monkeypatch: pytest.MonkeyPatch, kind: str, name: str, second: str, stays: bool
 ) -> None:
@@ -238,3 +244,49 @@ def test_a_claim_that_another_instance_labels_while_it_is_listed_is_not_taken_by
 
 def label(live: Object) -> None:
     live["metadata"]["labels"][INSTANCE_LABEL] = GREEN
+
+
+RETAIN = {"whenDeleted": "Retain", "whenScaled": "Retain"}
+
+
+def test_claims_stay_with_a_stateful_set_that_others_have_created_again_and_that_may_retain_them(
+    api: FakeApi, caplog: pytest.LogCaptureFixture
+) -> None:
+    """`kubectl replace --force` with the same file: an update, which owns the defaults of the API server, too."""
+    instance = Instance(api.url)
+    instance.reconcile([stateful_set("db", persistentVolumeClaimRetentionPolicy=RETAIN)])
+    api.put(claim("data-db-0", app="db"), manager=controllers.MANAGER)
+    created_again(api, "StatefulSet", "default", "db")
+    instance.terminate()
+    assert api.names("StatefulSet", "default") == []
+    assert api.names("PersistentVolumeClaim", "default") == ["data-db-0"]
+    assert "what it leaves is kept" in caplog.text
+
+
+def labelled_set(name: str, template: str, replicas: int, app: str) -> Object:
+    pods = {"metadata": {"labels": {"app": app}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    claims = [{"metadata": {"name": template}, "spec": {"accessModes": ["ReadWriteOnce"]}}]
+    selector = {"matchLabels": {"app": app}}
+    return stateful_set(name, replicas=replicas, selector=selector, template=pods, volumeClaimTemplates=claims)
+
+
+@pytest.mark.parametrize("theirs", ["another instance's", "a user's"])
+def test_claims_that_may_be_of_another_stateful_set_stay(api: FakeApi, theirs: str) -> None:
+    """`data-db` of `main` and `data` of `db-main` are one name."""
+    blue, other = Instance(api.url), labelled_set("db-main", "data", 2, "db")
+    blue.reconcile([labelled_set("main", "data-db", 0, "db")])
+    if theirs == "a user's":
+        api.put(other)
+    else:
+        Instance(api.url, GREEN).reconcile([other])
+    assert api.names("PersistentVolumeClaim", "default") == ["data-db-main-0", "data-db-main-1"]
+    blue.terminate()
+    assert api.names("PersistentVolumeClaim", "default") == ["data-db-main-0", "data-db-main-1"]
+
+
+def test_claims_go_that_the_labels_of_another_stateful_set_of_the_same_names_do_not_fit(api: FakeApi) -> None:
+    blue = Instance(api.url)
+    blue.reconcile([labelled_set("main", "data-db", 1, "db")])
+    api.put(labelled_set("db-main", "data", 0, "other"))
+    blue.terminate()
+    assert api.names("PersistentVolumeClaim", "default") == []
