@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from oslo_log import log as logging
 
-from k8s_cr_driver.errors import ApiError, Conflict, Contended
+from k8s_cr_driver.errors import ApiError, Conflict, Contended, Refused
 from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.objects.crds import served_versions
 from k8s_cr_driver.objects.keys import Object, annotations_of, key_of, kind_of, labels
@@ -21,12 +21,14 @@ from k8s_cr_driver.ownership.shared import claimed_by_others, is_co_user, join
 from k8s_cr_driver.ownership.write_errors import (
     NEVER_CHANGED,
     NOT_RESTORED,
+    Immutable,
     NoDryRun,
     Replaced,
     conflicting,
     explained,
     is_left_by_keeper,
     is_of_fields,
+    other_faults,
 )
 from k8s_cr_driver.ownership.yielding import yielded
 from k8s_cr_driver.resources.base import CustomResource
@@ -67,19 +69,42 @@ def _applied(
         context.inventory.created(obj.key)
     if "patch" not in resource.verbs:
         return live
-    released = annotations_of(live).get(RELEASED_BY, "") if obj.key.group_kind in SHARED and not is_adopted else ""
-    owned = with_owner_labels(context, obj, made=is_created(live), released=released)
+    is_shared = obj.key.group_kind in SHARED
+    released = annotations_of(live).get(RELEASED_BY, "") if is_shared and not is_adopted else ""
+    is_noted = is_adopted and not is_shared  # others may make a shared one theirs: its own marks say who has created it
+    owned = with_owner_labels(context, obj, made=is_created(live), adopted=is_noted, released=released)
     labelled = _exactly(live, owned, unchanged=takes_back)
     try:
         return context.client.apply(resource, labelled.manifest, context.manager, force=False, live=live)
     except ApiError as error:
-        refusal = error
-    if context.keep_autoscaled and obj.autoscaler() and _of_count(refusal, obj):
+        conflict = error
+    if context.keep_autoscaled and obj.autoscaler() and _of_count(conflict, obj):
         return _applied(context, without_replicas(obj), resource, live, takes_back=takes_back)
     try:
-        return _in_conflict(context, obj, resource, live, labelled.manifest, refusal, takes_back=takes_back)
+        return _in_conflict(context, obj, resource, live, labelled.manifest, conflict, takes_back=takes_back)
     except ApiError as error:
-        raise explained(error, obj, context.instance, live) from None
+        refusal = explained(error, obj, context.instance, live)
+        if isinstance(refusal, Immutable) and _is_never_accepted(context, resource, error, labelled.manifest, live):
+            refusal = Refused(f"{obj.key}: {error.message}")
+        raise refusal from None
+
+
+def _is_never_accepted(context: WriteContext, resource: Resource, error: ApiError, manifest: Object, live: Object) -> bool:
+    """
+    Whether the API server refuses to create the object, too, for one of its faults: it must not be deleted for that.
+
+    The server names all faults of a change at once. A dry run under another name shows which of them a creation has.
+    """
+    faults = other_faults(error, manifest, live)
+    if not faults:
+        return False
+    metadata = {name: value for name, value in manifest["metadata"].items() if name not in ("uid", "resourceVersion")}
+    trial = {**manifest, "metadata": {**metadata, "name": f"{metadata['name'][:40].rstrip('-.')}-trial"}}
+    try:
+        context.client.create(resource, trial, context.manager, dry_run=True)
+    except ApiError as refusal:
+        return not faults.isdisjoint(where for _, where, _ in refusal.causes)
+    return False
 
 
 def _in_conflict(

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 from dataclasses import dataclass, field
 
@@ -12,7 +13,16 @@ from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.discovery import Resource, Resources
 from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, annotations_of, kind_of, labels
 from k8s_cr_driver.ownership.inventory import Inventory
-from k8s_cr_driver.ownership.labels import CREATED_BY_US, INSTANCE_LABEL, PART_OF_LABEL, RELEASED_BY, SHARED, manager, used_by
+from k8s_cr_driver.ownership.labels import (
+    ADOPTED,
+    CREATED_BY_US,
+    INSTANCE_LABEL,
+    PART_OF_LABEL,
+    RELEASED_BY,
+    SHARED,
+    manager,
+    used_by,
+)
 from k8s_cr_driver.resources.base import CustomResource
 
 
@@ -62,14 +72,17 @@ def is_selected(instance: str, live: Object) -> bool:
     return labels(live).get(label) == value
 
 
-def with_owner_labels(context: WriteContext, obj: CustomResource, *, made: bool, released: str = "") -> CustomResource:
+def with_owner_labels(
+    context: WriteContext, obj: CustomResource, *, made: bool, adopted: bool = False, released: str = ""
+) -> CustomResource:
     """
-    The object with the labels of its owner, and with `made` the annotation that we have created it.
+    The object with the labels of its owner, and with the annotation that we have `made` it, or `adopted`.
 
     `released`: the value of RELEASED_BY of a shared object that we have taken back: whose field it is has brought the object.
     """
     metadata = dict(obj.manifest["metadata"])
-    marks = {name: value for name, value in ((CREATED_BY_US, "true" if made else ""), (RELEASED_BY, released)) if value}
+    marks = dict.fromkeys(itertools.compress((CREATED_BY_US, ADOPTED), (made, adopted)), "true")
+    marks |= {RELEASED_BY: released} if released else {}
     if obj.key.group_kind in SHARED:
         own_labels = {used_by(context.instance): ""}
     else:

@@ -19,7 +19,7 @@ from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.objects.api_groups import is_builtin
 from k8s_cr_driver.objects.crds import defined_by
 from k8s_cr_driver.objects.fields import field
-from k8s_cr_driver.objects.keys import CRD, NAMESPACE, GroupKind, Object, key_of, kind_of
+from k8s_cr_driver.objects.keys import CRD, NAMESPACE, GroupKind, Object, is_of_every_namespace, key_of, kind_of
 from k8s_cr_driver.ownership.context import WriteContext, has_gone
 from k8s_cr_driver.ownership.guests import Guests
 from k8s_cr_driver.ownership.labels import KEEP, SHARED, has_applied, is_created, is_kept, is_released, users
@@ -122,6 +122,9 @@ def _remove(
         else:
             release_adopted(context.client, context.instance, resource, live, owners)
         return Removal("it existed before the instance")
+    if is_of_every_namespace(obj.key):  # Pods of others use it, too
+        context.client.release(resource, context.client.read_again(resource, live), context.manager)
+        return Removal("Kubernetes puts it into each Namespace")
     if is_kept(live):
         release_kept(context.client, context.instance, resource, live, owners)
         return Removal(f"annotated with {KEEP}")

@@ -15,6 +15,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from k8s_cr_driver.errors import ApiError, Contended, TransportError, passes
 from k8s_cr_driver.kube.connection import METADATA_LIST
 from k8s_cr_driver.kube.discovery import Resource, Resources, discover
+from k8s_cr_driver.objects.api_groups import is_builtin
 from k8s_cr_driver.objects.crds import defined_by, is_established
 from k8s_cr_driver.objects.fields import field
 from k8s_cr_driver.objects.keys import (
@@ -30,7 +31,17 @@ from k8s_cr_driver.objects.keys import (
     labels,
 )
 from k8s_cr_driver.ownership.context import WriteContext
-from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, RELEASED_BY, SHARED, appliers, is_created, is_kept, is_managed, users
+from k8s_cr_driver.ownership.labels import (
+    INSTANCE_LABEL,
+    RELEASED_BY,
+    SHARED,
+    appliers,
+    is_created,
+    is_kept,
+    is_managed,
+    used_by,
+    users,
+)
 from k8s_cr_driver.ownership.orphans import find_orphans
 from k8s_cr_driver.ownership.owners import LONGEST_CHAIN, named
 from k8s_cr_driver.ownership.shared import claimed_by_others
@@ -59,6 +70,8 @@ class Guests:
     ) -> None:
         self._context, self._client, self._going, self._leaving = context, context.client, going, leaving
         self._owners: dict[tuple[ObjectKey, str], bool] = {}
+        self._own_crds = {key_of(one).name: True for one in leaving if kind_of(one) == CRD}
+        """By the names of CRDs, whether they are, or were, the instance's."""
         self.taken: dict[str, list[ObjectKey]] = {}
         """By Namespace, what others have there that is no guest, as far as nobody owns it, when last looked for guests."""
         self._failures: dict[ObjectKey, tuple[str, list[float]]] = {}
@@ -122,26 +135,40 @@ class Guests:
         instance's label or was released by one.
         """
         taken = self.taken[namespace] = []
-        crds = self._own_crds()
         served = discover(self._context.connection)
         known = {one.group_kind: one for one in (*served, *self._context.resources)}
         for resource in sorted(known.values(), key=lambda one: one.group_kind in CONTENT):  # users' data last
             if resource.group_kind in CONTENT:
                 yield from self._strangers(self._client.list_if_served(resource, namespace, "", METADATA_LIST))
             elif _is_content(resource):
-                is_own_kind = resource.crd_name in crds
                 for live in self._allowed(resource, namespace):
-                    if self._is_spoken_for(live) or (is_own_kind and not self._goes(live, LONGEST_CHAIN)):
+                    if self._is_spoken_for(live) or (self._is_own_kind(resource) and not self._goes(live, LONGEST_CHAIN)):
                         yield live
                     elif self._is_taken(live):
                         taken.append(key_of(live))
         if served.down:  # the Namespace could not go either: its controller asks every API
             raise Contended(f"{'/'.join(min(served.down))}: the API server does not know its kinds now")
 
-    def _own_crds(self) -> set[str]:
-        inventory = self._context.inventory
-        members = (inventory.content.members or frozenset()) | (inventory.remembered.members or frozenset())
-        return {key.name for key in members if key.group_kind == CRD}
+    def _is_own_kind(self, resource: Resource) -> bool:
+        """The CRD itself says it where no inventory does: that was lost, or a change has released the CRD."""
+        if is_builtin(resource.group_kind):
+            return False
+        key, inventory = ObjectKey(*CRD, "", resource.crd_name), self._context.inventory
+        if key.name not in self._own_crds:
+            is_recorded = inventory.content.is_member(key) or inventory.remembered.is_member(key)
+            self._own_crds[key.name] = is_recorded or self._has_own_marks(key)
+        return self._own_crds[key.name]
+
+    def _has_own_marks(self, key: ObjectKey) -> bool:
+        """False for an account that may not read CRDs: it has brought none."""
+        own = self._context.instance
+        try:
+            crd = self._client.find(self._context.resources.find(CRD), key)
+        except ApiError as error:
+            if error.status != 403:
+                raise
+            return False
+        return crd is not None and (used_by(own) in labels(crd) or annotations_of(crd).get(RELEASED_BY) == own)
 
     def _is_taken(self, live: Object) -> bool:
         """Whether a live object is neither the instance's, nor owned, nor what Kubernetes puts into each Namespace."""

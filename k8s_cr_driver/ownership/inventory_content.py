@@ -21,7 +21,7 @@ from typing import Any
 from k8s_cr_driver.kube.responses import checked, understood
 from k8s_cr_driver.objects.fields import entries, field
 from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, annotations_of, key_of, labels
-from k8s_cr_driver.ownership.labels import is_copy, is_created
+from k8s_cr_driver.ownership.labels import has_been_adopted, is_copy, is_created
 
 INVENTORY_LABEL = "k8s-cr-driver/inventory"
 INVENTORY_MANAGER = "k8s-cr-driver"
@@ -77,6 +77,8 @@ class InventoryContent:
 
     def is_adopted(self, live: Object) -> bool:
         """Whether the object existed before the instance and was not created again by it since."""
+        if has_been_adopted(live):
+            return True
         key, uid = key_of(live), str(live["metadata"].get("uid"))[:UID_DIGITS]
         is_same = self._uids.get(key, uid) == uid  # anybody may write the annotation
         return key in self.adopted and (is_same or not is_created(live))

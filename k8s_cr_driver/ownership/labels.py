@@ -24,6 +24,8 @@ USED_BY = "used-by.k8s-cr-driver"
 CREATED_BY_US = "k8s-cr-driver/made"
 """Annotation of an object that one of our instances has created: on a shared object, which its last user deletes only then,
 and on one that was adopted and has been deleted and created again since."""
+ADOPTED = "k8s-cr-driver/adopted"
+"""Annotation of an object that others have created and an instance has adopted: it says so when the inventory is lost."""
 CREATION_TAKES = datetime.timedelta(seconds=60)
 """The most by which an object is younger than the apply that has created it: admission webhooks are asked in between."""
 
@@ -37,6 +39,10 @@ KEPT_BY = "kept-by-k8s-cr-driver"
 RELEASED_BY = "k8s-cr-driver/released-by"
 """Annotation of an object that an instance has released and that must not be deleted: its Namespace stays, too.
 Instances may use a shared object with it as one of theirs, but they do not delete it."""
+
+
+def has_been_adopted(live: Object) -> bool:
+    return annotations_of(live).get(ADOPTED) == "true"
 
 
 def is_kept(live: Object) -> bool:

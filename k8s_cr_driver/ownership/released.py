@@ -17,7 +17,7 @@ from oslo_log import log as logging
 from k8s_cr_driver.errors import ApiError, Contended
 from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.discovery import Resource
-from k8s_cr_driver.objects.keys import Object, annotations_of, key_of, kind_of
+from k8s_cr_driver.objects.keys import Object, annotations_of, key_of, kind_of, labels
 from k8s_cr_driver.ownership.labels import (
     CREATED_BY_US,
     INSTANCE_LABEL,
@@ -104,7 +104,7 @@ def may_take_back(live: Object, instance: str) -> bool:
     """
     if is_kept(live):
         is_ours = annotations_of(live).get(RELEASED_BY) == instance and not has_applied(live, instance)
-        is_others = kind_of(live) in SHARED and bringers(live)
+        is_others = bringers(live) or labels(live).get(INSTANCE_LABEL, instance) != instance  # such as one that has adopted it
         return is_ours and has_been_kept(live) and not is_others
     is_left = any(entry.get("manager") == KEPT_BY for entry in _fields(live)) and not is_older_than(live, KEPT_BY)
     return kind_of(live) in SHARED and is_released(live) and not users(live) and is_left

@@ -38,4 +38,4 @@ def join(client: Client, instance: str, resource: Resource, live: Object, *, kee
     metadata = {name: live["metadata"][name] for name in ("uid", "resourceVersion")}
     metadata |= {"annotations": {KEEP: "true"}} if keeps else {}
     body = bare(key_of(live), resource.api_version, **metadata, labels={used_by(instance): ""})
-    return client.apply(resource, body, manager(instance), force=False)
+    return client.apply(resource, body, manager(instance), force=False, live=live)

@@ -91,6 +91,16 @@ def _is_immutable(error: ApiError, manifest: Object, live: Object | None) -> boo
     return named or Said.IMMUTABLE in error.said
 
 
+def other_faults(error: ApiError, manifest: Object, live: Object) -> set[str]:
+    """The fields that a 422 refuses for another reason than that they never change."""
+    changed = changed_fields(live, manifest)
+    return {
+        where
+        for _, where, message in error.causes
+        if Said.IMMUTABLE not in Said.of(message) and not any(concerns(where, path) for path in changed)
+    }
+
+
 def is_of_fields(error: ApiError) -> bool:
     """Whether an apply was refused because others own fields of it."""
     return error.status == 409 and bool(error.causes)

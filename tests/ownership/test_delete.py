@@ -21,7 +21,7 @@ from k8s_cr_driver.ownership.labels import is_managed, manager
 from k8s_cr_driver.resources.registry import resource_for
 from tests.fake_api import FakeApi, faults
 from tests.fake_api.recording import Request
-from tests.instance import BLUE, Instance, config_map, controlled_by, crontab, crontab_crd, job, obj, state, wait_for
+from tests.instance import BLUE, GREEN, Instance, config_map, controlled_by, crontab, crontab_crd, job, obj, state, wait_for
 
 
 def written_by(live: dict[str, Any], *managers: str, **metadata: Any) -> dict[str, Any]:
@@ -158,3 +158,39 @@ def test_no_namespace_is_deleted_after_a_refusal_during_its_withdrawal(api: Fake
     with pytest.raises(DriverError):
         blue.reconcile([config_map("stays")])
     assert not api.requests.select("DELETE", "/namespaces/home-[0-9]*$")
+
+
+def account_of_a_namespace(api: FakeApi) -> str:
+    """The uid of the account that kube-controller-manager puts into each Namespace."""
+
+    def act(live: Object) -> None:
+        name = live["metadata"]["name"]
+        if not live["metadata"].get("deletionTimestamp") and api.find("ServiceAccount", name, "default") is None:
+            api.put(obj("v1", "ServiceAccount", "default", name), manager="kube-controller-manager")
+
+    api.react("Namespace", act)
+    Instance(api.url).reconcile([obj("v1", "Namespace", "home"), ACCOUNT, config_map("a", "home")])
+    return str(api.get("ServiceAccount", "home", "default")["metadata"]["uid"])
+
+
+ACCOUNT = obj("v1", "ServiceAccount", "default", "home", imagePullSecrets=[{"name": "registry"}])
+
+
+def test_the_account_of_all_pods_of_a_namespace_outlives_the_instance(api: FakeApi) -> None:
+    """Their tokens are bound to its uid."""
+    uid = account_of_a_namespace(api)
+    Instance(api.url, GREEN).reconcile([obj("v1", "Namespace", "home"), config_map("green", "home")])
+    Instance(api.url).terminate()
+    assert api.get("ServiceAccount", "home", "default")["metadata"]["uid"] == uid
+    Instance(api.url, GREEN).terminate()
+    assert api.find("Namespace", None, "home") is None
+
+
+def test_a_change_that_drops_the_account_of_all_pods_of_a_namespace_releases_it(api: FakeApi) -> None:
+    uid = account_of_a_namespace(api)
+    Instance(api.url).reconcile([obj("v1", "Namespace", "home"), config_map("a", "home")])
+    live = api.get("ServiceAccount", "home", "default")
+    assert (live["metadata"]["uid"], live.get("imagePullSecrets")) == (uid, None)
+    assert not is_managed(live, BLUE)
+    Instance(api.url).terminate()
+    assert api.find("Namespace", None, "home") is None

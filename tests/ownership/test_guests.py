@@ -385,3 +385,27 @@ def test_an_object_of_another_instance_without_label_and_inventory_keeps_its_nam
     api.delete("ConfigMap", "default", f"k8s-cr-driver-{GREEN}")
     blue.terminate()
     assert api.find(what["kind"], "home", "g") is not None
+
+
+@pytest.mark.parametrize("trouble", ["the inventory is lost", "a change has dropped the CRD"])
+def test_a_namespace_stays_with_a_users_object_of_a_crd_that_the_inventory_does_not_name(api: FakeApi, trouble: str) -> None:
+    blue = Instance(api.url)
+    blue.reconcile([HOME, crontab_crd(), config_map("a", "home")])
+    theirs = api.put(crontab("users", "home"))
+    if trouble == "the inventory is lost":
+        blue.record()
+        api.delete("ConfigMap", "default", f"k8s-cr-driver-{BLUE}")
+    else:
+        blue.reconcile([HOME, config_map("a", "home")])
+    blue.terminate()
+    assert api.get("CronTab", "home", "users")["metadata"]["uid"] == theirs["metadata"]["uid"]
+    assert api.names("ConfigMap", "home") == []
+
+
+def test_the_objects_of_users_in_crds_of_others_go_with_the_namespace(api: FakeApi) -> None:
+    api.put(crontab_crd())
+    blue = Instance(api.url)
+    blue.reconcile([HOME, config_map("a", "home")])
+    api.put(crontab("users", "home"))
+    blue.terminate()
+    assert api.find("Namespace", None, "home") is None

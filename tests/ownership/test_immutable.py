@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any, NamedTuple
 
 import pytest
@@ -14,7 +15,8 @@ from k8s_cr_driver.objects.keys import Object, key_of
 from k8s_cr_driver.ownership.labels import SHARED
 from k8s_cr_driver.ownership.write_errors import Immutable, explained
 from k8s_cr_driver.resources.registry import resource_for
-from tests.fake_api import FakeApi, faults
+from tests.fake_api import FakeApi, controllers, faults
+from tests.fake_api.recording import Request
 from tests.instance import BLUE, Instance, crontab, crontab_crd, obj
 
 RBAC = "rbac.authorization.k8s.io/v1"
@@ -198,3 +200,40 @@ def test_an_object_that_is_replaced_stays_if_only_a_value_or_a_name_says_immutab
     with pytest.raises(Refused):
         blue.reconcile([crontab_crd(), immutable_cache("valid-after-creation-only")])
     assert api.names("CronTab", "default") == ["immutable-cache"]
+
+
+POD = obj("v1", "Pod", "one", "default", spec={"containers": [{"name": "c", "image": "i"}]})
+PORT = ("FieldValueInvalid", "spec.containers[0].ports[0].containerPort", "Invalid value: 99999: must be between 1 and 65535")
+FORBIDDEN = ("FieldValueForbidden", "spec", "Forbidden: pod updates may not change fields other than `spec.tolerations`")
+
+
+def refusing(*causes: tuple[str, str, str]) -> faults.Answer:
+    listed = [{"reason": reason, "field": where, "message": message} for reason, where, message in causes]
+    text = ", ".join(f"{where}: {message}" for _, where, message in causes)
+    return faults.status(422, "Invalid", f'Pod "one" is invalid: [{text}]', causes=listed)
+
+
+@pytest.mark.parametrize("is_invalid", [True, False])
+def test_an_object_is_replaced_only_if_the_server_would_create_it(api: FakeApi, is_invalid: bool) -> None:
+    """All faults of a change are named at once, and the first may be that a field never changes."""
+    controllers.run_workloads(api)
+    blue = Instance(api.url, seconds=5)
+    blue.reconcile([POD])
+    uid = api.get("Pod", "default", "one")["metadata"]["uid"]
+    changed = copy.deepcopy(POD)
+    changed["metadata"]["annotations"] = {"k8s-cr-driver/replace": "true"}
+    changed["spec"]["containers"][0]["ports"] = [{"containerPort": 99999}]
+
+    def is_change(request: Request) -> bool:
+        live = api.find("Pod", "default", "one")
+        return request.path.endswith("/one") and live is not None and live["metadata"]["uid"] == uid
+
+    api.fail(refusing(PORT, FORBIDDEN), method="PATCH", path="/pods/", when=is_change, times=50)
+    if is_invalid:
+        api.fail(refusing(PORT), method="PATCH", path="/pods/", when=lambda one: one.path.endswith("/one-trial"), times=50)
+        with pytest.raises(Refused, match="must be between 1 and 65535"):
+            blue.reconcile([changed])
+    else:
+        blue.reconcile([changed])
+    assert (api.get("Pod", "default", "one")["metadata"]["uid"] == uid) is is_invalid
+    assert api.names("Pod", "default") == ["one"]

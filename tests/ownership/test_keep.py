@@ -763,3 +763,16 @@ def test_a_dry_run_of_what_is_taken_back_meets_no_conflict(api: FakeApi, what: s
         write.write(context, obj, resource, client.read(resource, obj.key))
     assert state(api) == before
     blue.reconcile([config_map("b"), newer])
+
+
+def test_a_kept_object_that_another_instance_has_adopted_since_is_not_taken_back(api: FakeApi) -> None:
+    blue, green = Instance(api.url), Instance(api.url, GREEN, adopt=True)
+    blue.reconcile([kept(config_map("data", a="1")), config_map("other")])
+    blue.reconcile([config_map("other")])
+    green.reconcile([config_map("data", b="2")])
+    with pytest.raises(NotOurs):
+        blue.reconcile([kept(config_map("data", a="1")), config_map("other")])
+    assert api.get("ConfigMap", "default", "data")["metadata"]["labels"][INSTANCE_LABEL] == GREEN
+    green.reconcile([config_map("data", b="3")])
+    green.terminate()
+    assert api.get("ConfigMap", "default", "data")["data"] == {"a": "1"}

@@ -14,6 +14,7 @@ from k8s_cr_driver.engine.not_ready import NotReady
 from k8s_cr_driver.errors import NotOurs, Refused
 from k8s_cr_driver.objects.dependencies import DEPENDS_ON
 from k8s_cr_driver.objects.keys import Object, ObjectKey
+from k8s_cr_driver.ownership.labels import ADOPTED
 from tests.fake_api import FakeApi, controllers, faults
 from tests.instance import (
     BLUE,
@@ -24,6 +25,7 @@ from tests.instance import (
     controlled_by,
     crontab,
     crontab_crd,
+    deployment,
     job,
     obj,
     state,
@@ -393,3 +395,36 @@ def test_a_member_that_somebody_has_created_again_with_its_labels_is_deleted(api
         api.put(live, manager="velero")
     blue.terminate()
     assert state(api) == {}
+
+
+@pytest.mark.parametrize("is_lost", [False, True])
+def test_an_adopted_object_outlives_the_inventory_of_a_failed_instantiate(api: FakeApi, is_lost: bool) -> None:
+    """Tacker stores nothing of an instantiate that has failed."""
+    theirs = api.put(config_map("theirs", data="precious"))
+    package = [config_map("theirs", more="2"), deployment("web")]
+    with pytest.raises(NotReady):
+        Instance(api.url, adopt=True, seconds=1).reconcile(package)
+    if is_lost:
+        api.delete("ConfigMap", "default", f"k8s-cr-driver-{BLUE}")
+    controllers.run_workloads(api)
+    api.delete("Deployment", "default", "web")  # its controller works now
+    blue = Instance(api.url, adopt=True)
+    blue.reconcile(package)
+    assert api.get("ConfigMap", "default", "theirs")["data"] == {"data": "precious", "more": "2"}
+    blue.terminate()
+    left = api.get("ConfigMap", "default", "theirs")
+    assert (left["metadata"]["uid"], left["data"]) == (theirs["metadata"]["uid"], {"data": "precious"})
+    assert ADOPTED not in left["metadata"].get("annotations", {})
+
+
+def test_a_rollback_keeps_what_the_failed_change_has_adopted_when_the_inventory_is_lost(api: FakeApi) -> None:
+    blue = Instance(api.url, seconds=1)
+    blue.reconcile([config_map("ours")])
+    blue.record()
+    theirs = api.put(config_map("theirs", data="precious"))
+    with pytest.raises(NotReady):
+        Instance(api.url, adopt=True, seconds=1).reconcile([config_map("ours"), config_map("theirs", m="2"), deployment("web")])
+    api.delete("ConfigMap", "default", f"k8s-cr-driver-{BLUE}")
+    blue.seconds = 10
+    blue.reconcile([config_map("ours")])
+    assert api.get("ConfigMap", "default", "theirs")["metadata"]["uid"] == theirs["metadata"]["uid"]
