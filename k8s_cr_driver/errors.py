@@ -99,6 +99,8 @@ class Said(enum.Enum):
     """A webhook that has side effects."""
     UNMERGEABLE = "typed patch object|duplicate entries|request is too large|message larger than max"
     """No retry helps: structured-merge-diff's typed errors, and etcd's request limit (kubernetes/kubernetes#112152)."""
+    UNDECLARED = "field not declared in schema"
+    """An object that was applied in another version of its kind, which has a field, perhaps a default, more than this one."""
     RBAC = "attempting to grant RBAC permissions|RBAC: "
     """The account may not, or a role of it is not there."""
     TOO_EARLY = "being terminated|not found|status unknown for quota|failed quota"

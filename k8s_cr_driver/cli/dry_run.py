@@ -32,7 +32,7 @@ from k8s_cr_driver.objects.keys import NAMESPACE, GroupKind, Object, ObjectKey, 
 from k8s_cr_driver.ownership.context import WriteContext
 from k8s_cr_driver.ownership.inventory import Inventory
 from k8s_cr_driver.ownership.write import write
-from k8s_cr_driver.ownership.write_errors import NOT_RESTORED, Immutable, missing
+from k8s_cr_driver.ownership.write_errors import NOT_RESTORED, Immutable, OtherVersion, missing
 from k8s_cr_driver.package import manifests, schema, vnfd
 from k8s_cr_driver.redaction import redact
 from k8s_cr_driver.resources.base import CustomResource
@@ -144,7 +144,7 @@ class _Trial:
         if instance:
             inventory.content = instance.content
         inventory.check_not_in_set(keys)
-        self._target = WriteContext(cluster.client, inventory)
+        self._target = WriteContext(cluster.client, inventory, is_trial=True)
 
     def outcome(self, obj: CustomResource) -> Outcome:
         """The outcome by the server's response; TransportError without one."""
@@ -160,6 +160,8 @@ class _Trial:
             if obj.replace_strategy() and obj.key not in self._target.inventory.content.adopted:
                 return Outcome(obj.key, "replaced", self._by_manifest(obj, live))
             return Outcome(obj.key, "refused", message=_words(obj.key, error))
+        except OtherVersion:
+            return Outcome(obj.key, "changed", self._by_manifest(obj, live))
         except Conflict as error:
             return Outcome(obj.key, "conflict", message=_words(obj.key, error))
         except (Refused, ApiError) as error:

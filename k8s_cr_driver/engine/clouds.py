@@ -44,7 +44,8 @@ class Clouds:
 
     def health(self, obj: CustomResource, live: Object) -> Health:
         """The health of an object that is not ready, with the cause that its cloud gives."""
-        health = unless_silent(live, obj.health(live), obj.silent_deletion)
+        said = obj.health(live)
+        health = unless_silent(live, said, obj.silent_deletion)
         if health.settled:
             return health
         is_silent = health.reason == NOBODY_ACTS or (not health.trouble and is_unwritten(live))
@@ -54,8 +55,7 @@ class Clouds:
             return replace(health, message=f"{seen.text}; {health.message}", trouble=True)
         if health.reason != NOBODY_ACTS:
             return health
-        texts = (health.message, remedy(live), seen.text if seen else "")
-        return replace(health, message="; ".join(filter(None, texts)))
+        return replace(health, message=f"{health.message}; {seen.text if seen else remedy(live, said)}")
 
     def _where(self, obj: CustomResource, live: Object, *, is_silent: bool) -> CloudEntry | None:
         found = obj.cloud(live)

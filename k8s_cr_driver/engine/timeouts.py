@@ -60,7 +60,7 @@ class Timeouts:
     def not_replaced(self, seconds: float) -> NotReady:
         if self._applier.unready:
             return self.not_ready(seconds)
-        return NotReady(f"VNFCs are missing after {seconds:.0f} s:", self._replacer.unfinished)
+        return NotReady(f"VNFCs are missing, or too many, after {seconds:.0f} s:", self._replacer.unfinished)
 
     def not_pruned(self, seconds: float) -> NotReady:
         """Reports the objects that still exist and the kinds that are not listed."""

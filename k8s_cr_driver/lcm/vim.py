@@ -14,7 +14,7 @@ from typing import Any
 import urllib3
 from oslo_log import log as logging
 
-from k8s_cr_driver.errors import Concern, ConnectionFailed, DriverError, InvalidRequest
+from k8s_cr_driver.errors import ApiError, Concern, ConnectionFailed, DriverError, InvalidRequest
 from k8s_cr_driver.kube import tls
 from k8s_cr_driver.kube.auth import Provider, is_token
 from k8s_cr_driver.kube.endpoint import Endpoint
@@ -28,7 +28,8 @@ _REMEDIES = {
     Concern.CREDENTIALS: "Check bearer_token, or username and password, in vimConnectionInfo.accessInfo.",
     Concern.OIDC: "These keys stand in vimConnectionInfo.accessInfo.",
 }
-
+_ANONYMOUS = '"system:anonymous"'
+"""The user of a request without credentials, as the API server quotes it."""
 
 URL_LIMIT = 2_000
 """Characters of a URL. Several parsers look at it, for each operation."""
@@ -38,6 +39,8 @@ CA_LIMIT = 1024 * 1024
 
 def with_remedy(error: DriverError) -> str:
     """The text of an error, with the keys of vimConnectionInfo that it is about."""
+    if isinstance(error, ApiError) and error.status == 403 and _ANONYMOUS in str(error):
+        return f"{error}. The request had no credentials. {_REMEDIES[Concern.CREDENTIALS]}"
     remedy = _REMEDIES.get(error.concern) if isinstance(error, (ConnectionFailed, InvalidRequest)) and error.concern else None
     return f"{error} {remedy}" if remedy else str(error)
 

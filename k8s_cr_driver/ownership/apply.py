@@ -16,18 +16,20 @@ from k8s_cr_driver.objects.crds import served_versions
 from k8s_cr_driver.objects.keys import Object, annotations_of, key_of, kind_of, labels
 from k8s_cr_driver.ownership.context import WriteContext, with_owner_labels
 from k8s_cr_driver.ownership.labels import KEEP, RELEASED_BY, SHARED, has_applied, is_created, is_kept, used_by, users
-from k8s_cr_driver.ownership.released import belongs_to, take_back
+from k8s_cr_driver.ownership.released import belongs_to, move_to_version, take_back
 from k8s_cr_driver.ownership.shared import claimed_by_others, is_co_user, join
 from k8s_cr_driver.ownership.write_errors import (
     NEVER_CHANGED,
     NOT_RESTORED,
     Immutable,
     NoDryRun,
+    OtherVersion,
     Replaced,
     conflicting,
     explained,
     is_left_by_keeper,
     is_of_fields,
+    is_of_version,
     other_faults,
 )
 from k8s_cr_driver.ownership.yielding import yielded
@@ -117,12 +119,21 @@ def _in_conflict(
     *,
     takes_back: bool,
 ) -> Object:
-    """Repeats an apply by force, without the count, or without what others have set; raises the refusal if none of it helps."""
+    """
+    Repeats an apply by force, in its new version, without the count, or without what others have set.
+
+    Raises the refusal if none of it helps.
+    """
 
     def again(manifest: Object, *, force: bool = False) -> Object:
         context.inventory.fence.before_write()
         return context.client.apply(resource, manifest, context.manager, force=force, live=live)
 
+    if is_of_version(refusal) and context.is_trial:
+        raise OtherVersion(f"{obj.key}: what the API server says is not known before its fields are moved to another version")
+    if is_of_version(refusal) and not takes_back:
+        move_to_version(context.client, context.instance, resource, _read_now(context, resource, live))
+        return again(manifest)
     if is_of_fields(refusal) and all(where == _MARK for _, where, _ in refusal.causes):
         raise Contended(f"{key_of(live)} is released, or taken back, by others at the same time")
     if takes_back and is_left_by_keeper(refusal, live):

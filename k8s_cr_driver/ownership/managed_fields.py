@@ -57,6 +57,16 @@ def handed(found: Sequence[Object], before: str, after: str) -> list[Object]:
     return [*joined.values(), *others]
 
 
+def of_version(found: Sequence[Object], manager: str, api_version: str) -> list[Object]:
+    """The managedFields with all that `manager` has applied as applied in that version of the kind."""
+    ours = [entry for entry in found if is_applier(entry, manager)]
+    if not ours:
+        return list(found)
+    fields = functools.reduce(union, (mapping(entry, "fieldsV1") for entry in ours))
+    joined = {**ours[0], "apiVersion": api_version, "fieldsV1": fields}
+    return [joined, *(entry for entry in found if entry not in ours)]
+
+
 def is_applier(entry: Object, manager: str) -> bool:
     """Whether the entry holds what `manager` has applied."""
     return (entry.get("manager"), entry.get("operation")) == (manager, "Apply")

@@ -34,7 +34,7 @@ from k8s_cr_driver.ownership.labels import (
     used_by,
     users,
 )
-from k8s_cr_driver.ownership.managed_fields import handed, has_applier
+from k8s_cr_driver.ownership.managed_fields import handed, has_applier, of_version
 
 LOG = logging.getLogger(__name__)
 
@@ -141,6 +141,17 @@ def take_back(client: Client, instance: str, resource: Resource, live: Object) -
 def hand_to_keeper(client: Client, instance: str, resource: Resource, live: Object) -> Object:
     """Gives fields that the instance has not applied, though `managedFields` says so, to KEPT_BY: a release leaves them."""
     return _patch(client, resource, live, managedFields=_handed(live, manager(instance), KEPT_BY))
+
+
+def move_to_version(client: Client, instance: str, resource: Resource, live: Object) -> Object:
+    """
+    Makes the version of `resource` that of the fields that the instance has applied; ApiError 409 if it has changed.
+
+    In an apply the API server converts the object to the version in which its fields were applied before. Without a conversion
+    webhook it fails then if only one of the two has a field with a default (fluxcd/flux2#5715).
+    """
+    fields = of_version(_fields(live), manager(instance), resource.api_version)
+    return _patch(client, resource, live, manager(instance), managedFields=fields)
 
 
 def disown(client: Client, resource: Resource, live: Object, owners: Collection[str]) -> None:

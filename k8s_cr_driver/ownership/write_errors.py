@@ -34,6 +34,10 @@ class NoDryRun(Refused):
     """A webhook does not look at dry runs; what it would say is not known."""
 
 
+class OtherVersion(NoDryRun):
+    """The API server can apply the object only after its fields were moved to the new version."""
+
+
 class Replaced(Contended):
     """The object that was to be changed no longer exists; another one may have its name."""
 
@@ -49,7 +53,7 @@ def explained(error: ApiError, obj: CustomResource, instance: str, live: Object 
             f"{obj.key}: others manage fields that the manifest sets: {conflicting(error, instance)}. {remedy}",
             [where for _, where, _ in error.causes],
         )
-    immutable = error.status == 422 and _is_immutable(error, obj.manifest, live)
+    immutable = is_of_version(error) or (error.status == 422 and _is_immutable(error, obj.manifest, live))
     if immutable and (is_kept(obj.manifest) or is_kept(live or {})):
         return Refused(
             f"{obj.key}: {error.message}. It is annotated with {KEEP}, so it is never deleted, nor replaced. Leave the field "
@@ -72,6 +76,15 @@ def explained(error: ApiError, obj: CustomResource, instance: str, live: Object 
     if error.status in (400, 413, 415, 422) or (error.status == 500 and Said.UNMERGEABLE in error.said):
         return Refused(f"{obj.key}: {error.message or error.reason}")
     return error
+
+
+def is_of_version(error: ApiError) -> bool:
+    """
+    Whether the API server cannot apply an object in another version than it was applied in before.
+
+    structured-merge-diff, typed: a field of the former version, such as a default of its schema, is unknown in the new one.
+    """
+    return error.status == 500 and Said.UNDECLARED in error.said and Said.UNMERGEABLE not in error.said
 
 
 def _is_of_another(error: ApiError) -> bool:
@@ -152,7 +165,8 @@ def _passes(error: ApiError) -> bool:
 def is_transient(error: Exception, obj: CustomResource, kinds: Collection[GroupKind], namespaces: Collection[str]) -> bool:
     """Whether the same request may succeed later. `kinds` and `namespaces`: those that the set itself creates."""
     if isinstance(error, ApiError) and error.status == 404:
-        return obj.key.group_kind in kinds or obj.key.namespace in namespaces
+        is_of_namespace = error.subject == ("namespaces", obj.key.namespace)
+        return obj.key.namespace in namespaces or (obj.key.group_kind in kinds and not is_of_namespace)
     return passes(error) or (isinstance(error, ApiError) and error.status in (403, 409, 410))
 
 

@@ -340,3 +340,59 @@ def test_the_end_of_a_job_that_is_replaced_is_not_that_of_the_new_one(api: FakeA
     api.fail(faults.held(0.3), when=touched(api, "Job", "migrate"))
     blue.reconcile([job("migrate", "v:2", **REPLACE)])
     assert ran == ["v:1", "v:2"]
+
+
+def test_a_namespace_that_is_not_there_is_refused_also_for_a_kind_that_the_package_brings(api: FakeApi) -> None:
+    elsewhere = {**crontab("one"), "metadata": {"name": "one", "namespace": "missing"}}
+    with pytest.raises(Refused, match=r'namespaces "missing" not found. Add the namespace to the package'):
+        Instance(api.url).reconcile([crontab_crd(), elsewhere])
+
+
+@pytest.mark.parametrize("annotations", [{}, REPLACE])
+def test_an_object_that_cannot_be_applied_in_another_version_is_replaced_if_it_may_be(
+    api: FakeApi, annotations: dict[str, str]
+) -> None:
+    """A default of the schema of one version is unknown in the other, and the fields' versions alone do not help."""
+    blue = Instance(api.url)
+    blue.reconcile([config_map("a", a="1")])
+    uid = api.get("ConfigMap", "default", "a")["metadata"]["uid"]
+    newer = config_map("a", a="2")
+    newer["metadata"]["annotations"] = annotations
+
+    def is_change(request: Request) -> bool:
+        live = api.find("ConfigMap", "default", "a")
+        is_apply = request.path.endswith("/a") and request.content_type.startswith("application/apply-patch")
+        return is_apply and live is not None and live["metadata"]["uid"] == uid
+
+    refusal = faults.status(500, "InternalError", ".spec.disableMP: field not declared in schema")
+    api.fail(refusal, method="PATCH", when=is_change, times=50)
+    if annotations:
+        blue.reconcile([newer])
+        assert api.get("ConfigMap", "default", "a")["metadata"]["uid"] != uid
+    else:
+        with pytest.raises(Refused, match=r"not declared in schema. Annotate it with k8s-cr-driver/replace"):
+            blue.reconcile([newer])
+
+
+def test_the_fields_of_an_object_are_moved_to_the_version_in_which_it_is_applied(api: FakeApi) -> None:
+    crd = crontab_crd()
+    crd["spec"]["versions"].append({**crd["spec"]["versions"][0], "name": "v2", "storage": False})
+    api.put(crd)
+    blue = Instance(api.url)
+    blue.reconcile([crontab("one")])
+    newer = {**crontab("one"), "apiVersion": "stable.example.com/v2"}
+
+    def is_of_before(request: Request) -> bool:
+        live = api.get("CronTab", "default", "one")
+        return request.path.endswith("/one") and any(
+            entry["apiVersion"] == "stable.example.com/v1" for entry in live["metadata"]["managedFields"]
+        )
+
+    refusal = faults.status(500, "InternalError", ".spec.disableMP: field not declared in schema")
+    is_apply = lambda one: one.content_type.startswith("application/apply-patch") and is_of_before(one)  # noqa: E731
+    api.fail(refusal, method="PATCH", when=is_apply, times=50)
+    uid = api.get("CronTab", "default", "one")["metadata"]["uid"]
+    blue.reconcile([newer])
+    live = api.get("CronTab", "default", "one")
+    assert live["metadata"]["uid"] == uid
+    assert {entry["apiVersion"] for entry in live["metadata"]["managedFields"]} == {"stable.example.com/v2"}

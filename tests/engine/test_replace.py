@@ -100,5 +100,5 @@ def test_replacement_counts_until_nothing_is_missing(api: FakeApi) -> None:
 
 def test_replacement_reports_what_is_missing_at_the_deadline(api: FakeApi) -> None:
     unfinished = [Report(key_of(config_map("a")), "Waiting", "Replicas", "VDU Web has 1 of 2 VNFCs")]
-    with pytest.raises(NotReady, match=r"VNFCs are missing after \d s:\nConfigMap default/a: .*1 of 2 VNFCs"):
+    with pytest.raises(NotReady, match=r"VNFCs are missing, or too many, after \d s:\nConfigMap default/a: .*1 of 2 VNFCs"):
         Instance(api.url, seconds=1).reconcile([config_map("a")], replacement=Replacement([], lambda: unfinished))

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from k8s_cr_driver.objects.fields import ListEntry
-from k8s_cr_driver.ownership.managed_fields import managers_of, succeeded
+from k8s_cr_driver.ownership.managed_fields import managers_of, of_version, succeeded
 
 WEB = {"f:spec": {"f:replicas": {}, "f:template": {"f:image": {}}}}
 
@@ -61,3 +61,16 @@ def test_the_managers_of_a_field_are_found_also_in_an_entry_of_a_list() -> None:
     assert managers_of(live, ("spec", "replicas")) == ["one"]
     assert managers_of(live, ("spec", "workers", ListEntry("md-0"), "replicas")) == ["two"]
     assert managers_of(live, ("spec", "workers", ListEntry("md-1"), "replicas")) == []
+
+
+def test_what_was_applied_in_several_versions_is_moved_to_one() -> None:
+    ours = [
+        {"manager": "m", "operation": "Apply", "apiVersion": version, "fieldsV1": {"f:spec": {name: {}}}}
+        for version, name in (("g/v1", "f:a"), ("g/v2", "f:b"))
+    ]
+    other = {"manager": "m", "operation": "Update", "apiVersion": "g/v1", "fieldsV1": {"f:status": {}}}
+    assert of_version([*ours, other], "m", "g/v2") == [
+        {"manager": "m", "operation": "Apply", "apiVersion": "g/v2", "fieldsV1": {"f:spec": {"f:a": {}, "f:b": {}}}},
+        other,
+    ]
+    assert of_version([other], "m", "g/v2") == [other]

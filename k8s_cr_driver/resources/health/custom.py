@@ -21,7 +21,7 @@ from k8s_cr_driver.resources.health.status_fields import is_at_work, judge_words
 
 READY_WHEN = "k8s-cr-driver/ready-when"
 STORED = "stored"
-REMEDY = f"annotate the object or its CRD with {READY_WHEN}: {STORED}"
+REMEDY = f"annotate the object, or its CRD in the package that brings it, with {READY_WHEN}: {STORED}"
 
 
 def terminating(live: dict[str, Any]) -> Health | None:

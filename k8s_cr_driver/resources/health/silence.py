@@ -12,6 +12,7 @@ import datetime
 
 from k8s_cr_driver.objects.fields import entries, mapping, sequence, text
 from k8s_cr_driver.objects.keys import Object, kind_of
+from k8s_cr_driver.resources.health.custom import REMEDY
 from k8s_cr_driver.resources.health.model import NO_STATUS, READINESS_UNKNOWN, Health, waiting
 
 PATIENCE = 30.0
@@ -53,9 +54,10 @@ def _unwritten(live: Object, now: datetime.datetime) -> float | None:
     return min((age for stamp in stamps if (age := _age(stamp, now)) is not None), default=None)
 
 
-def remedy(live: Object) -> str:
-    """What to ask of an object on which nobody acts, if no cause is known."""
-    return f"does the controller of {kind_of(live).group or 'its kind'} run?"
+def remedy(live: Object, health: Health) -> str:
+    """What to ask of an object on which nobody acts, if no cause is known; `health` is what its status says."""
+    question = f"does the controller of {kind_of(live).group or 'its kind'} run?"
+    return f"{question} If it never writes a status, {REMEDY}" if health.reason in _SAYS_NOTHING else question
 
 
 def _silent(seconds: float, sign: str) -> Health:
