@@ -34,7 +34,7 @@ class Invariants:
             return
         seen = self._ledger.last_sight.get(worker, self._servers.scheduler.now)
         for manifest in verb.promised:
-            self._check_present(instance, verb.name, manifest, seen)
+            self._check_present(verb, manifest, seen)
         for uid in doomed & self._ledger.entries.keys():
             if not self._is_going(self._ledger.entries[uid]):
                 self._ledger.violated(f"{verb.name} COMPLETED, and {self._ledger.entries[uid]} is the one of before")
@@ -79,26 +79,27 @@ class Invariants:
             if is_known and is_adopted and is_unwanted and self._is_applied(entry, instance) and not self._is_going(entry):
                 self._ledger.violated(f"{when}, and {entry}, which was adopted, is not released")
 
-    def _check_present(self, instance: str, verb: str, manifest: Object, seen: float) -> None:
+    def _check_present(self, verb: Verb, manifest: Object, seen: float) -> None:
+        """A rollback leaves the values that others have created an object with since."""
         resource, key = named(manifest)
         name, live = f"{resource[1]} {'/'.join(filter(None, key))}", self._store.get(resource, key)
         if seen - self._ledger.lost.get((resource, key), -1000.0) < self._news:
             return
         if live is None:
             if not _is_expendable(manifest):
-                self._ledger.violated(f"{verb} COMPLETED without {name}")
+                self._ledger.violated(f"{verb.name} COMPLETED without {name}")
             return
         if seen - self._users.last < self._news:
             return
-        if not _contains(live, manifest):
-            self._ledger.violated(f"{verb} COMPLETED with another {name}")
+        is_theirs = self._ledger.entries[live["metadata"]["uid"]].owner == USER
+        if not _contains(live, manifest) and not (verb.yields and is_theirs):
+            self._ledger.violated(f"{verb.name} COMPLETED with another {name}")
         if "deletionTimestamp" in live["metadata"]:
-            self._ledger.violated(f"{verb} COMPLETED while {name} goes")
+            self._ledger.violated(f"{verb.name} COMPLETED while {name} goes")
         elif not _is_ready(live):
-            self._ledger.violated(f"{verb} COMPLETED before {name} is ready")
-        is_theirs = self._ledger.entries[live["metadata"]["uid"]].owner == USER  # then the fields that it came with are, too
+            self._ledger.violated(f"{verb.name} COMPLETED before {name} is ready")
         if live["kind"] == "ConfigMap" and not is_theirs and set(live["data"]) - set(manifest["data"]) - {"user-note"}:
-            self._ledger.violated(f"{verb} COMPLETED with fields of before in {name}")
+            self._ledger.violated(f"{verb.name} COMPLETED with fields of before in {name}")
 
     def _check_left(self, entry: Entry, instance: str, when: str) -> None:
         if self._is_news(entry.touched) or self._is_news(entry.made_by_others):

@@ -137,6 +137,7 @@ def test_each_of_many_lives_frees_the_memory_of_the_one_before() -> None:
         pytest.param(9015191, id="a Namespace deleted while the response to the last request did not come"),
         pytest.param(9010028, id="a Job run again by the retry of an instantiate that was undone"),
         pytest.param(40000490, id="an object with the instance's label that was adopted after the inventory was lost"),
+        pytest.param(8801190, id="a rollback that leaves what others have created an object with since"),
         pytest.param(42070, id="an object made again before an inventory was made and deleted within a rollback"),
         pytest.param(5004065, id="more refusals than tries, each of which names one object"),
     ],
