@@ -95,6 +95,8 @@ class Said(enum.Enum):
     """The object of that uid is gone: the patch handler."""
     DENIED = "denied (the )?request"
     """An admission webhook or policy has denied the request."""
+    VIOLATED = "violates PodSecurity"
+    """A built-in admission plugin."""
     NO_DRY_RUN = "does not support dry run"
     """A webhook that has side effects."""
     UNMERGEABLE = "typed patch object|duplicate entries|request is too large|message larger than max"

@@ -11,12 +11,12 @@ PLACE = Place("versions")
 
 
 def peers() -> Object:
-    """`reconnect` with a default is only in the newer version."""
+    """`reconnect` with a default is only in the newer version, in which objects are stored."""
     crd = PLACE.crd("Peer")
     [version] = crd["spec"]["versions"]
     address, reconnect = {"address": {"type": "string"}}, {"reconnect": {"type": "boolean", "default": False}}
-    newer = {**version, "name": "v2", "storage": False}
-    crd["spec"]["versions"] = [with_fields(version, address), with_fields(newer, {**address, **reconnect})]
+    older, newer = {**version, "storage": False}, {**version, "name": "v2"}
+    crd["spec"]["versions"] = [with_fields(older, address), with_fields(newer, {**address, **reconnect})]
     return crd
 
 

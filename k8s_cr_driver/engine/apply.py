@@ -19,12 +19,12 @@ from k8s_cr_driver.engine.last_look import LastLook
 from k8s_cr_driver.engine.nodes import Desired, Phase, changes_spec, is_another, is_older, version
 from k8s_cr_driver.engine.not_ready import NotReady
 from k8s_cr_driver.engine.run import Run
-from k8s_cr_driver.errors import DriverError, Refused
+from k8s_cr_driver.errors import ApiError, DriverError, Refused
 from k8s_cr_driver.kube.discovery import Resource, Resources
 from k8s_cr_driver.objects import dependencies
 from k8s_cr_driver.objects.crds import defined_by, served_versions
 from k8s_cr_driver.objects.fields import field
-from k8s_cr_driver.objects.keys import CRD, NAMESPACE, GroupKind, Object, ObjectKey, key_of, split
+from k8s_cr_driver.objects.keys import CRD, NAMESPACE, GroupKind, Object, ObjectKey, is_of_every_namespace, key_of, split
 from k8s_cr_driver.ownership.delete import Removal, remove
 from k8s_cr_driver.ownership.owners import Owners, dependents, is_dependent, release_from_owners
 from k8s_cr_driver.ownership.write import NotAdopted, write
@@ -146,16 +146,22 @@ class Applier:
             self._adoptions.add(node, error.uid)
         elif isinstance(error, Immutable) and node.live is not None and self._may_replace(node, node.live):
             self._replace(node, node.live)
-        elif is_transient(error, node.obj, self.brought, self._own_namespaces):
+        elif is_transient(error, node.obj, self.brought, self._own_namespaces) or self._may_be_made(node, error):
             node.phase, node.error = Phase.BACKOFF, error
             self._loop.after(node.backoff(), functools.partial(self._retry, node))
         else:
             self._loop.refuse(missing(error, node.key))
 
+    def _may_be_made(self, node: Desired, error: DriverError) -> bool:
+        """Whether a Namespace is missing that an operator of the set may make, as long as an object of it is at work."""
+        is_missing = isinstance(error, ApiError) and error.status == 404 and node.key.group_kind in self.brought
+        return is_missing and any(self.nodes[key].phase is Phase.SENT for key in self.unready)
+
     def _may_replace(self, node: Desired, live: Object) -> bool:
         """Says the manifest, or the live object: a rollback must be able to undo what only the new manifest allowed."""
         is_adopted = self._context.inventory.content.is_adopted(live)
-        return not is_adopted and (node.obj.replace_strategy() or resource_for(live).replace_strategy())
+        is_never = is_adopted or is_of_every_namespace(node.key)
+        return not is_never and (node.obj.replace_strategy() or resource_for(live).replace_strategy())
 
     def _retry(self, node: Desired) -> None:
         if node.is_settled:

@@ -23,6 +23,7 @@ from k8s_cr_driver.objects import fields
 from k8s_cr_driver.objects.dependencies import DEPENDS_ON
 from k8s_cr_driver.objects.keys import NAMESPACE, Object, ObjectKey
 from k8s_cr_driver.ownership.labels import SHARED
+from k8s_cr_driver.ownership.write_errors import with_remedy
 from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.resources.health import Health, State
 
@@ -137,7 +138,7 @@ class Desired(Node):
     def report(self, sent: SentValues) -> Report:
         """Without the values that were `sent`."""
         if self.error is not None:
-            return Report(self.key, State.WAITING.value, "NotApplied", sent.removed_from(str(self.error)), self.since)
+            return Report(self.key, State.WAITING.value, "NotApplied", sent.removed_from(with_remedy(self.error)), self.since)
         if self.phase is Phase.BLOCKED:
             waits = ", ".join(sorted(map(str, self.needs))[:3]) or "the server to list its kind"
             return Report(self.key, State.WAITING.value, "Blocked", f"not applied yet, waits for {waits}")

@@ -258,7 +258,7 @@ class Pruner:
         stays, lingers = removal or Removal()
         node.phase, node.error, node.attempts, node.stays, node.lingers = Phase.SENT, None, 0, stays, lingers
         self.others_delete |= removal is None
-        if stays and not is_of_every_namespace(node.key):
+        if stays and (is_kept(asked) or not is_of_every_namespace(node.key)):
             self._kept.add(node.key)
         if uid_of(node.live) != uid_of(asked):
             self._retry(node)

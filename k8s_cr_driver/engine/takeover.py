@@ -20,10 +20,12 @@ from k8s_cr_driver.engine.operation import Operation
 from k8s_cr_driver.errors import ApiError, Contended, Forbidden
 from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.kube.responses import understood
+from k8s_cr_driver.objects.fields import field
 from k8s_cr_driver.objects.keys import NAMESPACE, GroupKind, Object, ObjectKey, bare, controller_of, key_of, labels
 from k8s_cr_driver.ownership.context import WriteContext, with_owner_labels
 from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, SHARED, is_managed, used_by
 from k8s_cr_driver.ownership.managed_fields import succeeded
+from k8s_cr_driver.resources.builtin import RETAINED, RETENTION
 from k8s_cr_driver.resources.registry import resource_for
 
 LOG = logging.getLogger(__name__)
@@ -118,8 +120,10 @@ def _transfer(context: WriteContext, resource: Resource, key: ObjectKey, intree_
 
 
 def _successor_fields(context: WriteContext, live: Object, intree_driver: InTreeDriver) -> list[Object] | None:
+    is_default = field(live, "spec", RETENTION) == RETAINED
     with understood("managedFields"):
-        return succeeded(live["metadata"].get("managedFields") or [], intree_driver.manager, context.manager)
+        found = live["metadata"].get("managedFields") or []
+        return succeeded(found, intree_driver.manager, context.manager, [RETENTION] if is_default else [])
 
 
 def _mark(context: WriteContext, resource: Resource, key: ObjectKey, live: Object) -> Object:

@@ -89,11 +89,11 @@ def _served(
     objects: Sequence[Object], plurals: Mapping[str, Mapping[GroupKind, str]]
 ) -> Iterator[tuple[GroupKind, set[ObjectKey]]]:
     """Kinds, with what serves them: a kind may come several times."""
-    backends = _Backends(objects)
+    backends, budget = _Backends(objects), Budget("Rules of webhooks")
     for obj in objects:
         caller = key_of(obj)
         if caller.group_kind in _WEBHOOKS:
-            for kind, needed in _webhook_kinds(obj, backends, plurals):
+            for kind, needed in _webhook_kinds(obj, backends, plurals, budget):
                 yield kind, needed | {caller}
         elif caller.group_kind == CRD:
             yield defined_by(obj), backends.called_by(obj)
@@ -123,12 +123,13 @@ def controllers(objects: Sequence[Object]) -> list[Controller]:
                 account = ObjectKey("", "ServiceAccount", namespace, str(subject.get("name")))
                 accounts[account] |= {account, binding, role}
                 changes[account] |= groups.get(role, _EVERYTHING if role.name == "cluster-admin" else frozenset())
+    known = {account: (frozenset(changes[account]), frozenset(needed)) for account, needed in accounts.items()}
     found = []
     for obj in objects:
         name = field(pod_spec(obj), "serviceAccountName")
         account = ObjectKey("", "ServiceAccount", key_of(obj).namespace, str(name))
         if name and changes.get(account):
-            found.append(Controller(key_of(obj), frozenset(changes[account]), frozenset(accounts[account])))
+            found.append(Controller(key_of(obj), *known[account]))
     return found
 
 
@@ -191,14 +192,14 @@ def _guessed_plural(singular: str) -> str:
 
 
 def _webhook_kinds(
-    configuration: Object, backends: _Backends, plurals: Mapping[str, Mapping[GroupKind, str]]
+    configuration: Object, backends: _Backends, plurals: Mapping[str, Mapping[GroupKind, str]], budget: Budget
 ) -> Iterator[tuple[GroupKind, set[ObjectKey]]]:
     for webhook in entries(configuration, "webhooks"):
         needed = backends.of(field(webhook, "clientConfig", "service"))
         for rule in entries(webhook, "rules") if needed else ():
             resources = set(texts(rule, "resources"))
-            for group in texts(rule, "apiGroups"):
-                for kind, plural in plurals.get(group, {}).items():
+            for group in set(texts(rule, "apiGroups")) & plurals.keys():
+                for kind, plural in plurals[group].items() if budget.allows(len(plurals[group])) else ():
                     if resources & {"*", "*/*", plural}:
                         yield kind, needed
 

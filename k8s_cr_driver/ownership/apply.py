@@ -8,9 +8,11 @@ neither creates an object that no longer exists by then, nor changes another obj
 
 from __future__ import annotations
 
+import secrets
+
 from oslo_log import log as logging
 
-from k8s_cr_driver.errors import ApiError, Conflict, Contended, Refused
+from k8s_cr_driver.errors import ApiError, Conflict, Contended, Refused, Said, passes
 from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.objects.crds import served_versions
 from k8s_cr_driver.objects.keys import Object, annotations_of, key_of, kind_of, labels
@@ -28,8 +30,10 @@ from k8s_cr_driver.ownership.write_errors import (
     conflicting,
     explained,
     is_left_by_keeper,
+    is_of_admission,
     is_of_fields,
     is_of_version,
+    not_in_version,
     other_faults,
 )
 from k8s_cr_driver.ownership.yielding import yielded
@@ -86,27 +90,32 @@ def _applied(
         return _in_conflict(context, obj, resource, live, labelled.manifest, conflict, takes_back=takes_back)
     except ApiError as error:
         refusal = explained(error, obj, context.instance, live)
-        if isinstance(refusal, Immutable) and _is_never_accepted(context, resource, error, labelled.manifest, live):
-            refusal = Refused(f"{obj.key}: {error.message}")
+        if isinstance(refusal, Immutable):
+            _check_creatable(context, obj, resource, error, labelled.manifest, live)
         raise refusal from None
 
 
-def _is_never_accepted(context: WriteContext, resource: Resource, error: ApiError, manifest: Object, live: Object) -> bool:
+def _check_creatable(
+    context: WriteContext, obj: CustomResource, resource: Resource, error: ApiError, manifest: Object, live: Object
+) -> None:
     """
-    Whether the API server refuses to create the object, too, for one of its faults: it must not be deleted for that.
+    Refused if the API server would not create the object either: it must not be deleted then.
 
-    The server names all faults of a change at once. A dry run under another name shows which of them a creation has.
+    The server names all faults of a change at once, and asks admission only about a change that has none. So a creation is
+    tried, as a dry run under another name. If the change has no fault but that a field never changes, only a refusal by
+    admission counts that the name has not caused, nor the quota that the live object uses.
     """
-    faults = other_faults(error, manifest, live)
-    if not faults:
-        return False
     metadata = {name: value for name, value in manifest["metadata"].items() if name not in ("uid", "resourceVersion")}
-    trial = {**manifest, "metadata": {**metadata, "name": f"{metadata['name'][:40].rstrip('-.')}-trial"}}
+    name = f"{metadata['name'][:40].rstrip('-.')}-{secrets.token_hex(4)}"
     try:
-        context.client.create(resource, trial, context.manager, dry_run=True)
+        context.client.create(resource, {**manifest, "metadata": {**metadata, "name": name}}, context.manager, dry_run=True)
     except ApiError as refusal:
-        return not faults.isdisjoint(where for _, where, _ in refusal.causes)
-    return False
+        if passes(refusal):
+            raise
+        if other_faults(error, manifest, live):
+            raise Refused(f"{obj.key}: {error.message}") from None
+        if is_of_admission(refusal) and name not in refusal.message:
+            raise Refused(f"{obj.key}: {refusal.message}. So it is not replaced.") from None
 
 
 def _in_conflict(
@@ -129,11 +138,14 @@ def _in_conflict(
         context.inventory.fence.before_write()
         return context.client.apply(resource, manifest, context.manager, force=force, live=live)
 
-    if is_of_version(refusal) and context.is_trial:
-        raise OtherVersion(f"{obj.key}: what the API server says is not known before its fields are moved to another version")
-    if is_of_version(refusal) and not takes_back:
-        move_to_version(context.client, context.instance, resource, _read_now(context, resource, live))
-        return again(manifest)
+    if is_of_version(refusal, live, context.instance, resource.api_version):
+        if context.is_trial:
+            raise OtherVersion(f"{obj.key}: what the API server says is not known before its fields are moved to the version")
+        moved = move_to_version(context.client, context.instance, resource, _read_now(context, resource, live))
+        try:
+            return again(_exactly(moved, obj.with_manifest(manifest), unchanged=takes_back).manifest)
+        except ApiError as error:
+            raise (not_in_version(error, obj) if Said.UNDECLARED in error.said else error) from None
     if is_of_fields(refusal) and all(where == _MARK for _, where, _ in refusal.causes):
         raise Contended(f"{key_of(live)} is released, or taken back, by others at the same time")
     if takes_back and is_left_by_keeper(refusal, live):

@@ -24,7 +24,7 @@ from k8s_cr_driver.ownership.context import WriteContext, has_gone
 from k8s_cr_driver.ownership.guests import Guests
 from k8s_cr_driver.ownership.labels import KEEP, SHARED, has_applied, is_created, is_kept, is_released, users
 from k8s_cr_driver.ownership.labels import manager as manager_of
-from k8s_cr_driver.ownership.released import release_adopted, release_kept, release_shared
+from k8s_cr_driver.ownership.released import release_account, release_adopted, release_kept, release_shared
 from k8s_cr_driver.resources.base import CustomResource
 
 LOG = logging.getLogger(__name__)
@@ -122,12 +122,12 @@ def _remove(
         else:
             release_adopted(context.client, context.instance, resource, live, owners)
         return Removal("it existed before the instance")
-    if is_of_every_namespace(obj.key):  # Pods of others use it, too
-        context.client.release(resource, context.client.read_again(resource, live), context.manager)
-        return Removal("Kubernetes puts it into each Namespace")
     if is_kept(live):
         release_kept(context.client, context.instance, resource, live, owners)
         return Removal(f"annotated with {KEEP}")
+    if is_of_every_namespace(obj.key):  # Pods of others use it, too
+        release_account(context.client, context.instance, resource, context.client.read_again(resource, live))
+        return Removal("Kubernetes puts it into each Namespace")
     if is_shared and was_kept:
         raise Contended(f"{obj.key} is not to be kept any more: it is withdrawn first")
     if is_shared:

@@ -33,15 +33,17 @@ from k8s_cr_driver.objects.keys import (
 from k8s_cr_driver.ownership.context import WriteContext
 from k8s_cr_driver.ownership.labels import (
     INSTANCE_LABEL,
+    KEPT_BY,
     RELEASED_BY,
     SHARED,
     appliers,
     is_created,
     is_kept,
     is_managed,
-    used_by,
+    is_released,
     users,
 )
+from k8s_cr_driver.ownership.managed_fields import has_applier
 from k8s_cr_driver.ownership.orphans import find_orphans
 from k8s_cr_driver.ownership.owners import LONGEST_CHAIN, named
 from k8s_cr_driver.ownership.shared import claimed_by_others
@@ -150,25 +152,22 @@ class Guests:
             raise Contended(f"{'/'.join(min(served.down))}: the API server does not know its kinds now")
 
     def _is_own_kind(self, resource: Resource) -> bool:
-        """The CRD itself says it where no inventory does: that was lost, or a change has released the CRD."""
+        """
+        Whether an instance has brought the kind: the inventory or the CRD says it.
+
+        Of a CRD that an instance has released while others used it nobody knows any more which one that was.
+        """
         if is_builtin(resource.group_kind):
             return False
         key, inventory = ObjectKey(*CRD, "", resource.crd_name), self._context.inventory
         if key.name not in self._own_crds:
             is_recorded = inventory.content.is_member(key) or inventory.remembered.is_member(key)
-            self._own_crds[key.name] = is_recorded or self._has_own_marks(key)
+            self._own_crds[key.name] = is_recorded or self._is_brought(key)
         return self._own_crds[key.name]
 
-    def _has_own_marks(self, key: ObjectKey) -> bool:
-        """False for an account that may not read CRDs: it has brought none."""
-        own = self._context.instance
-        try:
-            crd = self._client.find(self._context.resources.find(CRD), key)
-        except ApiError as error:
-            if error.status != 403:
-                raise
-            return False
-        return crd is not None and (used_by(own) in labels(crd) or annotations_of(crd).get(RELEASED_BY) == own)
+    def _is_brought(self, key: ObjectKey) -> bool:
+        crd = self._client.find(self._context.resources.find(CRD), key)
+        return crd is not None and bool(users(crd) or is_released(crd) or has_applier(crd, KEPT_BY))
 
     def _is_taken(self, live: Object) -> bool:
         """Whether a live object is neither the instance's, nor owned, nor what Kubernetes puts into each Namespace."""

@@ -77,8 +77,10 @@ class InventoryContent:
 
     def is_adopted(self, live: Object) -> bool:
         """Whether the object existed before the instance and was not created again by it since."""
-        if has_been_adopted(live):
-            return True
+        return self.has_adopted(live) or has_been_adopted(live)
+
+    def has_adopted(self, live: Object) -> bool:
+        """The same by what is recorded alone: whoever asked for the adoption has consented to it."""
         key, uid = key_of(live), str(live["metadata"].get("uid"))[:UID_DIGITS]
         is_same = self._uids.get(key, uid) == uid  # anybody may write the annotation
         return key in self.adopted and (is_same or not is_created(live))

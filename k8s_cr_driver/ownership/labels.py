@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import datetime
 
-from k8s_cr_driver.objects.fields import entries, mapping
-from k8s_cr_driver.objects.keys import CRD, NAMESPACE, Object, annotations_of, labels
+from k8s_cr_driver.objects.fields import entries, field, mapping
+from k8s_cr_driver.objects.keys import CRD, NAMESPACE, Object, annotations_of, kind_of, labels
 from k8s_cr_driver.ownership.managed_fields import is_applier
 
 INSTANCE_LABEL = "tacker_vnf_instance_id"
@@ -42,7 +42,13 @@ Instances may use a shared object with it as one of theirs, but they do not dele
 
 
 def has_been_adopted(live: Object) -> bool:
-    return annotations_of(live).get(ADOPTED) == "true"
+    """Whether an instance has applied that it has adopted the object. A copied annotation alone does not say so."""
+    is_ours = any(
+        str(entry.get("manager")).startswith(manager(""))
+        and field(entry, "fieldsV1", "f:metadata", "f:annotations", f"f:{ADOPTED}") is not None
+        for entry in entries(live, "metadata", "managedFields")
+    )
+    return is_ours and kind_of(live) not in SHARED and annotations_of(live).get(ADOPTED) == "true"
 
 
 def is_kept(live: Object) -> bool:

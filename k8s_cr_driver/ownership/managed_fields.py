@@ -10,20 +10,23 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from k8s_cr_driver.objects.fields import ListEntry, entries, field, mapping
 from k8s_cr_driver.objects.keys import Object
-from k8s_cr_driver.resources.builtin import RETENTION
 
 _INHERITED = ("", "scale")
 """Subresources whose fields are also fields of the object itself; `status` stays with its writer."""
 
 
-def succeeded(found: Sequence[Object], intree_driver: str, manager: str) -> list[Object] | None:
+def succeeded(
+    found: Sequence[Object], intree_driver: str, manager: str, defaults: Collection[str] = ()
+) -> list[Object] | None:
     """
     The managedFields with `manager` as the applier of what `intree_driver` created, updated or scaled; None if nothing.
+
+    `defaults` are fields of the spec that the API server has set, perhaps: who creates an object by an update owns these, too.
 
     An applier has one entry, of one API version; fields written in another version have no owner then.
     """
@@ -32,16 +35,16 @@ def succeeded(found: Sequence[Object], intree_driver: str, manager: str) -> list
         return None
     ours = [entry for entry in found if is_applier(entry, manager)]
     first = [*ours, *theirs][0]
-    written = [*(entry["fieldsV1"] for entry in ours), *map(_without_defaults, theirs)]
+    written = [*(entry["fieldsV1"] for entry in ours), *(_without(entry, defaults) for entry in theirs)]
     fields = [one for entry, one in zip((*ours, *theirs), written, strict=True) if entry["apiVersion"] == first["apiVersion"]]
     joined = {**first, "manager": manager, "operation": "Apply", "fieldsV1": functools.reduce(union, fields)}
     joined.pop("subresource", None)
     return [joined, *(entry for entry in found if entry not in theirs and entry not in ours)]
 
 
-def _without_defaults(entry: Object) -> Object:
-    """An update owns the defaults of the API server, too. As applied, this one would say that the author keeps the claims."""
-    spec = {name: inner for name, inner in mapping(entry, "fieldsV1", "f:spec").items() if name != f"f:{RETENTION}"}
+def _without(entry: Object, defaults: Collection[str]) -> Object:
+    named = {f"f:{name}" for name in defaults}
+    spec = {name: inner for name, inner in mapping(entry, "fieldsV1", "f:spec").items() if name not in named}
     return {**entry["fieldsV1"], **({"f:spec": spec} if spec else {})}
 
 
@@ -72,9 +75,14 @@ def is_applier(entry: Object, manager: str) -> bool:
     return (entry.get("manager"), entry.get("operation")) == (manager, "Apply")
 
 
+def appliers_of(live: Object, manager: str) -> list[Object]:
+    """The entries of what `manager` has applied: one for each version of the kind."""
+    return [entry for entry in entries(live, "metadata", "managedFields") if is_applier(entry, manager)]
+
+
 def has_applier(live: Object, manager: str) -> bool:
     """Whether the object has fields that `manager` has applied."""
-    return any(is_applier(entry, manager) for entry in entries(live, "metadata", "managedFields"))
+    return bool(appliers_of(live, manager))
 
 
 def _is_update(entry: Object, manager: str) -> bool:

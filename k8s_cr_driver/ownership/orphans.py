@@ -9,23 +9,24 @@ package keeps them, and the data in them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable
 
 from oslo_log import log as logging
 
 from k8s_cr_driver.errors import ApiError, Contended
 from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.objects.fields import field, uid_of
-from k8s_cr_driver.objects.keys import Object, annotations_of, bare, key_of, kind_of, labels
+from k8s_cr_driver.objects.keys import GroupKind, Object, annotations_of, bare, key_of, kind_of, labels
 from k8s_cr_driver.ownership.context import WriteContext, has_gone
 from k8s_cr_driver.ownership.labels import CLAIMED, INSTANCE_LABEL, appliers, is_kept, is_managed, is_released
-from k8s_cr_driver.resources.base import Orphans
+from k8s_cr_driver.resources.base import CustomResource, Orphans
 from k8s_cr_driver.resources.registry import resource_for
 
 LOG = logging.getLogger(__name__)
 
 
-def claim_orphans(context: WriteContext, lives: Iterable[Object]) -> list[Object]:
+def claim_orphans(context: WriteContext, lives: Collection[Object]) -> list[Object]:
     """Makes the orphans of `lives` members of the instance; returns them with the instance's label."""
     found = find_orphans(context, lives)
     if found:
@@ -45,19 +46,43 @@ def disclaim_orphan(context: WriteContext, resource: Resource, live: Object) -> 
     _written(context, resource, live, lambda: client.release(resource, client.read_again(resource, live), context.manager))
 
 
-def find_orphans(context: WriteContext, lives: Iterable[Object]) -> list[tuple[Resource, Object]]:
+def find_orphans(context: WriteContext, lives: Collection[Object]) -> list[tuple[Resource, Object]]:
     """The orphans of `lives`, which are whole objects."""
     content = context.inventory.content
     found: list[tuple[Resource, Object]] = []
-    for live in lives:
-        orphans = _orphans(context, live)
-        resource = context.resources.find(orphans.kind, orphans.version) if orphans else None
-        if orphans and resource:
+    owners = [(live, orphans) for live in lives if (orphans := _orphans(context, live))]
+    others = _Others(context, lives, {uid_of(live) for live, _ in owners})
+    for live, orphans in owners:
+        if resource := context.resources.find(orphans.kind, orphans.version):
             began = min(content.created, live["metadata"]["creationTimestamp"])  # a lost inventory is younger
             among = [one for one in _find(context, resource, orphans, began) if _is_made_by_controller(one, live, began)]
-            others = _of_others(context, live, orphans.namespace) if among else []
-            found += [(resource, one) for one in among if not any(_fits(one, other) for other in others)]
+            found += [(resource, one) for one in among if not others.may_own(live, one)]
     return found
+
+
+class _Others:
+    """The objects of the kinds of `owners` that are not among these: a name may be one that several of them give."""
+
+    def __init__(self, context: WriteContext, lives: Iterable[Object], owners: Collection[str]) -> None:
+        """`lives`: what the instance had, which may no longer exist."""
+        self._context, self._owners = context, owners
+        self._of: dict[tuple[GroupKind, str], dict[str, CustomResource]] = defaultdict(dict)
+        self._listed: set[tuple[GroupKind, str]] = set()
+        for live in lives:
+            self._note(live)
+
+    def may_own(self, owner: Object, orphan: Object) -> bool:
+        place = kind_of(owner), key_of(owner).namespace
+        if place not in self._listed:
+            self._listed.add(place)
+            resource = self._context.resources.find(place[0])
+            for live in self._context.client.list(resource, place[1]) if resource else ():
+                self._note(live)
+        return any(other.may_leave(orphan) for other in self._of[place].values())
+
+    def _note(self, live: Object) -> None:
+        if uid_of(live) not in self._owners:
+            self._of[kind_of(live), key_of(live).namespace][uid_of(live)] = resource_for(live)
 
 
 def oldest_owner(context: WriteContext, lives: Iterable[Object]) -> str:
@@ -78,21 +103,6 @@ def _orphans(context: WriteContext, live: Object) -> Orphans | None:
         LOG.warning("%s: what it leaves is kept, as it says, or may say for all that is known of it", obj.key)
         return None
     return obj.orphans()
-
-
-def _of_others(context: WriteContext, owner: Object, namespace: str) -> list[Orphans]:
-    """The orphans of other objects of the kind, that are not the instance's: names and labels of one may fit another, too."""
-    resource = context.resources.find(kind_of(owner))
-    lives = context.client.list(resource, namespace) if resource else []
-    others = [live for live in lives if not (is_managed(live, context.instance) or uid_of(live) == uid_of(owner))]
-    return [orphans for live in others if (orphans := resource_for(live).orphans())]
-
-
-def _fits(one: Object, orphans: Orphans) -> bool:
-    pairs = (pair.partition("=") for pair in orphans.selector.split(",") if pair)
-    return bool(orphans.names.fullmatch(one["metadata"]["name"])) and all(
-        labels(one).get(name) == value for name, _, value in pairs
-    )
 
 
 def _find(context: WriteContext, resource: Resource, orphans: Orphans, began: str) -> list[Object]:

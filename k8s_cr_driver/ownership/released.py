@@ -19,6 +19,7 @@ from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.objects.keys import Object, annotations_of, key_of, kind_of, labels
 from k8s_cr_driver.ownership.labels import (
+    ADOPTED,
     CREATED_BY_US,
     INSTANCE_LABEL,
     KEPT_BY,
@@ -74,8 +75,8 @@ def release_adopted(client: Client, instance: str, resource: Resource, live: Obj
         if error.status != 422:
             raise
         LOG.warning("%s keeps the fields of VNF instance %s: %s", key_of(live), instance, error)
-        own_labels = dict.fromkeys((INSTANCE_LABEL, PART_OF_LABEL, used_by(instance)))
-        _patch(client, resource, live, labels=own_labels, managedFields=_handed(live, manager(instance), KEPT_BY))
+        marks = {"labels": dict.fromkeys((INSTANCE_LABEL, PART_OF_LABEL, used_by(instance))), "annotations": {ADOPTED: None}}
+        _patch(client, resource, live, managedFields=_handed(live, manager(instance), KEPT_BY), **marks)
 
 
 def release_shared(client: Client, instance: str, resource: Resource, live: Object, *, is_last: bool) -> None:
@@ -88,6 +89,13 @@ def release_shared(client: Client, instance: str, resource: Resource, live: Obje
     marks: Object = {"annotations": {RELEASED_BY: instance, CREATED_BY_US: None}} if is_last else {}
     fields = _handed(live, manager(instance), KEPT_BY)
     _patch(client, resource, live, labels={used_by(instance): None}, managedFields=fields, **marks)
+
+
+def release_account(client: Client, instance: str, resource: Resource, live: Object) -> None:
+    """Gives up our fields of what Kubernetes puts into each Namespace, and our labels, also as fields of others."""
+    live = client.release(resource, live, manager(instance))
+    if INSTANCE_LABEL in labels(live):
+        _patch(client, resource, live, labels=dict.fromkeys((INSTANCE_LABEL, PART_OF_LABEL)))
 
 
 def belongs_to(live: Object, instance: str) -> bool:

@@ -139,7 +139,7 @@ def _check_owner(context: WriteContext, obj: CustomResource, live: Object) -> No
         raise NotOurs(
             f"{obj.key} belongs to another VNF instance. Give this one another name or namespace, or terminate that instance."
         )
-    if (owner and not is_foreign) or content.is_adopted(live) or _comes_with_own(context, obj.key):
+    if (owner and not is_foreign) or content.has_adopted(live) or _comes_with_own(context, obj.key):
         return
     if not context.adopt:
         context.inventory.disclaim(obj.key)

@@ -12,9 +12,9 @@ from collections.abc import Collection
 
 from k8s_cr_driver.errors import ApiError, Conflict, Contended, DriverError, Forbidden, Refused, Said, passes
 from k8s_cr_driver.objects.immutable import changed_fields, concerns
-from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey
+from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, is_of_every_namespace
 from k8s_cr_driver.ownership.labels import KEEP, KEPT_BY, SHARED, is_kept, manager, users
-from k8s_cr_driver.ownership.managed_fields import has_applier, managers_of
+from k8s_cr_driver.ownership.managed_fields import appliers_of, has_applier, managers_of
 from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.resources.replicas import explicit_count
 
@@ -53,22 +53,9 @@ def explained(error: ApiError, obj: CustomResource, instance: str, live: Object 
             f"{obj.key}: others manage fields that the manifest sets: {conflicting(error, instance)}. {remedy}",
             [where for _, where, _ in error.causes],
         )
-    immutable = is_of_version(error) or (error.status == 422 and _is_immutable(error, obj.manifest, live))
-    if immutable and (is_kept(obj.manifest) or is_kept(live or {})):
-        return Refused(
-            f"{obj.key}: {error.message}. It is annotated with {KEEP}, so it is never deleted, nor replaced. Leave the field "
-            "as it is, or delete the object yourself."
-        )
-    if immutable and obj.key.group_kind in SHARED:
-        return Refused(
-            f"{obj.key}: {error.message}. It is never replaced, as objects of others would be deleted with it. Leave the field "
-            "as it is, or delete the object yourself."
-        )
+    immutable = error.status == 422 and _is_immutable(error, obj.manifest, live)
     if immutable:
-        return Immutable(
-            f"{obj.key}: {error.message}. Annotate it with "
-            'k8s-cr-driver/replace: "true" to have it deleted and created again.'
-        )
+        return _immutable(error, obj, live or {})
     if error.status == 403 and not _passes(error):
         return Forbidden(f"{obj.key}: {error.message}")
     if error.status == 400 and Said.NO_DRY_RUN in error.said:
@@ -78,13 +65,41 @@ def explained(error: ApiError, obj: CustomResource, instance: str, live: Object 
     return error
 
 
-def is_of_version(error: ApiError) -> bool:
+def _immutable(error: ApiError, obj: CustomResource, live: Object) -> DriverError:
+    if is_kept(obj.manifest) or is_kept(live):
+        return Refused(
+            f"{obj.key}: {error.message}. It is annotated with {KEEP}, so it is never deleted, nor replaced. Leave the field "
+            "as it is, or delete the object yourself."
+        )
+    if obj.key.group_kind in SHARED or is_of_every_namespace(obj.key):
+        return Refused(
+            f"{obj.key}: {error.message}. It is never replaced, as objects of others would be deleted with it. Leave the field "
+            "as it is, or delete the object yourself."
+        )
+    return Immutable(
+        f"{obj.key}: {error.message}. Annotate it with "
+        'k8s-cr-driver/replace: "true" to have it deleted and created again.'
+    )
+
+
+def is_of_version(error: ApiError, live: Object, instance: str, api_version: str) -> bool:
     """
-    Whether the API server cannot apply an object in another version than it was applied in before.
+    Whether the API server cannot apply an object in another version than the instance has applied it in before.
 
     structured-merge-diff, typed: a field of the former version, such as a default of its schema, is unknown in the new one.
     """
-    return error.status == 500 and Said.UNDECLARED in error.said and Said.UNMERGEABLE not in error.said
+    applied = [str(entry.get("apiVersion")) for entry in appliers_of(live, manager(instance))]
+    return error.status == 500 and Said.UNDECLARED in error.said and any(version != api_version for version in applied)
+
+
+def not_in_version(error: ApiError, obj: CustomResource) -> DriverError:
+    """Of an object whose fields were moved to the version in which it is applied, and which cannot be applied all the same."""
+    return _immutable(error, obj, obj.manifest)
+
+
+def is_of_admission(error: ApiError) -> bool:
+    """Whether an admission plugin refuses the object itself, which a quota and RBAC do not."""
+    return error.status == 403 and bool(error.said & {Said.DENIED, Said.VIOLATED})
 
 
 def _is_of_another(error: ApiError) -> bool:
@@ -175,6 +190,13 @@ def missing(error: DriverError, key: ObjectKey) -> DriverError:
     if isinstance(error, ApiError) and error.status == 404:
         return Refused(f"{key}: {error.message}. {_remedy(*error.subject)}")
     return error
+
+
+def with_remedy(error: Exception) -> str:
+    """The text of an error after which a write is repeated."""
+    if isinstance(error, ApiError) and error.status == 404 and error.subject[1]:
+        return f"{error}. {_remedy(*error.subject)}"
+    return str(error)
 
 
 def _remedy(resource: str, name: str) -> str:

@@ -260,6 +260,11 @@ class CustomResource:
         """What a terminate deletes together with the object, whose manifest is the live one."""
         return None
 
+    def may_leave(self, orphan: Object) -> bool:
+        """Whether an object in its namespace, of the kind of its orphans, may be one of them."""
+        orphans = self.orphans()
+        return orphans is not None and orphans.names.fullmatch(orphan["metadata"]["name"]) is not None
+
     def keeps_orphans(self) -> bool:
         """Whether the author of the object, whose manifest is the live one, wants to keep its orphans."""
         return False

@@ -7,14 +7,17 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
-from k8s_cr_driver.objects.fields import entries, field, mapping, texts
+from k8s_cr_driver.objects.fields import entries, field, mapping, text, texts
 from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, as_selector, key_of, labels
 from k8s_cr_driver.resources.base import PODS, REPLICAS, Children, CustomResource, Orphans
 
 CLAIMS = GroupKind("", "PersistentVolumeClaim")
 REPLICA_SETS = GroupKind("apps", "ReplicaSet")
 RETENTION = "persistentVolumeClaimRetentionPolicy"
-"""The field of a StatefulSet's spec that says whether claims stay; as its default they do."""
+"""The field of a StatefulSet's spec that says whether claims stay."""
+RETAINED = {"whenDeleted": "Retain", "whenScaled": "Retain"}
+"""Its default."""
+CLAIM_TEMPLATES = "volumeClaimTemplates"
 
 _OPERATORS = {"In": "{key} in ({values})", "NotIn": "{key} notin ({values})", "Exists": "{key}", "DoesNotExist": "!{key}"}
 
@@ -60,13 +63,22 @@ class StatefulSet(Workload):
         without any are left.
         """
         spec = self.manifest["spec"]
-        templates = entries(spec, "volumeClaimTemplates")
+        templates = entries(spec, CLAIM_TEMPLATES)
         common = set.intersection(*(set(labels(template).items()) for template in templates)) if templates else set()
         selector = as_selector({**dict(common), **mapping(spec, "selector", "matchLabels")})
         if not selector or not templates:
             return None
-        names = f"({'|'.join(re.escape(one['metadata']['name']) for one in templates)})-{re.escape(self.key.name)}-[0-9]+"
-        return Orphans(CLAIMS, "v1", self.key.namespace, re.compile(names), selector)
+        return Orphans(CLAIMS, "v1", self.key.namespace, self._claim_names(), selector)
+
+    def may_leave(self, orphan: Object) -> bool:
+        """By the name, and by those of its claims' labels that are known from the StatefulSet, which may be none."""
+        is_named = self._claim_names().fullmatch(text(orphan, "metadata", "name")) is not None
+        return is_named and mapping(self.manifest, "spec", "selector", "matchLabels").items() <= labels(orphan).items()
+
+    def _claim_names(self) -> re.Pattern[str]:
+        templates = entries(self.manifest, "spec", CLAIM_TEMPLATES)
+        names = "|".join(re.escape(text(one, "metadata", "name")) for one in templates)
+        return re.compile(f"({names})-{re.escape(self.key.name)}-[0-9]+")
 
     def delete_before(self, others: Iterable[Object]) -> list[ObjectKey]:
         """Its claims: as long as it exists, its controller creates a claim again that a Pod of it needs."""
@@ -85,12 +97,9 @@ class StatefulSet(Workload):
         """
         if field(self.manifest, "spec", RETENTION, "whenDeleted") != "Retain":
             return False
-        entries_of_spec = [
-            mapping(entry, "fieldsV1", "f:spec")
-            for entry in entries(self.manifest, "metadata", "managedFields")
-            if entry.get("operation") == "Apply"
-        ]
-        return not any(entries_of_spec) or any(f"f:{RETENTION}" in spec for spec in entries_of_spec)
+        managed = entries(self.manifest, "metadata", "managedFields")
+        is_applied = any(entry.get("operation") == "Apply" and mapping(entry, "fieldsV1", "f:spec") for entry in managed)
+        return not is_applied or any(f"f:{RETENTION}" in mapping(entry, "fieldsV1", "f:spec") for entry in managed)
 
 
 class DaemonSet(Workload):

@@ -18,7 +18,20 @@ from k8s_cr_driver.objects.keys import Object
 from tests.fake_api import FakeApi, controllers, faults
 from tests.fake_api.kinds import ALL_VERBS, Kind
 from tests.fake_api.recording import Request
-from tests.instance import CONDITIONS, Instance, config_map, crontab, crontab_crd, job, obj, state, stateful_set, status
+from tests.instance import (
+    CONDITIONS,
+    Instance,
+    config_map,
+    crontab,
+    crontab_crd,
+    job,
+    kept,
+    obj,
+    state,
+    stateful_set,
+    status,
+    wait_for,
+)
 
 
 def serve_unwatched(api: FakeApi) -> None:
@@ -348,51 +361,100 @@ def test_a_namespace_that_is_not_there_is_refused_also_for_a_kind_that_the_packa
         Instance(api.url).reconcile([crontab_crd(), elsewhere])
 
 
+UNDECLARED = faults.status(500, "InternalError", ".spec.disableMP: field not declared in schema")
+
+
+def of_two_versions() -> Object:
+    crd = crontab_crd()
+    crd["spec"]["versions"].append({**crd["spec"]["versions"][0], "name": "v2", "storage": False})
+    return crd
+
+
+def in_v2(manifest: Object) -> Object:
+    return {**manifest, "apiVersion": "stable.example.com/v2"}
+
+
+def refuse_applies(api: FakeApi, *, always: bool) -> str:
+    """Of the CronTab `one` of now, if fields of it were applied in v1, or `always`. Its uid."""
+    uid = str(api.get("CronTab", "default", "one")["metadata"]["uid"])
+
+    def is_refused(request: Request) -> bool:
+        live = api.find("CronTab", "default", "one")
+        if live is None or live["metadata"]["uid"] != uid or not request.content_type.startswith("application/apply-patch"):
+            return False
+        versions = {entry["apiVersion"] for entry in live["metadata"]["managedFields"]}
+        is_new = request.body["metadata"].get("resourceVersion") == "1"
+        return request.path.endswith("/one") and not is_new and (always or "stable.example.com/v1" in versions)
+
+    api.fail(UNDECLARED, method="PATCH", when=is_refused, times=50)
+    return uid
+
+
 @pytest.mark.parametrize("annotations", [{}, REPLACE])
 def test_an_object_that_cannot_be_applied_in_another_version_is_replaced_if_it_may_be(
     api: FakeApi, annotations: dict[str, str]
 ) -> None:
     """A default of the schema of one version is unknown in the other, and the fields' versions alone do not help."""
+    api.put(of_two_versions())
     blue = Instance(api.url)
-    blue.reconcile([config_map("a", a="1")])
-    uid = api.get("ConfigMap", "default", "a")["metadata"]["uid"]
-    newer = config_map("a", a="2")
+    blue.reconcile([crontab("one")])
+    uid = refuse_applies(api, always=True)
+    newer = in_v2(crontab("one"))
     newer["metadata"]["annotations"] = annotations
-
-    def is_change(request: Request) -> bool:
-        live = api.find("ConfigMap", "default", "a")
-        is_apply = request.path.endswith("/a") and request.content_type.startswith("application/apply-patch")
-        return is_apply and live is not None and live["metadata"]["uid"] == uid
-
-    refusal = faults.status(500, "InternalError", ".spec.disableMP: field not declared in schema")
-    api.fail(refusal, method="PATCH", when=is_change, times=50)
     if annotations:
         blue.reconcile([newer])
-        assert api.get("ConfigMap", "default", "a")["metadata"]["uid"] != uid
+        assert api.get("CronTab", "default", "one")["metadata"]["uid"] != uid
     else:
         with pytest.raises(Refused, match=r"not declared in schema. Annotate it with k8s-cr-driver/replace"):
             blue.reconcile([newer])
 
 
 def test_the_fields_of_an_object_are_moved_to_the_version_in_which_it_is_applied(api: FakeApi) -> None:
-    crd = crontab_crd()
-    crd["spec"]["versions"].append({**crd["spec"]["versions"][0], "name": "v2", "storage": False})
-    api.put(crd)
+    api.put(of_two_versions())
     blue = Instance(api.url)
     blue.reconcile([crontab("one")])
-    newer = {**crontab("one"), "apiVersion": "stable.example.com/v2"}
-
-    def is_of_before(request: Request) -> bool:
-        live = api.get("CronTab", "default", "one")
-        return request.path.endswith("/one") and any(
-            entry["apiVersion"] == "stable.example.com/v1" for entry in live["metadata"]["managedFields"]
-        )
-
-    refusal = faults.status(500, "InternalError", ".spec.disableMP: field not declared in schema")
-    is_apply = lambda one: one.content_type.startswith("application/apply-patch") and is_of_before(one)  # noqa: E731
-    api.fail(refusal, method="PATCH", when=is_apply, times=50)
-    uid = api.get("CronTab", "default", "one")["metadata"]["uid"]
-    blue.reconcile([newer])
+    uid = refuse_applies(api, always=False)
+    blue.reconcile([in_v2(crontab("one"))])
     live = api.get("CronTab", "default", "one")
     assert live["metadata"]["uid"] == uid
     assert {entry["apiVersion"] for entry in live["metadata"]["managedFields"]} == {"stable.example.com/v2"}
+
+
+def test_a_kept_object_is_taken_back_in_another_version(api: FakeApi) -> None:
+    api.put(of_two_versions())
+    blue = Instance(api.url)
+    blue.reconcile([kept(crontab("one")), config_map("a")])
+    blue.reconcile([config_map("a")])
+    uid = refuse_applies(api, always=False)
+    blue.reconcile([in_v2(kept(crontab("one"))), config_map("a")])
+    assert api.get("CronTab", "default", "one")["metadata"]["uid"] == uid
+
+
+@pytest.mark.parametrize("is_new", [True, False])
+def test_such_an_error_about_no_other_version_passes(api: FakeApi, is_new: bool) -> None:
+    blue = Instance(api.url)
+    if not is_new:
+        blue.reconcile([config_map("one")])
+    newer = config_map("one", a="2")
+    newer["metadata"]["annotations"] = REPLACE
+    api.fail(UNDECLARED, method="PATCH", path="/configmaps/one", times=2)
+    blue.reconcile([newer])
+    assert not api.requests.select("DELETE")
+
+
+def test_a_namespace_that_an_operator_of_the_package_makes_is_waited_for(api: FakeApi) -> None:
+    def make_namespace(live: Object) -> None:
+        if live["metadata"]["name"] == "tenant" and api.requests.select("PATCH", "/namespaces/tenant/"):
+            if api.find("Namespace", None, "tenant") is None:
+                api.put(obj("v1", "Namespace", "tenant"))
+            if not live.get("status"):
+                api.set_status("CronTab", "default", "tenant", status())
+
+    api.react("CronTab", make_namespace)
+    inner = {**crontab("inner"), "metadata": {"name": "inner", "namespace": "tenant"}}
+    inner["metadata"]["annotations"] = {"k8s-cr-driver/ready-when": "stored"}
+    run = Instance(api.url).start([crontab_crd(**CONDITIONS), crontab("tenant"), inner])
+    wait_for(api, lambda: bool(api.requests.select("PATCH", "/namespaces/tenant/")))
+    api.edit("CronTab", "default", "tenant", lambda live: live["metadata"].setdefault("annotations", {}).update(seen="1"))
+    run.result(10)
+    assert api.find("CronTab", "tenant", "inner")

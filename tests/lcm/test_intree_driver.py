@@ -455,17 +455,20 @@ def _runs_at_once(cluster: FakeApi) -> None:
     cluster.react("Pod", run)
 
 
-def test_the_default_of_a_stateful_set_keeps_no_claims_after_a_takeover(cluster: FakeApi, tmp_path: Path) -> None:
-    """The client that has created it owns the API server's default whenDeleted: Retain, too."""
+@pytest.mark.parametrize(("scaled", "left"), [("Retain", []), ("Delete", ["data-db-0"])])
+def test_the_default_of_a_stateful_set_keeps_no_claims_after_a_takeover(
+    cluster: FakeApi, tmp_path: Path, scaled: str, left: list[str]
+) -> None:
+    """The client that has created it owns the API server's default whenDeleted: Retain, too; another policy is the author's."""
     blue = intree_instance(cluster, tmp_path)
-    made = stateful_set("db", persistentVolumeClaimRetentionPolicy={"whenDeleted": "Retain", "whenScaled": "Retain"})
+    made = stateful_set("db", persistentVolumeClaimRetentionPolicy={"whenDeleted": "Retain", "whenScaled": scaled})
     made["metadata"]["labels"] = {"tacker_vnf_instance_id": BLUE}
     cluster.put(made, manager=intree_driver.MANAGER)
     ready = {"observedGeneration": 1, "replicas": 1, "readyReplicas": 1, "availableReplicas": 1}
     cluster.set_status("StatefulSet", "default", "db", ready, manager=controllers.MANAGER)
     cluster.put(claim("data-db-0", app="db"), manager=controllers.MANAGER)
     blue.terminate()
-    assert (cluster.names("StatefulSet", "default"), cluster.names("PersistentVolumeClaim", "default")) == ([], [])
+    assert (cluster.names("StatefulSet", "default"), cluster.names("PersistentVolumeClaim", "default")) == ([], left)
 
 
 def test_a_vdu_that_others_have_created_again_is_taken_over(cluster: FakeApi, tmp_path: Path) -> None:

@@ -21,7 +21,21 @@ from k8s_cr_driver.ownership.labels import is_managed, manager
 from k8s_cr_driver.resources.registry import resource_for
 from tests.fake_api import FakeApi, faults
 from tests.fake_api.recording import Request
-from tests.instance import BLUE, GREEN, Instance, config_map, controlled_by, crontab, crontab_crd, job, obj, state, wait_for
+from tests.instance import (
+    BLUE,
+    GREEN,
+    Instance,
+    config_map,
+    controlled_by,
+    created_again,
+    crontab,
+    crontab_crd,
+    job,
+    kept,
+    obj,
+    state,
+    wait_for,
+)
 
 
 def written_by(live: dict[str, Any], *managers: str, **metadata: Any) -> dict[str, Any]:
@@ -192,5 +206,23 @@ def test_a_change_that_drops_the_account_of_all_pods_of_a_namespace_releases_it(
     live = api.get("ServiceAccount", "home", "default")
     assert (live["metadata"]["uid"], live.get("imagePullSecrets")) == (uid, None)
     assert not is_managed(live, BLUE)
+    Instance(api.url).terminate()
+    assert api.find("Namespace", None, "home") is None
+
+
+def test_a_kept_account_keeps_its_fields_and_its_namespace(api: FakeApi) -> None:
+    account_of_a_namespace(api)
+    blue, home = Instance(api.url), obj("v1", "Namespace", "home")
+    blue.reconcile([home, kept(ACCOUNT), config_map("a", "home")])
+    blue.reconcile([home, config_map("a", "home")])
+    blue.terminate()
+    assert api.get("ServiceAccount", "home", "default")["imagePullSecrets"] == [{"name": "registry"}]
+
+
+def test_an_account_that_others_have_created_again_with_our_label_is_released(api: FakeApi) -> None:
+    account_of_a_namespace(api)
+    created_again(api, "ServiceAccount", "home", "default")
+    Instance(api.url).reconcile([obj("v1", "Namespace", "home"), config_map("a", "home")])
+    assert not api.get("ServiceAccount", "home", "default")["metadata"].get("labels")
     Instance(api.url).terminate()
     assert api.find("Namespace", None, "home") is None

@@ -409,3 +409,16 @@ def test_the_objects_of_users_in_crds_of_others_go_with_the_namespace(api: FakeA
     api.put(crontab("users", "home"))
     blue.terminate()
     assert api.find("Namespace", None, "home") is None
+
+
+@pytest.mark.parametrize("is_released", [False, True])
+def test_a_namespace_stays_with_a_users_object_of_a_dropped_crd_that_others_use(api: FakeApi, is_released: bool) -> None:
+    blue, green = Instance(api.url), Instance(api.url, GREEN)
+    blue.reconcile([HOME, crontab_crd(), config_map("a", "home")])
+    green.reconcile([crontab_crd()])
+    theirs = api.put(crontab("users", "home"))
+    blue.reconcile([HOME, config_map("a", "home")])
+    if is_released:
+        green.terminate()
+    blue.terminate()
+    assert api.get("CronTab", "home", "users")["metadata"]["uid"] == theirs["metadata"]["uid"]

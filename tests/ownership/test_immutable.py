@@ -230,10 +230,47 @@ def test_an_object_is_replaced_only_if_the_server_would_create_it(api: FakeApi, 
 
     api.fail(refusing(PORT, FORBIDDEN), method="PATCH", path="/pods/", when=is_change, times=50)
     if is_invalid:
-        api.fail(refusing(PORT), method="PATCH", path="/pods/", when=lambda one: one.path.endswith("/one-trial"), times=50)
+        api.fail(refusing(PORT), method="PATCH", path="/pods/", when=lambda one: "dryRun" in one.query, times=50)
         with pytest.raises(Refused, match="must be between 1 and 65535"):
             blue.reconcile([changed])
     else:
         blue.reconcile([changed])
     assert (api.get("Pod", "default", "one")["metadata"]["uid"] == uid) is is_invalid
     assert api.names("Pod", "default") == ["one"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "is_replaced"),
+    [
+        (faults.status(403, "Forbidden", 'pods "x" is forbidden: violates PodSecurity "restricted:latest": privileged'), False),
+        (faults.status(403, "Forbidden", 'admission webhook "w" denied the request: no ports'), False),
+        (faults.status(403, "Forbidden", 'pods "x" is forbidden: exceeded quota: q'), True),
+        (faults.status(403, "Forbidden", 'pods "x" is forbidden: User "tacker" cannot patch resource "pods"'), True),
+        (faults.status(400, "BadRequest", 'admission webhook "w" does not support dry run'), True),
+        (faults.status(422, "Invalid", "spec.ports[0].nodePort: Invalid value: provided port is already allocated"), True),
+    ],
+)
+def test_only_a_refusal_by_admission_counts_against_a_change_of_what_never_changes(
+    api: FakeApi, answer: faults.Answer, is_replaced: bool
+) -> None:
+    """What the name of a trial, or the quota that the live object uses, may cause is no fault of the object."""
+    controllers.run_workloads(api)
+    blue, changed = Instance(api.url, seconds=5), copy.deepcopy(POD)
+    blue.reconcile([POD])
+    uid = api.get("Pod", "default", "one")["metadata"]["uid"]
+    changed["spec"]["nodeName"] = "n1"
+
+    def is_change(request: Request) -> bool:
+        live = api.find("Pod", "default", "one")
+        return request.path.endswith("/one") and live is not None and live["metadata"]["uid"] == uid
+
+    api.fail(refusing(FORBIDDEN), method="PATCH", path="/pods/", when=is_change, times=50)
+    is_trial = lambda one: "dryRun" in one.query  # noqa: E731
+    api.fail(faults.status(503, "ServiceUnavailable", "a webhook is not up"), method="PATCH", when=is_trial)
+    api.fail(answer, method="PATCH", path="/pods/", when=is_trial, times=50)
+    if is_replaced:
+        blue.reconcile([changed])
+    else:
+        with pytest.raises(Refused):
+            blue.reconcile([changed])
+    assert (api.get("Pod", "default", "one")["metadata"]["uid"] != uid) is is_replaced

@@ -10,7 +10,7 @@ from k8s_cr_driver.objects.keys import Object
 from k8s_cr_driver.ownership.labels import INSTANCE_LABEL
 from tests.fake_api import FakeApi, controllers, defaults, faults
 from tests.fake_api.recording import Request
-from tests.instance import GREEN, Instance, claim, config_map, created_again, replaced, state, stateful_set
+from tests.instance import GREEN, Instance, claim, config_map, created_again, kept, replaced, state, stateful_set
 
 
 @pytest.fixture(autouse=True)
@@ -290,3 +290,44 @@ def test_claims_go_that_the_labels_of_another_stateful_set_of_the_same_names_do_
     api.put(labelled_set("db-main", "data", 0, "other"))
     blue.terminate()
     assert api.names("PersistentVolumeClaim", "default") == []
+
+
+@pytest.mark.parametrize("why", ["kept", "retaining"])
+def test_claims_of_another_stateful_set_of_the_instance_stay_with_it(api: FakeApi, why: str) -> None:
+    blue, other = Instance(api.url), labelled_set("db-main", "data", 2, "db")
+    if why == "kept":
+        other = kept(other)
+    else:
+        other["spec"]["persistentVolumeClaimRetentionPolicy"] = RETAIN
+    blue.reconcile([labelled_set("main", "data-db", 0, "db"), other])
+    blue.terminate()
+    assert api.names("PersistentVolumeClaim", "default") == ["data-db-main-0", "data-db-main-1"]
+
+
+def test_claims_of_a_stateful_set_whose_labels_are_not_known_stay(api: FakeApi) -> None:
+    other = labelled_set("db-main", "data", 2, "db")
+    other["spec"]["selector"] = {"matchExpressions": [{"key": "app", "operator": "In", "values": ["db"]}]}
+    [data] = other["spec"]["volumeClaimTemplates"]
+    data["metadata"]["labels"] = {"app": "db"}
+    blue = Instance(api.url)
+    blue.reconcile([labelled_set("main", "data-db", 0, "db")])
+    api.put(other)
+    blue.terminate()
+    assert api.names("PersistentVolumeClaim", "default") == ["data-db-main-0", "data-db-main-1"]
+
+
+def test_claims_stay_that_a_user_has_patched_to_be_retained(api: FakeApi) -> None:
+    blue, policy = Instance(api.url), "persistentVolumeClaimRetentionPolicy"
+    blue.reconcile([stateful_set("db", **{policy: {"whenDeleted": "Delete"}})])
+    api.edit("StatefulSet", "default", "db", lambda live: live["spec"][policy].update(whenDeleted="Retain"), manager="patch")
+    blue.terminate()
+    assert api.names("PersistentVolumeClaim", "default") == ["data-db-0"]
+
+
+@pytest.mark.parametrize("count", [2, 20])
+def test_a_terminate_lists_other_stateful_sets_a_fixed_number_of_times(api: FakeApi, count: int) -> None:
+    blue = Instance(api.url)
+    blue.reconcile([stateful_set(f"db-{number}") for number in range(count)])
+    api.requests.clear()
+    blue.terminate()
+    assert len(api.requests.select("GET", watch=False, when=lambda one: one.path.endswith("/statefulsets"))) < 8

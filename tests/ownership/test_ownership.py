@@ -27,6 +27,7 @@ from tests.instance import (
     crontab_crd,
     deployment,
     job,
+    labelled,
     obj,
     state,
     status,
@@ -428,3 +429,35 @@ def test_a_rollback_keeps_what_the_failed_change_has_adopted_when_the_inventory_
     blue.seconds = 10
     blue.reconcile([config_map("ours")])
     assert api.get("ConfigMap", "default", "theirs")["metadata"]["uid"] == theirs["metadata"]["uid"]
+
+
+def test_the_annotation_of_adopted_objects_is_no_consent(api: FakeApi) -> None:
+    """An export of an adopted object has it, too."""
+    api.put(config_map("theirs", data="precious"))
+    Instance(api.url, adopt=True).reconcile([config_map("theirs", more="2")])
+    annotations = api.get("ConfigMap", "default", "theirs")["metadata"]["annotations"]
+    assert annotations[ADOPTED] == "true"
+    copy = config_map("copy", data="precious")
+    copy["metadata"]["annotations"] = annotations
+    before = api.put(copy)
+    with pytest.raises(NotOurs):
+        Instance(api.url, GREEN).reconcile([config_map("copy", more="2")])
+    assert api.get("ConfigMap", "default", "copy") == before
+
+
+def test_an_adopted_object_whose_fields_stay_is_not_adopted_for_ever(api: FakeApi) -> None:
+    api.put(config_map("theirs", data="precious"))
+    blue = Instance(api.url, adopt=True)
+    blue.reconcile([config_map("theirs", more="2")])
+    required = faults.status(422, "Invalid", "data.more: Required value")
+    api.fail(required, method="PATCH", path="/configmaps/theirs", when=lambda one: "apply-patch" in one.content_type, times=9)
+    blue.terminate()
+    assert ADOPTED not in api.get("ConfigMap", "default", "theirs")["metadata"]["annotations"]
+
+
+def test_a_shared_namespace_with_the_annotation_of_adopted_objects_is_not_changed(api: FakeApi) -> None:
+    home, enforce = obj("v1", "Namespace", "home"), "pod-security.kubernetes.io/enforce"
+    Instance(api.url).reconcile([home, config_map("blue", "home")])
+    api.edit("Namespace", None, "home", lambda live: live["metadata"]["annotations"].update({ADOPTED: "true"}))
+    Instance(api.url, GREEN).reconcile([labelled(home, **{enforce: "restricted"}), config_map("green", "home")])
+    assert enforce not in api.get("Namespace", None, "home")["metadata"]["labels"]
