@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
@@ -68,13 +69,14 @@ class StatefulSet(Workload):
         selector = as_selector({**dict(common), **mapping(spec, "selector", "matchLabels")})
         if not selector or not templates:
             return None
-        return Orphans(CLAIMS, "v1", self.key.namespace, self._claim_names(), selector)
+        return Orphans(CLAIMS, "v1", self.key.namespace, self._claim_names, selector)
 
     def may_leave(self, orphan: Object) -> bool:
         """By the name, and by those of its claims' labels that are known from the StatefulSet, which may be none."""
-        is_named = self._claim_names().fullmatch(text(orphan, "metadata", "name")) is not None
+        is_named = self._claim_names.fullmatch(text(orphan, "metadata", "name")) is not None
         return is_named and mapping(self.manifest, "spec", "selector", "matchLabels").items() <= labels(orphan).items()
 
+    @functools.cached_property
     def _claim_names(self) -> re.Pattern[str]:
         templates = entries(self.manifest, "spec", CLAIM_TEMPLATES)
         names = "|".join(re.escape(text(one, "metadata", "name")) for one in templates)
