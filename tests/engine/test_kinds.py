@@ -236,12 +236,12 @@ def test_an_object_that_is_too_large_is_refused_at_once(api: FakeApi, answer: fa
 
 
 def test_a_finalizer_is_reported_and_not_removed(api: FakeApi) -> None:
-    blue = Instance(api.url, seconds=1)
+    blue = Instance(api.url)
     held = config_map("a")
     held["metadata"]["finalizers"] = ["example.com/hold"]
     blue.reconcile([held, config_map("b")])
     with pytest.raises(NotReady, match=r"ConfigMap default/a: .*held by finalizers example.com/hold") as raised:
-        blue.terminate()
+        Instance(api.url, seconds=2).terminate()
     assert [report.key.name for report in raised.value.reports] == ["a"]
     assert api.get("ConfigMap", "default", "a")["metadata"]["finalizers"] == ["example.com/hold"]
     api.release("ConfigMap", "default", "a")

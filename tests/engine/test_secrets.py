@@ -146,7 +146,7 @@ def test_certificates_that_cannot_be_read(reported: list[str]) -> None:
 
 def test_an_unready_object_whose_events_hold_a_password(api: FakeApi, reported: list[str]) -> None:
     """Events are the cluster's words; what looks like a credential in them is left out."""
-    blue = Instance(api.url, seconds=0.5)
+    blue = Instance(api.url, seconds=2)
     run = blue.start([crontab_crd(**CONDITIONS), crontab("one")])
     blue.wait_until_reported("one", "Waiting")
     api.event(api.get("CronTab", "default", "one"), "Failed", f"login failed: password={CANARY} was refused")
