@@ -12,7 +12,7 @@ import secrets
 
 from oslo_log import log as logging
 
-from k8s_cr_driver.errors import ApiError, Conflict, Contended, Refused, Said, passes
+from k8s_cr_driver.errors import ApiError, Conflict, Contended, DriverError, Refused, Said, passes
 from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.objects.crds import served_versions
 from k8s_cr_driver.objects.keys import Object, annotations_of, key_of, kind_of, labels
@@ -30,9 +30,10 @@ from k8s_cr_driver.ownership.write_errors import (
     conflicting,
     explained,
     is_left_by_keeper,
-    is_of_admission,
     is_of_fields,
+    is_of_trial,
     is_of_version,
+    may_pass,
     not_in_version,
     other_faults,
 )
@@ -89,33 +90,35 @@ def _applied(
     try:
         return _in_conflict(context, obj, resource, live, labelled.manifest, conflict, takes_back=takes_back)
     except ApiError as error:
-        refusal = explained(error, obj, context.instance, live)
-        if isinstance(refusal, Immutable):
-            _check_creatable(context, obj, resource, error, labelled.manifest, live)
-        raise refusal from None
+        raise _replaceable(context, obj, resource, error, explained(error, obj, context.instance, live), live) from None
 
 
-def _check_creatable(
-    context: WriteContext, obj: CustomResource, resource: Resource, error: ApiError, manifest: Object, live: Object
-) -> None:
+def _replaceable(
+    context: WriteContext, obj: CustomResource, resource: Resource, error: ApiError, refusal: DriverError, live: Object
+) -> DriverError:
     """
-    Refused if the API server would not create the object either: it must not be deleted then.
+    `refusal`, or Refused if it is Immutable and the API server would not create the object: it must not be deleted then.
 
     The server names all faults of a change at once, and asks admission only about a change that has none. So a creation is
-    tried, as a dry run under another name. If the change has no fault but that a field never changes, only a refusal by
-    admission counts that the name has not caused, nor the quota that the live object uses.
+    tried, as a dry run under another name. If the change has no fault but that a field never changes, what that name may have
+    caused does not count, nor the quota that the live object uses.
     """
-    metadata = {name: value for name, value in manifest["metadata"].items() if name not in ("uid", "resourceVersion")}
-    name = f"{metadata['name'][:40].rstrip('-.')}-{secrets.token_hex(4)}"
+    if not isinstance(refusal, Immutable):
+        return refusal
+    manifest = with_owner_labels(context, obj, made=is_created(live)).manifest
+    name = f"{obj.key.name[:40].rstrip('-.')}-{secrets.token_hex(4)}"
+    trial = {**manifest, "metadata": {**manifest["metadata"], "name": name}}
     try:
-        context.client.create(resource, {**manifest, "metadata": {**metadata, "name": name}}, context.manager, dry_run=True)
-    except ApiError as refusal:
-        if passes(refusal):
-            raise
+        context.client.create(resource, trial, context.manager, dry_run=True)
+    except ApiError as found:
+        is_final = not (passes(found) or (found.status == 403 and may_pass(found))) or Said.UNDECLARED in found.said
+        if not is_final:
+            return found
         if other_faults(error, manifest, live):
-            raise Refused(f"{obj.key}: {error.message}") from None
-        if is_of_admission(refusal) and name not in refusal.message:
-            raise Refused(f"{obj.key}: {refusal.message}. So it is not replaced.") from None
+            return Refused(f"{obj.key}: {error.message}")
+        if not is_of_trial(found):
+            return Refused(f"{obj.key}: {found.message}. So it is not replaced.")
+    return refusal
 
 
 def _in_conflict(
@@ -145,7 +148,7 @@ def _in_conflict(
         try:
             return again(_exactly(moved, obj.with_manifest(manifest), unchanged=takes_back).manifest)
         except ApiError as error:
-            raise (not_in_version(error, obj) if Said.UNDECLARED in error.said else error) from None
+            raise _replaceable(context, obj, resource, error, not_in_version(error, obj, moved), moved) from None
     if is_of_fields(refusal) and all(where == _MARK for _, where, _ in refusal.causes):
         raise Contended(f"{key_of(live)} is released, or taken back, by others at the same time")
     if takes_back and is_left_by_keeper(refusal, live):

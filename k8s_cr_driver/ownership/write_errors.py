@@ -56,7 +56,10 @@ def explained(error: ApiError, obj: CustomResource, instance: str, live: Object 
     immutable = error.status == 422 and _is_immutable(error, obj.manifest, live)
     if immutable:
         return _immutable(error, obj, live or {})
-    if error.status == 403 and not _passes(error):
+    entries = (live or {}).get("metadata", {}).get("managedFields") or []
+    if _is_undeclared(error) and any(entry.get("apiVersion") != obj.manifest["apiVersion"] for entry in entries):
+        return Refused(f"{obj.key}: {error.message}. Others have written it in another version. Keep that apiVersion.")
+    if error.status == 403 and not may_pass(error):
         return Forbidden(f"{obj.key}: {error.message}")
     if error.status == 400 and Said.NO_DRY_RUN in error.said:
         return NoDryRun(f"{obj.key}: {error.message}")
@@ -88,18 +91,27 @@ def is_of_version(error: ApiError, live: Object, instance: str, api_version: str
 
     structured-merge-diff, typed: a field of the former version, such as a default of its schema, is unknown in the new one.
     """
-    applied = [str(entry.get("apiVersion")) for entry in appliers_of(live, manager(instance))]
-    return error.status == 500 and Said.UNDECLARED in error.said and any(version != api_version for version in applied)
+    applied = appliers_of(live, manager(instance))
+    return _is_undeclared(error) and any(entry.get("apiVersion") != api_version for entry in applied)
 
 
-def not_in_version(error: ApiError, obj: CustomResource) -> DriverError:
-    """Of an object whose fields were moved to the version in which it is applied, and which cannot be applied all the same."""
-    return _immutable(error, obj, obj.manifest)
+def not_in_version(error: ApiError, obj: CustomResource, live: Object) -> DriverError:
+    """Of an object whose fields were moved to the version in which it is applied."""
+    return _immutable(error, obj, live) if _is_undeclared(error) else error
 
 
-def is_of_admission(error: ApiError) -> bool:
-    """Whether an admission plugin refuses the object itself, which a quota and RBAC do not."""
-    return error.status == 403 and bool(error.said & {Said.DENIED, Said.VIOLATED})
+def _is_undeclared(error: ApiError) -> bool:
+    """Not about a field of the manifest, which is one of a typed patch object."""
+    return error.status == 500 and Said.UNDECLARED in error.said and Said.UNMERGEABLE not in error.said
+
+
+def is_of_trial(refusal: ApiError) -> bool:
+    """Whether a dry run of a creation may be refused because of its name, or of what the live object uses."""
+    if refusal.status in (400, 422):
+        return Said.DENIED not in refusal.said
+    if refusal.status == 403:
+        return bool(refusal.said & {Said.QUOTA, Said.NO_PATCH})
+    return refusal.status == 409
 
 
 def _is_of_another(error: ApiError) -> bool:
@@ -167,7 +179,7 @@ def is_denied(error: Exception | None) -> bool:
     return isinstance(error, ApiError) and Said.DENIED in error.said
 
 
-def _passes(error: ApiError) -> bool:
+def may_pass(error: ApiError) -> bool:
     """403s that are about order, not about permissions.
 
     A namespace that is terminating, a ServiceAccount or class that does not exist yet, a quota that is not counted yet, or

@@ -15,10 +15,12 @@ from k8s_cr_driver.engine import informers
 from k8s_cr_driver.engine.not_ready import NotReady
 from k8s_cr_driver.errors import Conflict, Refused
 from k8s_cr_driver.objects.keys import Object
+from k8s_cr_driver.ownership.labels import KEEP, is_managed
 from tests.fake_api import FakeApi, controllers, faults
 from tests.fake_api.kinds import ALL_VERBS, Kind
 from tests.fake_api.recording import Request
 from tests.instance import (
+    BLUE,
     CONDITIONS,
     Instance,
     config_map,
@@ -458,3 +460,45 @@ def test_a_namespace_that_an_operator_of_the_package_makes_is_waited_for(api: Fa
     api.edit("CronTab", "default", "tenant", lambda live: live["metadata"].setdefault("annotations", {}).update(seen="1"))
     run.result(10)
     assert api.find("CronTab", "tenant", "inner")
+
+
+@pytest.mark.parametrize("refusal", ["its manifest", "its creation"])
+def test_an_object_is_not_replaced_if_its_newer_version_is_refused(api: FakeApi, refusal: str) -> None:
+    api.put(of_two_versions())
+    blue = Instance(api.url)
+    blue.reconcile([crontab("one")])
+    newer = in_v2(crontab("one"))
+    newer["metadata"]["annotations"] = REPLACE
+    if refusal == "its creation":
+        denied = faults.status(403, "Forbidden", 'admission webhook "w" denied the request: no more v2')
+        api.fail(denied, method="PATCH", when=lambda one: "dryRun" in one.query, times=9)
+        uid = refuse_applies(api, always=True)
+    else:
+        uid = api.get("CronTab", "default", "one")["metadata"]["uid"]
+        typo = "failed to create typed patch object (default/one): .spec.typo: field not declared in schema"
+        api.fail(faults.status(500, "InternalError", typo), method="PATCH", path="/crontabs/one", times=50)
+    with pytest.raises(Refused):
+        blue.reconcile([newer])
+    assert api.get("CronTab", "default", "one")["metadata"]["uid"] == uid
+
+
+def test_an_object_that_a_user_keeps_is_not_replaced_for_its_version(api: FakeApi) -> None:
+    api.put(of_two_versions())
+    blue = Instance(api.url)
+    blue.reconcile([crontab("one")])
+    api.edit("CronTab", "default", "one", lambda live: live["metadata"].setdefault("annotations", {}).update({KEEP: "true"}))
+    uid = refuse_applies(api, always=True)
+    newer = in_v2(crontab("one"))
+    newer["metadata"]["annotations"] = REPLACE
+    with pytest.raises(Refused, match="never deleted"):
+        blue.reconcile([newer])
+    live = api.get("CronTab", "default", "one")
+    assert live["metadata"]["uid"] == uid and is_managed(live, BLUE)
+
+
+def test_an_object_that_others_have_written_in_another_version_is_refused_at_once(api: FakeApi) -> None:
+    api.put(of_two_versions())
+    api.put(crontab("one"), manager="kubectl")
+    refuse_applies(api, always=True)
+    with pytest.raises(Refused, match="in another version"):
+        Instance(api.url, adopt=True).reconcile([in_v2(crontab("one"))])

@@ -242,8 +242,11 @@ def test_an_object_is_replaced_only_if_the_server_would_create_it(api: FakeApi, 
 @pytest.mark.parametrize(
     ("answer", "is_replaced"),
     [
-        (faults.status(403, "Forbidden", 'pods "x" is forbidden: violates PodSecurity "restricted:latest": privileged'), False),
+        (faults.status(403, "Forbidden", 'pods "one-trial" is forbidden: violates PodSecurity "restricted": x'), False),
         (faults.status(403, "Forbidden", 'admission webhook "w" denied the request: no ports'), False),
+        (faults.status(422, "Invalid", 'admission webhook "w" denied the request: no ports'), False),
+        (faults.status(403, "Forbidden", 'pods "x" is forbidden: maximum cpu usage per Pod is 1'), False),
+        (faults.status(403, "Forbidden", 'pods "x" is forbidden: User "tacker" cannot create resource "pods"'), False),
         (faults.status(403, "Forbidden", 'pods "x" is forbidden: exceeded quota: q'), True),
         (faults.status(403, "Forbidden", 'pods "x" is forbidden: User "tacker" cannot patch resource "pods"'), True),
         (faults.status(400, "BadRequest", 'admission webhook "w" does not support dry run'), True),
