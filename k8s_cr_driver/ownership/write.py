@@ -20,7 +20,7 @@ from k8s_cr_driver.ownership.apply import apply
 from k8s_cr_driver.ownership.context import WriteContext, with_owner_labels
 from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, SHARED, appliers, is_copy, is_created, is_managed, used_by, users
 from k8s_cr_driver.ownership.released import hand_to_keeper, has_been_kept, may_take_back, take_back
-from k8s_cr_driver.ownership.write_errors import Replaced, explained
+from k8s_cr_driver.ownership.write_errors import Replaced, explained, is_undeclared
 from k8s_cr_driver.redaction import printable
 from k8s_cr_driver.resources.base import CustomResource
 
@@ -67,7 +67,7 @@ def write(
     try:
         return _create(context, obj, resource)
     except ApiError as error:
-        if error.status != 409:
+        if error.status != 409 and not is_undeclared(error):  # that is said of what exists in another version
             raise explained(error, obj, context.instance) from None
         exists = error
     try:

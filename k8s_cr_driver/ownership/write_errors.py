@@ -57,7 +57,7 @@ def explained(error: ApiError, obj: CustomResource, instance: str, live: Object 
     if immutable:
         return _immutable(error, obj, live or {})
     entries = (live or {}).get("metadata", {}).get("managedFields") or []
-    if _is_undeclared(error) and any(entry.get("apiVersion") != obj.manifest["apiVersion"] for entry in entries):
+    if is_undeclared(error) and any(entry.get("apiVersion") != obj.manifest["apiVersion"] for entry in entries):
         return Refused(f"{obj.key}: {error.message}. Others have written it in another version. Keep that apiVersion.")
     if error.status == 403 and not may_pass(error):
         return Forbidden(f"{obj.key}: {error.message}")
@@ -92,15 +92,15 @@ def is_of_version(error: ApiError, live: Object, instance: str, api_version: str
     structured-merge-diff, typed: a field of the former version, such as a default of its schema, is unknown in the new one.
     """
     applied = appliers_of(live, manager(instance))
-    return _is_undeclared(error) and any(entry.get("apiVersion") != api_version for entry in applied)
+    return is_undeclared(error) and any(entry.get("apiVersion") != api_version for entry in applied)
 
 
 def not_in_version(error: ApiError, obj: CustomResource, live: Object) -> DriverError:
     """Of an object whose fields were moved to the version in which it is applied."""
-    return _immutable(error, obj, live) if _is_undeclared(error) else error
+    return _immutable(error, obj, live) if is_undeclared(error) else error
 
 
-def _is_undeclared(error: ApiError) -> bool:
+def is_undeclared(error: ApiError) -> bool:
     """Not about a field of the manifest, which is one of a typed patch object."""
     return error.status == 500 and Said.UNDECLARED in error.said and Said.UNMERGEABLE not in error.said
 

@@ -499,6 +499,6 @@ def test_an_object_that_a_user_keeps_is_not_replaced_for_its_version(api: FakeAp
 def test_an_object_that_others_have_written_in_another_version_is_refused_at_once(api: FakeApi) -> None:
     api.put(of_two_versions())
     api.put(crontab("one"), manager="kubectl")
-    refuse_applies(api, always=True)
+    api.fail(UNDECLARED, method="PATCH", path="/crontabs/one", times=50)
     with pytest.raises(Refused, match="in another version"):
         Instance(api.url, adopt=True).reconcile([in_v2(crontab("one"))])
