@@ -155,7 +155,8 @@ class Applier:
     def _may_be_made(self, node: Desired, error: DriverError) -> bool:
         """Whether a Namespace is missing that an operator of the set may make, as long as an object of it is at work."""
         is_missing = isinstance(error, ApiError) and error.status == 404 and node.key.group_kind in self.brought
-        return is_missing and any(self.nodes[key].phase is Phase.SENT for key in self.unready)
+        others = (self.nodes[key].phase for key in self.unready if key != node.key)
+        return is_missing and not {Phase.SENDING, Phase.SENT}.isdisjoint(others)
 
     def _may_replace(self, node: Desired, live: Object) -> bool:
         """Says the manifest, or the live object: a rollback must be able to undo what only the new manifest allowed."""
