@@ -111,8 +111,8 @@ def _replaceable(
     try:
         context.client.create(resource, trial, context.manager, dry_run=True)
     except ApiError as found:
-        is_final = not (passes(found) or (found.status == 403 and may_pass(found))) or Said.UNDECLARED in found.said
-        if not is_final:
+        is_repeated = passes(found) or (found.status == 403 and may_pass(found))
+        if is_repeated and Said.UNDECLARED not in found.said:
             return found
         if other_faults(error, manifest, live):
             return Refused(f"{obj.key}: {error.message}")

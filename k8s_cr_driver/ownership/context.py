@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import itertools
 import threading
 from dataclasses import dataclass, field
 
@@ -81,8 +80,8 @@ def with_owner_labels(
     `released`: the value of RELEASED_BY of a shared object that we have taken back: whose field it is has brought the object.
     """
     metadata = dict(obj.manifest["metadata"])
-    marks = dict.fromkeys(itertools.compress((CREATED_BY_US, ADOPTED), (made, adopted)), "true")
-    marks |= {RELEASED_BY: released} if released else {}
+    noted = (CREATED_BY_US, "true" if made else ""), (ADOPTED, "true" if adopted else ""), (RELEASED_BY, released)
+    marks = {name: value for name, value in noted if value}
     if obj.key.group_kind in SHARED:
         own_labels = {used_by(context.instance): ""}
     else:

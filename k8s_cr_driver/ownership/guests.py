@@ -73,7 +73,7 @@ class Guests:
         self._context, self._client, self._going, self._leaving = context, context.client, going, leaving
         self._owners: dict[tuple[ObjectKey, str], bool] = {}
         self._own_crds = {key_of(one).name: True for one in leaving if kind_of(one) == CRD}
-        """By the names of CRDs, whether they are, or were, the instance's."""
+        """By the names of CRDs, whether an instance has brought them."""
         self.taken: dict[str, list[ObjectKey]] = {}
         """By Namespace, what others have there that is no guest, as far as nobody owns it, when last looked for guests."""
         self._failures: dict[ObjectKey, tuple[str, list[float]]] = {}

@@ -11,6 +11,7 @@ import re
 from collections.abc import Collection
 
 from k8s_cr_driver.errors import ApiError, Conflict, Contended, DriverError, Forbidden, Refused, Said, passes
+from k8s_cr_driver.objects.fields import entries
 from k8s_cr_driver.objects.immutable import changed_fields, concerns
 from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, is_of_every_namespace
 from k8s_cr_driver.ownership.labels import KEEP, KEPT_BY, SHARED, is_kept, manager, users
@@ -56,8 +57,8 @@ def explained(error: ApiError, obj: CustomResource, instance: str, live: Object 
     immutable = error.status == 422 and _is_immutable(error, obj.manifest, live)
     if immutable:
         return _immutable(error, obj, live or {})
-    entries = (live or {}).get("metadata", {}).get("managedFields") or []
-    if is_undeclared(error) and any(entry.get("apiVersion") != obj.manifest["apiVersion"] for entry in entries):
+    written = entries(live, "metadata", "managedFields")
+    if is_undeclared(error) and any(entry.get("apiVersion") != obj.manifest["apiVersion"] for entry in written):
         return Refused(f"{obj.key}: {error.message}. Others have written it in another version. Keep that apiVersion.")
     if error.status == 403 and not may_pass(error):
         return Forbidden(f"{obj.key}: {error.message}")

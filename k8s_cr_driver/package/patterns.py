@@ -20,8 +20,8 @@ COST_LIMIT = 10_000_000
 _MEMORY = 1024 * 1024
 _MEMORY_OF_CRD = 64 * 1024
 """Bytes for an expression: it takes less than a millisecond to compile, or to be found too large. CRDs have thousands."""
-KEPT = 1024
-"""Compiled expressions that are kept."""
+KEPT = 1280
+"""Compiled expressions that are kept: as many as the budget of a package pays for."""
 _NOT_ALIKE = ("pattern too large", "invalid character class range: \\p", "invalid character class range: \\P")
 """RE2 limits memory and Go does not; their tables of Unicode's scripts differ in age."""
 

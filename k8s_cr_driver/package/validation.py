@@ -81,7 +81,7 @@ _ADDITIONS = frozenset({"required", "minLength", "minItems", "minProperties", "a
 
 
 STEPS_OF_PATTERN = 4000
-"""Of the budget, for the compilation of a pattern: no more are compiled for a package than are kept."""
+"""Of the budget, for the compilation of a pattern: no more are compiled for a package than `patterns.KEPT`."""
 
 
 class Validation:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import pytest
@@ -213,6 +214,16 @@ def refusing(*causes: tuple[str, str, str]) -> faults.Answer:
     return faults.status(422, "Invalid", f'Pod "one" is invalid: [{text}]', causes=listed)
 
 
+def changes_of(api: FakeApi, uid: str) -> Callable[[Request], bool]:
+    """Those of the Pod `one` while it has that uid."""
+
+    def is_change(request: Request) -> bool:
+        live = api.find("Pod", "default", "one")
+        return request.path.endswith("/one") and live is not None and live["metadata"]["uid"] == uid
+
+    return is_change
+
+
 @pytest.mark.parametrize("is_invalid", [True, False])
 def test_an_object_is_replaced_only_if_the_server_would_create_it(api: FakeApi, is_invalid: bool) -> None:
     """All faults of a change are named at once, and the first may be that a field never changes."""
@@ -223,12 +234,7 @@ def test_an_object_is_replaced_only_if_the_server_would_create_it(api: FakeApi, 
     changed = copy.deepcopy(POD)
     changed["metadata"]["annotations"] = {"k8s-cr-driver/replace": "true"}
     changed["spec"]["containers"][0]["ports"] = [{"containerPort": 99999}]
-
-    def is_change(request: Request) -> bool:
-        live = api.find("Pod", "default", "one")
-        return request.path.endswith("/one") and live is not None and live["metadata"]["uid"] == uid
-
-    api.fail(refusing(PORT, FORBIDDEN), method="PATCH", path="/pods/", when=is_change, times=50)
+    api.fail(refusing(PORT, FORBIDDEN), method="PATCH", path="/pods/", when=changes_of(api, uid), times=50)
     if is_invalid:
         api.fail(refusing(PORT), method="PATCH", path="/pods/", when=lambda one: "dryRun" in one.query, times=50)
         with pytest.raises(Refused, match="must be between 1 and 65535"):
@@ -262,12 +268,7 @@ def test_only_a_refusal_by_admission_counts_against_a_change_of_what_never_chang
     blue.reconcile([POD])
     uid = api.get("Pod", "default", "one")["metadata"]["uid"]
     changed["spec"]["nodeName"] = "n1"
-
-    def is_change(request: Request) -> bool:
-        live = api.find("Pod", "default", "one")
-        return request.path.endswith("/one") and live is not None and live["metadata"]["uid"] == uid
-
-    api.fail(refusing(FORBIDDEN), method="PATCH", path="/pods/", when=is_change, times=50)
+    api.fail(refusing(FORBIDDEN), method="PATCH", path="/pods/", when=changes_of(api, uid), times=50)
     is_trial = lambda one: "dryRun" in one.query  # noqa: E731
     api.fail(faults.status(503, "ServiceUnavailable", "a webhook is not up"), method="PATCH", when=is_trial)
     api.fail(answer, method="PATCH", path="/pods/", when=is_trial, times=50)
