@@ -20,6 +20,8 @@ from .objects import Object
 from .testbed.processes import until
 
 INVENTORIES = "default"
+PATIENCE = 180.0
+"""Seconds of an operation: the controller of Namespaces needs minutes while many others are deleted."""
 
 
 class Engine:
@@ -32,7 +34,7 @@ class Engine:
         self._options = Options(namespace=namespace)
         self._heard: list[tuple[str, str, str]] = []
 
-    def reconcile(self, objects: Sequence[Object], seconds: float = 60, **session: Any) -> None:
+    def reconcile(self, objects: Sequence[Object], seconds: float = PATIENCE, **session: Any) -> None:
         """Instantiates, changes, or, with no objects, terminates."""
         operation = Operation.lasting(seconds, id="test", instance=self.id, progress=self._hear)
         with Session(self.endpoint, self._options, operation, inventory_namespace=self._inventories, **session) as run:
@@ -41,8 +43,8 @@ class Engine:
     def terminate(self) -> None:
         self.reconcile([])
 
-    def start(self, objects: Sequence[Object], seconds: float = 60) -> Future[None]:
-        """`converge` in a thread of its own."""
+    def start(self, objects: Sequence[Object], seconds: float = PATIENCE) -> Future[None]:
+        """`reconcile` in a thread of its own."""
         future: Future[None] = Future()
 
         def run() -> None:

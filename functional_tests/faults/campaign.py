@@ -26,7 +26,8 @@ from .state import Observer, State
 # At once; most of a life is waiting, that of a killed process for the writes that its token still allows.
 LIVES, KILLED_LIVES = 8, 24
 # Seconds: of a run, of one that is to end by its deadline, and until controllers are done with what a run has left them.
-PATIENCE, DEADLINE, SETTLING = 120.0, 8.0, 20.0
+# The controller of Namespaces needs minutes on a loaded machine, because many lives end at once.
+PATIENCE, DEADLINE, SETTLING = 300.0, 8.0, 20.0
 # A run may send some requests more than the one without faults has, as when it waits longer.
 MORE = 3
 

@@ -9,7 +9,7 @@ from k8s_cr_driver.engine.not_ready import NotReady
 from k8s_cr_driver.errors import Conflict, Forbidden, Refused
 
 from ..cluster import Cluster
-from ..engine import Engine
+from ..engine import PATIENCE, Engine
 from ..objects import Object, Place, config_map, deployment, make, namespace
 from ..testbed.processes import until
 
@@ -41,12 +41,12 @@ def test_a_namespace_stuck_in_deletion_is_reported_and_waited_for(engine: Engine
     engine.reconcile(package)
     before = cluster.get("Namespace", "stuck")
     cluster.create(held("theirs", "stuck"))
-    # The Namespace's controller says after some seconds what is in its way.
-    assert until(lambda: re.search(f"Namespace stuck: .*{HOLD}", delay(engine, [])), 60)
+    # The Namespace's controller says after some seconds what is in its way; after minutes, if it has many to delete.
+    assert until(lambda: re.search(f"Namespace stuck: .*{HOLD}", delay(engine, [])), PATIENCE)
     assert "Namespace stuck: Waiting (Terminating): is being deleted" in delay(engine, package)
     run = engine.start(package)
     cluster.release("ConfigMap", "theirs", "stuck")
-    run.result(60)
+    run.result()
     after = cluster.get("Namespace", "stuck")
     assert before and after and before["metadata"]["uid"] != after["metadata"]["uid"]
     assert cluster.of(engine.id) == ["ConfigMap stuck/ours", "Namespace stuck"]

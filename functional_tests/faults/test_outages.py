@@ -99,7 +99,7 @@ def test_another_authority_is_reported_and_a_retry_with_its_certificate_goes_on(
         proxy.tls, new_ca = server_context()
         proxy.drop_connections()
         with pytest.raises(ConnectionFailed, match=r"was not accepted: "):
-            run.result(60)
+            run.result()
         make_ready(cluster)
         engine.endpoint = replace(engine.endpoint, ca=new_ca)
         engine.reconcile(PACKAGE)

@@ -40,7 +40,7 @@ class Loop:
     """Runs actions until a condition holds, the deadline has passed, or an error ends the run."""
 
     def __init__(self, operation: Operation) -> None:
-        self._operation = operation
+        self._operation, self._began = operation, time.monotonic()
         self._inbox: queue.SimpleQueue[Action] = queue.SimpleQueue()
         self._timers: list[tuple[float, int, Action]] = []
         self._count = itertools.count()
@@ -86,20 +86,19 @@ class Loop:
         self._sending -= self._workers.drop()
 
     def run(self, done: Callable[[], bool], timeout: Callable[[float], NotReady]) -> None:
-        """Runs actions until `done`; `timeout(seconds)` returns the error to raise when the deadline passes."""
-        started = time.monotonic()
+        """Runs actions until `done`; `timeout(seconds of the run)` returns the error to raise when the deadline passes."""
         while self.refusals or not done():
             if self.refusals and not (self._sending and self._operation.remaining()):
                 raise self.refusals[0]
-            self.check(timeout, started)
+            self.check(timeout)
             self._step()
 
-    def check(self, timeout: Callable[[float], NotReady], started: float) -> None:
-        """Raises Stopped, or the `timeout` of what has `started` at that time, if the run may not go on."""
+    def check(self, timeout: Callable[[float], NotReady]) -> None:
+        """Raises Stopped, or the `timeout`, if the run may not go on."""
         if self._operation.stop.is_set():
             raise Stopped("The operation was stopped; retry it or roll it back.")
         if self._operation.remaining() == 0:
-            raise timeout(time.monotonic() - started)
+            raise timeout(time.monotonic() - self._began)
 
     def let_pass(self, seconds: float, timeout: Callable[[float], NotReady]) -> None:
         """Runs actions for so many seconds."""

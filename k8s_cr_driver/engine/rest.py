@@ -12,7 +12,6 @@ import contextlib
 import functools
 import itertools
 import math
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TypeVar
 
@@ -50,7 +49,7 @@ class Rest:
     """
     The last phase of a run that prunes. `nodes`: the objects that still exist, of those that it has `found`.
 
-    `unlabeled`: look for objects without label; `timeout`: the error of the phase, after so many seconds.
+    `unlabeled`: look for objects without label; `timeout`: the error at the deadline, after so many seconds of the run.
     """
 
     def __init__(
@@ -69,7 +68,6 @@ class Rest:
         self.nodes, self.found = self._pruner.nodes, self._pruner.found
         self._is_pruning = False
         self._waits_for_lists = True
-        self._began = 0.0
         self._copies: set[ObjectKey] = set()
 
     def observe(self, key: ObjectKey, live: Object | None) -> None:
@@ -87,7 +85,6 @@ class Rest:
 
     def delete(self) -> None:
         """Deletes the rest and waits until it no longer exists, and the set ready; then reduces or deletes the inventory."""
-        self._began = time.monotonic()
         if self._operation.abandon:
             self._loop.after(self._operation.remaining() / 2, self._stop_waiting_for_lists)
         members = self._members()
@@ -240,7 +237,7 @@ class Rest:
 
     def _request(self, request: Callable[[], Result]) -> Result:
         """With `abandon` half of the remaining time is kept for the deletions."""
-        self._loop.check(self._timeout, self._began)
+        self._loop.check(self._timeout)
         operation = self._operation
         return operation.persist(request, operation.remaining() / 2 if operation.abandon else math.inf)
 

@@ -27,6 +27,14 @@ def test_an_error_ends_the_run_though_another_request_never_ends() -> None:
     loop.finish()
 
 
+def test_a_late_phase_names_the_seconds_of_the_whole_run() -> None:
+    loop = Loop(Operation.lasting(0.4, id="test", instance=BLUE))
+    loop.let_pass(0.3, lambda seconds: NotReady(f"early, after {seconds}", []))
+    with pytest.raises(NotReady) as late:
+        loop.run(lambda: False, lambda seconds: NotReady(f"{seconds}", []))
+    assert float(str(late.value)) >= 0.39
+
+
 def test_the_end_of_a_run_waits_for_a_worker_that_hangs_only_so_long(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loops, "FINISH_LIMIT", 0.2)
     loop, begun, over = Loop(Operation.lasting(0.2, id="test", instance=BLUE)), threading.Event(), threading.Event()
@@ -41,8 +49,8 @@ def test_the_end_of_a_run_waits_for_a_worker_that_hangs_only_so_long(monkeypatch
 
 def test_a_run_with_a_worker_that_hangs_keeps_its_token(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loops, "FINISH_LIMIT", 0.2)
-    api.fail(faults.held(3), method="PATCH", path="configmaps/a")
-    blue = Instance(api.url, seconds=1)
+    api.fail(faults.held(5), method="PATCH", path="configmaps/a")
+    blue = Instance(api.url, seconds=3)
     with pytest.raises(NotReady):
         blue.reconcile([config_map("a")])
     inventory = api.get("ConfigMap", "default", f"k8s-cr-driver-{BLUE}")
