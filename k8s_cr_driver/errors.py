@@ -99,6 +99,8 @@ class Said(enum.Enum):
     """What a namespace may have is used up, perhaps by the object itself."""
     NO_PATCH = "cannot patch resource"
     """RBAC, perhaps because of the name."""
+    ALLOCATED = "already allocated"
+    """An address or port of a Service is used by one, perhaps by itself."""
     NO_DRY_RUN = "does not support dry run"
     """A webhook that has side effects."""
     UNMERGEABLE = "typed patch object|duplicate entries|request is too large|message larger than max"

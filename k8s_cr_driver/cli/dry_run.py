@@ -156,10 +156,8 @@ class _Trial:
             obj = _with_live_counts(self._counted[obj.key], live)
         try:
             after = write(self._target, obj, resource, live)
-        except Immutable as error:
-            if obj.replace_strategy() and obj.key not in self._target.inventory.content.adopted:
-                return Outcome(obj.key, "replaced", self._by_manifest(obj, live))
-            return Outcome(obj.key, "refused", message=_words(obj.key, error))
+        except Immutable:
+            return Outcome(obj.key, "replaced", self._by_manifest(obj, live))
         except OtherVersion:
             return Outcome(obj.key, "changed", self._by_manifest(obj, live))
         except Conflict as error:

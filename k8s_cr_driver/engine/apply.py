@@ -9,6 +9,8 @@ backoff, any other ends the run.
 from __future__ import annotations
 
 import functools
+import math
+import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 
 from k8s_cr_driver.engine.adoptions import Adoptions
@@ -24,19 +26,20 @@ from k8s_cr_driver.kube.discovery import Resource, Resources
 from k8s_cr_driver.objects import dependencies
 from k8s_cr_driver.objects.crds import defined_by, served_versions
 from k8s_cr_driver.objects.fields import field
-from k8s_cr_driver.objects.keys import CRD, NAMESPACE, GroupKind, Object, ObjectKey, is_of_every_namespace, key_of, split
+from k8s_cr_driver.objects.keys import CRD, NAMESPACE, GroupKind, Object, ObjectKey, key_of, split
 from k8s_cr_driver.ownership.delete import Removal, remove
 from k8s_cr_driver.ownership.owners import Owners, dependents, is_dependent, release_from_owners
 from k8s_cr_driver.ownership.write import NotAdopted, write
 from k8s_cr_driver.ownership.write_errors import Immutable, is_transient, missing
 from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.resources.health.model import CRD_DECIDES, RUNNING, STATUS_OLDER_THAN_SPEC
-from k8s_cr_driver.resources.registry import resource_for
 
 FAILURE_GRACE = 30.0
 """Seconds for which an object must stay failed before the run gives up: many failures are transient."""
 SILENCE = 30.0
 """Seconds without an event after which a status older than our change counts, for kinds without observedGeneration."""
+SCHEMA_GRACE = 10.0
+"""Seconds for which an API server may still validate by what a CRD was before its last change: each has a cache of its own."""
 
 
 class Applier:
@@ -56,6 +59,8 @@ class Applier:
         for node in self.nodes.values():
             for need in node.needs:
                 self._dependents.setdefault(need, []).append(node)
+        self._redefined: dict[GroupKind, float] = {}
+        """When this run has changed the CRDs of these kinds."""
         self._adoptions = Adoptions(run, self._retry, self._failed)
         self._ends = Ends(run)
         self._last_look = LastLook(run, self._assess_again)
@@ -127,6 +132,8 @@ class Applier:
         # A status may have other fields in the version that is watched, in which the same state is reported soon.
         is_comparable = self._informers.watched_version(node.key.group_kind) in ("", live["apiVersion"])
         is_changed = changes_spec(before, live)
+        if is_changed and node.key.group_kind == CRD:
+            self._redefined[defined_by(live)] = time.monotonic()
         node.obj.old_status = live.get("status") if is_changed and is_comparable else None
         node.awaits_old_status = is_changed and not is_comparable
         newest = node.live if node.live is not None and not is_older(node.live, node.written) else live
@@ -144,25 +151,28 @@ class Applier:
         if isinstance(error, NotAdopted):
             node.phase = Phase.BACKOFF
             self._adoptions.add(node, error.uid)
-        elif isinstance(error, Immutable) and node.live is not None and self._may_replace(node, node.live):
-            self._replace(node, node.live)
-        elif is_transient(error, node.obj, self.brought, self._own_namespaces) or self._may_be_made(node, error):
-            node.phase, node.error = Phase.BACKOFF, error
-            self._loop.after(node.backoff(), functools.partial(self._retry, node))
+        elif isinstance(error, Immutable):
+            self._replace(node, error.live)
+        elif is_transient(error, node.obj, self.brought, self._own_namespaces) or self._may_pass(node, error):
+            node.error = error
+            self._try_later(node)
         else:
             self._loop.refuse(missing(error, node.key))
 
-    def _may_be_made(self, node: Desired, error: DriverError) -> bool:
-        """Whether a Namespace is missing that an operator of the set may make, as long as an object of it is at work."""
-        is_missing = isinstance(error, ApiError) and error.status == 404 and node.key.group_kind in self.brought
-        others = (self.nodes[key].phase for key in self.unready if key != node.key)
-        return is_missing and not {Phase.SENDING, Phase.SENT}.isdisjoint(others)
+    def _try_later(self, node: Desired) -> None:
+        node.phase = Phase.BACKOFF
+        self._loop.after(node.backoff(), functools.partial(self._retry, node))
 
-    def _may_replace(self, node: Desired, live: Object) -> bool:
-        """Says the manifest, or the live object: a rollback must be able to undo what only the new manifest allowed."""
-        is_adopted = self._context.inventory.content.is_adopted(live)
-        is_never = is_adopted or is_of_every_namespace(node.key)
-        return not is_never and (node.obj.replace_strategy() or resource_for(live).replace_strategy())
+    def _may_pass(self, node: Desired, error: DriverError) -> bool:
+        """
+        Whether a Namespace is missing that an operator of the set may make, as long as an object of it is at work; or
+        whether an API server may know only what a CRD was before this run has changed it.
+        """
+        if type(error) is Refused:
+            return time.monotonic() - self._redefined.get(node.key.group_kind, -math.inf) < SCHEMA_GRACE
+        is_missing = _is_missing(error) and node.key.group_kind in self.brought
+        others = (self.nodes[key] for key in self.unready if key != node.key)
+        return is_missing and any(one.phase is not Phase.BLOCKED and not _is_missing(one.error) for one in others)
 
     def _retry(self, node: Desired) -> None:
         if node.is_settled:
@@ -182,7 +192,12 @@ class Applier:
             release_from_owners(self._context, owners, others)
             return remove(self._context, node.obj, node.resource, live, None)
 
-        self._loop.send(request, lambda _: None, functools.partial(self._failed, node))
+        def removed(_: Removal | None) -> None:
+            if not is_watched:
+                self._try_later(node)
+
+        is_watched = node.live is not None  # it may have lost the label
+        self._loop.send(request, removed, functools.partial(self._failed, node))
 
     def _others(self, but: ObjectKey) -> Iterator[tuple[Resource, Object]]:
         """The instance's other objects that have owners, also those that are not desired: some are kept."""
@@ -273,6 +288,10 @@ class Applier:
     def _give_up(self, node: Desired, failed_at: float) -> None:
         if node.failed_at == failed_at:
             raise self._timeout(f"not ready, and {node.key} has failed")
+
+
+def _is_missing(error: Exception | None) -> bool:
+    return isinstance(error, ApiError) and error.status == 404
 
 
 def _nodes(resources: Resources, desired: Sequence[CustomResource]) -> dict[ObjectKey, Desired]:

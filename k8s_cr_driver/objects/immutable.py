@@ -16,6 +16,7 @@ from k8s_cr_driver.objects.keys import CRD, GroupKind, Object, kind_of
 
 _RBAC, _RESOURCE, _STORAGE = "rbac.authorization.k8s.io", "resource.k8s.io", "storage.k8s.io"
 _SELECTOR, _SPEC = "spec.selector", "spec"
+_REQUEST = GroupKind("certificates.k8s.io", "CertificateSigningRequest")
 _ROLE = ("roleRef.apiGroup", "roleRef.kind", "roleRef.name")
 _FIELDS: Mapping[GroupKind, Sequence[str]] = {
     GroupKind("apps", "ControllerRevision"): ("data",),
@@ -27,6 +28,7 @@ _FIELDS: Mapping[GroupKind, Sequence[str]] = {
         _SELECTOR, "spec.template", "spec.completionMode", "spec.podFailurePolicy", "spec.successPolicy",
         "spec.backoffLimitPerIndex", "spec.managedBy",
     ),
+    _REQUEST: ("spec.request", "spec.signerName", "spec.usages", "spec.expirationSeconds"),
     GroupKind("certificates.k8s.io", "ClusterTrustBundle"): ("spec.signerName",),
     GroupKind("certificates.k8s.io", "PodCertificateRequest"): (_SPEC,),
     GroupKind("coordination.k8s.io", "LeaseCandidate"): ("spec.leaseName",),
@@ -93,6 +95,13 @@ def changed_fields(old: Object, new: Object) -> list[str]:
     changed = [path for path in _FIELDS.get(kind, ()) if _value(old, path) != _value(new, path)]
     rule = _RULES.get(kind)
     return changed + (rule(old, new) if rule else [])
+
+
+def ignored_fields(live: Object, manifest: Object) -> list[str]:
+    """The fields that an API server has left as they were, without a refusal (pkg/registry/certificates/certificates)."""
+    if kind_of(live) != _REQUEST:
+        return []
+    return [path for path in _FIELDS[_REQUEST] if _value(manifest, path) not in (None, _value(live, path))]
 
 
 def concerns(where: str, path: str) -> bool:

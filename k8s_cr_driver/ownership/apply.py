@@ -8,13 +8,12 @@ neither creates an object that no longer exists by then, nor changes another obj
 
 from __future__ import annotations
 
-import secrets
-
 from oslo_log import log as logging
 
-from k8s_cr_driver.errors import ApiError, Conflict, Contended, DriverError, Refused, Said, passes
+from k8s_cr_driver.errors import ApiError, Conflict, Contended
 from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.objects.crds import served_versions
+from k8s_cr_driver.objects.immutable import ignored_fields
 from k8s_cr_driver.objects.keys import Object, annotations_of, key_of, kind_of, labels
 from k8s_cr_driver.ownership.context import WriteContext, with_owner_labels
 from k8s_cr_driver.ownership.labels import KEEP, RELEASED_BY, SHARED, has_applied, is_created, is_kept, used_by, users
@@ -23,19 +22,16 @@ from k8s_cr_driver.ownership.shared import claimed_by_others, is_co_user, join
 from k8s_cr_driver.ownership.write_errors import (
     NEVER_CHANGED,
     NOT_RESTORED,
-    Immutable,
     NoDryRun,
     OtherVersion,
     Replaced,
     conflicting,
     explained,
+    immutable,
     is_left_by_keeper,
     is_of_fields,
-    is_of_trial,
     is_of_version,
-    may_pass,
     not_in_version,
-    other_faults,
 )
 from k8s_cr_driver.ownership.yielding import yielded
 from k8s_cr_driver.resources.base import CustomResource
@@ -82,43 +78,19 @@ def _applied(
     owned = with_owner_labels(context, obj, made=is_created(live), adopted=is_noted, released=released)
     labelled = _exactly(live, owned, unchanged=takes_back)
     try:
-        return context.client.apply(resource, labelled.manifest, context.manager, force=False, live=live)
+        applied = context.client.apply(resource, labelled.manifest, context.manager, force=False, live=live)
     except ApiError as error:
         conflict = error
+    else:
+        if ignored := ignored_fields(applied, obj.manifest):
+            raise immutable(f"{obj.key}: the API server leaves {', '.join(ignored)} as it was", obj, live)
+        return applied
     if context.keep_autoscaled and obj.autoscaler() and _of_count(conflict, obj):
         return _applied(context, without_replicas(obj), resource, live, takes_back=takes_back)
     try:
         return _in_conflict(context, obj, resource, live, labelled.manifest, conflict, takes_back=takes_back)
     except ApiError as error:
-        raise _replaceable(context, obj, resource, error, explained(error, obj, context.instance, live), live) from None
-
-
-def _replaceable(
-    context: WriteContext, obj: CustomResource, resource: Resource, error: ApiError, refusal: DriverError, live: Object
-) -> DriverError:
-    """
-    `refusal`, or Refused if it is Immutable and the API server would not create the object: it must not be deleted then.
-
-    The server names all faults of a change at once, and asks admission only about a change that has none. So a creation is
-    tried, as a dry run under another name. If the change has no fault but that a field never changes, what that name may have
-    caused does not count, nor the quota that the live object uses.
-    """
-    if not isinstance(refusal, Immutable):
-        return refusal
-    manifest = with_owner_labels(context, obj, made=is_created(live)).manifest
-    name = f"{obj.key.name[:40].rstrip('-.')}-{secrets.token_hex(4)}"
-    trial = {**manifest, "metadata": {**manifest["metadata"], "name": name}}
-    try:
-        context.client.create(resource, trial, context.manager, dry_run=True)
-    except ApiError as found:
-        is_repeated = passes(found) or (found.status == 403 and may_pass(found))
-        if is_repeated and Said.UNDECLARED not in found.said:
-            return found
-        if other_faults(error, manifest, live):
-            return Refused(f"{obj.key}: {error.message}")
-        if not is_of_trial(found):
-            return Refused(f"{obj.key}: {found.message}. So it is not replaced.")
-    return refusal
+        raise explained(error, obj, context.instance, live) from None
 
 
 def _in_conflict(
@@ -144,11 +116,12 @@ def _in_conflict(
     if is_of_version(refusal, live, context.instance, resource.api_version):
         if context.is_trial:
             raise OtherVersion(f"{obj.key}: what the API server says is not known before its fields are moved to the version")
-        moved = move_to_version(context.client, context.instance, resource, _read_now(context, resource, live))
+        moved = _moved(context, resource, live)
+        context.inventory.fence.before_write()
         try:
-            return again(_exactly(moved, obj.with_manifest(manifest), unchanged=takes_back).manifest)
+            return _applied(context, obj, resource, moved, takes_back=takes_back)
         except ApiError as error:
-            raise _replaceable(context, obj, resource, error, not_in_version(error, obj, moved), moved) from None
+            raise not_in_version(error, obj, moved) from None
     if is_of_fields(refusal) and all(where == _MARK for _, where, _ in refusal.causes):
         raise Contended(f"{key_of(live)} is released, or taken back, by others at the same time")
     if takes_back and is_left_by_keeper(refusal, live):
@@ -161,6 +134,14 @@ def _in_conflict(
     if context.yields and is_of_fields(refusal):
         return yielded(manifest, refusal, context.instance, again)
     raise refusal
+
+
+def _moved(context: WriteContext, resource: Resource, live: Object) -> Object:
+    """The object with the instance's fields in the version of `resource`."""
+    try:
+        return move_to_version(context.client, context.instance, resource, _read_now(context, resource, live))
+    except ApiError as error:
+        raise (_deleted(live) if error.status == 404 else error) from None
 
 
 def _check_forced(context: WriteContext, resource: Resource, conflict: ApiError, live: Object) -> Object:
@@ -220,9 +201,11 @@ def _read_now(context: WriteContext, resource: Resource, live: Object) -> Object
     try:
         return context.client.read_again(resource, live)
     except ApiError as error:
-        if error.status != 404:
-            raise
-        raise Replaced(f"{key_of(live)} was deleted while it was about to be changed") from None
+        raise (_deleted(live) if error.status == 404 else error) from None
+
+
+def _deleted(live: Object) -> Replaced:
+    return Replaced(f"{key_of(live)} was deleted while it was about to be changed")
 
 
 def _is_autoscaled(error: ApiError, obj: CustomResource) -> bool:

@@ -36,6 +36,7 @@ from k8s_cr_driver.ownership.labels import (
     users,
 )
 from k8s_cr_driver.ownership.managed_fields import handed, has_applier, of_version
+from k8s_cr_driver.ownership.write_errors import is_undeclared
 
 LOG = logging.getLogger(__name__)
 
@@ -70,9 +71,9 @@ def release_adopted(client: Client, instance: str, resource: Resource, live: Obj
     if orphaned or (marks and annotations_of(live).get(RELEASED_BY) != instance):
         live = _patch(client, resource, live, **marks, **orphaned)
     try:
-        client.release(resource, live, manager(instance))
+        _give_up(client, instance, resource, live)
     except ApiError as error:
-        if error.status != 422:
+        if error.status != 422 and not is_undeclared(error):
             raise
         LOG.warning("%s keeps the fields of VNF instance %s: %s", key_of(live), instance, error)
         marks = {"labels": dict.fromkeys((INSTANCE_LABEL, PART_OF_LABEL, used_by(instance))), "annotations": {ADOPTED: None}}
@@ -93,9 +94,20 @@ def release_shared(client: Client, instance: str, resource: Resource, live: Obje
 
 def release_account(client: Client, instance: str, resource: Resource, live: Object) -> None:
     """Gives up our fields of what Kubernetes puts into each Namespace, and our labels, also as fields of others."""
-    live = client.release(resource, live, manager(instance))
+    live = _give_up(client, instance, resource, live)
     if INSTANCE_LABEL in labels(live):
         _patch(client, resource, live, labels=dict.fromkeys((INSTANCE_LABEL, PART_OF_LABEL)))
+
+
+def _give_up(client: Client, instance: str, resource: Resource, live: Object) -> Object:
+    """Gives up the instance's fields, which may have been applied in another version."""
+    try:
+        return client.release(resource, live, manager(instance))
+    except ApiError as error:
+        if not is_undeclared(error):
+            raise
+    moved = move_to_version(client, instance, resource, client.read_again(resource, live))
+    return client.release(resource, moved, manager(instance))
 
 
 def belongs_to(live: Object, instance: str) -> bool:

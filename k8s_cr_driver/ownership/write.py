@@ -20,7 +20,8 @@ from k8s_cr_driver.ownership.apply import apply
 from k8s_cr_driver.ownership.context import WriteContext, with_owner_labels
 from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, SHARED, appliers, is_copy, is_created, is_managed, used_by, users
 from k8s_cr_driver.ownership.released import hand_to_keeper, has_been_kept, may_take_back, take_back
-from k8s_cr_driver.ownership.write_errors import Replaced, explained, is_undeclared
+from k8s_cr_driver.ownership.replacement import refused
+from k8s_cr_driver.ownership.write_errors import Immutable, Replaced, explained, is_undeclared
 from k8s_cr_driver.redaction import printable
 from k8s_cr_driver.resources.base import CustomResource
 
@@ -50,8 +51,26 @@ def write(
     """Creates or applies `obj`; returns the live object. `known`: the live object if a watch reports it as ours.
 
     `vanished`: the watch has reported that the object was deleted, perhaps by a worker that has taken over.
-    `finished`: the object has run to its end. Replaced if it no longer exists: it is not created again.
+    `finished`: the object has run to its end. Replaced if it no longer exists: it is not created again, and left as it is if a
+    webhook has made another of it. Immutable if it is to be replaced, and the API server would create it.
     """
+    try:
+        return _written(context, obj, resource, known, vanished=vanished, finished=finished)
+    except Immutable as error:
+        if finished:
+            return error.live
+        raise refused(context, obj, resource, error) or error from None
+
+
+def _written(
+    context: WriteContext,
+    obj: CustomResource,
+    resource: Resource,
+    known: Object | None,
+    *,
+    vanished: bool,
+    finished: bool,
+) -> Object:
     if vanished:
         context.inventory.fence.before_recreate()
     context.inventory.fence.before_write()

@@ -28,7 +28,17 @@ _OTHER_INSTANCE = re.compile(rf"{re.escape(manager(''))}[0-9a-f]{{8}}-[0-9a-f-]{
 
 
 class Immutable(Refused):
-    """The change touches an immutable field; the object's kind or annotation may allow to replace the object."""
+    """A change of `live` touches an immutable field, by `what` the API server said; the object may be replaced."""
+
+    def __init__(self, what: str, live: Object, error: ApiError | None = None) -> None:
+        """`error`: the refusal, None if the API server has ignored the change."""
+        remedy = 'Annotate it with k8s-cr-driver/replace: "true" to have it deleted and created again.'
+        super().__init__(f"{what}. {remedy}")
+        self.what, self.live, self.error = what, live, error
+
+
+class NotReplaced(Refused):
+    """A change touches an immutable field of an object that stays as it is."""
 
 
 class NoDryRun(Refused):
@@ -54,9 +64,8 @@ def explained(error: ApiError, obj: CustomResource, instance: str, live: Object 
             f"{obj.key}: others manage fields that the manifest sets: {conflicting(error, instance)}. {remedy}",
             [where for _, where, _ in error.causes],
         )
-    immutable = error.status == 422 and _is_immutable(error, obj.manifest, live)
-    if immutable:
-        return _immutable(error, obj, live or {})
+    if live is not None and _is_immutable(error, obj.manifest, live):
+        return immutable(f"{obj.key}: {error.message}", obj, live, error)
     written = entries(live, "metadata", "managedFields")
     if is_undeclared(error) and any(entry.get("apiVersion") != obj.manifest["apiVersion"] for entry in written):
         return Refused(f"{obj.key}: {error.message}. Others have written it in another version. Keep that apiVersion.")
@@ -69,21 +78,19 @@ def explained(error: ApiError, obj: CustomResource, instance: str, live: Object 
     return error
 
 
-def _immutable(error: ApiError, obj: CustomResource, live: Object) -> DriverError:
+def immutable(what: str, obj: CustomResource, live: Object, error: ApiError | None = None) -> Refused:
+    """For a change that touches an immutable field; `what` names the object, and what the API server has said or done."""
     if is_kept(obj.manifest) or is_kept(live):
-        return Refused(
-            f"{obj.key}: {error.message}. It is annotated with {KEEP}, so it is never deleted, nor replaced. Leave the field "
+        return NotReplaced(
+            f"{what}. It is annotated with {KEEP}, so it is never deleted, nor replaced. Leave the field "
             "as it is, or delete the object yourself."
         )
     if obj.key.group_kind in SHARED or is_of_every_namespace(obj.key):
-        return Refused(
-            f"{obj.key}: {error.message}. It is never replaced, as objects of others would be deleted with it. Leave the field "
+        return NotReplaced(
+            f"{what}. It is never replaced, as objects of others would be deleted with it. Leave the field "
             "as it is, or delete the object yourself."
         )
-    return Immutable(
-        f"{obj.key}: {error.message}. Annotate it with "
-        'k8s-cr-driver/replace: "true" to have it deleted and created again.'
-    )
+    return Immutable(what, live, error)
 
 
 def is_of_version(error: ApiError, live: Object, instance: str, api_version: str) -> bool:
@@ -97,22 +104,13 @@ def is_of_version(error: ApiError, live: Object, instance: str, api_version: str
 
 
 def not_in_version(error: ApiError, obj: CustomResource, live: Object) -> DriverError:
-    """Of an object whose fields were moved to the version in which it is applied."""
-    return _immutable(error, obj, live) if is_undeclared(error) else error
+    """Of an object whose fields were moved to the version in which it is applied, and that nobody has written in another."""
+    return immutable(f"{obj.key}: {error.message}", obj, live, error) if is_undeclared(error) else error
 
 
 def is_undeclared(error: ApiError) -> bool:
     """Not about a field of the manifest, which is one of a typed patch object."""
     return error.status == 500 and Said.UNDECLARED in error.said and Said.UNMERGEABLE not in error.said
-
-
-def is_of_trial(refusal: ApiError) -> bool:
-    """Whether a dry run of a creation may be refused because of its name, or of what the live object uses."""
-    if refusal.status in (400, 422):
-        return Said.DENIED not in refusal.said
-    if refusal.status == 403:
-        return bool(refusal.said & {Said.QUOTA, Said.NO_PATCH})
-    return refusal.status == 409
 
 
 def _is_of_another(error: ApiError) -> bool:
@@ -125,9 +123,16 @@ def _is_of_another(error: ApiError) -> bool:
     return error.status == 422 and any(where == "metadata.uid" for _, where, _ in error.causes)
 
 
-def _is_immutable(error: ApiError, manifest: Object, live: Object | None) -> bool:
-    """By the server's words, or because it refuses a field that is known to be immutable and that changes."""
-    changed = changed_fields(live, manifest) if live else []
+def _is_immutable(error: ApiError, manifest: Object, live: Object) -> bool:
+    """By the server's words, or because it refuses a field that is known to be immutable and that changes.
+
+    A webhook that is written with controller-runtime answers 403 for whatever it denies.
+    """
+    if error.status == 403:
+        return {Said.DENIED, Said.IMMUTABLE} <= error.said
+    if error.status != 422:
+        return False
+    changed = changed_fields(live, manifest)
     named = any(concerns(where, path) for _, where, _ in error.causes for path in changed)
     return named or Said.IMMUTABLE in error.said
 

@@ -101,7 +101,8 @@ class StatefulSet(Workload):
             return False
         managed = entries(self.manifest, "metadata", "managedFields")
         is_applied = any(entry.get("operation") == "Apply" and mapping(entry, "fieldsV1", "f:spec") for entry in managed)
-        return not is_applied or any(f"f:{RETENTION}" in mapping(entry, "fieldsV1", "f:spec") for entry in managed)
+        named = ("fieldsV1", "f:spec", f"f:{RETENTION}")
+        return not is_applied or any("f:whenDeleted" in mapping(entry, *named) for entry in managed)
 
 
 class DaemonSet(Workload):

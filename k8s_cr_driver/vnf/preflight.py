@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Applies objects as a dry run before a heal deletes their VNFCs: a refusal is reported while all VNFCs still run.
+"""Applies objects as a dry run before a heal deletes them, or their VNFCs: a refusal is reported while all still run.
 
 The real apply comes after the deletion. So what only that can show, as a webhook that accepts no dry runs, is left to it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -14,9 +14,10 @@ from k8s_cr_driver.errors import ApiError
 from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.connection import Connection, as_dry_run
 from k8s_cr_driver.kube.discovery import Resource
-from k8s_cr_driver.objects.keys import Object, split
+from k8s_cr_driver.objects.keys import Object, ObjectKey, split
 from k8s_cr_driver.ownership.context import WriteContext
 from k8s_cr_driver.ownership.labels import is_managed
+from k8s_cr_driver.ownership.replacement import not_created
 from k8s_cr_driver.ownership.write import write
 from k8s_cr_driver.ownership.write_errors import Immutable, NoDryRun
 from k8s_cr_driver.resources.base import CustomResource
@@ -33,8 +34,11 @@ class _DryRun(Connection):
         return self._connection.request(method, path, **as_dry_run(method, options))
 
 
-def check(context: WriteContext, wanted: Iterable[CustomResource]) -> None:
-    """Raises Refused (and its subclasses) for the first of the instance's objects that the server would refuse."""
+def check(context: WriteContext, wanted: Iterable[CustomResource], recreated: Collection[ObjectKey] = ()) -> None:
+    """Raises Refused (and its subclasses) for the first of the instance's objects that the server would refuse.
+
+    Those of the keys `recreated` will be deleted, and created again.
+    """
     client = Client(_DryRun(context.connection), context.resources)
     trial = replace(context, client=client, inventory=context.inventory.trial(), is_trial=True)
     for obj in wanted:
@@ -43,15 +47,14 @@ def check(context: WriteContext, wanted: Iterable[CustomResource]) -> None:
             live = context.client.find(resource, obj.key)
             if live and is_managed(live, context.instance):
                 _try(trial, obj, resource, live)
+                if obj.key in recreated and (refusal := not_created(trial, obj, resource, live)):
+                    raise refusal
 
 
 def _try(trial: WriteContext, obj: CustomResource, resource: Resource, live: Object) -> None:
     try:
         write(trial, obj, resource, live)
-    except Immutable:
-        if not obj.replace_strategy():
-            raise
-    except NoDryRun:
+    except (Immutable, NoDryRun):
         pass
     except ApiError as error:
         if error.status not in (403, 404, 409, 410):  # the engine repeats such a write until the deadline

@@ -26,7 +26,7 @@ from k8s_cr_driver.kube.discovery import Resources, discover
 from k8s_cr_driver.kube.endpoint import Endpoint
 from k8s_cr_driver.objects import dependencies
 from k8s_cr_driver.objects.crds import crds_of
-from k8s_cr_driver.objects.keys import Object, kind_of
+from k8s_cr_driver.objects.keys import Object, key_of, kind_of
 from k8s_cr_driver.ownership.context import WriteContext
 from k8s_cr_driver.ownership.inventory import Inventory
 from k8s_cr_driver.ownership.inventory_content import NOTHING, InventoryContent
@@ -183,7 +183,8 @@ class Session:
         If the `first` set of an instance is refused, what it has created is deleted again.
         """
         tried = wanted if replacement.to_delete else [obj for obj in wanted if is_kept(obj.manifest)]
-        self._operation.persist(lambda: preflight.check(self._context, tried))
+        recreated = {key_of(live) for _, several in replacement.to_delete for live in several}
+        self._operation.persist(lambda: preflight.check(self._context, tried, recreated))
         run = functools.partial(reconcile, self._operation, self._context)
         try:
             run(wanted, prune=prune, replacement=replacement)

@@ -453,13 +453,36 @@ def test_a_namespace_that_an_operator_of_the_package_makes_is_waited_for(api: Fa
                 api.set_status("CronTab", "default", "tenant", status())
 
     api.react("CronTab", make_namespace)
-    inner = {**crontab("inner"), "metadata": {"name": "inner", "namespace": "tenant"}}
-    inner["metadata"]["annotations"] = {"k8s-cr-driver/ready-when": "stored"}
-    run = Instance(api.url).start([crontab_crd(**CONDITIONS), crontab("tenant"), inner])
+    run = Instance(api.url).start([crontab_crd(**CONDITIONS), crontab("tenant"), stored_in("tenant")])
     wait_for(api, lambda: bool(api.requests.select("PATCH", "/namespaces/tenant/")))
     api.edit("CronTab", "default", "tenant", lambda live: live["metadata"].setdefault("annotations", {}).update(seen="1"))
     run.result(10)
     assert api.find("CronTab", "tenant", "inner")
+
+
+def test_a_namespace_is_waited_for_while_its_maker_is_tried_again(api: FakeApi) -> None:
+    def make_namespace(live: Object) -> None:
+        if live["metadata"]["name"] == "maker" and api.find("Namespace", None, "tenant") is None:
+            api.put(obj("v1", "Namespace", "tenant"))
+            api.set_status("CronTab", "default", "maker", status())
+
+    api.react("CronTab", make_namespace)
+    api.fail(faults.webhook_down(), method="PATCH", path="/crontabs/maker", times=4)
+    Instance(api.url).reconcile([crontab_crd(**CONDITIONS), crontab("maker"), stored_in("tenant")])
+    assert api.find("CronTab", "tenant", "inner")
+
+
+def test_many_objects_in_a_namespace_that_is_not_there_do_not_wait_for_each_other(api: FakeApi) -> None:
+    many = [stored_in("missing", f"inner-{number}") for number in range(100)]
+    with pytest.raises(Refused, match=r'namespaces "missing" not found. Add the namespace to the package'):
+        Instance(api.url).reconcile([crontab_crd(), *many])
+    assert len(api.requests.select("PATCH", "/namespaces/missing/")) <= 2 * len(many)
+
+
+def stored_in(namespace: str, name: str = "inner") -> Object:
+    found = crontab(name)
+    found["metadata"] = {"name": name, "namespace": namespace, "annotations": {"k8s-cr-driver/ready-when": "stored"}}
+    return found
 
 
 @pytest.mark.parametrize("refusal", ["its manifest", "its creation"])

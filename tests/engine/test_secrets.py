@@ -264,9 +264,11 @@ def of_value(value: str) -> Object:
 def test_a_value_hides_no_word_by_which_a_refusal_is_known(
     api: FakeApi, status: int, words: str, value: str, meaning: str
 ) -> None:
+    blue = Instance(api.url, seconds=2)
+    blue.reconcile([secret()])
     api.fail(faults.status(status, "", words), method="PATCH", path="/secrets/", times=99)
     with pytest.raises(DriverError) as refused:
-        Instance(api.url, seconds=2).reconcile([of_value(value)])
+        blue.reconcile([of_value(value)])
     assert meaning in f"{type(refused.value).__name__} {refused.value}" and "[value removed]" in str(refused.value)
 
 

@@ -44,6 +44,20 @@ def test_terminate_keeps_volume_claims_with_when_deleted_retain(api: FakeApi) ->
     assert api.names("PersistentVolumeClaim", "default") == ["data-db-0"]
 
 
+def test_a_policy_that_does_not_say_when_deleted_keeps_no_volume_claims(
+    api: FakeApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The API server fills in the other field, without an owner."""
+    filled = [("spec", "persistentVolumeClaimRetentionPolicy", one) for one in ("whenDeleted", "whenScaled")]
+    monkeypatch.setitem(defaults._DEFAULTS, "StatefulSet", [(("spec", "replicas"), 1), *((path, "Retain") for path in filled)])
+    instance = Instance(api.url)
+    instance.reconcile([stateful_set("db", persistentVolumeClaimRetentionPolicy={"whenScaled": "Delete"})])
+    assert api.get("StatefulSet", "default", "db")["spec"]["persistentVolumeClaimRetentionPolicy"]["whenDeleted"] == "Retain"
+    api.put(claim("data-db-0", app="db"), manager=controllers.MANAGER)
+    instance.terminate()
+    assert state(api) == {}
+
+
 def test_terminate_deletes_a_volume_claim_despite_a_conflict(api: FakeApi) -> None:
     instance = Instance(api.url)
     instance.reconcile([stateful_set("db")])

@@ -1,0 +1,352 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An object is deleted to be created again only if the API server would create it."""
+
+from __future__ import annotations
+
+import copy
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from k8s_cr_driver.errors import DriverError, Refused
+from k8s_cr_driver.objects.keys import Object, labels
+from k8s_cr_driver.ownership.labels import INSTANCE_LABEL
+from k8s_cr_driver.resources.registry import resource_for
+from tests.fake_api import FakeApi, apply, controllers, faults, verbs
+from tests.fake_api.recording import Request
+from tests.instance import Instance, config_map, crontab, crontab_crd, job, obj, stateful_set
+from tests.vnf.test_session import session
+
+REPLACE = {"k8s-cr-driver/replace": "true"}
+NEVER_CHANGES = ("FieldValueInvalid", "spec.cronSpec", 'Invalid value: "string": cronSpec is immutable')
+OF_TEMPLATE = ("FieldValueInvalid", "spec.template", "Invalid value: {}: field is immutable")
+
+
+def invalid(*causes: tuple[str, str, str]) -> faults.Answer:
+    listed = [{"reason": reason, "field": where, "message": message} for reason, where, message in causes]
+    text = ", ".join(f"{where}: {message}" for _, where, message in causes)
+    return faults.status(422, "Invalid", f'"one" is invalid: {text}', causes=listed)
+
+
+def forbidden(words: str, code: int = 403) -> faults.Answer:
+    return faults.status(code, "Forbidden", words)
+
+
+def update_of(api: FakeApi, made: Object) -> Callable[[Request], bool]:
+    """An apply that changes the live object of that name."""
+    metadata = made["metadata"]
+    where = made["kind"], metadata.get("namespace"), metadata["name"]
+    uid = api.get(*where)["metadata"]["uid"]
+
+    def is_change(request: Request) -> bool:
+        live = api.find(*where)
+        is_apply = request.content_type.startswith("application/apply-patch") and request.path.endswith(f"/{where[2]}")
+        is_same = live is not None and live["metadata"]["uid"] == uid
+        return is_apply and is_same and request.body["metadata"].get("resourceVersion") != "1"
+
+    return is_change
+
+
+def creation_of(api: FakeApi, made: Object) -> Callable[[Request], bool]:
+    """A real creation under that name, or a dry run under another one."""
+    metadata = made["metadata"]
+    where = made["kind"], metadata.get("namespace"), metadata["name"]
+
+    def is_creation(request: Request) -> bool:
+        return "dryRun" in request.query or (request.path.endswith(f"/{where[2]}") and api.find(*where) is None)
+
+    return is_creation
+
+
+def annotated(made: Object) -> Object:
+    changed = copy.deepcopy(made)
+    changed["metadata"]["annotations"] = dict(REPLACE)
+    return changed
+
+
+def refuse(api: FakeApi, made: Object, update: faults.Answer, creation: faults.Answer | None = None) -> None:
+    api.fail(update, method="PATCH", when=update_of(api, made), times=99)
+    if creation:
+        api.fail(creation, method="PATCH", when=creation_of(api, made), times=99)
+
+
+def uid_of(api: FakeApi, made: Object) -> str:
+    return str(api.get(made["kind"], made["metadata"].get("namespace"), made["metadata"]["name"])["metadata"]["uid"])
+
+
+CRONTAB, CHANGED = crontab("one"), annotated(crontab("one", schedule="1 * * * *"))
+PRIORITY = obj("scheduling.k8s.io/v1", "PriorityClass", "one", value=10)
+MODES = "spec.volumeClaimTemplates[0].spec.accessModes"
+
+
+@pytest.mark.parametrize(
+    ("made", "changed", "update", "creation"),
+    [
+        (
+            stateful_set("db"),
+            annotated(stateful_set("db")),
+            ("FieldValueForbidden", "spec", "Forbidden: updates to statefulset spec for fields other than x are forbidden"),
+            ("FieldValueNotSupported", MODES, 'Unsupported value: "ReadWrite": supported values: "ReadOnlyMany"'),
+        ),
+        (
+            PRIORITY,
+            annotated({**PRIORITY, "value": 2_000_000_000}),
+            ("FieldValueForbidden", "value", "Forbidden: may not be changed in an update."),
+            ("FieldValueForbidden", "value", "Forbidden: maximum allowed value of a user defined priority is 1000000000"),
+        ),
+        (
+            CRONTAB,
+            CHANGED,
+            NEVER_CHANGES,
+            ("FieldValueInvalid", "spec.image", "Invalid value: spec.image in body should match '^registry/'"),
+        ),
+    ],
+    ids=["claim templates", "a value", "a fault that was there before"],
+)
+def test_what_only_a_creation_is_refused_for_keeps_the_object(
+    api: FakeApi, made: Object, changed: Object, update: tuple[str, str, str], creation: tuple[str, str, str]
+) -> None:
+    controllers.run_workloads(api)
+    blue = Instance(api.url, seconds=5)
+    crds = [crontab_crd()] if made["kind"] == "CronTab" else []
+    blue.reconcile([*crds, made])
+    before = uid_of(api, made)
+    refuse(api, made, invalid(update), invalid(creation))
+    with pytest.raises(Refused, match="So it is not replaced"):
+        blue.reconcile([*crds, changed])
+    assert uid_of(api, made) == before
+
+
+@pytest.mark.parametrize(
+    "denial",
+    [
+        forbidden('admission webhook "w" denied the request: the host is taken by another tenant', 409),
+        forbidden('admission webhook "w" denied the request: exceeded quota of licences'),
+        forbidden('admission webhook "w" denied the request: tenants cannot patch resource pools'),
+    ],
+)
+def test_a_denial_counts_whatever_its_code_and_its_words(api: FakeApi, denial: faults.Answer) -> None:
+    blue = Instance(api.url, seconds=5)
+    blue.reconcile([crontab_crd(), CRONTAB])
+    before = uid_of(api, CRONTAB)
+    refuse(api, CRONTAB, invalid(NEVER_CHANGES), denial)
+    with pytest.raises(Refused):
+        blue.reconcile([crontab_crd(), CHANGED])
+    assert uid_of(api, CRONTAB) == before
+
+
+CONTAINER = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}}}
+POD = obj("v1", "Pod", "one", "default", spec={"containers": [CONTAINER]})
+OF_POD = ("FieldValueForbidden", "spec", "Forbidden: pod updates may not change fields other than `spec.tolerations`")
+
+
+@pytest.mark.parametrize("cpu", ["1", "10"])
+def test_a_quota_counts_only_if_the_object_requests_another_share_of_it(api: FakeApi, cpu: str) -> None:
+    controllers.run_workloads(api)
+    blue, changed = Instance(api.url, seconds=5), copy.deepcopy(POD)
+    blue.reconcile([POD])
+    before = uid_of(api, POD)
+    changed["spec"]["containers"][0] |= {"image": "j", "resources": {"requests": {"cpu": cpu}}}
+    exceeded = forbidden('pods "one" is forbidden: exceeded quota: q, requested: requests.cpu=1, used: requests.cpu=1')
+    api.fail(invalid(OF_POD), method="PATCH", when=update_of(api, POD), times=99)
+    api.fail(exceeded, method="PATCH", when=lambda one: "dryRun" in one.query, times=99)
+    if cpu == "1":
+        blue.reconcile([changed])
+        assert uid_of(api, POD) != before
+    else:
+        with pytest.raises(Refused, match="exceeded quota"):
+            blue.reconcile([changed])
+        assert uid_of(api, POD) == before
+
+
+@pytest.mark.parametrize(("port", "is_replaced"), [(30001, True), (30002, False)])
+def test_a_port_counts_if_another_service_uses_it(api: FakeApi, port: int, is_replaced: bool) -> None:
+    def service(ip: str, port: int) -> Object:
+        spec = {"clusterIP": ip, "ports": [{"port": 80, "nodePort": port}]}
+        return annotated(obj("v1", "Service", "one", "default", spec=spec))
+
+    blue, first = Instance(api.url, seconds=5), service("10.0.0.1", 30001)
+    blue.reconcile([first])
+    before = uid_of(api, first)
+    refuse(api, first, invalid(("FieldValueInvalid", "spec.clusterIPs[0]", "Invalid value: [\"x\"]: may not change once set")))
+    used = ("FieldValueInvalid", "spec.ports[0].nodePort", f"Invalid value: {port}: provided port is already allocated")
+    api.fail(invalid(used), method="PATCH", when=lambda one: "dryRun" in one.query, times=99)
+    newer = service("10.0.0.1", port)
+    if is_replaced:
+        blue.reconcile([newer])
+    else:
+        with pytest.raises(Refused, match="already allocated"):
+            blue.reconcile([newer])
+    assert (uid_of(api, first) != before) is is_replaced
+
+
+def test_the_default_priority_class_is_replaced(api: FakeApi) -> None:
+    """The API server has one default at most, so the trial of another one is none."""
+    blue, usual = Instance(api.url, seconds=5), {**PRIORITY, "globalDefault": True}
+    blue.reconcile([usual])
+    refuse(api, usual, invalid(("FieldValueForbidden", "value", "Forbidden: may not be changed in an update.")))
+    second = forbidden("PriorityClass one is already marked as default. Only one default can exist")
+    api.fail(second, method="PATCH", when=lambda one: "dryRun" in one.query and "globalDefault" in one.body, times=99)
+    blue.reconcile([annotated({**usual, "value": 20})])
+    assert api.get("PriorityClass", None, "one")["value"] == 20
+
+
+@pytest.mark.parametrize("answer", [faults.webhook_down(), forbidden("failed quota: q: must specify limits.cpu")])
+def test_what_may_not_be_replaced_is_refused_without_a_trial(api: FakeApi, answer: faults.Answer) -> None:
+    blue = Instance(api.url, seconds=6)
+    blue.reconcile([crontab_crd(), CRONTAB])
+    refuse(api, CRONTAB, invalid(NEVER_CHANGES))
+    api.fail(answer, method="PATCH", when=lambda one: "dryRun" in one.query, times=99)
+    with pytest.raises(Refused, match=r"immutable.*Annotate it with k8s-cr-driver/replace"):
+        blue.reconcile([crontab_crd(), crontab("one", schedule="1 * * * *")])
+    assert not [one for one in api.requests.select("PATCH", "/crontabs/") if "dryRun" in one.query]
+
+
+def test_an_adopted_object_has_another_remedy(api: FakeApi) -> None:
+    api.put(crontab_crd())
+    api.put(CRONTAB, manager="kubectl")
+    refuse(api, CRONTAB, invalid(NEVER_CHANGES))
+    with pytest.raises(Refused, match=r"immutable.*It was adopted, so it is never deleted, nor replaced") as refused:
+        Instance(api.url, seconds=5, adopt=True, force=True).reconcile([CHANGED])
+    assert "Annotate" not in str(refused.value)
+    assert api.find("CronTab", "default", "one")
+
+
+@pytest.mark.parametrize("code", [403, 422])
+def test_a_webhook_may_say_that_a_field_never_changes(api: FakeApi, code: int) -> None:
+    """The library controller-runtime answers 403 for whatever error a webhook of it has."""
+    blue = Instance(api.url, seconds=5)
+    blue.reconcile([crontab_crd(), CRONTAB])
+    before = uid_of(api, CRONTAB)
+    refuse(api, CRONTAB, forbidden('admission webhook "v.kb.io" denied the request: spec.cronSpec is immutable', code))
+    blue.reconcile([crontab_crd(), CHANGED])
+    assert uid_of(api, CRONTAB) != before
+
+
+def test_a_trial_that_is_stored_is_deleted(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An aggregated API may not know `dryRun`."""
+    monkeypatch.setattr(verbs.Call, "dry_run", property(lambda _: False))
+    api.put(crontab_crd())
+    blue = Instance(api.url, seconds=8)
+    blue.reconcile([CRONTAB])
+    refuse(api, CRONTAB, invalid(NEVER_CHANGES))
+    with pytest.raises(Refused, match=r"stores dry runs of crontabs. So it is not replaced"):
+        blue.reconcile([CHANGED])
+    assert api.names("CronTab", "default") == ["one"]
+
+
+def test_a_finished_job_of_the_same_manifest_does_not_run_again(api: FakeApi) -> None:
+    """A webhook has changed the image of the Job's template when it was created, so each apply differs from it."""
+    controllers.run_workloads(api)
+    blue = Instance(api.url, seconds=5)
+    blue.reconcile([job("one", "i:1")])
+    before = uid_of(api, job("one", "i:1"))
+    refuse(api, job("one", "i:1"), invalid(OF_TEMPLATE))
+    blue.reconcile([job("one", "i:1"), config_map("a")])
+    assert uid_of(api, job("one", "i:1")) == before
+    blue.reconcile([job("one", "i:2"), config_map("a")])
+    assert uid_of(api, job("one", "i:1")) != before
+
+
+def test_a_job_that_has_lost_the_label_is_replaced(api: FakeApi) -> None:
+    controllers.run_workloads(api)
+    blue = Instance(api.url, seconds=8)
+    blue.reconcile([job("one", "i:1")])
+    before = uid_of(api, job("one", "i:1"))
+    api.edit("Job", "default", "one", lambda live: live["metadata"]["labels"].pop(INSTANCE_LABEL))
+    refuse(api, job("one", "i:1"), invalid(OF_TEMPLATE))
+    blue.reconcile([job("one", "i:2")])
+    assert uid_of(api, job("one", "i:1")) != before
+    assert INSTANCE_LABEL in labels(api.get("Job", "default", "one"))
+
+
+def test_a_heal_deletes_no_object_whose_creation_is_denied(api: FakeApi) -> None:
+    Instance(api.url).reconcile([crontab_crd(), CRONTAB])
+    denied = forbidden('admission webhook "w" denied the request: no new CronTabs')
+    api.fail(denied, method="PATCH", when=lambda one: one.body["metadata"].get("resourceVersion") == "1", times=99)
+    vdus = {"cron": resource_for(CRONTAB)}
+    with pytest.raises(DriverError, match="no new CronTabs"), session(api.url) as opened:
+        replacement = opened.replacement(vdus, {"cron": {"one"}}, everything=False, recreate=True)
+        opened.reconcile(list(vdus.values()), prune=None, replacement=replacement)
+    assert api.find("CronTab", "default", "one")
+
+
+@pytest.fixture
+def request_crd(monkeypatch: pytest.MonkeyPatch) -> Iterator[Object]:
+    """A kind whose API server restores the former spec, and says 200."""
+    real = apply.apply
+
+    def restoring(live: Object, config: Object, *rest: object) -> Object:
+        merged = real(live, config, *rest)
+        return {**merged, "spec": live["spec"]} if config["kind"] == "CertificateSigningRequest" and "spec" in live else merged
+
+    monkeypatch.setattr(apply, "apply", restoring)
+    crd = crontab_crd()
+    plural, kind = "certificatesigningrequests", "CertificateSigningRequest"
+    crd["metadata"]["name"] = f"{plural}.certificates.k8s.io"
+    names = {"plural": plural, "singular": kind.lower(), "kind": kind}
+    crd["spec"] |= {"group": "certificates.k8s.io", "scope": "Cluster", "names": names}
+    free = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    crd["spec"]["versions"] = [
+        {"name": "v1", "served": True, "storage": True, "subresources": {"status": {}}, "schema": {"openAPIV3Schema": free}}
+    ]
+    yield crd
+
+
+@pytest.mark.parametrize("annotations", [{}, REPLACE])
+def test_a_change_that_the_server_ignores_is_none(api: FakeApi, request_crd: Object, annotations: dict[str, str]) -> None:
+    def signing(request: str, **metadata: object) -> Object:
+        spec = {"request": request, "signerName": "example.com/s", "usages": ["client auth"]}
+        made = obj("certificates.k8s.io/v1", "CertificateSigningRequest", "web", spec=spec)
+        made["metadata"] |= metadata
+        return made
+
+    def sign(live: Object) -> None:
+        condition = {"type": "Approved", "status": "True", "reason": "r", "message": "m"}
+        if not live.get("status"):
+            status = {"certificate": "Zm9ybWVy", "conditions": [condition]}
+            api.set_status("CertificateSigningRequest", None, "web", status)
+
+    api.put(request_crd)
+    api.react("CertificateSigningRequest", sign)
+    blue = Instance(api.url, seconds=5)
+    blue.reconcile([signing("Zmlyc3Q=")])
+    newer = signing("c2Vjb25k", annotations=annotations)
+    if annotations:
+        blue.reconcile([newer])
+        assert api.get("CertificateSigningRequest", None, "web")["spec"]["request"] == "c2Vjb25k"
+    else:
+        with pytest.raises(Refused, match=r"the API server leaves spec.request as it was"):
+            blue.reconcile([newer])
+
+
+def test_an_object_with_a_new_field_of_its_changed_crd_is_tried_again(api: FakeApi) -> None:
+    """Each API server learns of a change of a CRD from its own watch."""
+    blue = Instance(api.url)
+    blue.reconcile([crontab_crd(), CRONTAB])
+    newer = crontab_crd()
+    [version] = newer["spec"]["versions"]
+    version["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]["image"] = {"type": "string"}
+    one = crontab("one")
+    one["spec"]["image"] = "i"
+    refusals = [
+        faults.status(400, "BadRequest", "failed to create typed patch object: .spec.image: field not declared in schema"),
+        faults.status(500, "InternalError", "failed to create typed patch object: .spec.image: field not declared in schema"),
+        faults.status(422, "Invalid", '"one" is invalid: spec.cronSpec: Unsupported value: "x": supported values: "a"'),
+    ]
+    for refusal in refusals:
+        api.fail(refusal, method="PATCH", path="/crontabs/one")
+    blue.reconcile([newer, one])
+    assert api.get("CronTab", "default", "one")["spec"]["image"] == "i"
+
+
+def test_a_wrong_object_is_refused_at_once_if_its_crd_has_not_changed(api: FakeApi) -> None:
+    blue = Instance(api.url)
+    blue.reconcile([crontab_crd(), CRONTAB])
+    refusal = faults.status(422, "Invalid", '"one" is invalid: spec.cronSpec: Unsupported value: "x": supported values: "a"')
+    api.fail(refusal, method="PATCH", path="/crontabs/one", times=99)
+    began = time.monotonic()
+    with pytest.raises(Refused, match="Unsupported value"):
+        blue.reconcile([crontab_crd(), crontab("one", schedule="x")])
+    assert time.monotonic() - began < 9
