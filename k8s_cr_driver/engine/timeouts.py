@@ -64,10 +64,11 @@ class Timeouts:
 
     def not_pruned(self, seconds: float) -> NotReady:
         """Reports the objects that still exist and the kinds that are not listed."""
-        unlisted, after = self._informers.unlisted(), f"After {seconds:.0f} s"
-        error = NotReady(f"{after} not all objects of the instance are found. Retry with a longer wait-timeout.", ())
-        if unlisted:
-            error = NotReady(f"{after} not all kinds of the instance are listed:", ())
+        unlisted = self._informers.unlisted()
+        error = NotReady(f"After {seconds:.0f} s not all kinds of the instance are listed:", ())
+        if not unlisted:
+            remedy = "Retry with a longer wait-timeout."
+            error = NotReady(f"After {seconds:.0f} s not all objects of the instance are found. {remedy}", ())
         if self._applier.unready:
             error = self.not_ready(seconds)
         elif self._rest.nodes:

@@ -11,6 +11,7 @@ from tests.fake_api.objects import Key, Object, copy, key_of
 
 GROUP = "sim.example.com"
 DEPENDS_ON = "config.kubernetes.io/depends-on"
+REPLACE = {"k8s-cr-driver/replace": "true"}
 
 
 def make(api_version: str, kind: str, name: str, namespace: str = "", **rest: Any) -> Object:
@@ -24,6 +25,11 @@ def namespace(name: str) -> Object:
 
 def config_map(name: str, where: str, **data: str) -> Object:
     return make("v1", "ConfigMap", name, where, data=data)
+
+
+def replaceable(manifest: Object) -> Object:
+    """A ConfigMap whose data never change, so that a change replaces it."""
+    return {**manifest, "immutable": True, "metadata": {**manifest["metadata"], "annotations": dict(REPLACE)}}
 
 
 def crd() -> Object:
@@ -75,6 +81,8 @@ def first(
         return chance.choice(places)
 
     objects += [config_map(f"map-{own}-{number}", place(), version="1") for number in range(chance.randint(1, 3))]
+    if "immutable fields" in features:
+        objects = [replaceable(obj) if obj["kind"] == "ConfigMap" and chance.random() < 0.5 else obj for obj in objects]
     if chance.random() < 0.6:
         objects += [] if has_widgets else [crd()]
         names = [f"widget-{own}-{number}" for number in range(chance.randint(0, 2))]
@@ -147,7 +155,7 @@ def depend(chance: random.Random, objects: list[Object]) -> None:
         if chance.random() < 0.2 and not is_changed_later and other["kind"] not in ("Namespace", "CustomResourceDefinition"):
             group, where = other["apiVersion"].rpartition("/")[0], other["metadata"].get("namespace", "")
             steps = [group, *(["namespaces", where] if where else []), other["kind"], other["metadata"]["name"]]
-            obj["metadata"]["annotations"] = {DEPENDS_ON: "/".join(steps)}
+            obj["metadata"].setdefault("annotations", {})[DEPENDS_ON] = "/".join(steps)
 
 
 def second(chance: random.Random, before: list[Object], own: str, features: frozenset[str]) -> list[Object]:
@@ -155,6 +163,8 @@ def second(chance: random.Random, before: list[Object], own: str, features: froz
     objects = [copy(obj) for obj in before if not _goes(chance, obj, before, features)]
     for obj in objects:
         obj["metadata"].pop("annotations", None)
+        if obj.get("immutable"):
+            obj["metadata"]["annotations"] = dict(REPLACE)
         if obj["kind"] == "ConfigMap" and chance.random() < 0.5:
             obj["data"] = {"version": "2", "more": "yes"}
         elif obj["kind"] == "Widget" and chance.random() < 0.5:
