@@ -91,6 +91,8 @@ class Said(enum.Enum):
         r"|once set|after creation"  # Service, CustomResourceDefinition, ResourceQuota
     )
     """A field cannot change: pkg/apis/*/validation."""
+    CALLED_IMMUTABLE = "(?i)immutable"
+    """The same in a webhook's own words, which are free: a policy may forbid all updates for a while."""
     OF_ANOTHER = "uid mismatch"
     """The object of that uid is gone: the patch handler."""
     DENIED = "denied (the )?request"
@@ -99,8 +101,6 @@ class Said(enum.Enum):
     """What a namespace may have is used up, perhaps by the object itself."""
     NO_PATCH = "cannot patch resource"
     """RBAC, perhaps because of the name."""
-    ALLOCATED = "already allocated"
-    """An address or port of a Service is used by one, perhaps by itself."""
     NO_DRY_RUN = "does not support dry run"
     """A webhook that has side effects."""
     UNMERGEABLE = "typed patch object|duplicate entries|request is too large|message larger than max"

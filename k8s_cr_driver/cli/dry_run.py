@@ -21,6 +21,7 @@ from k8s_cr_driver.cli.descendants import crd_of
 from k8s_cr_driver.cli.fates import Fates
 from k8s_cr_driver.cli.field_diff import Change, changes
 from k8s_cr_driver.engine import api_services
+from k8s_cr_driver.engine.nodes import Desired
 from k8s_cr_driver.engine.not_ready import NotReady
 from k8s_cr_driver.errors import ApiError, Conflict, DriverError, Refused
 from k8s_cr_driver.kube.connection import Connection, as_dry_run
@@ -155,7 +156,8 @@ class _Trial:
         if live is not None and obj.key in self._counted:
             obj = _with_live_counts(self._counted[obj.key], live)
         try:
-            after = write(self._target, obj, resource, live)
+            finished = Desired(obj, resource).is_among(self._target.inventory.content.finished)
+            after = write(self._target, obj, resource, live, finished=finished)
         except Immutable:
             return Outcome(obj.key, "replaced", self._by_manifest(obj, live))
         except OtherVersion:

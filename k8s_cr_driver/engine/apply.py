@@ -29,8 +29,9 @@ from k8s_cr_driver.objects.fields import field
 from k8s_cr_driver.objects.keys import CRD, NAMESPACE, GroupKind, Object, ObjectKey, key_of, split
 from k8s_cr_driver.ownership.delete import Removal, remove
 from k8s_cr_driver.ownership.owners import Owners, dependents, is_dependent, release_from_owners
+from k8s_cr_driver.ownership.unlabeled import reclaim
 from k8s_cr_driver.ownership.write import NotAdopted, write
-from k8s_cr_driver.ownership.write_errors import Immutable, is_transient, missing
+from k8s_cr_driver.ownership.write_errors import Immutable, NotReplaced, is_transient, missing
 from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.resources.health.model import CRD_DECIDES, RUNNING, STATUS_OLDER_THAN_SPEC
 
@@ -38,7 +39,7 @@ FAILURE_GRACE = 30.0
 """Seconds for which an object must stay failed before the run gives up: many failures are transient."""
 SILENCE = 30.0
 """Seconds without an event after which a status older than our change counts, for kinds without observedGeneration."""
-SCHEMA_GRACE = 10.0
+SCHEMA_GRACE = 5.0
 """Seconds for which an API server may still validate by what a CRD was before its last change: each has a cache of its own."""
 
 
@@ -151,7 +152,7 @@ class Applier:
         if isinstance(error, NotAdopted):
             node.phase = Phase.BACKOFF
             self._adoptions.add(node, error.uid)
-        elif isinstance(error, Immutable):
+        elif isinstance(error, Immutable) and not self._loop.refusals and not self._may_pass(node, error):
             self._replace(node, error.live)
         elif is_transient(error, node.obj, self.brought, self._own_namespaces) or self._may_pass(node, error):
             node.error = error
@@ -168,7 +169,7 @@ class Applier:
         Whether a Namespace is missing that an operator of the set may make, as long as an object of it is at work; or
         whether an API server may know only what a CRD was before this run has changed it.
         """
-        if type(error) is Refused:
+        if type(error) in (Refused, Immutable, NotReplaced):
             return time.monotonic() - self._redefined.get(node.key.group_kind, -math.inf) < SCHEMA_GRACE
         is_missing = _is_missing(error) and node.key.group_kind in self.brought
         others = (self.nodes[key] for key in self.unready if key != node.key)
@@ -182,22 +183,24 @@ class Applier:
 
     def _replace(self, node: Desired, live: Object) -> None:
         """Deletes an object, which is created again when the watch reports that it no longer exists. The others outlive it."""
+        if node.live is None:  # it has lost the label by which the watch selects
+            node.is_new = False
+            labelled = functools.partial(reclaim, self._context, node.resource, live)
+            self._loop.send(labelled, lambda _: self._try_later(node), functools.partial(self._failed, node))
+            return
         node.phase, node.finished, node.replaced = Phase.SENT, False, live["metadata"]["uid"]
         self._mark_unready(node)
         watched, seen = frozenset(self._informers.objects), list(self._others(node.key))
 
         def request() -> Removal | None:
+            with self._context.lock:  # a rollback must not take the object for one that has run to its end
+                self._context.inventory.forget_end(node.key)
             others = [*seen, *dependents(self._context, but=watched)]  # without a prune only the kinds of the set are watched
             owners = Owners(self._context.client, [live], [other for _, other in others])
             release_from_owners(self._context, owners, others)
             return remove(self._context, node.obj, node.resource, live, None)
 
-        def removed(_: Removal | None) -> None:
-            if not is_watched:
-                self._try_later(node)
-
-        is_watched = node.live is not None  # it may have lost the label
-        self._loop.send(request, removed, functools.partial(self._failed, node))
+        self._loop.send(request, lambda _: None, functools.partial(self._failed, node))
 
     def _others(self, but: ObjectKey) -> Iterator[tuple[Resource, Object]]:
         """The instance's other objects that have owners, also those that are not desired: some are kept."""
@@ -291,7 +294,8 @@ class Applier:
 
 
 def _is_missing(error: Exception | None) -> bool:
-    return isinstance(error, ApiError) and error.status == 404
+    """Whether the error is about a Namespace that does not exist."""
+    return isinstance(error, ApiError) and error.status == 404 and error.subject[0] == "namespaces"
 
 
 def _nodes(resources: Resources, desired: Sequence[CustomResource]) -> dict[ObjectKey, Desired]:

@@ -110,15 +110,17 @@ class Client:
         """The CRD of a kind; ApiError 404 for a kind that has none."""
         return self.read(CRDS, ObjectKey(*CRD, "", resource.crd_name))
 
-    def create(self, resource: Resource, manifest: Object, manager: str, *, dry_run: bool = False) -> Object:
+    def create(
+        self, resource: Resource, manifest: Object, manager: str, *, dry_run: bool = False, live: Object | None = None
+    ) -> Object:
         """Creates the object if there is none of its name; ApiError 409 if there is, and nothing is written.
 
-        Kinds without the verb `patch` (TokenReview, ...) are posted.
+        `live`: another object, of which no error has values. Kinds without the verb `patch` (TokenReview, ...) are posted.
         """
         if "patch" not in resource.verbs:
             return self._post(resource, manifest, manager)
         body = {**manifest, "metadata": {**manifest["metadata"], "resourceVersion": ONLY_NEW}}
-        return self.apply(resource, body, manager, force=False, dry_run=dry_run)
+        return self.apply(resource, body, manager, force=False, dry_run=dry_run, live=live)
 
     def apply(
         self,

@@ -101,7 +101,13 @@ def ignored_fields(live: Object, manifest: Object) -> list[str]:
     """The fields that an API server has left as they were, without a refusal (pkg/registry/certificates/certificates)."""
     if kind_of(live) != _REQUEST:
         return []
-    return [path for path in _FIELDS[_REQUEST] if _value(manifest, path) not in (None, _value(live, path))]
+    return [path for path in _FIELDS[_REQUEST] if _decoded(manifest, path) not in (None, _decoded(live, path))]
+
+
+def _decoded(obj: Object, path: str) -> Any:
+    """Line ends count for nothing in what the API server decodes from base64."""
+    found = _value(obj, path)
+    return "".join(found.split()) if isinstance(found, str) else found
 
 
 def concerns(where: str, path: str) -> bool:

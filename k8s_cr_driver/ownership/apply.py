@@ -116,12 +116,7 @@ def _in_conflict(
     if is_of_version(refusal, live, context.instance, resource.api_version):
         if context.is_trial:
             raise OtherVersion(f"{obj.key}: what the API server says is not known before its fields are moved to the version")
-        moved = _moved(context, resource, live)
-        context.inventory.fence.before_write()
-        try:
-            return _applied(context, obj, resource, moved, takes_back=takes_back)
-        except ApiError as error:
-            raise not_in_version(error, obj, moved) from None
+        return _applied_in_version(context, obj, resource, live, refusal, takes_back=takes_back)
     if is_of_fields(refusal) and all(where == _MARK for _, where, _ in refusal.causes):
         raise Contended(f"{key_of(live)} is released, or taken back, by others at the same time")
     if takes_back and is_left_by_keeper(refusal, live):
@@ -134,6 +129,19 @@ def _in_conflict(
     if context.yields and is_of_fields(refusal):
         return yielded(manifest, refusal, context.instance, again)
     raise refusal
+
+
+def _applied_in_version(
+    context: WriteContext, obj: CustomResource, resource: Resource, live: Object, refusal: ApiError, *, takes_back: bool
+) -> Object:
+    moved = _moved(context, resource, live)
+    if is_of_version(refusal, moved, context.instance, resource.api_version):  # the server has not moved them
+        raise not_in_version(refusal, obj, moved)
+    context.inventory.fence.before_write()
+    try:
+        return _applied(context, obj, resource, moved, takes_back=takes_back)
+    except ApiError as error:
+        raise not_in_version(error, obj, moved) from None
 
 
 def _moved(context: WriteContext, resource: Resource, live: Object) -> Object:

@@ -193,6 +193,12 @@ class Inventory:
         """Notes that an object has run to its end, None: it has failed. Written with the next change or `write_finished`."""
         self._finished[key] = digest
 
+    def forget_end(self, key: ObjectKey) -> None:
+        """Writes that an object has not run to its end, if it is said to have: it is about to be created again."""
+        if self._finished.get(key) or any(ended == key for ended, _ in self.content.finished):
+            self.note_finished(key, None)
+            self.write_finished()
+
     def write_finished(self) -> None:
         self._change(self.content)
 

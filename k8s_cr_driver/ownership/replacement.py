@@ -9,24 +9,21 @@ update shows less: it skips fields that never change, and values of custom resou
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator
-from typing import Any
 
-from k8s_cr_driver.errors import ApiError, DriverError, Said, passes
+from k8s_cr_driver.errors import ApiError, DriverError, Refused, Said, passes
 from k8s_cr_driver.kube.discovery import Resource
-from k8s_cr_driver.objects.fields import entries, field, sequence
-from k8s_cr_driver.objects.keys import Object, ObjectKey, is_of_every_namespace
+from k8s_cr_driver.objects.fields import entries, field, mapping
+from k8s_cr_driver.objects.keys import GroupKind, Object, is_of_every_namespace, key_of, kind_of
+from k8s_cr_driver.ownership import quotas
 from k8s_cr_driver.ownership.context import WriteContext, with_owner_labels
 from k8s_cr_driver.ownership.labels import is_created
 from k8s_cr_driver.ownership.write_errors import Immutable, NotReplaced, may_pass, other_faults
 from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.resources.registry import resource_for
 
-_OF_ONE = ("globalDefault",)
-"""Fields that one object of a cluster may have, which is the live one: PriorityClass."""
+_SERVICE = GroupKind("", "Service")
 _UNTRIED = frozenset({Said.NO_DRY_RUN, Said.NO_PATCH})
 """Nobody knows whether the object would be created: a webhook takes no dry runs, or RBAC allows the object's name alone."""
-_REQUESTS = ("resources", "requests", "limits")
 
 
 def refused(context: WriteContext, obj: CustomResource, resource: Resource, refusal: Immutable) -> DriverError | None:
@@ -45,63 +42,72 @@ def not_created(
 ) -> DriverError | None:
     """Why the API server would not create the object in place of `live`, if it would not; `update`: its refusal of a change."""
     manifest = with_owner_labels(context, obj, made=is_created(live)).manifest
-    name = f"{obj.key.name[:40].rstrip('-.')}-{secrets.token_hex(4)}"
-    allowed = {key: value for key, value in manifest.items() if key not in _OF_ONE}
-    trial = {**allowed, "metadata": {**manifest["metadata"], "name": name}}
+    error = _tried(context, resource, manifest, live)
+    if not isinstance(error, ApiError) or _is_transient(error):
+        return error
+    if Said.DENIED in error.said or not _is_of_trial(context, resource, error, live):
+        return Refused(f"{obj.key}: {error.message}. So it is not replaced.")
+    if update is not None and other_faults(update, manifest, live):
+        return Refused(f"{obj.key}: {update.message}")
+    return None
+
+
+def _tried(context: WriteContext, resource: Resource, manifest: Object, live: Object) -> DriverError | None:
+    """The error of a creation in place of `live`, of which nothing is left."""
+    name = f"{manifest['metadata']['name'][:40].rstrip('-.')}-{secrets.token_hex(4)}"
+    trial = _beside(live, {**manifest, "metadata": {**manifest["metadata"], "name": name}})
     try:
-        made = context.client.create(resource, trial, context.manager, dry_run=True)
+        made = context.client.create(resource, trial, context.manager, dry_run=True, live=live)
     except ApiError as error:
-        if Said.UNDECLARED not in error.said and (passes(error) or (error.status == 403 and may_pass(error))):
-            return error
-        if _is_of_trial(error, manifest, live):
-            return None
-        if error.said & _UNTRIED and Said.DENIED not in error.said:
-            is_faulty = update is not None and other_faults(update, manifest, live)
-            return NotReplaced(f"{obj.key}: {update.message}") if update and is_faulty else None
-        return NotReplaced(f"{obj.key}: {error.message}. So it is not replaced.")
-    return _stored(context, resource, obj.key, made)
-
-
-def _stored(context: WriteContext, resource: Resource, key: ObjectKey, made: Object) -> DriverError | None:
-    """An aggregated API may not know dry runs: then the trial is deleted again, as any other would be stored, too."""
-    trial = ObjectKey(key.group, key.kind, key.namespace, made["metadata"]["name"])
-    if not made["metadata"].get("resourceVersion") or context.client.find(resource, trial) is None:
+        return error
+    stored = context.client.find(resource, key_of(trial)) if field(made, "metadata", "resourceVersion") else None
+    if stored is None:
         return None
     context.inventory.fence.before_write()
-    context.client.delete(resource, made, propagation="Background")
-    return NotReplaced(f"{key}: the API server stores dry runs of {resource.plural}. So it is not replaced.")
+    context.client.delete(resource, stored, propagation="Background")
+    return Refused(f"{key_of(live)}: the API server stores dry runs of {resource.plural}. So it is not replaced.")
 
 
-def _is_of_trial(error: ApiError, manifest: Object, live: Object) -> bool:
-    """Whether a trial was refused for nothing but its name, or for what the live object uses, which is deleted first."""
-    if Said.DENIED in error.said:
+def _beside(live: Object, manifest: Object) -> Object:
+    """Without what exists once and is the live object's: a default PriorityClass, the addresses and ports of a Service."""
+    if live.get("globalDefault") is True:
+        manifest = {key: value for key, value in manifest.items() if key != "globalDefault"}
+    if kind_of(live) != _SERVICE:
+        return manifest
+    spec, before = dict(mapping(manifest, "spec")), mapping(live, "spec")
+    if spec.get("clusterIP") not in (None, "None") and spec["clusterIP"] == before.get("clusterIP"):
+        spec = {key: value for key, value in spec.items() if key not in ("clusterIP", "clusterIPs")}
+    if spec.get("healthCheckNodePort") == before.get("healthCheckNodePort"):
+        spec.pop("healthCheckNodePort", None)
+    used = [_port(one) for one in entries(before, "ports")]
+    spec["ports"] = [
+        {key: value for key, value in one.items() if key != "nodePort" or _port(one) not in used}
+        for one in entries(spec, "ports")
+    ]
+    return {**manifest, "spec": spec}
+
+
+def _port(port: Object) -> tuple[object, object]:
+    return port.get("protocol") or "TCP", port.get("nodePort")
+
+
+def _is_transient(error: ApiError) -> bool:
+    if Said.UNDECLARED in error.said:
         return False
-    if error.status == 403 and Said.QUOTA in error.said:
-        return all(value == before for value, before in _requested(manifest, live))
-    if error.status == 422:
-        faults = [(where, Said.of(what)) for _, where, what in error.causes] or [("", error.said)]
-        named = all(where == "metadata.name" or Said.ALLOCATED in said for where, said in faults)
-        return named and _allocated(manifest) <= _allocated(live)
-    return error.status == 409
+    return passes(error) or (error.status == 403 and may_pass(error)) or (error.status == 409 and Said.DENIED not in error.said)
 
 
-def _requested(manifest: Any, live: Any) -> Iterator[tuple[object, object]]:
-    """What a manifest requests of a quota, each with what the live object requests there."""
-    if isinstance(manifest, dict):
-        for name, value in manifest.items():
-            before = live.get(name) if isinstance(live, dict) else None
-            if name in _REQUESTS:
-                yield value, before
-            else:
-                yield from _requested(value, before)
-    elif isinstance(manifest, list):
-        others = live if isinstance(live, list) else []
-        for number, value in enumerate(manifest):
-            yield from _requested(value, others[number] if number < len(others) else None)
+def _is_of_trial(context: WriteContext, resource: Resource, error: ApiError, live: Object) -> bool:
+    """Whether a creation was refused for its name, or for the quota that the live object uses, or could not be tried."""
+    if error.said & _UNTRIED:
+        return True
+    if Said.QUOTA in error.said:
+        return quotas.has_room(error.message, resource.group_kind, lambda: _tried(context, resource, _copied(live), live))
+    return error.status == 422 and {where for _, where, _ in error.causes} == {"metadata.name"}
 
 
-def _allocated(service: Object) -> set[str]:
-    """The addresses and ports of a Service, of which each exists once."""
-    found = [field(service, "spec", name) for name in ("clusterIP", "healthCheckNodePort")]
-    found += [*sequence(service, "spec", "clusterIPs"), *(port.get("nodePort") for port in entries(service, "spec", "ports"))]
-    return {str(one) for one in found if one} - {"None"}
+def _copied(live: Object) -> Object:
+    """The manifest of another such object."""
+    kept = ("name", "namespace", "labels", "annotations")
+    metadata = {name: value for name, value in live["metadata"].items() if name in kept}
+    return {**{name: value for name, value in live.items() if name != "status"}, "metadata": metadata}

@@ -13,10 +13,10 @@ from collections.abc import Collection
 from k8s_cr_driver.errors import ApiError, Conflict, Contended, DriverError, Forbidden, Refused, Said, passes
 from k8s_cr_driver.objects.fields import entries
 from k8s_cr_driver.objects.immutable import changed_fields, concerns
-from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, is_of_every_namespace
+from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, annotations_of, is_of_every_namespace
 from k8s_cr_driver.ownership.labels import KEEP, KEPT_BY, SHARED, is_kept, manager, users
 from k8s_cr_driver.ownership.managed_fields import appliers_of, has_applier, managers_of
-from k8s_cr_driver.resources.base import CustomResource
+from k8s_cr_driver.resources.base import REPLACE, CustomResource
 from k8s_cr_driver.resources.replicas import explicit_count
 
 NOT_RESTORED = "Values taken from other managers by force are restored by neither rollback nor terminate."
@@ -129,7 +129,8 @@ def _is_immutable(error: ApiError, manifest: Object, live: Object) -> bool:
     A webhook that is written with controller-runtime answers 403 for whatever it denies.
     """
     if error.status == 403:
-        return {Said.DENIED, Said.IMMUTABLE} <= error.said
+        is_asked_for = any(annotations_of(one).get(REPLACE) == "true" for one in (manifest, live))
+        return is_asked_for and {Said.DENIED, Said.CALLED_IMMUTABLE} <= error.said
     if error.status != 422:
         return False
     changed = changed_fields(live, manifest)

@@ -10,11 +10,11 @@ from collections.abc import Collection, Iterable
 from dataclasses import replace
 from typing import Any
 
-from k8s_cr_driver.errors import ApiError
+from k8s_cr_driver.errors import ApiError, DriverError, Refused
 from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.connection import Connection, as_dry_run
 from k8s_cr_driver.kube.discovery import Resource
-from k8s_cr_driver.objects.keys import Object, ObjectKey, split
+from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, split
 from k8s_cr_driver.ownership.context import WriteContext
 from k8s_cr_driver.ownership.labels import is_managed
 from k8s_cr_driver.ownership.replacement import not_created
@@ -34,10 +34,16 @@ class _DryRun(Connection):
         return self._connection.request(method, path, **as_dry_run(method, options))
 
 
-def check(context: WriteContext, wanted: Iterable[CustomResource], recreated: Collection[ObjectKey] = ()) -> None:
+def check(
+    context: WriteContext,
+    wanted: Iterable[CustomResource],
+    *,
+    recreated: Collection[ObjectKey] = (),
+    redefined: Collection[GroupKind] = (),
+) -> None:
     """Raises Refused (and its subclasses) for the first of the instance's objects that the server would refuse.
 
-    Those of the keys `recreated` will be deleted, and created again.
+    Those of the keys `recreated` will be deleted, and created again. The CRDs of the kinds `redefined` may change before.
     """
     client = Client(_DryRun(context.connection), context.resources)
     trial = replace(context, client=client, inventory=context.inventory.trial(), is_trial=True)
@@ -46,16 +52,24 @@ def check(context: WriteContext, wanted: Iterable[CustomResource], recreated: Co
         if resource and "patch" in resource.verbs:
             live = context.client.find(resource, obj.key)
             if live and is_managed(live, context.instance):
-                _try(trial, obj, resource, live)
-                if obj.key in recreated and (refusal := not_created(trial, obj, resource, live)):
+                refusal = _refusal(trial, obj, resource, live, is_recreated=obj.key in recreated)
+                if refusal and not (type(refusal) is Refused and obj.key.group_kind in redefined):
                     raise refusal
 
 
-def _try(trial: WriteContext, obj: CustomResource, resource: Resource, live: Object) -> None:
+def _refusal(
+    trial: WriteContext, obj: CustomResource, resource: Resource, live: Object, *, is_recreated: bool
+) -> DriverError | None:
     try:
-        write(trial, obj, resource, live)
+        if is_recreated:
+            refusal = not_created(trial, obj, resource, live)
+        else:
+            write(trial, obj, resource, live)
+            refusal = None
     except (Immutable, NoDryRun):
-        pass
-    except ApiError as error:
-        if error.status not in (403, 404, 409, 410):  # the engine repeats such a write until the deadline
-            raise
+        return None
+    except DriverError as error:
+        refusal = error
+    # The engine repeats such a write until the deadline.
+    is_repeated = isinstance(refusal, ApiError) and refusal.status in (403, 404, 409, 410)
+    return None if is_repeated else refusal

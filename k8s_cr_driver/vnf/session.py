@@ -25,8 +25,8 @@ from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.discovery import Resources, discover
 from k8s_cr_driver.kube.endpoint import Endpoint
 from k8s_cr_driver.objects import dependencies
-from k8s_cr_driver.objects.crds import crds_of
-from k8s_cr_driver.objects.keys import Object, key_of, kind_of
+from k8s_cr_driver.objects.crds import crds_of, defined_by
+from k8s_cr_driver.objects.keys import CRD, Object, key_of, kind_of
 from k8s_cr_driver.ownership.context import WriteContext
 from k8s_cr_driver.ownership.inventory import Inventory
 from k8s_cr_driver.ownership.inventory_content import NOTHING, InventoryContent
@@ -184,7 +184,9 @@ class Session:
         """
         tried = wanted if replacement.to_delete else [obj for obj in wanted if is_kept(obj.manifest)]
         recreated = {key_of(live) for _, several in replacement.to_delete for live in several}
-        self._operation.persist(lambda: preflight.check(self._context, tried, recreated))
+        redefined = {defined_by(obj.manifest) for obj in wanted if obj.key.group_kind == CRD}
+        check = functools.partial(preflight.check, self._context, tried, recreated=recreated, redefined=redefined)
+        self._operation.persist(check)
         run = functools.partial(reconcile, self._operation, self._context)
         try:
             run(wanted, prune=prune, replacement=replacement)

@@ -253,16 +253,16 @@ def test_an_object_is_replaced_only_if_the_server_would_create_it(api: FakeApi, 
         (faults.status(422, "Invalid", 'admission webhook "w" denied the request: no ports'), False),
         (faults.status(403, "Forbidden", 'pods "x" is forbidden: maximum cpu usage per Pod is 1'), False),
         (faults.status(403, "Forbidden", 'pods "x" is forbidden: User "tacker" cannot create resource "pods"'), False),
-        (faults.status(403, "Forbidden", 'pods "x" is forbidden: exceeded quota: q'), True),
+        (faults.status(403, "Forbidden", 'pods "x" is forbidden: exceeded quota: q'), False),
         (faults.status(403, "Forbidden", 'pods "x" is forbidden: User "tacker" cannot patch resource "pods"'), True),
         (faults.status(400, "BadRequest", 'admission webhook "w" does not support dry run'), True),
-        (faults.status(422, "Invalid", "spec.ports[0].nodePort: Invalid value: provided port is already allocated"), True),
+        (faults.status(422, "Invalid", "spec.ports[0].nodePort: Invalid value: provided port is already allocated"), False),
     ],
 )
 def test_only_a_refusal_by_admission_counts_against_a_change_of_what_never_changes(
     api: FakeApi, answer: faults.Answer, is_replaced: bool
 ) -> None:
-    """What the name of a trial, or the quota that the live object uses, may cause is no fault of the object."""
+    """What cannot be tried because of the name of a trial, or of a webhook, is no fault of the object."""
     controllers.run_workloads(api)
     blue, changed = Instance(api.url, seconds=5), copy.deepcopy(POD)
     blue.reconcile([POD])

@@ -9,13 +9,15 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from k8s_cr_driver.engine.not_ready import NotReady
+from k8s_cr_driver.engine.reconcile import Prune
 from k8s_cr_driver.errors import DriverError, Refused
 from k8s_cr_driver.objects.keys import Object, labels
 from k8s_cr_driver.ownership.labels import INSTANCE_LABEL
 from k8s_cr_driver.resources.registry import resource_for
 from tests.fake_api import FakeApi, apply, controllers, faults, verbs
 from tests.fake_api.recording import Request
-from tests.instance import Instance, config_map, crontab, crontab_crd, job, obj, stateful_set
+from tests.instance import Instance, config_map, crontab, crontab_crd, job, kept, obj, stateful_set
 from tests.vnf.test_session import session
 
 REPLACE = {"k8s-cr-driver/replace": "true"}
@@ -73,6 +75,11 @@ def refuse(api: FakeApi, made: Object, update: faults.Answer, creation: faults.A
 
 def uid_of(api: FakeApi, made: Object) -> str:
     return str(api.get(made["kind"], made["metadata"].get("namespace"), made["metadata"]["name"])["metadata"]["uid"])
+
+
+def is_trial(request: Request) -> bool:
+    is_apply = request.content_type.startswith("application/apply-patch")
+    return is_apply and "dryRun" in request.query and request.body["metadata"].get("resourceVersion") == "1"
 
 
 CRONTAB, CHANGED = crontab("one"), annotated(crontab("one", schedule="1 * * * *"))
@@ -134,51 +141,6 @@ def test_a_denial_counts_whatever_its_code_and_its_words(api: FakeApi, denial: f
     with pytest.raises(Refused):
         blue.reconcile([crontab_crd(), CHANGED])
     assert uid_of(api, CRONTAB) == before
-
-
-CONTAINER = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}}}
-POD = obj("v1", "Pod", "one", "default", spec={"containers": [CONTAINER]})
-OF_POD = ("FieldValueForbidden", "spec", "Forbidden: pod updates may not change fields other than `spec.tolerations`")
-
-
-@pytest.mark.parametrize("cpu", ["1", "10"])
-def test_a_quota_counts_only_if_the_object_requests_another_share_of_it(api: FakeApi, cpu: str) -> None:
-    controllers.run_workloads(api)
-    blue, changed = Instance(api.url, seconds=5), copy.deepcopy(POD)
-    blue.reconcile([POD])
-    before = uid_of(api, POD)
-    changed["spec"]["containers"][0] |= {"image": "j", "resources": {"requests": {"cpu": cpu}}}
-    exceeded = forbidden('pods "one" is forbidden: exceeded quota: q, requested: requests.cpu=1, used: requests.cpu=1')
-    api.fail(invalid(OF_POD), method="PATCH", when=update_of(api, POD), times=99)
-    api.fail(exceeded, method="PATCH", when=lambda one: "dryRun" in one.query, times=99)
-    if cpu == "1":
-        blue.reconcile([changed])
-        assert uid_of(api, POD) != before
-    else:
-        with pytest.raises(Refused, match="exceeded quota"):
-            blue.reconcile([changed])
-        assert uid_of(api, POD) == before
-
-
-@pytest.mark.parametrize(("port", "is_replaced"), [(30001, True), (30002, False)])
-def test_a_port_counts_if_another_service_uses_it(api: FakeApi, port: int, is_replaced: bool) -> None:
-    def service(ip: str, port: int) -> Object:
-        spec = {"clusterIP": ip, "ports": [{"port": 80, "nodePort": port}]}
-        return annotated(obj("v1", "Service", "one", "default", spec=spec))
-
-    blue, first = Instance(api.url, seconds=5), service("10.0.0.1", 30001)
-    blue.reconcile([first])
-    before = uid_of(api, first)
-    refuse(api, first, invalid(("FieldValueInvalid", "spec.clusterIPs[0]", "Invalid value: [\"x\"]: may not change once set")))
-    used = ("FieldValueInvalid", "spec.ports[0].nodePort", f"Invalid value: {port}: provided port is already allocated")
-    api.fail(invalid(used), method="PATCH", when=lambda one: "dryRun" in one.query, times=99)
-    newer = service("10.0.0.1", port)
-    if is_replaced:
-        blue.reconcile([newer])
-    else:
-        with pytest.raises(Refused, match="already allocated"):
-            blue.reconcile([newer])
-    assert (uid_of(api, first) != before) is is_replaced
 
 
 def test_the_default_priority_class_is_replaced(api: FakeApi) -> None:
@@ -249,6 +211,65 @@ def test_a_finished_job_of_the_same_manifest_does_not_run_again(api: FakeApi) ->
     assert uid_of(api, job("one", "i:1")) != before
 
 
+COMPLETE = {
+    "succeeded": 1,
+    "startTime": "2026-01-01T00:00:00Z",
+    "completionTime": "2026-01-01T00:00:00Z",
+    "conditions": [controllers.condition("SuccessCriteriaMet"), controllers.condition("Complete")],
+}
+
+
+@pytest.mark.parametrize("has_ended", [False, True])
+def test_a_rollback_brings_a_finished_job_back_in_place_of_the_newer_one(api: FakeApi, has_ended: bool) -> None:
+    def run(live: Object) -> None:
+        if image_of(live) == "i:1" and not live.get("status"):
+            api.set_status("Job", "default", "one", COMPLETE)
+
+    api.react("Job", run)
+    blue = Instance(api.url, seconds=4)
+    blue.reconcile([job("one", "i:1")])
+    with pytest.raises(NotReady):
+        blue.reconcile([job("one", "i:2")])
+    assert image_of(api.get("Job", "default", "one")) == "i:2"
+    if has_ended:
+        api.set_status("Job", "default", "one", COMPLETE)
+    Instance(api.url, yields=True).reconcile([job("one", "i:1")])
+    assert image_of(api.get("Job", "default", "one")) == "i:1"
+
+
+def image_of(live: Object) -> str:
+    return str(live["spec"]["template"]["spec"]["containers"][0]["image"])
+
+
+def test_a_rollback_creates_a_finished_job_that_the_change_has_deleted(api: FakeApi) -> None:
+    """The change ends between the deletion of the one and the creation of the other."""
+    controllers.run_workloads(api)
+    blue, first = Instance(api.url, seconds=5), job("one", "i:1")
+    blue.reconcile([first])
+    is_creation = creation_of(api, first)
+    refusal = invalid(("FieldValueInvalid", "spec", "Invalid value: x"))
+    api.fail(refusal, method="PATCH", when=lambda one: is_creation(one) and "dryRun" not in one.query)
+    with pytest.raises(Refused):
+        blue.reconcile([job("one", "i:2")])
+    assert api.find("Job", "default", "one") is None
+    Instance(api.url, yields=True).reconcile([first])
+    assert api.find("Job", "default", "one")
+
+
+def test_nothing_is_deleted_once_another_object_is_refused(api: FakeApi) -> None:
+    """The run has ended then, so that nothing would be created again."""
+    controllers.run_workloads(api)
+    blue, first = Instance(api.url, seconds=8), job("one", "i:1")
+    blue.reconcile([first, config_map("a")])
+    before = uid_of(api, first)
+    api.fail(faults.held(1.5), method="PATCH", when=is_trial)
+    api.fail(invalid(("FieldValueInvalid", "data", "Invalid value: wrong")), method="PATCH", path="/configmaps/a")
+    with pytest.raises(Refused, match="ConfigMap"):
+        blue.reconcile([job("one", "i:2"), config_map("a", a="2")])
+    assert uid_of(api, first) == before
+    assert not api.requests.select("DELETE", "/jobs/one")
+
+
 def test_a_job_that_has_lost_the_label_is_replaced(api: FakeApi) -> None:
     controllers.run_workloads(api)
     blue = Instance(api.url, seconds=8)
@@ -263,13 +284,40 @@ def test_a_job_that_has_lost_the_label_is_replaced(api: FakeApi) -> None:
 
 def test_a_heal_deletes_no_object_whose_creation_is_denied(api: FakeApi) -> None:
     Instance(api.url).reconcile([crontab_crd(), CRONTAB])
+    before = uid_of(api, CRONTAB)
     denied = forbidden('admission webhook "w" denied the request: no new CronTabs')
     api.fail(denied, method="PATCH", when=lambda one: one.body["metadata"].get("resourceVersion") == "1", times=99)
-    vdus = {"cron": resource_for(CRONTAB)}
-    with pytest.raises(DriverError, match="no new CronTabs"), session(api.url) as opened:
-        replacement = opened.replacement(vdus, {"cron": {"one"}}, everything=False, recreate=True)
+    with pytest.raises(DriverError, match="no new CronTabs"):
+        heal(api, CRONTAB)
+    assert uid_of(api, CRONTAB) == before
+
+
+def heal(api: FakeApi, made: Object) -> None:
+    vdus, recreate = {"vdu": resource_for(made)}, made["kind"] != "Pod"
+    with session(api.url) as opened:
+        replacement = opened.replacement(vdus, {"vdu": {"one"}}, everything=False, recreate=recreate)
         opened.reconcile(list(vdus.values()), prune=None, replacement=replacement)
-    assert api.find("CronTab", "default", "one")
+
+
+def test_a_heal_is_the_remedy_for_a_field_that_never_changes(api: FakeApi) -> None:
+    """A webhook may have changed it; `recreate` deletes the object in any case."""
+    Instance(api.url).reconcile([crontab_crd(), CRONTAB])
+    before = uid_of(api, CRONTAB)
+    refuse(api, CRONTAB, invalid(NEVER_CHANGES))
+    heal(api, CRONTAB)
+    assert uid_of(api, CRONTAB) != before
+
+
+@pytest.mark.parametrize("words", ["status unknown for quota: q", 'error looking up service account x: "x" not found'])
+def test_a_heal_does_not_wait_for_what_will_soon_be_otherwise(api: FakeApi, words: str) -> None:
+    controllers.run_workloads(api)
+    pod = obj("v1", "Pod", "one", "default", spec={"containers": [{"name": "c", "image": "i"}]})
+    pod["metadata"]["labels"] = {"app": "one"}
+    Instance(api.url).reconcile([pod])
+    before = uid_of(api, pod)
+    api.fail(forbidden(f'pods "one" is forbidden: {words}'), method="PATCH", when=is_trial)
+    heal(api, pod)
+    assert uid_of(api, pod) != before
 
 
 @pytest.fixture
@@ -278,6 +326,8 @@ def request_crd(monkeypatch: pytest.MonkeyPatch) -> Iterator[Object]:
     real = apply.apply
 
     def restoring(live: Object, config: Object, *rest: object) -> Object:
+        if "request" in config.get("spec", {}):
+            config = {**config, "spec": {**config["spec"], "request": config["spec"]["request"].replace("\n", "")}}
         merged = real(live, config, *rest)
         return {**merged, "spec": live["spec"]} if config["kind"] == "CertificateSigningRequest" and "spec" in live else merged
 
@@ -313,6 +363,7 @@ def test_a_change_that_the_server_ignores_is_none(api: FakeApi, request_crd: Obj
     blue = Instance(api.url, seconds=5)
     blue.reconcile([signing("Zmlyc3Q=")])
     newer = signing("c2Vjb25k", annotations=annotations)
+    blue.reconcile([signing("Zmly\nc3Q=\n"), config_map("a")])  # line ends, as of a block in YAML, are no change
     if annotations:
         blue.reconcile([newer])
         assert api.get("CertificateSigningRequest", None, "web")["spec"]["request"] == "c2Vjb25k"
@@ -321,23 +372,46 @@ def test_a_change_that_the_server_ignores_is_none(api: FakeApi, request_crd: Obj
             blue.reconcile([newer])
 
 
-def test_an_object_with_a_new_field_of_its_changed_crd_is_tried_again(api: FakeApi) -> None:
-    """Each API server learns of a change of a CRD from its own watch."""
-    blue = Instance(api.url)
-    blue.reconcile([crontab_crd(), CRONTAB])
-    newer = crontab_crd()
-    [version] = newer["spec"]["versions"]
+def with_image() -> Object:
+    crd = crontab_crd()
+    [version] = crd["spec"]["versions"]
     version["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]["image"] = {"type": "string"}
-    one = crontab("one")
-    one["spec"]["image"] = "i"
-    refusals = [
+    return crd
+
+
+@pytest.mark.parametrize(
+    "refusal",
+    [
         faults.status(400, "BadRequest", "failed to create typed patch object: .spec.image: field not declared in schema"),
         faults.status(500, "InternalError", "failed to create typed patch object: .spec.image: field not declared in schema"),
         faults.status(422, "Invalid", '"one" is invalid: spec.cronSpec: Unsupported value: "x": supported values: "a"'),
-    ]
-    for refusal in refusals:
-        api.fail(refusal, method="PATCH", path="/crontabs/one")
-    blue.reconcile([newer, one])
+        invalid(NEVER_CHANGES),
+    ],
+)
+@pytest.mark.parametrize("annotations", [{}, REPLACE])
+def test_an_api_server_with_the_former_crd_is_asked_again(
+    api: FakeApi, refusal: faults.Answer, annotations: dict[str, str]
+) -> None:
+    """Each API server learns of a change of a CRD from its own watch."""
+    blue, one = Instance(api.url), crontab("one", schedule="1 * * * *")
+    blue.reconcile([crontab_crd(), CRONTAB])
+    before = uid_of(api, CRONTAB)
+    one["spec"]["image"], one["metadata"]["annotations"] = "i", annotations
+    api.fail(refusal, method="PATCH", path="/crontabs/one")
+    blue.reconcile([with_image(), one])
+    assert api.get("CronTab", "default", "one")["spec"]["image"] == "i"
+    assert uid_of(api, CRONTAB) == before
+
+
+def test_a_kept_object_with_a_new_field_of_its_changed_crd_is_applied(api: FakeApi) -> None:
+    def change(crd: Object, **spec: str) -> None:
+        one = kept(crontab("one"))
+        one["spec"] |= spec
+        with session(api.url) as opened:
+            opened.reconcile(opened.place([crd, one]), prune=Prune())
+
+    change(crontab_crd())
+    change(with_image(), image="i")
     assert api.get("CronTab", "default", "one")["spec"]["image"] == "i"
 
 
