@@ -95,4 +95,6 @@ class Client:
             raise TransportError(f"{sent}: timed out")
         if sent.error is not None:
             raise sent.error
+        if sent.applied is not None:
+            servers.ledger.applied(process.name, *sent.applied)
         return sent.answer

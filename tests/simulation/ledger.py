@@ -131,8 +131,8 @@ class Ledger:
         """Of each instance what workers have brought that failed, so that Tacker's record does not say where it is."""
         self._unnamed: set[str] = set()
         """The instances whose inventory was lost, until a change has named all objects again."""
-        self._seen_finished: dict[tuple[Resource, Key], dict[str, float]] = {}
-        """Of each Job the workers that were shown its end, and when."""
+        self._seen_finished: dict[tuple[Resource, Key, str], dict[str, float]] = {}
+        """Of each Job, and its image, the workers that were shown its end, and when."""
         self.completed: set[str] = set()
         """The Jobs that have run to their end, whether anybody was shown that or not."""
         self._adopted: set[tuple[str, Resource, Key]] = set()
@@ -157,7 +157,7 @@ class Ledger:
             self.entries[uid] = Entry(
                 resource, key_of(new), self._owner_of(new), is_posthumous=is_posthumous, is_late=is_late
             )
-            self._check_creation(actor, resource, key_of(new))
+            self._check_creation(actor, resource, new)
         entry = self.entries[uid]
         entry.is_labelled = dig(new, "metadata", "labels", INSTANCE_LABEL) == entry.owner
         actor = self._cause(entry)
@@ -191,9 +191,9 @@ class Ledger:
         if "deletionTimestamp" not in old["metadata"]:
             self._check_deletion(entry, actor, old)
             self._note_taker(entry, actor)
-        run = self._runs.get(actor.name)
-        if resource == JOBS and run and (resource, key_of(old)) not in run.wanted:
-            self._seen_finished.pop((resource, key_of(old)), None)  # a change without it, of which a rollback may come
+        if resource == JOBS and (entry.marker or actor).owner == entry.owner:
+            # A change without it, or with another one in its place, of which a rollback may come
+            self._seen_finished.pop((resource, key_of(old), _image(old)), None)
         if resource == WIDGETS and entry.owner == USER and actor.owner not in (USER, CONTROLLER):
             self._hold(entry)
         if actor.owner == entry.owner and is_inventory(entry):
@@ -343,7 +343,8 @@ class Ledger:
     def show(self, reader: Actor, resource: Resource, live: Object) -> None:
         """A watch shows an object to a worker. What it sees once the inventory is lost it cannot record any more."""
         if resource == JOBS and dig(live, "status", "succeeded") and self._has_inventory(reader.owner):
-            self._seen_finished.setdefault((resource, key_of(live)), {}).setdefault(reader.name, self.scheduler.now)
+            seen = self._seen_finished.setdefault((resource, key_of(live), _image(live)), {})
+            seen.setdefault(reader.name, self.scheduler.now)
 
     def looked(self, reader: Actor) -> None:
         self.last_sight[reader.name] = self.scheduler.now
@@ -359,21 +360,22 @@ class Ledger:
     def _has_inventory(self, instance: str) -> bool:
         return any(entry.owner == instance and is_inventory(entry) for entry in self.entries.values())
 
-    def applied(self, resource: Resource, key: Key) -> None:
-        """The server has applied an object for whoever acts, whether that changed it or not."""
-        self._applied.add((self.actor.name, resource, key))
+    def applied(self, worker: str, resource: Resource, key: Key) -> None:
+        """A worker knows that the server has applied an object, whether that changed it or not."""
+        self._applied.add((worker, resource, key))
 
     def forget_finished(self, kept: Collection[tuple[Resource, Key]]) -> None:
         """What a package no longer contains may run again when another one brings it."""
-        self._seen_finished = {job: seen for job, seen in self._seen_finished.items() if job in kept}
+        self._seen_finished = {job: seen for job, seen in self._seen_finished.items() if job[:2] in kept}
 
-    def _check_creation(self, actor: Actor, resource: Resource, key: Key) -> None:
+    def _check_creation(self, actor: Actor, resource: Resource, new: Object) -> None:
         """
         Nobody runs again what it has seen finished, or what another worker has, and had the time to record.
 
         The end of a Job that a worker has not applied yet may be that of another manifest: then the Job has to run.
         """
-        for name, when in self._seen_finished.get((resource, key), {}).items():
+        key = key_of(new)
+        for name, when in self._seen_finished.get((resource, key, _image(new)), {}).items():
             has_applied = (name, resource, key) in self._applied
             until = min(self.ended.get(name, -1000.0), self._stopped.get(name, math.inf))
             if (name == actor.name and has_applied) or until - when > self._time_to_record:
@@ -407,6 +409,12 @@ class Ledger:
 
     def _is_in_a_going_namespace(self, entry: Entry) -> bool:
         return any(one.marker and one.resource == NAMESPACES and one.holds(entry) for one in self.entries.values())
+
+
+def _image(job: Object) -> str:
+    """What tells one version of a Job from the next."""
+    containers = dig(job, "spec", "template", "spec", "containers", default=None) or [{}]
+    return str(containers[0].get("image"))
 
 
 STATEFUL_SETS: Resource = ("apps", "statefulsets")

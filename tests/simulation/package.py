@@ -169,10 +169,15 @@ def second(chance: random.Random, before: list[Object], own: str, features: froz
             obj["data"] = {"version": "2", "more": "yes"}
         elif obj["kind"] == "Widget" and chance.random() < 0.5:
             obj["spec"]["size"] = 2
-        elif obj["kind"] in ("Deployment", "StatefulSet") and chance.random() < 0.5:
+        elif obj["kind"] in _with_images(features) and chance.random() < 0.5:
             obj["spec"]["template"]["spec"]["containers"][0]["image"] = "i:2"
     fresh = config_map(f"new-{own}-{chance.randrange(10**6)}", "default", version="2")
     return [*objects, fresh]
+
+
+def _with_images(features: frozenset[str]) -> tuple[str, ...]:
+    """The kinds whose image changes; a Job is replaced then."""
+    return ("Deployment", "StatefulSet", "Job") if "immutable fields" in features else ("Deployment", "StatefulSet")
 
 
 def _goes(chance: random.Random, obj: Object, among: list[Object], features: frozenset[str]) -> bool:

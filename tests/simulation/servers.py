@@ -51,6 +51,7 @@ class Sent:
     answer: Any = None
     error: Exception | None = None
     is_answered: bool = False
+    applied: tuple[Resource, Key] | None = None
 
     def __str__(self) -> str:
         return f"{self.method} {self.path}{'?watch' if 'watch' in self.query else ''}"
@@ -111,7 +112,7 @@ class Servers:
             else:
                 sent.answer = dispatch.execute(call, sent.method)[1]
                 if sent.method == "PATCH":
-                    self.ledger.applied(call.kind.resource, (call.namespace, call.name))
+                    sent.applied = call.kind.resource, (call.namespace, call.name)
 
     def _discovery(self, sent: Sent) -> Object:
         """Made anew only when a CRD has changed what is served; nobody writes into it."""
