@@ -151,7 +151,7 @@ class _Trial:
         """The outcome by the server's response; TransportError without one."""
         resource = self._cluster.resources.find(obj.key.group_kind, split(obj.manifest["apiVersion"])[1])
         if resource is None:
-            return Outcome(obj.key, "created", message=_BY_CRD)
+            return self._in_new_version(obj)
         live = self._live(obj, resource)
         if live is not None and obj.key in self._counted:
             obj = _with_live_counts(self._counted[obj.key], live)
@@ -170,6 +170,12 @@ class _Trial:
             return Outcome(obj.key, "created")
         found = changes(live, after)
         return Outcome(obj.key, "changed" if found else "unchanged", found)
+
+    def _in_new_version(self, obj: CustomResource) -> Outcome:
+        """Of a kind, or a version of it, that only the package's CRD brings."""
+        resource = self._cluster.resources.find(obj.key.group_kind)
+        live = self._live(obj, resource) if resource else None
+        return Outcome(obj.key, "changed" if live else "created", self._by_manifest(obj, live), _BY_CRD)
 
     def _live(self, obj: CustomResource, resource: Resource) -> Object | None:
         if "get" not in resource.verbs:

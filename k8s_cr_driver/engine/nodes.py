@@ -137,6 +137,9 @@ class Desired(Node):
 
     def report(self, sent: SentValues) -> Report:
         """Without the values that were `sent`."""
+        if self.live is not None and self.replaces(self.live):
+            why = f"its deletion has begun: {_why_it_is_there(self.live)}"
+            return Report(self.key, State.WAITING.value, "NotReplaced", why, self.since)
         if self.error is not None:
             return Report(self.key, State.WAITING.value, "NotApplied", sent.removed_from(with_remedy(self.error)), self.since)
         if self.phase is Phase.BLOCKED:
@@ -175,8 +178,7 @@ class ToDelete(Node):
         if self.phase is Phase.BLOCKED:
             waits = ", ".join(sorted(map(str, self.needs))[:3])
             return Report(self.key, State.WAITING.value, "Blocked", f"not deleted yet, waits for the deletion of {waits}")
-        held = ", ".join(set(metadata.get("finalizers") or []) - {"foregroundDeletion"})
-        message = f"held by finalizers {held}: their controller must remove them" if held else "its dependents still exist"
+        message = _why_it_is_there(self.live or {})
         left = sent.removed_from(self._remaining_content())
         return Report(self.key, State.WAITING.value, "Terminating", left or message, since)
 
@@ -188,6 +190,12 @@ class ToDelete(Node):
             return ""
         remedy = "the controllers of these objects must remove their finalizers"
         return f"{'; '.join(left)}; {remedy}: kubectl get KIND -n {self.key.name}"
+
+
+def _why_it_is_there(live: Object) -> str:
+    """Of an object that is being deleted."""
+    held = ", ".join(set((live.get("metadata") or {}).get("finalizers") or []) - {"foregroundDeletion"})
+    return f"held by finalizers {held}: their controller must remove them" if held else "its dependents still exist"
 
 
 def reported(key: ObjectKey, health: Health, since: str, *hidden: SentValues) -> Report:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from k8s_cr_driver.errors import ApiError, Contended, InvalidRequest
+from k8s_cr_driver.errors import ApiError, Contended, InvalidRequest, Said
 from k8s_cr_driver.kube.connection import APPLY, MERGE, Connection
 from k8s_cr_driver.kube.discovery import Resource, Resources, serves
 from k8s_cr_driver.kube.lists import pages
@@ -110,17 +110,26 @@ class Client:
         """The CRD of a kind; ApiError 404 for a kind that has none."""
         return self.read(CRDS, ObjectKey(*CRD, "", resource.crd_name))
 
-    def create(
-        self, resource: Resource, manifest: Object, manager: str, *, dry_run: bool = False, live: Object | None = None
-    ) -> Object:
+    def create(self, resource: Resource, manifest: Object, manager: str) -> Object:
         """Creates the object if there is none of its name; ApiError 409 if there is, and nothing is written.
 
-        `live`: another object, of which no error has values. Kinds without the verb `patch` (TokenReview, ...) are posted.
+        Kinds without the verb `patch` (TokenReview, ...) are posted.
         """
         if "patch" not in resource.verbs:
             return self._post(resource, manifest, manager)
         body = {**manifest, "metadata": {**manifest["metadata"], "resourceVersion": ONLY_NEW}}
-        return self.apply(resource, body, manager, force=False, dry_run=dry_run, live=live)
+        return self.apply(resource, body, manager, force=False)
+
+    def try_creation(self, resource: Resource, manifest: Object, manager: str, live: Object) -> None:
+        """Has the API server judge a creation in place of `live`, as a dry run; ApiError if it would refuse it.
+
+        A POST is told that the name is taken only after validation and admission (apiserver, registry.Store.Create).
+        """
+        try:
+            self._post(resource, manifest, manager, dryRun="All", live=live)
+        except ApiError as error:
+            if error.reason != "AlreadyExists" or Said.DENIED in error.said:
+                raise
 
     def apply(
         self,
@@ -183,10 +192,12 @@ class Client:
         """ApiError without values of the object: a webhook gets all of it, also if they are not sent."""
         return self.on_object(method, resource, key_of(live), body, live=live, **options)
 
-    def _post(self, resource: Resource, manifest: Object, manager: str) -> Object:
-        query = [("fieldManager", manager), ("fieldValidation", "Strict")]
+    def _post(
+        self, resource: Resource, manifest: Object, manager: str, live: Object | None = None, **options: str
+    ) -> Object:
+        query = [("fieldManager", manager), ("fieldValidation", "Strict"), *options.items()]
         namespace = key_of(manifest).namespace
         body = manifest
         if resource.group_kind.group == "authorization.k8s.io":  # its reviews refuse all metadata but a namespace
             body = {**body, "metadata": {"namespace": namespace} if namespace else {}}
-        return self.connection.request("POST", resource.path(namespace), query=query, body=body)
+        return self.connection.request("POST", resource.path(namespace), query=query, body=body, live=live)

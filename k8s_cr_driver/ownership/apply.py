@@ -113,7 +113,7 @@ def _in_conflict(
         context.inventory.fence.before_write()
         return context.client.apply(resource, manifest, context.manager, force=force, live=live)
 
-    if is_of_version(refusal, live, context.instance, resource.api_version):
+    if is_of_version(refusal, live, resource.api_version):
         if context.is_trial:
             raise OtherVersion(f"{obj.key}: what the API server says is not known before its fields are moved to the version")
         return _applied_in_version(context, obj, resource, live, refusal, takes_back=takes_back)
@@ -135,7 +135,7 @@ def _applied_in_version(
     context: WriteContext, obj: CustomResource, resource: Resource, live: Object, refusal: ApiError, *, takes_back: bool
 ) -> Object:
     moved = _moved(context, resource, live)
-    if is_of_version(refusal, moved, context.instance, resource.api_version):  # the server has not moved them
+    if is_of_version(refusal, moved, resource.api_version):  # the server has not moved them
         raise not_in_version(refusal, obj, moved)
     context.inventory.fence.before_write()
     try:
@@ -145,7 +145,7 @@ def _applied_in_version(
 
 
 def _moved(context: WriteContext, resource: Resource, live: Object) -> Object:
-    """The object with the instance's fields in the version of `resource`."""
+    """The object with its fields in the version of `resource`."""
     try:
         return move_to_version(context.client, context.instance, resource, _read_now(context, resource, live))
     except ApiError as error:

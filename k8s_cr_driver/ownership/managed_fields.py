@@ -60,14 +60,14 @@ def handed(found: Sequence[Object], before: str, after: str) -> list[Object]:
     return [*joined.values(), *others]
 
 
-def of_version(found: Sequence[Object], manager: str, api_version: str) -> list[Object]:
-    """The managedFields with all that `manager` has applied as applied in that version of the kind."""
-    ours = [entry for entry in found if is_applier(entry, manager)]
-    if not ours:
-        return list(found)
-    fields = functools.reduce(union, (mapping(entry, "fieldsV1") for entry in ours))
-    joined = {**ours[0], "apiVersion": api_version, "fieldsV1": fields}
-    return [joined, *(entry for entry in found if entry not in ours)]
+def of_version(found: Sequence[Object], api_version: str) -> list[Object]:
+    """The managedFields with all entries as of that version of the kind, so that each manager has one."""
+    joined: dict[tuple[str, ...], Object] = {}
+    for entry in found:
+        who = tuple(str(entry.get(name)) for name in ("manager", "operation", "subresource"))
+        fields = union(mapping(joined.get(who), "fieldsV1"), mapping(entry, "fieldsV1"))
+        joined[who] = {**entry, "apiVersion": api_version, "fieldsV1": fields}
+    return list(joined.values())
 
 
 def is_applier(entry: Object, manager: str) -> bool:

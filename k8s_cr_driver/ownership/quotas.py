@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import NamedTuple
 
-from k8s_cr_driver.errors import ApiError, DriverError
+from k8s_cr_driver.errors import ApiError
 from k8s_cr_driver.objects.keys import GroupKind
 
 _WORDS = re.compile(r"exceeded quota: (\S+), requested: (\S+), used: (\S+), limited: (\S+)")
@@ -40,7 +40,7 @@ def exceeded(message: str) -> Exceeded | None:
         return None
 
 
-def has_room(message: str, kind: GroupKind, same: Callable[[], DriverError | None]) -> bool:
+def has_room(message: str, kind: GroupKind, same: Callable[[], ApiError | None]) -> bool:
     """
     Whether an object that a quota refuses fits in place of one that is deleted first.
 
@@ -52,7 +52,7 @@ def has_room(message: str, kind: GroupKind, same: Callable[[], DriverError | Non
     share: Mapping[str, Fraction] = dict.fromkeys(refusal.requested, Fraction(1))
     if kind in _MEASURED:
         error = same()
-        before = exceeded(error.message) if isinstance(error, ApiError) else None
+        before = exceeded(error.message) if error else None
         if before is None or before.quota != refusal.quota:
             return False
         share = before.requested

@@ -165,12 +165,12 @@ def hand_to_keeper(client: Client, instance: str, resource: Resource, live: Obje
 
 def move_to_version(client: Client, instance: str, resource: Resource, live: Object) -> Object:
     """
-    Makes the version of `resource` that of the fields that the instance has applied; ApiError 409 if it has changed.
+    Makes the version of `resource` that of the fields of all managers; ApiError 409 if the object has changed.
 
-    In an apply the API server converts the object to the version in which its fields were applied before. Without a conversion
-    webhook it fails then if only one of the two has a field with a default (fluxcd/flux2#5715).
+    In an apply the API server converts the object to each version in which fields were written before. Without a conversion
+    webhook it fails then if only one of the two has a field with a default (fluxcd/flux2#5715), or if one is served no more.
     """
-    fields = of_version(_fields(live), manager(instance), resource.api_version)
+    fields = of_version(_fields(live), resource.api_version)
     return _patch(client, resource, live, manager(instance), managedFields=fields)
 
 

@@ -2,18 +2,17 @@
 """
 Whether an object may be deleted to be created again: a change of it touches a field that never changes, or a heal wants it.
 
-What the API server would not create must not be deleted. So its creation is tried first, as a dry run under another name. An
-update shows less: it skips fields that never change, and values of custom resources that were wrong before (KEP-4008).
+What the API server would not create must not be deleted. So its creation is tried first, as a dry run, which is told at
+last that the name is taken. An update shows less: it skips fields that never change, and values that were wrong before
+(KEP-4008).
 """
 
 from __future__ import annotations
 
-import secrets
-
 from k8s_cr_driver.errors import ApiError, DriverError, Refused, Said, passes
 from k8s_cr_driver.kube.discovery import Resource
-from k8s_cr_driver.objects.fields import entries, field, mapping
-from k8s_cr_driver.objects.keys import GroupKind, Object, is_of_every_namespace, key_of, kind_of
+from k8s_cr_driver.objects.fields import entries, mapping
+from k8s_cr_driver.objects.keys import GroupKind, Object, is_of_every_namespace, kind_of
 from k8s_cr_driver.ownership import quotas
 from k8s_cr_driver.ownership.context import WriteContext, with_owner_labels
 from k8s_cr_driver.ownership.labels import is_created
@@ -22,8 +21,6 @@ from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.resources.registry import resource_for
 
 _SERVICE = GroupKind("", "Service")
-_UNTRIED = frozenset({Said.NO_DRY_RUN, Said.NO_PATCH})
-"""Nobody knows whether the object would be created: a webhook takes no dry runs, or RBAC allows the object's name alone."""
 
 
 def refused(context: WriteContext, obj: CustomResource, resource: Resource, refusal: Immutable) -> DriverError | None:
@@ -43,33 +40,26 @@ def not_created(
     """Why the API server would not create the object in place of `live`, if it would not; `update`: its refusal of a change."""
     manifest = with_owner_labels(context, obj, made=is_created(live)).manifest
     error = _tried(context, resource, manifest, live)
-    if not isinstance(error, ApiError) or _is_transient(error):
+    if error is None or _is_transient(error):
         return error
-    if Said.DENIED in error.said or not _is_of_trial(context, resource, error, live):
-        return Refused(f"{obj.key}: {error.message}. So it is not replaced.")
+    if Said.DENIED in error.said or not _is_no_fault(context, resource, error, live):
+        return Refused(f"{obj.key}: {error.message}. So it is not replaced: delete it yourself, or change the manifest.")
     if update is not None and other_faults(update, manifest, live):
         return Refused(f"{obj.key}: {update.message}")
     return None
 
 
-def _tried(context: WriteContext, resource: Resource, manifest: Object, live: Object) -> DriverError | None:
-    """The error of a creation in place of `live`, of which nothing is left."""
-    name = f"{manifest['metadata']['name'][:40].rstrip('-.')}-{secrets.token_hex(4)}"
-    trial = _beside(live, {**manifest, "metadata": {**manifest["metadata"], "name": name}})
+def _tried(context: WriteContext, resource: Resource, manifest: Object, live: Object) -> ApiError | None:
+    """Why a creation in place of `live` is refused."""
     try:
-        made = context.client.create(resource, trial, context.manager, dry_run=True, live=live)
+        context.client.try_creation(resource, _without_own(manifest, live), context.manager, live)
     except ApiError as error:
         return error
-    stored = context.client.find(resource, key_of(trial)) if field(made, "metadata", "resourceVersion") else None
-    if stored is None:
-        return None
-    context.inventory.fence.before_write()
-    context.client.delete(resource, stored, propagation="Background")
-    return Refused(f"{key_of(live)}: the API server stores dry runs of {resource.plural}. So it is not replaced.")
+    return None
 
 
-def _beside(live: Object, manifest: Object) -> Object:
-    """Without what exists once and is the live object's: a default PriorityClass, the addresses and ports of a Service."""
+def _without_own(manifest: Object, live: Object) -> Object:
+    """Leaves out what exists once and is the live object's: the default PriorityClass, addresses and ports of a Service."""
     if live.get("globalDefault") is True:
         manifest = {key: value for key, value in manifest.items() if key != "globalDefault"}
     if kind_of(live) != _SERVICE:
@@ -97,13 +87,11 @@ def _is_transient(error: ApiError) -> bool:
     return passes(error) or (error.status == 403 and may_pass(error)) or (error.status == 409 and Said.DENIED not in error.said)
 
 
-def _is_of_trial(context: WriteContext, resource: Resource, error: ApiError, live: Object) -> bool:
-    """Whether a creation was refused for its name, or for the quota that the live object uses, or could not be tried."""
-    if error.said & _UNTRIED:
-        return True
+def _is_no_fault(context: WriteContext, resource: Resource, error: ApiError, live: Object) -> bool:
+    """Whether a creation was refused for the quota that the live object uses, or could not be tried because of a webhook."""
     if Said.QUOTA in error.said:
         return quotas.has_room(error.message, resource.group_kind, lambda: _tried(context, resource, _copied(live), live))
-    return error.status == 422 and {where for _, where, _ in error.causes} == {"metadata.name"}
+    return Said.NO_DRY_RUN in error.said
 
 
 def _copied(live: Object) -> Object:

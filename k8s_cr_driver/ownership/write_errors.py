@@ -15,7 +15,7 @@ from k8s_cr_driver.objects.fields import entries
 from k8s_cr_driver.objects.immutable import changed_fields, concerns
 from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, annotations_of, is_of_every_namespace
 from k8s_cr_driver.ownership.labels import KEEP, KEPT_BY, SHARED, is_kept, manager, users
-from k8s_cr_driver.ownership.managed_fields import appliers_of, has_applier, managers_of
+from k8s_cr_driver.ownership.managed_fields import has_applier, managers_of
 from k8s_cr_driver.resources.base import REPLACE, CustomResource
 from k8s_cr_driver.resources.replicas import explicit_count
 
@@ -66,9 +66,6 @@ def explained(error: ApiError, obj: CustomResource, instance: str, live: Object 
         )
     if live is not None and _is_immutable(error, obj.manifest, live):
         return immutable(f"{obj.key}: {error.message}", obj, live, error)
-    written = entries(live, "metadata", "managedFields")
-    if is_undeclared(error) and any(entry.get("apiVersion") != obj.manifest["apiVersion"] for entry in written):
-        return Refused(f"{obj.key}: {error.message}. Others have written it in another version. Keep that apiVersion.")
     if error.status == 403 and not may_pass(error):
         return Forbidden(f"{obj.key}: {error.message}")
     if error.status == 400 and Said.NO_DRY_RUN in error.said:
@@ -93,18 +90,18 @@ def immutable(what: str, obj: CustomResource, live: Object, error: ApiError | No
     return Immutable(what, live, error)
 
 
-def is_of_version(error: ApiError, live: Object, instance: str, api_version: str) -> bool:
+def is_of_version(error: ApiError, live: Object, api_version: str) -> bool:
     """
-    Whether the API server cannot apply an object in another version than the instance has applied it in before.
+    Whether the API server cannot apply an object in another version than somebody has written it in before.
 
     structured-merge-diff, typed: a field of the former version, such as a default of its schema, is unknown in the new one.
     """
-    applied = appliers_of(live, manager(instance))
-    return is_undeclared(error) and any(entry.get("apiVersion") != api_version for entry in applied)
+    written = entries(live, "metadata", "managedFields")
+    return is_undeclared(error) and any(entry.get("apiVersion") != api_version for entry in written)
 
 
 def not_in_version(error: ApiError, obj: CustomResource, live: Object) -> DriverError:
-    """Of an object whose fields were moved to the version in which it is applied, and that nobody has written in another."""
+    """Of an object whose fields were moved to the version in which it is applied."""
     return immutable(f"{obj.key}: {error.message}", obj, live, error) if is_undeclared(error) else error
 
 

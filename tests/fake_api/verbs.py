@@ -65,10 +65,12 @@ def create(call: Call) -> tuple[int, Object]:
     if call.kind.verbs == ("create",):
         return 201, reviews.answer(call.cluster, obj)
     new = defaults.fresh(call.kind, obj)
-    if call.cluster.store.get(call.kind.resource, key_of(new)) is not None:
-        raise errors.already_exists(call.kind.group, call.kind.plural, new["metadata"]["name"])
     bare = {"apiVersion": new["apiVersion"], "kind": new["kind"], "metadata": {}}
-    return 201, _commit(call, None, apply.update(bare, new, call.kind.shape, call.manager(), call.kind.status))
+    made = apply.update(bare, new, call.kind.shape, call.manager(), call.kind.status)
+    if call.cluster.store.get(call.kind.resource, key_of(new)) is not None:
+        validation.check(call.kind, None, made)
+        raise errors.already_exists(call.kind.group, call.kind.plural, new["metadata"]["name"])
+    return 201, _commit(call, None, made)
 
 
 def read(call: Call) -> tuple[int, Object]:

@@ -51,12 +51,13 @@ def update_of(api: FakeApi, made: Object) -> Callable[[Request], bool]:
 
 
 def creation_of(api: FakeApi, made: Object) -> Callable[[Request], bool]:
-    """A real creation under that name, or a dry run under another one."""
+    """A real creation, or a dry run of one."""
     metadata = made["metadata"]
     where = made["kind"], metadata.get("namespace"), metadata["name"]
 
     def is_creation(request: Request) -> bool:
-        return "dryRun" in request.query or (request.path.endswith(f"/{where[2]}") and api.find(*where) is None)
+        is_apply = request.method == "PATCH" and request.path.endswith(f"/{where[2]}")
+        return is_trial(request) or (is_apply and api.find(*where) is None)
 
     return is_creation
 
@@ -70,7 +71,7 @@ def annotated(made: Object) -> Object:
 def refuse(api: FakeApi, made: Object, update: faults.Answer, creation: faults.Answer | None = None) -> None:
     api.fail(update, method="PATCH", when=update_of(api, made), times=99)
     if creation:
-        api.fail(creation, method="PATCH", when=creation_of(api, made), times=99)
+        api.fail(creation, when=creation_of(api, made), times=99)
 
 
 def uid_of(api: FakeApi, made: Object) -> str:
@@ -78,8 +79,7 @@ def uid_of(api: FakeApi, made: Object) -> str:
 
 
 def is_trial(request: Request) -> bool:
-    is_apply = request.content_type.startswith("application/apply-patch")
-    return is_apply and "dryRun" in request.query and request.body["metadata"].get("resourceVersion") == "1"
+    return request.method == "POST" and "dryRun" in request.query
 
 
 CRONTAB, CHANGED = crontab("one"), annotated(crontab("one", schedule="1 * * * *"))
@@ -149,7 +149,7 @@ def test_the_default_priority_class_is_replaced(api: FakeApi) -> None:
     blue.reconcile([usual])
     refuse(api, usual, invalid(("FieldValueForbidden", "value", "Forbidden: may not be changed in an update.")))
     second = forbidden("PriorityClass one is already marked as default. Only one default can exist")
-    api.fail(second, method="PATCH", when=lambda one: "dryRun" in one.query and "globalDefault" in one.body, times=99)
+    api.fail(second, when=lambda one: is_trial(one) and "globalDefault" in one.body, times=99)
     blue.reconcile([annotated({**usual, "value": 20})])
     assert api.get("PriorityClass", None, "one")["value"] == 20
 
@@ -159,10 +159,10 @@ def test_what_may_not_be_replaced_is_refused_without_a_trial(api: FakeApi, answe
     blue = Instance(api.url, seconds=6)
     blue.reconcile([crontab_crd(), CRONTAB])
     refuse(api, CRONTAB, invalid(NEVER_CHANGES))
-    api.fail(answer, method="PATCH", when=lambda one: "dryRun" in one.query, times=99)
+    api.fail(answer, when=is_trial, times=99)
     with pytest.raises(Refused, match=r"immutable.*Annotate it with k8s-cr-driver/replace"):
         blue.reconcile([crontab_crd(), crontab("one", schedule="1 * * * *")])
-    assert not [one for one in api.requests.select("PATCH", "/crontabs/") if "dryRun" in one.query]
+    assert not list(filter(is_trial, api.requests.select("POST", "/crontabs")))
 
 
 def test_an_adopted_object_has_another_remedy(api: FakeApi) -> None:
@@ -186,16 +186,17 @@ def test_a_webhook_may_say_that_a_field_never_changes(api: FakeApi, code: int) -
     assert uid_of(api, CRONTAB) != before
 
 
-def test_a_trial_that_is_stored_is_deleted(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An aggregated API may not know `dryRun`."""
+def test_a_server_that_stores_dry_runs_stores_no_trial(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An aggregated API may not know `dryRun`: the name is taken."""
     monkeypatch.setattr(verbs.Call, "dry_run", property(lambda _: False))
     api.put(crontab_crd())
     blue = Instance(api.url, seconds=8)
     blue.reconcile([CRONTAB])
+    before = uid_of(api, CRONTAB)
     refuse(api, CRONTAB, invalid(NEVER_CHANGES))
-    with pytest.raises(Refused, match=r"stores dry runs of crontabs. So it is not replaced"):
-        blue.reconcile([CHANGED])
+    blue.reconcile([CHANGED])
     assert api.names("CronTab", "default") == ["one"]
+    assert uid_of(api, CRONTAB) != before
 
 
 def test_a_finished_job_of_the_same_manifest_does_not_run_again(api: FakeApi) -> None:
@@ -248,7 +249,7 @@ def test_a_rollback_creates_a_finished_job_that_the_change_has_deleted(api: Fake
     blue.reconcile([first])
     is_creation = creation_of(api, first)
     refusal = invalid(("FieldValueInvalid", "spec", "Invalid value: x"))
-    api.fail(refusal, method="PATCH", when=lambda one: is_creation(one) and "dryRun" not in one.query)
+    api.fail(refusal, when=lambda one: is_creation(one) and not is_trial(one))
     with pytest.raises(Refused):
         blue.reconcile([job("one", "i:2")])
     assert api.find("Job", "default", "one") is None
@@ -262,7 +263,7 @@ def test_nothing_is_deleted_once_another_object_is_refused(api: FakeApi) -> None
     blue, first = Instance(api.url, seconds=8), job("one", "i:1")
     blue.reconcile([first, config_map("a")])
     before = uid_of(api, first)
-    api.fail(faults.held(1.5), method="PATCH", when=is_trial)
+    api.fail(faults.held(1.5), when=is_trial)
     api.fail(invalid(("FieldValueInvalid", "data", "Invalid value: wrong")), method="PATCH", path="/configmaps/a")
     with pytest.raises(Refused, match="ConfigMap"):
         blue.reconcile([job("one", "i:2"), config_map("a", a="2")])
@@ -286,7 +287,7 @@ def test_a_heal_deletes_no_object_whose_creation_is_denied(api: FakeApi) -> None
     Instance(api.url).reconcile([crontab_crd(), CRONTAB])
     before = uid_of(api, CRONTAB)
     denied = forbidden('admission webhook "w" denied the request: no new CronTabs')
-    api.fail(denied, method="PATCH", when=lambda one: one.body["metadata"].get("resourceVersion") == "1", times=99)
+    api.fail(denied, when=creation_of(api, CRONTAB), times=99)
     with pytest.raises(DriverError, match="no new CronTabs"):
         heal(api, CRONTAB)
     assert uid_of(api, CRONTAB) == before
@@ -315,7 +316,7 @@ def test_a_heal_does_not_wait_for_what_will_soon_be_otherwise(api: FakeApi, word
     pod["metadata"]["labels"] = {"app": "one"}
     Instance(api.url).reconcile([pod])
     before = uid_of(api, pod)
-    api.fail(forbidden(f'pods "one" is forbidden: {words}'), method="PATCH", when=is_trial)
+    api.fail(forbidden(f'pods "one" is forbidden: {words}'), when=is_trial)
     heal(api, pod)
     assert uid_of(api, pod) != before
 

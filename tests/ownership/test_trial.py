@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
@@ -12,7 +11,7 @@ from k8s_cr_driver.errors import DriverError, Forbidden, Refused
 from k8s_cr_driver.objects.keys import Object
 from tests.fake_api import FakeApi, controllers, faults
 from tests.fake_api.recording import Request
-from tests.instance import Instance, config_map, crontab_crd, job, obj
+from tests.instance import Instance, config_map, crontab, crontab_crd, job, obj
 from tests.ownership.test_replacement import (
     CHANGED,
     CRONTAB,
@@ -48,15 +47,15 @@ def exceed(api: FakeApi, requested: str, used: str, limited: str, *, cpu: str, q
         return is_trial(request) and request.body["spec"]["containers"][0]["resources"]["requests"]["cpu"] == cpu
 
     words = f"exceeded quota: {quota}, requested: {requested}, used: {used}, limited: {limited}"
-    api.fail(forbidden(f'pods "one" is forbidden: {words}'), method="PATCH", when=requests, times=99)
+    api.fail(forbidden(f'pods "one" is forbidden: {words}'), when=requests, times=99)
 
 
-def replaces(api: FakeApi, first: Object, newer: Object, refusal: tuple[str, str, str]) -> bool:
+def replaces(api: FakeApi, first: Object, newer: Object, refusal: tuple[str, str, str], *others: Object) -> bool:
     """Whether the object is replaced; an error leaves it as it is."""
     blue, before = Instance(api.url, seconds=5), uid_of(api, first)
     refuse(api, first, invalid(refusal))
     try:
-        blue.reconcile([newer])
+        blue.reconcile([*others, newer])
     except DriverError:
         assert uid_of(api, first) == before
         return False
@@ -107,7 +106,7 @@ def test_a_job_is_replaced_within_a_quota_that_counts_jobs(api: FakeApi) -> None
     controllers.run_workloads(api)
     Instance(api.url).reconcile([job("one", "i:1")])
     words = "exceeded quota: q, requested: count/jobs.batch=1, used: count/jobs.batch=1, limited: count/jobs.batch=1"
-    api.fail(forbidden(words), method="PATCH", when=is_trial, times=99)
+    api.fail(forbidden(words), when=is_trial, times=99)
     before = uid_of(api, job("one", "i:1"))
     Instance(api.url, seconds=5).reconcile([job("one", "i:2")])
     assert uid_of(api, job("one", "i:1")) != before
@@ -123,7 +122,7 @@ def test_a_claim_that_counts_for_another_class_is_not_replaced(api: FakeApi) -> 
     of_gold = "gold.storageclass.storage.k8s.io/requests.storage"
     words = f"exceeded quota: q, requested: {of_gold}=1Gi, used: {of_gold}=5Gi, limited: {of_gold}=5Gi"
     is_gold = lambda one: is_trial(one) and one.body["spec"]["storageClassName"] == "gold"  # noqa: E731
-    api.fail(forbidden(words), method="PATCH", when=is_gold, times=99)
+    api.fail(forbidden(words), when=is_gold, times=99)
     assert not replaces(api, claim("bronze"), claim("gold"), OF_CLAIM)
 
 
@@ -138,7 +137,7 @@ def use_ports(api: FakeApi, *ports: int) -> None:
     def names_one(request: Request) -> bool:
         return is_trial(request) and any(one.get("nodePort") in ports for one in request.body["spec"]["ports"])
 
-    api.fail(invalid(USED), method="PATCH", when=names_one, times=99)
+    api.fail(invalid(USED), when=names_one, times=99)
 
 
 def test_a_service_keeps_its_port_and_gets_another_address(api: FakeApi) -> None:
@@ -166,14 +165,14 @@ def test_what_is_looked_at_after_the_ports_counts_too(api: FakeApi, refusal: fau
     first = service(clusterIP="10.0.0.1")
     Instance(api.url).reconcile([first])
     use_ports(api, 30001)
-    api.fail(refusal, method="PATCH", when=creation_of(api, first), times=99)
+    api.fail(refusal, when=creation_of(api, first), times=99)
     assert not replaces(api, first, service(clusterIP="10.0.0.2"), OF_ADDRESS)
 
 
 def test_a_class_that_becomes_the_default_beside_another_is_not_replaced(api: FakeApi) -> None:
     Instance(api.url).reconcile([PRIORITY])
     second = forbidden("PriorityClass usual is already marked as default. Only one default can exist")
-    api.fail(second, method="PATCH", when=lambda one: is_trial(one) and "globalDefault" in one.body, times=99)
+    api.fail(second, when=lambda one: is_trial(one) and "globalDefault" in one.body, times=99)
     newer = annotated({**PRIORITY, "value": 20, "globalDefault": True})
     assert not replaces(api, PRIORITY, newer, ("FieldValueForbidden", "value", "Forbidden: may not be changed in an update."))
 
@@ -184,22 +183,22 @@ def test_a_trial_that_meets_a_conflict_is_repeated(api: FakeApi) -> None:
     before = uid_of(api, CRONTAB)
     fault = ("FieldValueNotSupported", "spec.zone", 'Unsupported value: "x": supported values: "a"')
     refuse(api, CRONTAB, invalid(NEVER_CHANGES, fault))
-    api.fail(faults.conflict("q", "resourcequotas"), method="PATCH", when=is_trial)
-    api.fail(invalid(fault), method="PATCH", when=is_trial, times=99)
+    api.fail(faults.conflict("q", "resourcequotas"), when=is_trial)
+    api.fail(invalid(fault), when=is_trial, times=99)
     with pytest.raises(Refused, match="Unsupported value"):
         blue.reconcile([crontab_crd(), CHANGED])
     assert uid_of(api, CRONTAB) == before
 
 
-def test_an_answer_that_is_the_live_object_deletes_nothing_but_that_one(api: FakeApi) -> None:
-    """An aggregated API may find its objects by another key than the name."""
-    blue = Instance(api.url)
-    blue.reconcile([crontab_crd(), CRONTAB])
-    live = json.dumps(api.get("CronTab", "default", "one")).encode()
-    refuse(api, CRONTAB, invalid(NEVER_CHANGES))
-    api.fail(faults.lie(live), method="PATCH", when=is_trial, times=99)
-    blue.reconcile([crontab_crd(), CHANGED])
-    assert api.get("CronTab", "default", "one")["spec"]["cronSpec"] == "1 * * * *"
+def test_a_policy_by_name_counts_for_that_name(api: FakeApi) -> None:
+    """Of a singleton, or of addresses that a webhook knows by the name of who has them."""
+    Instance(api.url).reconcile([crontab_crd(), CRONTAB])
+    denied = forbidden('"x" is forbidden: ValidatingAdmissionPolicy denied request: no such name')
+    api.fail(denied, when=lambda one: is_trial(one) and one.body["metadata"]["name"] != "one", times=99)
+    assert replaces(api, CRONTAB, CHANGED, NEVER_CHANGES, crontab_crd())
+    api.fail(denied, when=creation_of(api, CRONTAB), times=99)
+    newer = annotated(crontab("one", schedule="2 * * * *"))
+    assert not replaces(api, CRONTAB, newer, NEVER_CHANGES, crontab_crd())
 
 
 def test_a_freeze_of_all_changes_deletes_nothing(api: FakeApi) -> None:
@@ -223,7 +222,7 @@ def test_an_error_of_a_trial_has_no_value_of_the_live_object(api: FakeApi) -> No
     blue = Instance(api.url, seconds=5)
     blue.reconcile([secret("canary-of-live")])
     denied = forbidden('admission webhook "w" denied the request: canary-of-live stays until Monday')
-    api.fail(denied, method="PATCH", when=is_trial, times=99)
+    api.fail(denied, when=is_trial, times=99)
     with pytest.raises(DriverError, match="stays until Monday") as refused:
         blue.reconcile([secret("new-one")])
     assert "canary" not in str(refused.value)

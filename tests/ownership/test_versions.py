@@ -7,13 +7,12 @@ from typing import Any
 
 import pytest
 
-from k8s_cr_driver.errors import Refused
 from k8s_cr_driver.objects.keys import Object
 from k8s_cr_driver.ownership.labels import is_managed, manager
-from tests.engine.test_kinds import REPLACE, UNDECLARED, in_v2, of_two_versions, refuse_applies
+from tests.engine.test_kinds import UNDECLARED, in_v2, of_two_versions, refuse_applies
 from tests.fake_api import FakeApi, faults
 from tests.fake_api.recording import Request
-from tests.instance import BLUE, Instance, config_map, crontab
+from tests.instance import BLUE, Instance, config_map, crontab, crontab_crd
 
 V1 = "stable.example.com/v1"
 
@@ -24,11 +23,6 @@ def test_a_conflict_after_the_fields_were_moved_is_met_as_any_other(api: FakeApi
     Instance(api.url).reconcile([crontab("one")])
     api.edit("CronTab", "default", "one", lambda live: live["spec"].update(cronSpec="9 * * * *"), manager="kubectl-edit")
 
-    def restore_version(live: Object) -> None:
-        for entry in live["metadata"]["managedFields"]:
-            entry["apiVersion"] = "stable.example.com/v2" if entry["manager"] == "kubectl-edit" else entry["apiVersion"]
-
-    api.edit("CronTab", "default", "one", restore_version)
     refuse_applies(api, always=False)
     Instance(api.url, **how).reconcile([in_v2(crontab("one", schedule="1 * * * *"))])
     live = api.get("CronTab", "default", "one")
@@ -53,8 +47,8 @@ def test_an_object_that_is_deleted_while_its_fields_are_moved_is_made_again(api:
     assert api.get("CronTab", "default", "one")["metadata"]["uid"] != uid
 
 
-def test_an_object_that_its_controller_writes_in_another_version_is_not_replaced(api: FakeApi) -> None:
-    """The API server converts it to the version of each manager, so the new object would meet the same."""
+def test_the_fields_of_all_managers_are_moved(api: FakeApi) -> None:
+    """The API server converts the object to the version of each of them."""
     api.put(of_two_versions())
     blue = Instance(api.url, seconds=8)
     blue.reconcile([crontab("one")])
@@ -62,11 +56,28 @@ def test_an_object_that_its_controller_writes_in_another_version_is_not_replaced
     entry |= {"fieldsV1": {"f:status": {"f:seen": {}}}, "subresource": "status", "time": "2026-01-01T00:00:00Z"}
     api.edit("CronTab", "default", "one", lambda live: live["metadata"]["managedFields"].append(entry))
     uid = refuse_applies(api, always=False)
-    newer = in_v2(crontab("one"))
-    newer["metadata"]["annotations"] = REPLACE
-    with pytest.raises(Refused, match=r"Others have written it in another version. Keep that apiVersion"):
-        blue.reconcile([newer])
-    assert api.get("CronTab", "default", "one")["metadata"]["uid"] == uid
+    blue.reconcile([in_v2(crontab("one"))])
+    live = api.get("CronTab", "default", "one")
+    assert live["metadata"]["uid"] == uid
+    moved = {(one["manager"], one["apiVersion"]) for one in live["metadata"]["managedFields"]}
+    assert ("controller", "stable.example.com/v2") in moved
+
+
+def test_a_rollback_moves_fields_from_a_version_that_is_served_no_more(api: FakeApi) -> None:
+    api.put(of_two_versions())
+    blue = Instance(api.url, seconds=8)
+    blue.reconcile([in_v2(crontab("one"))])
+    api.put(crontab_crd())
+    unknown = "request to convert CR to an invalid group/version: stable.example.com/v2"
+
+    def is_refused(request: Request) -> bool:
+        live = api.find("CronTab", "default", "one")
+        is_apply = request.content_type.startswith("application/apply-patch") and request.path.endswith("/crontabs/one")
+        return is_apply and live is not None and any(one["apiVersion"] != V1 for one in live["metadata"]["managedFields"])
+
+    api.fail(faults.status(500, "InternalError", unknown), method="PATCH", when=is_refused, times=99)
+    Instance(api.url, seconds=8, yields=True).reconcile([crontab("one")])
+    assert {one["apiVersion"] for one in api.get("CronTab", "default", "one")["metadata"]["managedFields"]} == {V1}
 
 
 @pytest.mark.parametrize("wanted", [[config_map("a")], []], ids=["change", "terminate"])
