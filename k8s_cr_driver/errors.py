@@ -91,7 +91,7 @@ class Said(enum.Enum):
         r"|once set|after creation"  # Service, CustomResourceDefinition, ResourceQuota
     )
     """A field cannot change: pkg/apis/*/validation."""
-    CALLED_IMMUTABLE = "(?i)immutable"
+    CALLED_IMMUTABLE = r"(?i)immutable|(may|must|can) ?not (be )?(chang|modif|updat)|once set|after creation"
     """The same in a webhook's own words, which are free: a policy may forbid all updates for a while."""
     OF_ANOTHER = "uid mismatch"
     """The object of that uid is gone: the patch handler."""

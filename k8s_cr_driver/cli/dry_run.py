@@ -33,7 +33,7 @@ from k8s_cr_driver.objects.keys import NAMESPACE, GroupKind, Object, ObjectKey, 
 from k8s_cr_driver.ownership.context import WriteContext
 from k8s_cr_driver.ownership.inventory import Inventory
 from k8s_cr_driver.ownership.write import write
-from k8s_cr_driver.ownership.write_errors import NOT_RESTORED, Immutable, OtherVersion, missing
+from k8s_cr_driver.ownership.write_errors import NOT_RESTORED, Immutable, NotReplaced, OtherVersion, missing
 from k8s_cr_driver.package import manifests, schema, vnfd
 from k8s_cr_driver.redaction import redact
 from k8s_cr_driver.resources.base import CustomResource
@@ -157,9 +157,12 @@ class _Trial:
             obj = _with_live_counts(self._counted[obj.key], live)
         try:
             finished = Desired(obj, resource).is_among(self._target.inventory.content.finished)
+            if finished and live is None:
+                return Outcome(obj.key, "unchanged")
             after = write(self._target, obj, resource, live, finished=finished)
         except Immutable:
-            return Outcome(obj.key, "replaced", self._by_manifest(obj, live))
+            verdict = "changed" if self._is_redefined(obj.key.group_kind, resource) else "replaced"
+            return Outcome(obj.key, verdict, self._by_manifest(obj, live))
         except OtherVersion:
             return Outcome(obj.key, "changed", self._by_manifest(obj, live))
         except Conflict as error:
@@ -193,7 +196,7 @@ class _Trial:
         """A refusal for what the server cannot know yet: a namespace of the package, fields that the package's CRD adds."""
         if live is None and obj.key.namespace in self._namespaces and getattr(error, "status", 0) == 404:
             return Outcome(obj.key, "created")
-        if type(error) is Refused and self._is_redefined(obj.key.group_kind, resource):
+        if type(error) in (Refused, NotReplaced) and self._is_redefined(obj.key.group_kind, resource):
             return Outcome(obj.key, "changed" if live else "created", self._by_manifest(obj, live), _BY_CRD)
         return Outcome(obj.key, "refused", message=_words(obj.key, missing(error, obj.key)))
 

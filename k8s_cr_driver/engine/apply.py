@@ -21,7 +21,7 @@ from k8s_cr_driver.engine.last_look import LastLook
 from k8s_cr_driver.engine.nodes import Desired, Phase, changes_spec, is_another, is_older, version
 from k8s_cr_driver.engine.not_ready import NotReady
 from k8s_cr_driver.engine.run import Run
-from k8s_cr_driver.errors import ApiError, DriverError, Refused
+from k8s_cr_driver.errors import ApiError, DriverError, Forbidden, Refused, Said
 from k8s_cr_driver.kube.discovery import Resource, Resources
 from k8s_cr_driver.objects import dependencies
 from k8s_cr_driver.objects.crds import defined_by, served_versions
@@ -90,8 +90,10 @@ class Applier:
     def kind_listed(self, kind: GroupKind) -> None:
         """The first list of a kind is there, so it is known which objects of it are ours."""
         finished = self._context.inventory.content.finished
+        ended = {key for key, _ in finished}
         for node in self._by_kind.get(kind, ()):
             node.finished = node.is_among(finished) and node.key not in self._rerun
+            node.has_former_end = node.key in ended and not node.finished
             self._ends.forget_failed(node, node.live)
             if node.finished and node.live is None:
                 self._finish(node)
@@ -126,6 +128,7 @@ class Applier:
             self._gone(node)
             return
         self._informers.wrote(live)
+        self._ends.forget_former(node)
         if node.replaces(live):
             node.replaced = ""  # somebody has changed it meanwhile, so that it need not be deleted
         node.phase, node.error, node.attempts, node.vanished = Phase.SENT, None, 0, False
@@ -166,11 +169,13 @@ class Applier:
 
     def _may_pass(self, node: Desired, error: DriverError) -> bool:
         """
-        Whether a Namespace is missing that an operator of the set may make, as long as an object of it is at work; or
-        whether an API server may know only what a CRD was before this run has changed it.
+        Whether a Namespace is missing that an operator of the set may make, as long as an object of it is at work; whether an
+        API server may know only what a CRD was before this run has changed it; or a quota still counts what it has deleted.
         """
         if type(error) in (Refused, Immutable, NotReplaced):
             return time.monotonic() - self._redefined.get(node.key.group_kind, -math.inf) < SCHEMA_GRACE
+        if node.replaced and type(error) is Forbidden and Said.QUOTA in Said.of(str(error)):
+            return True  # it is counted some time after the deletion
         is_missing = _is_missing(error) and node.key.group_kind in self.brought
         others = (self.nodes[key] for key in self.unready if key != node.key)
         return is_missing and any(one.phase is not Phase.BLOCKED and not _is_missing(one.error) for one in others)
@@ -193,11 +198,11 @@ class Applier:
         watched, seen = frozenset(self._informers.objects), list(self._others(node.key))
 
         def request() -> Removal | None:
-            with self._context.lock:  # a rollback must not take the object for one that has run to its end
-                self._context.inventory.forget_end(node.key)
             others = [*seen, *dependents(self._context, but=watched)]  # without a prune only the kinds of the set are watched
             owners = Owners(self._context.client, [live], [other for _, other in others])
             release_from_owners(self._context, owners, others)
+            if self._loop.refusals:  # the run has ended, so that nobody would create it again
+                raise self._loop.refusals[0]
             return remove(self._context, node.obj, node.resource, live, None)
 
         self._loop.send(request, lambda _: None, functools.partial(self._failed, node))

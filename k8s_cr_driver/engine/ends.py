@@ -39,6 +39,12 @@ class Ends:
             node.finished = False
             self._record(node.key, None)
 
+    def forget_former(self, node: Desired) -> None:
+        """Another manifest of the object is applied: by the recorded end a rollback would take that one for the former."""
+        if node.has_former_end:
+            node.has_former_end = False
+            self._record(node.key, None)
+
     def _record(self, key: ObjectKey, digest: str | None) -> None:
         self._context.inventory.note_finished(key, digest)
         if not self._is_recording:

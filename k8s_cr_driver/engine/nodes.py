@@ -81,6 +81,8 @@ class Desired(Node):
     """Our last write has changed the spec, and the status of then is not known yet in the version that is watched."""
     finished: bool = False
     """It has run to its end: it is not created again when it vanishes, as a Job does after its time to live."""
+    has_former_end: bool = False
+    """Another manifest of it has run to its end."""
     vanished: bool = False
     """It was ours, and the watch reported its deletion."""
     gone: str = ""

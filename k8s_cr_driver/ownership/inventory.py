@@ -159,8 +159,9 @@ class Inventory:
             self._change(replace(self.content, new=new, released=not self.fence.former_may_write()))
 
     def _change(self, desired: InventoryContent) -> None:
-        older = {one for one in desired.finished if one[0] not in self._finished}
-        finished = frozenset(older | {(key, digest) for key, digest in self._finished.items() if digest is not None})
+        ends = dict(self._finished)  # others may note more meanwhile
+        older = {one for one in desired.finished if one[0] not in ends}
+        finished = frozenset(older | {(key, digest) for key, digest in ends.items() if digest is not None})
         adopted = desired.adopted - self._recreated
         uids = frozenset(one for one in desired.adopted_uids if one[0] in adopted)
         new, members = desired.new - self._disclaimed, desired.members
@@ -192,12 +193,6 @@ class Inventory:
     def note_finished(self, key: ObjectKey, digest: str | None) -> None:
         """Notes that an object has run to its end, None: it has failed. Written with the next change or `write_finished`."""
         self._finished[key] = digest
-
-    def forget_end(self, key: ObjectKey) -> None:
-        """Writes that an object has not run to its end, if it is said to have: it is about to be created again."""
-        if self._finished.get(key) or any(ended == key for ended, _ in self.content.finished):
-            self.note_finished(key, None)
-            self.write_finished()
 
     def write_finished(self) -> None:
         self._change(self.content)

@@ -65,7 +65,8 @@ def of_version(found: Sequence[Object], api_version: str) -> list[Object]:
     joined: dict[tuple[str, ...], Object] = {}
     for entry in found:
         who = tuple(str(entry.get(name)) for name in ("manager", "operation", "subresource"))
-        fields = union(mapping(joined.get(who), "fieldsV1"), mapping(entry, "fieldsV1"))
+        several = [mapping(one, "fieldsV1") for one in (joined.get(who), entry) if one]
+        fields = functools.reduce(union, several)
         joined[who] = {**entry, "apiVersion": api_version, "fieldsV1": fields}
     return list(joined.values())
 

@@ -7,16 +7,19 @@ The words are those of the API server's admission plugin ResourceQuota, the amou
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from fractions import Fraction
 from typing import NamedTuple
 
-from k8s_cr_driver.errors import ApiError
-from k8s_cr_driver.objects.keys import GroupKind
+from k8s_cr_driver.objects.fields import field
+from k8s_cr_driver.objects.keys import GroupKind, Object, kind_of
 
 _WORDS = re.compile(r"exceeded quota: (\S+), requested: (\S+), used: (\S+), limited: (\S+)")
-_MEASURED = frozenset(GroupKind("", kind) for kind in ("Pod", "PersistentVolumeClaim", "Service"))
-"""Of all other kinds a quota counts the objects alone: k8s.io/kubernetes/pkg/quota/v1/evaluator/core."""
+_POD = GroupKind("", "Pod")
+_MEASURED = frozenset(
+    {_POD, GroupKind("", "PersistentVolumeClaim"), GroupKind("", "Service"), GroupKind("resource.k8s.io", "ResourceClaim")}
+)
+"""The kinds of which a quota counts more than the objects: k8s.io/kubernetes/pkg/quota/v1/evaluator/core."""
 _DECIMAL = {"": 0, "n": -9, "u": -6, "m": -3, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 _BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 _QUANTITY = re.compile(r"([+-]?[0-9.]{1,40})([a-zA-Z]{0,2}|[eE][+-]?[0-9]{1,2})")
@@ -40,27 +43,37 @@ def exceeded(message: str) -> Exceeded | None:
         return None
 
 
-def has_room(message: str, kind: GroupKind, same: Callable[[], ApiError | None]) -> bool:
-    """
-    Whether an object that a quota refuses fits in place of one that is deleted first.
+def is_measured(live: Object) -> bool:
+    """Whether only the refusal of another such object shows its share: of other kinds a quota counts the objects alone."""
+    return kind_of(live) in _MEASURED and not _has_ended(live)
 
-    `same`: how another object like that one is refused, by which its own share is known.
+
+def has_room(message: str, live: Object, same: str) -> bool:
     """
-    refusal = exceeded(message)
+    Whether an object that a quota refuses fits in place of `live`, which is deleted first.
+
+    `same`: how another object like that one is refused, if it is measured.
+    """
+    refusal, before = exceeded(message), exceeded(same)
     if refusal is None:
         return False
-    share: Mapping[str, Fraction] = dict.fromkeys(refusal.requested, Fraction(1))
-    if kind in _MEASURED:
-        error = same()
-        before = exceeded(error.message) if error else None
-        if before is None or before.quota != refusal.quota:
-            return False
+    if not is_measured(live):
+        counted = (name for name in refusal.requested if name.startswith("count/") or not _has_ended(live))
+        share: Mapping[str, Fraction] = dict.fromkeys(counted, Fraction(1))
+    elif before is not None and before.quota == refusal.quota:
         share = before.requested
+    else:
+        return False
     return all(
         name in share and name in refusal.used and name in refusal.limited
         and amount + refusal.used[name] - share[name] <= refusal.limited[name]
         for name, amount in refusal.requested.items()
     )  # fmt: skip
+
+
+def _has_ended(live: Object) -> bool:
+    """Whether it is a Pod that has run to its end: a quota counts nothing of it but the object."""
+    return kind_of(live) == _POD and field(live, "status", "phase") in ("Succeeded", "Failed")
 
 
 def _amounts(listed: str) -> dict[str, Fraction]:

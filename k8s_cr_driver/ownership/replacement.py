@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from k8s_cr_driver.errors import ApiError, DriverError, Refused, Said, passes
 from k8s_cr_driver.kube.discovery import Resource
-from k8s_cr_driver.objects.fields import entries, mapping
+from k8s_cr_driver.objects.fields import entries, mapping, sequence
 from k8s_cr_driver.objects.keys import GroupKind, Object, is_of_every_namespace, kind_of
 from k8s_cr_driver.ownership import quotas
 from k8s_cr_driver.ownership.context import WriteContext, with_owner_labels
@@ -39,12 +39,15 @@ def not_created(
 ) -> DriverError | None:
     """Why the API server would not create the object in place of `live`, if it would not; `update`: its refusal of a change."""
     manifest = with_owner_labels(context, obj, made=is_created(live)).manifest
-    error = _tried(context, resource, manifest, live)
-    if error is None or _is_transient(error):
-        return error
-    if Said.DENIED in error.said or not _is_no_fault(context, resource, error, live):
-        return Refused(f"{obj.key}: {error.message}. So it is not replaced: delete it yourself, or change the manifest.")
-    if update is not None and other_faults(update, manifest, live):
+    trial = _without_own(manifest, live)
+    error = _tried(context, resource, trial, live)
+    if error is not None and not _is_transient(error):
+        error = _fault(context, resource, error, live)
+    if error is not None:
+        text = f"{obj.key}: {error.message}. So it is not replaced: delete it yourself, or change the manifest."
+        return error if _is_transient(error) else Refused(text)
+    is_shown = error is None and trial == manifest
+    if update is not None and not is_shown and other_faults(update, manifest, live):
         return Refused(f"{obj.key}: {update.message}")
     return None
 
@@ -52,7 +55,7 @@ def not_created(
 def _tried(context: WriteContext, resource: Resource, manifest: Object, live: Object) -> ApiError | None:
     """Why a creation in place of `live` is refused."""
     try:
-        context.client.try_creation(resource, _without_own(manifest, live), context.manager, live)
+        context.client.try_creation(resource, manifest, context.manager, live)
     except ApiError as error:
         return error
     return None
@@ -65,20 +68,26 @@ def _without_own(manifest: Object, live: Object) -> Object:
     if kind_of(live) != _SERVICE:
         return manifest
     spec, before = dict(mapping(manifest, "spec")), mapping(live, "spec")
-    if spec.get("clusterIP") not in (None, "None") and spec["clusterIP"] == before.get("clusterIP"):
+    used = _numbers(before)
+    if spec.get("type") != "ExternalName" and _addresses(spec) and _addresses(spec) <= _addresses(before):
         spec = {key: value for key, value in spec.items() if key not in ("clusterIP", "clusterIPs")}
-    if spec.get("healthCheckNodePort") == before.get("healthCheckNodePort"):
-        spec.pop("healthCheckNodePort", None)
-    used = [_port(one) for one in entries(before, "ports")]
-    spec["ports"] = [
-        {key: value for key, value in one.items() if key != "nodePort" or _port(one) not in used}
-        for one in entries(spec, "ports")
-    ]
+    if spec.get("type") == "LoadBalancer" and spec.get("externalTrafficPolicy") == "Local":
+        spec = {key: value for key, value in spec.items() if key != "healthCheckNodePort" or value not in used}
+    if spec.get("type") in ("NodePort", "LoadBalancer"):
+        spec["ports"] = [
+            {key: value for key, value in one.items() if key != "nodePort" or value not in used}
+            for one in entries(spec, "ports")
+        ]
     return {**manifest, "spec": spec}
 
 
-def _port(port: Object) -> tuple[object, object]:
-    return port.get("protocol") or "TCP", port.get("nodePort")
+def _addresses(spec: Object) -> set[str]:
+    return {str(one) for one in [spec.get("clusterIP"), *sequence(spec, "clusterIPs")] if one} - {"None"}
+
+
+def _numbers(spec: Object) -> list[object]:
+    """The ports of a Service on each node: an allocator has them by their numbers."""
+    return [spec.get("healthCheckNodePort"), *(one.get("nodePort") for one in entries(spec, "ports"))]
 
 
 def _is_transient(error: ApiError) -> bool:
@@ -87,11 +96,17 @@ def _is_transient(error: ApiError) -> bool:
     return passes(error) or (error.status == 403 and may_pass(error)) or (error.status == 409 and Said.DENIED not in error.said)
 
 
-def _is_no_fault(context: WriteContext, resource: Resource, error: ApiError, live: Object) -> bool:
-    """Whether a creation was refused for the quota that the live object uses, or could not be tried because of a webhook."""
-    if Said.QUOTA in error.said:
-        return quotas.has_room(error.message, resource.group_kind, lambda: _tried(context, resource, _copied(live), live))
-    return Said.NO_DRY_RUN in error.said
+def _fault(context: WriteContext, resource: Resource, error: ApiError, live: Object) -> ApiError | None:
+    """None if a creation was refused for the quota that the live object uses, or could not be tried because of a webhook."""
+    if Said.DENIED in error.said or not error.said & {Said.QUOTA, Said.NO_DRY_RUN}:
+        return error
+    if Said.NO_DRY_RUN in error.said:
+        return None
+    copied = _without_own(_copied(live), live)
+    same = _tried(context, resource, copied, live) if quotas.is_measured(live) else None
+    if same is not None and _is_transient(same):
+        return same
+    return None if quotas.has_room(error.message, live, same.message if same else "") else error
 
 
 def _copied(live: Object) -> Object:

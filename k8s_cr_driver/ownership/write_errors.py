@@ -123,11 +123,11 @@ def _is_of_another(error: ApiError) -> bool:
 def _is_immutable(error: ApiError, manifest: Object, live: Object) -> bool:
     """By the server's words, or because it refuses a field that is known to be immutable and that changes.
 
-    A webhook that is written with controller-runtime answers 403 for whatever it denies.
+    A webhook or policy, with whatever code, may deny all changes for a while: it counts only if replacement is asked for.
     """
-    if error.status == 403:
+    if Said.DENIED in error.said:
         is_asked_for = any(annotations_of(one).get(REPLACE) == "true" for one in (manifest, live))
-        return is_asked_for and {Said.DENIED, Said.CALLED_IMMUTABLE} <= error.said
+        return is_asked_for and error.status in (403, 422) and Said.CALLED_IMMUTABLE in error.said
     if error.status != 422:
         return False
     changed = changed_fields(live, manifest)

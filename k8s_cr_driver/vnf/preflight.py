@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import replace
 from typing import Any
 
-from k8s_cr_driver.errors import ApiError, DriverError, Refused
+from k8s_cr_driver.errors import ApiError, Contended, DriverError, Refused
 from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.connection import Connection, as_dry_run
 from k8s_cr_driver.kube.discovery import Resource
@@ -19,7 +19,7 @@ from k8s_cr_driver.ownership.context import WriteContext
 from k8s_cr_driver.ownership.labels import is_managed
 from k8s_cr_driver.ownership.replacement import not_created
 from k8s_cr_driver.ownership.write import write
-from k8s_cr_driver.ownership.write_errors import Immutable, NoDryRun
+from k8s_cr_driver.ownership.write_errors import Immutable, NoDryRun, NotReplaced
 from k8s_cr_driver.resources.base import CustomResource
 
 
@@ -53,7 +53,7 @@ def check(
             live = context.client.find(resource, obj.key)
             if live and is_managed(live, context.instance):
                 refusal = _refusal(trial, obj, resource, live, is_recreated=obj.key in recreated)
-                if refusal and not (type(refusal) is Refused and obj.key.group_kind in redefined):
+                if refusal and not (type(refusal) in (Refused, NotReplaced) and obj.key.group_kind in redefined):
                     raise refusal
 
 
@@ -70,6 +70,8 @@ def _refusal(
         return None
     except DriverError as error:
         refusal = error
+    if isinstance(refusal, ApiError) and refusal.status == 409 and is_recreated:
+        return Contended(str(refusal))
     # The engine repeats such a write until the deadline.
     is_repeated = isinstance(refusal, ApiError) and refusal.status in (403, 404, 409, 410)
     return None if is_repeated else refusal

@@ -184,7 +184,8 @@ class Session:
         """
         tried = wanted if replacement.to_delete else [obj for obj in wanted if is_kept(obj.manifest)]
         recreated = {key_of(live) for _, several in replacement.to_delete for live in several}
-        redefined = {defined_by(obj.manifest) for obj in wanted if obj.key.group_kind == CRD}
+        is_first = not replacement.to_delete  # else the VNFCs go before a CRD changes
+        redefined = {defined_by(obj.manifest) for obj in wanted if is_first and obj.key.group_kind == CRD}
         check = functools.partial(preflight.check, self._context, tried, recreated=recreated, redefined=redefined)
         self._operation.persist(check)
         run = functools.partial(reconcile, self._operation, self._context)

@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
-from k8s_cr_driver.errors import DriverError, Forbidden, Refused
+from k8s_cr_driver.errors import DriverError, Refused
 from k8s_cr_driver.objects.keys import Object
 from tests.fake_api import FakeApi, controllers, faults
 from tests.fake_api.recording import Request
@@ -201,15 +202,71 @@ def test_a_policy_by_name_counts_for_that_name(api: FakeApi) -> None:
     assert not replaces(api, CRONTAB, newer, NEVER_CHANGES, crontab_crd())
 
 
-def test_a_freeze_of_all_changes_deletes_nothing(api: FakeApi) -> None:
+def service_of(type_: str, address: str, **spec: Any) -> Object:
+    return service(**{"type": type_, "clusterIP": address, **spec})
+
+
+@pytest.mark.parametrize(
+    ("first", "newer", "refusal"),
+    [
+        (service_of("NodePort", "10.0.0.1"), service_of("ClusterIP", "10.0.0.2"), "nodePort"),
+        (
+            service(clusterIP="10.0.0.1", clusterIPs=["10.0.0.1", "fd00::1"]),
+            service(clusterIP="10.0.0.1", clusterIPs=["10.0.0.1", "fd00::99"]),
+            "clusterIPs",
+        ),
+    ],
+    ids=["a port that the new type forbids", "an address that is another's"],
+)
+def test_what_is_not_the_live_services_is_tried(api: FakeApi, first: Object, newer: Object, refusal: str) -> None:
+    Instance(api.url).reconcile([first])
+    fault = ("FieldValueForbidden", f"spec.{refusal}", "Forbidden: may not be used")
+    api.fail(invalid(fault), when=lambda one: is_trial(one) and refusal in json.dumps(one.body["spec"]), times=99)
+    assert not replaces(api, first, newer, OF_ADDRESS)
+
+
+def test_another_fault_of_the_update_counts_for_what_the_trial_leaves_out(api: FakeApi) -> None:
+    first = service(clusterIP="10.0.0.1")
+    Instance(api.url).reconcile([first])
+    newer = service(clusterIP="10.0.0.2")
+    newer["spec"]["ports"].append({"name": "b", "port": 81, "nodePort": 30001})
+    before = uid_of(api, first)
+    refuse(api, first, invalid(OF_ADDRESS, ("FieldValueDuplicate", "spec.ports[1].nodePort", "Duplicate value: 30001")))
+    with pytest.raises(Refused, match="Duplicate value"):
+        Instance(api.url, seconds=5).reconcile([newer])
+    assert uid_of(api, first) == before
+
+
+def test_a_pod_that_has_ended_has_no_share_of_a_quota_of_running_ones(api: FakeApi) -> None:
+    controllers.run_workloads(api)
+    ended = pod("1")
+    Instance(api.url).reconcile([ended])
+    api.edit("Pod", "default", "one", lambda live: live["status"].update(phase="Succeeded"))
+    exceed(api, "requests.cpu=2", "requests.cpu=3", "requests.cpu=4", cpu="2")
+    exceed(api, "requests.cpu=1", "requests.cpu=3", "requests.cpu=4", cpu="1")
+    assert not replaces(api, ended, pod("2"), OF_POD)
+
+
+def test_a_quota_that_counts_late_is_waited_for(api: FakeApi) -> None:
+    """Its controller counts a deletion some time later."""
+    Instance(api.url).reconcile([crontab_crd(), CRONTAB])
+    words = "exceeded quota: q, requested: count/crontabs=1, used: count/crontabs=1, limited: count/crontabs=1"
+    gone = lambda one: one.method == "PATCH" and api.find("CronTab", "default", "one") is None  # noqa: E731
+    api.fail(forbidden(words), when=lambda one: one.path.endswith("/crontabs/one") and gone(one), times=2)
+    assert replaces(api, CRONTAB, CHANGED, NEVER_CHANGES, crontab_crd())
+
+
+@pytest.mark.parametrize("code", [403, 422])
+def test_a_freeze_of_all_changes_deletes_nothing(api: FakeApi, code: int) -> None:
     """A webhook that denies each update says nothing of a field, and a Pod is replaced without an annotation."""
     controllers.run_workloads(api)
     blue = Instance(api.url, seconds=5)
     blue.reconcile([pod("1")])
     before = uid_of(api, pod("1"))
-    denied = forbidden('admission webhook "w" denied the request: updates to running Pods are forbidden, they are immutable')
+    words = "updates to running Pods are forbidden, they are immutable"
+    denied = forbidden(f'admission webhook "w" denied the request: {words}', code)
     api.fail(denied, method="PATCH", when=update_of(api, pod("1")), times=99)
-    with pytest.raises(Forbidden) as refused:
+    with pytest.raises(Refused) as refused:
         blue.reconcile([pod("1"), config_map("a")])
     assert "Annotate" not in str(refused.value)
     assert uid_of(api, pod("1")) == before
