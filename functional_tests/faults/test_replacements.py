@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the API server would not create is not deleted to be replaced; what is the object's own does not keep it."""
+
+from __future__ import annotations
+
+import ipaddress
+
+import pytest
+from kubernetes.client.exceptions import ApiException
+
+from k8s_cr_driver.errors import Refused
+
+from ..cluster import Cluster
+from ..engine import Engine
+from ..objects import Object, config_map, make, namespace
+from ..testbed.processes import until
+
+WHERE = "replacements"
+DENIAL = "no frozen ones"
+REPLACE = {"k8s-cr-driver/replace": "true"}
+
+
+def uid(cluster: Cluster, kind: str, name: str) -> str:
+    live = cluster.get(kind, name, WHERE)
+    assert live is not None, f"{kind} {name} is gone"
+    return str(live["metadata"]["uid"])
+
+
+def annotated(manifest: Object) -> Object:
+    manifest["metadata"]["annotations"] = dict(REPLACE)
+    return manifest
+
+
+def frozen(value: str) -> Object:
+    return annotated({**config_map("frozen", WHERE, a=value), "immutable": True})
+
+
+def service(address: str) -> Object:
+    spec = {"type": "NodePort", "clusterIP": address, "ports": [{"port": 80, "nodePort": 30917}], "selector": {"app": "web"}}
+    return annotated(make("v1", "Service", "web", WHERE, spec=spec))
+
+
+def policy() -> list[Object]:
+    """It denies to create ConfigMaps of two names in this Namespace."""
+    rules = [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["configmaps"]}]
+    group = "admissionregistration.k8s.io/v1"
+    spec = {
+        "failurePolicy": "Fail",
+        "matchConstraints": {"resourceRules": rules},
+        "validations": [{"expression": "!(object.metadata.name in ['frozen', 'probe'])", "message": DENIAL}],
+    }
+    selected = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": WHERE}}}
+    binding = {"policyName": WHERE, "validationActions": ["Deny"], "matchResources": selected}
+    return [
+        make(group, "ValidatingAdmissionPolicy", WHERE, spec=spec),
+        make(group, "ValidatingAdmissionPolicyBinding", WHERE, spec=binding),
+    ]
+
+
+def is_enforced(cluster: Cluster) -> bool:
+    """The API server needs some seconds until it obeys a new policy."""
+    try:
+        cluster.create(config_map("probe", WHERE))
+    except ApiException as error:
+        return DENIAL in str(error)
+    cluster.delete("ConfigMap", "probe", WHERE)
+    return False
+
+
+def test_an_object_whose_creation_a_policy_denies_by_name_stays(engine: Engine, cluster: Cluster) -> None:
+    with cluster.holding(namespace(WHERE)):
+        engine.reconcile([frozen("1")])
+        before = uid(cluster, "ConfigMap", "frozen")
+        with cluster.holding(*policy()):
+            assert until(lambda: is_enforced(cluster), 60)
+            with pytest.raises(Refused, match=f"{DENIAL}.*So it is not replaced"):
+                engine.reconcile([frozen("2")])
+            assert uid(cluster, "ConfigMap", "frozen") == before
+        assert until(lambda: not is_enforced(cluster), 60)
+        engine.reconcile([frozen("3")])
+        assert uid(cluster, "ConfigMap", "frozen") != before
+        engine.terminate()
+
+
+def test_a_service_keeps_its_port_and_a_quota_has_room_for_what_is_replaced(engine: Engine, cluster: Cluster) -> None:
+    api_server = cluster.get("Service", "kubernetes", "default")
+    assert api_server
+    first, second = (str(ipaddress.ip_address(api_server["spec"]["clusterIP"]) + number) for number in (201, 202))
+    quota = make("v1", "ResourceQuota", "all", WHERE, spec={"hard": {"services": "1", "services.nodeports": "1"}})
+    with cluster.holding(namespace(WHERE)), cluster.holding(quota):
+        assert until(lambda: used(cluster), 20)
+        engine.reconcile([service(first)])
+        before = uid(cluster, "Service", "web")
+        assert until(lambda: used(cluster) == "1", 20)
+        engine.reconcile([service(second)])
+        live = cluster.get("Service", "web", WHERE)
+        assert live
+        assert live["metadata"]["uid"] != before
+        assert (live["spec"]["clusterIP"], live["spec"]["ports"][0]["nodePort"]) == (second, 30917)
+        engine.terminate()
+
+
+def used(cluster: Cluster) -> str:
+    quota = cluster.get("ResourceQuota", "all", WHERE) or {}
+    return str(quota.get("status", {}).get("used", {}).get("services"))
