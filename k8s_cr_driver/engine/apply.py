@@ -88,11 +88,11 @@ class Applier:
         self._informers, self._rerun = informers, rerun
 
     def kind_listed(self, kind: GroupKind) -> None:
-        """The first list of a kind is there, so it is known which objects of it are ours."""
+        """It is known which objects of a kind are ours: by its first list, or the first after the kind was not served."""
         finished = self._context.inventory.content.finished
         ended = {key for key, _ in finished}
         for node in self._by_kind.get(kind, ()):
-            node.finished = node.is_among(finished) and node.key not in self._rerun
+            node.finished = node.finished or (node.is_among(finished) and node.key not in self._rerun)
             node.has_former_end = node.key in ended and not node.finished
             self._ends.forget_failed(node, node.live)
             if node.finished and node.live is None:
@@ -205,7 +205,8 @@ class Applier:
                 raise self._loop.refusals[0]
             return remove(self._context, node.obj, node.resource, live, None)
 
-        self._loop.send(request, lambda _: None, functools.partial(self._failed, node))
+        delete = functools.partial(self._loop.send, request, lambda _: None, functools.partial(self._failed, node))
+        self._ends.forget_former(node, delete)
 
     def _others(self, but: ObjectKey) -> Iterator[tuple[Resource, Object]]:
         """The instance's other objects that have owners, also those that are not desired: some are kept."""

@@ -8,6 +8,7 @@ The inventory records the ends, so that a later run knows them, also after a cra
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 
 from k8s_cr_driver.engine.nodes import Desired
 from k8s_cr_driver.engine.run import Run
@@ -26,6 +27,7 @@ class Ends:
     def __init__(self, run: Run) -> None:
         self._loop, self._context = run.loop, run.context
         self._is_recording, self._failures = False, 0
+        self._forgetting: list[Callable[[], None]] = []
 
     def note(self, node: Desired) -> None:
         """The object has ended well."""
@@ -39,11 +41,17 @@ class Ends:
             node.finished = False
             self._record(node.key, None)
 
-    def forget_former(self, node: Desired) -> None:
-        """Another manifest of the object is applied: by the recorded end a rollback would take that one for the former."""
-        if node.has_former_end:
-            node.has_former_end = False
-            self._record(node.key, None)
+    def forget_former(self, node: Desired, then: Callable[[], None] = lambda: None) -> None:
+        """Another manifest of the object is applied: by the recorded end a rollback would take that one for the former.
+
+        `then` is called once that is written, such as what deletes the former.
+        """
+        if not node.has_former_end:
+            then()
+            return
+        node.has_former_end = False
+        self._forgetting.append(then)
+        self._record(node.key, None)
 
     def _record(self, key: ObjectKey, digest: str | None) -> None:
         self._context.inventory.note_finished(key, digest)
@@ -52,11 +60,21 @@ class Ends:
             self._loop.after(COLLECT_FOR, self._write)
 
     def _write(self) -> None:
+        forgotten, self._forgetting = self._forgetting, []
+
         def written(error: DriverError | None = None) -> None:
-            self._is_recording = error is not None and passes(error)
-            self._failures = self._failures + 1 if self._is_recording else 0
+            is_failed = error is not None and passes(error)
+            self._failures = self._failures + 1 if is_failed else 0
+            if is_failed:
+                self._forgetting += forgotten
+            elif error is not None and forgotten:
+                self._loop.refuse(error)
+            else:
+                for then in forgotten:
+                    then()
+            self._is_recording = is_failed or bool(self._forgetting)  # more may have come meanwhile
             if self._is_recording:
-                self._loop.after(backoff.delay(self._failures, error), self._write)
+                self._loop.after(backoff.delay(self._failures, error) if is_failed else COLLECT_FOR, self._write)
 
         self._loop.send(functools.partial(record_finished, self._context), lambda _: written(), written)
 

@@ -240,6 +240,7 @@ class Informers:
             self._relist(kind, message)
         elif isinstance(message, watch.Unserved):
             if self.objects[kind] or message.reflector in self._awaited[kind]:
+                self._awaited[kind].add(message.reflector)  # its objects may go with the CRD before the next list
                 self._unserved.add(kind, again=True)
         else:
             self._broken(message)

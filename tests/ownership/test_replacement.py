@@ -242,6 +242,21 @@ def image_of(live: Object) -> str:
     return str(live["spec"]["template"]["spec"]["containers"][0]["image"])
 
 
+def test_a_rollback_creates_a_finished_job_that_the_change_has_deleted(api: FakeApi) -> None:
+    """The change ends between the deletion of the one and the creation of the other."""
+    controllers.run_workloads(api)
+    blue, first = Instance(api.url, seconds=5), job("one", "i:1")
+    blue.reconcile([first])
+    is_creation = creation_of(api, first)
+    refusal = invalid(("FieldValueInvalid", "spec", "Invalid value: x"))
+    api.fail(refusal, when=lambda one: is_creation(one) and not is_trial(one))
+    with pytest.raises(Refused):
+        blue.reconcile([job("one", "i:2")])
+    assert api.find("Job", "default", "one") is None
+    Instance(api.url, yields=True).reconcile([first])
+    assert api.find("Job", "default", "one")
+
+
 def test_a_rollback_brings_back_a_finished_job_that_had_gone_before_the_change(api: FakeApi) -> None:
     """Its time to live was over, so that the newer one was not a replacement."""
     done: list[str] = []

@@ -22,6 +22,8 @@ from tests.simulation.servers import Sent, Servers
 
 BLOCKS, LIVES = 10, 120
 """Blocks of seeds, which run beside each other, and lives in each."""
+SINCE = {"immutable fields"}
+"""Kinds of trouble that came later than the lives of those seeds."""
 CRASHED = 8
 """Lives that are led once for each of their requests, with a crash there."""
 
@@ -143,5 +145,17 @@ def test_each_of_many_lives_frees_the_memory_of_the_one_before() -> None:
     ],
 )
 def test_what_no_worker_can_know_is_no_violation(seed: int) -> None:
+    outcome = life(seed, ALL - SINCE)
+    assert not outcome.violations, shown(seed, outcome)
+
+
+@pytest.mark.parametrize(
+    "seed",
+    [
+        pytest.param(4100306, id="a CRD deleted, and made again, while the stream of its kind was silent"),
+        pytest.param(4102737, id="a rollback that took a newer Job for the finished one that it had replaced"),
+    ],
+)
+def test_what_lives_have_found_stays_mended(seed: int) -> None:
     outcome = life(seed)
     assert not outcome.violations, shown(seed, outcome)
