@@ -133,6 +133,8 @@ class Ledger:
         """The instances whose inventory was lost, until a change has named all objects again."""
         self._seen_finished: dict[tuple[Resource, Key, str], dict[str, float]] = {}
         """Of each Job, and its image, the workers that were shown its end, and when."""
+        self._taken: set[str] = set()
+        """The uids of Jobs that their instance has deleted; a watch may show them later."""
         self.completed: set[str] = set()
         """The Jobs that have run to their end, whether anybody was shown that or not."""
         self._adopted: set[tuple[str, Resource, Key]] = set()
@@ -193,6 +195,7 @@ class Ledger:
             self._note_taker(entry, actor)
         if resource == JOBS and (entry.marker or actor).owner == entry.owner:
             # A change without it, or with another one in its place, of which a rollback may come
+            self._taken.add(old["metadata"]["uid"])
             self._seen_finished.pop((resource, key_of(old), _image(old)), None)
         if resource == WIDGETS and entry.owner == USER and actor.owner not in (USER, CONTROLLER):
             self._hold(entry)
@@ -342,7 +345,8 @@ class Ledger:
 
     def show(self, reader: Actor, resource: Resource, live: Object) -> None:
         """A watch shows an object to a worker. What it sees once the inventory is lost it cannot record any more."""
-        if resource == JOBS and dig(live, "status", "succeeded") and self._has_inventory(reader.owner):
+        is_end = resource == JOBS and dig(live, "status", "succeeded") and live["metadata"]["uid"] not in self._taken
+        if is_end and self._has_inventory(reader.owner):
             seen = self._seen_finished.setdefault((resource, key_of(live), _image(live)), {})
             seen.setdefault(reader.name, self.scheduler.now)
 
