@@ -133,6 +133,8 @@ class Ledger:
         """The instances whose inventory was lost, until a change has named all objects again."""
         self._seen_finished: dict[tuple[Resource, Key, str], dict[str, float]] = {}
         """Of each Job, and its image, the workers that were shown its end, and when."""
+        self._cut_off: set[str] = set()
+        """The workers whose inventory a user has deleted while they ran: no token of a later one can stop their requests."""
         self._taken: set[str] = set()
         """The uids of Jobs that their instance has deleted; a watch may show them later."""
         self.completed: set[str] = set()
@@ -203,6 +205,7 @@ class Ledger:
             self._withdrawn[entry.owner] = self.scheduler.now
         if actor.owner == USER and is_inventory(entry):
             self.forget_finished(())  # what was recorded is lost with it
+            self._cut_off |= {name for name, run in self._runs.items() if run.instance == entry.owner} - self.ended.keys()
             self._doubted.pop(entry.owner, None)
             self._unname(entry.owner)
         if actor.owner != entry.owner or entry.is_marked_by_others:
@@ -219,7 +222,8 @@ class Ledger:
         return next(markers, self.actor)
 
     def _is_late(self, instance: str) -> bool:
-        is_lost = instance in self._unnamed and not self._has_inventory(instance)
+        is_cut_off = self.actor.name in self._cut_off
+        is_lost = (instance in self._unnamed or is_cut_off) and not self._has_inventory(instance)
         return is_lost and (instance in self.is_over or self._is_being_removed(instance))
 
     def _is_being_removed(self, instance: str) -> bool:

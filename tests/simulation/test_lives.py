@@ -153,6 +153,7 @@ def test_what_no_worker_can_know_is_no_violation(seed: int) -> None:
     "seed",
     [
         pytest.param(4100306, id="a CRD deleted, and made again, while the stream of its kind was silent"),
+        pytest.param(4203817, id="a write of a worker whose inventory a user had deleted, after the terminate of another"),
         pytest.param(4104446, id="the end of a Job that is shown after a change has replaced it"),
         pytest.param(4102737, id="a rollback that took a newer Job for the finished one that it had replaced"),
     ],
