@@ -22,7 +22,7 @@ REPLACE = {"k8s-cr-driver/replace": "true"}
 
 def uid(cluster: Cluster, kind: str, name: str) -> str:
     live = cluster.get(kind, name, WHERE)
-    assert live is not None, f"{kind} {name} is gone"
+    assert live is not None, f"{kind} {name} no longer exists"
     return str(live["metadata"]["uid"])
 
 

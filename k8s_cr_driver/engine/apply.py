@@ -155,11 +155,11 @@ class Applier:
         if isinstance(error, NotAdopted):
             node.phase = Phase.BACKOFF
             self._adoptions.add(node, error.uid)
-        elif isinstance(error, Immutable) and not self._loop.refusals and not self._may_pass(node, error):
-            self._replace(node, error.live)
         elif is_transient(error, node.obj, self.brought, self._own_namespaces) or self._may_pass(node, error):
             node.error = error
             self._try_later(node)
+        elif isinstance(error, Immutable) and not self._loop.refusals:
+            self._replace(node, error.live)
         else:
             self._loop.refuse(missing(error, node.key))
 

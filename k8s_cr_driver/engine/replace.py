@@ -40,6 +40,11 @@ class Replacement:
     to_delete: Sequence[tuple[str, Sequence[Object]]] = ()
     unfinished: Callable[[], list[Report]] = list
 
+    @property
+    def keys(self) -> frozenset[ObjectKey]:
+        """The objects that are replaced."""
+        return frozenset(key_of(live) for _, several in self.to_delete for live in several)
+
 
 NO_REPLACEMENT = Replacement()
 
@@ -59,7 +64,7 @@ class Replacer:
     @property
     def keys(self) -> frozenset[ObjectKey]:
         """The objects that are replaced."""
-        return frozenset(key_of(live) for _, several in self._replacement.to_delete for live in several)
+        return self._replacement.keys
 
     def start(self) -> None:
         """Begins to delete; Refused if one of them is adopted or kept."""

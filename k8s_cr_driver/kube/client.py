@@ -123,7 +123,7 @@ class Client:
     def try_creation(self, resource: Resource, manifest: Object, manager: str, live: Object) -> None:
         """Has the API server judge a creation in place of `live`, as a dry run; ApiError if it would refuse it.
 
-        A POST is told that the name is taken only after validation and admission (apiserver, registry.Store.Create).
+        A POST fails because the name is taken only after validation and admission (apiserver, registry.Store.Create).
         """
         try:
             self._post(resource, manifest, manager, dryRun="All", live=live)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a ResourceQuota's refusal says, and whether there is room once another object is gone.
+"""What a ResourceQuota's refusal says, and whether there is room once another object is deleted.
 
 The words are those of the API server's admission plugin ResourceQuota, the amounts those of apimachinery's resource.Quantity.
 """

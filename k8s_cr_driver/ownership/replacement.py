@@ -2,8 +2,8 @@
 """
 Whether an object may be deleted to be created again: a change of it touches a field that never changes, or a heal wants it.
 
-What the API server would not create must not be deleted. So its creation is tried first, as a dry run, which is told at
-last that the name is taken. An update shows less: it skips fields that never change, and values that were wrong before
+What the API server would not create must not be deleted. So its creation is tried first, as a dry run, which fails at
+last because the name is taken. An update shows less: it skips fields that never change, and values that were wrong before
 (KEP-4008).
 """
 

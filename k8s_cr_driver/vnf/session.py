@@ -26,7 +26,7 @@ from k8s_cr_driver.kube.discovery import Resources, discover
 from k8s_cr_driver.kube.endpoint import Endpoint
 from k8s_cr_driver.objects import dependencies
 from k8s_cr_driver.objects.crds import crds_of, defined_by
-from k8s_cr_driver.objects.keys import CRD, Object, key_of, kind_of
+from k8s_cr_driver.objects.keys import CRD, Object, kind_of
 from k8s_cr_driver.ownership.context import WriteContext
 from k8s_cr_driver.ownership.inventory import Inventory
 from k8s_cr_driver.ownership.inventory_content import NOTHING, InventoryContent
@@ -183,10 +183,9 @@ class Session:
         If the `first` set of an instance is refused, what it has created is deleted again.
         """
         tried = wanted if replacement.to_delete else [obj for obj in wanted if is_kept(obj.manifest)]
-        recreated = {key_of(live) for _, several in replacement.to_delete for live in several}
-        is_first = not replacement.to_delete  # else the VNFCs go before a CRD changes
-        redefined = {defined_by(obj.manifest) for obj in wanted if is_first and obj.key.group_kind == CRD}
-        check = functools.partial(preflight.check, self._context, tried, recreated=recreated, redefined=redefined)
+        crds = () if replacement.to_delete else wanted  # VNFCs are deleted before a CRD changes
+        redefined = {defined_by(obj.manifest) for obj in crds if obj.key.group_kind == CRD}
+        check = functools.partial(preflight.check, self._context, tried, recreated=replacement.keys, redefined=redefined)
         self._operation.persist(check)
         run = functools.partial(reconcile, self._operation, self._context)
         try:

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import pytest
@@ -17,8 +16,8 @@ from k8s_cr_driver.ownership.labels import SHARED
 from k8s_cr_driver.ownership.write_errors import Immutable, explained
 from k8s_cr_driver.resources.registry import resource_for
 from tests.fake_api import FakeApi, controllers, faults
-from tests.fake_api.recording import Request
 from tests.instance import BLUE, Instance, crontab, crontab_crd, obj
+from tests.ownership.test_replacement import invalid, update_of
 
 RBAC = "rbac.authorization.k8s.io/v1"
 
@@ -208,22 +207,6 @@ PORT = ("FieldValueInvalid", "spec.containers[0].ports[0].containerPort", "Inval
 FORBIDDEN = ("FieldValueForbidden", "spec", "Forbidden: pod updates may not change fields other than `spec.tolerations`")
 
 
-def refusing(*causes: tuple[str, str, str]) -> faults.Answer:
-    listed = [{"reason": reason, "field": where, "message": message} for reason, where, message in causes]
-    text = ", ".join(f"{where}: {message}" for _, where, message in causes)
-    return faults.status(422, "Invalid", f'Pod "one" is invalid: [{text}]', causes=listed)
-
-
-def changes_of(api: FakeApi, uid: str) -> Callable[[Request], bool]:
-    """Those of the Pod `one` while it has that uid."""
-
-    def is_change(request: Request) -> bool:
-        live = api.find("Pod", "default", "one")
-        return request.path.endswith("/one") and live is not None and live["metadata"]["uid"] == uid
-
-    return is_change
-
-
 @pytest.mark.parametrize("is_invalid", [True, False])
 def test_an_object_is_replaced_only_if_the_server_would_create_it(api: FakeApi, is_invalid: bool) -> None:
     """All faults of a change are named at once, and the first may be that a field never changes."""
@@ -234,9 +217,9 @@ def test_an_object_is_replaced_only_if_the_server_would_create_it(api: FakeApi, 
     changed = copy.deepcopy(POD)
     changed["metadata"]["annotations"] = {"k8s-cr-driver/replace": "true"}
     changed["spec"]["containers"][0]["ports"] = [{"containerPort": 99999}]
-    api.fail(refusing(PORT, FORBIDDEN), method="PATCH", path="/pods/", when=changes_of(api, uid), times=50)
+    api.fail(invalid(PORT, FORBIDDEN), method="PATCH", path="/pods/", when=update_of(api, POD), times=50)
     if is_invalid:
-        api.fail(refusing(PORT), method="POST", path="/pods", times=50)
+        api.fail(invalid(PORT), method="POST", path="/pods", times=50)
         with pytest.raises(Refused, match="must be between 1 and 65535"):
             blue.reconcile([changed])
     else:
@@ -267,7 +250,7 @@ def test_only_a_refusal_by_admission_counts_against_a_change_of_what_never_chang
     blue.reconcile([POD])
     uid = api.get("Pod", "default", "one")["metadata"]["uid"]
     changed["spec"]["nodeName"] = "n1"
-    api.fail(refusing(FORBIDDEN), method="PATCH", path="/pods/", when=changes_of(api, uid), times=50)
+    api.fail(invalid(FORBIDDEN), method="PATCH", path="/pods/", when=update_of(api, POD), times=50)
     api.fail(faults.status(503, "ServiceUnavailable", "a webhook is not up"), method="POST", path="/pods")
     api.fail(answer, method="POST", path="/pods", times=50)
     if is_replaced:

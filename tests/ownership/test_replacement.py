@@ -177,7 +177,7 @@ def test_an_adopted_object_has_another_remedy(api: FakeApi) -> None:
 
 @pytest.mark.parametrize("code", [403, 422])
 def test_a_webhook_may_say_that_a_field_never_changes(api: FakeApi, code: int) -> None:
-    """The library controller-runtime answers 403 for whatever error a webhook of it has."""
+    """The library controller-runtime responds with 403 to whatever error a webhook of it has."""
     blue = Instance(api.url, seconds=5)
     blue.reconcile([crontab_crd(), CRONTAB])
     before = uid_of(api, CRONTAB)

@@ -420,7 +420,7 @@ class Ledger:
 
 
 def _image(job: Object) -> str:
-    """What tells one version of a Job from the next."""
+    """What distinguishes one version of a Job from the next."""
     containers = dig(job, "spec", "template", "spec", "containers", default=None) or [{}]
     return str(containers[0].get("image"))
 
