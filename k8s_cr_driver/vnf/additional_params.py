@@ -6,7 +6,8 @@ The values of instantiate are stored with the instance and hold for every later 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import difflib
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
@@ -16,6 +17,10 @@ from k8s_cr_driver.package.files import shown
 FILES = "lcm-kubernetes-def-files"
 OF_ONE_REQUEST = ("force-conflicts", "adopt-existing", "moved")
 """Never stored: what a user has allowed once, a later heal or change of the package must not do by itself."""
+OF_ONE_VERB = ("recreate", "delete-guests", "abandon")
+"""Flags that only heal, or only terminate, looks at; they are no fields of `Options`."""
+MISSPELT = 0.85
+"""How much like one of this driver's keys another key is (`difflib`, 0 to 1) that is taken for a misspelt one."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +41,11 @@ class Options:
     """Of one request, never stored: the instance's objects and inventory were moved to the cluster of the request."""
 
     def updated(self, given: Mapping[str, Any]) -> Options:
-        """With the values of a request; InvalidRequest names a key of a wrong type. Keys of other drivers are ignored."""
+        """With the values of a request; InvalidRequest names a key of a wrong type, or a misspelt one.
+
+        Keys of other drivers are ignored.
+        """
+        _check_spelling(given)
         changes: dict[str, Any] = {}
         for one in fields(self):
             key = _key(one.name)
@@ -56,6 +65,14 @@ class Options:
 
 def _key(name: str) -> str:
     return FILES if name == "files" else name.replace("_", "-")
+
+
+def _check_spelling(given: Iterable[str]) -> None:
+    known = [*(_key(one.name) for one in fields(Options)), *OF_ONE_VERB]
+    for key in given:
+        meant = difflib.get_close_matches(key.lower().replace("_", "-"), known, n=1, cutoff=MISSPELT)
+        if meant and key not in known:
+            raise InvalidRequest(f"additionalParams {shown(key)}: there is no such key; write {meant[0]}")
 
 
 def _files(key: str, value: Any) -> tuple[str, ...]:

@@ -45,6 +45,24 @@ def test_a_later_request_overrides_only_what_it_gives() -> None:
     assert (later.force_conflicts, later.namespace, later.adopt_existing) == (False, "blue", True)
 
 
+@pytest.mark.parametrize(
+    "key, meant",
+    [
+        *(("wait_timeout", "wait-timeout"), ("Wait-Timeout", "wait-timeout"), ("wait-timout", "wait-timeout")),
+        *(("force-conflict", "force-conflicts"), ("adopt_existing", "adopt-existing"), ("parameter", "parameters")),
+        *(("lcm-kubernetes-def-file", FILES), ("delete_guests", "delete-guests"), ("Abandon", "abandon")),
+    ],
+)
+def test_a_misspelt_key_is_refused_with_the_right_one(key: str, meant: str) -> None:
+    with pytest.raises(InvalidRequest, match=f"additionalParams '?{key}'?: there is no such key; write {meant}$"):
+        Options().updated({key: True})
+
+
+@pytest.mark.parametrize("key", ["upgrade_type", "vdu_params", "credential-sender", "abandon", "recreate", "delete-guests"])
+def test_keys_of_tacker_of_other_drivers_and_of_one_verb_are_left_alone(key: str) -> None:
+    assert Options().updated({key: True}) == Options()
+
+
 def test_a_week_is_not_too_long() -> None:
     assert Options().updated({"wait-timeout": 7 * 86400}).wait_timeout == 7 * 86400
 
