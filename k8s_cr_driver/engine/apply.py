@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 import math
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from k8s_cr_driver.engine.adoptions import Adoptions
 from k8s_cr_driver.engine.crd_reads import CrdReads
@@ -20,6 +20,7 @@ from k8s_cr_driver.engine.informers import Informers
 from k8s_cr_driver.engine.last_look import LastLook
 from k8s_cr_driver.engine.nodes import Desired, Phase, changes_spec, is_another, is_older, version
 from k8s_cr_driver.engine.not_ready import NotReady
+from k8s_cr_driver.engine.recreate import Recreator
 from k8s_cr_driver.engine.run import Run
 from k8s_cr_driver.errors import ApiError, DriverError, Forbidden, Refused, Said
 from k8s_cr_driver.kube.discovery import Resource, Resources
@@ -27,9 +28,6 @@ from k8s_cr_driver.objects import dependencies
 from k8s_cr_driver.objects.crds import defined_by, served_versions
 from k8s_cr_driver.objects.fields import field
 from k8s_cr_driver.objects.keys import CRD, NAMESPACE, GroupKind, Object, ObjectKey, key_of, split
-from k8s_cr_driver.ownership.delete import Removal, remove
-from k8s_cr_driver.ownership.owners import Owners, dependents, is_dependent, release_from_owners
-from k8s_cr_driver.ownership.unlabeled import reclaim
 from k8s_cr_driver.ownership.write import NotAdopted, write
 from k8s_cr_driver.ownership.write_errors import Immutable, NotReplaced, is_transient, missing
 from k8s_cr_driver.resources.base import CustomResource
@@ -69,7 +67,9 @@ class Applier:
         for node in self.nodes.values():
             self._by_kind.setdefault(node.key.group_kind, []).append(node)
         self._crds = CrdReads(run, self._by_kind, self._assess_again)
+        self._run = run
         self._informers: Informers
+        self._recreator: Recreator
         self._rerun: Collection[ObjectKey]
 
     def uses(self, live: Object) -> bool:
@@ -86,6 +86,16 @@ class Applier:
     def start(self, informers: Informers, rerun: Collection[ObjectKey]) -> None:
         """Kinds whose CRD is part of the set are watched once it is established. `rerun`: finished objects to run again."""
         self._informers, self._rerun = informers, rerun
+        self._recreator = Recreator(
+            self._run,
+            informers,
+            self._ends,
+            {node.key for node in self.nodes.values() if not node.needs},
+            retry=self._retry,
+            try_later=self._try_later,
+            failed=self._failed,
+            mark_unready=self._mark_unready,
+        )
 
     def kind_listed(self, kind: GroupKind) -> None:
         """It is known which objects of a kind are ours: by its first list, or the first after the kind was not served."""
@@ -121,6 +131,7 @@ class Applier:
             self._loop.send(request, written, functools.partial(self._failed, node))
 
     def _written(self, node: Desired, before: Object | None, live: Object) -> None:
+        self._recreator.answered(node)
         if node.is_settled:
             return
         if field(live, "metadata", "uid") == node.gone or self._is_gone(node, live):
@@ -151,17 +162,20 @@ class Applier:
 
     def _failed(self, node: Desired, error: DriverError) -> None:
         if node.is_settled:
+            self._recreator.answered(node)
             return
         if isinstance(error, NotAdopted):
             node.phase = Phase.BACKOFF
             self._adoptions.add(node, error.uid)
-        elif is_transient(error, node.obj, self.brought, self._own_namespaces) or self._may_pass(node, error):
+            return
+        if is_transient(error, node.obj, self.brought, self._own_namespaces) or self._may_pass(node, error):
             node.error = error
             self._try_later(node)
-        elif isinstance(error, Immutable) and not self._loop.refusals:
-            self._replace(node, error.live)
+        elif isinstance(error, Immutable):
+            self._recreator.add(node, error.live)
         else:
             self._loop.refuse(missing(error, node.key))
+        self._recreator.answered(node)
 
     def _try_later(self, node: Desired) -> None:
         node.phase = Phase.BACKOFF
@@ -186,37 +200,10 @@ class Applier:
         node.phase = Phase.BLOCKED
         self._try(node)
 
-    def _replace(self, node: Desired, live: Object) -> None:
-        """Deletes an object, which is created again when the watch reports that it no longer exists. The others outlive it."""
-        if node.live is None:  # it has lost the label by which the watch selects
-            node.is_new = False
-            labelled = functools.partial(reclaim, self._context, node.resource, live)
-            self._loop.send(labelled, lambda _: self._try_later(node), functools.partial(self._failed, node))
-            return
-        node.phase, node.finished, node.replaced = Phase.SENT, False, live["metadata"]["uid"]
-        self._mark_unready(node)
-        watched, seen = frozenset(self._informers.objects), list(self._others(node.key))
-
-        def request() -> Removal | None:
-            others = [*seen, *dependents(self._context, but=watched)]  # without a prune only the kinds of the set are watched
-            owners = Owners(self._context.client, [live], [other for _, other in others])
-            release_from_owners(self._context, owners, others)
-            if self._loop.refusals:  # the run has ended, so that nobody would create it again
-                raise self._loop.refusals[0]
-            return remove(self._context, node.obj, node.resource, live, None)
-
-        delete = functools.partial(self._loop.send, request, lambda _: None, functools.partial(self._failed, node))
-        self._ends.forget_former(node, delete)
-
-    def _others(self, but: ObjectKey) -> Iterator[tuple[Resource, Object]]:
-        """The instance's other objects that have owners, also those that are not desired: some are kept."""
-        for key, live in self._informers.everything():
-            if key != but and is_dependent(self._context, live) and (resource := self._context.resources.find(key.group_kind)):
-                yield resource, live
-
     def _finish(self, node: Desired) -> None:
         """Nothing is left to do for an object that has run to its end, and has vanished."""
         node.phase, node.finished = Phase.SENT, True
+        self._recreator.answered(node)
         self._mark_ready(node)
 
     def _gone(self, node: Desired) -> None:

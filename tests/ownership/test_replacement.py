@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import copy
+import threading
 import time
 from collections.abc import Callable, Iterator
 
@@ -289,6 +290,50 @@ def test_nothing_is_deleted_once_another_object_is_refused(api: FakeApi) -> None
     with pytest.raises(Refused, match="ConfigMap"):
         blue.reconcile([job("one", "i:2"), config_map("a", a="2")])
     assert uid_of(api, first) == before
+    assert not api.requests.select("DELETE", "/jobs/one")
+
+
+def test_nothing_is_deleted_before_the_other_objects_are_answered(api: FakeApi) -> None:
+    """A refusal that comes late finds every object as it was."""
+    controllers.run_workloads(api)
+    api.put(crontab_crd())
+    api.establish("crontabs.stable.example.com")
+    blue, first, late = Instance(api.url, seconds=8), job("one", "i:1"), crontab("late")
+    blue.reconcile([first, late])
+    before = uid_of(api, first)
+    api.fail(faults.held(1.5), method="PATCH", path="/crontabs/late")
+    late["spec"]["cronSpec"] = 7
+    with pytest.raises(Refused, match="CronTab"):
+        blue.reconcile([job("one", "i:2"), late])
+    assert uid_of(api, first) == before
+    assert not api.requests.select("DELETE", "/jobs/one")
+
+
+def test_an_object_that_waits_for_the_replaced_one_delays_no_deletion(api: FakeApi) -> None:
+    controllers.run_workloads(api)
+    blue, first, later = Instance(api.url, seconds=8), job("one", "i:1"), config_map("a")
+    blue.reconcile([first])
+    before = uid_of(api, first)
+    later["metadata"]["annotations"] = {"config.kubernetes.io/depends-on": "batch/namespaces/default/Job/one"}
+    blue.reconcile([job("one", "i:2"), later])
+    assert uid_of(api, first) != before
+    assert api.find("ConfigMap", "default", "a")
+
+
+def test_an_object_that_goes_while_the_others_are_not_answered_is_created(api: FakeApi) -> None:
+    controllers.run_workloads(api)
+    blue, first = Instance(api.url, seconds=8), job("one", "i:1")
+    blue.reconcile([first, config_map("a")])
+    before, is_tried = uid_of(api, first), threading.Event()
+    api.fail(faults.held(1.5), method="PATCH", path="/configmaps/a")
+    api.fail(faults.held(0), when=lambda request: is_trial(request) and not is_tried.set())
+    run = threading.Thread(target=blue.reconcile, args=([job("one", "i:2"), config_map("a", a="2")],))
+    run.start()
+    assert is_tried.wait(10)
+    api.delete("Job", "default", "one")
+    run.join()
+    assert uid_of(api, first) != before
+    assert image_of(api.get("Job", "default", "one")) == "i:2"
     assert not api.requests.select("DELETE", "/jobs/one")
 
 

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Desired objects whose change touches a field that never changes: each is deleted, so that the run creates it again.
+
+None is deleted before the API server has answered the first write of every object that waits for no other: a change that
+it refuses then leaves all of them as they are.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+
+from k8s_cr_driver.engine.ends import Ends
+from k8s_cr_driver.engine.informers import Informers
+from k8s_cr_driver.engine.nodes import Desired, Phase
+from k8s_cr_driver.engine.run import Run
+from k8s_cr_driver.errors import DriverError
+from k8s_cr_driver.kube.discovery import Resource
+from k8s_cr_driver.objects.fields import field
+from k8s_cr_driver.objects.keys import Object, ObjectKey
+from k8s_cr_driver.ownership.delete import Removal, remove
+from k8s_cr_driver.ownership.owners import Owners, dependents, is_dependent, release_from_owners
+from k8s_cr_driver.ownership.unlabeled import reclaim
+
+
+class Recreator:
+    """
+    `awaited`: the objects whose first write is still to be answered.
+
+    `retry` and `try_later` are called with an object that is to be written again, `failed` with one that stays.
+    """
+
+    def __init__(
+        self,
+        run: Run,
+        informers: Informers,
+        ends: Ends,
+        awaited: set[ObjectKey],
+        *,
+        retry: Callable[[Desired], None],
+        try_later: Callable[[Desired], None],
+        failed: Callable[[Desired, DriverError], None],
+        mark_unready: Callable[[Desired], None],
+    ) -> None:
+        self._loop, self._context, self._informers, self._ends, self._awaited = run.loop, run.context, informers, ends, awaited
+        self._retry, self._try_later, self._failed, self._mark_unready = retry, try_later, failed, mark_unready
+        self._held: list[tuple[Desired, Object]] = []
+
+    def add(self, node: Desired, live: Object) -> None:
+        """An object, as it was when its change was refused."""
+        node.phase = Phase.BACKOFF
+        if node.live is None:  # it has lost the label by which the watch selects
+            node.is_new = False
+            labelled = functools.partial(reclaim, self._context, node.resource, live)
+            self._loop.send(labelled, lambda _: self._try_later(node), functools.partial(self._failed, node))
+        else:
+            self._held.append((node, live))
+
+    def answered(self, node: Desired) -> None:
+        """The API server has accepted or refused a write of the object, or nothing is left to write."""
+        self._awaited.discard(node.key)
+        if self._awaited or self._loop.refusals:
+            return
+        held, self._held = self._held, []
+        for one, live in held:
+            if one.live is not None and field(one.live, "metadata", "uid") == live["metadata"]["uid"]:
+                self._delete(one, live)
+            else:
+                self._retry(one)
+
+    def _delete(self, node: Desired, live: Object) -> None:
+        """The watch reports when the object no longer exists. The others outlive it."""
+        node.phase, node.finished, node.replaced = Phase.SENT, False, live["metadata"]["uid"]
+        self._mark_unready(node)
+        watched, seen = frozenset(self._informers.objects), list(self._others(node.key))
+
+        def request() -> Removal | None:
+            others = [*seen, *dependents(self._context, but=watched)]  # without a prune only the kinds of the set are watched
+            owners = Owners(self._context.client, [live], [other for _, other in others])
+            release_from_owners(self._context, owners, others)
+            if self._loop.refusals:  # the run has ended, so that nobody would create it again
+                raise self._loop.refusals[0]
+            return remove(self._context, node.obj, node.resource, live, None)
+
+        delete = functools.partial(self._loop.send, request, lambda _: None, functools.partial(self._failed, node))
+        self._ends.forget_former(node, delete)
+
+    def _others(self, but: ObjectKey) -> Iterator[tuple[Resource, Object]]:
+        """The instance's other objects that have owners, also those that are not desired: some are kept."""
+        for key, live in self._informers.everything():
+            if key != but and is_dependent(self._context, live) and (resource := self._context.resources.find(key.group_kind)):
+                yield resource, live
