@@ -27,6 +27,7 @@ from k8s_cr_driver.kube.connection import METADATA_LIST, Connection
 from k8s_cr_driver.kube.discovery import Resource, Resources, discover
 from k8s_cr_driver.kube.endpoint import Endpoint
 from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, key_of, labels
+from k8s_cr_driver.ownership.delete import ANNOTATED, EXISTED, used_by_others
 from k8s_cr_driver.ownership.inventory_content import INVENTORY_LABEL, InventoryContent, is_inventory, parse
 from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, SHARED, appliers, is_created, is_kept, is_managed, users
 from k8s_cr_driver.redaction import redact
@@ -104,10 +105,16 @@ class Instance:
         is_hidden = is_recorded if key.group_kind in SHARED else not marks & appliers(live)
         return self.content.may_own(live, self.id) and (self.id in marks or is_hidden)
 
-    def fate(self, key: ObjectKey, live: Object) -> str:
-        """What a terminate does with an object, as far as it is known before: others may use shared objects."""
-        shared = key.group_kind in SHARED and (not is_created(live) or users(live) - {self.id})
-        return "release" if shared or is_kept(live) or self.content.is_adopted(live) else "delete"
+    def why_it_stays(self, key: ObjectKey, live: Object) -> str:
+        """Why a terminate releases an object, as far as its marks say; "" if it deletes it."""
+        if self.content.is_adopted(live):
+            return EXISTED
+        if is_kept(live):
+            return ANNOTATED
+        if key.group_kind not in SHARED:
+            return ""
+        others = users(live) - {self.id}
+        return used_by_others(others) if others else "" if is_created(live) else EXISTED
 
 
 def _marks(live: Object) -> set[str]:

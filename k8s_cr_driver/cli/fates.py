@@ -15,6 +15,7 @@ from k8s_cr_driver.errors import DriverError
 from k8s_cr_driver.objects.crds import defined_by
 from k8s_cr_driver.objects.keys import NAMESPACE, Object, ObjectKey, key_of
 from k8s_cr_driver.ownership.context import WriteContext
+from k8s_cr_driver.ownership.delete import IN_USE
 from k8s_cr_driver.ownership.guests import Guests
 from k8s_cr_driver.ownership.inventory import Inventory
 from k8s_cr_driver.ownership.labels import SHARED
@@ -22,8 +23,6 @@ from k8s_cr_driver.ownership.orphans import find_orphans
 from k8s_cr_driver.redaction import redact
 from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.resources.registry import resource_for
-
-IN_USE = "it holds objects of this instance"
 
 
 class Fate(NamedTuple):
@@ -46,24 +45,23 @@ class Fates:
         *,
         delete_guests: bool = False,
     ) -> None:
-        self._instance, self._lives, self._wanted, self._delete_guests = instance, dict(lives), wanted, delete_guests
+        self._lives, self._wanted, self._delete_guests = dict(lives), wanted, delete_guests
         inventory = Inventory(cluster.connection, instance.namespace, instance.id)
         inventory.content = instance.content
         self._context = WriteContext(cluster.client, inventory)
         if not wanted:
             self._lives |= {key_of(orphan): orphan for orphan in self._orphans()}
-        released = {key for key, live in self._lives.items() if instance.fate(key, live) == "release"}
-        self._staying = released | set(wanted)
+        self._released = {key: why for key, live in self._lives.items() if (why := instance.why_it_stays(key, live))}
+        self._staying = self._released.keys() | set(wanted)
         self._guests = Guests(self._context, going=self._lives.keys() - self._staying)
 
     def all(self) -> list[Fate]:
         """In the order of the keys; with claims that a terminate deletes together with their StatefulSet."""
-        return [self._of(key, live) for key, live in sorted(self._lives.items()) if key not in self._wanted]
+        return [self._of(key) for key in sorted(self._lives) if key not in self._wanted]
 
-    def _of(self, key: ObjectKey, live: Object) -> Fate:
-        verb = self._instance.fate(key, live)
-        why = self._why_it_stays(key) if verb == "delete" and key.group_kind in SHARED else ""
-        return Fate("release", key, why) if why else Fate(verb, key, self._guests.taken_with(key))
+    def _of(self, key: ObjectKey) -> Fate:
+        why = self._released.get(key, "") or (self._why_it_stays(key) if key.group_kind in SHARED else "")
+        return Fate("release", key, why) if why else Fate("delete", key, self._guests.taken_with(key))
 
     def _why_it_stays(self, key: ObjectKey) -> str:
         try:

@@ -29,6 +29,9 @@ from k8s_cr_driver.resources.base import CustomResource
 
 LOG = logging.getLogger(__name__)
 
+EXISTED, IN_USE, ANNOTATED = "it existed before the instance", "it holds objects of this instance", f"annotated with {KEEP}"
+"""Why an object stays when its instance releases it."""
+
 
 class Removal(NamedTuple):
     """What has become of an object."""
@@ -121,10 +124,10 @@ def _remove(
             release_shared(context.client, context.instance, resource, live, is_last=False)
         else:
             release_adopted(context.client, context.instance, resource, live, owners)
-        return Removal("it existed before the instance")
+        return Removal(EXISTED)
     if is_kept(live):
         release_kept(context.client, context.instance, resource, live, owners)
-        return Removal(f"annotated with {KEEP}")
+        return Removal(ANNOTATED)
     if is_of_every_namespace(obj.key):  # Pods of others use it, too
         release_account(context.client, context.instance, resource, context.client.read_again(resource, live))
         return Removal("Kubernetes puts it into each Namespace")
@@ -135,12 +138,17 @@ def _remove(
     return _deleted(context, resource, live, grace_period)
 
 
+def used_by_others(others: Collection[str]) -> str:
+    """Why a shared object stays that other instances use."""
+    return f"used by VNF instance {', '.join(sorted(others))}"
+
+
 def _release_shared(
     context: WriteContext, obj: CustomResource, resource: Resource, live: Object, guests: Guests, *, is_used: bool
 ) -> Removal:
     if others := users(live) - {context.instance}:
         release_shared(context.client, context.instance, resource, live, is_last=False)
-        return Removal(f"used by VNF instance {', '.join(sorted(others))}")
+        return Removal(used_by_others(others))
     stays = _why_it_stays(context, guests, live, is_used=is_used)
     context.inventory.fence.before_delete()  # its lists may have taken minutes
     if stays:
@@ -160,9 +168,9 @@ def _deleted(context: WriteContext, resource: Resource, live: Object, grace_peri
 def _why_it_stays(context: WriteContext, guests: Guests, live: Object, *, is_used: bool) -> str:
     """Of a Namespace or CRD that no other instance brings; "" if it goes."""
     if is_used:
-        return "it holds objects of this instance"
+        return IN_USE
     if not is_created(live):
-        return "it existed before the instance"
+        return EXISTED
     return "" if context.delete_guests else guests.reason(live)
 
 

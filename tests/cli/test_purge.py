@@ -111,8 +111,8 @@ def test_what_is_shared_or_adopted_is_released(api: FakeApi, tool: Tool) -> None
     Instance(api.url, GREEN).reconcile([namespace])
     result = tool.run("purge", BLUE, "--yes")
     lines, progress = result.stdout.splitlines(), result.stderr.splitlines()
-    assert "release Namespace common" in lines
-    assert "release ConfigMap default/theirs" in lines
+    assert f"release Namespace common (used by VNF instance {GREEN})" in lines
+    assert "release ConfigMap default/theirs (it existed before the instance)" in lines
     assert f"left    Namespace common (used by VNF instance {GREEN})" in progress
     assert "left    ConfigMap default/theirs (it existed before the instance)" in progress
     assert "deleted ConfigMap common/own" in progress
