@@ -6,10 +6,11 @@ The real apply comes after the deletion. So what only that can show, as a webhoo
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from dataclasses import replace
 from typing import Any
 
+from k8s_cr_driver.engine.nodes import Desired
 from k8s_cr_driver.errors import ApiError, Contended, DriverError, Refused
 from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.connection import Connection, as_dry_run
@@ -36,7 +37,7 @@ class _DryRun(Connection):
 
 def check(
     context: WriteContext,
-    wanted: Iterable[CustomResource],
+    wanted: Collection[CustomResource],
     *,
     recreated: Collection[ObjectKey] = (),
     redefined: Collection[GroupKind] = (),
@@ -45,8 +46,11 @@ def check(
 
     Those of the keys `recreated` will be deleted, and created again. The CRDs of the kinds `redefined` may change before.
     """
-    client = Client(_DryRun(context.connection), context.resources)
-    trial = replace(context, client=client, inventory=context.inventory.trial(), is_trial=True)
+    if not wanted:
+        return
+    client, inventory = Client(_DryRun(context.connection), context.resources), context.inventory.trial()
+    inventory.content = inventory.read() or inventory.content
+    trial = replace(context, client=client, inventory=inventory, is_trial=True)
     for obj in wanted:
         resource = context.resources.find(obj.key.group_kind, split(obj.manifest["apiVersion"])[1])
         if resource and "patch" in resource.verbs:
@@ -64,7 +68,7 @@ def _refusal(
         if is_recreated:
             refusal = not_created(trial, obj, resource, live)
         else:
-            write(trial, obj, resource, live)
+            write(trial, obj, resource, live, finished=Desired(obj, resource).is_among(trial.inventory.content.finished))
             refusal = None
     except (Immutable, NoDryRun):
         return None

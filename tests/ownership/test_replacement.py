@@ -359,11 +359,23 @@ def test_a_heal_deletes_no_object_whose_creation_is_denied(api: FakeApi) -> None
     assert uid_of(api, CRONTAB) == before
 
 
-def heal(api: FakeApi, made: Object) -> None:
+def heal(api: FakeApi, made: Object, *others: Object) -> None:
     vdus, recreate = {"vdu": resource_for(made)}, made["kind"] != "Pod"
     with session(api.url) as opened:
         replacement = opened.replacement(vdus, {"vdu": {"one"}}, everything=False, recreate=recreate)
-        opened.reconcile(list(vdus.values()), prune=None, replacement=replacement)
+        opened.reconcile([*vdus.values(), *map(resource_for, others)], prune=None, replacement=replacement)
+
+
+def test_a_heal_does_not_try_the_creation_of_a_finished_job(api: FakeApi) -> None:
+    """A webhook has changed the Job when it was created, and a policy accepts no such Jobs any more."""
+    controllers.run_workloads(api)
+    Instance(api.url).reconcile([crontab_crd(), CRONTAB, job("one", "i:1")])
+    before = uid_of(api, CRONTAB)
+    denied = forbidden('admission webhook "w" denied the request: no Jobs')
+    refuse(api, job("one", "i:1"), invalid(OF_TEMPLATE))
+    api.fail(denied, when=is_trial, path="/jobs", times=99)
+    heal(api, CRONTAB, job("one", "i:1"))
+    assert uid_of(api, CRONTAB) != before
 
 
 def test_a_heal_is_the_remedy_for_a_field_that_never_changes(api: FakeApi) -> None:
