@@ -100,7 +100,7 @@ def _orphans(context: WriteContext, live: Object) -> Orphans | None:
         return None
     obj = resource_for(live)
     if obj.keeps_orphans():
-        LOG.warning("%s: what it leaves is kept, as it says, or may say for all that is known of it", obj.key)
+        LOG.warning("%s: the objects that it leaves are kept: its policy says so, or nobody can know what it says", obj.key)
         return None
     return obj.orphans()
 

@@ -274,7 +274,7 @@ def test_claims_stay_with_a_stateful_set_that_others_have_created_again_and_that
     instance.terminate()
     assert api.names("StatefulSet", "default") == []
     assert api.names("PersistentVolumeClaim", "default") == ["data-db-0"]
-    assert "what it leaves is kept" in caplog.text
+    assert "the objects that it leaves are kept" in caplog.text
 
 
 def labelled_set(name: str, template: str, replicas: int, app: str) -> Object:
