@@ -102,13 +102,16 @@ class Applier:
         finished = self._context.inventory.content.finished
         ended = {key for key, _ in finished}
         for node in self._by_kind.get(kind, ()):
-            node.finished = node.finished or (node.is_among(finished) and node.key not in self._rerun)
+            node.finished = node.finished or (node.key not in self._rerun and self._is_ended(node, node.live))
             node.has_former_end = node.key in ended and not node.finished
             self._ends.forget_failed(node, node.live)
             if node.finished and node.live is None:
                 self._finish(node)
             else:
                 self._try(node)
+
+    def _is_ended(self, node: Desired, live: Object | None) -> bool:
+        return node.is_among(self._context.inventory.content.finished, live, self._context.instance)
 
     def observe(self, node: Desired, live: Object | None) -> None:
         """A watch reports one of our objects; None: it no longer exists."""

@@ -26,7 +26,7 @@ class Ends:
 
     def __init__(self, run: Run) -> None:
         self._loop, self._context = run.loop, run.context
-        self._is_recording, self._failures = False, 0
+        self._is_recording, self._is_noted, self._failures = False, False, 0
         self._forgetting: list[Callable[[], None]] = []
 
     def note(self, node: Desired) -> None:
@@ -46,21 +46,23 @@ class Ends:
 
         `then` is called once that is written, such as what deletes the former.
         """
-        if not node.has_former_end:
+        is_noted, node.has_former_end = node.has_former_end and not node.finished, False
+        if not is_noted:
             then()
             return
-        node.has_former_end = False
         self._forgetting.append(then)
         self._record(node.key, None)
 
     def _record(self, key: ObjectKey, digest: str | None) -> None:
         self._context.inventory.note_finished(key, digest)
+        self._is_noted = True
         if not self._is_recording:
             self._is_recording = True
             self._loop.after(COLLECT_FOR, self._write)
 
     def _write(self) -> None:
         forgotten, self._forgetting = self._forgetting, []
+        self._is_noted = False
 
         def written(error: DriverError | None = None) -> None:
             is_failed = error is not None and passes(error)
@@ -72,7 +74,7 @@ class Ends:
             else:
                 for then in forgotten:
                     then()
-            self._is_recording = is_failed or bool(self._forgetting)  # more may have come meanwhile
+            self._is_recording = is_failed or self._is_noted  # more may have come meanwhile
             if self._is_recording:
                 self._loop.after(backoff.delay(self._failures, error) if is_failed else COLLECT_FOR, self._write)
 
@@ -88,7 +90,7 @@ def goes_after_its_end(node: Desired, live: Object) -> bool:
     """Whether somebody else deletes an object that has run to its end: a Job whose time to live is over goes after its Pods."""
     if live["metadata"].get("deletionTimestamp") is None or node.replaces(live):
         return False
-    return has_ended_well(node, _undeleted(live))
+    return node.obj.has_finished(live) and node.obj.assess(_undeleted(live)).settled
 
 
 def _undeleted(live: Object) -> Object:

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import datetime
 import enum
-import hashlib
-import json
 import time
 from collections.abc import Collection
 from dataclasses import dataclass, field
@@ -20,9 +18,9 @@ from k8s_cr_driver.kube import backoff
 from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.kube.sent_values import SentValues
 from k8s_cr_driver.objects import fields
-from k8s_cr_driver.objects.dependencies import DEPENDS_ON
 from k8s_cr_driver.objects.keys import NAMESPACE, Object, ObjectKey
 from k8s_cr_driver.ownership.labels import SHARED
+from k8s_cr_driver.ownership.manifest_digest import digest_of, is_of_manifest, plain_digest
 from k8s_cr_driver.ownership.write_errors import with_remedy
 from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.resources.health import Health, State
@@ -113,16 +111,18 @@ class Desired(Node):
 
     @property
     def digest(self) -> str:
-        """Of the manifest: a Job that has changed runs again. What it waits for may be renamed, which changes nothing in it."""
-        manifest = self.obj.manifest
-        if DEPENDS_ON in self.obj.annotations():
-            annotations = {name: value for name, value in self.obj.annotations().items() if name != DEPENDS_ON}
-            manifest = {**manifest, "metadata": {**manifest["metadata"], "annotations": annotations}}
-        return _digest(manifest)
+        """Of the manifest: a Job that has changed runs again."""
+        return digest_of(self.obj.manifest)
 
-    def is_among(self, ended: Collection[tuple[ObjectKey, str]]) -> bool:
-        """Whether the end of this manifest is recorded; earlier versions have recorded the digest of all of it."""
-        return bool(ended) and ((self.key, self.digest) in ended or (self.key, _digest(self.obj.manifest)) in ended)
+    def is_among(self, ended: Collection[tuple[ObjectKey, str]], live: Object | None, instance: str) -> bool:
+        """
+        Whether the end of this manifest is recorded, and `live` is not of another one.
+
+        Earlier versions have recorded the digest of all of it.
+        """
+        if not ended or (live is not None and is_of_manifest(live, self.obj.manifest, instance) is False):
+            return False
+        return (self.key, self.digest) in ended or (self.key, plain_digest(self.obj.manifest)) in ended
 
     def judge(self, health: Health) -> None:
         if (health.state, health.reason) != (self.health.state, self.health.reason):
@@ -148,10 +148,6 @@ class Desired(Node):
             waits = ", ".join(sorted(map(str, self.needs))[:3]) or "the server to list its kind"
             return Report(self.key, State.WAITING.value, "Blocked", f"not applied yet, waits for {waits}")
         return reported(self.key, self.health, self.since, sent)
-
-
-def _digest(manifest: Object) -> str:
-    return hashlib.sha256(json.dumps(manifest, sort_keys=True).encode()).hexdigest()[:16]
 
 
 @dataclass

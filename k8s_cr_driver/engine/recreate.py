@@ -71,7 +71,7 @@ class Recreator:
 
     def _delete(self, node: Desired, live: Object) -> None:
         """The watch reports when the object no longer exists. The others outlive it."""
-        node.phase, node.finished, node.replaced = Phase.SENT, False, live["metadata"]["uid"]
+        node.phase, node.finished, node.replaced = Phase.SENDING, False, live["metadata"]["uid"]
         self._mark_unready(node)
         watched, seen = frozenset(self._informers.objects), list(self._others(node.key))
 
@@ -83,8 +83,18 @@ class Recreator:
                 raise self._loop.refusals[0]
             return remove(self._context, node.obj, node.resource, live, None)
 
-        delete = functools.partial(self._loop.send, request, lambda _: None, functools.partial(self._failed, node))
+        deleted = functools.partial(self._deleted, node)
+        delete = functools.partial(self._loop.send, request, deleted, functools.partial(self._failed, node))
         self._ends.forget_former(node, delete)
+
+    def _deleted(self, node: Desired, removal: Removal | None) -> None:
+        """The watch may have been faster; or somebody has created the object again, so that nothing was deleted."""
+        if removal is None:
+            self._try_later(node)
+        elif node.live is None or not node.replaces(node.live):
+            self._retry(node)
+        else:
+            node.phase = Phase.SENT
 
     def _others(self, but: ObjectKey) -> Iterator[tuple[Resource, Object]]:
         """The instance's other objects that have owners, also those that are not desired: some are kept."""

@@ -23,6 +23,7 @@ from k8s_cr_driver.kube.watch import Change, Message, Relist
 from k8s_cr_driver.objects.keys import Object, ObjectKey, key_of
 from k8s_cr_driver.ownership.labels import KEEP, is_kept, is_managed
 from k8s_cr_driver.ownership.owners import Owners, dependents, release_from_owners
+from k8s_cr_driver.ownership.write import record_finished
 
 READ_EVERY, SHARE = 1.0, 0.1
 """Seconds between two counts of the replacements; of a long wait this share, up to `backoff.LAST`."""
@@ -72,6 +73,8 @@ class Replacer:
         adopted = [live for live in lives if self._context.inventory.content.is_adopted(live)]
         _refuse(adopted, "adopted")
         _refuse(filter(is_kept, lives), f"annotated with {KEEP}")
+        if ended := {key for key, _ in self._context.inventory.content.finished} & self.keys:
+            self._operation.persist(lambda: self._forget(ended))
         if own := [live for live in lives if is_managed(live, self._context.instance)]:
             self._operation.persist(lambda: self._release_from(own))
         self._pruner.start(lives)
@@ -80,6 +83,12 @@ class Replacer:
             first = self.nodes[keys[0]]
             message = functools.partial(self._message, keys)
             self._informers.follow(first.resource, first.key.namespace, selector, message)
+
+    def _forget(self, ended: Collection[ObjectKey]) -> None:
+        """What has run to its end is to run again, also if this run dies once it has deleted it."""
+        for key in ended:
+            self._context.inventory.note_finished(key, None)
+        record_finished(self._context)
 
     def _release_from(self, own: list[Object]) -> None:
         """The instance's other objects outlive those that are created again: the garbage collector would delete them."""

@@ -22,6 +22,7 @@ from k8s_cr_driver.ownership.labels import (
     manager,
     used_by,
 )
+from k8s_cr_driver.ownership.manifest_digest import MANIFEST, noted_digest
 from k8s_cr_driver.resources.base import CustomResource
 
 
@@ -75,13 +76,15 @@ def with_owner_labels(
     context: WriteContext, obj: CustomResource, *, made: bool, adopted: bool = False, released: str = ""
 ) -> CustomResource:
     """
-    The object with the labels of its owner, and with the annotation that we have `made` it, or `adopted`.
+    The object with the labels of its owner, and with the annotation that we have `made` it, or `adopted`; with that of its
+    manifest, if it may be replaced.
 
     `released`: the value of RELEASED_BY of a shared object that we have taken back: whose field it is has brought the object.
     """
     metadata = dict(obj.manifest["metadata"])
-    noted = (CREATED_BY_US, "true" if made else ""), (ADOPTED, "true" if adopted else ""), (RELEASED_BY, released)
-    marks = {name: value for name, value in noted if value}
+    noted = {CREATED_BY_US: "true" if made else "", ADOPTED: "true" if adopted else "", RELEASED_BY: released}
+    noted[MANIFEST] = "" if adopted else noted_digest(obj)
+    marks = {name: value for name, value in noted.items() if value}
     if obj.key.group_kind in SHARED:
         own_labels = {used_by(context.instance): ""}
     else:

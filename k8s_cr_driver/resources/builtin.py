@@ -122,7 +122,13 @@ class Pod(CustomResource):
         return Children(PODS, "v1", self.key.namespace, as_selector(labels(self.manifest)))
 
     def has_finished(self, live: Object) -> bool:
-        return mapping(live, "status").get("phase") == "Succeeded"
+        """
+        Not one that is being deleted: its containers end for that, and the kubelet writes Succeeded if they end with 0.
+
+        https://kubernetes.io/docs/concepts/workloads/pods/pod-lifecycle/#pod-phase
+        """
+        ends = field(live, "spec", "restartPolicy") in ("OnFailure", "Never")
+        return ends and field(live, "status", "phase") == "Succeeded" and not field(live, "metadata", "deletionTimestamp")
 
     def replace_strategy(self) -> bool:
         return True

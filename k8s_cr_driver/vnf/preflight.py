@@ -68,7 +68,8 @@ def _refusal(
         if is_recreated:
             refusal = not_created(trial, obj, resource, live)
         else:
-            write(trial, obj, resource, live, finished=Desired(obj, resource).is_among(trial.inventory.content.finished))
+            finished = Desired(obj, resource).is_among(trial.inventory.content.finished, live, trial.instance)
+            write(trial, obj, resource, live, finished=finished)
             refusal = None
     except (Immutable, NoDryRun):
         return None

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An object is replaced if its manifest has changed, not if a webhook has changed the object."""
+
+from __future__ import annotations
+
+import copy
+
+from k8s_cr_driver.objects.keys import annotations_of
+from k8s_cr_driver.ownership.manifest_digest import MANIFEST, digest_of, is_of_manifest
+from tests.fake_api import FakeApi, controllers
+from tests.instance import BLUE, GREEN, Instance, config_map, obj
+from tests.ownership.test_replacement import invalid, refuse, uid_of
+
+POD = obj("v1", "Pod", "one", "default", spec={"containers": [{"name": "c", "image": "i", "resources": {}}]})
+OF_POD = ("FieldValueForbidden", "spec", "Forbidden: pod updates may not change fields other than `spec.tolerations`")
+
+
+def test_a_pod_that_a_webhook_has_changed_stays_until_its_manifest_changes(api: FakeApi) -> None:
+    controllers.run_workloads(api)
+    blue = Instance(api.url, seconds=5)
+    blue.reconcile([POD])
+    before = uid_of(api, POD)
+    refuse(api, POD, invalid(OF_POD))
+    blue.reconcile([POD, config_map("a")])
+    assert uid_of(api, POD) == before
+    newer = copy.deepcopy(POD)
+    newer["spec"]["containers"][0]["env"] = [{"name": "A", "value": "1"}]
+    blue.reconcile([newer, config_map("a")])
+    assert uid_of(api, POD) != before
+
+
+def test_only_what_may_be_replaced_has_the_digest(api: FakeApi) -> None:
+    controllers.run_workloads(api)
+    Instance(api.url).reconcile([POD, config_map("a"), obj("v1", "Namespace", "n")])
+    assert annotations_of(api.get("Pod", "default", "one"))[MANIFEST] == digest_of(POD)
+    assert MANIFEST not in annotations_of(api.get("ConfigMap", "default", "a"))
+    assert MANIFEST not in annotations_of(api.get("Namespace", None, "n"))
+
+
+def test_a_copied_annotation_says_nothing(api: FakeApi) -> None:
+    controllers.run_workloads(api)
+    Instance(api.url).reconcile([POD])
+    live = api.get("Pod", "default", "one")
+    assert is_of_manifest(live, POD, BLUE) is True
+    assert is_of_manifest(live, {**POD, "spec": {}}, BLUE) is False
+    assert is_of_manifest(live, POD, GREEN) is None
+
+
+def test_what_an_object_waits_for_is_no_part_of_its_digest() -> None:
+    waiting = copy.deepcopy(POD)
+    waiting["metadata"]["annotations"] = {"config.kubernetes.io/depends-on": "batch/namespaces/default/Job/one"}
+    empty = copy.deepcopy(POD)
+    empty["metadata"]["annotations"] = {}
+    assert digest_of(waiting) == digest_of(empty)
