@@ -110,6 +110,9 @@ class Said(enum.Enum):
     TOO_EARLY = "being terminated|not found|status unknown for quota|failed quota"
     """A namespace, a ServiceAccount, a class or the count of a quota is not as it soon will be."""
 
+    UNSPECIFIED = "failed quota: .{0,300}?must specify"
+    """A quota wants requests or limits, which the object does not have, nor gets from a LimitRange."""
+
     @classmethod
     def of(cls, message: str) -> frozenset[Said]:
         """All that a message says in its own words: a value or a name that it repeats may have any of the words in it."""

@@ -31,6 +31,7 @@ from k8s_cr_driver.objects.keys import CRD, NAMESPACE, GroupKind, Object, Object
 from k8s_cr_driver.ownership.write import NotAdopted, write
 from k8s_cr_driver.ownership.write_errors import Immutable, NotReplaced, is_transient, missing
 from k8s_cr_driver.resources.base import CustomResource
+from k8s_cr_driver.resources.health.freshness import ACCEPTED
 from k8s_cr_driver.resources.health.model import CRD_DECIDES, RUNNING, STATUS_OLDER_THAN_SPEC
 
 FAILURE_GRACE = 30.0
@@ -191,8 +192,9 @@ class Applier:
         """
         if type(error) in (Refused, Immutable, NotReplaced):
             return time.monotonic() - self._redefined.get(node.key.group_kind, -math.inf) < SCHEMA_GRACE
-        if node.replaced and type(error) is Forbidden and Said.QUOTA in Said.of(str(error)):
-            return True  # it is counted some time after the deletion
+        was_there = node.replaced or node.vanished or node.key in self._rerun
+        if was_there and type(error) is Forbidden and Said.QUOTA in Said.of(str(error)):
+            return True  # it is counted for some time after the deletion
         is_missing = _is_missing(error) and node.key.group_kind in self.brought
         others = (self.nodes[key] for key in self.unready if key != node.key)
         return is_missing and any(one.phase is not Phase.BLOCKED and not _is_missing(one.error) for one in others)
@@ -232,6 +234,8 @@ class Applier:
 
     def _judge(self, node: Desired, live: Object) -> None:
         if node.observe(live):
+            if node.obj.old_status is ACCEPTED and version(live) != node.accepted:
+                node.obj.old_status = None
             if node.awaits_old_status:
                 node.awaits_old_status = False
                 node.obj.old_status = live.get("status") if version(live) == node.written else None
@@ -277,9 +281,13 @@ class Applier:
             self._try(dependent)
 
     def _accept_old_status(self, node: Desired, seen: str) -> None:
-        """A controller whose status does not change for our change writes nothing, so there is no sign that it has seen it."""
+        """A controller whose status does not change for our change writes nothing, so there is no sign that it has seen it.
+
+        What the status says decides then.
+        """
         if node.live is not None and version(node.live) == seen and node.health.reason == STATUS_OLDER_THAN_SPEC:
-            self._mark_ready(node)
+            node.obj.old_status, node.accepted = ACCEPTED, seen
+            self._assess(node, node.live)
 
     def _mark_unready(self, node: Desired) -> None:
         self.unready[node.key] = None

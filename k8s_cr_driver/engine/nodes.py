@@ -75,6 +75,8 @@ class Desired(Node):
 
     written: str = ""
     """resourceVersion of our last write: events of earlier versions are outdated."""
+    accepted: str = ""
+    """resourceVersion of the object whose status counts as current, though it may be older than the spec."""
     awaits_old_status: bool = False
     """Our last write has changed the spec, and the status of then is not known yet in the version that is watched."""
     finished: bool = False
@@ -210,7 +212,11 @@ def version(live: Object) -> str:
 
 def changes_spec(before: Object | None, live: Object) -> bool:
     """Whether a write that found `before` and returned `live` has changed the spec."""
-    return before is not None and _generation(before) != _generation(live)
+    if before is None:
+        return False
+    if _generation(live) is None:  # that of a Pod: before Kubernetes 1.33
+        return bool(before.get("spec") != live.get("spec"))
+    return _generation(before) != _generation(live)
 
 
 def _generation(live: Object) -> int | None:

@@ -20,8 +20,8 @@ from k8s_cr_driver.engine.run import Run
 from k8s_cr_driver.errors import DriverError, Refused, passes
 from k8s_cr_driver.kube import backoff
 from k8s_cr_driver.kube.watch import Change, Message, Relist
-from k8s_cr_driver.objects.keys import Object, ObjectKey, key_of
-from k8s_cr_driver.ownership.labels import KEEP, is_kept, is_managed
+from k8s_cr_driver.objects.keys import Object, ObjectKey, key_of, kind_of
+from k8s_cr_driver.ownership.labels import KEEP, SHARED, is_kept, is_managed
 from k8s_cr_driver.ownership.owners import Owners, dependents, release_from_owners
 from k8s_cr_driver.ownership.write import record_finished
 
@@ -68,11 +68,12 @@ class Replacer:
         return self._replacement.keys
 
     def start(self) -> None:
-        """Begins to delete; Refused if one of them is adopted or kept."""
+        """Begins to delete; Refused if one of them is adopted or kept, or may hold objects of others."""
         lives = [live for _, several in self._replacement.to_delete for live in several]
         adopted = [live for live in lives if self._context.inventory.content.is_adopted(live)]
         _refuse(adopted, "adopted")
         _refuse(filter(is_kept, lives), f"annotated with {KEEP}")
+        _refuse((live for live in lives if kind_of(live) in SHARED), "all that is in it or of it would be lost")
         if ended := {key for key, _ in self._context.inventory.content.finished} & self.keys:
             self._operation.persist(lambda: self._forget(ended))
         if own := [live for live in lives if is_managed(live, self._context.instance)]:

@@ -37,16 +37,21 @@ def refused(context: WriteContext, obj: CustomResource, resource: Resource, refu
 def not_created(
     context: WriteContext, obj: CustomResource, resource: Resource, live: Object, update: ApiError | None = None
 ) -> DriverError | None:
-    """Why the API server would not create the object in place of `live`, if it would not; `update`: its refusal of a change."""
+    """
+    Why the API server would not create the object in place of `live`, if it would not.
+
+    `update`: its refusal of a change; None for a heal, which applies nothing before.
+    """
     manifest = with_owner_labels(context, obj, made=is_created(live)).manifest
     trial = _without_own(manifest, live)
-    error = _tried(context, resource, trial, live)
+    tried = error = _tried(context, resource, trial, live)
+    is_final = update is None and error is not None and Said.UNSPECIFIED in error.said
     if error is not None and not _is_transient(error):
         error = _fault(context, resource, error, live)
     if error is not None:
         text = f"{obj.key}: {error.message}. So it is not replaced: delete it yourself, or change the manifest."
-        return error if _is_transient(error) else Refused(text)
-    is_shown = error is None and trial == manifest
+        return error if _is_transient(error) and not is_final else Refused(text)
+    is_shown = tried is None and trial == manifest
     if update is not None and not is_shown and other_faults(update, manifest, live):
         return Refused(f"{obj.key}: {update.message}")
     return None
@@ -91,9 +96,9 @@ def _numbers(spec: Object) -> list[object]:
 
 
 def _is_transient(error: ApiError) -> bool:
-    if Said.UNDECLARED in error.said:
+    if error.said & {Said.UNDECLARED, Said.DENIED}:
         return False
-    return passes(error) or (error.status == 403 and may_pass(error)) or (error.status == 409 and Said.DENIED not in error.said)
+    return passes(error) or (error.status == 403 and may_pass(error)) or error.status == 409
 
 
 def _fault(context: WriteContext, resource: Resource, error: ApiError, live: Object) -> ApiError | None:

@@ -11,6 +11,8 @@ from typing import Any, ClassVar
 from k8s_cr_driver.objects.fields import entries, field, mapping, text, texts
 from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, as_selector, key_of, labels
 from k8s_cr_driver.resources.base import PODS, REPLICAS, Children, CustomResource, Orphans
+from k8s_cr_driver.resources.health import Health
+from k8s_cr_driver.resources.health.freshness import repeated, unobserved
 
 CLAIMS = GroupKind("", "PersistentVolumeClaim")
 REPLICA_SETS = GroupKind("apps", "ReplicaSet")
@@ -113,9 +115,14 @@ class DaemonSet(Workload):
 
 
 class Pod(CustomResource):
-    """A bare pod is its own VNFC; its containers are immutable."""
+    """A bare pod is its own VNFC; of its containers only the images may change."""
 
     group, kind = "", "Pod"
+
+    def assess(self, live: Object) -> Health:
+        """The kubelet sees a changed image some time later, and reports until then that the former container is ready."""
+        health = super().assess(live)
+        return (unobserved(live) or repeated(live, self.old_status) or health) if health.settled else health
 
     def children(self, live: Object | None = None) -> Children:
         del live

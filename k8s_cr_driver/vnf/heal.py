@@ -15,10 +15,11 @@ from k8s_cr_driver.engine.not_ready import Report
 from k8s_cr_driver.engine.replace import Replacement
 from k8s_cr_driver.errors import InvalidRequest
 from k8s_cr_driver.kube.client import Client
-from k8s_cr_driver.objects.keys import Object, key_of, labels
-from k8s_cr_driver.ownership.labels import INSTANCE_LABEL
+from k8s_cr_driver.objects.fields import text
+from k8s_cr_driver.objects.keys import Object, ObjectKey, key_of, kind_of, labels
+from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, SHARED
 from k8s_cr_driver.resources import replicas
-from k8s_cr_driver.resources.base import CustomResource
+from k8s_cr_driver.resources.base import PODS, CustomResource
 from k8s_cr_driver.resources.registry import resource_for
 from k8s_cr_driver.vnf import vnfcs
 from k8s_cr_driver.vnf.descent import Descent
@@ -46,18 +47,34 @@ class Healing:
         for vdu, several in members.children.items():
             obj = self._touched[vdu]
             children = obj.children(members.owners.get(obj.key))
-            unwanted = [one for one in several if one["metadata"]["name"] in chosen[vdu]]
+            unwanted = [one for one in several if one["metadata"]["name"] in chosen.get(vdu, ())]
             if children and children.by_selector:
                 unwanted = self._own(vdu, unwanted, lenient=everything)
             lost = max(0, _wanted(obj, members.owners.get(obj.key), len(several)) - len(several))
             if children and unwanted and self._may_replace(vdu, unwanted, several, lost, lenient=everything):
                 to_delete.append((children.selector, unwanted))
+        ended = {obj.key for obj in self._touched.values() if _has_failed(members.owners.get(obj.key))}
+        single = {obj.key for vdu, obj in self._touched.items() if vdu not in members.children and not obj.part}
         if recreate:
-            single = [obj.key for vdu, obj in self._touched.items() if vdu not in members.children and not obj.part]
-            to_delete += [(self._selector(live), [live]) for key in single if (live := members.owners.get(key))]
+            self._check_replaceable(single, lenient=everything)
+        alone = sorted(ended | (single if recreate else set()))
+        to_delete += [
+            (self._selector(live), [live])
+            for key in alone
+            if (live := members.owners.get(key)) and key.group_kind not in SHARED
+        ]
         deleted = {live["metadata"]["uid"] for _, several in to_delete for live in several}
-        before = {vdu: len(several) for vdu, several in members.children.items()}
+        before = {vdu: len(several) + (self._touched[vdu].key in ended) for vdu, several in members.children.items()}
         return Replacement(to_delete, lambda: self._missing(before, deleted))
+
+    def _check_replaceable(self, keys: Iterable[ObjectKey], *, lenient: bool) -> None:
+        """InvalidRequest for a Namespace or CRD, unless `lenient`: it is only applied again then."""
+        shared = sorted(str(key) for key in keys if key.group_kind in SHARED)
+        if shared and not lenient:
+            raise InvalidRequest(
+                f"vnfcInstanceId: {', '.join(shared)}: all that is in it or of it would be lost, so a heal never deletes it; "
+                "heal it without recreate"
+            )
 
     def _selector(self, live: Object) -> str:
         """One that finds the object, also if it has lost the label of the instance."""
@@ -116,6 +133,11 @@ class Healing:
 
     def _members(self) -> vnfcs.Members:
         return vnfcs.members(self._client, self._instance, self._touched)
+
+
+def _has_failed(live: Object | None) -> bool:
+    """Whether it is a bare Pod that was evicted, or has ended with an error: nothing makes it run again."""
+    return live is not None and kind_of(live) == PODS and text(live, "status", "phase") == "Failed"
 
 
 def _is_ready(child: Object) -> bool:

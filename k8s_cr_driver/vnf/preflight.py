@@ -6,12 +6,13 @@ The real apply comes after the deletion. So what only that can show, as a webhoo
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Collection
 from dataclasses import replace
 from typing import Any
 
 from k8s_cr_driver.engine.nodes import Desired
-from k8s_cr_driver.errors import ApiError, Contended, DriverError, Refused
+from k8s_cr_driver.errors import ApiError, Contended, DriverError, Refused, passes
 from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.connection import Connection, as_dry_run
 from k8s_cr_driver.kube.discovery import Resource
@@ -22,6 +23,7 @@ from k8s_cr_driver.ownership.replacement import not_created
 from k8s_cr_driver.ownership.write import write
 from k8s_cr_driver.ownership.write_errors import Immutable, NoDryRun, NotReplaced
 from k8s_cr_driver.resources.base import CustomResource
+from k8s_cr_driver.vnf.rotation import Persist
 
 
 class _DryRun(Connection):
@@ -38,6 +40,7 @@ class _DryRun(Connection):
 def check(
     context: WriteContext,
     wanted: Collection[CustomResource],
+    persist: Persist = lambda request: request(),
     *,
     recreated: Collection[ObjectKey] = (),
     redefined: Collection[GroupKind] = (),
@@ -45,20 +48,29 @@ def check(
     """Raises Refused (and its subclasses) for the first of the instance's objects that the server would refuse.
 
     Those of the keys `recreated` will be deleted, and created again. The CRDs of the kinds `redefined` may change before.
+    `persist` makes the requests: no error repeats those for the objects before it.
     """
     if not wanted:
         return
     client, inventory = Client(_DryRun(context.connection), context.resources), context.inventory.trial()
-    inventory.content = inventory.read() or inventory.content
+    inventory.content = persist(inventory.read) or inventory.content
     trial = replace(context, client=client, inventory=inventory, is_trial=True)
     for obj in wanted:
-        resource = context.resources.find(obj.key.group_kind, split(obj.manifest["apiVersion"])[1])
-        if resource and "patch" in resource.verbs:
-            live = context.client.find(resource, obj.key)
-            if live and is_managed(live, context.instance):
-                refusal = _refusal(trial, obj, resource, live, is_recreated=obj.key in recreated)
-                if refusal and not (type(refusal) in (Refused, NotReplaced) and obj.key.group_kind in redefined):
-                    raise refusal
+        refusal = persist(functools.partial(_tried, trial, obj, is_recreated=obj.key in recreated))
+        if refusal and not (type(refusal) in (Refused, NotReplaced) and obj.key.group_kind in redefined):
+            raise refusal
+
+
+def _tried(trial: WriteContext, obj: CustomResource, *, is_recreated: bool) -> DriverError | None:
+    """Why the server would refuse the object. Of others' objects the run decides."""
+    resource = trial.resources.find(obj.key.group_kind, split(obj.manifest["apiVersion"])[1])
+    live = trial.client.find(resource, obj.key) if resource and "patch" in resource.verbs else None
+    if resource is None or live is None or not (is_recreated or is_managed(live, trial.instance)):
+        return None
+    refusal = _refusal(trial, obj, resource, live, is_recreated=is_recreated)
+    if refusal is not None and passes(refusal):
+        raise refusal
+    return refusal
 
 
 def _refusal(

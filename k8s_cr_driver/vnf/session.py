@@ -35,7 +35,7 @@ from k8s_cr_driver.ownership.traces import made_by_others
 from k8s_cr_driver.package import manifests, schema
 from k8s_cr_driver.redaction import redact
 from k8s_cr_driver.resources import replicas
-from k8s_cr_driver.resources.base import CustomResource
+from k8s_cr_driver.resources.base import PODS, CustomResource
 from k8s_cr_driver.resources.registry import resource_for
 from k8s_cr_driver.vnf import counts, lost_inventory, preflight, rotation, scale_in, surplus, vdus, vnfcs
 from k8s_cr_driver.vnf.additional_params import Options
@@ -185,8 +185,8 @@ class Session:
         tried = wanted if replacement.to_delete else [obj for obj in wanted if is_kept(obj.manifest)]
         crds = () if replacement.to_delete else wanted  # VNFCs are deleted before a CRD changes
         redefined = {defined_by(obj.manifest) for obj in crds if obj.key.group_kind == CRD}
-        check = functools.partial(preflight.check, self._context, tried, recreated=replacement.keys, redefined=redefined)
-        self._operation.persist(check)
+        persist = self._operation.persist
+        preflight.check(self._context, tried, persist, recreated=replacement.keys, redefined=redefined)
         run = functools.partial(reconcile, self._operation, self._context)
         try:
             run(wanted, prune=prune, replacement=replacement)
@@ -235,8 +235,13 @@ class Session:
     def replacement(
         self, assigned: VduObjects, chosen: Mapping[str, set[str]], *, everything: bool, recreate: bool
     ) -> Replacement:
-        """Replaces the VNFCs in `chosen` (VDU id -> names); see `Healing.replacement`."""
-        touched = {vdu: assigned[vdu] for vdu in chosen}
+        """
+        Replaces the VNFCs in `chosen` (VDU id -> names); see `Healing.replacement`.
+
+        With `everything` also bare Pods that have failed, which are no VNFCs any more.
+        """
+        pods = {vdu for vdu, obj in assigned.items() if everything and obj.key.group_kind == PODS}
+        touched = {vdu: assigned[vdu] for vdu in {**chosen, **dict.fromkeys(sorted(pods))}}
         healing = Healing(self._client, self._operation.instance, touched, self._may_own)
         return self._operation.persist(lambda: healing.replacement(chosen, everything=everything, recreate=recreate))
 
@@ -263,7 +268,7 @@ class Session:
     def _choose(self, scaled: VduObjects, concerned: VduObjects, choice: Choice) -> None:
         """Has the chosen VNFCs removed first; a dry run shows before that whether the scale would be refused."""
         persist, client, instance = self._operation.persist, self._client, self._operation.instance
-        persist(lambda: preflight.check(self._context, vdus.whole_objects(scaled)))
+        preflight.check(self._context, vdus.whole_objects(scaled), persist)
         self._operation.check_current()
         persist(lambda: scale_in.request(client, instance, concerned, choice, self._may_own))
 

@@ -216,6 +216,48 @@ def test_a_status_that_has_not_changed_since_our_change_within_the_same_second_i
     run.result(10)
 
 
+@pytest.mark.parametrize("said", [{"phase": "Failed"}, {"phase": "Pending"}, {"phase": "Error", "message": "x"}])
+def test_an_old_status_that_says_not_ready_is_believed(api: FakeApi, said: Object) -> None:
+    """Nobody writes it any more, so it counts as current; that does not make the object ready."""
+    api.put(crontab_crd(phase=TEXT, message=TEXT))
+    blue = Instance(api.url, seconds=3)
+    run = blue.start([crontab("one")])
+    blue.wait_until_reported("one", "Waiting")
+    api.set_status("CronTab", "default", "one", said)
+    with pytest.raises(NotReady):
+        run.result(10)
+    with pytest.raises(NotReady, match=r"phase is (Failed|Pending|Error)"):
+        Instance(api.url, seconds=3).reconcile([crontab("one", schedule="0 * * * *")])
+
+
+@pytest.mark.parametrize("observed", [{"observedGeneration": 1}, {}], ids=["1.34", "1.27"])
+def test_a_new_image_of_a_bare_pod_is_waited_for(
+    api: FakeApi, monkeypatch: pytest.MonkeyPatch, observed: dict[str, int]
+) -> None:
+    monkeypatch.setattr("k8s_cr_driver.engine.apply.SILENCE", 60)
+
+    def pod(image: str) -> Object:
+        return obj("v1", "Pod", "one", "default", spec={"containers": [{"name": "c", "image": image}]})
+
+    def running(image: str) -> Object:
+        container = {"name": "c", "image": image, "ready": True, "state": {"running": {}}}
+        conditions = [{"type": "Ready", "status": "True"}]
+        return {"phase": "Running", **observed, "conditions": conditions, "containerStatuses": [container]}
+
+    blue = Instance(api.url, seconds=6)
+    run = blue.start([pod("i:1")])
+    blue.wait_until_reported("one", "Waiting")
+    api.set_status("Pod", "default", "one", running("i:1"))
+    run.result(10)
+    blue.heard.clear()
+    run = blue.start([pod("i:2")])
+    blue.wait_until_reported("one", "Waiting")
+    if observed:
+        observed["observedGeneration"] = 2
+    api.set_status("Pod", "default", "one", running("i:2"))
+    run.result(10)
+
+
 def test_an_apply_that_changes_nothing_leaves_the_status_current(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tests.fake_api.apply.now", lambda: "2026-01-01T00:00:00Z")
     crd = crontab_crd(phase=TEXT)
@@ -264,7 +306,7 @@ def test_a_status_without_observed_generation_counts_after_a_while(api: FakeApi)
         api.cluster.store.put(kind.resource, {**live, "metadata": {**live["metadata"], "managedFields": past}})
     blue.heard.clear()
     blue.reconcile([crd, crontab("one", schedule="0 * * * *")])
-    assert {state for key, state, _ in blue.heard if key.name == "one"} == {"Waiting"}
+    assert [state for key, state, _ in blue.heard if key.name == "one"][-2:] == ["Waiting", "Ready"]
 
 
 def test_a_workload_with_its_controllers(api: FakeApi) -> None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -231,6 +232,39 @@ def test_an_object_that_was_deleted_is_made_again(api: FakeApi, tab: Instance) -
     api.delete("CronTab", "default", "tab")
     tab.heal("tab-0")
     assert api.names("CronTab", "default") == ["tab"]
+
+
+@pytest.mark.parametrize("manifest", [obj("v1", "Namespace", "home"), crontab_crd()], ids=["Namespace", "CRD"])
+def test_what_may_hold_objects_of_others_is_never_deleted(api: FakeApi, tmp_path: Path, manifest: dict[str, Any]) -> None:
+    home = copy.deepcopy(manifest)
+    home["metadata"]["annotations"] = {"k8s-cr-driver/vdu": "Web"}
+    instance = Instance(api, tmp_path, [home, config_map("settings", "home" if home["kind"] == "Namespace" else "default")])
+    instance.instantiate()
+    where = home["kind"], None, home["metadata"]["name"]
+    before = api.get(*where)["metadata"]["uid"]
+    [vnfc] = instance.inst.instantiatedVnfInfo.vnfcResourceInfo
+    with pytest.raises(sol_ex.SolException, match="a heal never deletes it; heal it without recreate"):
+        instance.heal(vnfc.id, recreate=True)
+    instance.heal(recreate=True)
+    assert api.get(*where)["metadata"]["uid"] == before
+
+
+@pytest.mark.parametrize("chosen", [["one"], []], ids=["chosen", "all"])
+@pytest.mark.parametrize("recreate", [False, True])
+def test_a_bare_pod_that_was_evicted_is_replaced(api: FakeApi, tmp_path: Path, chosen: list[str], recreate: bool) -> None:
+    """Database synchronization has taken it out of the record: a failed Pod is no VNFC."""
+    pod = obj("v1", "Pod", "one", "default", spec={"containers": [{"name": "c", "image": "i"}]})
+    pod["metadata"] |= {"labels": {"app": "one"}, "annotations": {"k8s-cr-driver/vdu": "Web"}}
+    controllers.run_workloads(api)
+    instance = Instance(api, tmp_path, [pod])
+    instance.instantiate()
+    before = api.get("Pod", "default", "one")["metadata"]["uid"]
+    api.set_status("Pod", "default", "one", {"phase": "Failed", "reason": "Evicted", "message": "The node was low on memory"})
+    if not chosen:
+        instance.inst.instantiatedVnfInfo.vnfcResourceInfo = []
+    instance.heal(*chosen, recreate=recreate)
+    assert api.get("Pod", "default", "one")["metadata"]["uid"] != before
+    assert vnfcs(instance) == {"one"}
 
 
 def test_recreate_is_true_or_false(tab: Instance) -> None:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -12,13 +13,13 @@ import pytest
 
 from k8s_cr_driver.engine.not_ready import NotReady
 from k8s_cr_driver.engine.reconcile import Prune
-from k8s_cr_driver.errors import DriverError, Refused
+from k8s_cr_driver.errors import Conflict, DriverError, Refused
 from k8s_cr_driver.objects.keys import Object, labels
 from k8s_cr_driver.ownership.labels import INSTANCE_LABEL
 from k8s_cr_driver.resources.registry import resource_for
 from tests.fake_api import FakeApi, apply, controllers, faults, verbs
 from tests.fake_api.recording import Request
-from tests.instance import Instance, config_map, crontab, crontab_crd, job, kept, obj, stateful_set
+from tests.instance import Instance, config_map, created_again, crontab, crontab_crd, job, kept, obj, stateful_set
 from tests.vnf.test_session import session
 
 REPLACE = {"k8s-cr-driver/replace": "true"}
@@ -364,6 +365,79 @@ def heal(api: FakeApi, made: Object, *others: Object) -> None:
     with session(api.url) as opened:
         replacement = opened.replacement(vdus, {"vdu": {"one"}}, everything=False, recreate=recreate)
         opened.reconcile([*vdus.values(), *map(resource_for, others)], prune=None, replacement=replacement)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        'admission webhook "w" denied the request: tenant "blue" not found',
+        'crontabs "one" is forbidden: failed quota: q: must specify limits.cpu for: c',
+    ],
+)
+@pytest.mark.parametrize("is_recreated", [False, True])
+def test_a_heal_deletes_nothing_for_a_refusal_that_will_not_pass(api: FakeApi, words: str, is_recreated: bool) -> None:
+    """Nor what a user has created again meanwhile."""
+    Instance(api.url).reconcile([crontab_crd(), CRONTAB])
+    if is_recreated:
+        created_again(api, "CronTab", "default", "one")
+    before = uid_of(api, CRONTAB)
+    api.fail(forbidden(words), when=creation_of(api, CRONTAB), times=999)
+    with pytest.raises(DriverError, match=r"not found|must specify"):
+        heal(api, CRONTAB)
+    assert uid_of(api, CRONTAB) == before
+
+
+EXCEEDED = (
+    'crontabs.stable.example.com "one" is forbidden: exceeded quota: q, requested: count/crontabs.stable.example.com=1, '
+    "used: count/crontabs.stable.example.com=1, limited: count/crontabs.stable.example.com=1"
+)
+
+
+def test_a_heal_waits_until_the_quota_no_longer_counts_what_it_has_deleted(api: FakeApi) -> None:
+    Instance(api.url).reconcile([crontab_crd(), CRONTAB])
+    before = uid_of(api, CRONTAB)
+    api.fail(forbidden(EXCEEDED), when=is_trial, times=99)
+    is_creation = creation_of(api, CRONTAB)
+    api.fail(forbidden(EXCEEDED), when=lambda one: is_creation(one) and not is_trial(one), times=2)
+    heal(api, CRONTAB)
+    assert uid_of(api, CRONTAB) != before
+
+
+def test_what_else_is_wrong_counts_if_no_trial_is_possible(api: FakeApi) -> None:
+    blue = Instance(api.url, seconds=4)
+    blue.reconcile([crontab_crd(), CRONTAB])
+    before = uid_of(api, CRONTAB)
+    other = ("FieldValueInvalid", "spec.image", "Invalid value: spec.image in body should match '^registry/'")
+    no_trial = faults.status(400, "BadRequest", 'admission webhook "m.example.com" does not support dry run')
+    api.fail(no_trial, when=is_trial, times=99)
+    refuse(api, CRONTAB, invalid(NEVER_CHANGES, other))
+    with pytest.raises(Refused, match=r"spec\.image"):
+        blue.reconcile([crontab_crd(), CHANGED])
+    assert uid_of(api, CRONTAB) == before
+
+
+def test_an_object_that_a_user_creates_again_during_its_trial_is_not_taken_for_the_new_one(api: FakeApi) -> None:
+    blue, is_tried = Instance(api.url, seconds=8), threading.Event()
+    blue.reconcile([crontab_crd(), CRONTAB])
+    refuse(api, CRONTAB, invalid(NEVER_CHANGES))
+    api.fail(faults.held(1.5), when=lambda request: is_trial(request) and not is_tried.set())
+    run = blue.start([CHANGED])
+    assert is_tried.wait(10)
+    created_again(api, "CronTab", "default", "one")
+    with pytest.raises(Conflict, match="kubectl-replace"):
+        run.result(10)
+
+
+def test_an_error_repeats_no_trial_of_the_objects_before_it(api: FakeApi) -> None:
+    many = [config_map(f"c{number}") for number in range(40)]
+    Instance(api.url).reconcile([crontab_crd(), CRONTAB, *many])
+    numbers = itertools.count(1)
+    api.requests.clear()
+    busy = faults.status(429, "TooManyRequests", "busy", retry_after=0)
+    api.fail(busy, when=lambda one: one.method == "PATCH" and "dryRun" in one.query and not next(numbers) % 20, times=99)
+    heal(api, CRONTAB, *many)
+    tried = [one for one in api.requests if one.method == "PATCH" and "dryRun" in one.query]
+    assert len(tried) <= len(many) + 4
 
 
 def test_a_heal_does_not_try_the_creation_of_a_finished_job(api: FakeApi) -> None:

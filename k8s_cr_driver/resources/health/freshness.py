@@ -23,6 +23,8 @@ OBSERVED = (
     "lastProcessedGeneration",
     "lastSyncedGeneration",
 )
+ACCEPTED = object()
+"""In the place of an old status: the status counts as current, because nobody has written it for long."""
 _BOOKKEEPING = frozenset({"f:metadata", "f:status", "f:apiVersion", "f:kind"})
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d")
 
@@ -40,13 +42,20 @@ def unobserved(live: dict[str, Any]) -> Health | None:
 def behind(live: dict[str, Any], old_status: Any) -> Health | None:
     """WAITING if the status was written for an older spec, or by no controller at all; None if it is current.
 
-    `old_status` is the status that the server returned for our last change of the spec, None if we changed nothing.
+    `old_status` is the status that the server returned for our last change of the spec, None if we changed nothing, and
+    ACCEPTED if the status counts as current.
     """
     if _observed(live) or _observed_by_conditions(live):
         return unobserved(live)
-    if not old_status:
-        return _older_than_spec(live)
-    if live.get("status") != old_status:
+    if old_status is ACCEPTED:
+        older = _older_than_spec(live)
+        return older if older and older.reason != STATUS_OLDER_THAN_SPEC else None
+    return repeated(live, old_status) if old_status else _older_than_spec(live)
+
+
+def repeated(live: dict[str, Any], old_status: Any) -> Health | None:
+    """WAITING if nobody has written the status since our last change of the spec."""
+    if not old_status or live.get("status") != old_status:
         return None
     return waiting(STATUS_OLDER_THAN_SPEC, "the status is as it was when the spec was changed")
 
