@@ -112,6 +112,10 @@ def test_what_helps_stays(text: str) -> None:
     [
         'ConfigMap "Upper" is invalid: metadata.name: Invalid value: "Upper": a lowercase RFC 1123 subdomain must be short',
         "spec.replicas: Invalid value: -1: must be greater than or equal to 0",
+        "spec: Invalid value: a and b are mutually exclusive",
+        "spec.entries: Invalid value: at most two entries please",
+        "spec: Invalid value: objrule is immutable",
+        "spec: Invalid value: immutable",
         'spec.template.spec.containers[0].volumeMounts[0].name: Not found: "data"',
         'spec.size: Invalid value: [value removed]: spec.size in body must be of type integer: "string"',
         "spec.token: Required value",
