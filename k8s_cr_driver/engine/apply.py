@@ -22,6 +22,7 @@ from k8s_cr_driver.engine.nodes import Desired, Phase, changes_spec, is_another,
 from k8s_cr_driver.engine.not_ready import NotReady
 from k8s_cr_driver.engine.recreate import Recreator
 from k8s_cr_driver.engine.run import Run
+from k8s_cr_driver.engine.stuck_pods import StuckPods
 from k8s_cr_driver.errors import ApiError, DriverError, Forbidden, Refused, Said
 from k8s_cr_driver.kube.discovery import Resource, Resources
 from k8s_cr_driver.objects import dependencies
@@ -63,6 +64,7 @@ class Applier:
         """When this run has changed the CRDs of these kinds."""
         self._adoptions = Adoptions(run, self._retry, self._failed)
         self._ends = Ends(run)
+        self._stuck_pods = StuckPods(run)
         self._last_look = LastLook(run, self._assess_again)
         self._by_kind: dict[GroupKind, list[Desired]] = {}
         for node in self.nodes.values():
@@ -260,6 +262,7 @@ class Applier:
             self._mark_ready(node)
             return
         self._mark_unready(node)
+        self._stuck_pods.watch(node, live)
         self._ends.forget_failed(node, live)
         if goes_after_its_end(node, live):
             self._ends.note(node)

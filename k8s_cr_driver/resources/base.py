@@ -277,6 +277,10 @@ class CustomResource:
         """How many of `count` children may be deleted, or not ready, at the same time."""
         return count
 
+    def awaited_revision(self, live: Object) -> str:
+        """The revision that its children are to have, if it replaces none of them while one is not ready, else ""."""
+        return ""
+
     def removal_annotations(self) -> Mapping[str, str]:
         """The annotations of a child that make its controller remove it first in a scale in; none if it knows none."""
         return {}

@@ -54,6 +54,13 @@ class StatefulSet(Workload):
     group, kind = "apps", "StatefulSet"
     orphaned = CLAIMS
 
+    def awaited_revision(self, live: Object) -> str:
+        """Unless its Pods start in parallel, or some are to stay as they are (StatefulSet, "Forced rollback")."""
+        strategy = mapping(live, "spec", "updateStrategy")
+        is_rolling = strategy.get("type") != "OnDelete" and not field(strategy, "rollingUpdate", "partition")
+        is_ordered = field(live, "spec", "podManagementPolicy") != "Parallel"
+        return text(live, "status", "updateRevision") if is_rolling and is_ordered and not unobserved(live) else ""
+
     def removal_order(self, several: Sequence[Object]) -> list[Object]:
         """From the highest ordinal down (StatefulSet, "Deployment and Scaling Guarantees")."""
         return sorted(several, key=_ordinal, reverse=True)

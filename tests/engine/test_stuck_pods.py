@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A Pod of a former revision that is broken does not hold up the rollout of its StatefulSet for ever."""
+
+from __future__ import annotations
+
+import pytest
+
+from k8s_cr_driver.engine import stuck_pods
+from k8s_cr_driver.engine.not_ready import NotReady
+from k8s_cr_driver.objects.keys import Object
+from tests.fake_api import FakeApi, faults
+from tests.fake_api.controllers import owned
+from tests.instance import Instance, stateful_set
+
+READY = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
+WAITING = {"reason": "ImagePullBackOff", "message": "no such image"}
+BROKEN = {"phase": "Pending", "containerStatuses": [{"name": "c", "state": {"waiting": WAITING}}]}
+STARTING = {"phase": "Pending", "containerStatuses": [{"name": "c", "state": {"waiting": {"reason": "ContainerCreating"}}}]}
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stuck_pods, "PATIENCE", 0.2)
+
+
+def roll_out(api: FakeApi, second: Object, revision: str) -> None:
+    """A controller of two Pods that start in order, the second of which is of that revision when the rollout begins."""
+
+    def act(live: Object) -> None:
+        if "deletionTimestamp" in live["metadata"]:
+            return
+        generation = live["metadata"]["generation"]
+        names, revisions = api.names("Pod", "default"), {"currentRevision": "good", "updateRevision": "good"}
+        if not names and not live.get("status"):
+            for name, status, of in (("db-0", READY, "good"), ("db-1", second, revision)):
+                api.put({**owned(live, "v1", "Pod", name), "status": status}, manager="kube-controller-manager")
+                labels = {"app": "db", "controller-revision-hash": of}
+                api.edit("Pod", "default", name, lambda pod, labels=labels: pod["metadata"].update(labels=labels))
+        ready = 2 if "db-1" not in api.names("Pod", "default") else 1
+        counts = {"replicas": 2, "readyReplicas": ready, "availableReplicas": ready}
+        status = {"observedGeneration": generation, **counts, **revisions}
+        if live.get("status") != status:
+            api.set_status("StatefulSet", "default", "db", status)
+
+    api.react("StatefulSet", act)
+    api.react("Pod", lambda pod: act(api.get("StatefulSet", "default", "db")))
+
+
+def test_it_is_deleted(api: FakeApi) -> None:
+    roll_out(api, BROKEN, "broken")
+    Instance(api.url, seconds=6).reconcile([stateful_set("db", replicas=2)])
+    assert api.names("Pod", "default") == ["db-0"]
+
+
+@pytest.mark.parametrize(
+    "second, revision, spec",
+    [
+        (BROKEN, "good", {}),
+        (STARTING, "broken", {}),
+        (BROKEN, "broken", {"podManagementPolicy": "Parallel"}),
+        (BROKEN, "broken", {"updateStrategy": {"type": "OnDelete"}}),
+        (BROKEN, "broken", {"updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"partition": 1}}}),
+    ],
+    ids=["of the latest revision", "starting", "parallel", "on delete", "partition"],
+)
+def test_it_stays(api: FakeApi, second: Object, revision: str, spec: Object) -> None:
+    roll_out(api, second, revision)
+    with pytest.raises(NotReady):
+        Instance(api.url, seconds=2).reconcile([stateful_set("db", replicas=2, **spec)])
+    assert api.names("Pod", "default") == ["db-0", "db-1"]
+
+
+def test_an_account_that_may_delete_no_pods_gets_the_report(api: FakeApi) -> None:
+    roll_out(api, BROKEN, "broken")
+    api.fail(faults.status(403, "Forbidden", "no"), method="DELETE", path="/pods/db-1", times=99)
+    with pytest.raises(NotReady, match="ImagePullBackOff"):
+        Instance(api.url, seconds=2).reconcile([stateful_set("db", replicas=2)])
+    assert len(api.requests.select("DELETE", "/pods/db-1")) == 1
