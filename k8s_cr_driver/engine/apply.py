@@ -13,6 +13,7 @@ import math
 import time
 from collections.abc import Callable, Collection, Sequence
 
+from k8s_cr_driver.engine.admission import GRACE
 from k8s_cr_driver.engine.adoptions import Adoptions
 from k8s_cr_driver.engine.crd_reads import CrdReads
 from k8s_cr_driver.engine.ends import Ends, goes_after_its_end, has_ended_well
@@ -70,6 +71,9 @@ class Applier:
         for node in self.nodes.values():
             self._by_kind.setdefault(node.key.group_kind, []).append(node)
         self._crds = CrdReads(run, self._by_kind, self._assess_again)
+        self.is_relaxed = False
+        """Whether this run has deleted webhooks or policies that would judge the set."""
+        self._began = 0.0
         self._run = run
         self._informers: Informers
         self._recreator: Recreator
@@ -88,7 +92,7 @@ class Applier:
 
     def start(self, informers: Informers, rerun: Collection[ObjectKey]) -> None:
         """Kinds whose CRD is part of the set are watched once it is established. `rerun`: finished objects to run again."""
-        self._informers, self._rerun = informers, rerun
+        self._informers, self._rerun, self._began = informers, rerun, time.monotonic()
         self._recreator = Recreator(
             self._run,
             informers,
@@ -190,8 +194,11 @@ class Applier:
     def _may_pass(self, node: Desired, error: DriverError) -> bool:
         """
         Whether a Namespace is missing that an operator of the set may make, as long as an object of it is at work; whether an
-        API server may know only what a CRD was before this run has changed it; or a quota still counts what it has deleted.
+        API server may know only what a CRD was before this run has changed it; or a quota still counts what it has deleted,
+        or a policy that it has deleted still denies.
         """
+        if self.is_relaxed and time.monotonic() - self._began < GRACE and Said.DENIED in Said.of(str(error)):
+            return True
         if type(error) in (Refused, Immutable, NotReplaced):
             return time.monotonic() - self._redefined.get(node.key.group_kind, -math.inf) < SCHEMA_GRACE
         was_there = node.replaced or node.vanished or node.key in self._rerun

@@ -16,6 +16,7 @@ from types import TracebackType
 from oslo_log import log as logging
 
 from k8s_cr_driver.engine import permissions
+from k8s_cr_driver.engine.admission import delete_former
 from k8s_cr_driver.engine.api_services import await_kinds
 from k8s_cr_driver.engine.apply import Applier
 from k8s_cr_driver.engine.informers import Informers
@@ -116,6 +117,8 @@ class _Reconciliation:
         if not self._take_over():
             return {}
         applier, replacer, timeouts = self._applier, self._replacer, self._timeouts
+        if self._prune and applier.nodes:
+            applier.is_relaxed = delete_former(self._operation, self._context, applier.nodes)
         replacer.start()
         self._loop.run(lambda: not replacer.nodes, timeouts.not_deleted)
         applier.start(self._informers, replacer.keys)
