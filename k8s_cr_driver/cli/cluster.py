@@ -212,7 +212,7 @@ class Cluster:
     def lists(self, kinds: Iterable[GroupKind], namespaces: Iterable[str], *, metadata_only: bool = True) -> list[Object]:
         """The objects of those kinds; of namespaced kinds those in `namespaces`.
 
-        Skips kinds that cannot be listed, and those that RBAC forbids.
+        Skips kinds that cannot be listed, and those that RBAC forbids; says so where the API server fails.
         """
         places = sorted(namespaces)
         asked = [
@@ -228,7 +228,11 @@ class Cluster:
             except ApiError as error:
                 if error.status in (403, 404, 405, 503):
                     return []
-                raise
+                if error.status != 500:
+                    raise
+                # The webhook that converts its objects is down, for one: what else is there can be listed
+                click.echo(f"Incomplete: {redact(str(error))}", err=True)
+                return []
 
         with ThreadPoolExecutor(THREADS) as pool:
             return [live for response in pool.map(ask, asked) for live in response]

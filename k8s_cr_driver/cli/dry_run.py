@@ -23,7 +23,7 @@ from k8s_cr_driver.cli.field_diff import Change, changes
 from k8s_cr_driver.engine import api_services
 from k8s_cr_driver.engine.nodes import Desired
 from k8s_cr_driver.engine.not_ready import NotReady
-from k8s_cr_driver.errors import ApiError, Conflict, DriverError, Refused
+from k8s_cr_driver.errors import ApiError, Conflict, Contended, DriverError, Refused
 from k8s_cr_driver.kube.connection import Connection, as_dry_run
 from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.objects import dependencies
@@ -169,6 +169,8 @@ class _Trial:
             return Outcome(obj.key, "conflict", message=_words(obj.key, error))
         except (Refused, ApiError) as error:
             return self._failed(obj, resource, live, error)
+        except Contended as error:  # it changes at this moment: the verdicts on the others count
+            return Outcome(obj.key, "refused", message=_words(obj.key, error))
         if live is None:
             return Outcome(obj.key, "created")
         found = changes(live, after)

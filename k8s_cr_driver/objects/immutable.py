@@ -16,6 +16,7 @@ from k8s_cr_driver.objects.keys import CRD, GroupKind, Object, kind_of
 
 _RBAC, _RESOURCE, _STORAGE = "rbac.authorization.k8s.io", "resource.k8s.io", "storage.k8s.io"
 _SELECTOR, _SPEC = "spec.selector", "spec"
+_SERVICE = GroupKind("", "Service")
 _REQUEST = GroupKind("certificates.k8s.io", "CertificateSigningRequest")
 _ROLE = ("roleRef.apiGroup", "roleRef.kind", "roleRef.name")
 _FIELDS: Mapping[GroupKind, Sequence[str]] = {
@@ -97,6 +98,11 @@ def changed_fields(old: Object, new: Object) -> list[str]:
     return changed + (rule(old, new) if rule else [])
 
 
+def staying_fields(live: Object, manifest: Object) -> list[str]:
+    """The fields that stay as they are where a manifest leaves them out, although a new object would have others."""
+    return _no_more_headless(live, manifest) if kind_of(live) == _SERVICE else []
+
+
 def ignored_fields(live: Object, manifest: Object) -> list[str]:
     """The fields that an API server has left as they were, without a refusal (pkg/registry/certificates/certificates)."""
     if kind_of(live) != _REQUEST:
@@ -145,11 +151,18 @@ def _of_service(old: Object, new: Object) -> list[str]:
     if "ExternalName" in types:
         return []
     named = [path for path in ("spec.clusterIP", "spec.healthCheckNodePort") if _value(new, path) is not None]
-    changed = _differing(old, new, *named)
+    changed = _differing(old, new, *named) + _no_more_headless(old, new)
     if types == {"LoadBalancer"}:
         changed += _differing(old, new, "spec.loadBalancerClass")
     is_headless = field(new, "spec", "clusterIP") == "None"
     return changed + [path for path in _LISTS_OF_SERVICE if not is_headless and _is_another(old, new, path)]
+
+
+def _no_more_headless(old: Object, new: Object) -> list[str]:
+    """A Service gets no address any more where its new manifest leaves `clusterIP: None` out."""
+    is_named = any(_value(new, path) is not None for path in ("spec.clusterIP", "spec.clusterIPs"))
+    is_another = _value(new, "spec.type") == "ExternalName"
+    return ["spec.clusterIP"] if _value(old, "spec.clusterIP") == "None" and not is_named and not is_another else []
 
 
 _LISTS_OF_SERVICE = ("spec.clusterIPs", "spec.ipFamilies")
@@ -189,7 +202,7 @@ _RULES: Mapping[GroupKind, Callable[[Object, Object], list[str]]] = {
     GroupKind("batch", "Job"): _of_job,
     GroupKind("", "ConfigMap"): _of_frozen,
     GroupKind("", "Secret"): _of_frozen,
-    GroupKind("", "Service"): _of_service,
+    _SERVICE: _of_service,
     GroupKind("", "PersistentVolume"): _of_volume,
     GroupKind("", "PersistentVolumeClaim"): _of_claim,
     GroupKind("", "ResourceQuota"): _of_quota,

@@ -13,10 +13,11 @@ from oslo_log import log as logging
 from k8s_cr_driver.errors import ApiError, Conflict, Contended
 from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.objects.crds import served_versions
-from k8s_cr_driver.objects.immutable import ignored_fields
+from k8s_cr_driver.objects.immutable import ignored_fields, staying_fields
 from k8s_cr_driver.objects.keys import Object, annotations_of, key_of, kind_of, labels
 from k8s_cr_driver.ownership.context import WriteContext, with_owner_labels
 from k8s_cr_driver.ownership.labels import KEEP, RELEASED_BY, SHARED, has_applied, is_created, is_kept, used_by, users
+from k8s_cr_driver.ownership.managed_fields import managers_of
 from k8s_cr_driver.ownership.released import belongs_to, move_to_version, take_back
 from k8s_cr_driver.ownership.shared import claimed_by_others, is_co_user, join
 from k8s_cr_driver.ownership.write_errors import (
@@ -77,6 +78,9 @@ def _applied(
     is_noted = is_adopted and not is_shared  # others may make a shared one theirs: its own marks say who has created it
     owned = with_owner_labels(context, obj, made=is_created(live), adopted=is_noted, released=released)
     labelled = _exactly(live, owned, unchanged=takes_back)
+    left_out = staying_fields(live, obj.manifest)
+    if any(context.manager in managers_of(live, path.split(".")) for path in left_out):
+        raise immutable(f"{obj.key}: the API server would leave {', '.join(left_out)} as it is", obj, live)
     try:
         applied = context.client.apply(resource, labelled.manifest, context.manager, force=False, live=live)
     except ApiError as error:

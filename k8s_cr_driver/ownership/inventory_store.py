@@ -12,7 +12,7 @@ import base64
 import hashlib
 from dataclasses import replace
 
-from k8s_cr_driver.errors import ApiError, Contended, Forbidden, Refused, Unreadable
+from k8s_cr_driver.errors import ApiError, Contended, Forbidden, Refused, Said, Unreadable
 from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.connection import APPLY, METADATA_LIST, Connection
 from k8s_cr_driver.kube.discovery import Resource
@@ -113,6 +113,11 @@ class InventoryStore:
     def explained(self, error: ApiError) -> Exception:
         """The error of a request, with the remedy."""
         namespace = self.key.namespace
+        if Said.DENIED in error.said:
+            return Forbidden(
+                f"{error}. The driver keeps its inventory in {self.key}: exempt it from the webhook or policy, or delete that, "
+                "also if it is of this VNF instance."
+            )
         if error.status == 403:
             return Forbidden(
                 f"{error}. The driver keeps its inventory in {self.key}: allow it, or set [k8s_cr] inventory_namespace."

@@ -85,7 +85,8 @@ def _files(key: str, value: Any) -> tuple[str, ...]:
 
 def _text(key: str, value: Any) -> str:
     if not isinstance(value, str) or not value:
-        raise InvalidRequest(f"additionalParams {key}: give a name, not {type(value).__name__}")
+        given = "an empty text" if value == "" else type(value).__name__
+        raise InvalidRequest(f"additionalParams {key}: give a name, not {given}")
     return value
 
 

@@ -109,6 +109,16 @@ def test_nobody_acts_on_what_has_finalizers_and_no_write_since_its_deletion(live
     assert silence.unless_silent(live, resource_for(live).health(live)).reason == reason
 
 
+def test_what_a_controller_says_of_a_deletion_is_shown() -> None:
+    live = dev_machine("2025-12-31T23:59:00Z", **DELETED)
+    of_deletion = {"type": "Ready", "status": "False", "reason": "DeletionBlocked", "message": "still used by 2 volumes"}
+    live["status"]["conditions"] = [{**of_deletion, "lastTransitionTime": live["metadata"]["deletionTimestamp"]}]
+    health = silence.unless_silent(live, resource_for(live).health(live))
+    assert (health.reason, "still used by 2 volumes" in health.message) == ("DeletionBlocked", True)
+    live["status"]["conditions"][0]["lastTransitionTime"] = "2025-12-31T23:59:00Z"
+    assert silence.unless_silent(live, resource_for(live).health(live)).reason == silence.NOBODY_ACTS
+
+
 def paused(spec: Object, annotations: dict[str, str], condition: str = "False") -> Object:
     live = cluster()
     live["metadata"]["annotations"] = annotations

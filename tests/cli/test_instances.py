@@ -32,6 +32,15 @@ def test_instances_count_their_objects_by_kind(api: FakeApi, tool: Tool) -> None
     assert green["namespaces"] == ["green"]
 
 
+def test_a_kind_that_the_api_server_cannot_list_hides_no_instance(api: FakeApi, tool: Tool) -> None:
+    Instance(api.url, BLUE).reconcile([crontab_crd(), crontab("one"), config_map("own")])
+    words = 'conversion webhook for stable.example.com/v1, Kind=CronTab failed: Post "https://w.d.svc:443/": EOF'
+    api.fail(faults.internal(words), path="/crontabs", times=9)
+    result = tool.run("instances")
+    assert BLUE in result.stdout
+    assert "Incomplete:" in result.stderr and "conversion webhook" in result.stderr
+
+
 def test_adopted_objects_are_reported(api: FakeApi, tool: Tool) -> None:
     api.put(config_map("theirs", a="1"))
     Instance(api.url, BLUE, adopt=True).reconcile([config_map("theirs", b="2")])

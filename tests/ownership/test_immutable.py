@@ -63,6 +63,7 @@ CASES = [
     Case("v1", "PersistentVolume", "spec.nodeAffinity", {"required": {}}, None, "nodeAffinity"),
     Case("v1", "Service", "spec.clusterIP", "10.0.0.1", "10.0.0.2", "spec.clusterIPs[0]"),
     Case("v1", "Service", "spec.clusterIP", None, "None", "spec.clusterIPs[0]"),
+    Case("v1", "Service", "spec.clusterIP", "None", None, "spec.clusterIP"),
     Case("v1", "Service", "spec.ipFamilies", ["IPv4"], ["IPv6"], "spec.ipFamilies[0]"),
     Case("v1", "ResourceQuota", "spec.scopes", ["BestEffort"], ["NotBestEffort"], "spec.scopes"),
     Case("networking.k8s.io/v1", "IngressClass", "spec.controller", "a", "b", "spec.controller"),
@@ -259,3 +260,23 @@ def test_only_a_refusal_by_admission_counts_against_a_change_of_what_never_chang
         with pytest.raises(Refused):
             blue.reconcile([changed])
     assert (api.get("Pod", "default", "one")["metadata"]["uid"] != uid) is is_replaced
+
+
+@pytest.mark.parametrize("is_replaced", [False, True])
+def test_a_service_does_not_stay_headless_in_silence(api: FakeApi, is_replaced: bool) -> None:
+    """An update without the field leaves `clusterIP: None` as it is; a retry says the same."""
+    def service(**spec: Any) -> Object:
+        made = obj("v1", "Service", "db", "default", spec={"ports": [{"port": 80}], **spec})
+        made["metadata"]["annotations"] = {"k8s-cr-driver/replace": "true"} if is_replaced else {}
+        return made
+
+    blue = Instance(api.url)
+    blue.reconcile([service(clusterIP="None")])
+    before = api.get("Service", "default", "db")["metadata"]["uid"]
+    if is_replaced:
+        blue.reconcile([service()])
+        assert api.get("Service", "default", "db")["metadata"]["uid"] != before
+    else:
+        for _ in range(2):
+            with pytest.raises(Refused, match=r"leave spec\.clusterIP as it is"):
+                blue.reconcile([service()])

@@ -220,6 +220,13 @@ def test_an_inventory_that_is_always_in_conflict_ends_at_the_deadline(api: FakeA
     assert len(api.requests.select("PATCH")) < 20
 
 
+def test_a_policy_that_denies_the_inventory_is_named_with_the_remedy(api: FakeApi) -> None:
+    denied = faults.status(403, "Forbidden", "ValidatingAdmissionPolicy 'p' with binding 'b' denied request: no ConfigMaps")
+    api.fail(denied, method="PATCH", path="/configmaps/k8s-cr-driver-")
+    with pytest.raises(Forbidden, match="exempt it from the webhook or policy, or delete that, also if it is of this VNF"):
+        Instance(api.url).reconcile([config_map("a")])
+
+
 def test_a_hundred_thousand_objects_fit(api: FakeApi, connection: Connection) -> None:
     kinds = [GroupKind(f"group{number}.example.com", f"Kind{number}") for number in range(300)]
     keys = frozenset(

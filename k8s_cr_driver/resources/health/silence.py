@@ -12,6 +12,7 @@ import datetime
 
 from k8s_cr_driver.objects.fields import entries, mapping, sequence, text
 from k8s_cr_driver.objects.keys import Object, kind_of
+from k8s_cr_driver.resources.health.conditions import explain, status_of
 from k8s_cr_driver.resources.health.custom import REMEDY
 from k8s_cr_driver.resources.health.model import NO_STATUS, READINESS_UNKNOWN, Health, waiting
 
@@ -33,12 +34,20 @@ def unless_silent(live: Object, health: Health, silent_deletion: float = 0.0) ->
     if unwritten is None or unwritten < PATIENCE:
         return health
     if deleted is not None:
+        if said := [one for one in entries(live, "status", "conditions") if _is_of_deletion(live, one)]:
+            return waiting(*explain(said), trouble=True)
         held = ", ".join(_finalizers(live))
         is_held = held and deleted <= unwritten and not (deleted < silent_deletion and mapping(live, "status"))
         return _silent(unwritten, f"its deletion was requested, and the finalizers {held} hold it") if is_held else health
     if health.reason in _SAYS_NOTHING:
         return _silent(unwritten, "no status says whether it is ready")
     return health
+
+
+def _is_of_deletion(live: Object, condition: Object) -> bool:
+    """Whether a controller says in it why the object is not deleted."""
+    since, deleted = text(condition, "lastTransitionTime"), text(live, "metadata", "deletionTimestamp")
+    return status_of(condition) == "false" and bool(text(condition, "message")) and since >= deleted
 
 
 def is_unwritten(live: Object) -> bool:
