@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the newer package has left behind does not keep a rollback from its end."""
+
+from __future__ import annotations
+
+import pytest
+from kubernetes.client.exceptions import ApiException
+
+from k8s_cr_driver.engine.not_ready import NotReady
+
+from ..cluster import Cluster
+from ..engine import Engine
+from ..objects import Object, config_map, make, namespace
+from ..testbed.processes import until
+
+WHERE, GROUP = "rollbacks", "admissionregistration.k8s.io/v1"
+DENIAL = "no return to the first"
+UNKNOWN = "example.org/unknown:1"
+
+
+def database(image: str) -> Object:
+    labels = {"app": "db"}
+    pod = {"terminationGracePeriodSeconds": 0, "containers": [{"name": "db", "image": image}]}
+    template = {"metadata": {"labels": labels}, "spec": pod}
+    spec = {"replicas": 2, "serviceName": "db", "selector": {"matchLabels": labels}, "template": template}
+    return make("apps/v1", "StatefulSet", "db", WHERE, spec=spec)
+
+
+def images(cluster: Cluster) -> list[str]:
+    pods = cluster.all("Pod", WHERE)
+    return sorted(pod["spec"]["containers"][0]["image"] for pod in pods)
+
+
+def policy() -> list[Object]:
+    """It denies ConfigMaps with the first value, and is a part of the newer package."""
+    rules = [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE", "UPDATE"], "resources": ["configmaps"]}]
+    spec = {
+        "failurePolicy": "Fail",
+        "matchConstraints": {"resourceRules": rules},
+        "validations": [{"message": DENIAL, "expression": "object.?data.?a.orValue('') != '1'"}],
+    }
+    selected = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": WHERE}}}
+    binding = {"policyName": WHERE, "validationActions": ["Deny"], "matchResources": selected}
+    return [
+        make(GROUP, "ValidatingAdmissionPolicy", WHERE, spec=spec),
+        make(GROUP, "ValidatingAdmissionPolicyBinding", WHERE, spec=binding),
+    ]
+
+
+def is_enforced(cluster: Cluster) -> bool:
+    """The API server needs some seconds until it obeys a new policy."""
+    try:
+        cluster.create(config_map("probe", WHERE, a="1"))
+    except ApiException as error:
+        return DENIAL in str(error)
+    cluster.delete("ConfigMap", "probe", WHERE)
+    return False
+
+
+def test_a_stateful_set_returns_from_a_broken_image(engine: Engine, cluster: Cluster) -> None:
+    """Its controller replaces no Pod of the broken revision: Kubernetes asks users to delete it by hand."""
+    with cluster.holding(namespace(WHERE)):
+        engine.reconcile([database("nginx")])
+        with pytest.raises(NotReady, match="Image"):
+            engine.reconcile([database(UNKNOWN)], 45)
+        assert UNKNOWN in images(cluster)
+        engine.reconcile([database("nginx")], yields=True)
+        assert images(cluster) == ["nginx", "nginx"]
+        engine.terminate()
+
+
+def test_the_policy_of_the_newer_package_does_not_deny_the_former_one(engine: Engine, cluster: Cluster) -> None:
+    with cluster.holding(namespace(WHERE)):
+        engine.reconcile([config_map("settings", WHERE, a="1")])
+        engine.reconcile([config_map("settings", WHERE, a="2"), *policy()])
+        assert until(lambda: is_enforced(cluster), 60)
+        engine.reconcile([config_map("settings", WHERE, a="1")], yields=True)
+        live = cluster.get("ConfigMap", "settings", WHERE)
+        assert live and live["data"] == {"a": "1"}
+        assert not cluster.get("ValidatingAdmissionPolicy", WHERE, api_version=GROUP)
+        engine.terminate()
