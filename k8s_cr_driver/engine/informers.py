@@ -161,7 +161,12 @@ class Informers:
         """One report for each kind that is not listed yet."""
         awaited = [self._resources.find(kind) for kind, awaited in sorted(self._awaited.items()) if awaited]
         unread = {report.key: report for report in self.unread(self._awaited)}
-        listed = [_not_listed(resource, self._refused.get(resource.group_kind)) for resource in awaited if resource]
+        last = {one.resource.group_kind: one.last_error for one in self._reflectors}
+        listed = [
+            _not_listed(resource, self._refused.get(resource.group_kind), last.get(resource.group_kind))
+            for resource in awaited
+            if resource
+        ]
         return self._unserved.reports() + [unread.get(report.key, report) for report in listed]
 
     def unread(self, kinds: Iterable[GroupKind]) -> list[Report]:
@@ -295,8 +300,10 @@ class Informers:
             inventory.fence.check(None if message.deleted else parse(message.live))
 
 
-def _not_listed(resource: Resource, error: DriverError | None) -> Report:
-    why = str(error or f"the server of {resource.api_version} has not listed {resource.plural} yet")
+def _not_listed(resource: Resource, error: DriverError | None, last: DriverError | None = None) -> Report:
+    """`error`: why it never will; `last`: of the last try."""
+    yet = f"the server of {resource.api_version} has not listed {resource.plural} yet"
+    why = str(error or (f"{yet}: {last}" if last else yet))
     return Report(ObjectKey(*resource.group_kind, "", "*"), State.WAITING.value, "NotListed", why)
 
 

@@ -99,7 +99,7 @@ class InitialEvents:
 class Reflector:
     """
     Follows one kind, in one namespace or ("") in all, selected by labels: by a watch from `start` on, or by `look`s.
-    `failure` is set if the last response could not be read.
+    `failure` is set if the last response could not be read; `last_error` is that of the last request that has failed.
 
     With `resume` a watch begins after that resourceVersion instead of with a Relist. Reflectors that share `initial_events`
     find out once for all whether the server sends them.
@@ -121,6 +121,7 @@ class Reflector:
         self._initial_events = initial_events or InitialEvents()
         self._ignores_initial_events = False
         self.failure: Unreadable | None = None
+        self.last_error: DriverError | None = None
         self._allowed_at = -FORBIDDEN_GRACE
         self._stopped = threading.Event()
         self._response: urllib3.BaseHTTPResponse | None = None
@@ -163,8 +164,10 @@ class Reflector:
         try:
             follow()
         except ApiError as error:
+            self.last_error = error
             return not self._gives_up(error)
         except TransportError as error:
+            self.last_error = error
             self.failure = error if isinstance(error, Unreadable) else None
         except DriverError as error:
             self._post(Broken(self, error))

@@ -52,6 +52,8 @@ CONTENT = (GroupKind("", "Pod"), GroupKind("", "PersistentVolumeClaim"))
 """Kinds whose objects keep a Namespace: what runs, and data."""
 HELM = (GroupKind("", "Secret"), GroupKind("", "ConfigMap"))
 """Kinds in which Helm stores releases, with the label `owner=helm`."""
+_SERVICE, _ENDPOINTS = GroupKind("", "Service"), GroupKind("", "Endpoints")
+"""The second are of the first: the controller makes them under its name, without an owner."""
 EVENTS = (GroupKind("", "Event"), GroupKind("events.k8s.io", "Event"))
 NAMED = 3
 """Guests that are named in the reason."""
@@ -172,7 +174,8 @@ class Guests:
     def _is_taken(self, live: Object) -> bool:
         """Whether a live object is neither the instance's, nor owned, nor what Kubernetes puts into each Namespace."""
         key = key_of(live)
-        is_ours = key in self._going or self._is_member(live) or field(live, "metadata", "deletionTimestamp")
+        is_of_service = key.group_kind == _ENDPOINTS and ObjectKey(*_SERVICE, key.namespace, key.name) in self._going
+        is_ours = key in self._going or is_of_service or self._is_member(live) or field(live, "metadata", "deletionTimestamp")
         return not (is_ours or field(live, "metadata", "ownerReferences") or is_of_every_namespace(key))
 
     def _allowed(self, resource: Resource, namespace: str) -> Sequence[Object]:

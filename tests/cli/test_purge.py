@@ -104,6 +104,14 @@ def test_what_can_be_no_id_has_no_inventory(api: FakeApi, tool: Tool, id: str) -
     assert not [request for request in api.requests if "configmaps" in request.path]
 
 
+def test_the_endpoints_of_an_own_service_are_no_objects_of_others(api: FakeApi, tool: Tool) -> None:
+    """Their controller makes them under the name of the Service, without an owner."""
+    service = obj("v1", "Service", "web", "home", spec={"ports": [{"port": 80}]})
+    Instance(api.url).reconcile([obj("v1", "Namespace", "home"), service])
+    api.put(obj("v1", "Endpoints", "web", "home"))
+    assert "delete  Namespace home" in tool.run("purge", BLUE, "--yes").stdout.splitlines()
+
+
 def test_what_is_shared_or_adopted_is_released(api: FakeApi, tool: Tool) -> None:
     api.put(config_map("theirs", b="1"))
     namespace = obj("v1", "Namespace", "common")

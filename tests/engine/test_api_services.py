@@ -98,7 +98,7 @@ def test_terminate_waits_for_a_kind_that_discovery_lists_as_stale(api: FakeApi) 
     blue = Instance(api.url)
     blue.reconcile([remote("a")])
     api.knobs.down.add(API)
-    with pytest.raises(NotReady, match=r"Remote.remote.example.com \*: .*remote.example.com/v1 has not listed remotes yet"):
+    with pytest.raises(NotReady, match=r"Remote.remote.example.com \*: .*/v1 has not listed remotes yet: .*503"):
         Instance(api.url, seconds=0.5).terminate()
     api.knobs.down.clear()
     blue.terminate()
