@@ -22,8 +22,6 @@ from k8s_cr_driver.resources.registry import resource_for
 
 LOG = logging.getLogger(__name__)
 
-GRACE = 10.0
-"""Seconds for which an API server may still admit by what has been deleted: each has a cache of its own."""
 _KINDS = frozenset(
     GroupKind("admissionregistration.k8s.io", kind)
     for kind in (

@@ -9,11 +9,8 @@ backoff, any other ends the run.
 from __future__ import annotations
 
 import functools
-import math
-import time
 from collections.abc import Callable, Collection, Sequence
 
-from k8s_cr_driver.engine.admission import GRACE
 from k8s_cr_driver.engine.adoptions import Adoptions
 from k8s_cr_driver.engine.crd_reads import CrdReads
 from k8s_cr_driver.engine.ends import Ends, goes_after_its_end, has_ended_well
@@ -24,14 +21,15 @@ from k8s_cr_driver.engine.not_ready import NotReady
 from k8s_cr_driver.engine.recreate import Recreator
 from k8s_cr_driver.engine.run import Run
 from k8s_cr_driver.engine.stuck_pods import StuckPods
-from k8s_cr_driver.errors import ApiError, DriverError, Forbidden, Refused, Said
+from k8s_cr_driver.engine.tolerance import Tolerance
+from k8s_cr_driver.errors import DriverError, Refused
 from k8s_cr_driver.kube.discovery import Resource, Resources
 from k8s_cr_driver.objects import dependencies
 from k8s_cr_driver.objects.crds import defined_by, served_versions
 from k8s_cr_driver.objects.fields import field
 from k8s_cr_driver.objects.keys import CRD, NAMESPACE, GroupKind, Object, ObjectKey, key_of, split
 from k8s_cr_driver.ownership.write import NotAdopted, write
-from k8s_cr_driver.ownership.write_errors import Immutable, NotReplaced, is_transient, missing
+from k8s_cr_driver.ownership.write_errors import Immutable, missing
 from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.resources.health.freshness import ACCEPTED
 from k8s_cr_driver.resources.health.model import CRD_DECIDES, RUNNING, STATUS_OLDER_THAN_SPEC
@@ -40,8 +38,6 @@ FAILURE_GRACE = 30.0
 """Seconds for which an object must stay failed before the run gives up: many failures are transient."""
 SILENCE = 30.0
 """Seconds without an event after which a status older than our change counts, for kinds without observedGeneration."""
-SCHEMA_GRACE = 5.0
-"""Seconds for which an API server may still validate by what a CRD was before its last change: each has a cache of its own."""
 
 
 class Applier:
@@ -56,13 +52,11 @@ class Applier:
         self.brought = frozenset(self._own_crds)
         own = {key.name for key in self.nodes if key.group_kind == NAMESPACE}
         self.namespaces = frozenset(own | {key.namespace for key in self.nodes} - {""})
-        self._own_namespaces = frozenset(own)
         self._dependents: dict[ObjectKey, list[Desired]] = {}
         for node in self.nodes.values():
             for need in node.needs:
                 self._dependents.setdefault(need, []).append(node)
-        self._redefined: dict[GroupKind, float] = {}
-        """When this run has changed the CRDs of these kinds."""
+        self.tolerance = Tolerance(self.nodes, self.unready, self.brought, frozenset(own))
         self._adoptions = Adoptions(run, self._retry, self._failed)
         self._ends = Ends(run)
         self._stuck_pods = StuckPods(run)
@@ -71,9 +65,6 @@ class Applier:
         for node in self.nodes.values():
             self._by_kind.setdefault(node.key.group_kind, []).append(node)
         self._crds = CrdReads(run, self._by_kind, self._assess_again)
-        self.is_relaxed = False
-        """Whether this run has deleted webhooks or policies that would judge the set."""
-        self._began = 0.0
         self._run = run
         self._informers: Informers
         self._recreator: Recreator
@@ -92,7 +83,7 @@ class Applier:
 
     def start(self, informers: Informers, rerun: Collection[ObjectKey]) -> None:
         """Kinds whose CRD is part of the set are watched once it is established. `rerun`: finished objects to run again."""
-        self._informers, self._rerun, self._began = informers, rerun, time.monotonic()
+        self._informers, self._rerun, self.tolerance.rerun = informers, rerun, rerun
         self._recreator = Recreator(
             self._run,
             informers,
@@ -158,7 +149,7 @@ class Applier:
         is_comparable = self._informers.watched_version(node.key.group_kind) in ("", live["apiVersion"])
         is_changed = changes_spec(before, live)
         if is_changed and node.key.group_kind == CRD:
-            self._redefined[defined_by(live)] = time.monotonic()
+            self.tolerance.redefined(defined_by(live))
         node.obj.old_status = live.get("status") if is_changed and is_comparable else None
         node.awaits_old_status = is_changed and not is_comparable
         newest = node.live if node.live is not None and not is_older(node.live, node.written) else live
@@ -178,7 +169,7 @@ class Applier:
             node.phase = Phase.BACKOFF
             self._adoptions.add(node, error.uid)
             return
-        if is_transient(error, node.obj, self.brought, self._own_namespaces) or self._may_pass(node, error):
+        if self.tolerance.may_pass(node, error):
             node.error = error
             self._try_later(node)
         elif isinstance(error, Immutable):
@@ -190,23 +181,6 @@ class Applier:
     def _try_later(self, node: Desired) -> None:
         node.phase = Phase.BACKOFF
         self._loop.after(node.backoff(), functools.partial(self._retry, node))
-
-    def _may_pass(self, node: Desired, error: DriverError) -> bool:
-        """
-        Whether a Namespace is missing that an operator of the set may make, as long as an object of it is at work; whether an
-        API server may know only what a CRD was before this run has changed it; or a quota still counts what it has deleted,
-        or a policy that it has deleted still denies.
-        """
-        if self.is_relaxed and time.monotonic() - self._began < GRACE and Said.DENIED in Said.of(str(error)):
-            return True
-        if type(error) in (Refused, Immutable, NotReplaced):
-            return time.monotonic() - self._redefined.get(node.key.group_kind, -math.inf) < SCHEMA_GRACE
-        was_there = node.replaced or node.vanished or node.key in self._rerun
-        if was_there and type(error) is Forbidden and Said.QUOTA in Said.of(str(error)):
-            return True  # it is counted for some time after the deletion
-        is_missing = _is_missing(error) and node.key.group_kind in self.brought
-        others = (self.nodes[key] for key in self.unready if key != node.key)
-        return is_missing and any(one.phase is not Phase.BLOCKED and not _is_missing(one.error) for one in others)
 
     def _retry(self, node: Desired) -> None:
         if node.is_settled:
@@ -305,11 +279,6 @@ class Applier:
     def _give_up(self, node: Desired, failed_at: float) -> None:
         if node.failed_at == failed_at:
             raise self._timeout(f"not ready, and {node.key} has failed")
-
-
-def _is_missing(error: Exception | None) -> bool:
-    """Whether the error is about a Namespace that does not exist."""
-    return isinstance(error, ApiError) and error.status == 404 and error.subject[0] == "namespaces"
 
 
 def _nodes(resources: Resources, desired: Sequence[CustomResource]) -> dict[ObjectKey, Desired]:

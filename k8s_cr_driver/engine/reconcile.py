@@ -117,8 +117,8 @@ class _Reconciliation:
         if not self._take_over():
             return {}
         applier, replacer, timeouts = self._applier, self._replacer, self._timeouts
-        if self._prune and applier.nodes:
-            applier.is_relaxed = delete_former(self._operation, self._context, applier.nodes)
+        if self._prune and applier.nodes and delete_former(self._operation, self._context, applier.nodes):
+            applier.tolerance.relaxed()
         replacer.start()
         self._loop.run(lambda: not replacer.nodes, timeouts.not_deleted)
         applier.start(self._informers, replacer.keys)

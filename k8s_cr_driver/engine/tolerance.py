@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Which errors of a write may pass in this run, so that the write is repeated.
+
+What the set brings may not be there yet; and an API server goes for some seconds by what was before the run has changed it,
+as each has caches of its own.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Collection, Mapping
+
+from k8s_cr_driver.engine.nodes import Desired, Phase
+from k8s_cr_driver.errors import ApiError, DriverError, Forbidden, Refused, Said
+from k8s_cr_driver.objects.keys import GroupKind, ObjectKey
+from k8s_cr_driver.ownership.write_errors import Immutable, NotReplaced, is_transient
+
+SCHEMA_GRACE = 5.0
+"""Seconds for which an API server may still validate by what a CRD was before its last change."""
+ADMISSION_GRACE = 10.0
+"""Seconds for which an API server may still admit by a webhook or policy that was deleted."""
+
+
+class Tolerance:
+    """`kinds` and `namespaces` are those that the set brings; `unready` says which of its `nodes` are at work."""
+
+    def __init__(
+        self,
+        nodes: Mapping[ObjectKey, Desired],
+        unready: Collection[ObjectKey],
+        kinds: Collection[GroupKind],
+        namespaces: Collection[str],
+    ) -> None:
+        self._nodes, self._unready, self._kinds, self._namespaces = nodes, unready, kinds, namespaces
+        self.rerun: Collection[ObjectKey] = ()
+        """Objects that were deleted before the set is applied."""
+        self._redefined: dict[GroupKind, float] = {}
+        self._relaxed_at = -math.inf
+
+    def redefined(self, kind: GroupKind) -> None:
+        """The run has changed the CRD of a kind."""
+        self._redefined[kind] = time.monotonic()
+
+    def relaxed(self) -> None:
+        """The run has deleted webhooks or policies that would judge the set."""
+        self._relaxed_at = time.monotonic()
+
+    def may_pass(self, node: Desired, error: DriverError) -> bool:
+        """Whether the write of the object is to be repeated."""
+        if is_transient(error, node.obj, self._kinds, self._namespaces) or self._is_denied_by_former(error):
+            return True
+        if type(error) in (Refused, Immutable, NotReplaced):
+            return time.monotonic() - self._redefined.get(node.key.group_kind, -math.inf) < SCHEMA_GRACE
+        return self._is_counted_late(node, error) or self._is_awaited(node, error)
+
+    def _is_denied_by_former(self, error: DriverError) -> bool:
+        return time.monotonic() - self._relaxed_at < ADMISSION_GRACE and Said.DENIED in Said.of(str(error))
+
+    def _is_counted_late(self, node: Desired, error: DriverError) -> bool:
+        """Whether a quota still counts the object that was deleted."""
+        was_there = node.replaced or node.vanished or node.key in self.rerun
+        return bool(was_there) and type(error) is Forbidden and Said.QUOTA in Said.of(str(error))
+
+    def _is_awaited(self, node: Desired, error: DriverError) -> bool:
+        """Whether a Namespace is missing that an operator of the set may make, as long as an object of it is at work."""
+        is_missing = _is_missing(error) and node.key.group_kind in self._kinds
+        others = (self._nodes[key] for key in self._unready if key != node.key)
+        return is_missing and any(one.phase is not Phase.BLOCKED and not _is_missing(one.error) for one in others)
+
+
+def _is_missing(error: Exception | None) -> bool:
+    """Whether the error is about a Namespace that does not exist."""
+    return isinstance(error, ApiError) and error.status == 404 and error.subject[0] == "namespaces"
