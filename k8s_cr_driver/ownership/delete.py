@@ -25,7 +25,6 @@ from k8s_cr_driver.ownership.guests import Guests
 from k8s_cr_driver.ownership.labels import KEEP, SHARED, has_applied, is_created, is_kept, is_released, users
 from k8s_cr_driver.ownership.labels import manager as manager_of
 from k8s_cr_driver.ownership.released import release_account, release_adopted, release_kept, release_shared
-from k8s_cr_driver.ownership.shared import is_claimed
 from k8s_cr_driver.resources.base import CustomResource
 
 LOG = logging.getLogger(__name__)
@@ -154,8 +153,7 @@ def _release_shared(
     context.inventory.fence.before_delete()  # its lists may have taken minutes
     if stays:
         is_ours = is_created(live) or (is_released(live) and has_applied(live, context.instance))  # else it is a user's
-        stays_ours = is_ours and is_claimed(stays)  # the last of them deletes it
-        release_shared(context.client, context.instance, resource, live, is_last=is_ours, stays_ours=stays_ours)
+        release_shared(context.client, context.instance, resource, live, is_last=is_ours)
         return Removal(stays)
     if taken := guests.taken_with(obj.key):
         LOG.warning("%s is deleted %s", obj.key, taken)

@@ -80,18 +80,14 @@ def release_adopted(client: Client, instance: str, resource: Resource, live: Obj
         _patch(client, resource, live, managedFields=_handed(live, manager(instance), KEPT_BY), **marks)
 
 
-def release_shared(
-    client: Client, instance: str, resource: Resource, live: Object, *, is_last: bool, stays_ours: bool = False
-) -> None:
+def release_shared(client: Client, instance: str, resource: Resource, live: Object, *, is_last: bool) -> None:
     """
     Removes our label from a Namespace or CRD that stays, and hands our fields to KEPT_BY; ApiError 409 if it has changed.
 
     So nothing of it changes while others use it: the last of them may, see `belongs_to`. When the last instance leaves that
-    one of us has created, others may put more into it, so it is no longer one that an instance has created, nor deletes;
-    but it `stays_ours` if another instance is about to use it.
+    one of us has created, others may put more into it, so it is no longer one that an instance has created, nor deletes.
     """
-    noted = {RELEASED_BY: instance} if stays_ours else {RELEASED_BY: instance, CREATED_BY_US: None}
-    marks: Object = {"annotations": noted} if is_last else {}
+    marks: Object = {"annotations": {RELEASED_BY: instance, CREATED_BY_US: None}} if is_last else {}
     fields = _handed(live, manager(instance), KEPT_BY)
     _patch(client, resource, live, labels={used_by(instance): None}, managedFields=fields, **marks)
 

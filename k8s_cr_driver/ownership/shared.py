@@ -15,8 +15,6 @@ from k8s_cr_driver.ownership.inventory import Inventory
 from k8s_cr_driver.ownership.labels import KEEP, SHARED, has_applied, is_created, is_released, manager, used_by, users
 from k8s_cr_driver.ownership.released import has_been_kept
 
-_USE_IT, _MAY_USE_IT = "other instances use it", "another instance, whose inventory makes no sense, may use it"
-
 
 def is_co_user(live: Object, instance: str) -> bool:
     """Whether the object is shared, others use, keep or have made it, and the instance has applied no more than its marks."""
@@ -29,15 +27,10 @@ def claimed_by_others(inventory: Inventory, live: Object) -> str:
     key, kind = key_of(live), defined_by(live)
     for other in inventory.others():
         if other is None:
-            return _MAY_USE_IT
+            return "another instance, whose inventory makes no sense, may use it"
         if (key.name in other.namespaces) if key.group_kind == NAMESPACE else (kind in other.kinds):
-            return _USE_IT
+            return "other instances use it"
     return ""
-
-
-def is_claimed(reason: str) -> bool:
-    """Whether a shared object stays because other instances use it, by their inventories."""
-    return reason in (_USE_IT, _MAY_USE_IT)
 
 
 def join(client: Client, instance: str, resource: Resource, live: Object, *, keeps: bool) -> Object:

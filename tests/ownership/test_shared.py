@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from k8s_cr_driver.errors import Conflict, DriverError, NotOurs, Superseded
+from k8s_cr_driver.errors import Conflict, NotOurs, Superseded
 from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.discovery import discover
@@ -360,21 +360,6 @@ def test_force_spares_what_another_instance_begins_to_use(api: FakeApi, monkeypa
     with pytest.raises(Conflict, match="Other VNF instances use it"):
         Instance(api.url, force=True).reconcile([labelled(HOME, team="newer")])
     assert labels(api.get("Namespace", None, "home"))["team"] == "theirs"
-
-
-def test_a_namespace_that_another_instance_is_about_to_use_goes_with_that_one(api: FakeApi) -> None:
-    """The other one has claimed its inventory, and has not labelled the Namespace yet."""
-    blue, green = Instance(api.url), Instance(api.url, GREEN, seconds=1)
-    blue.reconcile([HOME])
-    api.fail(faults.unavailable(), method="PATCH", path="/namespaces/home$", times=99)
-    with pytest.raises(DriverError):
-        green.reconcile([HOME])
-    api.clear_faults()
-    blue.terminate()
-    assert "home" in api.names("Namespace")
-    Instance(api.url, GREEN).reconcile([HOME])
-    Instance(api.url, GREEN).terminate()
-    assert "home" not in api.names("Namespace")
 
 
 def test_a_rollback_spares_what_another_instance_begins_to_use(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
