@@ -64,6 +64,7 @@ Not an object's name: the error is about it, and names are in every text.
 _PLAIN = re.compile(r"(?:-?[0-9.]{1,6}|true|false|null|<nil>)(?![\w.-])")
 _MESSAGE = re.compile(r"[A-Za-z][A-Za-z']*(?= [\w'`(])|immutable\b(?!:)")
 """The begin of a message that follows at once: a rule of a CRD that is about an object or a list has no value."""
+_WEBHOOK = re.compile("denied (?:the )?request|admission webhook")
 _TEXT = re.compile(r'"(?:[^"\\]|\\.)*"')
 _STRUCTURE = re.compile(r"&?[\w.* ]{0,80}[{\[]")
 """The begin of a value as Go prints it, and of its next part: `map[string]interface {}{...}`."""
@@ -93,7 +94,8 @@ def own_words(text: str) -> str:
     cut, parts, position = text[:FOREIGN_LIMIT], list[str](), 0
     while found := _VALUE.search(cut, position):
         parts.append(cut[position : found.end()])
-        position = found.end() if _is_message(cut, found.end()) else _end_of_value(cut, found.end())
+        is_message = found[0].startswith("Invalid") and _is_message(cut, found.end())
+        position = found.end() if is_message else _end_of_value(cut, found.end())
     return _QUOTE.sub('""', "".join([*parts, cut[position:]]))
 
 
@@ -153,7 +155,7 @@ def _without_values(text: str) -> Iterator[str]:
         if plain := _PLAIN.match(text, found.end()):
             position = plain.end()
             yield REMOVED if found[0].endswith("got ") else plain[0]
-        elif _is_message(text, found.end()):
+        elif found[0].startswith("Invalid") and _is_message(text, found.end()):
             position = found.end()
         else:
             position = _end_of_value(text, found.end())
@@ -182,8 +184,13 @@ def _end_of_secret(text: str, start: int) -> int:
 
 
 def _is_message(text: str, start: int) -> bool:
-    """Whether no value follows, but what is wrong. A value is in quotes or brackets, or a colon follows it."""
-    return _MESSAGE.match(text, start) is not None and _STRUCTURE.match(text, start) is None
+    """
+    Whether no value follows, but what is wrong. The API server has a value in quotes or brackets, or a colon follows it.
+
+    A webhook writes what it likes.
+    """
+    is_webhooks = _WEBHOOK.search(text) is not None
+    return not is_webhooks and _MESSAGE.match(text, start) is not None and _STRUCTURE.match(text, start) is None
 
 
 def _end_of_value(text: str, start: int) -> int:

@@ -44,6 +44,8 @@ PEM = "-----BEGIN CERTIFICATE-----\nMIIBcanary\n-----END CERTIFICATE-----"
         "spec.a: Invalid value: map[string]interface {}{\"a\":\"canary\"}: no",
         ".spec.size: expected numeric (int or float), got &{map[a:canary b:[1 2]]}",
         "spec.pin: Invalid value: canary: must be a number",
+        'admission webhook "w" denied the request: spec.pin: Invalid value: canary (must have 12 characters)',
+        "spec.pin: expected string, got canary here",
         'spec.a: Invalid value: "canary that is never closed',
         "spec.a: Invalid value: {[canary that is never closed",
         "spec.pin: Invalid value: 73625194canary",

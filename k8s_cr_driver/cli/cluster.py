@@ -191,7 +191,7 @@ class Cluster:
             raise click.UsageError(f"VNF instance {id} has inventories in {places}; choose one with --inventory-namespace")
         return found[0]
 
-    def members(self, instances: Iterable[Instance]) -> dict[str, dict[ObjectKey, Object]]:
+    def members(self, instances: Iterable[Instance], *, lenient: bool = False) -> dict[str, dict[ObjectKey, Object]]:
         """The metadata of the objects of each instance, by one LIST for each kind. Warns of kinds that cannot be listed."""
         several = list(instances)
         found: dict[str, dict[ObjectKey, Object]] = {one.id: {} for one in several}
@@ -202,17 +202,20 @@ class Cluster:
                 self._reported.add(report)
                 click.echo(f"Incomplete: {report}", err=True)
         by_id = {one.id: one for one in several}
-        for live in self.lists(sorted(kinds), namespaces):
+        for live in self.lists(sorted(kinds), namespaces, lenient=lenient):
             key = key_of(live)
             for id in (appliers(live) | _marks(live)) & found.keys():
                 if INVENTORY_LABEL not in labels(live) and by_id[id].has(key, live):
                     found[id][key] = live
         return found
 
-    def lists(self, kinds: Iterable[GroupKind], namespaces: Iterable[str], *, metadata_only: bool = True) -> list[Object]:
+    def lists(
+        self, kinds: Iterable[GroupKind], namespaces: Iterable[str], *, metadata_only: bool = True, lenient: bool = False
+    ) -> list[Object]:
         """The objects of those kinds; of namespaced kinds those in `namespaces`.
 
-        Skips kinds that cannot be listed, and those that RBAC forbids; says so where the API server fails.
+        Skips kinds that cannot be listed, and those that RBAC forbids; `lenient`: also those for which the API server fails, as
+        it does while the webhook is down that converts them.
         """
         places = sorted(namespaces)
         asked = [
@@ -228,9 +231,8 @@ class Cluster:
             except ApiError as error:
                 if error.status in (403, 404, 405, 503):
                     return []
-                if error.status != 500:
+                if not lenient:
                     raise
-                # The webhook that converts its objects is down, for one: what else is there can be listed
                 click.echo(f"Incomplete: {redact(str(error))}", err=True)
                 return []
 

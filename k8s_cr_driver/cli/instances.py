@@ -35,7 +35,7 @@ def instances(kubeconfig: Kubeconfig, inventory_namespace: str, output: str) -> 
     """
     with Cluster(kubeconfig) as cluster:
         found = cluster.instances(inventory_namespace)
-        members = cluster.members(found)
+        members = cluster.members(found, lenient=True)
     rows = [_described(one, members[one.id]) for one in found]
     if output == "json":
         print_json(rows)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Collection, Sequence
 
+from k8s_cr_driver.engine.admission import FormerAdmission
 from k8s_cr_driver.engine.adoptions import Adoptions
 from k8s_cr_driver.engine.crd_reads import CrdReads
 from k8s_cr_driver.engine.ends import Ends, goes_after_its_end, has_ended_well
@@ -56,7 +57,9 @@ class Applier:
         for node in self.nodes.values():
             for need in node.needs:
                 self._dependents.setdefault(need, []).append(node)
-        self.tolerance = Tolerance(self.nodes, self.unready, self.brought, frozenset(own))
+        self._tolerance = Tolerance(self.nodes, self.unready, self.brought, frozenset(own))
+        refused, try_later = self._loop.refuse, self._try_later
+        self._admission = FormerAdmission(run, self.nodes, self._tolerance, try_later=try_later, refused=refused)
         self._adoptions = Adoptions(run, self._retry, self._failed)
         self._ends = Ends(run)
         self._stuck_pods = StuckPods(run)
@@ -81,9 +84,10 @@ class Applier:
         stored = (node for node in self.nodes.values() if "get" in node.resource.verbs)
         return [(node.resource, node.live) for node in stored if node.live is not None]
 
-    def start(self, informers: Informers, rerun: Collection[ObjectKey]) -> None:
+    def start(self, informers: Informers, rerun: Collection[ObjectKey], *, is_pruned: bool) -> None:
         """Kinds whose CRD is part of the set are watched once it is established. `rerun`: finished objects to run again."""
-        self._informers, self._rerun, self.tolerance.rerun = informers, rerun, rerun
+        self._informers, self._rerun, self._tolerance.rerun = informers, rerun, rerun
+        self._admission.is_pruned = is_pruned
         self._recreator = Recreator(
             self._run,
             informers,
@@ -149,7 +153,7 @@ class Applier:
         is_comparable = self._informers.watched_version(node.key.group_kind) in ("", live["apiVersion"])
         is_changed = changes_spec(before, live)
         if is_changed and node.key.group_kind == CRD:
-            self.tolerance.redefined(defined_by(live))
+            self._tolerance.redefined(defined_by(live))
         node.obj.old_status = live.get("status") if is_changed and is_comparable else None
         node.awaits_old_status = is_changed and not is_comparable
         newest = node.live if node.live is not None and not is_older(node.live, node.written) else live
@@ -169,11 +173,15 @@ class Applier:
             node.phase = Phase.BACKOFF
             self._adoptions.add(node, error.uid)
             return
-        if self.tolerance.may_pass(node, error):
+        if self._tolerance.may_pass(node, error):
             node.error = error
             self._try_later(node)
         elif isinstance(error, Immutable):
             self._recreator.add(node, error.live)
+        elif self._admission.may_deny(error):
+            node.phase = Phase.BACKOFF
+            self._admission.relax(node, error)
+            return
         else:
             self._loop.refuse(missing(error, node.key))
         self._recreator.answered(node)

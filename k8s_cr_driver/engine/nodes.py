@@ -18,11 +18,11 @@ from k8s_cr_driver.kube import backoff
 from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.kube.sent_values import SentValues
 from k8s_cr_driver.objects import fields
-from k8s_cr_driver.objects.keys import NAMESPACE, Object, ObjectKey
+from k8s_cr_driver.objects.keys import NAMESPACE, Object, ObjectKey, kind_of
 from k8s_cr_driver.ownership.labels import SHARED
 from k8s_cr_driver.ownership.manifest_digest import digest_of, is_of_manifest, plain_digest
 from k8s_cr_driver.ownership.write_errors import with_remedy
-from k8s_cr_driver.resources.base import CustomResource
+from k8s_cr_driver.resources.base import PODS, CustomResource
 from k8s_cr_driver.resources.health import Health, State
 
 LONGEST_OF_SHARED = 60.0
@@ -122,7 +122,8 @@ class Desired(Node):
 
         Earlier versions have recorded the digest of all of it.
         """
-        if not ended or (live is not None and is_of_manifest(live, self.obj.manifest, instance) is False):
+        is_another = live is not None and is_of_manifest(live, self.obj.manifest, instance) is False
+        if not ended or is_another or not self.obj.runs_to_end():
             return False
         return (self.key, self.digest) in ended or (self.key, plain_digest(self.obj.manifest)) in ended
 
@@ -214,7 +215,7 @@ def changes_spec(before: Object | None, live: Object) -> bool:
     """Whether a write that found `before` and returned `live` has changed the spec."""
     if before is None:
         return False
-    if _generation(live) is None:  # that of a Pod: before Kubernetes 1.33
+    if _generation(live) is None and kind_of(live) == PODS:  # before Kubernetes 1.33
         return bool(before.get("spec") != live.get("spec"))
     return _generation(before) != _generation(live)
 

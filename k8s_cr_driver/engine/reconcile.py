@@ -16,7 +16,6 @@ from types import TracebackType
 from oslo_log import log as logging
 
 from k8s_cr_driver.engine import permissions
-from k8s_cr_driver.engine.admission import delete_former
 from k8s_cr_driver.engine.api_services import await_kinds
 from k8s_cr_driver.engine.apply import Applier
 from k8s_cr_driver.engine.informers import Informers
@@ -117,11 +116,9 @@ class _Reconciliation:
         if not self._take_over():
             return {}
         applier, replacer, timeouts = self._applier, self._replacer, self._timeouts
-        if self._prune and applier.nodes and delete_former(self._operation, self._context, applier.nodes):
-            applier.tolerance.relaxed()
         replacer.start()
         self._loop.run(lambda: not replacer.nodes, timeouts.not_deleted)
-        applier.start(self._informers, replacer.keys)
+        applier.start(self._informers, replacer.keys, is_pruned=self._prune is not None)
         had = self._context.inventory.content.kinds if self._prune else frozenset[GroupKind]()
         self._informers.open(kind for kind in applier.kinds | had if self._is_served(kind))
         self._loop.run(self._is_ready, timeouts.not_ready)

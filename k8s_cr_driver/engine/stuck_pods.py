@@ -15,18 +15,21 @@ from oslo_log import log as logging
 
 from k8s_cr_driver.engine.nodes import Desired
 from k8s_cr_driver.engine.run import Run
-from k8s_cr_driver.errors import DriverError, passes
+from k8s_cr_driver.errors import ApiError, DriverError, passes
+from k8s_cr_driver.objects.fields import entries, text
 from k8s_cr_driver.objects.keys import Object, ObjectKey, controller_of, key_of, labels
 from k8s_cr_driver.ownership.context import WriteContext
+from k8s_cr_driver.ownership.labels import is_kept
 from k8s_cr_driver.redaction import redact
 from k8s_cr_driver.resources.base import CustomResource
-from k8s_cr_driver.resources.health import State
 from k8s_cr_driver.resources.registry import resource_for
 
 LOG = logging.getLogger(__name__)
 
 PATIENCE = 30.0
 """Seconds for which an owner is not ready before its Pods are looked at, and between two looks."""
+_ON_THE_WAY = ("", "ContainerCreating", "PodInitializing")
+"""Reasons of a container that waits for its turn."""
 _REVISION = "controller-revision-hash"
 """The label of a Pod with the revision of its template."""
 
@@ -37,6 +40,8 @@ class StuckPods:
     def __init__(self, run: Run) -> None:
         self._loop, self._context = run.loop, run.context
         self._watched: set[ObjectKey] = set()
+        self._stuck: dict[ObjectKey, str] = {}
+        """The uid of the Pod that held up each owner at the last look."""
 
     def watch(self, node: Desired, live: Object) -> None:
         """The object is not ready."""
@@ -49,33 +54,47 @@ class StuckPods:
         if node.live is None or not revision:
             self._watched.discard(node.key)
             return
-        request = functools.partial(_delete_stuck, self._context, node.obj, node.live, revision)
-        again = functools.partial(self._loop.after, PATIENCE, functools.partial(self._look, node))
-        self._loop.send(request, lambda _: again(), lambda error: self._failed(node, error))
+        before = self._stuck.get(node.key, "")
+        request = functools.partial(_delete_stuck, self._context, node.obj, node.live, revision, before)
+        self._loop.send(request, functools.partial(self._looked, node), functools.partial(self._failed, node))
+
+    def _looked(self, node: Desired, stuck: str) -> None:
+        self._stuck[node.key] = stuck
+        self._loop.after(PATIENCE, functools.partial(self._look, node))
 
     def _failed(self, node: Desired, error: DriverError) -> None:
-        if passes(error):
+        has_changed = isinstance(error, ApiError) and error.status in (404, 409)
+        if passes(error) or has_changed:
             self._loop.after(PATIENCE, functools.partial(self._look, node))
         else:  # the report at the deadline names the Pod
             LOG.warning("%s: whether its Pods hold it up cannot be seen, or changed: %s", node.key, redact(str(error)))
 
 
-def _delete_stuck(context: WriteContext, obj: CustomResource, owner: Object, revision: str) -> None:
+def _delete_stuck(context: WriteContext, obj: CustomResource, owner: Object, revision: str, before: str) -> str:
+    """Deletes the Pod that holds up the owner if it is the one of `before`; returns its uid, "" if there is none."""
     children = obj.children(owner)
     resource = context.resources.find(children.kind, children.version) if children else None
     if children is None or resource is None:
-        return
+        return ""
     found = context.client.list(resource, children.namespace, children.selector)
     own = [one for one in found if controller_of(one) == owner["metadata"]["uid"]]
     in_order = reversed(obj.removal_order(own) or [])
     first = next((one for one in in_order if not resource_for(one).health(one).settled), None)
-    if first is None or labels(first).get(_REVISION) == revision:
-        return
-    health = resource_for(first).health(first)
-    if (health.trouble or health.state is State.FAILED) and not first["metadata"].get("deletionTimestamp"):
+    if first is None or labels(first).get(_REVISION) == revision or is_kept(first) or not _is_stuck(first):
+        return ""
+    if first["metadata"]["uid"] == before:
         context.inventory.fence.before_delete()
         context.client.delete(resource, first, propagation="Background")
         LOG.warning(
             "%s is of a former revision of %s and not ready (%s), so it was deleted: it would hold up the rollout for ever",
-            key_of(first), obj.key, redact(health.reason),
+            key_of(first), obj.key, redact(resource_for(first).health(first).reason),
         )  # fmt: skip
+    return str(first["metadata"]["uid"])
+
+
+def _is_stuck(pod: Object) -> bool:
+    """Whether it has failed, or a container does not run and waits for something. One that runs again may become ready."""
+    statuses = [one for name in ("initContainerStatuses", "containerStatuses") for one in entries(pod, "status", name)]
+    is_waiting = any(text(one, "state", "waiting", "reason") not in _ON_THE_WAY for one in statuses)
+    is_going = pod["metadata"].get("deletionTimestamp") is not None
+    return (is_waiting or text(pod, "status", "phase") == "Failed") and not is_going

@@ -78,7 +78,7 @@ def _applied(
     is_noted = is_adopted and not is_shared  # others may make a shared one theirs: its own marks say who has created it
     owned = with_owner_labels(context, obj, made=is_created(live), adopted=is_noted, released=released)
     labelled = _exactly(live, owned, unchanged=takes_back)
-    left_out = staying_fields(live, obj.manifest)
+    left_out = [] if context.yields else staying_fields(live, obj.manifest)
     if any(context.manager in managers_of(live, path.split(".")) for path in left_out):
         raise immutable(f"{obj.key}: the API server would leave {', '.join(left_out)} as it is", obj, live)
     try:

@@ -1,24 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Of which manifest an object is, if it may be replaced: a digest says so, in an annotation that is applied with the manifest.
+Of which manifest a Pod or Job is: a digest says so, in an annotation that is applied with the manifest.
 
-Without it, two things look the same: a change of a field that never changes, and a webhook that has set such a field when
-the object was created. The first is to replace the object; the second would do so in every operation, without any effect.
+Both are replaced without being asked for when an immutable field changes. Without the digest, two things look the same: such
+a change, and a webhook that has set such a field when the object was created. The second would be replaced in every
+operation, without any effect. Of other kinds, fields may become immutable later, as those of a ConfigMap do.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Collection
+from typing import Any
 
 from k8s_cr_driver.objects.dependencies import DEPENDS_ON
-from k8s_cr_driver.objects.keys import Object, annotations_of
-from k8s_cr_driver.ownership.labels import SHARED, manager
+from k8s_cr_driver.objects.fields import entries, text
+from k8s_cr_driver.objects.immutable import concerns
+from k8s_cr_driver.objects.keys import GroupKind, Object, annotations_of, kind_of, labels
+from k8s_cr_driver.ownership.labels import manager
 from k8s_cr_driver.ownership.managed_fields import managers_of
 from k8s_cr_driver.resources.base import CustomResource
 
 MANIFEST = "k8s-cr-driver/manifest"
 """Annotation with the digest of the manifest that was applied last."""
+_POD = GroupKind("", "Pod")
+_KINDS = (_POD, GroupKind("batch", "Job"))
 
 
 def digest_of(manifest: Object) -> str:
@@ -35,11 +42,41 @@ def plain_digest(manifest: Object) -> str:
 
 
 def noted_digest(obj: CustomResource) -> str:
-    """The value of the annotation; "" for an object that is never replaced."""
-    return digest_of(obj.manifest) if obj.replace_strategy() and obj.key.group_kind not in SHARED else ""
+    """The value of the annotation; "" for other kinds."""
+    return digest_of(obj.manifest) if obj.key.group_kind in _KINDS else ""
 
 
 def is_of_manifest(live: Object, manifest: Object, instance: str) -> bool | None:
     """Whether the instance has applied this manifest last; None if the object does not say: others may copy the annotation."""
     is_own = manager(instance) in managers_of(live, ("metadata", "annotations", MANIFEST))
     return annotations_of(live).get(MANIFEST) == digest_of(manifest) if is_own else None
+
+
+def is_webhooks_doing(live: Object, manifest: Object, instance: str, refused: Collection[str]) -> bool:
+    """
+    Whether the object differs from the same manifest by nothing but the `refused` fields, which a webhook has set then.
+
+    What may change, and is not as the manifest says, others have changed since.
+    """
+    if kind_of(live) not in _KINDS or not refused or not is_of_manifest(live, manifest, instance):
+        return False
+    is_marked = labels(manifest).items() <= labels(live).items()
+    is_annotated = annotations_of(manifest).items() <= annotations_of(live).items()
+    spec, now = manifest.get("spec"), live.get("spec")
+    is_same_image = kind_of(live) != _POD or _images(manifest).items() <= _images(live).items()
+    return is_marked and is_annotated and is_same_image and _is_within(spec, now, "spec", refused)
+
+
+def _images(pod: Object) -> dict[tuple[str, str], str]:
+    """Of a Pod's containers, which may change: a refusal of its spec does not name them."""
+    lists = ("containers", "initContainers")
+    return {(name, text(one, "name")): text(one, "image") for name in lists for one in entries(pod, "spec", name)}
+
+
+def _is_within(manifest: Any, live: Any, path: str, refused: Collection[str]) -> bool:
+    """Whether all that the manifest sets is so, but for the refused fields and what is in them."""
+    if any(concerns(where, path) for where in refused):
+        return True
+    if isinstance(manifest, dict) and isinstance(live, dict):
+        return all(_is_within(value, live.get(name), f"{path}.{name}", refused) for name, value in manifest.items())
+    return bool(manifest == live)

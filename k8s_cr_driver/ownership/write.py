@@ -19,7 +19,7 @@ from k8s_cr_driver.objects.keys import NAMESPACE, Object, ObjectKey, is_of_every
 from k8s_cr_driver.ownership.apply import apply
 from k8s_cr_driver.ownership.context import WriteContext, with_owner_labels
 from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, SHARED, appliers, is_copy, is_created, is_managed, used_by, users
-from k8s_cr_driver.ownership.manifest_digest import is_of_manifest
+from k8s_cr_driver.ownership.manifest_digest import is_webhooks_doing
 from k8s_cr_driver.ownership.released import hand_to_keeper, has_been_kept, may_take_back, take_back
 from k8s_cr_driver.ownership.replacement import refused
 from k8s_cr_driver.ownership.write_errors import Immutable, Replaced, explained, is_undeclared
@@ -53,14 +53,14 @@ def write(
 
     `vanished`: the watch has reported that the object was deleted, perhaps by a worker that has taken over.
     `finished`: the object has run to its end. Replaced if it no longer exists: it is not created again, and left as it is if a
-    webhook has made another of it. So is an object of the same manifest. Immutable if it is to be replaced, and the API server
-    would create it.
+    webhook has made another of it, as is a Pod or Job of the same manifest. Immutable if it is to be replaced, and the API
+    server would create it.
     """
     try:
         return _written(context, obj, resource, known, vanished=vanished, finished=finished)
     except Immutable as error:
-        is_accepted = error.error is not None  # else the API server has stored the annotations alone
-        if finished or (is_accepted and is_of_manifest(error.live, obj.manifest, context.instance)):
+        fields = [where for _, where, _ in error.error.causes] if error.error else []
+        if finished or is_webhooks_doing(error.live, obj.manifest, context.instance, fields):
             return error.live
         raise refused(context, obj, resource, error) or error from None
 

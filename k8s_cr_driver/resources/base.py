@@ -273,6 +273,10 @@ class CustomResource:
         """Whether the object has run to its end, as a Job does: it may then vanish, and is not to run again."""
         return any(field(live, "status", name) for name in COMPLETION_TIMES)
 
+    def runs_to_end(self) -> bool:
+        """Whether it may run to an end at all, by its manifest."""
+        return True
+
     def max_unavailable(self, count: int) -> int:
         """How many of `count` children may be deleted, or not ready, at the same time."""
         return count

@@ -129,7 +129,8 @@ class Pod(CustomResource):
     def assess(self, live: Object) -> Health:
         """The kubelet sees a changed image some time later, and reports until then that the former container is ready."""
         health = super().assess(live)
-        return (unobserved(live) or repeated(live, self.old_status) or health) if health.settled else health
+        runs = text(live, "status", "phase") == "Running"  # it looks at no Pod again that has ended
+        return (unobserved(live) or repeated(live, self.old_status) or health) if health.settled and runs else health
 
     def children(self, live: Object | None = None) -> Children:
         del live
@@ -141,8 +142,11 @@ class Pod(CustomResource):
 
         https://kubernetes.io/docs/concepts/workloads/pods/pod-lifecycle/#pod-phase
         """
-        ends = field(live, "spec", "restartPolicy") in ("OnFailure", "Never")
-        return ends and field(live, "status", "phase") == "Succeeded" and not field(live, "metadata", "deletionTimestamp")
+        has_succeeded = field(live, "status", "phase") == "Succeeded"
+        return has_succeeded and self.runs_to_end() and not field(live, "metadata", "deletionTimestamp")
+
+    def runs_to_end(self) -> bool:
+        return field(self.manifest, "spec", "restartPolicy") in ("OnFailure", "Never")
 
     def replace_strategy(self) -> bool:
         return True

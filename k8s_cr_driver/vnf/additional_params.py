@@ -19,7 +19,7 @@ OF_ONE_REQUEST = ("force-conflicts", "adopt-existing", "moved")
 """Never stored: what a user has allowed once, a later heal or change of the package must not do by itself."""
 OF_ONE_VERB = ("recreate", "delete-guests", "abandon")
 """Flags that only heal, or only terminate, looks at; they are no fields of `Options`."""
-MISSPELT = 0.85
+MISSPELT = 0.93
 """How much like one of this driver's keys another key is (`difflib`, 0 to 1) that is taken for a misspelt one."""
 
 

@@ -16,8 +16,8 @@ from k8s_cr_driver.engine.replace import Replacement
 from k8s_cr_driver.errors import InvalidRequest
 from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.objects.fields import text
-from k8s_cr_driver.objects.keys import Object, ObjectKey, key_of, kind_of, labels
-from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, SHARED
+from k8s_cr_driver.objects.keys import Object, ObjectKey, annotations_of, key_of, kind_of, labels
+from k8s_cr_driver.ownership.labels import ADOPTED, INSTANCE_LABEL, SHARED, is_kept
 from k8s_cr_driver.resources import replicas
 from k8s_cr_driver.resources.base import PODS, CustomResource
 from k8s_cr_driver.resources.registry import resource_for
@@ -53,7 +53,7 @@ class Healing:
             lost = max(0, _wanted(obj, members.owners.get(obj.key), len(several)) - len(several))
             if children and unwanted and self._may_replace(vdu, unwanted, several, lost, lenient=everything):
                 to_delete.append((children.selector, unwanted))
-        ended = {obj.key for obj in self._touched.values() if _has_failed(members.owners.get(obj.key))}
+        ended = {obj.key for obj in self._touched.values() if self._has_failed(members.owners.get(obj.key))}
         single = {obj.key for vdu, obj in self._touched.items() if vdu not in members.children and not obj.part}
         if recreate:
             self._check_replaceable(single, lenient=everything)
@@ -64,8 +64,17 @@ class Healing:
             if (live := members.owners.get(key)) and key.group_kind not in SHARED
         ]
         deleted = {live["metadata"]["uid"] for _, several in to_delete for live in several}
-        before = {vdu: len(several) + (self._touched[vdu].key in ended) for vdu, several in members.children.items()}
+        before = {
+            vdu: 1 if self._touched[vdu].key.group_kind == PODS else len(several)
+            for vdu, several in members.children.items()
+            if vdu in chosen or self._touched[vdu].key in ended
+        }
         return Replacement(to_delete, lambda: self._missing(before, deleted))
+
+    def _has_failed(self, live: Object | None) -> bool:
+        """Whether it is a bare Pod that was evicted, or has ended with an error: nothing makes it run again."""
+        is_failed = live is not None and kind_of(live) == PODS and text(live, "status", "phase") == "Failed"
+        return is_failed and live is not None and not (is_kept(live) or ADOPTED in annotations_of(live))
 
     def _check_replaceable(self, keys: Iterable[ObjectKey], *, lenient: bool) -> None:
         """InvalidRequest for a Namespace or CRD, unless `lenient`: it is only applied again then."""
@@ -125,6 +134,8 @@ class Healing:
         for vdu in before:
             obj, several = self._touched[vdu], members.children.get(vdu, [])
             owner = members.owners.get(obj.key)
+            if obj.key.group_kind == PODS and owner and obj.has_finished(owner):
+                continue
             wanted = _wanted(obj, owner, before[vdu])
             ready = sum(_is_ready(one) for one in several if one["metadata"]["uid"] not in deleted)
             if ready != wanted:
@@ -133,11 +144,6 @@ class Healing:
 
     def _members(self) -> vnfcs.Members:
         return vnfcs.members(self._client, self._instance, self._touched)
-
-
-def _has_failed(live: Object | None) -> bool:
-    """Whether it is a bare Pod that was evicted, or has ended with an error: nothing makes it run again."""
-    return live is not None and kind_of(live) == PODS and text(live, "status", "phase") == "Failed"
 
 
 def _is_ready(child: Object) -> bool:

@@ -16,6 +16,7 @@ from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.endpoint import Endpoint
 from k8s_cr_driver.objects.keys import Object
 from k8s_cr_driver.ownership.inventory import Inventory
+from k8s_cr_driver.resources.builtin import Pod
 from k8s_cr_driver.vnf.additional_params import Options
 from k8s_cr_driver.vnf.session import Session
 from tests.fake_api import FakeApi, faults
@@ -183,6 +184,38 @@ def test_a_pod_whose_containers_end_because_it_is_deleted_is_created_again(api: 
     api.set_status("CronTab", "default", "slow", status())
     run.result(10)
     assert uid_of(api, pod(restart)) != before
+
+
+def test_an_end_that_was_recorded_of_a_pod_that_runs_for_ever_is_not_believed(
+    api: FakeApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Earlier versions took the phase Succeeded of a Pod that is deleted for its end."""
+    run_pods(api)
+    with monkeypatch.context() as earlier:
+        earlier.setattr(Pod, "runs_to_end", lambda _: True)
+        blue = Instance(api.url, seconds=5)
+        run = blue.start([pod("Always")])
+        blue.wait_until_reported("one", "Ready")
+        run.result(10)
+        api.set_status("Pod", "default", "one", SUCCEEDED)
+        blue.reconcile([pod("Always")])
+    assert ends(api) == {"one"}
+    api.delete("Pod", "default", "one")
+    Instance(api.url, seconds=5).reconcile([pod("Always")], prune=False)
+    assert api.names("Pod", "default") == ["one"]
+
+
+def test_a_changed_image_of_a_pod_that_has_ended_is_not_waited_for(api: FakeApi) -> None:
+    """The kubelet looks at no Pod again that has ended."""
+    ended = {"phase": "Succeeded", "observedGeneration": 1, "conditions": []}
+
+    def run(live: Object) -> None:
+        if live.get("status", {}).get("phase") != "Succeeded":
+            api.set_status("Pod", "default", "one", ended)
+
+    api.react("Pod", run)
+    Instance(api.url, seconds=5).reconcile([pod("Never")])
+    Instance(api.url, seconds=5).reconcile([pod("Never", "i:2")])
 
 
 def test_a_rollback_creates_the_pod_again_whose_deletion_a_change_has_begun(api: FakeApi) -> None:

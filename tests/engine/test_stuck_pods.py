@@ -10,7 +10,7 @@ from k8s_cr_driver.engine.not_ready import NotReady
 from k8s_cr_driver.objects.keys import Object
 from tests.fake_api import FakeApi, faults
 from tests.fake_api.controllers import owned
-from tests.instance import Instance, stateful_set
+from tests.instance import Instance, stateful_set, wait_for
 
 READY = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
 WAITING = {"reason": "ImagePullBackOff", "message": "no such image"}
@@ -68,6 +68,39 @@ def test_it_stays(api: FakeApi, second: Object, revision: str, spec: Object) -> 
     with pytest.raises(NotReady):
         Instance(api.url, seconds=2).reconcile([stateful_set("db", replicas=2, **spec)])
     assert api.names("Pod", "default") == ["db-0", "db-1"]
+
+
+RECOVERING = {
+    "phase": "Running",
+    "containerStatuses": [{"name": "c", "state": {"running": {}}, "lastState": {"terminated": {"exitCode": 137}}}],
+    "conditions": [{"type": "Ready", "status": "False", "reason": "ContainersNotReady"}],
+}
+
+
+def test_a_pod_that_runs_again_is_waited_for(api: FakeApi) -> None:
+    roll_out(api, RECOVERING, "broken")
+    with pytest.raises(NotReady):
+        Instance(api.url, seconds=2).reconcile([stateful_set("db", replicas=2)])
+    assert api.names("Pod", "default") == ["db-0", "db-1"]
+
+
+def test_a_pod_that_a_user_keeps_stays(api: FakeApi) -> None:
+    roll_out(api, BROKEN, "broken")
+    run = Instance(api.url, seconds=3).start([stateful_set("db", replicas=2)])
+    wait_for(api, lambda: "db-1" in api.names("Pod", "default"))
+    keep = {"k8s-cr-driver/keep": "true"}
+    api.edit("Pod", "default", "db-1", lambda live: live["metadata"].update(annotations=keep))
+    with pytest.raises(NotReady):
+        run.result(10)
+    assert api.names("Pod", "default") == ["db-0", "db-1"]
+
+
+def test_a_conflict_ends_no_watch(api: FakeApi) -> None:
+    """The status of a Pod that crashes changes all the time."""
+    roll_out(api, BROKEN, "broken")
+    api.fail(faults.conflict("db-1", "pods"), method="DELETE", path="/pods/db-1", times=3)
+    Instance(api.url, seconds=8).reconcile([stateful_set("db", replicas=2)])
+    assert api.names("Pod", "default") == ["db-0"]
 
 
 def test_an_account_that_may_delete_no_pods_gets_the_report(api: FakeApi) -> None:

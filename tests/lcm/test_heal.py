@@ -267,6 +267,40 @@ def test_a_bare_pod_that_was_evicted_is_replaced(api: FakeApi, tmp_path: Path, c
     assert vnfcs(instance) == {"one"}
 
 
+@pytest.mark.parametrize("is_recorded", [True, False])
+def test_a_bare_pod_that_is_missing_is_created_by_a_heal_of_all(api: FakeApi, tmp_path: Path, is_recorded: bool) -> None:
+    pod = obj("v1", "Pod", "one", "default", spec={"containers": [{"name": "c", "image": "i"}]})
+    pod["metadata"] |= {"labels": {"app": "one"}, "annotations": {"k8s-cr-driver/vdu": "Web"}}
+    controllers.run_workloads(api)
+    instance = Instance(api, tmp_path, [pod])
+    instance.instantiate()
+    api.delete("Pod", "default", "one")
+    if not is_recorded:
+        instance.inst.instantiatedVnfInfo.vnfcResourceInfo = []
+    instance.heal()
+    assert vnfcs(instance) == {"one"}
+
+
+def test_a_failed_pod_that_runs_to_its_end_is_healed(api: FakeApi, tmp_path: Path) -> None:
+    """It has succeeded at the end of the heal, and is no VNFC then."""
+    spec = {"containers": [{"name": "c", "image": "i"}], "restartPolicy": "Never"}
+    pod = obj("v1", "Pod", "one", "default", spec=spec)
+    pod["metadata"] |= {"labels": {"app": "one"}, "annotations": {"k8s-cr-driver/vdu": "Web"}}
+    phases = iter(["Running", "Succeeded"])
+
+    def run(live: dict[str, Any]) -> None:
+        if live.get("status", {}).get("phase") in (None, "Pending") and "deletionTimestamp" not in live["metadata"]:
+            status = {"phase": next(phases), "conditions": [{"type": "Ready", "status": "True"}]}
+            api.set_status("Pod", "default", "one", status)
+
+    api.react("Pod", run)
+    instance = Instance(api, tmp_path, [pod])
+    instance.instantiate()
+    api.set_status("Pod", "default", "one", {"phase": "Failed", "reason": "Evicted"})
+    instance.heal()
+    assert api.get("Pod", "default", "one")["status"]["phase"] == "Succeeded"
+
+
 def test_recreate_is_true_or_false(tab: Instance) -> None:
     with pytest.raises(sol_ex.SolException, match="additionalParams recreate: give true or false"):
         tab.heal("tab-0", recreate="perhaps")

@@ -4,8 +4,11 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 
-from k8s_cr_driver.objects.keys import annotations_of
+import pytest
+
+from k8s_cr_driver.objects.keys import Object, annotations_of
 from k8s_cr_driver.ownership.manifest_digest import MANIFEST, digest_of, is_of_manifest
 from tests.fake_api import FakeApi, controllers
 from tests.instance import BLUE, GREEN, Instance, config_map, obj
@@ -29,7 +32,43 @@ def test_a_pod_that_a_webhook_has_changed_stays_until_its_manifest_changes(api: 
     assert uid_of(api, POD) != before
 
 
-def test_only_what_may_be_replaced_has_the_digest(api: FakeApi) -> None:
+@pytest.mark.parametrize(
+    "drift",
+    [
+        lambda live: live["metadata"]["labels"].pop("app"),
+        lambda live: live["spec"]["containers"][0].update(image="evil"),
+    ],
+    ids=["label", "image"],
+)
+def test_what_others_have_changed_since_is_restored(api: FakeApi, drift: Callable[[Object], object]) -> None:
+    """The API server refuses the whole apply, so the Pod is replaced."""
+    controllers.run_workloads(api)
+    labelled = copy.deepcopy(POD)
+    labelled["metadata"]["labels"] = {"app": "one"}
+    blue = Instance(api.url, seconds=5)
+    blue.reconcile([labelled])
+    before = uid_of(api, POD)
+    refuse(api, POD, invalid(OF_POD))
+    api.edit("Pod", "default", "one", lambda live: drift(live) and None)
+    blue.reconcile([labelled])
+    live = api.get("Pod", "default", "one")
+    assert live["metadata"]["uid"] != before
+    assert (live["metadata"]["labels"]["app"], live["spec"]["containers"][0]["image"]) == ("one", "i")
+
+
+def test_a_frozen_config_map_is_replaced(api: FakeApi) -> None:
+    """A user has removed a key and then frozen it: what is immutable now could change before."""
+    manifest = config_map("c", a="1", b="2")
+    manifest["metadata"]["annotations"] = {"k8s-cr-driver/replace": "true"}
+    blue = Instance(api.url)
+    blue.reconcile([manifest])
+    api.edit("ConfigMap", "default", "c", lambda live: live["data"].pop("b") and None)
+    refuse(api, manifest, invalid(("FieldValueForbidden", "data", "field is immutable when `immutable` is set")))
+    blue.reconcile([manifest])
+    assert api.get("ConfigMap", "default", "c")["data"] == {"a": "1", "b": "2"}
+
+
+def test_only_pods_and_jobs_have_the_digest(api: FakeApi) -> None:
     controllers.run_workloads(api)
     Instance(api.url).reconcile([POD, config_map("a"), obj("v1", "Namespace", "n")])
     assert annotations_of(api.get("Pod", "default", "one"))[MANIFEST] == digest_of(POD)
