@@ -146,7 +146,7 @@ class ApiError(DriverError):
         subject: tuple[str, str] = ("", ""),
         said: frozenset[Said] | None = None,
     ) -> None:
-        reason, message = foreign(reason), foreign(message)
+        reason, message = foreign(reason), foreign(message, of_validation=status == 422)
         super().__init__(f"{attempt}: {status} {reason}: {message}")
         self.attempt, self.status, self.reason, self.message = attempt, status, reason, message
         self.causes = tuple((foreign(why), foreign(where), foreign(what)) for why, where, what in causes)

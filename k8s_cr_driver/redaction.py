@@ -62,9 +62,8 @@ _VALUE = re.compile(
 Not an object's name: the error is about it, and names are in every text.
 """
 _PLAIN = re.compile(r"(?:-?[0-9.]{1,6}|true|false|null|<nil>)(?![\w.-])")
-_MESSAGE = re.compile(r"[A-Za-z][A-Za-z']*(?= [\w'`(])|immutable\b(?!:)")
+_MESSAGE = re.compile(r"[A-Za-z][A-Za-z']*(?= [\w'`(][^:;,\]]{0,300}(?:[;,\]]|\Z))|immutable\b(?!:)")
 """The begin of a message that follows at once: a rule of a CRD that is about an object or a list has no value."""
-_WEBHOOK = re.compile("denied (?:the )?request|admission webhook")
 _TEXT = re.compile(r'"(?:[^"\\]|\\.)*"')
 _STRUCTURE = re.compile(r"&?[\w.* ]{0,80}[{\[]")
 """The begin of a value as Go prints it, and of its next part: `map[string]interface {}{...}`."""
@@ -78,13 +77,17 @@ _SPACE = re.compile(r"[\t-\r\x1c-\x1f\x85\u2028\u2029]")
 _URLLIB3 = re.compile(r"<[^<>]{0,200}>:?\s{0,2}|\b\w{1,50}\(host=[^()]{0,300}\):?\s{0,2}")
 
 
-def foreign(text: str) -> str:
-    """`text` of others on one line, without values of objects, without credentials, and of limited length."""
+def foreign(text: str, *, of_validation: bool = False) -> str:
+    """
+    `text` of others on one line, without values of objects, without credentials, and of limited length.
+
+    `of_validation`: the API server's own validation says so, and has values in quotes or brackets, or with a colon after them.
+    """
     if len(text) < _SHORT and text.isalnum():  # one word, as a reason is
         return text
     cut = text[:FOREIGN_LIMIT]
     cut = _EXCERPT.sub(r"\1[removed]", cut)
-    shown = "".join(_without_values(_without_credentials(cut)))
+    shown = "".join(_without_values(_without_credentials(cut), of_validation=of_validation))
     line = printable(_SPACE.sub(" ", shown))
     return line + (CUT if len(text) > FOREIGN_LIMIT else "")
 
@@ -147,7 +150,7 @@ def _without_data(found: re.Match[str]) -> str:
     return _DATA.sub("[long value removed]", word) if len(word) >= _LONG else word
 
 
-def _without_values(text: str) -> Iterator[str]:
+def _without_values(text: str, *, of_validation: bool) -> Iterator[str]:
     """`text` in parts. Numbers and booleans stay: they help, and no secret is one of a few digits next to its limit."""
     position = 0
     while found := _VALUE.search(text, position):
@@ -155,7 +158,7 @@ def _without_values(text: str) -> Iterator[str]:
         if plain := _PLAIN.match(text, found.end()):
             position = plain.end()
             yield REMOVED if found[0].endswith("got ") else plain[0]
-        elif found[0].startswith("Invalid") and _is_message(text, found.end()):
+        elif of_validation and found[0].startswith("Invalid") and _is_message(text, found.end()):
             position = found.end()
         else:
             position = _end_of_value(text, found.end())
@@ -184,12 +187,8 @@ def _end_of_secret(text: str, start: int) -> int:
 
 
 def _is_message(text: str, start: int) -> bool:
-    """
-    Whether no value follows, but what is wrong. The API server has a value in quotes or brackets, or a colon follows it.
-
-    A webhook writes what it likes.
-    """
-    is_webhooks = _WEBHOOK.search(text) is not None
+    """Whether no value follows, but what is wrong. A webhook writes what it likes."""
+    is_webhooks = "webhook" in text or "denied" in text
     return not is_webhooks and _MESSAGE.match(text, start) is not None and _STRUCTURE.match(text, start) is None
 
 

@@ -114,10 +114,6 @@ def test_what_helps_stays(text: str) -> None:
     [
         'ConfigMap "Upper" is invalid: metadata.name: Invalid value: "Upper": a lowercase RFC 1123 subdomain must be short',
         "spec.replicas: Invalid value: -1: must be greater than or equal to 0",
-        "spec: Invalid value: a and b are mutually exclusive",
-        "spec.entries: Invalid value: at most two entries please",
-        "spec: Invalid value: objrule is immutable",
-        "spec: Invalid value: immutable",
         'spec.template.spec.containers[0].volumeMounts[0].name: Not found: "data"',
         'spec.size: Invalid value: [value removed]: spec.size in body must be of type integer: "string"',
         "spec.token: Required value",
@@ -235,3 +231,30 @@ def test_what_servers_and_programs_quote_is_removed(text: str) -> None:
 ])  # fmt: skip
 def test_the_own_words_of_a_refusal_are_without_values_and_names(text: str, said: str) -> None:
     assert own_words(text) == said
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "spec: Invalid value: a and b are mutually exclusive",
+        '"one" is invalid: [spec.entries: Invalid value: at most two entries please, spec.a: Required value]',
+        "spec: Invalid value: objrule is immutable",
+        "spec: Invalid value: immutable",
+    ],
+)
+def test_the_message_of_a_rule_without_a_value_is_shown_whole(text: str) -> None:
+    """As the API server's own validation has it; others may write values there."""
+    assert foreign(text, of_validation=True) == text
+    assert foreign(text) != text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "conversion webhook for x failed: spec.phrase: Invalid value: swordfish is too weak",
+        'admission webhook "w" denied the request: spec.phrase: Invalid value: swordfish is too weak',
+        "spec.phrase: Invalid value: swordfish battery: too weak",
+    ],
+)
+def test_a_value_in_the_words_of_a_webhook_is_removed(text: str) -> None:
+    assert "swordfish" not in foreign(text, of_validation=True)

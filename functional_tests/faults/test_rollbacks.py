@@ -7,6 +7,7 @@ import pytest
 from kubernetes.client.exceptions import ApiException
 
 from k8s_cr_driver.engine.not_ready import NotReady
+from k8s_cr_driver.errors import Forbidden
 
 from ..cluster import Cluster
 from ..engine import Engine
@@ -69,11 +70,15 @@ def test_a_stateful_set_returns_from_a_broken_image(engine: Engine, cluster: Clu
         engine.terminate()
 
 
-def test_the_policy_of_the_newer_package_does_not_deny_the_former_one(engine: Engine, cluster: Cluster) -> None:
+def test_the_policy_of_the_newer_package_is_named_where_it_denies_the_former_one(engine: Engine, cluster: Cluster) -> None:
     with cluster.holding(namespace(WHERE)):
         engine.reconcile([config_map("settings", WHERE, a="1")])
         engine.reconcile([config_map("settings", WHERE, a="2"), *policy()])
         assert until(lambda: is_enforced(cluster), 60)
+        with pytest.raises(Forbidden, match=f"{DENIAL}.*If a webhook or policy of this VNF instance has denied it"):
+            engine.reconcile([config_map("settings", WHERE, a="1")], yields=True)
+        cluster.delete("ValidatingAdmissionPolicyBinding", WHERE, api_version=GROUP)
+        assert until(lambda: not is_enforced(cluster), 60)
         engine.reconcile([config_map("settings", WHERE, a="1")], yields=True)
         live = cluster.get("ConfigMap", "settings", WHERE)
         assert live and live["data"] == {"a": "1"}

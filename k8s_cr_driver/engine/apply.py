@@ -11,7 +11,6 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Collection, Sequence
 
-from k8s_cr_driver.engine.admission import FormerAdmission
 from k8s_cr_driver.engine.adoptions import Adoptions
 from k8s_cr_driver.engine.crd_reads import CrdReads
 from k8s_cr_driver.engine.ends import Ends, goes_after_its_end, has_ended_well
@@ -30,7 +29,7 @@ from k8s_cr_driver.objects.crds import defined_by, served_versions
 from k8s_cr_driver.objects.fields import field
 from k8s_cr_driver.objects.keys import CRD, NAMESPACE, GroupKind, Object, ObjectKey, key_of, split
 from k8s_cr_driver.ownership.write import NotAdopted, write
-from k8s_cr_driver.ownership.write_errors import Immutable, missing
+from k8s_cr_driver.ownership.write_errors import Immutable, missing, with_policy_remedy
 from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.resources.health.freshness import ACCEPTED
 from k8s_cr_driver.resources.health.model import CRD_DECIDES, RUNNING, STATUS_OLDER_THAN_SPEC
@@ -58,8 +57,6 @@ class Applier:
             for need in node.needs:
                 self._dependents.setdefault(need, []).append(node)
         self._tolerance = Tolerance(self.nodes, self.unready, self.brought, frozenset(own))
-        refused, try_later = self._loop.refuse, self._try_later
-        self._admission = FormerAdmission(run, self.nodes, self._tolerance, try_later=try_later, refused=refused)
         self._adoptions = Adoptions(run, self._retry, self._failed)
         self._ends = Ends(run)
         self._stuck_pods = StuckPods(run)
@@ -84,10 +81,9 @@ class Applier:
         stored = (node for node in self.nodes.values() if "get" in node.resource.verbs)
         return [(node.resource, node.live) for node in stored if node.live is not None]
 
-    def start(self, informers: Informers, rerun: Collection[ObjectKey], *, is_pruned: bool) -> None:
+    def start(self, informers: Informers, rerun: Collection[ObjectKey]) -> None:
         """Kinds whose CRD is part of the set are watched once it is established. `rerun`: finished objects to run again."""
         self._informers, self._rerun, self._tolerance.rerun = informers, rerun, rerun
-        self._admission.is_pruned = is_pruned
         self._recreator = Recreator(
             self._run,
             informers,
@@ -178,12 +174,8 @@ class Applier:
             self._try_later(node)
         elif isinstance(error, Immutable):
             self._recreator.add(node, error.live)
-        elif self._admission.may_deny(error):
-            node.phase = Phase.BACKOFF
-            self._admission.relax(node, error)
-            return
         else:
-            self._loop.refuse(missing(error, node.key))
+            self._loop.refuse(with_policy_remedy(missing(error, node.key), self._context.inventory.content.kinds))
         self._recreator.answered(node)
 
     def _try_later(self, node: Desired) -> None:

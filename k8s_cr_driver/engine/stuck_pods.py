@@ -18,7 +18,6 @@ from k8s_cr_driver.engine.run import Run
 from k8s_cr_driver.errors import ApiError, DriverError, passes
 from k8s_cr_driver.objects.fields import entries, text
 from k8s_cr_driver.objects.keys import Object, ObjectKey, controller_of, key_of, labels
-from k8s_cr_driver.ownership.context import WriteContext
 from k8s_cr_driver.ownership.labels import is_kept
 from k8s_cr_driver.redaction import redact
 from k8s_cr_driver.resources.base import CustomResource
@@ -42,6 +41,8 @@ class StuckPods:
         self._watched: set[ObjectKey] = set()
         self._stuck: dict[ObjectKey, str] = {}
         """The uid of the Pod that held up each owner at the last look."""
+        self._deleted: set[tuple[ObjectKey, str]] = set()
+        """Each Pod is deleted once for a revision: it may come back as it was."""
 
     def watch(self, node: Desired, live: Object) -> None:
         """The object is not ready."""
@@ -55,7 +56,7 @@ class StuckPods:
             self._watched.discard(node.key)
             return
         before = self._stuck.get(node.key, "")
-        request = functools.partial(_delete_stuck, self._context, node.obj, node.live, revision, before)
+        request = functools.partial(self._delete_stuck, node.obj, node.live, revision, before)
         self._loop.send(request, functools.partial(self._looked, node), functools.partial(self._failed, node))
 
     def _looked(self, node: Desired, stuck: str) -> None:
@@ -70,26 +71,27 @@ class StuckPods:
             LOG.warning("%s: whether its Pods hold it up cannot be seen, or changed: %s", node.key, redact(str(error)))
 
 
-def _delete_stuck(context: WriteContext, obj: CustomResource, owner: Object, revision: str, before: str) -> str:
-    """Deletes the Pod that holds up the owner if it is the one of `before`; returns its uid, "" if there is none."""
-    children = obj.children(owner)
-    resource = context.resources.find(children.kind, children.version) if children else None
-    if children is None or resource is None:
-        return ""
-    found = context.client.list(resource, children.namespace, children.selector)
-    own = [one for one in found if controller_of(one) == owner["metadata"]["uid"]]
-    in_order = reversed(obj.removal_order(own) or [])
-    first = next((one for one in in_order if not resource_for(one).health(one).settled), None)
-    if first is None or labels(first).get(_REVISION) == revision or is_kept(first) or not _is_stuck(first):
-        return ""
-    if first["metadata"]["uid"] == before:
-        context.inventory.fence.before_delete()
-        context.client.delete(resource, first, propagation="Background")
-        LOG.warning(
-            "%s is of a former revision of %s and not ready (%s), so it was deleted: it would hold up the rollout for ever",
-            key_of(first), obj.key, redact(resource_for(first).health(first).reason),
-        )  # fmt: skip
-    return str(first["metadata"]["uid"])
+    def _delete_stuck(self, obj: CustomResource, owner: Object, revision: str, before: str) -> str:
+        """Deletes the Pod that holds up the owner if it is the one of `before`; returns its uid, "" if there is none."""
+        context, children = self._context, obj.children(owner)
+        resource = context.resources.find(children.kind, children.version) if children else None
+        if children is None or resource is None:
+            return ""
+        found = context.client.list(resource, children.namespace, children.selector)
+        own = [one for one in found if controller_of(one) == owner["metadata"]["uid"]]
+        in_order = reversed(obj.removal_order(own) or [])
+        first = next((one for one in in_order if not resource_for(one).health(one).settled), None)
+        if first is None or labels(first).get(_REVISION) == revision or is_kept(first) or not _is_stuck(first):
+            return ""
+        if first["metadata"]["uid"] == before and (key_of(first), revision) not in self._deleted:
+            context.inventory.fence.before_delete()
+            context.client.delete(resource, first, propagation="Background")
+            self._deleted.add((key_of(first), revision))
+            LOG.warning(
+                "%s is of a former revision of %s and not ready (%s), so it was deleted: it would hold up the rollout for ever",
+                key_of(first), obj.key, redact(resource_for(first).health(first).reason),
+            )  # fmt: skip
+        return str(first["metadata"]["uid"])
 
 
 def _is_stuck(pod: Object) -> bool:

@@ -19,8 +19,6 @@ from k8s_cr_driver.ownership.write_errors import Immutable, NotReplaced, is_tran
 
 SCHEMA_GRACE = 5.0
 """Seconds for which an API server may still validate by what a CRD was before its last change."""
-ADMISSION_GRACE = 10.0
-"""Seconds for which an API server may still admit by a webhook or policy that was deleted."""
 
 
 class Tolerance:
@@ -37,26 +35,18 @@ class Tolerance:
         self.rerun: Collection[ObjectKey] = ()
         """Objects that were deleted before the set is applied."""
         self._redefined: dict[GroupKind, float] = {}
-        self._relaxed_at = -math.inf
 
     def redefined(self, kind: GroupKind) -> None:
         """The run has changed the CRD of a kind."""
         self._redefined[kind] = time.monotonic()
 
-    def relaxed(self) -> None:
-        """The run has deleted webhooks or policies that would judge the set."""
-        self._relaxed_at = time.monotonic()
-
     def may_pass(self, node: Desired, error: DriverError) -> bool:
         """Whether the write of the object is to be repeated."""
-        if is_transient(error, node.obj, self._kinds, self._namespaces) or self._is_denied_by_former(error):
+        if is_transient(error, node.obj, self._kinds, self._namespaces):
             return True
         if type(error) in (Refused, Immutable, NotReplaced):
             return time.monotonic() - self._redefined.get(node.key.group_kind, -math.inf) < SCHEMA_GRACE
         return self._is_counted_late(node, error) or self._is_awaited(node, error)
-
-    def _is_denied_by_former(self, error: DriverError) -> bool:
-        return time.monotonic() - self._relaxed_at < ADMISSION_GRACE and Said.DENIED in Said.of(str(error))
 
     def _is_counted_late(self, node: Desired, error: DriverError) -> bool:
         """Whether a quota still counts the object that was deleted."""
@@ -64,10 +54,15 @@ class Tolerance:
         return bool(was_there) and type(error) is Forbidden and Said.QUOTA in Said.of(str(error))
 
     def _is_awaited(self, node: Desired, error: DriverError) -> bool:
-        """Whether a Namespace is missing that an operator of the set may make, as long as an object of it is at work."""
-        is_missing = _is_missing(error) and node.key.group_kind in self._kinds
+        """
+        Whether a Namespace is missing that an operator of the set may make, as long as an object of it is at work.
+
+        The last one may have become ready while the response was on its way, so one more try follows.
+        """
+        if not _is_missing(error) or node.key.group_kind not in self._kinds:
+            return False
         others = (self._nodes[key] for key in self._unready if key != node.key)
-        return is_missing and any(one.phase is not Phase.BLOCKED and not _is_missing(one.error) for one in others)
+        return not node.attempts or any(one.phase is not Phase.BLOCKED and not _is_missing(one.error) for one in others)
 
 
 def _is_missing(error: Exception | None) -> bool:

@@ -15,7 +15,7 @@ from collections.abc import Collection
 from typing import Any
 
 from k8s_cr_driver.objects.dependencies import DEPENDS_ON
-from k8s_cr_driver.objects.fields import entries, text
+from k8s_cr_driver.objects.fields import entries, field, text
 from k8s_cr_driver.objects.immutable import concerns
 from k8s_cr_driver.objects.keys import GroupKind, Object, annotations_of, kind_of, labels
 from k8s_cr_driver.ownership.labels import manager
@@ -62,9 +62,18 @@ def is_webhooks_doing(live: Object, manifest: Object, instance: str, refused: Co
         return False
     is_marked = labels(manifest).items() <= labels(live).items()
     is_annotated = annotations_of(manifest).items() <= annotations_of(live).items()
+    if _is_changed_by_others(live, instance):
+        return False
     spec, now = manifest.get("spec"), live.get("spec")
     is_same_image = kind_of(live) != _POD or _images(manifest).items() <= _images(live).items()
     return is_marked and is_annotated and is_same_image and _is_within(spec, now, "spec", refused)
+
+
+def _is_changed_by_others(live: Object, instance: str) -> bool:
+    """Whether others own what its containers are: they have resized a Pod, say."""
+    path = ("f:template",) if kind_of(live) != _POD else ("f:containers",)
+    others = (one for one in entries(live, "metadata", "managedFields") if one.get("manager") != manager(instance))
+    return any(field(one, "fieldsV1", "f:spec", *path) is not None for one in others)
 
 
 def _images(pod: Object) -> dict[tuple[str, str], str]:

@@ -8,7 +8,7 @@ The HTTP status alone does not say: a 403 may be a quota that is not counted yet
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Set
 
 from k8s_cr_driver.errors import ApiError, Conflict, Contended, DriverError, Forbidden, Refused, Said, passes
 from k8s_cr_driver.objects.fields import entries
@@ -25,6 +25,14 @@ _FORCE = (
     "Remove them from the manifest, or set additionalParams force-conflicts: true to take them by force. " + NOT_RESTORED
 )
 _OTHER_INSTANCE = re.compile(rf"{re.escape(manager(''))}[0-9a-f]{{8}}-[0-9a-f-]{{27}}")
+
+
+_ADMISSION = frozenset(
+    GroupKind("admissionregistration.k8s.io", f"{kind}{form}")
+    for kind in ("Validating", "Mutating")
+    for form in ("WebhookConfiguration", "AdmissionPolicy", "AdmissionPolicyBinding")
+)
+_OWN_POLICY = ". If a webhook or policy of this VNF instance has denied it that the package does not have, delete it and retry."
 
 
 class Immutable(Refused):
@@ -199,6 +207,17 @@ def is_transient(error: Exception, obj: CustomResource, kinds: Collection[GroupK
         is_of_namespace = error.subject == ("namespaces", obj.key.namespace)
         return obj.key.namespace in namespaces or (obj.key.group_kind in kinds and not is_of_namespace)
     return passes(error) or (isinstance(error, ApiError) and error.status in (403, 409, 410))
+
+
+def with_policy_remedy(error: DriverError, kinds: Set[GroupKind]) -> DriverError:
+    """
+    With the remedy for a denial, if the instance has webhooks or policies (`kinds`): a former one may be the cause.
+
+    The driver deletes them last, as all that the set does not have. Before that, nobody knows that a change will stay.
+    """
+    if type(error) not in (Refused, Forbidden) or Said.DENIED not in Said.of(str(error)) or kinds.isdisjoint(_ADMISSION):
+        return error
+    return type(error)(f"{error}{_OWN_POLICY}")
 
 
 def missing(error: DriverError, key: ObjectKey) -> DriverError:

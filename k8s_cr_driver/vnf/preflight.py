@@ -11,9 +11,8 @@ from collections.abc import Collection
 from dataclasses import replace
 from typing import Any
 
-from k8s_cr_driver.engine.admission import KINDS
 from k8s_cr_driver.engine.nodes import Desired
-from k8s_cr_driver.errors import ApiError, Contended, DriverError, Refused, Said, passes
+from k8s_cr_driver.errors import ApiError, Contended, DriverError, Refused, passes
 from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.connection import Connection, as_dry_run
 from k8s_cr_driver.kube.discovery import Resource
@@ -45,13 +44,11 @@ def check(
     *,
     recreated: Collection[ObjectKey] = (),
     redefined: Collection[GroupKind] = (),
-    is_pruned: bool = False,
 ) -> None:
     """Raises Refused (and its subclasses) for the first of the instance's objects that the server would refuse.
 
     Those of the keys `recreated` will be deleted, and created again. The CRDs of the kinds `redefined` may change before.
-    `persist` makes the requests: no error repeats those for the objects before it. `is_pruned`: the run deletes what the set
-    does not have, policies among it.
+    `persist` makes the requests: no error repeats those for the objects before it.
     """
     if not wanted:
         return
@@ -60,8 +57,6 @@ def check(
     trial = replace(context, client=client, inventory=inventory, is_trial=True)
     for obj in wanted:
         refusal = persist(functools.partial(_tried, trial, obj, is_recreated=obj.key in recreated))
-        if refusal and is_pruned and Said.DENIED in Said.of(str(refusal)) and not inventory.content.kinds.isdisjoint(KINDS):
-            continue  # perhaps by a policy that the run deletes for that
         if refusal and not (type(refusal) in (Refused, NotReplaced) and obj.key.group_kind in redefined):
             raise refusal
 

@@ -186,8 +186,7 @@ class Session:
         crds = () if replacement.to_delete else wanted  # VNFCs are deleted before a CRD changes
         redefined = {defined_by(obj.manifest) for obj in crds if obj.key.group_kind == CRD}
         persist = self._operation.persist
-        is_pruned = prune is not None and not replacement.to_delete
-        preflight.check(self._context, tried, persist, recreated=replacement.keys, redefined=redefined, is_pruned=is_pruned)
+        preflight.check(self._context, tried, persist, recreated=replacement.keys, redefined=redefined)
         run = functools.partial(reconcile, self._operation, self._context)
         try:
             run(wanted, prune=prune, replacement=replacement)

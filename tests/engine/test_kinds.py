@@ -13,7 +13,7 @@ import urllib3
 
 from k8s_cr_driver.engine import informers
 from k8s_cr_driver.engine.not_ready import NotReady
-from k8s_cr_driver.errors import Conflict, Refused
+from k8s_cr_driver.errors import Conflict, Forbidden, Refused
 from k8s_cr_driver.objects.keys import Object
 from k8s_cr_driver.ownership.labels import KEEP, is_managed
 from tests.fake_api import FakeApi, controllers, faults
@@ -235,6 +235,19 @@ def test_an_object_that_is_too_large_is_refused_at_once(api: FakeApi, answer: fa
     api.fail(answer, method="PATCH", path="/configmaps/a$")
     with pytest.raises(Refused, match=r"ConfigMap default/a: .*large"):
         Instance(api.url).reconcile([config_map("a")])
+
+
+@pytest.mark.parametrize("has_webhook", [False, True])
+def test_a_denial_may_be_of_a_webhook_that_only_the_former_package_has(api: FakeApi, has_webhook: bool) -> None:
+    """It is deleted last, as nobody knows before that the change will stay: the error says what to do."""
+    webhook = obj("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration", "w")
+    Instance(api.url).reconcile([config_map("a", a="2"), *([webhook] if has_webhook else [])])
+    denied = faults.status(403, "Forbidden", 'admission webhook "w.example.com" denied the request: no')
+    api.fail(denied, method="PATCH", path="/configmaps/a$", times=9)
+    with pytest.raises(Forbidden) as raised:
+        Instance(api.url, yields=True).reconcile([config_map("a", a="1")])
+    assert ("delete it and retry" in str(raised.value)) is has_webhook
+    assert api.names("ValidatingWebhookConfiguration") == ["w"] * has_webhook
 
 
 def test_a_finalizer_is_reported_and_not_removed(api: FakeApi) -> None:

@@ -23,8 +23,16 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stuck_pods, "PATIENCE", 0.2)
 
 
-def roll_out(api: FakeApi, second: Object, revision: str) -> None:
-    """A controller of two Pods that start in order, the second of which is of that revision when the rollout begins."""
+def roll_out(api: FakeApi, second: Object, revision: str, *, comes_back: bool = False) -> None:
+    """
+    A controller of two Pods that start in order, the second of which is of that revision when the rollout begins.
+
+    `comes_back`: it is of that revision also when it is created again.
+    """
+    def create(live: Object, name: str, status: Object, of: str) -> None:
+        api.put({**owned(live, "v1", "Pod", name), "status": status}, manager="kube-controller-manager")
+        labels = {"app": "db", "controller-revision-hash": of}
+        api.edit("Pod", "default", name, lambda pod: pod["metadata"].update(labels=labels))
 
     def act(live: Object) -> None:
         if "deletionTimestamp" in live["metadata"]:
@@ -32,10 +40,10 @@ def roll_out(api: FakeApi, second: Object, revision: str) -> None:
         generation = live["metadata"]["generation"]
         names, revisions = api.names("Pod", "default"), {"currentRevision": "good", "updateRevision": "good"}
         if not names and not live.get("status"):
-            for name, status, of in (("db-0", READY, "good"), ("db-1", second, revision)):
-                api.put({**owned(live, "v1", "Pod", name), "status": status}, manager="kube-controller-manager")
-                labels = {"app": "db", "controller-revision-hash": of}
-                api.edit("Pod", "default", name, lambda pod, labels=labels: pod["metadata"].update(labels=labels))
+            create(live, "db-0", READY, "good")
+            create(live, "db-1", second, revision)
+        elif comes_back and live.get("status") and names == ["db-0"]:
+            create(live, "db-1", second, revision)
         ready = 2 if "db-1" not in api.names("Pod", "default") else 1
         counts = {"replicas": 2, "readyReplicas": ready, "availableReplicas": ready}
         status = {"observedGeneration": generation, **counts, **revisions}
@@ -108,4 +116,12 @@ def test_an_account_that_may_delete_no_pods_gets_the_report(api: FakeApi) -> Non
     api.fail(faults.status(403, "Forbidden", "no"), method="DELETE", path="/pods/db-1", times=99)
     with pytest.raises(NotReady, match="ImagePullBackOff"):
         Instance(api.url, seconds=2).reconcile([stateful_set("db", replicas=2)])
+    assert len(api.requests.select("DELETE", "/pods/db-1")) == 1
+
+
+def test_a_pod_that_comes_back_as_it_was_is_deleted_once(api: FakeApi) -> None:
+    """The controller makes it again of the revision that it calls current."""
+    roll_out(api, BROKEN, "broken", comes_back=True)
+    with pytest.raises(NotReady):
+        Instance(api.url, seconds=3).reconcile([stateful_set("db", replicas=2)])
     assert len(api.requests.select("DELETE", "/pods/db-1")) == 1

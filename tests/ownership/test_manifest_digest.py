@@ -56,6 +56,22 @@ def test_what_others_have_changed_since_is_restored(api: FakeApi, drift: Callabl
     assert (live["metadata"]["labels"]["app"], live["spec"]["containers"][0]["image"]) == ("one", "i")
 
 
+def test_a_pod_that_others_have_resized_is_replaced(api: FakeApi) -> None:
+    controllers.run_workloads(api)
+    blue = Instance(api.url, seconds=5)
+    blue.reconcile([POD])
+    before = uid_of(api, POD)
+    refuse(api, POD, invalid(OF_POD))
+    live = api.get("Pod", "default", "one")
+    resize = {"manager": "kubectl", "operation": "Update", "subresource": "resize", "apiVersion": "v1"}
+    fields = {"f:spec": {"f:containers": {'k:{"name":"c"}': {"f:resources": {"f:limits": {"f:cpu": {}}}}}}}
+    live["metadata"]["managedFields"] += [{**resize, "fieldsV1": fields}]
+    with api.cluster.writing():
+        api.cluster.store.put(api.cluster.by_kind("Pod").resource, live)
+    blue.reconcile([POD])
+    assert uid_of(api, POD) != before
+
+
 def test_a_frozen_config_map_is_replaced(api: FakeApi) -> None:
     """A user has removed a key and then frozen it: what is immutable now could change before."""
     manifest = config_map("c", a="1", b="2")
