@@ -7,7 +7,7 @@ import pytest
 from kubernetes.client.exceptions import ApiException
 
 from k8s_cr_driver.engine.not_ready import NotReady
-from k8s_cr_driver.errors import Forbidden
+from k8s_cr_driver.errors import Refused
 
 from ..cluster import Cluster
 from ..engine import Engine
@@ -75,7 +75,7 @@ def test_the_policy_of_the_newer_package_is_named_where_it_denies_the_former_one
         engine.reconcile([config_map("settings", WHERE, a="1")])
         engine.reconcile([config_map("settings", WHERE, a="2"), *policy()])
         assert until(lambda: is_enforced(cluster), 60)
-        with pytest.raises(Forbidden, match=f"{DENIAL}.*If a webhook or policy of this VNF instance has denied it"):
+        with pytest.raises(Refused, match=f"{DENIAL}.*If a webhook or policy of this VNF instance has denied it"):
             engine.reconcile([config_map("settings", WHERE, a="1")], yields=True)
         cluster.delete("ValidatingAdmissionPolicyBinding", WHERE, api_version=GROUP)
         assert until(lambda: not is_enforced(cluster), 60)
