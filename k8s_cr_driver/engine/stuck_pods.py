@@ -52,7 +52,7 @@ class StuckPods:
 
     def _look(self, node: Desired) -> None:
         revision = node.obj.awaited_revision(node.live) if node.live is not None and not node.health.settled else ""
-        if node.live is None or not revision:
+        if node.live is None or not revision or self._loop.refusals:
             self._watched.discard(node.key)
             return
         before = self._stuck.get(node.key, "")
@@ -69,7 +69,6 @@ class StuckPods:
             self._loop.after(PATIENCE, functools.partial(self._look, node))
         else:  # the report at the deadline names the Pod
             LOG.warning("%s: whether its Pods hold it up cannot be seen, or changed: %s", node.key, redact(str(error)))
-
 
     def _delete_stuck(self, obj: CustomResource, owner: Object, revision: str, before: str) -> str:
         """Deletes the Pod that holds up the owner if it is the one of `before`; returns its uid, "" if there is none."""
