@@ -179,6 +179,8 @@ def reset_count(obj: CustomResource, live: Object, instance: str) -> str:
     """Which count of the object others have set, to what, and the remedy; "" if `live` has those that were applied."""
     for one in (obj, *obj.parts()):
         path, wanted, count = one.replicas() or (), explicit_count(one), explicit_count(one, live)
+        if count is None and live.get("apiVersion") != obj.manifest["apiVersion"]:
+            continue  # nobody knows under which name another version has it
         if wanted is not None and wanted != (count or 0):  # a webhook in Go may leave out a count of 0
             others = [who for who in managers_of(live, path) if who != manager(instance)]
             who = _hidden(", ".join(others), instance) or "an admission webhook"
