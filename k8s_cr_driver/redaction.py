@@ -97,8 +97,7 @@ def own_words(text: str) -> str:
     cut, parts, position = text[:FOREIGN_LIMIT], list[str](), 0
     while found := _VALUE.search(cut, position):
         parts.append(cut[position : found.end()])
-        is_message = found[0].startswith("Invalid") and _is_message(cut, found.end())
-        position = found.end() if is_message else _end_of_value(cut, found.end())
+        position = found.end() if _is_message(found) else _end_of_value(cut, found.end())
     return _QUOTE.sub('""', "".join([*parts, cut[position:]]))
 
 
@@ -158,7 +157,7 @@ def _without_values(text: str, *, of_validation: bool) -> Iterator[str]:
         if plain := _PLAIN.match(text, found.end()):
             position = plain.end()
             yield REMOVED if found[0].endswith("got ") else plain[0]
-        elif of_validation and found[0].startswith("Invalid") and _is_message(text, found.end()):
+        elif of_validation and _is_message(found):
             position = found.end()
         else:
             position = _end_of_value(text, found.end())
@@ -186,10 +185,11 @@ def _end_of_secret(text: str, start: int) -> int:
     return start + len(word[0].rstrip(",;.)]}\"'")) if word else start
 
 
-def _is_message(text: str, start: int) -> bool:
-    """Whether no value follows, but what is wrong. A webhook writes what it likes."""
-    is_webhooks = "webhook" in text or "denied" in text
-    return not is_webhooks and _MESSAGE.match(text, start) is not None and _STRUCTURE.match(text, start) is None
+def _is_message(found: re.Match[str]) -> bool:
+    """Whether what is wrong follows where a value is expected. A webhook writes what it likes."""
+    text, start = found.string, found.end()
+    is_begin = _MESSAGE.match(text, start) is not None and _STRUCTURE.match(text, start) is None
+    return found[0].startswith("Invalid") and is_begin and "webhook" not in text and "denied" not in text
 
 
 def _end_of_value(text: str, start: int) -> int:

@@ -6,7 +6,6 @@ from __future__ import annotations
 import ipaddress
 
 import pytest
-from kubernetes.client.exceptions import ApiException
 
 from k8s_cr_driver.errors import Refused
 
@@ -14,9 +13,10 @@ from ..cluster import Cluster
 from ..engine import Engine
 from ..objects import Object, config_map, make, namespace
 from ..testbed.processes import until
+from .policies import is_enforced, policy
 
 WHERE = "replacements"
-DENIAL = "no frozen ones"
+DENIAL, NAMES = "no frozen ones", "!(object.metadata.name in ['frozen', 'probe'])"
 REPLACE = {"k8s-cr-driver/replace": "true"}
 
 
@@ -40,43 +40,16 @@ def service(address: str) -> Object:
     return annotated(make("v1", "Service", "web", WHERE, spec=spec))
 
 
-def policy() -> list[Object]:
-    """It denies to create ConfigMaps of two names in this Namespace."""
-    rules = [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["configmaps"]}]
-    group = "admissionregistration.k8s.io/v1"
-    spec = {
-        "failurePolicy": "Fail",
-        "matchConstraints": {"resourceRules": rules},
-        "validations": [{"expression": "!(object.metadata.name in ['frozen', 'probe'])", "message": DENIAL}],
-    }
-    selected = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": WHERE}}}
-    binding = {"policyName": WHERE, "validationActions": ["Deny"], "matchResources": selected}
-    return [
-        make(group, "ValidatingAdmissionPolicy", WHERE, spec=spec),
-        make(group, "ValidatingAdmissionPolicyBinding", WHERE, spec=binding),
-    ]
-
-
-def is_enforced(cluster: Cluster) -> bool:
-    """The API server needs some seconds until it obeys a new policy."""
-    try:
-        cluster.create(config_map("probe", WHERE))
-    except ApiException as error:
-        return DENIAL in str(error)
-    cluster.delete("ConfigMap", "probe", WHERE)
-    return False
-
-
 def test_an_object_whose_creation_a_policy_denies_by_name_stays(engine: Engine, cluster: Cluster) -> None:
     with cluster.holding(namespace(WHERE)):
         engine.reconcile([frozen("1")])
         before = uid(cluster, "ConfigMap", "frozen")
-        with cluster.holding(*policy()):
-            assert until(lambda: is_enforced(cluster), 60)
+        with cluster.holding(*policy(WHERE, NAMES, DENIAL, "CREATE")):
+            assert until(lambda: is_enforced(cluster, WHERE, DENIAL), 60)
             with pytest.raises(Refused, match=f"{DENIAL}.*So it is not replaced"):
                 engine.reconcile([frozen("2")])
             assert uid(cluster, "ConfigMap", "frozen") == before
-        assert until(lambda: not is_enforced(cluster), 60)
+        assert until(lambda: not is_enforced(cluster, WHERE, DENIAL), 60)
         engine.reconcile([frozen("3")])
         assert uid(cluster, "ConfigMap", "frozen") != before
         engine.terminate()

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import pytest
-from kubernetes.client.exceptions import ApiException
 
 from k8s_cr_driver.engine.not_ready import NotReady
 from k8s_cr_driver.errors import Refused
@@ -13,9 +12,10 @@ from ..cluster import Cluster
 from ..engine import Engine
 from ..objects import Object, config_map, make, namespace
 from ..testbed.processes import until
+from .policies import GROUP, is_enforced, policy
 
-WHERE, GROUP = "rollbacks", "admissionregistration.k8s.io/v1"
-DENIAL = "no return to the first"
+WHERE = "rollbacks"
+DENIAL, VALUE = "no return to the first", "object.?data.?a.orValue('') != '1'"
 UNKNOWN = "example.org/unknown:1"
 
 
@@ -30,32 +30,6 @@ def database(image: str) -> Object:
 def images(cluster: Cluster) -> list[str]:
     pods = cluster.all("Pod", WHERE)
     return sorted(pod["spec"]["containers"][0]["image"] for pod in pods)
-
-
-def policy() -> list[Object]:
-    """It denies ConfigMaps with the first value, and is a part of the newer package."""
-    rules = [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE", "UPDATE"], "resources": ["configmaps"]}]
-    spec = {
-        "failurePolicy": "Fail",
-        "matchConstraints": {"resourceRules": rules},
-        "validations": [{"message": DENIAL, "expression": "object.?data.?a.orValue('') != '1'"}],
-    }
-    selected = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": WHERE}}}
-    binding = {"policyName": WHERE, "validationActions": ["Deny"], "matchResources": selected}
-    return [
-        make(GROUP, "ValidatingAdmissionPolicy", WHERE, spec=spec),
-        make(GROUP, "ValidatingAdmissionPolicyBinding", WHERE, spec=binding),
-    ]
-
-
-def is_enforced(cluster: Cluster) -> bool:
-    """The API server needs some seconds until it obeys a new policy."""
-    try:
-        cluster.create(config_map("probe", WHERE, a="1"))
-    except ApiException as error:
-        return DENIAL in str(error)
-    cluster.delete("ConfigMap", "probe", WHERE)
-    return False
 
 
 def test_a_stateful_set_returns_from_a_broken_image(engine: Engine, cluster: Cluster) -> None:
@@ -73,12 +47,12 @@ def test_a_stateful_set_returns_from_a_broken_image(engine: Engine, cluster: Clu
 def test_the_policy_of_the_newer_package_is_named_where_it_denies_the_former_one(engine: Engine, cluster: Cluster) -> None:
     with cluster.holding(namespace(WHERE)):
         engine.reconcile([config_map("settings", WHERE, a="1")])
-        engine.reconcile([config_map("settings", WHERE, a="2"), *policy()])
-        assert until(lambda: is_enforced(cluster), 60)
+        engine.reconcile([config_map("settings", WHERE, a="2"), *policy(WHERE, VALUE, DENIAL, "CREATE", "UPDATE")])
+        assert until(lambda: is_enforced(cluster, WHERE, DENIAL, a="1"), 60)
         with pytest.raises(Refused, match=f"{DENIAL}.*If a webhook or policy of this VNF instance has denied it"):
             engine.reconcile([config_map("settings", WHERE, a="1")], yields=True)
         cluster.delete("ValidatingAdmissionPolicyBinding", WHERE, api_version=GROUP)
-        assert until(lambda: not is_enforced(cluster), 60)
+        assert until(lambda: not is_enforced(cluster, WHERE, DENIAL, a="1"), 60)
         engine.reconcile([config_map("settings", WHERE, a="1")], yields=True)
         live = cluster.get("ConfigMap", "settings", WHERE)
         assert live and live["data"] == {"a": "1"}

@@ -156,7 +156,7 @@ class _Trial:
         if live is not None and obj.key in self._counted:
             obj = _with_live_counts(self._counted[obj.key], live)
         try:
-            finished = self._has_finished(obj, resource, live)
+            finished = Desired(obj, resource).has_ended(self._target.inventory, live)
             if finished and live is None:
                 return Outcome(obj.key, "unchanged")
             after = write(self._target, obj, resource, live, finished=finished)
@@ -175,10 +175,6 @@ class _Trial:
             return Outcome(obj.key, "created")
         found = changes(live, after)
         return Outcome(obj.key, "changed" if found else "unchanged", found)
-
-    def _has_finished(self, obj: CustomResource, resource: Resource, live: Object | None) -> bool:
-        inventory = self._target.inventory
-        return Desired(obj, resource).is_among(inventory.content.finished, live, inventory.instance)
 
     def _in_new_version(self, obj: CustomResource) -> Outcome:
         """Of a kind, or a version of it, that only the package's CRD brings."""

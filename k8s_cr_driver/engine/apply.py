@@ -56,7 +56,6 @@ class Applier:
         for node in self.nodes.values():
             for need in node.needs:
                 self._dependents.setdefault(need, []).append(node)
-        self._tolerance = Tolerance(self.nodes, self.unready, self.brought, frozenset(own))
         self._adoptions = Adoptions(run, self._retry, self._failed)
         self._ends = Ends(run)
         self._stuck_pods = StuckPods(run)
@@ -67,6 +66,7 @@ class Applier:
         self._crds = CrdReads(run, self._by_kind, self._assess_again)
         self._run = run
         self._informers: Informers
+        self._tolerance: Tolerance
         self._recreator: Recreator
         self._rerun: Collection[ObjectKey]
 
@@ -83,7 +83,8 @@ class Applier:
 
     def start(self, informers: Informers, rerun: Collection[ObjectKey]) -> None:
         """Kinds whose CRD is part of the set are watched once it is established. `rerun`: finished objects to run again."""
-        self._informers, self._rerun, self._tolerance.rerun = informers, rerun, rerun
+        self._informers, self._rerun = informers, rerun
+        self._tolerance = Tolerance(self.nodes, self.unready, self.brought, rerun)
         self._recreator = Recreator(
             self._run,
             informers,
@@ -97,19 +98,16 @@ class Applier:
 
     def kind_listed(self, kind: GroupKind) -> None:
         """It is known which objects of a kind are ours: by its first list, or the first after the kind was not served."""
-        finished = self._context.inventory.content.finished
-        ended = {key for key, _ in finished}
+        inventory = self._context.inventory
+        ended = {key for key, _ in inventory.content.finished}
         for node in self._by_kind.get(kind, ()):
-            node.finished = node.finished or (node.key not in self._rerun and self._is_ended(node, node.live))
+            node.finished = node.finished or (node.key not in self._rerun and node.has_ended(inventory, node.live))
             node.has_former_end = node.key in ended and not node.finished
             self._ends.forget_failed(node, node.live)
             if node.finished and node.live is None:
                 self._finish(node)
             else:
                 self._try(node)
-
-    def _is_ended(self, node: Desired, live: Object | None) -> bool:
-        return node.is_among(self._context.inventory.content.finished, live, self._context.instance)
 
     def observe(self, node: Desired, live: Object | None) -> None:
         """A watch reports one of our objects; None: it no longer exists."""

@@ -46,8 +46,8 @@ class Ends:
 
         `then` is called once that is written, such as what deletes the former.
         """
-        is_noted, node.has_former_end = node.has_former_end and not node.finished, False
-        if not is_noted:
+        has_former, node.has_former_end = node.has_former_end and not node.finished, False
+        if not has_former:
             then()
             return
         self._forgetting.append(then)

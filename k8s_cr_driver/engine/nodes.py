@@ -10,7 +10,6 @@ from __future__ import annotations
 import datetime
 import enum
 import time
-from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from k8s_cr_driver.engine.not_ready import Report
@@ -19,6 +18,7 @@ from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.kube.sent_values import SentValues
 from k8s_cr_driver.objects import fields
 from k8s_cr_driver.objects.keys import NAMESPACE, Object, ObjectKey, kind_of
+from k8s_cr_driver.ownership.inventory import Inventory
 from k8s_cr_driver.ownership.labels import SHARED
 from k8s_cr_driver.ownership.manifest_digest import digest_of, is_of_manifest, plain_digest
 from k8s_cr_driver.ownership.write_errors import with_remedy
@@ -116,13 +116,14 @@ class Desired(Node):
         """Of the manifest: a Job that has changed runs again."""
         return digest_of(self.obj.manifest)
 
-    def is_among(self, ended: Collection[tuple[ObjectKey, str]], live: Object | None, instance: str) -> bool:
+    def has_ended(self, inventory: Inventory, live: Object | None) -> bool:
         """
         Whether the end of this manifest is recorded, and `live` is not of another one.
 
         Earlier versions have recorded the digest of all of it.
         """
-        is_another = live is not None and is_of_manifest(live, self.obj.manifest, instance) is False
+        ended = inventory.content.finished
+        is_another = live is not None and is_of_manifest(live, self.obj.manifest, inventory.instance) is False
         if not ended or is_another or not self.obj.runs_to_end():
             return False
         return (self.key, self.digest) in ended or (self.key, plain_digest(self.obj.manifest)) in ended

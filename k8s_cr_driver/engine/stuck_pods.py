@@ -21,14 +21,13 @@ from k8s_cr_driver.objects.keys import Object, ObjectKey, controller_of, key_of,
 from k8s_cr_driver.ownership.labels import is_kept
 from k8s_cr_driver.redaction import redact
 from k8s_cr_driver.resources.base import CustomResource
+from k8s_cr_driver.resources.health.workloads import STARTING
 from k8s_cr_driver.resources.registry import resource_for
 
 LOG = logging.getLogger(__name__)
 
 PATIENCE = 30.0
 """Seconds for which an owner is not ready before its Pods are looked at, and between two looks."""
-_ON_THE_WAY = ("", "ContainerCreating", "PodInitializing")
-"""Reasons of a container that waits for its turn."""
 _REVISION = "controller-revision-hash"
 """The label of a Pod with the revision of its template."""
 
@@ -96,6 +95,6 @@ class StuckPods:
 def _is_stuck(pod: Object) -> bool:
     """Whether it has failed, or a container does not run and waits for something. One that runs again may become ready."""
     statuses = [one for name in ("initContainerStatuses", "containerStatuses") for one in entries(pod, "status", name)]
-    is_waiting = any(text(one, "state", "waiting", "reason") not in _ON_THE_WAY for one in statuses)
+    is_waiting = any(text(one, "state", "waiting", "reason") not in ("", *STARTING) for one in statuses)
     is_going = pod["metadata"].get("deletionTimestamp") is not None
     return (is_waiting or text(pod, "status", "phase") == "Failed") and not is_going

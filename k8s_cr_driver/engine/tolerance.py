@@ -14,7 +14,7 @@ from collections.abc import Collection, Mapping
 
 from k8s_cr_driver.engine.nodes import Desired, Phase
 from k8s_cr_driver.errors import ApiError, DriverError, Forbidden, Refused, Said
-from k8s_cr_driver.objects.keys import GroupKind, ObjectKey
+from k8s_cr_driver.objects.keys import NAMESPACE, GroupKind, ObjectKey
 from k8s_cr_driver.ownership.write_errors import Immutable, NotReplaced, is_transient
 
 SCHEMA_GRACE = 5.0
@@ -22,18 +22,21 @@ SCHEMA_GRACE = 5.0
 
 
 class Tolerance:
-    """`kinds` and `namespaces` are those that the set brings; `unready` says which of its `nodes` are at work."""
+    """
+    `unready` says which of the `nodes` of a set are at work; `kinds` are those that it brings.
+
+    `rerun`: objects that were deleted before the set is applied.
+    """
 
     def __init__(
         self,
         nodes: Mapping[ObjectKey, Desired],
         unready: Collection[ObjectKey],
         kinds: Collection[GroupKind],
-        namespaces: Collection[str],
+        rerun: Collection[ObjectKey],
     ) -> None:
-        self._nodes, self._unready, self._kinds, self._namespaces = nodes, unready, kinds, namespaces
-        self.rerun: Collection[ObjectKey] = ()
-        """Objects that were deleted before the set is applied."""
+        self._nodes, self._unready, self._kinds, self._rerun = nodes, unready, kinds, rerun
+        self._namespaces = frozenset(key.name for key in nodes if key.group_kind == NAMESPACE)
         self._redefined: dict[GroupKind, float] = {}
 
     def redefined(self, kind: GroupKind) -> None:
@@ -50,7 +53,7 @@ class Tolerance:
 
     def _is_counted_late(self, node: Desired, error: DriverError) -> bool:
         """Whether a quota still counts the object that was deleted."""
-        was_there = node.replaced or node.vanished or node.key in self.rerun
+        was_there = node.replaced or node.vanished or node.key in self._rerun
         return bool(was_there) and type(error) is Forbidden and Said.QUOTA in Said.of(str(error))
 
     def _is_awaited(self, node: Desired, error: DriverError) -> bool:

@@ -76,8 +76,8 @@ def with_owner_labels(
     context: WriteContext, obj: CustomResource, *, made: bool, adopted: bool = False, released: str = ""
 ) -> CustomResource:
     """
-    The object with the labels of its owner, and with the annotation that we have `made` it, or `adopted`; with that of its
-    manifest, if it may be replaced.
+    The object with the labels of its owner, and with the annotation that we have `made` it, or `adopted`; a Pod
+    or Job with that of its manifest.
 
     `released`: the value of RELEASED_BY of a shared object that we have taken back: whose field it is has brought the object.
     """

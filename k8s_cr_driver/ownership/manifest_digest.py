@@ -20,12 +20,11 @@ from k8s_cr_driver.objects.immutable import concerns
 from k8s_cr_driver.objects.keys import GroupKind, Object, annotations_of, kind_of, labels
 from k8s_cr_driver.ownership.labels import manager
 from k8s_cr_driver.ownership.managed_fields import managers_of
-from k8s_cr_driver.resources.base import CustomResource
+from k8s_cr_driver.resources.base import PODS, CustomResource
 
 MANIFEST = "k8s-cr-driver/manifest"
 """Annotation with the digest of the manifest that was applied last."""
-_POD = GroupKind("", "Pod")
-_KINDS = (_POD, GroupKind("batch", "Job"))
+_KINDS = (PODS, GroupKind("batch", "Job"))
 
 
 def digest_of(manifest: Object) -> str:
@@ -65,13 +64,13 @@ def is_webhooks_doing(live: Object, manifest: Object, instance: str, refused: Co
     if _is_changed_by_others(live, instance):
         return False
     spec, now = manifest.get("spec"), live.get("spec")
-    is_same_image = kind_of(live) != _POD or _images(manifest).items() <= _images(live).items()
+    is_same_image = kind_of(live) != PODS or _images(manifest).items() <= _images(live).items()
     return is_marked and is_annotated and is_same_image and _is_within(spec, now, "spec", refused)
 
 
 def _is_changed_by_others(live: Object, instance: str) -> bool:
     """Whether others own what its containers are: they have resized a Pod, say."""
-    path = ("f:template",) if kind_of(live) != _POD else ("f:containers",)
+    path = ("f:template",) if kind_of(live) != PODS else ("f:containers",)
     others = (one for one in entries(live, "metadata", "managedFields") if one.get("manager") != manager(instance))
     return any(field(one, "fieldsV1", "f:spec", *path) is not None for one in others)
 

@@ -53,7 +53,7 @@ class Healing:
             lost = max(0, _wanted(obj, members.owners.get(obj.key), len(several)) - len(several))
             if children and unwanted and self._may_replace(vdu, unwanted, several, lost, lenient=everything):
                 to_delete.append((children.selector, unwanted))
-        ended = {obj.key for obj in self._touched.values() if self._has_failed(members.owners.get(obj.key))}
+        ended = {obj.key for obj in self._touched.values() if _has_failed(members.owners.get(obj.key))}
         single = {obj.key for vdu, obj in self._touched.items() if vdu not in members.children and not obj.part}
         if recreate:
             self._check_replaceable(single, lenient=everything)
@@ -70,11 +70,6 @@ class Healing:
             if vdu in chosen or self._touched[vdu].key in ended
         }
         return Replacement(to_delete, lambda: self._missing(before, deleted))
-
-    def _has_failed(self, live: Object | None) -> bool:
-        """Whether it is a bare Pod that was evicted, or has ended with an error: nothing makes it run again."""
-        is_failed = live is not None and kind_of(live) == PODS and text(live, "status", "phase") == "Failed"
-        return is_failed and live is not None and not (is_kept(live) or ADOPTED in annotations_of(live))
 
     def _check_replaceable(self, keys: Iterable[ObjectKey], *, lenient: bool) -> None:
         """InvalidRequest for a Namespace or CRD, unless `lenient`: it is only applied again then."""
@@ -144,6 +139,13 @@ class Healing:
 
     def _members(self) -> vnfcs.Members:
         return vnfcs.members(self._client, self._instance, self._touched)
+
+
+def _has_failed(live: Object | None) -> bool:
+    """Whether it is a bare Pod that was evicted, or has ended with an error: nothing makes it run again."""
+    if live is None or kind_of(live) != PODS or is_kept(live) or ADOPTED in annotations_of(live):
+        return False
+    return text(live, "status", "phase") == "Failed"
 
 
 def _is_ready(child: Object) -> bool:

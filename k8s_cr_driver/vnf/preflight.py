@@ -80,8 +80,7 @@ def _refusal(
         if is_recreated:
             refusal = not_created(trial, obj, resource, live)
         else:
-            finished = Desired(obj, resource).is_among(trial.inventory.content.finished, live, trial.instance)
-            write(trial, obj, resource, live, finished=finished)
+            write(trial, obj, resource, live, finished=Desired(obj, resource).has_ended(trial.inventory, live))
             refusal = None
     except (Immutable, NoDryRun):
         return None

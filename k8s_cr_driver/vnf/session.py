@@ -240,8 +240,8 @@ class Session:
 
         With `everything` also bare Pods that have failed, which are no VNFCs any more.
         """
-        pods = {vdu for vdu, obj in assigned.items() if everything and obj.key.group_kind == PODS}
-        touched = {vdu: assigned[vdu] for vdu in {**chosen, **dict.fromkeys(sorted(pods))}}
+        pods = {vdu: obj for vdu, obj in assigned.items() if everything and obj.key.group_kind == PODS}
+        touched = {vdu: assigned[vdu] for vdu in chosen} | pods
         healing = Healing(self._client, self._operation.instance, touched, self._may_own)
         return self._operation.persist(lambda: healing.replacement(chosen, everything=everything, recreate=recreate))
 

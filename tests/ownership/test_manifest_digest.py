@@ -18,12 +18,17 @@ POD = obj("v1", "Pod", "one", "default", spec={"containers": [{"name": "c", "ima
 OF_POD = ("FieldValueForbidden", "spec", "Forbidden: pod updates may not change fields other than `spec.tolerations`")
 
 
-def test_a_pod_that_a_webhook_has_changed_stays_until_its_manifest_changes(api: FakeApi) -> None:
+def changed_by_a_webhook(api: FakeApi, manifest: Object = POD) -> tuple[Instance, str]:
+    """An instance with a Pod whose next applies are refused, and the uid of the Pod."""
     controllers.run_workloads(api)
     blue = Instance(api.url, seconds=5)
-    blue.reconcile([POD])
-    before = uid_of(api, POD)
+    blue.reconcile([manifest])
     refuse(api, POD, invalid(OF_POD))
+    return blue, uid_of(api, POD)
+
+
+def test_a_pod_that_a_webhook_has_changed_stays_until_its_manifest_changes(api: FakeApi) -> None:
+    blue, before = changed_by_a_webhook(api)
     blue.reconcile([POD, config_map("a")])
     assert uid_of(api, POD) == before
     newer = copy.deepcopy(POD)
@@ -42,13 +47,9 @@ def test_a_pod_that_a_webhook_has_changed_stays_until_its_manifest_changes(api: 
 )
 def test_what_others_have_changed_since_is_restored(api: FakeApi, drift: Callable[[Object], object]) -> None:
     """The API server refuses the whole apply, so the Pod is replaced."""
-    controllers.run_workloads(api)
     labelled = copy.deepcopy(POD)
     labelled["metadata"]["labels"] = {"app": "one"}
-    blue = Instance(api.url, seconds=5)
-    blue.reconcile([labelled])
-    before = uid_of(api, POD)
-    refuse(api, POD, invalid(OF_POD))
+    blue, before = changed_by_a_webhook(api, labelled)
     api.edit("Pod", "default", "one", lambda live: drift(live) and None)
     blue.reconcile([labelled])
     live = api.get("Pod", "default", "one")
@@ -57,11 +58,7 @@ def test_what_others_have_changed_since_is_restored(api: FakeApi, drift: Callabl
 
 
 def test_a_pod_that_others_have_resized_is_replaced(api: FakeApi) -> None:
-    controllers.run_workloads(api)
-    blue = Instance(api.url, seconds=5)
-    blue.reconcile([POD])
-    before = uid_of(api, POD)
-    refuse(api, POD, invalid(OF_POD))
+    blue, before = changed_by_a_webhook(api)
     live = api.get("Pod", "default", "one")
     resize = {"manager": "kubectl", "operation": "Update", "subresource": "resize", "apiVersion": "v1"}
     fields = {"f:spec": {"f:containers": {'k:{"name":"c"}': {"f:resources": {"f:limits": {"f:cpu": {}}}}}}}

@@ -15,6 +15,8 @@ from k8s_cr_driver.resources.health.conditions import explain, is_trouble, statu
 from k8s_cr_driver.resources.health.freshness import unobserved
 from k8s_cr_driver.resources.health.model import Health, failed, ready, suspended, waiting
 
+STARTING = ("ContainerCreating", "PodInitializing")
+"""Reasons of a container that waits for its turn."""
 NOT_SEEN = waiting("NoStatus", "its controller has not looked at it yet")
 
 
@@ -162,6 +164,6 @@ def _container_trouble(live: dict[str, Any]) -> tuple[str, str] | None:
             if integer(ended, "exitCode"):
                 judged.append(f"last exit code {field(ended, 'exitCode')} {text(ended, 'reason')}".rstrip())
                 reason = reason or text(ended, "reason")
-            if reason and reason not in ("ContainerCreating", "PodInitializing"):
+            if reason and reason not in STARTING:
                 return reason, f"container {container.get('name')}: {reason}: " + "; ".join(filter(None, judged))
     return None
