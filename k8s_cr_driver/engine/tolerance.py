@@ -38,6 +38,7 @@ class Tolerance:
         self._nodes, self._unready, self._kinds, self._rerun = nodes, unready, kinds, rerun
         self._namespaces = frozenset(key.name for key in nodes if key.group_kind == NAMESPACE)
         self._redefined: dict[GroupKind, float] = {}
+        self._tried_once_more: set[ObjectKey] = set()
 
     def redefined(self, kind: GroupKind) -> None:
         """The run has changed the CRD of a kind."""
@@ -65,7 +66,12 @@ class Tolerance:
         if not _is_missing(error) or node.key.group_kind not in self._kinds:
             return False
         others = (self._nodes[key] for key in self._unready if key != node.key)
-        return not node.attempts or any(one.phase is not Phase.BLOCKED and not _is_missing(one.error) for one in others)
+        if any(one.phase is not Phase.BLOCKED and not _is_missing(one.error) for one in others):
+            self._tried_once_more.discard(node.key)
+            return True
+        is_last = node.key in self._tried_once_more
+        self._tried_once_more.add(node.key)
+        return not is_last
 
 
 def _is_missing(error: Exception | None) -> bool:

@@ -16,7 +16,7 @@ from k8s_cr_driver.engine.not_ready import NotReady
 from k8s_cr_driver.errors import Conflict, Forbidden, Refused
 from k8s_cr_driver.objects.keys import Object
 from k8s_cr_driver.ownership.labels import KEEP, is_managed
-from tests.fake_api import FakeApi, controllers, faults
+from tests.fake_api import FakeApi, controllers, errors, faults
 from tests.fake_api.kinds import ALL_VERBS, Kind
 from tests.fake_api.recording import Request
 from tests.instance import (
@@ -483,6 +483,25 @@ def test_a_namespace_is_waited_for_while_its_maker_is_tried_again(api: FakeApi) 
     api.fail(faults.webhook_down(), method="PATCH", path="/crontabs/maker", times=4)
     Instance(api.url).reconcile([crontab_crd(**CONDITIONS), crontab("maker"), stored_in("tenant")])
     assert api.find("CronTab", "tenant", "inner")
+
+
+def test_a_namespace_is_waited_for_if_its_maker_became_ready_while_the_error_was_on_its_way(api: FakeApi) -> None:
+    blue = Instance(api.url)
+    tries: list[Request] = []
+
+    def second(request: Request) -> bool:
+        tries.append(request)
+        if len(tries) != 2:
+            return False
+        api.set_status("CronTab", "default", "maker", status())
+        blue.wait_until_reported("maker", "Ready")
+        api.put(obj("v1", "Namespace", "tenant"))
+        return True
+
+    missing = faults.Answer(errors.not_found("", "namespaces", "tenant"))
+    api.fail(missing, method="PATCH", path="/namespaces/tenant/", when=second)
+    blue.reconcile([crontab_crd(**CONDITIONS), crontab("maker"), stored_in("tenant")])
+    assert api.find("CronTab", "tenant", "inner") and api.faults_pending == 0
 
 
 def test_many_objects_in_a_namespace_that_is_not_there_do_not_wait_for_each_other(api: FakeApi) -> None:
