@@ -2,7 +2,8 @@
 """Reads fields of objects that nobody has checked: what is not of the expected form counts as absent.
 
 A schema may preserve unknown fields, and a controller may write what it likes into a status. The readers take a value and a
-path of keys in it, and return an empty value instead of raising.
+path of keys in it, and return an empty value instead of raising. Each walks the path by itself, since a call more would take as
+long as the walk: a judgement of readiness reads some forty fields.
 """
 
 from __future__ import annotations
@@ -28,47 +29,54 @@ class ListEntry(str):
 def field(value: Any, *path: str) -> Any:
     """The value at `path` in nested mappings, and lists where a step is a `ListEntry`; None where there is none."""
     for step in path:
-        if isinstance(value, dict):
-            value = value.get(step)
-        elif isinstance(step, ListEntry):
-            value = next((entry for entry in entries(value) if entry.get("name") == step), None)
-        else:
-            return None
+        value = value.get(step) if isinstance(value, dict) else _entry(value, step)
     return value
+
+
+def _entry(value: Any, step: str) -> Any:
+    if not isinstance(step, ListEntry):
+        return None
+    return next((entry for entry in entries(value) if entry.get("name") == step), None)
 
 
 def mapping(value: Any, *path: str) -> dict[str, Any]:
     """The mapping at `path`, never None."""
-    found = field(value, *path) if path else value
-    return found if isinstance(found, dict) else {}
+    for step in path:
+        value = value.get(step) if isinstance(value, dict) else _entry(value, step)
+    return value if isinstance(value, dict) else {}
 
 
 def sequence(value: Any, *path: str) -> list[Any]:
     """The list at `path`, never None."""
-    found = field(value, *path) if path else value
-    return found if isinstance(found, list) else []
+    for step in path:
+        value = value.get(step) if isinstance(value, dict) else _entry(value, step)
+    return value if isinstance(value, list) else []
 
 
 def entries(value: Any, *path: str) -> list[dict[str, Any]]:
     """The mappings in the list at `path`."""
-    return [entry for entry in sequence(value, *path) if isinstance(entry, dict)]
+    for step in path:
+        value = value.get(step) if isinstance(value, dict) else _entry(value, step)
+    return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
 
 
 def text(value: Any, *path: str) -> str:
     """The string at `path`, never None."""
-    found = field(value, *path) if path else value
-    return found if isinstance(found, str) else ""
+    for step in path:
+        value = value.get(step) if isinstance(value, dict) else _entry(value, step)
+    return value if isinstance(value, str) else ""
 
 
 def integer(value: Any, *path: str) -> int | None:
     """The whole number at `path`, also of a string of digits; None for anything else."""
-    found = field(value, *path) if path else value
-    if isinstance(found, bool):
+    for step in path:
+        value = value.get(step) if isinstance(value, dict) else _entry(value, step)
+    if isinstance(value, bool):
         return None
-    if isinstance(found, int):
-        return found
-    if isinstance(found, str) and found.isascii() and found.isdigit() and len(found) <= _LONGEST_INTEGER:
-        return int(found)
+    if isinstance(value, int):
+        return value
+    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= _LONGEST_INTEGER:
+        return int(value)
     return None
 
 

@@ -28,11 +28,12 @@ def assess(live: dict[str, Any], crd: dict[str, Any] | None, old_status: Any = N
     """
     if deletion := terminating(live):
         return deletion
-    group, kind = split(text(live, "apiVersion"))[0], text(live, "kind")
-    if not kind or not text(live, "apiVersion"):
+    version, kind = text(live, "apiVersion"), text(live, "kind")
+    if not kind or not version:
         return waiting("NoKind", "it has no kind or no apiVersion, so nothing is known of it")
     if stored_suffices(live, crd):
         return ready("Stored", "no more is asked for than that it is stored")
+    group = split(version)[0]
     if rule := RULES.get((group, kind)):
         return rule(live)
     if crd is None and group in GROUPS:

@@ -31,6 +31,7 @@ from k8s_cr_driver.resources.health.words import (
 _WHOLE = (Meaning.WHOLE_IS_WELL, Meaning.SIDE_IS_WELL)
 _WELL = (*_WHOLE, Meaning.PART_IS_WELL, Meaning.STAGE)
 _ALARMS = (Meaning.TROUBLE, Meaning.NEGATED)
+_STATUSES = {"True": "true", "False": "false", "Unknown": "unknown"}
 
 
 class Condition:
@@ -40,7 +41,7 @@ class Condition:
 
     def __init__(self, raw: dict[str, Any], generation: int | None) -> None:
         self.raw = raw
-        self.type, self.reason, self.message = map(text, map(raw.get, ("type", "reason", "message")))
+        self.type, self.reason, self.message = text(raw, "type"), text(raw, "reason"), text(raw, "message")
         self.status = status_of(raw)
         self.meaning = meaning_of_type(self.type)
         self.word = meaning_of_word(self.reason)
@@ -120,7 +121,7 @@ def judge_conditions(conditions: Any, generation: int | None, *, at_work: bool =
 def _judge(found: list[Condition], at_work: bool) -> Health | None:
     not_well = [c for c in found if c.meaning in _WELL and c.status != "true"]
     vetoes = [c for c in found if c.vetoes]
-    summed_up = any(c.meaning is Meaning.WHOLE_IS_WELL for c in found)
+    summed_up = Meaning.WHOLE_IS_WELL in [c.meaning for c in found]
     decisive = [c for c in found if c.meaning in _WHOLE or (c.meaning is Meaning.PART_IS_WELL and not summed_up)]
     if vetoes or any(c.status != "true" for c in decisive):
         return _unready(vetoes, not_well, at_work)
@@ -152,12 +153,13 @@ def is_trouble(condition: dict[str, Any]) -> bool:
 
 def speak_for_the_whole(conditions: Any) -> bool:
     """Whether one of the conditions sums up the object."""
-    return any(meaning_of_type(text(c, "type")) is Meaning.WHOLE_IS_WELL for c in entries(conditions))
+    return Meaning.WHOLE_IS_WELL in [meaning_of_type(text(c, "type")) for c in entries(conditions)]
 
 
 def status_of(condition: dict[str, Any]) -> str:
     """The status in lower case: "true", "false", "unknown" or whatever else was written."""
-    return str(condition.get("status")).lower()
+    status = condition.get("status")
+    return _STATUSES[status] if isinstance(status, str) and status in _STATUSES else str(status).lower()
 
 
 def explain(conditions: Iterable[dict[str, Any]]) -> tuple[str, str]:

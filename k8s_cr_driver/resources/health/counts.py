@@ -39,8 +39,8 @@ def judge_counts(live: dict[str, Any], fields: dict[str, Any]) -> Health | None:
     `fields` are the schemas of the status' fields.
     """
     status, wanted = mapping(live, "status"), _wanted(live)
-    every = _counters(status, fields, wanted, _partition(live)) + _pairs(status) + _fractions(status)
-    counts = list(dict.fromkeys(every))
+    counted = [] if wanted is None else _counters(status, fields, wanted, _partition(live))
+    counts = list(dict.fromkeys(counted + _pairs(status) + _fractions(status)))
     short = [f"{field} is {have} of {want}" for field, have, want in counts if have < want]
     short += _surplus(live, wanted) + _missing(status)
     if short:
@@ -54,9 +54,10 @@ def contradicting_counts(live: dict[str, Any]) -> Health | None:
 
     Fewer ready replicas than wanted do not: an object of five can be available with four.
     """
-    status, wanted = mapping(live, "status"), _wanted(live)
+    wanted = _wanted(live)
     if wanted is None:
         return None
+    status = mapping(live, "status")
     known = {field: have for field in COUNTERS if field in status and (have := integer(status[field])) is not None}
     updated = wanted - _partition(live)
     judged = [f"{field} is {known[field]} of {updated}" for field in _UPDATED if known.get(field, updated) < updated]
@@ -89,14 +90,12 @@ def _partition(live: dict[str, Any]) -> int:
     return integer(strategy, "partition") or integer(strategy, "rollingUpdate", "partition") or 0
 
 
-def _counters(status: dict[str, Any], fields: dict[str, Any], wanted: int | None, partition: int) -> list[Count]:
+def _counters(status: dict[str, Any], fields: dict[str, Any], wanted: int, partition: int) -> list[Count]:
     """The counts of ready replicas. A count of zero is often left out, so what is only declared counts as zero."""
     present = {field: status[field] for field in COUNTERS if field in status}
     # Where nothing counts the ready ones, those that are there are all there is to know
     there = {"replicas": status.get("replicas")} if fields else {}
     found = present or {field: 0 for field in COUNTERS if field in fields} or there
-    if wanted is None:
-        return []
     known = [(field, have) for field, value in found.items() if (have := integer(value)) is not None]
     return [(field, have, wanted - partition if field in _UPDATED else wanted) for field, have in known]
 
@@ -122,11 +121,12 @@ def _pairs(status: dict[str, Any]) -> list[Count]:
 
 
 def _missing(status: dict[str, Any]) -> list[str]:
-    names = [field for field in status if isinstance(field, str) and field[0:1] in ("u", "n") and _NOT_DONE.fullmatch(field)]
-    return [f"{field} is {status[field]}" for field in names if integer(status[field])]
+    names = [field for field in status if isinstance(field, str) and field.startswith(("un", "not"))]
+    return [f"{field} is {status[field]}" for field in names if _NOT_DONE.fullmatch(field) and integer(status[field])]
 
 
 def _fractions(status: dict[str, Any]) -> list[Count]:
     """Counts such as "2/3", as controllers write them for kubectl's columns."""
-    matches = ((field, _FRACTION.fullmatch(text(value))) for field, value in status.items() if value and "/" in text(value))
+    told = [(field, value) for field, value in status.items() if isinstance(value, str) and "/" in value]
+    matches = [(field, _FRACTION.fullmatch(value)) for field, value in told]
     return [(field, int(match[1]), int(match[2])) for field, match in matches if match]

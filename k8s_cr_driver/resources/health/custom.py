@@ -34,7 +34,7 @@ def terminating(live: dict[str, Any]) -> Health | None:
 
 def stored_suffices(*objects: dict[str, Any] | None) -> bool:
     """Whether one of the objects carries the annotation that asks for no more than being stored."""
-    return any(field(item, "metadata", "annotations", READY_WHEN) == STORED for item in objects)
+    return STORED in [field(item, "metadata", "annotations", READY_WHEN) for item in objects if item]
 
 
 def assess_custom(live: dict[str, Any], crd: dict[str, Any] | None, old_status: Any) -> Health:
@@ -73,7 +73,7 @@ def _condition_lists(status: dict[str, Any]) -> Iterator[Any]:
     """The status' own conditions, and those of its parts (`parents`, `listeners`, `conditionedStatus`)."""
     yield status.get("conditions")
     for name, value in status.items():
-        if name not in ("deprecated", "conditions"):
+        if isinstance(value, (dict, list)) and name not in ("deprecated", "conditions"):
             for part in (value,) if isinstance(value, dict) else entries(value):
                 if conditions := part.get("conditions"):
                     yield conditions

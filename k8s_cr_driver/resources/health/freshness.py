@@ -31,8 +31,12 @@ _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d")
 
 def unobserved(live: dict[str, Any]) -> Health | None:
     """WAITING if the controller reports that it has seen only an older spec; None if it is silent or up to date."""
+    return _unobserved(live, _observed(live))
+
+
+def _unobserved(live: dict[str, Any], observed: list[int]) -> Health | None:
     generation = integer(live, "metadata", "generation")
-    seen = max(_observed(live), default=None)
+    seen = max(observed, default=None)
     if generation is None or seen is None or seen >= generation:
         return None
     message = f"the controller has seen generation {seen} of the spec, the latest is {generation}"
@@ -45,8 +49,9 @@ def behind(live: dict[str, Any], old_status: Any) -> Health | None:
     `old_status` is the status that the server returned for our last change of the spec, None if we changed nothing, and
     ACCEPTED if the status counts as current.
     """
-    if _observed(live) or _observed_by_conditions(live):
-        return unobserved(live)
+    observed = _observed(live)
+    if observed or _observed_by_conditions(live):
+        return _unobserved(live, observed)
     if old_status is ACCEPTED:
         older = _older_than_spec(live)
         return older if older and older.reason != STATUS_OLDER_THAN_SPEC else None
@@ -62,8 +67,10 @@ def repeated(live: dict[str, Any], old_status: Any) -> Health | None:
 
 def is_stale(condition: dict[str, Any], generation: int | None) -> bool:
     """Whether a condition was written for an older spec."""
-    observed = integer(condition.get("observedGeneration"))
-    return generation is not None and observed is not None and observed < generation
+    if generation is None or "observedGeneration" not in condition:
+        return False
+    observed = integer(condition["observedGeneration"])
+    return observed is not None and observed < generation
 
 
 def _observed(live: dict[str, Any]) -> list[int]:
@@ -72,8 +79,8 @@ def _observed(live: dict[str, Any]) -> list[int]:
 
 
 def _observed_by_conditions(live: dict[str, Any]) -> bool:
-    conditions = entries(live, "status", "conditions")
-    return any(integer(condition.get("observedGeneration")) is not None for condition in conditions)
+    told = [one["observedGeneration"] for one in entries(live, "status", "conditions") if "observedGeneration" in one]
+    return any(integer(seen) is not None for seen in told)
 
 
 def _older_than_spec(live: dict[str, Any]) -> Health | None:

@@ -61,8 +61,9 @@ class Health:
     trouble: bool = False
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "reason", _one_line(self.reason, REASON_LIMIT))
-        object.__setattr__(self, "message", _one_line(self.message, MESSAGE_LIMIT))
+        for name, given, limit in (("reason", self.reason, REASON_LIMIT), ("message", self.message, MESSAGE_LIMIT)):
+            if (line := _one_line(given, limit)) != given:
+                object.__setattr__(self, name, line)
         if self.state is State.FAILED:
             object.__setattr__(self, "trouble", True)
 

@@ -25,10 +25,11 @@ _LONGEST = max(map(len, AT_REST))
 def held_by_spec(live: dict[str, Any]) -> Health | None:
     """SUSPENDED if the spec or an annotation asks for rest: to leave the object alone, or not to run it."""
     for field, value in mapping(live, "spec").items():
-        if _asks_for_rest(field, value):
+        if isinstance(value, dict):
+            if str(field).lower().endswith("strategy") and _pauses(value):
+                return suspended("Suspended", f"spec.{field} is paused")
+        elif _asks_for_rest(field, value):
             return suspended("Suspended", f"spec.{field} is {json.dumps(value)}")
-        if isinstance(value, dict) and str(field).lower().endswith("strategy") and _pauses(value):
-            return suspended("Suspended", f"spec.{field} is paused")
     for annotation, value in mapping(live, "metadata", "annotations").items():
         if (_is_pause(annotation) and value != "false") or (_reconciles(annotation) and text(value) in _OFF):
             return suspended("Suspended", f"the annotation {annotation} is {value!r}")

@@ -159,8 +159,8 @@ def judge_words(status: dict[str, Any], fields: dict[str, Any], own_only: bool) 
 
 def is_at_work(status: dict[str, Any]) -> bool:
     """Whether the object's own phase or state says that work is under way."""
-    words = (text(value) for field, value in status.items() if role_of(field) is Role.WORD)
-    return any(word and meaning_of_word(word) is Word.UNFINISHED for word in words)
+    words = [text(value) for field, value in status.items() if role_of(field) is Role.WORD]
+    return Word.UNFINISHED in [meaning_of_word(word) for word in words if word]
 
 
 def _settled(signs: list[Sign], status: dict[str, Any], fields: dict[str, Any]) -> Health | None:
@@ -192,7 +192,7 @@ def _signs(values: dict[str, Any], depth: int) -> Iterator[Sign]:
         if isinstance(value, (dict, list)) and role is not Role.ERROR:
             if depth < DEPTH and value:
                 yield from _signs_of_parts(value, depth + 1)
-        elif (word := _read(role, value)) is not None:
+        elif role is not Role.OTHER and (word := _read(role, value)) is not None:
             yield Sign(depth, field, role, word, value, values)
 
 
