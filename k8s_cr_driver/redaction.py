@@ -43,6 +43,8 @@ _NAMED = re.compile(
 )
 """What precedes a secret. Only these words in full, with what follows them, are no secret themselves."""
 _USERINFO = re.compile(r"(://[^\s/@:]{0,100}:|://(?=[^\s/@:\"'<>]{1,200}@))[^\s\"'<>]{1,200}(?=@)")
+_CONVERTED = re.compile(r"(?s)(conversion webhook for [^:]{0,300} failed: )(?!Post \").*")
+"""What a conversion webhook says itself: it has whole objects, and of a list nobody knows their values."""
 _EXCERPT = re.compile(r"(found in )(?:#\d{1,9} byte of )?\.\.\.\|.*", re.S)
 """What Go's JSON decoder quotes of the text around an error, to its end."""
 _QUOTED = re.compile(
@@ -86,7 +88,7 @@ def foreign(text: str, *, of_validation: bool = False) -> str:
     if len(text) < _SHORT and text.isalnum():  # one word, as a reason is
         return text
     cut = text[:FOREIGN_LIMIT]
-    cut = _EXCERPT.sub(r"\1[removed]", cut)
+    cut = _EXCERPT.sub(r"\1[removed]", _CONVERTED.sub(r"\1[removed]", cut))
     shown = "".join(_without_values(_without_credentials(cut), of_validation=of_validation))
     line = printable(_SPACE.sub(" ", shown))
     return line + (CUT if len(text) > FOREIGN_LIMIT else "")

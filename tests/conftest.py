@@ -49,6 +49,7 @@ def short_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(auth, "REFUSED_GRACE", 0.2)
     monkeypatch.setattr(apply, "FAILURE_GRACE", 0.2)
     monkeypatch.setattr(apply, "SILENCE", 0.2)
+    monkeypatch.setattr(apply, "HOLD", 0.5)
     monkeypatch.setattr(replace, "READ_EVERY", 0.05)
     monkeypatch.setattr(fence, "WRITE_WITHIN", 0.3)
     monkeypatch.setattr(fence, "TRAVEL", 0.1)

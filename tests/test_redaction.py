@@ -252,6 +252,7 @@ def test_the_message_of_a_rule_without_a_value_is_shown_whole(text: str) -> None
     "text",
     [
         "conversion webhook for x failed: spec.phrase: Invalid value: swordfish is too weak",
+        "conversion webhook for stable.example.com/v1, Kind=CronTab failed: default/one: cannot convert swordfish",
         'admission webhook "w" denied the request: spec.phrase: Invalid value: swordfish is too weak',
         "spec.phrase: Invalid value: swordfish battery: too weak",
     ],

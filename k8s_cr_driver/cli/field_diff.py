@@ -22,6 +22,8 @@ _REFERENCE = re.compile(r"(?i)(?:refs?|names?|namespace|paths?|kind|type|mode)$|
 """Fields that say where a secret is, and are none."""
 LONGEST_NAME = 253
 """Characters of a field's name that are looked at: the value of a longer one is hidden."""
+_NAMES = ("name", "key")
+"""The field of an entry that names it."""
 _SERVER_S = ("managedFields", "resourceVersion", "generation", "uid", "creationTimestamp", "selfLink")
 
 
@@ -64,9 +66,10 @@ def _differences(path: str, before: Any, after: Any) -> Iterator[Change]:
 
 def _keyed(items: list[Any]) -> dict[Any, Any]:
     """Entries by their names if all have one, as containers have; else by their places."""
-    names = [item.get("name") if isinstance(item, Mapping) else None for item in items]
-    if None not in names and len(set(map(str, names))) == len(items):
-        return dict(zip(names, items, strict=True))
+    for field in _NAMES:
+        names = [item.get(field) if isinstance(item, Mapping) else None for item in items]
+        if None not in names and len(set(map(str, names))) == len(items):
+            return dict(zip(names, items, strict=True))
     return dict(enumerate(items))
 
 
@@ -77,7 +80,8 @@ def _hidden(value: Any) -> Any:
 def _redacted(steps: Sequence[str], value: Any) -> Any:
     """`value` with the texts hidden that look like credentials, or are in a field whose name says so."""
     if isinstance(value, Mapping):
-        named = [str(value["name"])] if "value" in value and "name" in value else []  # a variable of an environment
+        # A variable of an environment
+        named = [str(value[name]) for name in _NAMES if name in value and "value" in value]
         return {key: _redacted([*steps, *(named if key == "value" else []), str(key)], item) for key, item in value.items()}
     if isinstance(value, list):
         return [_redacted(steps, item) for item in value]

@@ -39,6 +39,9 @@ FAILURE_GRACE = 30.0
 SILENCE = 30.0
 """Seconds without an event after which a status older than our change counts, for kinds without observedGeneration."""
 
+HOLD = 30.0
+"""Seconds for which an error that may pass is no answer, so that nothing is deleted for a replacement: a refusal may follow."""
+
 
 class Applier:
     """The desired objects of a run; `unready` is empty when all of them are ready."""
@@ -168,9 +171,12 @@ class Applier:
             self._adoptions.add(node, error.uid)
             return
         if self._tolerance.may_pass(node, error):
+            if not node.attempts:
+                self._loop.after(HOLD, functools.partial(self._recreator.answered, node))
             node.error = error
             self._try_later(node)
-        elif isinstance(error, Immutable):
+            return
+        if isinstance(error, Immutable):
             self._recreator.add(node, error.live)
         else:
             self._loop.refuse(with_policy_remedy(missing(error, node.key), self._context.inventory.content.kinds))

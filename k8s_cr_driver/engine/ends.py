@@ -47,14 +47,15 @@ class Ends:
         `then` is called once that is written, such as what deletes the former.
         """
         has_former, node.has_former_end = node.has_former_end and not node.finished, False
-        if not has_former:
+        if has_former:
+            self._record(node.key, None, then)
+        else:
             then()
-            return
-        self._forgetting.append(then)
-        self._record(node.key, None)
 
-    def _record(self, key: ObjectKey, digest: str | None) -> None:
+    def _record(self, key: ObjectKey, digest: str | None, then: Callable[[], None] | None = None) -> None:
         self._context.inventory.note_finished(key, digest)
+        if then is not None:
+            self._forgetting.append(then)
         self._is_noted = True
         if not self._is_recording:
             self._is_recording = True

@@ -143,11 +143,13 @@ class Desired(Node):
 
     def report(self, sent: SentValues) -> Report:
         """Without the values that were `sent`."""
-        if self.live is not None and self.replaces(self.live):
+        is_replaced = self.live is not None and self.replaces(self.live)
+        if self.error is not None:
+            reason = "NotReplaced" if is_replaced else "NotApplied"
+            return Report(self.key, State.WAITING.value, reason, sent.removed_from(with_remedy(self.error)), self.since)
+        if self.live is not None and is_replaced:
             why = f"its deletion has begun: {_why_it_is_there(self.live)}"
             return Report(self.key, State.WAITING.value, "NotReplaced", why, self.since)
-        if self.error is not None:
-            return Report(self.key, State.WAITING.value, "NotApplied", sent.removed_from(with_remedy(self.error)), self.since)
         if self.phase is Phase.BLOCKED:
             waits = ", ".join(sorted(map(str, self.needs))[:3]) or "the server to list its kind"
             return Report(self.key, State.WAITING.value, "Blocked", f"not applied yet, waits for {waits}")

@@ -118,7 +118,7 @@ class _Reconciliation:
         applier, replacer, timeouts = self._applier, self._replacer, self._timeouts
         replacer.start()
         self._loop.run(lambda: not replacer.nodes, timeouts.not_deleted)
-        applier.start(self._informers, replacer.keys)
+        applier.start(self._informers, replacer.rerun)
         had = self._context.inventory.content.kinds if self._prune else frozenset[GroupKind]()
         self._informers.open(kind for kind in applier.kinds | had if self._is_served(kind))
         self._loop.run(self._is_ready, timeouts.not_ready)

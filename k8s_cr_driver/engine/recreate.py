@@ -83,9 +83,14 @@ class Recreator:
                 raise self._loop.refusals[0]
             return remove(self._context, node.obj, node.resource, live, None)
 
-        deleted = functools.partial(self._deleted, node)
-        delete = functools.partial(self._loop.send, request, deleted, functools.partial(self._failed, node))
-        self._ends.forget_former(node, delete)
+        deleted, failed = functools.partial(self._deleted, node), functools.partial(self._failed, node)
+        delete = functools.partial(self._loop.send, request, deleted, failed)
+        forget = functools.partial(self._ends.forget_former, node, delete)
+        if node.has_former_end:  # a rollback does not run it again if its deletion is denied, and it vanishes then
+            trial = functools.partial(self._context.client.try_deletion, node.resource, live)
+            self._loop.send(trial, lambda _: forget(), failed)
+        else:
+            forget()
 
     def _deleted(self, node: Desired, removal: Removal | None) -> None:
         """The watch may have been faster; or somebody has created the object again, so that nothing was deleted."""

@@ -35,11 +35,12 @@ class Replacement:
     `to_delete`: (label selector, live objects that it finds, all of one kind and namespace).
 
     `unfinished` reads the cluster and reports the owners whose children are not replaced, or not deleted, yet; it is called
-    once all objects of the set are ready.
+    once all objects of the set are ready. `absent`: what would be replaced, and does not exist.
     """
 
     to_delete: Sequence[tuple[str, Sequence[Object]]] = ()
     unfinished: Callable[[], list[Report]] = list
+    absent: frozenset[ObjectKey] = frozenset()
 
     @property
     def keys(self) -> frozenset[ObjectKey]:
@@ -67,6 +68,11 @@ class Replacer:
         """The objects that are replaced."""
         return self._replacement.keys
 
+    @property
+    def rerun(self) -> frozenset[ObjectKey]:
+        """The objects that are to run again, also if they have run to their end."""
+        return self._replacement.keys | self._replacement.absent
+
     def start(self) -> None:
         """Begins to delete; Refused if one of them is adopted or kept, or may hold objects of others."""
         lives = [live for _, several in self._replacement.to_delete for live in several]
@@ -74,7 +80,7 @@ class Replacer:
         _refuse(adopted, "adopted")
         _refuse(filter(is_kept, lives), f"annotated with {KEEP}")
         _refuse((live for live in lives if kind_of(live) in SHARED), "all that is in it or of it would be lost")
-        if ended := {key for key, _ in self._context.inventory.content.finished} & self.keys:
+        if ended := {key for key, _ in self._context.inventory.content.finished} & self.rerun:
             self._operation.persist(lambda: self._forget(ended))
         if own := [live for live in lives if is_managed(live, self._context.instance)]:
             self._operation.persist(lambda: self._release_from(own))

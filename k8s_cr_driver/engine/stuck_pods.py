@@ -21,6 +21,7 @@ from k8s_cr_driver.objects.keys import Object, ObjectKey, controller_of, key_of,
 from k8s_cr_driver.ownership.labels import is_kept
 from k8s_cr_driver.redaction import redact
 from k8s_cr_driver.resources.base import CustomResource
+from k8s_cr_driver.resources.health.conditions import status_of
 from k8s_cr_driver.resources.health.workloads import STARTING
 from k8s_cr_driver.resources.registry import resource_for
 
@@ -93,8 +94,11 @@ class StuckPods:
 
 
 def _is_stuck(pod: Object) -> bool:
-    """Whether it has failed, or a container does not run and waits for something. One that runs again may become ready."""
+    """Whether it has failed or has no node, or a container waits. One that starts, or runs again, may become ready."""
     statuses = [one for name in ("initContainerStatuses", "containerStatuses") for one in entries(pod, "status", name)]
     is_waiting = any(text(one, "state", "waiting", "reason") not in ("", *STARTING) for one in statuses)
+    has_no_node = any(
+        text(one, "type") == "PodScheduled" and status_of(one) == "false" for one in entries(pod, "status", "conditions")
+    )
     is_going = pod["metadata"].get("deletionTimestamp") is not None
-    return (is_waiting or text(pod, "status", "phase") == "Failed") and not is_going
+    return (is_waiting or has_no_node or text(pod, "status", "phase") == "Failed") and not is_going

@@ -175,12 +175,18 @@ class Client:
 
         `propagation` is Foreground, Background or Orphan; `grace_period` are seconds, None for the object's own.
         """
-        metadata = live["metadata"]
-        preconditions = {name: metadata[name] for name in ("uid", "resourceVersion") if name in metadata}
-        body: dict[str, Any] = {"propagationPolicy": propagation, "preconditions": preconditions}
+        body: dict[str, Any] = {"propagationPolicy": propagation, "preconditions": _preconditions(live)}
         if grace_period is not None:
             body["gracePeriodSeconds"] = grace_period
         return self._on_live("DELETE", resource, live, body)
+
+    def try_deletion(self, resource: Resource, live: Object) -> None:
+        """Has the API server judge the deletion of `live`, as a dry run; ApiError if it would refuse that."""
+        try:
+            self._on_live("DELETE", resource, live, {"dryRun": ["All"], "preconditions": _preconditions(live)})
+        except ApiError as error:
+            if error.status not in (404, 409) and Said.NO_DRY_RUN not in error.said:
+                raise
 
     def patch_metadata(self, resource: Resource, live: Object, manager: str, **metadata: Any) -> Object:
         """A merge patch; ApiError 409 if the object does not have the uid, or the resourceVersion, among `metadata`."""
@@ -201,3 +207,7 @@ class Client:
         if resource.group_kind.group == "authorization.k8s.io":  # its reviews refuse all metadata but a namespace
             body = {**body, "metadata": {"namespace": namespace} if namespace else {}}
         return self.connection.request("POST", resource.path(namespace), query=query, body=body, live=live)
+
+
+def _preconditions(live: Object) -> Object:
+    return {name: live["metadata"][name] for name in ("uid", "resourceVersion") if name in live["metadata"]}

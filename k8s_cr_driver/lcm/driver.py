@@ -127,7 +127,7 @@ class Driver:
                 else:
                     wanted = vdus.whole_objects({vdu: assigned[vdu] for vdu in chosen})
                 permitted.check(wanted, options, vim.identifier(stored.vim))
-                replacement = session.replacement(assigned, chosen, everything=everything, recreate=recreate)
+                replacement = session.replacement(assigned, chosen, wanted, everything=everything, recreate=recreate)
                 session.reconcile(wanted, prune=None, replacement=replacement)
                 stored.write(session.vnfcs(assigned), session.inventory)
 

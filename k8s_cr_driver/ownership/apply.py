@@ -19,6 +19,7 @@ from k8s_cr_driver.ownership.context import WriteContext, with_owner_labels
 from k8s_cr_driver.ownership.labels import KEEP, RELEASED_BY, SHARED, has_applied, is_created, is_kept, used_by, users
 from k8s_cr_driver.ownership.managed_fields import managers_of
 from k8s_cr_driver.ownership.released import belongs_to, move_to_version, take_back
+from k8s_cr_driver.ownership.replacement import may_be_replaced
 from k8s_cr_driver.ownership.shared import claimed_by_others, is_co_user, join
 from k8s_cr_driver.ownership.write_errors import (
     NEVER_CHANGED,
@@ -26,6 +27,7 @@ from k8s_cr_driver.ownership.write_errors import (
     NoDryRun,
     OtherVersion,
     Replaced,
+    Unchangeable,
     conflicting,
     explained,
     immutable,
@@ -78,8 +80,9 @@ def _applied(
     is_noted = is_adopted and not is_shared  # others may make a shared one theirs: its own marks say who has created it
     owned = with_owner_labels(context, obj, made=is_created(live), adopted=is_noted, released=released)
     labelled = _exactly(live, owned, unchanged=takes_back)
-    left_out = [] if context.yields else staying_fields(live, obj.manifest)
-    if any(context.manager in managers_of(live, path.split(".")) for path in left_out):
+    left_out = staying_fields(live, obj.manifest)
+    is_ours = any(context.manager in managers_of(live, path.split(".")) for path in left_out)
+    if is_ours and (may_be_replaced(obj, live) or not context.yields):
         raise immutable(f"{obj.key}: the API server would leave {', '.join(left_out)} as it is", obj, live)
     try:
         applied = context.client.apply(resource, labelled.manifest, context.manager, force=False, live=live)
@@ -94,7 +97,10 @@ def _applied(
     try:
         return _in_conflict(context, obj, resource, live, labelled.manifest, conflict, takes_back=takes_back)
     except ApiError as error:
-        raise explained(error, obj, context.instance, live) from None
+        refusal = explained(error, obj, context.instance, live)
+        if isinstance(refusal, Unchangeable):
+            refusal.is_forced = context.force and is_of_fields(conflict)
+        raise refusal from None
 
 
 def _in_conflict(

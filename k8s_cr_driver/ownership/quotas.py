@@ -6,12 +6,14 @@ The words are those of the API server's admission plugin ResourceQuota, the amou
 
 from __future__ import annotations
 
+import contextlib
 import re
+from collections import defaultdict
 from collections.abc import Mapping
 from fractions import Fraction
 from typing import NamedTuple
 
-from k8s_cr_driver.objects.fields import field
+from k8s_cr_driver.objects.fields import entries, field, mapping
 from k8s_cr_driver.objects.keys import GroupKind, Object, kind_of
 
 _WORDS = re.compile(r"exceeded quota: (\S+), requested: (\S+), used: (\S+), limited: (\S+)")
@@ -20,6 +22,8 @@ _MEASURED = frozenset(
     {_POD, GroupKind("", "PersistentVolumeClaim"), GroupKind("", "Service"), GroupKind("resource.k8s.io", "ResourceClaim")}
 )
 """The kinds of which a quota counts more than the objects: k8s.io/kubernetes/pkg/quota/v1/evaluator/core."""
+_PLAIN = ("cpu", "memory", "ephemeral-storage")
+"""The resources that a quota may name without `requests.` before them."""
 _DECIMAL = {"": 0, "n": -9, "u": -6, "m": -3, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 _BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 _QUANTITY = re.compile(r"([+-]?[0-9.]{1,40})([a-zA-Z]{0,2}|[eE][+-]?[0-9]{1,2})")
@@ -52,7 +56,7 @@ def has_room(message: str, live: Object, same: str) -> bool:
     """
     Whether an object that a quota refuses fits in place of `live`, which is deleted first.
 
-    `same`: how another object like that one is refused, if it is measured.
+    `same`: how another object like that one is refused, if it is measured. Without that the quota may not count it (scopes).
     """
     refusal, before = exceeded(message), exceeded(same)
     if refusal is None:
@@ -61,7 +65,7 @@ def has_room(message: str, live: Object, same: str) -> bool:
         counted = (name for name in refusal.requested if name.startswith("count/") or not _has_ended(live))
         share: Mapping[str, Fraction] = dict.fromkeys(counted, Fraction(1))
     elif before is not None and before.quota == refusal.quota:
-        share = before.requested
+        share = {**_least(live), **before.requested}
     else:
         return False
     return all(
@@ -69,6 +73,18 @@ def has_room(message: str, live: Object, same: str) -> bool:
         and amount + refusal.used[name] - share[name] <= refusal.limited[name]
         for name, amount in refusal.requested.items()
     )  # fmt: skip
+
+
+def _least(live: Object) -> dict[str, Fraction]:
+    """What a quota counts of a Pod at least: its containers that run together. A refusal has what a copy would exceed."""
+    found: dict[str, Fraction] = defaultdict(Fraction)
+    for container in entries(live, "spec", "containers") if kind_of(live) == _POD else ():
+        for form in ("requests", "limits"):
+            for name, amount in mapping(container, "resources", form).items():
+                with contextlib.suppress(ValueError, KeyError):
+                    found[f"{form}.{name}"] += _amount(str(amount))
+    unnamed = {name: found[f"requests.{name}"] for name in _PLAIN if f"requests.{name}" in found}
+    return {**found, **unnamed, "pods": Fraction(1), "count/pods": Fraction(1)} if kind_of(live) == _POD else {}
 
 
 def _has_ended(live: Object) -> bool:

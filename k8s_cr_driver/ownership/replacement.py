@@ -9,29 +9,35 @@ last because the name is taken. An update shows less: it skips fields that never
 
 from __future__ import annotations
 
-from k8s_cr_driver.errors import ApiError, DriverError, Refused, Said, passes
+from k8s_cr_driver.errors import ApiError, Contended, DriverError, Refused, Said, passes
 from k8s_cr_driver.kube.discovery import Resource
-from k8s_cr_driver.objects.fields import entries, mapping, sequence
+from k8s_cr_driver.objects.fields import entries, integer, mapping, sequence, text
 from k8s_cr_driver.objects.keys import GroupKind, Object, is_of_every_namespace, kind_of
 from k8s_cr_driver.ownership import quotas
 from k8s_cr_driver.ownership.context import WriteContext, with_owner_labels
 from k8s_cr_driver.ownership.labels import is_created
 from k8s_cr_driver.ownership.write_errors import Immutable, NotReplaced, may_pass, other_faults
-from k8s_cr_driver.resources.base import CustomResource
+from k8s_cr_driver.resources.base import PODS, CustomResource
 from k8s_cr_driver.resources.registry import resource_for
 
 _SERVICE = GroupKind("", "Service")
+_STATEFUL_SET = GroupKind("apps", "StatefulSet")
 
 
 def refused(context: WriteContext, obj: CustomResource, resource: Resource, refusal: Immutable) -> DriverError | None:
     """The error if the object of an Immutable change is not to be replaced, ApiError if that is not known yet."""
     live = refusal.live
     if context.inventory.content.is_adopted(live):
-        return NotReplaced(f"{refusal.what}. It was adopted, so it is never deleted, nor replaced. Leave the field as it is.")
-    # A rollback must be able to undo what only the new manifest allowed.
-    if is_of_every_namespace(obj.key) or not (obj.replace_strategy() or resource_for(live).replace_strategy()):
-        return NotReplaced(str(refusal))
+        why = "It was adopted, so it is never deleted, nor replaced. Leave the field as it is."
+        return NotReplaced(refusal.what, why, live)
+    if is_of_every_namespace(obj.key) or not may_be_replaced(obj, live):
+        return NotReplaced(refusal.what, refusal.remedy, live)
     return not_created(context, obj, resource, live, refusal.error)
+
+
+def may_be_replaced(obj: CustomResource, live: Object) -> bool:
+    """A rollback must be able to undo what only the new manifest allowed."""
+    return bool(obj.replace_strategy() or resource_for(live).replace_strategy())
 
 
 def not_created(
@@ -42,6 +48,8 @@ def not_created(
 
     `update`: its refusal of a change; None for a heal, which applies nothing before.
     """
+    if held := _holds_claims(obj, live):
+        return held
     manifest = with_owner_labels(context, obj, made=is_created(live)).manifest
     trial = _without_own(manifest, live)
     tried = error = _tried(context, resource, trial, live)
@@ -49,11 +57,26 @@ def not_created(
     if error is not None and not _is_transient(error):
         error = _fault(context, resource, error, live)
     if error is not None:
-        text = f"{obj.key}: {error.message}. So it is not replaced: delete it yourself, or change the manifest."
-        return error if _is_transient(error) and not is_final else Refused(text)
+        why = f"{obj.key}: {error.message}. So it is not replaced: delete it yourself, or change the manifest."
+        return error if _is_transient(error) and not is_final else Refused(why)
     is_shown = tried is None and trial == manifest
     if update is not None and not is_shown and other_faults(update, manifest, live):
         return Refused(f"{obj.key}: {update.message}")
+    return None
+
+
+def _holds_claims(obj: CustomResource, live: Object) -> DriverError | None:
+    """The error if its volume claims, and what is in them, would be deleted with it (StatefulSet, "PVC retention")."""
+    spec = mapping(live, "spec")
+    if kind_of(live) != _STATEFUL_SET or not sequence(spec, "volumeClaimTemplates"):
+        return None
+    if text(spec, "persistentVolumeClaimRetentionPolicy", "whenDeleted") == "Delete":
+        return Refused(
+            f"{obj.key}: it is not replaced, because its volume claims would be deleted with it: "
+            "spec.persistentVolumeClaimRetentionPolicy.whenDeleted is Delete. Set that to Retain first."
+        )
+    if integer(live, "status", "observedGeneration") != integer(live, "metadata", "generation"):
+        return Contended(f"{obj.key}: its controller has not seen yet whether its volume claims stay when it is deleted")
     return None
 
 
@@ -118,4 +141,7 @@ def _copied(live: Object) -> Object:
     """The manifest of another such object."""
     kept = ("name", "namespace", "labels", "annotations")
     metadata = {name: value for name, value in live["metadata"].items() if name in kept}
-    return {**{name: value for name, value in live.items() if name != "status"}, "metadata": metadata}
+    copied = {**{name: value for name, value in live.items() if name != "status"}, "metadata": metadata}
+    if kind_of(live) == PODS:  # only a subresource sets these
+        copied["spec"] = {name: value for name, value in mapping(live, "spec").items() if name != "ephemeralContainers"}
+    return copied

@@ -22,7 +22,8 @@ from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, SHARED, appliers, is_
 from k8s_cr_driver.ownership.manifest_digest import is_webhooks_doing
 from k8s_cr_driver.ownership.released import hand_to_keeper, has_been_kept, may_take_back, take_back
 from k8s_cr_driver.ownership.replacement import refused
-from k8s_cr_driver.ownership.write_errors import Immutable, Replaced, explained, is_undeclared
+from k8s_cr_driver.ownership.unlabeled import reclaim
+from k8s_cr_driver.ownership.write_errors import Immutable, Replaced, Unchangeable, explained, is_undeclared
 from k8s_cr_driver.redaction import printable
 from k8s_cr_driver.resources.base import CustomResource
 
@@ -58,11 +59,21 @@ def write(
     """
     try:
         return _written(context, obj, resource, known, vanished=vanished, finished=finished)
-    except Immutable as error:
-        fields = [where for _, where, _ in error.error.causes] if error.error else []
+    except Unchangeable as error:
+        fields = [where for _, where, _ in error.error.causes] if error.error and not error.is_forced else []
         if finished or is_webhooks_doing(error.live, obj.manifest, context.instance, fields):
-            return error.live
-        raise refused(context, obj, resource, error) or error from None
+            return _labelled(context, resource, error.live)
+        if isinstance(error, Immutable):
+            raise refused(context, obj, resource, error) or error from None
+        raise
+
+
+def _labelled(context: WriteContext, resource: Resource, live: Object) -> Object:
+    """An object that stays as it is, with the label by which a watch finds it."""
+    labelled = live if labels(live).get(INSTANCE_LABEL) == context.instance else reclaim(context, resource, live)
+    if labelled is None:
+        raise Replaced(f"{key_of(live)} was deleted while it was about to be changed")
+    return labelled
 
 
 def _written(

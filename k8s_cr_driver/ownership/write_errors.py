@@ -35,18 +35,24 @@ _ADMISSION = frozenset(
 _OWN_POLICY = ". If a webhook or policy of this VNF instance has denied it that the package does not have, delete it and retry."
 
 
-class Immutable(Refused):
-    """A change of `live` touches an immutable field, by `what` the API server said; the object may be replaced."""
+class Unchangeable(Refused):
+    """
+    A change of `live` touches an immutable field, by `what` the API server said.
 
-    def __init__(self, what: str, live: Object, error: ApiError | None = None) -> None:
-        """`error`: the refusal, None if the API server has ignored the change."""
-        remedy = 'Annotate it with k8s-cr-driver/replace: "true" to have it deleted and created again.'
+    `error`: the refusal, None if the API server has ignored the change. `is_forced`: fields of others were to be taken.
+    """
+
+    def __init__(self, what: str, remedy: str, live: Object, error: ApiError | None = None) -> None:
         super().__init__(f"{what}. {remedy}")
-        self.what, self.live, self.error = what, live, error
+        self.what, self.remedy, self.live, self.error, self.is_forced = what, remedy, live, error, False
 
 
-class NotReplaced(Refused):
-    """A change touches an immutable field of an object that stays as it is."""
+class Immutable(Unchangeable):
+    """The object may be replaced."""
+
+
+class NotReplaced(Unchangeable):
+    """The object stays as it is."""
 
 
 class NoDryRun(Refused):
@@ -86,16 +92,13 @@ def explained(error: ApiError, obj: CustomResource, instance: str, live: Object 
 def immutable(what: str, obj: CustomResource, live: Object, error: ApiError | None = None) -> Refused:
     """For a change that touches an immutable field; `what` names the object, and what the API server has said or done."""
     if is_kept(obj.manifest) or is_kept(live):
-        return NotReplaced(
-            f"{what}. It is annotated with {KEEP}, so it is never deleted, nor replaced. Leave the field "
-            "as it is, or delete the object yourself."
-        )
-    if obj.key.group_kind in SHARED or is_of_every_namespace(obj.key):
-        return NotReplaced(
-            f"{what}. It is never replaced, as objects of others would be deleted with it. Leave the field "
-            "as it is, or delete the object yourself."
-        )
-    return Immutable(what, live, error)
+        why = f"It is annotated with {KEEP}, so it is never deleted, nor replaced"
+    elif obj.key.group_kind in SHARED or is_of_every_namespace(obj.key):
+        why = "It is never replaced, as objects of others would be deleted with it"
+    else:
+        remedy = f'Annotate it with {REPLACE}: "true" to have it deleted and created again.'
+        return Immutable(what, remedy, live, error)
+    return NotReplaced(what, f"{why}. Leave the field as it is, or delete the object yourself.", live, error)
 
 
 def is_of_version(error: ApiError, live: Object, api_version: str) -> bool:

@@ -64,12 +64,15 @@ class Healing:
             if (live := members.owners.get(key)) and key.group_kind not in SHARED
         ]
         deleted = {live["metadata"]["uid"] for _, several in to_delete for live in several}
+        pods = {obj.key for vdu, obj in self._touched.items() if vdu in chosen and obj.key.group_kind == PODS}
+        absent = frozenset((pods | single if recreate else pods) - members.owners.keys())
         before = {
             vdu: 1 if self._touched[vdu].key.group_kind == PODS else len(several)
             for vdu, several in members.children.items()
-            if vdu in chosen or self._touched[vdu].key in ended
+            if (vdu in chosen or self._touched[vdu].key in ended) and not (everything and self._touched[vdu].key in absent)
         }
-        return Replacement(to_delete, lambda: self._missing(before, deleted))
+        reruns = frozenset[ObjectKey]() if everything else absent  # what has run to its end is not chosen then
+        return Replacement(to_delete, lambda: self._missing(before, deleted), reruns)
 
     def _check_replaceable(self, keys: Iterable[ObjectKey], *, lenient: bool) -> None:
         """InvalidRequest for a Namespace or CRD, unless `lenient`: it is only applied again then."""

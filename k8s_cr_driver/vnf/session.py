@@ -233,15 +233,22 @@ class Session:
         return self._operation.persist(lambda: vnfcs.members(self._client, self._operation.instance, assigned))
 
     def replacement(
-        self, assigned: VduObjects, chosen: Mapping[str, set[str]], *, everything: bool, recreate: bool
+        self,
+        assigned: VduObjects,
+        chosen: Mapping[str, set[str]],
+        wanted: Sequence[CustomResource],
+        *,
+        everything: bool,
+        recreate: bool,
     ) -> Replacement:
         """
         Replaces the VNFCs in `chosen` (VDU id -> names); see `Healing.replacement`.
 
-        With `everything` also bare Pods that have failed, which are no VNFCs any more.
+        With `everything` also the bare Pods among `wanted` that have failed, and are no VNFCs.
         """
-        pods = {vdu: obj for vdu, obj in assigned.items() if everything and obj.key.group_kind == PODS}
-        touched = {vdu: assigned[vdu] for vdu in chosen} | pods
+        of_vdus = {obj.key: vdu for vdu, obj in assigned.items()}
+        pods = [obj for obj in wanted if everything and obj.key.group_kind == PODS]
+        touched = {vdu: assigned[vdu] for vdu in chosen} | {of_vdus.get(obj.key, str(obj.key)): obj for obj in pods}
         healing = Healing(self._client, self._operation.instance, touched, self._may_own)
         return self._operation.persist(lambda: healing.replacement(chosen, everything=everything, recreate=recreate))
 

@@ -111,6 +111,21 @@ def test_a_value_whose_field_is_called_a_password_is_not_shown(api: FakeApi, dif
     assert "canary" not in text
 
 
+def test_a_variable_of_an_environment_is_known_by_name_or_key(api: FakeApi, differ: Differ) -> None:
+    def tab(value: str) -> Object:
+        made = crontab("tab")
+        made["spec"]["env"] = [{"key": "DB_PASSWORD", "value": value}]
+        return made
+
+    free = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    crd = crontab_crd()
+    crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"] = free
+    api.put(crd)
+    Instance(api.url).reconcile([tab("canary1")])
+    text = differ.text([tab("canary2")], "--instance", BLUE)
+    assert "env[DB_PASSWORD].value" in text and "canary" not in text
+
+
 def test_a_conflict_names_manager_and_field(api: FakeApi, differ: Differ) -> None:
     Instance(api.url).reconcile([config_map("a", a="1")])
     api.edit("ConfigMap", "default", "a", lambda live: live["data"].update(a="3"), manager="kubectl-edit")

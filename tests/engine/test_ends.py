@@ -132,7 +132,7 @@ def test_a_heal_that_dies_after_the_deletion_of_a_finished_object_can_be_retried
         operation = Operation.lasting(10 if is_retry else 3, id="test", instance=BLUE)
         with Session(Endpoint(api.url), Options(), operation, inventory_namespace="default") as opened:
             wanted = opened.place([made], {})
-            chosen = opened.replacement({"vdu": wanted[0]}, {"vdu": {"one"}}, everything=False, recreate=True)
+            chosen = opened.replacement({"vdu": wanted[0]}, {"vdu": {"one"}}, wanted, everything=False, recreate=True)
             if is_retry:
                 opened.reconcile(wanted, prune=None, replacement=chosen)
             else:
@@ -174,6 +174,7 @@ def test_a_pod_whose_containers_end_because_it_is_deleted_is_created_again(api: 
     blue = Instance(api.url, seconds=8)
     run = blue.start([pod(restart), crontab("slow")])
     blue.wait_until_reported("one", "Ready")
+    wait_for(api, lambda: api.find("CronTab", "default", "slow") is not None)
     before = uid_of(api, pod(restart))
     api.edit("Pod", "default", "one", hold)
     api.delete("Pod", "default", "one")

@@ -15,6 +15,10 @@ from tests.instance import Instance, stateful_set, wait_for
 READY = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
 WAITING = {"reason": "ImagePullBackOff", "message": "no such image"}
 BROKEN = {"phase": "Pending", "containerStatuses": [{"name": "c", "state": {"waiting": WAITING}}]}
+UNSCHEDULABLE = {
+    "phase": "Pending",
+    "conditions": [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "Insufficient cpu"}],
+}
 STARTING = {"phase": "Pending", "containerStatuses": [{"name": "c", "state": {"waiting": {"reason": "ContainerCreating"}}}]}
 
 
@@ -54,8 +58,9 @@ def roll_out(api: FakeApi, second: Object, revision: str, *, comes_back: bool = 
     api.react("Pod", lambda pod: act(api.get("StatefulSet", "default", "db")))
 
 
-def test_it_is_deleted(api: FakeApi) -> None:
-    roll_out(api, BROKEN, "broken")
+@pytest.mark.parametrize("second", [BROKEN, UNSCHEDULABLE], ids=["image", "no node"])
+def test_it_is_deleted(api: FakeApi, second: Object) -> None:
+    roll_out(api, second, "broken")
     Instance(api.url, seconds=6).reconcile([stateful_set("db", replicas=2)])
     assert api.names("Pod", "default") == ["db-0"]
 

@@ -107,6 +107,8 @@ def carried_over(kind: Kind, old: Object, new: Object, subresource: str) -> Obje
             del new["status"]
     elif kind.status:
         new = {**without(new, "status"), **({"status": old["status"]} if "status" in old else {})}
+    if kind.kind == "Service":
+        new = _with_address(old, new)
     kept = {name: old["metadata"][name] for name in (
         "uid", "creationTimestamp", "generation", "deletionTimestamp", "deletionGracePeriodSeconds")
         if name in old["metadata"]}
@@ -114,6 +116,15 @@ def carried_over(kind: Kind, old: Object, new: Object, subresource: str) -> Obje
     if "generation" in kept and _counted(kind, old) != _counted(kind, new):
         metadata["generation"] = kept["generation"] + 1
     return {**new, "metadata": metadata}
+
+
+def _with_address(old: Object, new: Object) -> Object:
+    """A Service that names no address keeps the one that it has (patchAllocatedValues)."""
+    before, spec = old.get("spec") or {}, new.get("spec") or {}
+    is_free = "clusterIP" in before and not spec.get("clusterIP")
+    if not is_free or "ExternalName" in (before.get("type"), spec.get("type")):
+        return new
+    return {**new, "spec": {**spec, "clusterIP": before["clusterIP"]}}
 
 
 def _keep(metadata: Object) -> Object:

@@ -280,3 +280,15 @@ def test_a_service_does_not_stay_headless_in_silence(api: FakeApi, is_replaced: 
         for _ in range(2):
             with pytest.raises(Refused, match=r"leave spec\.clusterIP as it is"):
                 blue.reconcile([service()])
+
+
+def test_a_rollback_replaces_a_service_that_would_stay_headless(api: FakeApi) -> None:
+    def service(**spec: Any) -> Object:
+        made = obj("v1", "Service", "db", "default", spec={"ports": [{"port": 80}], **spec})
+        made["metadata"]["annotations"] = {"k8s-cr-driver/replace": "true"}
+        return made
+
+    Instance(api.url).reconcile([service()])
+    Instance(api.url).reconcile([service(clusterIP="None")])
+    Instance(api.url, yields=True).reconcile([service()])
+    assert api.get("Service", "default", "db")["spec"]["clusterIP"] != "None"

@@ -8,11 +8,12 @@ from collections.abc import Callable
 
 import pytest
 
-from k8s_cr_driver.objects.keys import Object, annotations_of
+from k8s_cr_driver.objects.keys import Object, annotations_of, labels
+from k8s_cr_driver.ownership.labels import INSTANCE_LABEL
 from k8s_cr_driver.ownership.manifest_digest import MANIFEST, digest_of, is_of_manifest
 from tests.fake_api import FakeApi, controllers
-from tests.instance import BLUE, GREEN, Instance, config_map, obj
-from tests.ownership.test_replacement import invalid, refuse, uid_of
+from tests.instance import BLUE, GREEN, Instance, config_map, job, kept, obj
+from tests.ownership.test_replacement import OF_TEMPLATE, invalid, refuse, uid_of
 
 POD = obj("v1", "Pod", "one", "default", spec={"containers": [{"name": "c", "image": "i", "resources": {}}]})
 OF_POD = ("FieldValueForbidden", "spec", "Forbidden: pod updates may not change fields other than `spec.tolerations`")
@@ -104,3 +105,40 @@ def test_what_an_object_waits_for_is_no_part_of_its_digest() -> None:
     empty = copy.deepcopy(POD)
     empty["metadata"]["annotations"] = {}
     assert digest_of(waiting) == digest_of(empty)
+
+
+def test_a_kept_object_that_a_webhook_has_changed_is_applied_again(api: FakeApi) -> None:
+    controllers.run_workloads(api)
+    for manifest, words in ((kept(POD), OF_POD), (kept(job("two", "i:1")), OF_TEMPLATE)):
+        blue = Instance(api.url, seconds=5)
+        blue.reconcile([manifest])
+        before = uid_of(api, manifest)
+        refuse(api, manifest, invalid(words))
+        blue.reconcile([manifest, config_map("a")], prune=False)
+        assert uid_of(api, manifest) == before
+
+
+def test_an_object_that_a_webhook_has_changed_gets_its_label_back(api: FakeApi) -> None:
+    controllers.run_workloads(api)
+    blue = Instance(api.url, seconds=8)
+    blue.reconcile([POD])
+    api.edit("Pod", "default", "one", lambda live: live["metadata"]["labels"].pop(INSTANCE_LABEL))
+    refuse(api, POD, invalid(OF_POD))
+    before = uid_of(api, POD)
+    blue.reconcile([POD], prune=False)
+    assert INSTANCE_LABEL in labels(api.get("Pod", "default", "one")) and uid_of(api, POD) == before
+
+
+def test_what_others_have_set_is_no_webhooks_doing_if_it_is_taken_by_force(api: FakeApi) -> None:
+    controllers.run_workloads(api)
+    mine, theirs = ({"key": name, "operator": "Exists"} for name in ("mine", "theirs"))
+    pod = copy.deepcopy(POD)
+    pod["spec"]["tolerations"] = [mine]
+    Instance(api.url).reconcile([pod])
+    before = uid_of(api, pod)
+    api.edit("Pod", "default", "one", lambda live: live["spec"].update(tolerations=[mine, theirs]), manager="kubectl-edit")
+    words = ("FieldValueForbidden", "spec.tolerations", "Forbidden: existing toleration can not be modified")
+    is_old = lambda request: request.query.get("force") == "true" and uid_of(api, pod) == before  # noqa: E731
+    api.fail(invalid(words), method="PATCH", path="/pods/one", when=is_old, times=99)
+    Instance(api.url, force=True).reconcile([pod])
+    assert api.get("Pod", "default", "one")["spec"]["tolerations"] == [mine]

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from k8s_cr_driver.engine import apply as engine_apply
 from k8s_cr_driver.engine.not_ready import NotReady
 from k8s_cr_driver.engine.reconcile import Prune
 from k8s_cr_driver.errors import Conflict, DriverError, Refused
@@ -363,7 +364,7 @@ def test_a_heal_deletes_no_object_whose_creation_is_denied(api: FakeApi) -> None
 def heal(api: FakeApi, made: Object, *others: Object) -> None:
     vdus, recreate = {"vdu": resource_for(made)}, made["kind"] != "Pod"
     with session(api.url) as opened:
-        replacement = opened.replacement(vdus, {"vdu": {"one"}}, everything=False, recreate=recreate)
+        replacement = opened.replacement(vdus, {"vdu": {"one"}}, [*vdus.values()], everything=False, recreate=recreate)
         opened.reconcile([*vdus.values(), *map(resource_for, others)], prune=None, replacement=replacement)
 
 
@@ -577,3 +578,105 @@ def test_a_wrong_object_is_refused_at_once_if_its_crd_has_not_changed(api: FakeA
     with pytest.raises(Refused, match="Unsupported value"):
         blue.reconcile([crontab_crd(), crontab("one", schedule="x")])
     assert time.monotonic() - began < 9
+
+
+def test_a_stateful_set_whose_claims_go_with_it_is_not_replaced(api: FakeApi) -> None:
+    controllers.run_workloads(api)
+    blue = Instance(api.url)
+
+    def made(policy: str, service: str) -> Object:
+        retention = {"whenDeleted": policy, "whenScaled": "Retain"}
+        return annotated(stateful_set("db", persistentVolumeClaimRetentionPolicy=retention, serviceName=service))
+
+    blue.reconcile([made("Delete", "one")])
+    before, claim = uid_of(api, made("Delete", "one")), api.get("PersistentVolumeClaim", "default", "data-db-0")
+    with pytest.raises(Refused, match=r"StatefulSet\.apps default/db: .*whenDeleted is Delete\. Set that to Retain first"):
+        blue.reconcile([made("Delete", "two")])
+    assert uid_of(api, made("Delete", "two")) == before
+    blue.reconcile([made("Retain", "one")])
+    blue.reconcile([made("Delete", "two")])
+    assert uid_of(api, made("Delete", "two")) != before
+    assert api.get("PersistentVolumeClaim", "default", "data-db-0")["metadata"]["uid"] == claim["metadata"]["uid"]
+
+
+@pytest.mark.parametrize("fault", [faults.reset_before(), faults.unavailable(), faults.too_many(0), faults.conflict("a")])
+def test_an_error_that_passes_is_no_answer(api: FakeApi, fault: faults.Action, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine_apply, "HOLD", 30.0)
+    controllers.run_workloads(api)
+    blue, first = Instance(api.url), job("one", "i:1")
+    blue.reconcile([first, config_map("a")])
+    api.fail(fault, method="PATCH", path="/configmaps/a", times=3)
+    api.fail(invalid(("FieldValueInvalid", "data", "Invalid value: wrong")), method="PATCH", path="/configmaps/a")
+    with pytest.raises(Refused, match="ConfigMap"):
+        blue.reconcile([job("one", "i:2"), config_map("a", a="2")])
+    assert not api.requests.select("DELETE", "/jobs/one")
+
+
+def test_a_denied_deletion_is_reported_and_forgets_no_end(api: FakeApi) -> None:
+    ran: list[str] = []
+
+    def run(live: Object) -> None:
+        if not live.get("status"):
+            ran.append(image_of(live))
+            api.set_status("Job", "default", "one", COMPLETE)
+
+    api.react("Job", run)
+    blue, first = Instance(api.url, seconds=3), job("one", "i:1")
+    blue.reconcile([first, config_map("a")])
+    api.fail(forbidden('admission webhook "guard" denied the request: a freeze'), method="DELETE", path="/jobs/one", times=99)
+    with pytest.raises(NotReady, match=r"Job\.batch default/one: .*a freeze"):
+        blue.reconcile([job("one", "i:2"), config_map("a")])
+    api.delete("Job", "default", "one")
+    Instance(api.url, yields=True).reconcile([first, config_map("a")])
+    assert ran == ["i:1"]
+
+
+def test_the_trial_of_a_copy_has_no_debug_containers(api: FakeApi) -> None:
+    controllers.run_workloads(api)
+    pod = obj("v1", "Pod", "one", "default", spec={"containers": [{"name": "c", "image": "i"}]})
+    Instance(api.url).reconcile([pod])
+    before, live = uid_of(api, pod), api.get("Pod", "default", "one")
+    live["spec"]["ephemeralContainers"] = [{"name": "debugger", "image": "busybox"}]
+    with api.cluster.writing():
+        api.cluster.store.put(api.cluster.by_kind("Pod").resource, live)
+    of_create = invalid(("FieldValueForbidden", "spec.ephemeralContainers", "Forbidden: cannot be set on create"))
+    api.fail(of_create, when=lambda request: is_trial(request) and "ephemeralContainers" in request.body["spec"], times=99)
+    full = forbidden('pods "one" is forbidden: exceeded quota: q, requested: pods=1, used: pods=1, limited: pods=1')
+    api.fail(full, when=is_trial, times=99)
+    with session(api.url) as opened:
+        vdus = {"vdu": resource_for(pod)}
+        chosen = opened.replacement(vdus, {"vdu": {"one"}}, [*vdus.values()], everything=False, recreate=False)
+        opened.reconcile([*vdus.values()], prune=None, replacement=chosen)
+    assert uid_of(api, pod) != before
+
+
+def test_a_heal_of_all_replaces_a_failed_pod_that_is_no_vdu(api: FakeApi) -> None:
+    controllers.run_workloads(api)
+    tab, pod = crontab("tab"), obj("v1", "Pod", "one", "default", spec={"containers": [{"name": "c", "image": "i"}]})
+    api.put(crontab_crd())
+    Instance(api.url).reconcile([tab, pod])
+    api.set_status("Pod", "default", "one", {"phase": "Failed", "reason": "Evicted"})
+    before, vdus = uid_of(api, pod), {"vdu": resource_for(tab)}
+    with session(api.url) as opened:
+        wanted = [*vdus.values(), resource_for(pod)]
+        chosen = opened.replacement(vdus, {"vdu": {"tab"}}, wanted, everything=True, recreate=False)
+        opened.reconcile(wanted, prune=None, replacement=chosen)
+    assert uid_of(api, pod) != before
+
+
+@pytest.mark.parametrize("made", [job("one", "i:1"), obj("v1", "Pod", "one", "default", spec={"restartPolicy": "Never"})])
+def test_a_chosen_object_that_has_ended_and_vanished_runs_again(api: FakeApi, made: Object) -> None:
+    made = copy.deepcopy(made)
+    if made["kind"] == "Pod":
+        made["spec"]["containers"] = [{"name": "c", "image": "i"}]
+    controllers.run_workloads(api)
+    Instance(api.url).reconcile([made])
+    if made["kind"] == "Pod":
+        api.set_status("Pod", "default", "one", {"phase": "Succeeded"})
+        Instance(api.url).reconcile([made])
+    api.delete(made["kind"], "default", "one")
+    with session(api.url) as opened:
+        vdus = {"vdu": resource_for(made)}
+        chosen = opened.replacement(vdus, {"vdu": {"one"}}, [*vdus.values()], everything=False, recreate=made["kind"] == "Job")
+        opened.reconcile([*vdus.values()], prune=None, replacement=chosen)
+    assert api.find(made["kind"], "default", "one")

@@ -10,6 +10,7 @@ import pytest
 
 from k8s_cr_driver.errors import DriverError, Refused
 from k8s_cr_driver.objects.keys import Object
+from k8s_cr_driver.ownership.quotas import has_room
 from tests.fake_api import FakeApi, controllers, faults
 from tests.fake_api.recording import Request
 from tests.instance import Instance, config_map, crontab, crontab_crd, job, obj
@@ -283,3 +284,11 @@ def test_an_error_of_a_trial_has_no_value_of_the_live_object(api: FakeApi) -> No
     with pytest.raises(DriverError, match="stays until Monday") as refused:
         blue.reconcile([secret("new-one")])
     assert "canary" not in str(refused.value)
+
+
+@pytest.mark.parametrize("limit, fits", [("4Gi", True), ("3Gi", False)])
+def test_a_resource_that_a_copy_does_not_exceed_counts_as_the_containers_request_it(limit: str, fits: bool) -> None:
+    live = obj("v1", "Pod", "one", "default", spec={"containers": [{"resources": {"requests": {"memory": "1Gi"}}}]})
+    used = f"used: pods=3,requests.memory=3Gi, limited: pods=3,requests.memory={limit}"
+    refusal = f"exceeded quota: q, requested: pods=1,requests.memory=2Gi, {used}"
+    assert has_room(refusal, live, "exceeded quota: q, requested: pods=1, used: pods=3, limited: pods=3") is fits

@@ -83,8 +83,9 @@ def heal(chance: random.Random, objects: list[Object]) -> Verb:
         if not chosen:
             found = session.vnfcs(vdus)
             chosen.update({vdu: {one.name for one in found if one.vdu == vdu and (everything or luck < 0.5)} for vdu in vdus})
-        replacement = session.replacement(vdus, chosen, everything=everything, recreate=recreate)
-        session.reconcile(placed if everything else list(vdus.values()), prune=None, replacement=replacement)
+        wanted = placed if everything else list(vdus.values())
+        replacement = session.replacement(vdus, chosen, wanted, everything=everything, recreate=recreate)
+        session.reconcile(wanted, prune=None, replacement=replacement)
         return {live["metadata"]["uid"] for _, several in replacement.to_delete for live in several}
 
     promised = objects if everything else picked
