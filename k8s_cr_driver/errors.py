@@ -56,6 +56,10 @@ class InvalidRequest(Refused):
         self.concern = concern
 
 
+class NotPermitted(InvalidRequest):
+    """The operator does not let the conductor connect to a URL."""
+
+
 class NotOurs(Refused):
     """An object of that name exists and belongs to somebody else."""
 

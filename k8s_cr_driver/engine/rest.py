@@ -27,7 +27,7 @@ from k8s_cr_driver.errors import DriverError, Stopped, Superseded
 from k8s_cr_driver.objects.crds import defined_by
 from k8s_cr_driver.objects.keys import CRD, NAMESPACE, Object, ObjectKey, key_of
 from k8s_cr_driver.ownership.labels import SHARED, is_managed
-from k8s_cr_driver.ownership.orphans import claim_orphans, disclaim_orphan, is_claimed, oldest_owner
+from k8s_cr_driver.ownership.orphans import claim_orphans, disclaim_orphan, is_claimed, is_kept_with, oldest_owner
 from k8s_cr_driver.ownership.owners import Owners, Takers, release_from_owners
 from k8s_cr_driver.ownership.traces import has_objects
 from k8s_cr_driver.ownership.unlabeled import (
@@ -49,7 +49,8 @@ class Rest:
     """
     The last phase of a run that prunes. `nodes`: the objects that still exist, of those that it has `found`.
 
-    `unlabeled`: look for objects without label; `timeout`: the error at the deadline, after so many seconds of the run.
+    `unlabeled`: look for objects without label, though the instance had no inventory before this run; `timeout`: the error at
+    the deadline, after so many seconds of the run.
     """
 
     def __init__(
@@ -124,9 +125,15 @@ class Rest:
                 self._request(functools.partial(disclaim_orphan, self._context, resource, live))
 
     def _outlives_terminate(self, key: ObjectKey, live: Object) -> bool:
-        """Whether it is a claim of a StatefulSet that a failed terminate has made a member, though the instance lives on."""
+        """
+        Whether it is a claim of a StatefulSet that a failed terminate has made a member, though the instance lives on.
+
+        Or though somebody has said since that the StatefulSet, or what it leaves, is to be kept.
+        """
         desired = self._applier.nodes
-        return bool(desired) and key not in desired and is_claimed(live, self._context.instance)
+        if key in desired or not is_claimed(live, self._context.instance):
+            return False
+        return bool(desired) or is_kept_with(live, (one for _, one in self._informers.everything()))
 
     def _prune(self, members: list[Object]) -> None:
         """A controller may make a desired object the dependent of one that is deleted at any time: so also at the end."""
@@ -208,7 +215,7 @@ class Rest:
     def _reclaim(self, found: list[Object]) -> None:
         """Labels objects to delete that the watches do not select: members without label, claims of StatefulSets."""
         context = self._context
-        if self._unlabeled:
+        if self._unlabeled or not context.inventory.is_new:
             for resource, namespace in may_be_unlabeled(context, self._informers.listed()):
                 for unlabeled in self._request(functools.partial(find_unlabeled, context, resource, namespace)):
                     live = self._request(functools.partial(reclaim, context, resource, unlabeled))

@@ -17,7 +17,7 @@ from typing import Any
 
 from k8s_cr_driver.objects import decoding
 from k8s_cr_driver.objects.api_groups import is_builtin
-from k8s_cr_driver.objects.keys import CRD, GroupKind, Object, key_of, kind_of
+from k8s_cr_driver.objects.keys import CRD, GroupKind, Object, annotations_of, key_of, kind_of
 from k8s_cr_driver.redaction import CUT, FOREIGN_LIMIT, REMOVED
 
 SHORTEST = 5
@@ -48,6 +48,8 @@ _ENDPOINT = re.compile(r"(?i)(?:ur[il]|region|interface|endpoint|domain|host)$")
 _AFTER_HOST = re.compile(r"://[^/?#]*([/?#].+)")
 _ITEM = re.compile(r"^[\s-]*\s")
 _METADATA = frozenset({"name", "namespace", "generateName", "labels", "annotations"})
+_OF_DEPLOYMENT = ("k8s-cr-driver/", "config.kubernetes.io/")
+"""The annotations of custom resources that say how they are applied, and in which order."""
 _NAMES_SECRETS = re.compile(
     r"(?i)(?:passw(?:or)?d|passphrase|passcode|pwd|psk|secret|token|credentials?|community|(?:api|private|access|shared)_?key|"
     r"(?:^|_)(?:pass|pin)|(?-i:Pass|Pin))$"
@@ -188,6 +190,9 @@ def _values(manifests: Iterable[Object]) -> set[str]:
         kind = kind_of(manifest)
         is_built_in = is_builtin(kind)
         said = {name: value for name, value in manifest.items() if name not in ("metadata", "status")}
+        if not is_built_in:
+            noted = annotations_of(manifest).items()
+            said["annotations"] = {name: value for name, value in noted if not name.startswith(_OF_DEPLOYMENT)}
         for name, value in _leaves(said, "", is_hidden=not is_built_in, is_built_in=is_built_in):
             is_secret = kind == _SECRET or _NAMES_SECRETS.search(name) is not None
             leaves[is_secret].add(value)
@@ -234,7 +239,7 @@ def _forms(value: str, *, is_secret: bool) -> Iterator[str]:
         yield from (line for line in lines if len(line.strip()) >= _PART)
     if len(lines) > 1 or is_secret or value.startswith("-"):
         yield from filter(None, map(_of_line, lines))
-    if is_secret and value.lstrip().startswith(("{", "[")):
+    if value.lstrip().startswith(("{", "[")):
         for text in _of_json(value):
             yield from (text, *(_of_line(decoded) for decoded in _decoded(text)))
 
@@ -242,7 +247,7 @@ def _forms(value: str, *, is_secret: bool) -> Iterator[str]:
 def _of_line(line: str) -> str:
     """What the line `key: value` gives the key, or all of it; of a URL what follows its host; "" if it names something."""
     *keys, value = re.split("[:=]", _ITEM.sub("", line), maxsplit=1)
-    value = value.strip(" \t\"'")
+    value = value.strip(" \t\"',;")
     names = any(_NAMES_THINGS.search(key.strip()) or _ENDPOINT.search(key.strip()) for key in keys)
     if not names or "@" in value:
         return value

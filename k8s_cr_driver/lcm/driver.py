@@ -63,10 +63,10 @@ class Driver:
         """
         with boundary("rollback of instantiate", inst.id, grant_req, vnfd) as verb:
             stored = StoredInstance.read(inst)
-            with _session(verb, stored, Options()) as session:
+            namespace = request.namespace(req)
+            with _session(verb, stored, Options(namespace=namespace)) as session:
                 session.recover_inventory(desired.of_failed_instantiate(stored, vnfd, req))
                 if recovered := session.inventory.remembered.kinds:
-                    namespace = str(request.params(req).get("namespace") or "default")
                     session.take_over(intree_driver.intree_driver(namespace, recovered))
                 session.reconcile([], prune=Prune())
 

@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 
 from oslo_log import log as logging
 
-from k8s_cr_driver.errors import InvalidRequest
+from k8s_cr_driver.errors import NotPermitted
 from k8s_cr_driver.kube.endpoint import is_plain
 
 LOG = logging.getLogger(__name__)
@@ -39,23 +39,23 @@ class EndpointRules:
     """The option that `allowed` comes from, for errors."""
 
     def check(self, url: str, where: str) -> None:
-        """Raise InvalidRequest, which names the field `where` and the rule, unless the conductor may connect to `url`."""
+        """Raise NotPermitted, which names the field `where` and the rule, unless the conductor may connect to `url`."""
         parts = urlsplit(url)
         if not is_plain(url):
-            raise InvalidRequest(f"{where}: has a query, a fragment, or the path segment . or ..; give the plain URL")
+            raise NotPermitted(f"{where}: has a query, a fragment, or the path segment . or ..; give the plain URL")
         if parts.scheme != "https" and not self.plain_http:
-            raise InvalidRequest(f"{where}: is not https; the operator allows http by [k8s_cr] allow_http_endpoints")
+            raise NotPermitted(f"{where}: is not https; the operator allows http by [k8s_cr] allow_http_endpoints")
         if not self.may_permit((parts.hostname or "").lower()):
-            raise InvalidRequest(
+            raise NotPermitted(
                 f"{where}: the conductor may not connect to this host; the operator allows it by [k8s_cr] {self.option}"
             )
 
     def __call__(self, host: str, addresses: Sequence[str]) -> Sequence[str]:
-        """Those of a host's addresses to which a connection may go; InvalidRequest if there are none."""
+        """Those of a host's addresses to which a connection may go; NotPermitted if there are none."""
         permitted = [one for one in addresses if (address := _address(one)) and self._permits(host.lower(), address)]
         if addresses and not permitted:
             LOG.warning("No connection to %s, whose addresses %s are not permitted", host, ", ".join(addresses))
-            raise InvalidRequest(
+            raise NotPermitted(
                 f"{host}: resolves to an address that the conductor may not connect to; the operator allows it by [k8s_cr] "
                 f"{self.option}"
             )

@@ -23,7 +23,7 @@ from tacker.sol_refactored.common import exceptions as sol_ex
 from tacker.sol_refactored.objects.v2 import fields
 
 from k8s_cr_driver.engine.statistics import Statistics
-from k8s_cr_driver.errors import DriverError, InvalidRequest, Stopped, Superseded
+from k8s_cr_driver.errors import DriverError, InvalidRequest, NotPermitted, Stopped, Superseded
 from k8s_cr_driver.lcm import vim
 from k8s_cr_driver.lcm.instance_info import StoredInstance
 from k8s_cr_driver.lcm.log_context import log_context
@@ -113,9 +113,9 @@ def abandoning(stored: StoredInstance) -> Iterator[None]:
     """A terminate that cannot delete everything completes and logs what is left, unless another worker took over."""
     try:
         yield
-    except (InvalidRequest, Superseded, Stopped):
-        raise
     except DriverError as error:
+        if isinstance(error, (InvalidRequest, Superseded, Stopped)) and not isinstance(error, NotPermitted):
+            raise
         LOG.warning(
             "VNF instance %s is abandoned: %s\nLeft on %s: %s. If that can be reached again, `k8s-cr purge %s` removes it.",
             stored.id,

@@ -10,6 +10,7 @@ from tacker.sol_refactored.common import config
 
 from k8s_cr_driver.errors import InvalidRequest
 from k8s_cr_driver.lcm.instance_info import StoredInstance
+from k8s_cr_driver.package.manifests import is_namespace
 from k8s_cr_driver.vnf import additional_params
 from k8s_cr_driver.vnf.additional_params import FILES, Options
 
@@ -24,6 +25,12 @@ def params(req: Any) -> dict[str, Any]:
 def is_set(req: Any, key: str) -> bool:
     """A flag that holds for this request only."""
     return additional_params.is_set(params(req), key)
+
+
+def namespace(req: Any) -> str:
+    """Where an instantiate has put its objects; "default" if what it asks for is no name of a Namespace."""
+    given = params(req).get("namespace")
+    return given if isinstance(given, str) and is_namespace(given) else "default"
 
 
 def updated(before: Options, req: Any) -> Options:

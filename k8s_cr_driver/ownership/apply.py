@@ -132,7 +132,7 @@ def _in_conflict(
     if takes_back and is_left_by_keeper(refusal, live):
         return again(manifest, force=True)
     if context.force and is_of_fields(refusal):
-        now = _check_forced(context, resource, refusal, live)
+        now = _check_forced(context, resource, refusal, live, manifest)
         return again(_exactly(now, obj.with_manifest(manifest), unchanged=kind_of(now) in SHARED).manifest, force=True)
     if context.keep_autoscaled and _is_autoscaled(refusal, obj):
         return again(without_replicas(obj.with_manifest(manifest)).manifest)
@@ -162,9 +162,9 @@ def _moved(context: WriteContext, resource: Resource, live: Object) -> Object:
         raise (_deleted(live) if error.status == 404 else error) from None
 
 
-def _check_forced(context: WriteContext, resource: Resource, conflict: ApiError, live: Object) -> Object:
+def _check_forced(context: WriteContext, resource: Resource, conflict: ApiError, live: Object, manifest: Object) -> Object:
     """The object as it is, for an apply by force; Conflict if other instances use it."""
-    fields = conflicting(conflict, context.instance)
+    fields = conflicting(conflict, context.instance, manifest)
     if kind_of(live) in SHARED:
         live = _read_now(context, resource, live)
         if users(live) - {context.instance} or claimed_by_others(context.inventory, live):

@@ -40,6 +40,12 @@ def is_claimed(live: Object, instance: str) -> bool:
     return CLAIMED in annotations_of(live) and is_managed(live, instance)
 
 
+def is_kept_with(orphan: Object, lives: Iterable[Object]) -> bool:
+    """Whether one of `lives` is to be kept with what it leaves, of which this may be one."""
+    keepers = (resource_for(one) for one in lives if resource_for(one).orphaned == kind_of(orphan))
+    return any((is_kept(one.manifest) or one.keeps_orphans()) and one.may_leave(orphan) for one in keepers)
+
+
 def disclaim_orphan(context: WriteContext, resource: Resource, live: Object) -> None:
     """Removes what `claim_orphans` has applied: the terminate has failed, and the instance lives on, with its data."""
     client = context.client

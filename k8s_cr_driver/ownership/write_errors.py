@@ -11,6 +11,7 @@ import re
 from collections.abc import Collection, Set
 
 from k8s_cr_driver.errors import ApiError, Conflict, Contended, DriverError, Forbidden, Refused, Said, passes
+from k8s_cr_driver.kube.sent_values import SentValues
 from k8s_cr_driver.objects.fields import entries
 from k8s_cr_driver.objects.immutable import changed_fields, concerns
 from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, annotations_of, is_of_every_namespace
@@ -75,7 +76,7 @@ def explained(error: ApiError, obj: CustomResource, instance: str, live: Object 
         is_used = obj.key.group_kind in SHARED and users(live or {}) - {instance}
         remedy = NEVER_CHANGED if is_used else _FORCE
         return Conflict(
-            f"{obj.key}: others manage fields that the manifest sets: {conflicting(error, instance)}. {remedy}",
+            f"{obj.key}: others manage fields that the manifest sets: {conflicting(error, instance, obj.manifest)}. {remedy}",
             [where for _, where, _ in error.causes],
         )
     if live is not None and _is_immutable(error, obj.manifest, live):
@@ -161,10 +162,10 @@ def is_of_fields(error: ApiError) -> bool:
     return error.status == 409 and bool(error.causes)
 
 
-def conflicting(conflict: ApiError, instance: str) -> str:
-    """The fields of a conflict, with their managers and without their values, and without the ids of other instances."""
+def conflicting(conflict: ApiError, instance: str, manifest: Object) -> str:
+    """The fields of a conflict, with their managers and without values of the `manifest`, and the ids of other instances."""
     fields = "; ".join(f"{where} ({message})" for _, where, message in conflict.causes)
-    return _hidden(fields, instance)
+    return SentValues([manifest]).removed_from(_hidden(fields, instance))
 
 
 def is_left_by_keeper(conflict: ApiError, live: Object) -> bool:

@@ -57,7 +57,8 @@ def yielded(manifest: Object, conflict: ApiError, instance: str, write: Callable
         found = {where for _, where, why in conflict.causes if NOBODY not in why} - own - left
         if not found:
             break
-        LOG.warning("%s: a rollback leaves what others have set: %s", key_of(manifest), conflicting(conflict, instance))
+        theirs = conflicting(conflict, instance, manifest)
+        LOG.warning("%s: a rollback leaves what others have set: %s", key_of(manifest), theirs)
         left |= found
         try:
             return write(without(manifest, left))
@@ -66,8 +67,8 @@ def yielded(manifest: Object, conflict: ApiError, instance: str, write: Callable
                 raise
             conflict = error
     raise Conflict(
-        f"{key_of(manifest)}: others manage fields that the manifest sets: {conflicting(conflict, instance)}. Have them given "
-        "up, or set them as the manifest does, and roll back again.",
+        f"{key_of(manifest)}: others manage fields that the manifest sets: {conflicting(conflict, instance, manifest)}. "
+        "Have them given up, or set them as the manifest does, and roll back again.",
         [where for _, where, _ in conflict.causes],
     )
 

@@ -76,6 +76,11 @@ def load(
     return found
 
 
+def is_namespace(name: str) -> bool:
+    """Whether a Namespace can have this name."""
+    return _NAMESPACE.fullmatch(name) is not None
+
+
 def place(objects: Iterable[Object], scope_of: Scope, default: str = "default") -> None:
     """
     Give every object its namespace, in place: its own, else `default`; none to objects of the cluster.
@@ -84,7 +89,7 @@ def place(objects: Iterable[Object], scope_of: Scope, default: str = "default") 
     CustomResourceDefinitions say the scope of their kinds; `scope_of` is asked for the rest. Raises InvalidPackage for
     a kind that nobody knows and for two documents that become one object, InvalidRequest for a bad `default`.
     """
-    if not _NAMESPACE.fullmatch(default):
+    if not is_namespace(default):
         raise InvalidRequest(f"additionalParams.namespace: {default!r} is not a DNS label; {_DNS_LABEL}")
     objects = list(objects)
     crds = crds_of(objects)
@@ -207,5 +212,5 @@ def _check_identity(obj: Object) -> None:
             f"metadata.name: is missing in this {kind}, or no name: text of at most 253 characters without /, % and control "
             "characters"
         )
-    if namespace and not (isinstance(namespace, str) and _NAMESPACE.fullmatch(namespace)):
+    if namespace and not (isinstance(namespace, str) and is_namespace(namespace)):
         raise InvalidPackage(f"metadata.namespace: of {kind} {name} is not a DNS label; {_DNS_LABEL}")

@@ -30,6 +30,7 @@ _SERVER_METADATA = (
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 _ANNOTATIONS = {
     "k8s-cr-driver/ready-when": ("stored",),
+    "k8s-cr-driver/keep": ("true", "false"),
     "k8s-cr-driver/replace": ("true", "false"),
     "k8s-cr-driver/external-etcd": ("true", "false"),
     "k8s-cr-driver/unreachable": ("true", "false"),

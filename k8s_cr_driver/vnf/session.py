@@ -6,6 +6,7 @@ Contains what the verbs share and what needs nothing of Tacker.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import math
 import time
@@ -125,6 +126,8 @@ class Session:
 
     def recover_inventory(self, desired: Sequence[Object]) -> None:
         """If there is no inventory and the instance has objects, has it created again for the kinds of `desired`."""
+        with contextlib.suppress(Refused):  # nothing of a package that cannot be placed was written
+            manifests.place(desired, self._client.resources.scope_of, self._options.namespace)
         lost_inventory.recover(self._operation, self._context, self._options.namespace, desired)
 
     def take_over(self, intree_driver: InTreeDriver) -> None:

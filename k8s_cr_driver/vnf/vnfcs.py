@@ -213,7 +213,7 @@ def _list(client: Client, collection: _Collection, selector: str) -> list[Object
     if resource is None:
         raise Refused(f"The cluster does not know {kind}, whose objects are the VNFCs of a VDU.")
     try:
-        return client.list(resource, namespace, selector)
+        return list(client.list_if_served(resource, namespace, selector))
     except ApiError as error:
         if passes(error):
             raise

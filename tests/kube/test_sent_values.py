@@ -16,7 +16,7 @@ from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.endpoint import Endpoint
 from k8s_cr_driver.kube.sent_values import SentValues
 from k8s_cr_driver.objects.keys import Object
-from k8s_cr_driver.redaction import FOREIGN_LIMIT
+from k8s_cr_driver.redaction import FOREIGN_LIMIT, REMOVED
 from tests.fake_api import FakeApi, faults
 from tests.instance import crontab, obj
 
@@ -240,3 +240,17 @@ WEB = obj("apps/v1", "Deployment", "web", "default", spec={"command": ["nginx"],
 )
 def test_words_without_which_an_error_is_of_no_use_stay(manifest: Object, text: str) -> None:
     assert message(manifest, text) == text
+
+
+def test_an_annotation_of_a_custom_resource_is_removed_but_what_says_how_it_is_applied() -> None:
+    tab = crontab("tab")
+    own = {"k8s-cr-driver/vdu": "DatabaseNodes", "config.kubernetes.io/depends-on": "apps/namespaces/default/Deployment/web"}
+    tab["metadata"]["annotations"] = {"example.com/licence": "Zm9v-4711-qxyz", **own}
+    text = "Zm9v-4711-qxyz of DatabaseNodes waits for apps/namespaces/default/Deployment/web"
+    assert SentValues([tab]).removed_from(text) == text.replace("Zm9v-4711-qxyz", REMOVED)
+
+
+@pytest.mark.parametrize("text", ['{\n  "password": "qX7!hunter2x",\n  "port": 1\n}', "A='qX7!hunter2x';\nB=2"])
+def test_a_value_within_a_text_is_removed_whatever_ends_its_line(text: str) -> None:
+    config = obj("v1", "ConfigMap", "one", "default", data={"config": text})
+    assert "hunter2x" not in SentValues([config]).removed_from('the password "qX7!hunter2x" is too weak')

@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
+from oslo_config import cfg
 from tacker.sol_refactored.common import exceptions as sol_ex
 
 from tests.fake_api import FakeApi, faults
-from tests.instance import BLUE, config_map
+from tests.instance import BLUE, config_map, crontab, crontab_crd, replaced
 from tests.lcm.instance import Instance
 from tests.lcm.web import deployment
 
@@ -100,3 +102,27 @@ def test_null_is_the_same_as_an_absent_flag(api: FakeApi, blue: Instance) -> Non
     api.fail(faults.status(403, "Forbidden", "no"), method="DELETE", path="deployments", times=10**6)
     with pytest.raises(sol_ex.SolException, match="deployments/web: 403 Forbidden: no"):
         blue.terminate(**{**ABANDON, "abandon": None})
+
+
+def test_a_terminate_abandons_a_cluster_to_which_nobody_may_connect_any_more(cluster: FakeApi, tmp_path: Path) -> None:
+    blue = Instance(cluster, tmp_path, [deployment(1)])
+    blue.instantiate()
+    cfg.CONF.set_override("allowed_endpoints", ["10.0.0.0/8"], "k8s_cr")
+    try:
+        with pytest.raises(sol_ex.SolException, match="may not connect"):
+            blue.terminate(**{"wait-timeout": 1})
+        blue.terminate(abandon=True, **{"wait-timeout": 1})
+    finally:
+        cfg.CONF.set_override("allowed_endpoints", ["127.0.0.1", "localhost"], "k8s_cr")
+
+
+def test_an_instantiate_after_one_that_was_given_up_finds_what_has_lost_its_label(cluster: FakeApi, tmp_path: Path) -> None:
+    blue = Instance(cluster, tmp_path, [deployment(1)])
+    never_ready = [crontab_crd(phase={"type": "string"}), crontab("tab"), config_map("a")]
+    first, second = "Files/kubernetes/first.yaml", "Files/kubernetes/all.yaml"
+    (tmp_path / first).write_text(yaml.safe_dump_all(never_ready))
+    with pytest.raises(sol_ex.SolException, match="not ready"):
+        blue.instantiate(**{"wait-timeout": 1, "lcm-kubernetes-def-files": [second, first]})
+    replaced(cluster, "ConfigMap", "default", "a")
+    blue.instantiate(**{"wait-timeout": 5, "lcm-kubernetes-def-files": [second]})
+    assert cluster.find("ConfigMap", "default", "a") is None

@@ -341,3 +341,13 @@ def test_a_pod_is_chosen_by_its_vdu_in_a_record_with_names_as_ids(api: FakeApi, 
     chosen, other = (api.get("Pod", namespace, "web-0")["metadata"]["uid"] for namespace in ("default", "blue"))
     assert chosen != before[0] and other == before[1]
     assert vnfcs(web) == {"Web.web-0", "Db.web-0"}
+
+
+def test_a_heal_creates_again_what_has_gone_with_its_crd(cluster: FakeApi, tmp_path: Path) -> None:
+    tab = crontab("tab")
+    tab["metadata"]["annotations"] = {"k8s-cr-driver/vdu": "Web"}
+    blue = Instance(cluster, tmp_path, [crontab_crd(), tab])
+    blue.instantiate()
+    cluster.delete("CustomResourceDefinition", None, "crontabs.stable.example.com")
+    blue.heal(**{"wait-timeout": 5})
+    assert cluster.names("CronTab", "default") == ["tab"]

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from tacker.sol_refactored.common import exceptions as sol_ex
 
+from k8s_cr_driver.objects.keys import Object
 from tests.fake_api import FakeApi, defaults
 from tests.instance import BLUE, config_map, crontab, crontab_crd, obj, state
 from tests.lcm.instance import Instance, make_vnfd
@@ -119,3 +120,22 @@ def test_rollback_of_change_finds_kinds_that_only_the_failed_change_has_written(
     assert not {"a", "tab"} & set(left(cluster))
     blue.terminate()
     assert left(cluster) == []
+
+
+def without_namespace(made: Object) -> Object:
+    return {**made, "metadata": {name: value for name, value in made["metadata"].items() if name != "namespace"}}
+
+
+def test_a_rollback_without_inventory_looks_where_the_request_has_put_the_objects(cluster: FakeApi, tmp_path: Path) -> None:
+    cluster.put(obj("v1", "Namespace", "blue"))
+    cluster.put(crontab_crd(phase={"type": "string"}))
+    of_vdu = without_namespace(config_map("web"))
+    of_vdu["metadata"]["annotations"] = {"k8s-cr-driver/vdu": "Web"}
+    blue = Instance(cluster, tmp_path, [of_vdu, without_namespace(crontab("tab"))])
+    for group, plural in (("", "configmaps"), ("stable.example.com", "crontabs")):
+        cluster.knobs.denied |= {(verb, group, plural, "") for verb in ("list", "watch")}
+    with pytest.raises(sol_ex.SolException, match="not ready"):
+        blue.instantiate(**{"wait-timeout": 1, "namespace": "blue"})
+    cluster.delete("ConfigMap", "default", f"k8s-cr-driver-{BLUE}")
+    blue.roll_back_instantiate()
+    assert cluster.names("CronTab") == [] and cluster.find("ConfigMap", "blue", "web") is None

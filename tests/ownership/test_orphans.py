@@ -7,7 +7,7 @@ import pytest
 
 from k8s_cr_driver.errors import DriverError, NotOurs
 from k8s_cr_driver.objects.keys import Object
-from k8s_cr_driver.ownership.labels import INSTANCE_LABEL
+from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, KEEP
 from tests.fake_api import FakeApi, controllers, defaults, faults
 from tests.fake_api.recording import Request
 from tests.instance import GREEN, Instance, claim, config_map, created_again, kept, replaced, state, stateful_set
@@ -345,3 +345,27 @@ def test_a_terminate_lists_other_stateful_sets_a_fixed_number_of_times(api: Fake
     api.requests.clear()
     blue.terminate()
     assert len(api.requests.select("GET", watch=False, when=lambda one: one.path.endswith("/statefulsets"))) < 8
+
+
+@pytest.mark.parametrize("is_healed", [False, True])
+@pytest.mark.parametrize("how", ["retain", "keep"])
+def test_what_is_said_after_a_failed_terminate_counts_for_claims(api: FakeApi, how: str, is_healed: bool) -> None:
+    policy, blue = "persistentVolumeClaimRetentionPolicy", Instance(api.url)
+    wanted = [stateful_set("db", **{policy: {"whenDeleted": "Delete"}})]
+    blue.reconcile(wanted)
+    api.fail(faults.status(403, "Forbidden", "no"), method="DELETE", path="statefulsets/db")
+    with pytest.raises(DriverError):
+        blue.terminate()
+    if is_healed:
+        blue.reconcile(wanted, prune=False)
+
+    def decide(live: Object) -> None:
+        if how == "retain":
+            live["spec"][policy]["whenDeleted"] = "Retain"
+        else:
+            live["metadata"].setdefault("annotations", {})[KEEP] = "true"
+
+    api.edit("StatefulSet", "default", "db", decide, manager="kubectl-edit")
+    blue.terminate()
+    found = api.get("PersistentVolumeClaim", "default", "data-db-0")["metadata"]
+    assert "deletionTimestamp" not in found and INSTANCE_LABEL not in found["labels"]

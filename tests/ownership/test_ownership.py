@@ -11,7 +11,7 @@ import urllib3
 
 from k8s_cr_driver.engine import prune
 from k8s_cr_driver.engine.not_ready import NotReady
-from k8s_cr_driver.errors import NotOurs, Refused
+from k8s_cr_driver.errors import DriverError, NotOurs, Refused
 from k8s_cr_driver.objects.dependencies import DEPENDS_ON
 from k8s_cr_driver.objects.keys import Object, ObjectKey
 from k8s_cr_driver.ownership.labels import ADOPTED
@@ -461,3 +461,27 @@ def test_a_shared_namespace_with_the_annotation_of_adopted_objects_is_not_change
     api.edit("Namespace", None, "home", lambda live: live["metadata"]["annotations"].update({ADOPTED: "true"}))
     Instance(api.url, GREEN).reconcile([labelled(home, **{enforce: "restricted"}), config_map("green", "home")])
     assert enforce not in api.get("Namespace", None, "home")["metadata"]["labels"]
+
+
+@pytest.mark.parametrize("how", ["refused", "forced", "yielded"])
+def test_a_conflict_names_no_key_of_an_entry_of_a_custom_resource(
+    api: FakeApi, caplog: pytest.LogCaptureFixture, how: str
+) -> None:
+    value, crd, error = "Zm9v-4711-qxyz", crontab_crd(), ""
+    fields = {"licence": {"type": "string"}, "seats": {"type": "integer"}}
+    entry = {"type": "object", "required": ["licence"], "properties": fields}
+    licences = {"type": "array", "items": entry, "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["licence"]}
+    crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]["licences"] = licences
+
+    def tab(seats: int) -> Object:
+        made = crontab("tab")
+        made["spec"]["licences"] = [{"licence": value, "seats": seats}]
+        return made
+
+    Instance(api.url).reconcile([crd, tab(1)])
+    api.edit("CronTab", "default", "tab", lambda live: live["spec"]["licences"][0].update(seats=2), manager="kubectl-edit")
+    try:
+        Instance(api.url, seconds=5, force=how == "forced", yields=how == "yielded").reconcile([crd, tab(3)])
+    except DriverError as found:
+        error = str(found)
+    assert "kubectl-edit" in error + caplog.text and value not in error + caplog.text

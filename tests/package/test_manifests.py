@@ -102,6 +102,10 @@ def test_reviews_need_no_name_and_are_distinguished_by_what_they_ask(package: Ca
             CONFIG.replace("one", 'one, annotations: {k8s-cr-driver/replace: "yes"}'),
             "k8s-cr-driver/replace: must be true or false",
         ),
+        (
+            CONFIG.replace("one", 'one, annotations: {k8s-cr-driver/keep: "yes"}'),
+            "k8s-cr-driver/keep: must be true or false",
+        ),
         ("apiVersion: v1\nkind: List", "document 1: items: is null, must be a list of objects"),
         (pod("{containers: [{name: a}, {name: a}]}"), "Deployment blue/web: .*containers.1.: .* has the same name;"),
         (
