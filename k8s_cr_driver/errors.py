@@ -111,7 +111,7 @@ class Said(enum.Enum):
     """An object was written in another version of its kind, which has a field more than this one, or is served no more."""
     RBAC = "attempting to grant RBAC permissions|RBAC: "
     """The account may not, or a role of it is not there."""
-    TOO_EARLY = "being terminated|not found|status unknown for quota|failed quota"
+    TOO_EARLY = "being terminated|not found|no PriorityClass with name .{1,300}? was|status unknown for quota|failed quota"
     """A namespace, a ServiceAccount, a class or the count of a quota is not as it soon will be."""
 
     UNSPECIFIED = "failed quota: .{0,300}?must specify"

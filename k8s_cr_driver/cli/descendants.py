@@ -79,7 +79,7 @@ def _everything(cluster: Cluster, instance: Instance, members: Iterable[ObjectKe
     kinds = [
         resource.group_kind
         for resource in cluster.resources
-        if resource.group_kind not in _NO_OWNERS and (resource.namespaced or everywhere)
+        if resource.group_kind not in _NO_OWNERS and "delete" in resource.verbs and (resource.namespaced or everywhere)
     ]
     return cluster.lists(kinds, instance.content.namespaces)
 

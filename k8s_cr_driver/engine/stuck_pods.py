@@ -29,6 +29,8 @@ LOG = logging.getLogger(__name__)
 
 PATIENCE = 30.0
 """Seconds for which an owner is not ready before its Pods are looked at, and between two looks."""
+SHARE = 0.25
+"""Of the time that is left, if that is shorter: the Pods that take the place of others need some, too."""
 _REVISION = "controller-revision-hash"
 """The label of a Pod with the revision of its template."""
 
@@ -37,7 +39,7 @@ class StuckPods:
     """Looks at the Pods of owners that wait, and deletes what holds them up, one Pod at a time."""
 
     def __init__(self, run: Run) -> None:
-        self._loop, self._context = run.loop, run.context
+        self._operation, self._loop, self._context = run.operation, run.loop, run.context
         self._watched: set[ObjectKey] = set()
         self._stuck: dict[ObjectKey, str] = {}
         """The uid of the Pod that held up each owner at the last look."""
@@ -48,7 +50,10 @@ class StuckPods:
         """The object is not ready."""
         if node.key not in self._watched and node.obj.awaited_revision(live):
             self._watched.add(node.key)
-            self._loop.after(PATIENCE, functools.partial(self._look, node))
+            self._look_later(node)
+
+    def _look_later(self, node: Desired) -> None:
+        self._loop.after(min(PATIENCE, SHARE * self._operation.remaining()), functools.partial(self._look, node))
 
     def _look(self, node: Desired) -> None:
         revision = node.obj.awaited_revision(node.live) if node.live is not None and not node.health.settled else ""
@@ -61,12 +66,12 @@ class StuckPods:
 
     def _looked(self, node: Desired, stuck: str) -> None:
         self._stuck[node.key] = stuck
-        self._loop.after(PATIENCE, functools.partial(self._look, node))
+        self._look_later(node)
 
     def _failed(self, node: Desired, error: DriverError) -> None:
         has_changed = isinstance(error, ApiError) and error.status in (404, 409)
         if passes(error) or has_changed:
-            self._loop.after(PATIENCE, functools.partial(self._look, node))
+            self._look_later(node)
         else:  # the report at the deadline names the Pod
             LOG.warning("%s: whether its Pods hold it up cannot be seen, or changed: %s", node.key, redact(str(error)))
 

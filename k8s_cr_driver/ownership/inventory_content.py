@@ -85,6 +85,11 @@ class InventoryContent:
         is_same = self._uids.get(key, uid) == uid  # anybody may write the annotation
         return key in self.adopted and (is_same or not is_created(live))
 
+    def may_change_adopted(self, live: Object) -> bool:
+        """Whether it is the object itself that was adopted: of another one of its name nobody has asked for the adoption."""
+        uid = str(live["metadata"].get("uid"))[:UID_DIGITS]
+        return self.has_adopted(live) and self._uids.get(key_of(live), uid) == uid
+
     def is_member(self, key: ObjectKey) -> bool:
         return self.members is not None and key in self.members
 

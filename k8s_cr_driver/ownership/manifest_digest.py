@@ -18,7 +18,7 @@ from k8s_cr_driver.objects.dependencies import DEPENDS_ON
 from k8s_cr_driver.objects.fields import entries, field, text
 from k8s_cr_driver.objects.immutable import concerns
 from k8s_cr_driver.objects.keys import GroupKind, Object, annotations_of, kind_of, labels
-from k8s_cr_driver.ownership.labels import manager
+from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, manager
 from k8s_cr_driver.ownership.managed_fields import managers_of
 from k8s_cr_driver.resources.base import PODS, CustomResource
 
@@ -28,11 +28,19 @@ _KINDS = (PODS, GroupKind("batch", "Job"))
 
 
 def digest_of(manifest: Object) -> str:
-    """What the object waits for may be renamed, which changes nothing in it."""
+    """
+    What the object waits for may be renamed, which changes nothing in it.
+
+    Tacker's record has the objects of VDUs with the instance's label, which a manifest never has.
+    """
+    metadata = dict(manifest["metadata"])
     if DEPENDS_ON in annotations_of(manifest):
-        annotations = {name: value for name, value in annotations_of(manifest).items() if name != DEPENDS_ON}
-        manifest = {**manifest, "metadata": {**manifest["metadata"], "annotations": annotations}}
-    return plain_digest(manifest)
+        metadata["annotations"] = {name: value for name, value in metadata["annotations"].items() if name != DEPENDS_ON}
+    if INSTANCE_LABEL in labels(manifest):
+        metadata["labels"] = {name: value for name, value in metadata["labels"].items() if name != INSTANCE_LABEL}
+        if not metadata["labels"]:
+            del metadata["labels"]
+    return plain_digest({**manifest, "metadata": metadata})
 
 
 def plain_digest(manifest: Object) -> str:

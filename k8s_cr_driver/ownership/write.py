@@ -172,13 +172,14 @@ def _check_owner(context: WriteContext, obj: CustomResource, live: Object) -> No
         raise NotOurs(
             f"{obj.key} belongs to another VNF instance. Give this one another name or namespace, or terminate that instance."
         )
-    if (owner and not is_foreign) or content.has_adopted(live) or _comes_with_own(context, obj.key):
+    if (owner and not is_foreign) or content.may_change_adopted(live) or _comes_with_own(context, obj.key):
         return
     if not context.adopt:
         context.inventory.disclaim(obj.key)
+        or_adopt = ", or set additionalParams adopt-existing: true to adopt it (terminate will release it, not delete it)"
         raise NotOurs(
-            f"{obj.key} exists already and was not created by this instance. Give it another name, delete it, or set "
-            "additionalParams adopt-existing: true to adopt it (terminate will release it, not delete it)."
+            f"{obj.key} exists already and was not created by this instance. Give it another name, or delete it"
+            f"{' and roll back again' if context.yields else or_adopt}."
         )
     raise NotAdopted(obj.key, live["metadata"]["uid"])
 

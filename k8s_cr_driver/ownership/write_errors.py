@@ -80,7 +80,9 @@ def explained(error: ApiError, obj: CustomResource, instance: str, live: Object 
             [where for _, where, _ in error.causes],
         )
     if live is not None and _is_immutable(error, obj.manifest, live):
-        return immutable(f"{obj.key}: {error.message}", obj, live, error)
+        changed = [] if Said.DENIED in error.said else changed_fields(live, obj.manifest)
+        fields = "".join(f"{path}: " for path in changed if path not in error.message)
+        return immutable(f"{obj.key}: {fields}{error.message}", obj, live, error)
     if error.status == 403 and not may_pass(error):
         return Forbidden(f"{obj.key}: {error.message}")
     if error.status == 400 and Said.NO_DRY_RUN in error.said:

@@ -16,6 +16,7 @@ from tests.capi.openstack import manifests, serve
 from tests.cli.packages import write_package
 from tests.cli.tool import Tool
 from tests.fake_api import FakeApi, controllers
+from tests.fake_api.kinds import Kind
 from tests.instance import BLUE, Instance, config_map, controlled_by, crontab, crontab_crd, obj
 from tests.kube.keystone import keystone, put_clouds
 
@@ -239,3 +240,12 @@ def test_a_file_that_is_no_package_is_one_error(tool: Tool) -> None:
 @pytest.mark.parametrize("subject", ["nosuch.csar", "packages/nosuch"])
 def test_a_package_that_does_not_exist_is_not_taken_for_an_instance(tool: Tool, subject: str) -> None:
     assert f"{subject} does not exist; " in tool.run("tree", subject, code=2).stderr
+
+
+def test_kinds_that_nobody_deletes_are_not_asked_for(api: FakeApi, tool: Tool) -> None:
+    """`componentstatuses` answers no list of metadata as others do."""
+    kind = Kind("", "v1", "ComponentStatus", "componentstatuses", namespaced=False, verbs=("get", "list"))
+    api.cluster.serve(kind.resource, [kind])
+    Instance(api.url).reconcile([obj("rbac.authorization.k8s.io/v1", "ClusterRole", "one", rules=[])])
+    assert tool.json("tree", BLUE)
+    assert not api.requests.select("GET", "/componentstatuses")

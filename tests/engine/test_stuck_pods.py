@@ -130,3 +130,9 @@ def test_a_pod_that_comes_back_as_it_was_is_deleted_once(api: FakeApi) -> None:
     with pytest.raises(NotReady):
         Instance(api.url, seconds=3).reconcile([stateful_set("db", replicas=2)])
     assert len(api.requests.select("DELETE", "/pods/db-1")) == 1
+
+
+def test_it_is_deleted_while_a_short_time_is_left_for_its_successor(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stuck_pods, "PATIENCE", 30.0)
+    roll_out(api, BROKEN, "broken")
+    Instance(api.url, seconds=6).reconcile([stateful_set("db", replicas=2)])

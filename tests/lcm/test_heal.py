@@ -14,8 +14,8 @@ from tacker.sol_refactored.common import exceptions as sol_ex
 from k8s_cr_driver.engine import replace
 from tests.fake_api import FakeApi, controllers, faults
 from tests.fake_api.recording import Request
-from tests.instance import config_map, controlled_by, crontab, crontab_crd, obj, replaced, stateful_set
-from tests.lcm.instance import Instance
+from tests.instance import config_map, controlled_by, crontab, crontab_crd, job, obj, replaced, stateful_set
+from tests.lcm.instance import Instance, make_vnfd
 from tests.lcm.web import RUNNING, deployment, selecting
 
 
@@ -351,3 +351,18 @@ def test_a_heal_creates_again_what_has_gone_with_its_crd(cluster: FakeApi, tmp_p
     cluster.delete("CustomResourceDefinition", None, "crontabs.stable.example.com")
     blue.heal(**{"wait-timeout": 5})
     assert cluster.names("CronTab", "default") == ["tab"]
+
+
+def test_a_finished_job_that_is_a_vdu_runs_once(cluster: FakeApi, tmp_path: Path) -> None:
+    """Tacker's record has the objects of VDUs with the label of the instance."""
+    ran: list[str] = []
+    controllers.run_workloads(cluster)
+    cluster.react("Job", lambda live: ran.append(live["metadata"]["uid"]) if not live.get("status") else None)
+    migrate = job("migrate", "i:1", **{"k8s-cr-driver/vdu": "Web"})
+    blue = Instance(cluster, tmp_path / "a", [migrate])
+    blue.instantiate()
+    cluster.delete("Job", "default", "migrate")
+    blue.heal()
+    blue.change(make_vnfd(tmp_path / "b", [migrate]))
+    blue.heal()
+    assert len(set(ran)) == 1

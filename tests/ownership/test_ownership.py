@@ -485,3 +485,17 @@ def test_a_conflict_names_no_key_of_an_entry_of_a_custom_resource(
     except DriverError as found:
         error = str(found)
     assert "kubectl-edit" in error + caplog.text and value not in error + caplog.text
+
+
+@pytest.mark.parametrize("yields", [False, True])
+def test_what_others_create_in_place_of_an_adopted_object_is_not_changed(api: FakeApi, yields: bool) -> None:
+    api.put(config_map("a", theirs="1"), manager="kubectl")
+    Instance(api.url, adopt=True).reconcile([config_map("a", ours="2")])
+    api.delete("ConfigMap", "default", "a")
+    api.put(config_map("a", theirs="3"), manager="kubectl")
+    remedy = "roll back again" if yields else "adopt-existing: true"
+    with pytest.raises(NotOurs, match=f"ConfigMap default/a exists already .*{remedy}"):
+        Instance(api.url, yields=yields).reconcile([config_map("a", ours="2")], prune=False)
+    assert api.get("ConfigMap", "default", "a")["data"] == {"theirs": "3"}
+    Instance(api.url).terminate()
+    assert api.find("ConfigMap", "default", "a")

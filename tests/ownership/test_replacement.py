@@ -462,7 +462,14 @@ def test_a_heal_is_the_remedy_for_a_field_that_never_changes(api: FakeApi) -> No
     assert uid_of(api, CRONTAB) != before
 
 
-@pytest.mark.parametrize("words", ["status unknown for quota: q", 'error looking up service account x: "x" not found'])
+@pytest.mark.parametrize(
+    "words",
+    [
+        "status unknown for quota: q",
+        'error looking up service account x: "x" not found',
+        "no PriorityClass with name high was found",
+    ],
+)
 def test_a_heal_does_not_wait_for_what_will_soon_be_otherwise(api: FakeApi, words: str) -> None:
     controllers.run_workloads(api)
     pod = obj("v1", "Pod", "one", "default", spec={"containers": [{"name": "c", "image": "i"}]})
@@ -680,3 +687,12 @@ def test_a_chosen_object_that_has_ended_and_vanished_runs_again(api: FakeApi, ma
         chosen = opened.replacement(vdus, {"vdu": {"one"}}, [*vdus.values()], everything=False, recreate=made["kind"] == "Job")
         opened.reconcile([*vdus.values()], prune=None, replacement=chosen)
     assert api.find(made["kind"], "default", "one")
+
+
+def test_the_error_of_a_field_that_never_changes_names_it(api: FakeApi) -> None:
+    controllers.run_workloads(api)
+    Instance(api.url).reconcile([stateful_set("db", serviceName="one")])
+    words = "Forbidden: updates to statefulset spec for fields other than 'replicas' and 'template' are forbidden"
+    refuse(api, stateful_set("db"), invalid(("FieldValueForbidden", "spec", words)))
+    with pytest.raises(Refused, match=r"StatefulSet\.apps default/db: spec\.serviceName: .*updates to statefulset spec"):
+        Instance(api.url).reconcile([stateful_set("db", serviceName="two")])
