@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import settings
 
-from k8s_cr_driver.engine import apply, replace
+from k8s_cr_driver.engine import apply, recreate, replace
 from k8s_cr_driver.kube import auth, backoff, discovery, watch
 from k8s_cr_driver.ownership import fence, guests
 from tests.fake_api import FakeApi
@@ -49,7 +49,7 @@ def short_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(auth, "REFUSED_GRACE", 0.2)
     monkeypatch.setattr(apply, "FAILURE_GRACE", 0.2)
     monkeypatch.setattr(apply, "SILENCE", 0.2)
-    monkeypatch.setattr(apply, "HOLD", 0.5)
+    monkeypatch.setattr(recreate, "HOLD", 0.5)
     monkeypatch.setattr(replace, "READ_EVERY", 0.05)
     monkeypatch.setattr(fence, "WRITE_WITHIN", 0.3)
     monkeypatch.setattr(fence, "TRAVEL", 0.1)

@@ -39,9 +39,6 @@ FAILURE_GRACE = 30.0
 SILENCE = 30.0
 """Seconds without an event after which a status older than our change counts, for kinds without observedGeneration."""
 
-HOLD = 30.0
-"""Seconds for which an error that may pass is no answer, so that nothing is deleted for a replacement: a refusal may follow."""
-
 
 class Applier:
     """The desired objects of a run; `unready` is empty when all of them are ready."""
@@ -171,12 +168,12 @@ class Applier:
             self._adoptions.add(node, error.uid)
             return
         if self._tolerance.may_pass(node, error):
-            if not node.attempts:
-                self._loop.after(HOLD, functools.partial(self._recreator.answered, node))
+            self._recreator.delayed(node)
             node.error = error
             self._try_later(node)
             return
         if isinstance(error, Immutable):
+            node.error = None
             self._recreator.add(node, error.live)
         else:
             self._loop.refuse(with_policy_remedy(missing(error, node.key), self._context.inventory.content.kinds))

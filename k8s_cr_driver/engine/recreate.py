@@ -20,8 +20,14 @@ from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.objects.fields import field
 from k8s_cr_driver.objects.keys import Object, ObjectKey
 from k8s_cr_driver.ownership.delete import Removal, remove
+from k8s_cr_driver.ownership.orphans import owned_orphans
 from k8s_cr_driver.ownership.owners import Owners, dependents, is_dependent, release_from_owners
 from k8s_cr_driver.ownership.unlabeled import reclaim
+
+HOLD = 30.0
+"""Seconds for which an error that may pass is no answer, because a refusal may follow."""
+SHARE = 0.25
+"""Of the time that is left, if that is shorter."""
 
 
 class Recreator:
@@ -43,7 +49,8 @@ class Recreator:
         failed: Callable[[Desired, DriverError], None],
         mark_unready: Callable[[Desired], None],
     ) -> None:
-        self._loop, self._context, self._informers, self._ends, self._awaited = run.loop, run.context, informers, ends, awaited
+        self._operation, self._loop, self._context = run.operation, run.loop, run.context
+        self._informers, self._ends, self._awaited = informers, ends, awaited
         self._retry, self._try_later, self._failed, self._mark_unready = retry, try_later, failed, mark_unready
         self._held: list[tuple[Desired, Object]] = []
 
@@ -56,6 +63,12 @@ class Recreator:
             self._loop.send(labelled, lambda _: self._try_later(node), functools.partial(self._failed, node))
         else:
             self._held.append((node, live))
+
+    def delayed(self, node: Desired) -> None:
+        """A write of the object has failed for a reason that may pass. Perhaps it passes only when others are replaced."""
+        if not node.attempts:
+            seconds = min(HOLD, SHARE * self._operation.remaining())
+            self._loop.after(seconds, functools.partial(self.answered, node))
 
     def answered(self, node: Desired) -> None:
         """The API server has accepted or refused a write of the object, or nothing is left to write."""
@@ -77,6 +90,7 @@ class Recreator:
 
         def request() -> Removal | None:
             others = [*seen, *dependents(self._context, but=watched)]  # without a prune only the kinds of the set are watched
+            others += owned_orphans(self._context, live)
             owners = Owners(self._context.client, [live], [other for _, other in others])
             release_from_owners(self._context, owners, others)
             if self._loop.refusals:  # the run has ended, so that nobody would create it again

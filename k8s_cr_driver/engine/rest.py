@@ -27,7 +27,7 @@ from k8s_cr_driver.errors import DriverError, Stopped, Superseded
 from k8s_cr_driver.objects.crds import defined_by
 from k8s_cr_driver.objects.keys import CRD, NAMESPACE, Object, ObjectKey, key_of
 from k8s_cr_driver.ownership.labels import SHARED, is_managed
-from k8s_cr_driver.ownership.orphans import claim_orphans, disclaim_orphan, is_claimed, is_kept_with, oldest_owner
+from k8s_cr_driver.ownership.orphans import claim_orphans, disclaim_orphan, is_claimed, keepers, leaving_kinds, oldest_owner
 from k8s_cr_driver.ownership.owners import Owners, Takers, release_from_owners
 from k8s_cr_driver.ownership.traces import has_objects
 from k8s_cr_driver.ownership.unlabeled import (
@@ -38,6 +38,7 @@ from k8s_cr_driver.ownership.unlabeled import (
     unlisted_shared,
 )
 from k8s_cr_driver.redaction import redact
+from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.resources.registry import resource_for
 
 LOG = logging.getLogger(__name__)
@@ -70,6 +71,7 @@ class Rest:
         self._is_pruning = False
         self._waits_for_lists = True
         self._copies: set[ObjectKey] = set()
+        self._keepers: list[CustomResource] = []
 
     def observe(self, key: ObjectKey, live: Object | None) -> None:
         """A watch reports an object that is not desired."""
@@ -89,6 +91,8 @@ class Rest:
         if self._operation.abandon:
             self._loop.after(self._operation.remaining() / 2, self._stop_waiting_for_lists)
         members = self._members()
+        self._keepers = keepers([*(live for _, live in self._informers.everything()), *members])
+        members = [live for live in members if not self._outlives_terminate(key_of(live), live)]
         self._disclaim_orphans()
         self._prune(members)
         if not self._applier.nodes:
@@ -133,7 +137,7 @@ class Rest:
         desired = self._applier.nodes
         if key in desired or not is_claimed(live, self._context.instance):
             return False
-        return bool(desired) or is_kept_with(live, (one for _, one in self._informers.everything()))
+        return bool(desired) or any(one.may_leave(live) for one in self._keepers)
 
     def _prune(self, members: list[Object]) -> None:
         """A controller may make a desired object the dependent of one that is deleted at any time: so also at the end."""
@@ -265,6 +269,9 @@ class Rest:
         inventory = self._context.inventory
         if key in self._applier.nodes or key == inventory.key or self._outlives_terminate(key, live):
             return False
+        is_of_unlisted = not leaving_kinds().isdisjoint(self._informers.unlisted_kinds())
+        if is_of_unlisted and is_claimed(live, self._context.instance):
+            return False  # whether its StatefulSet is to be kept, nobody knows: with `abandon` it is left
         if inventory.owns(live):
             return is_managed(live, self._context.instance) or not inventory.content.is_adopted(live)
         has_marks = is_managed(live, self._context.instance) or inventory.content.is_member(key)

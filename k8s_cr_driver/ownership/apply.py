@@ -82,7 +82,8 @@ def _applied(
     labelled = _exactly(live, owned, unchanged=takes_back)
     left_out = staying_fields(live, obj.manifest)
     is_ours = any(context.manager in managers_of(live, path.split(".")) for path in left_out)
-    if is_ours and (may_be_replaced(obj, live) or not context.yields):
+    stays = is_adopted or is_kept(obj.manifest) or is_kept(live) or not may_be_replaced(obj, live)
+    if is_ours and not (context.yields and stays):
         raise immutable(f"{obj.key}: the API server would leave {', '.join(left_out)} as it is", obj, live)
     try:
         applied = context.client.apply(resource, labelled.manifest, context.manager, force=False, live=live)

@@ -36,10 +36,9 @@ def digest_of(manifest: Object) -> str:
     metadata = dict(manifest["metadata"])
     if DEPENDS_ON in annotations_of(manifest):
         metadata["annotations"] = {name: value for name, value in metadata["annotations"].items() if name != DEPENDS_ON}
-    if INSTANCE_LABEL in labels(manifest):
-        metadata["labels"] = {name: value for name, value in metadata["labels"].items() if name != INSTANCE_LABEL}
-        if not metadata["labels"]:
-            del metadata["labels"]
+    metadata["labels"] = {name: value for name, value in labels(manifest).items() if name != INSTANCE_LABEL}
+    if not metadata["labels"]:
+        del metadata["labels"]
     return plain_digest({**manifest, "metadata": metadata})
 
 

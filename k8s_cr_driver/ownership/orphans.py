@@ -9,6 +9,7 @@ package keeps them, and the data in them.
 
 from __future__ import annotations
 
+import functools
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable
 
@@ -20,8 +21,9 @@ from k8s_cr_driver.objects.fields import field, uid_of
 from k8s_cr_driver.objects.keys import GroupKind, Object, annotations_of, bare, key_of, kind_of, labels
 from k8s_cr_driver.ownership.context import WriteContext, has_gone
 from k8s_cr_driver.ownership.labels import CLAIMED, INSTANCE_LABEL, appliers, is_kept, is_managed, is_released
+from k8s_cr_driver.ownership.owners import references
 from k8s_cr_driver.resources.base import CustomResource, Orphans
-from k8s_cr_driver.resources.registry import resource_for
+from k8s_cr_driver.resources.registry import classes, resource_for
 
 LOG = logging.getLogger(__name__)
 
@@ -40,10 +42,27 @@ def is_claimed(live: Object, instance: str) -> bool:
     return CLAIMED in annotations_of(live) and is_managed(live, instance)
 
 
-def is_kept_with(orphan: Object, lives: Iterable[Object]) -> bool:
-    """Whether one of `lives` is to be kept with what it leaves, of which this may be one."""
-    keepers = (resource_for(one) for one in lives if resource_for(one).orphaned == kind_of(orphan))
-    return any((is_kept(one.manifest) or one.keeps_orphans()) and one.may_leave(orphan) for one in keepers)
+def keepers(lives: Iterable[Object]) -> list[CustomResource]:
+    """Those of `lives` that are to be kept, or what they leave."""
+    leaving = (resource_for(live) for live in lives if kind_of(live) in leaving_kinds())
+    return [one for one in leaving if is_kept(one.manifest) or one.keeps_orphans()]
+
+
+@functools.lru_cache(maxsize=1)
+def leaving_kinds() -> frozenset[GroupKind]:
+    """The kinds whose objects leave orphans."""
+    return frozenset(kind for kind, one in classes().items() if one.orphaned)
+
+
+def owned_orphans(context: WriteContext, live: Object) -> list[tuple[Resource, Object]]:
+    """The orphans of an object that it owns, so that they would go with it."""
+    orphans = resource_for(live).orphans()
+    resource = context.resources.find(orphans.kind, orphans.version) if orphans else None
+    if orphans is None or resource is None:
+        return []
+    found = context.client.list(resource, orphans.namespace, orphans.selector)
+    among = [one for one in found if orphans.names.fullmatch(one["metadata"]["name"])]
+    return [(resource, one) for one in among if uid_of(live) in [str(owner.get("uid")) for owner in references(one)]]
 
 
 def disclaim_orphan(context: WriteContext, resource: Resource, live: Object) -> None:

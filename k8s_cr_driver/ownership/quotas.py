@@ -77,14 +77,23 @@ def has_room(message: str, live: Object, same: str) -> bool:
 
 def _least(live: Object) -> dict[str, Fraction]:
     """What a quota counts of a Pod at least: its containers that run together. A refusal has what a copy would exceed."""
+    if kind_of(live) != _POD:
+        return {}
     found: dict[str, Fraction] = defaultdict(Fraction)
-    for container in entries(live, "spec", "containers") if kind_of(live) == _POD else ():
-        for form in ("requests", "limits"):
-            for name, amount in mapping(container, "resources", form).items():
-                with contextlib.suppress(ValueError, KeyError):
-                    found[f"{form}.{name}"] += _amount(str(amount))
+    for container in entries(live, "spec", "containers"):
+        _add(found, container)
+    whole: dict[str, Fraction] = defaultdict(Fraction)
+    _add(whole, mapping(live, "spec"))  # what the Pod has as a whole counts instead
+    found |= whole
     unnamed = {name: found[f"requests.{name}"] for name in _PLAIN if f"requests.{name}" in found}
-    return {**found, **unnamed, "pods": Fraction(1), "count/pods": Fraction(1)} if kind_of(live) == _POD else {}
+    return {**found, **unnamed, "pods": Fraction(1), "count/pods": Fraction(1)}
+
+
+def _add(found: dict[str, Fraction], holder: Object) -> None:
+    for form in ("requests", "limits"):
+        for name, amount in mapping(holder, "resources", form).items():
+            with contextlib.suppress(ValueError, KeyError):
+                found[f"{form}.{name}"] += _amount(str(amount))
 
 
 def _has_ended(live: Object) -> bool:

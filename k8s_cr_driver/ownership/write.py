@@ -172,7 +172,8 @@ def _check_owner(context: WriteContext, obj: CustomResource, live: Object) -> No
         raise NotOurs(
             f"{obj.key} belongs to another VNF instance. Give this one another name or namespace, or terminate that instance."
         )
-    if (owner and not is_foreign) or content.may_change_adopted(live) or _comes_with_own(context, obj.key):
+    may_change = content.has_adopted(live) if context.yields else content.may_change_adopted(live)
+    if (owner and not is_foreign) or may_change or _comes_with_own(context, obj.key):
         return
     if not context.adopt:
         context.inventory.disclaim(obj.key)

@@ -353,12 +353,14 @@ def test_a_heal_creates_again_what_has_gone_with_its_crd(cluster: FakeApi, tmp_p
     assert cluster.names("CronTab", "default") == ["tab"]
 
 
-def test_a_finished_job_that_is_a_vdu_runs_once(cluster: FakeApi, tmp_path: Path) -> None:
+@pytest.mark.parametrize("labels", [{"app": "migrate"}, {}, None])
+def test_a_finished_job_that_is_a_vdu_runs_once(cluster: FakeApi, tmp_path: Path, labels: Any) -> None:
     """Tacker's record has the objects of VDUs with the label of the instance."""
     ran: list[str] = []
     controllers.run_workloads(cluster)
     cluster.react("Job", lambda live: ran.append(live["metadata"]["uid"]) if not live.get("status") else None)
     migrate = job("migrate", "i:1", **{"k8s-cr-driver/vdu": "Web"})
+    migrate["metadata"]["labels"] = labels
     blue = Instance(cluster, tmp_path / "a", [migrate])
     blue.instantiate()
     cluster.delete("Job", "default", "migrate")

@@ -12,7 +12,7 @@ from k8s_cr_driver.cli.package_update import immutable_changes
 from k8s_cr_driver.errors import ApiError, Refused
 from k8s_cr_driver.objects.immutable import changed_fields
 from k8s_cr_driver.objects.keys import Object, key_of
-from k8s_cr_driver.ownership.labels import SHARED
+from k8s_cr_driver.ownership.labels import KEEP, SHARED
 from k8s_cr_driver.ownership.write_errors import Immutable, explained
 from k8s_cr_driver.resources.registry import resource_for
 from tests.fake_api import FakeApi, controllers, faults
@@ -292,3 +292,20 @@ def test_a_rollback_replaces_a_service_that_would_stay_headless(api: FakeApi) ->
     Instance(api.url).reconcile([service(clusterIP="None")])
     Instance(api.url, yields=True).reconcile([service()])
     assert api.get("Service", "default", "db")["spec"]["clusterIP"] != "None"
+
+
+@pytest.mark.parametrize("how", ["adopted", "kept"])
+def test_a_rollback_leaves_a_headless_service_that_is_never_replaced(api: FakeApi, how: str) -> None:
+    def service(**spec: Any) -> Object:
+        made = obj("v1", "Service", "db", "default", spec={"ports": [{"port": 80}], **spec})
+        made["metadata"]["annotations"] = {"k8s-cr-driver/replace": "true"}
+        return made
+
+    if how == "adopted":
+        api.put(obj("v1", "Service", "db", "default", spec={"ports": [{"port": 80}], "clusterIP": "None"}), manager="kubectl")
+    Instance(api.url, adopt=True).reconcile([service()])
+    Instance(api.url, adopt=True).reconcile([service(clusterIP="None")])
+    if how == "kept":
+        api.edit("Service", "default", "db", lambda live: live["metadata"]["annotations"].update({KEEP: "true"}))
+    Instance(api.url, yields=True).reconcile([service()])
+    assert api.get("Service", "default", "db")["spec"]["clusterIP"] == "None"

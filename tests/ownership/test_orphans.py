@@ -369,3 +369,36 @@ def test_what_is_said_after_a_failed_terminate_counts_for_claims(api: FakeApi, h
     blue.terminate()
     found = api.get("PersistentVolumeClaim", "default", "data-db-0")["metadata"]
     assert "deletionTimestamp" not in found and INSTANCE_LABEL not in found["labels"]
+
+
+@pytest.mark.parametrize("how", ["retain", "keep"])
+def test_it_counts_also_if_the_stateful_set_has_lost_its_label(api: FakeApi, how: str) -> None:
+    policy, blue = "persistentVolumeClaimRetentionPolicy", Instance(api.url)
+    blue.reconcile([stateful_set("db", **{policy: {"whenDeleted": "Delete"}})])
+    api.fail(faults.status(403, "Forbidden", "no"), method="DELETE", path="statefulsets/db")
+    with pytest.raises(DriverError):
+        blue.terminate()
+    live = api.get("StatefulSet", "default", "db")
+    live["metadata"]["labels"] = {}
+    if how == "retain":
+        live["spec"][policy]["whenDeleted"] = "Retain"
+    else:
+        live["metadata"]["annotations"] = {KEEP: "true"}
+    api.put(live, manager="kubectl-replace")
+    blue.terminate()
+    assert "deletionTimestamp" not in api.get("PersistentVolumeClaim", "default", "data-db-0")["metadata"]
+
+
+def test_claims_stay_where_nobody_knows_whether_their_stateful_set_does(api: FakeApi) -> None:
+    blue = Instance(api.url)
+    blue.reconcile([stateful_set("db")])
+    api.fail(faults.status(403, "Forbidden", "no"), method="DELETE", path="statefulsets/db")
+    with pytest.raises(DriverError):
+        blue.terminate()
+    api.edit("StatefulSet", "default", "db", lambda live: live["metadata"].setdefault("annotations", {}).update({KEEP: "true"}))
+    api.fail(faults.unavailable(), method="GET", path="/statefulsets", times=10_000)
+    leaving = Instance(api.url, seconds=3)
+    leaving.abandon = True
+    with pytest.raises(DriverError):  # what the verb logs, as it abandons the cluster
+        leaving.terminate()
+    assert api.find("PersistentVolumeClaim", "default", "data-db-0")

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from k8s_cr_driver.engine import apply as engine_apply
+from k8s_cr_driver.engine import recreate
 from k8s_cr_driver.engine.not_ready import NotReady
 from k8s_cr_driver.engine.reconcile import Prune
 from k8s_cr_driver.errors import Conflict, DriverError, Refused
@@ -20,7 +20,7 @@ from k8s_cr_driver.ownership.labels import INSTANCE_LABEL
 from k8s_cr_driver.resources.registry import resource_for
 from tests.fake_api import FakeApi, apply, controllers, faults, verbs
 from tests.fake_api.recording import Request
-from tests.instance import Instance, config_map, created_again, crontab, crontab_crd, job, kept, obj, stateful_set
+from tests.instance import Instance, claim, config_map, created_again, crontab, crontab_crd, job, kept, obj, stateful_set
 from tests.vnf.test_session import session
 
 REPLACE = {"k8s-cr-driver/replace": "true"}
@@ -608,7 +608,7 @@ def test_a_stateful_set_whose_claims_go_with_it_is_not_replaced(api: FakeApi) ->
 
 @pytest.mark.parametrize("fault", [faults.reset_before(), faults.unavailable(), faults.too_many(0), faults.conflict("a")])
 def test_an_error_that_passes_is_no_answer(api: FakeApi, fault: faults.Action, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine_apply, "HOLD", 30.0)
+    monkeypatch.setattr(recreate, "HOLD", 30.0)
     controllers.run_workloads(api)
     blue, first = Instance(api.url), job("one", "i:1")
     blue.reconcile([first, config_map("a")])
@@ -696,3 +696,35 @@ def test_the_error_of_a_field_that_never_changes_names_it(api: FakeApi) -> None:
     refuse(api, stateful_set("db"), invalid(("FieldValueForbidden", "spec", words)))
     with pytest.raises(Refused, match=r"StatefulSet\.apps default/db: spec\.serviceName: .*updates to statefulset spec"):
         Instance(api.url).reconcile([stateful_set("db", serviceName="two")])
+
+
+def test_claims_that_still_have_a_replaced_stateful_set_as_owner_stay(api: FakeApi) -> None:
+    """The controller does not look at claims of ordinals without a Pod: those have the reference also after a Retain."""
+    controllers.run_workloads(api)
+
+    def made(service: str) -> Object:
+        retention = {"whenDeleted": "Retain", "whenScaled": "Retain"}
+        return annotated(stateful_set("db", persistentVolumeClaimRetentionPolicy=retention, serviceName=service))
+
+    Instance(api.url).reconcile([made("one")])
+    owner = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "db", "uid": uid_of(api, made("one"))}
+    before = {}
+    for number in (0, 1):
+        name = f"data-db-{number}"
+        if number:
+            api.put(claim(name, app="db"), manager=controllers.MANAGER)
+        api.edit("PersistentVolumeClaim", "default", name, lambda live: live["metadata"].update(ownerReferences=[owner]))
+        before[name] = api.get("PersistentVolumeClaim", "default", name)["metadata"]["uid"]
+    Instance(api.url).reconcile([made("two")])
+    assert uid_of(api, made("two")) != owner["uid"]
+    assert before == {name: api.get("PersistentVolumeClaim", "default", name)["metadata"]["uid"] for name in before}
+
+
+def test_a_deletion_that_hangs_is_not_explained_by_a_former_error(api: FakeApi) -> None:
+    controllers.run_workloads(api)
+    blue = Instance(api.url, seconds=3)
+    blue.reconcile([job("one", "i:1")])
+    api.edit("Job", "default", "one", lambda live: live["metadata"].update(finalizers=["example.com/wait"]))
+    api.fail(faults.unavailable(), method="PATCH", path="/jobs/one")
+    with pytest.raises(NotReady, match=r"Job\.batch default/one: .*held by finalizers example\.com/wait"):
+        blue.reconcile([job("one", "i:2")])

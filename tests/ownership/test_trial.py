@@ -292,3 +292,12 @@ def test_a_resource_that_a_copy_does_not_exceed_counts_as_the_containers_request
     used = f"used: pods=3,requests.memory=3Gi, limited: pods=3,requests.memory={limit}"
     refusal = f"exceeded quota: q, requested: pods=1,requests.memory=2Gi, {used}"
     assert has_room(refusal, live, "exceeded quota: q, requested: pods=1, used: pods=3, limited: pods=3") is fits
+
+
+def test_of_a_pod_with_resources_of_its_own_these_count() -> None:
+    limited = {"limits": {"memory": "2Gi"}}
+    several = [{"resources": limited}, {"resources": limited}]
+    live = obj("v1", "Pod", "one", "default", spec={"containers": several, "resources": limited})
+    used = "used: pods=3,limits.memory=3Gi, limited: pods=3,limits.memory=3Gi"
+    refusal = f"exceeded quota: q, requested: pods=1,limits.memory=3Gi, {used}"
+    assert not has_room(refusal, live, "exceeded quota: q, requested: pods=1, used: pods=3, limited: pods=3")
