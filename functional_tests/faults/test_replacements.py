@@ -11,7 +11,7 @@ from k8s_cr_driver.errors import Refused
 
 from ..cluster import Cluster
 from ..engine import Engine
-from ..objects import Object, config_map, make, namespace
+from ..objects import Object, config_map, make, namespace, volume_claim
 from ..testbed.processes import until
 from .policies import is_enforced, policy
 
@@ -76,3 +76,38 @@ def test_a_service_keeps_its_port_and_a_quota_has_room_for_what_is_replaced(engi
 def used(cluster: Cluster) -> str:
     quota = cluster.get("ResourceQuota", "all", WHERE) or {}
     return str(quota.get("status", {}).get("used", {}).get("services"))
+
+
+def database(service: str, when_deleted: str) -> Object:
+    """Its Pod waits for its claim, because the bed has no volumes."""
+    labels = {"app": "db"}
+    spec = {
+        "serviceName": service,
+        "selector": {"matchLabels": labels},
+        "template": {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "db", "image": "nginx"}]}},
+        "volumeClaimTemplates": [volume_claim("data")],
+        "persistentVolumeClaimRetentionPolicy": {"whenDeleted": when_deleted, "whenScaled": "Retain"},
+    }
+    made = annotated(make("apps/v1", "StatefulSet", "db", WHERE, spec=spec))
+    made["metadata"]["annotations"]["k8s-cr-driver/ready-when"] = "stored"
+    return made
+
+
+def test_the_claims_of_a_stateful_set_outlive_its_replacement(engine: Engine, cluster: Cluster) -> None:
+    """With `whenDeleted: Delete` its controller makes it their owner, so that they would go with it."""
+
+    def claim() -> Object:
+        return cluster.get("PersistentVolumeClaim", "data-db-0", WHERE) or {"metadata": {}}
+
+    with cluster.holding(namespace(WHERE)):
+        engine.reconcile([database("one", "Delete")])
+        assert until(lambda: claim()["metadata"].get("ownerReferences"), 30)
+        before = claim()["metadata"]["uid"]
+        with pytest.raises(Refused, match="whenDeleted is Delete"):
+            engine.reconcile([database("two", "Delete")])
+        engine.reconcile([database("one", "Retain")])
+        engine.reconcile([database("two", "Retain")])
+        live = cluster.get("StatefulSet", "db", WHERE, api_version="apps/v1")
+        assert live and live["spec"]["serviceName"] == "two"
+        assert claim()["metadata"]["uid"] == before and "deletionTimestamp" not in claim()["metadata"]
+        engine.terminate()
