@@ -107,6 +107,10 @@ def _written(
         live = context.client.read(resource, obj.key)
     except ApiError as error:
         raise (exists if error.status == 404 else error) from None  # it no longer exists: a 409 is retried, a 404 is not
+    content = context.inventory.content
+    if context.yields and content.has_adopted(live) and not content.may_change_adopted(live):
+        LOG.warning("%s: others have created it in place of the one that was adopted: a rollback leaves it as it is", obj.key)
+        return live
     context.inventory.fence.before_write()  # the server may have taken a minute to answer
     if takes_back := may_take_back(live, context.instance):
         live = _taken_back(context, resource, live)
@@ -172,8 +176,7 @@ def _check_owner(context: WriteContext, obj: CustomResource, live: Object) -> No
         raise NotOurs(
             f"{obj.key} belongs to another VNF instance. Give this one another name or namespace, or terminate that instance."
         )
-    may_change = content.has_adopted(live) if context.yields else content.may_change_adopted(live)
-    if (owner and not is_foreign) or may_change or _comes_with_own(context, obj.key):
+    if (owner and not is_foreign) or content.may_change_adopted(live) or _comes_with_own(context, obj.key):
         return
     if not context.adopt:
         context.inventory.disclaim(obj.key)
