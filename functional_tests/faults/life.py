@@ -149,7 +149,7 @@ def heal(session: Session, instance: Instance) -> None:
     """The chosen pods are replaced, the Gauge is made again."""
     vdus = _recorded(session, instance, SCALED)
     chosen = {"web": set(instance.chosen), "gauge": {f"main-{number}" for number in range(SCALED)}}
-    replacement = session.replacement(vdus, chosen, everything=False, recreate=True)
+    replacement = session.replacement(vdus, chosen, list(vdus.values()), everything=False, recreate=True)
     session.reconcile(list(vdus.values()), prune=None, replacement=replacement)
     session.vnfcs(vdus)
 
