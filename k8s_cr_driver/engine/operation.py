@@ -35,6 +35,10 @@ def _always() -> bool:
     return True
 
 
+SHARE = 0.25
+"""Of the time that is left, see `Operation.share`."""
+
+
 @dataclass(frozen=True)
 class Operation:
     """
@@ -99,3 +103,7 @@ class Operation:
     def remaining(self) -> float:
         """Seconds until the deadline, never negative."""
         return max(0.0, self.deadline - time.monotonic())
+
+    def share(self, longest: float) -> float:
+        """So many seconds, or a part of the time that is left, if that is shorter: what follows needs some, too."""
+        return min(longest, SHARE * self.remaining())

@@ -25,9 +25,7 @@ from k8s_cr_driver.ownership.owners import Owners, dependents, is_dependent, rel
 from k8s_cr_driver.ownership.unlabeled import reclaim
 
 HOLD = 30.0
-"""Seconds for which an error that may pass is no answer, because a refusal may follow."""
-SHARE = 0.25
-"""Of the time that is left, if that is shorter."""
+"""Seconds for which an error that may pass is no response to go by, because a refusal may follow."""
 
 
 class Recreator:
@@ -67,8 +65,7 @@ class Recreator:
     def delayed(self, node: Desired) -> None:
         """A write of the object has failed for a reason that may pass. Perhaps it passes only when others are replaced."""
         if not node.attempts:
-            seconds = min(HOLD, SHARE * self._operation.remaining())
-            self._loop.after(seconds, functools.partial(self.answered, node))
+            self._loop.after(self._operation.share(HOLD), functools.partial(self.answered, node))
 
     def answered(self, node: Desired) -> None:
         """The API server has accepted or refused a write of the object, or nothing is left to write."""

@@ -269,8 +269,7 @@ class Rest:
         inventory = self._context.inventory
         if key in self._applier.nodes or key == inventory.key or self._outlives_terminate(key, live):
             return False
-        is_of_unlisted = not leaving_kinds().isdisjoint(self._informers.unlisted_kinds())
-        if is_of_unlisted and is_claimed(live, self._context.instance):
+        if is_claimed(live, self._context.instance) and not leaving_kinds().isdisjoint(self._informers.unlisted_kinds()):
             return False  # whether its StatefulSet is to be kept, nobody knows: with `abandon` it is left
         if inventory.owns(live):
             return is_managed(live, self._context.instance) or not inventory.content.is_adopted(live)

@@ -21,6 +21,7 @@ from k8s_cr_driver.objects.keys import Object, ObjectKey, controller_of, key_of,
 from k8s_cr_driver.ownership.labels import is_kept
 from k8s_cr_driver.redaction import redact
 from k8s_cr_driver.resources.base import CustomResource
+from k8s_cr_driver.resources.health.builtin import condition
 from k8s_cr_driver.resources.health.conditions import status_of
 from k8s_cr_driver.resources.health.workloads import STARTING
 from k8s_cr_driver.resources.registry import resource_for
@@ -29,8 +30,6 @@ LOG = logging.getLogger(__name__)
 
 PATIENCE = 30.0
 """Seconds for which an owner is not ready before its Pods are looked at, and between two looks."""
-SHARE = 0.25
-"""Of the time that is left, if that is shorter: the Pods that take the place of others need some, too."""
 _REVISION = "controller-revision-hash"
 """The label of a Pod with the revision of its template."""
 
@@ -53,7 +52,7 @@ class StuckPods:
             self._look_later(node)
 
     def _look_later(self, node: Desired) -> None:
-        self._loop.after(min(PATIENCE, SHARE * self._operation.remaining()), functools.partial(self._look, node))
+        self._loop.after(self._operation.share(PATIENCE), functools.partial(self._look, node))
 
     def _look(self, node: Desired) -> None:
         revision = node.obj.awaited_revision(node.live) if node.live is not None and not node.health.settled else ""
@@ -102,8 +101,6 @@ def _is_stuck(pod: Object) -> bool:
     """Whether it has failed or has no node, or a container waits. One that starts, or runs again, may become ready."""
     statuses = [one for name in ("initContainerStatuses", "containerStatuses") for one in entries(pod, "status", name)]
     is_waiting = any(text(one, "state", "waiting", "reason") not in ("", *STARTING) for one in statuses)
-    has_no_node = any(
-        text(one, "type") == "PodScheduled" and status_of(one) == "false" for one in entries(pod, "status", "conditions")
-    )
+    has_no_node = status_of(condition(pod, "PodScheduled")) == "false"
     is_going = pod["metadata"].get("deletionTimestamp") is not None
     return (is_waiting or has_no_node or text(pod, "status", "phase") == "Failed") and not is_going

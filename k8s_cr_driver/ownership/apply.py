@@ -26,9 +26,9 @@ from k8s_cr_driver.ownership.write_errors import (
     NOT_RESTORED,
     NoDryRun,
     OtherVersion,
-    Replaced,
     Unchangeable,
     conflicting,
+    deleted,
     explained,
     immutable,
     is_left_by_keeper,
@@ -80,11 +80,7 @@ def _applied(
     is_noted = is_adopted and not is_shared  # others may make a shared one theirs: its own marks say who has created it
     owned = with_owner_labels(context, obj, made=is_created(live), adopted=is_noted, released=released)
     labelled = _exactly(live, owned, unchanged=takes_back)
-    left_out = staying_fields(live, obj.manifest)
-    is_ours = any(context.manager in managers_of(live, path.split(".")) for path in left_out)
-    stays = is_adopted or is_kept(obj.manifest) or is_kept(live) or not may_be_replaced(obj, live)
-    if is_ours and not (context.yields and stays):
-        raise immutable(f"{obj.key}: the API server would leave {', '.join(left_out)} as it is", obj, live)
+    _check_left_out(context, obj, live, is_adopted=is_adopted)
     try:
         applied = context.client.apply(resource, labelled.manifest, context.manager, force=False, live=live)
     except ApiError as error:
@@ -102,6 +98,15 @@ def _applied(
         if isinstance(refusal, Unchangeable):
             refusal.is_forced = context.force and is_of_fields(conflict)
         raise refusal from None
+
+
+def _check_left_out(context: WriteContext, obj: CustomResource, live: Object, *, is_adopted: bool) -> None:
+    """Raises Immutable, or NotReplaced, for a field of ours that the API server would leave as it is."""
+    left_out = staying_fields(live, obj.manifest)
+    if any(context.manager in managers_of(live, path.split(".")) for path in left_out):
+        stays = is_adopted or is_kept(obj.manifest) or is_kept(live) or not may_be_replaced(obj, live)
+        if not (context.yields and stays):
+            raise immutable(f"{obj.key}: the API server would leave {', '.join(left_out)} as it is", obj, live)
 
 
 def _in_conflict(
@@ -160,7 +165,7 @@ def _moved(context: WriteContext, resource: Resource, live: Object) -> Object:
     try:
         return move_to_version(context.client, context.instance, resource, _read_now(context, resource, live))
     except ApiError as error:
-        raise (_deleted(live) if error.status == 404 else error) from None
+        raise (deleted(key_of(live)) if error.status == 404 else error) from None
 
 
 def _check_forced(context: WriteContext, resource: Resource, conflict: ApiError, live: Object, manifest: Object) -> Object:
@@ -220,11 +225,7 @@ def _read_now(context: WriteContext, resource: Resource, live: Object) -> Object
     try:
         return context.client.read_again(resource, live)
     except ApiError as error:
-        raise (_deleted(live) if error.status == 404 else error) from None
-
-
-def _deleted(live: Object) -> Replaced:
-    return Replaced(f"{key_of(live)} was deleted while it was about to be changed")
+        raise (deleted(key_of(live)) if error.status == 404 else error) from None
 
 
 def _is_autoscaled(error: ApiError, obj: CustomResource) -> bool:

@@ -81,14 +81,14 @@ class InventoryContent:
 
     def has_adopted(self, live: Object) -> bool:
         """The same by what is recorded alone: whoever asked for the adoption has consented to it."""
-        key, uid = key_of(live), str(live["metadata"].get("uid"))[:UID_DIGITS]
-        is_same = self._uids.get(key, uid) == uid  # anybody may write the annotation
-        return key in self.adopted and (is_same or not is_created(live))
+        if not is_created(live):
+            return key_of(live) in self.adopted
+        return self.may_change_adopted(live)  # anybody may write the annotation
 
     def may_change_adopted(self, live: Object) -> bool:
         """Whether it is the object itself that was adopted: of another one of its name nobody has asked for the adoption."""
-        uid = str(live["metadata"].get("uid"))[:UID_DIGITS]
-        return self.has_adopted(live) and self._uids.get(key_of(live), uid) == uid
+        key, uid = key_of(live), str(live["metadata"].get("uid"))[:UID_DIGITS]
+        return key in self.adopted and self._uids.get(key, uid) == uid
 
     def is_member(self, key: ObjectKey) -> bool:
         return self.members is not None and key in self.members

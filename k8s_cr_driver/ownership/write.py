@@ -17,13 +17,13 @@ from k8s_cr_driver.errors import ApiError, DriverError, NotOurs, TransportError,
 from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.objects.keys import NAMESPACE, Object, ObjectKey, is_of_every_namespace, key_of, labels
 from k8s_cr_driver.ownership.apply import apply
-from k8s_cr_driver.ownership.context import WriteContext, with_owner_labels
+from k8s_cr_driver.ownership.context import WriteContext, is_selected, with_owner_labels
 from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, SHARED, appliers, is_copy, is_created, is_managed, used_by, users
 from k8s_cr_driver.ownership.manifest_digest import is_webhooks_doing
 from k8s_cr_driver.ownership.released import hand_to_keeper, has_been_kept, may_take_back, take_back
 from k8s_cr_driver.ownership.replacement import refused
 from k8s_cr_driver.ownership.unlabeled import reclaim
-from k8s_cr_driver.ownership.write_errors import Immutable, Replaced, Unchangeable, explained, is_undeclared
+from k8s_cr_driver.ownership.write_errors import Immutable, Replaced, Unchangeable, deleted, explained, is_undeclared
 from k8s_cr_driver.redaction import printable
 from k8s_cr_driver.resources.base import CustomResource
 
@@ -70,9 +70,9 @@ def write(
 
 def _labelled(context: WriteContext, resource: Resource, live: Object) -> Object:
     """An object that stays as it is, with the label by which a watch finds it."""
-    labelled = live if labels(live).get(INSTANCE_LABEL) == context.instance else reclaim(context, resource, live)
+    labelled = live if is_selected(context.instance, live) else reclaim(context, resource, live)
     if labelled is None:
-        raise Replaced(f"{key_of(live)} was deleted while it was about to be changed")
+        raise deleted(key_of(live))
     return labelled
 
 

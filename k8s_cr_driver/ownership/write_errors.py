@@ -68,10 +68,14 @@ class Replaced(Contended):
     """The object that was to be changed no longer exists; another one may have its name."""
 
 
+def deleted(key: ObjectKey) -> Replaced:
+    return Replaced(f"{key} was deleted while it was about to be changed")
+
+
 def explained(error: ApiError, obj: CustomResource, instance: str, live: Object | None = None) -> DriverError:
     """The error for the user; the ApiError itself where `is_transient` decides."""
     if _is_of_another(error):
-        return Replaced(f"{obj.key} was deleted while it was about to be changed")
+        return deleted(obj.key)
     if is_of_fields(error):
         is_used = obj.key.group_kind in SHARED and users(live or {}) - {instance}
         remedy = NEVER_CHANGED if is_used else _FORCE

@@ -243,7 +243,7 @@ def test_a_package_that_does_not_exist_is_not_taken_for_an_instance(tool: Tool, 
 
 
 def test_kinds_that_nobody_deletes_are_not_asked_for(api: FakeApi, tool: Tool) -> None:
-    """`componentstatuses` answers no list of metadata as others do."""
+    """`componentstatuses` returns no list of metadata as others do."""
     kind = Kind("", "v1", "ComponentStatus", "componentstatuses", namespaced=False, verbs=("get", "list"))
     api.cluster.serve(kind.resource, [kind])
     Instance(api.url).reconcile([obj("rbac.authorization.k8s.io/v1", "ClusterRole", "one", rules=[])])

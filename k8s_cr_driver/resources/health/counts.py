@@ -127,6 +127,6 @@ def _missing(status: dict[str, Any]) -> list[str]:
 
 def _fractions(status: dict[str, Any]) -> list[Count]:
     """Counts such as "2/3", as controllers write them for kubectl's columns."""
-    told = [(field, value) for field, value in status.items() if isinstance(value, str) and "/" in value]
-    matches = [(field, _FRACTION.fullmatch(value)) for field, value in told]
+    texts = [(field, value) for field, value in status.items() if isinstance(value, str) and "/" in value]
+    matches = [(field, _FRACTION.fullmatch(value)) for field, value in texts]
     return [(field, int(match[1]), int(match[2])) for field, match in matches if match]

@@ -79,8 +79,8 @@ def _observed(live: dict[str, Any]) -> list[int]:
 
 
 def _observed_by_conditions(live: dict[str, Any]) -> bool:
-    told = [one["observedGeneration"] for one in entries(live, "status", "conditions") if "observedGeneration" in one]
-    return any(integer(seen) is not None for seen in told)
+    observed = [one["observedGeneration"] for one in entries(live, "status", "conditions") if "observedGeneration" in one]
+    return any(integer(seen) is not None for seen in observed)
 
 
 def _older_than_spec(live: dict[str, Any]) -> Health | None:
