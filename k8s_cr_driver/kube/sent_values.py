@@ -55,6 +55,12 @@ _NAMES_SECRETS = re.compile(
     r"(?:^|_)(?:pass|pin)|(?-i:Pass|Pin))$"
 )
 """Fields, of built-in kinds as well, whose values are removed also if they are a single word."""
+_WITHIN = re.compile(
+    r"(?i)(?:passw(?:or)?d|passphrase|passcode|pwd|psk|secret|token|credentials?|community|(?:api|private|access|shared)_?key)"
+    r"[\"']?\s{0,8}[:=>]\s{0,8}(?:\"(?P<double>[^\"]+)\"|'(?P<single>[^']+)'|(?P<bare>[^\s\"'<>;,&]+))|"
+    r"(?m:^|//)[^\s/@:]{0,100}:(?P<user>[^\s/@]{1,200})@"
+)
+"""A secret within a text: after its name in a connection string, a comment or XML, and after the user's in a URL."""
 _NO_SECRET = re.compile(r"[A-Za-z]{1,12}|[0-9]{1,5}(?:\.[0-9]{1,5})?[A-Za-z]{0,2}|/[a-z0-9._/-]+")
 """Outside of Secrets: a single word, a quantity or a duration, the path of a program."""
 
@@ -196,14 +202,16 @@ def _values(manifests: Iterable[Object]) -> set[str]:
         for name, value in _leaves(said, "", is_hidden=not is_built_in, is_built_in=is_built_in):
             is_secret = kind == _SECRET or _NAMES_SECRETS.search(name) is not None
             leaves[is_secret].add(value)
-    return {
+    texts = [
+        (is_secret, text) for is_secret, values in leaves.items() for value in values for text in (value, *_decoded(value))
+    ]
+    forms = {
         form
-        for is_secret, values in leaves.items()
-        for value in values
-        for text in (value, *_decoded(value))
+        for is_secret, text in texts
         for form in _forms(text, is_secret=is_secret)
         if is_secret or not _NO_SECRET.fullmatch(form)
     }
+    return forms | {found[found.lastgroup or 0] for _, text in texts for found in _WITHIN.finditer(text)}
 
 
 def _leaves(value: Any, name: str, *, is_hidden: bool, is_built_in: bool) -> Iterator[tuple[str, str]]:

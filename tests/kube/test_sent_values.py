@@ -254,3 +254,25 @@ def test_an_annotation_of_a_custom_resource_is_removed_but_what_says_how_it_is_a
 def test_a_value_within_a_text_is_removed_whatever_ends_its_line(text: str) -> None:
     config = obj("v1", "ConfigMap", "one", "default", data={"config": text})
     assert "hunter2x" not in SentValues([config]).removed_from('the password "qX7!hunter2x" is too weak')
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "postgres://app:qX7!hunter2x@db:5432/app?sslmode=disable",
+        "app:qX7!hunter2x@tcp(db:3306)/app",
+        "host=db user=app password=qX7!hunter2x dbname=app",
+        "Server=db;User Id=app;Password=qX7!hunter2x;Encrypt=true",
+        "<server><password>qX7!hunter2x</password></server>",
+        "port: 1\n# password: 'qX7!hunter2x'\n",
+    ],
+)
+@pytest.mark.parametrize("kind", ["Secret", "ConfigMap"])
+def test_a_secret_within_a_text_is_removed_without_the_text_around_it(kind: str, text: str) -> None:
+    config = obj("v1", kind, "one", "default", **{"stringData" if kind == "Secret" else "data": {"config": text}})
+    assert SentValues([config]).removed_from("qX7!hunter2x is too weak for db") == f"{REMOVED} is too weak for db"
+
+
+def test_a_secret_within_a_text_is_removed_also_if_it_is_a_word() -> None:
+    config = obj("v1", "ConfigMap", "one", "default", data={"dsn": "host=db password=Sesame port=5432"})
+    assert SentValues([config]).removed_from("Sesame is refused by port 5432") == f"{REMOVED} is refused by port 5432"
