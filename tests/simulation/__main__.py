@@ -74,7 +74,7 @@ def run(share: Share) -> Tally:
         if time.time() >= share.until:
             break
         gc.collect(0)  # what the last life has left, which is all that is young now
-        outcome = Life(str(seed), share.features).run()
+        outcome = Life.of(seed, share.features).run()
         tally.lives += 1
         tally.requests += outcome.requests
         if outcome.violations:

@@ -53,7 +53,10 @@ KINDS = frozenset(
 OPERATION_SECONDS = 900.0
 SHORT = 0.9
 """The share of lives that are short: few objects, one verb at most between the first and the last, few kinds of trouble."""
-FEW = 4
+FEW, FEWEST = 4, 3
+"""Kinds of trouble in a short life, and in a brief one."""
+BRIEF = 8
+"""Of so many lives one is as its seed wants it, the others are brief: for the time that they take these find as much."""
 TRIES = 4
 """Tries of a verb after which the trouble ends."""
 PAUSE = 20.0
@@ -107,11 +110,16 @@ class Outcome:
 
 
 class Life:
-    def __init__(self, seed: str, features: frozenset[str], *, crashes_at: int | None = None) -> None:
+    """`is_brief`: it is short, and its package has one object, with the Namespace and the CRD that this needs."""
+
+    def __init__(
+        self, seed: str, features: frozenset[str], *, is_brief: bool = False, crashes_at: int | None = None
+    ) -> None:
         self.scheduler = Scheduler(seed)
         self._random = random.Random(f"{seed} story")
-        self._is_short = self._random.random() < SHORT
-        self.features = features = _some(self._random, features) if self._is_short else features
+        self._is_brief, self._is_short = is_brief, is_brief or self._random.random() < SHORT
+        few = FEWEST if is_brief else FEW
+        self.features = features = _some(self._random, features, few) if self._is_short else features
         self.ledger = Ledger(self.scheduler, features)
         self.weather = Weather(self.scheduler, features, crashes_at)
         self.servers = Servers(self.scheduler, self.ledger, self.weather)
@@ -122,6 +130,11 @@ class Life:
         self._asked: dict[str, Worker] = {}
         """Of each instance the worker that was asked last, as Tacker's database knows."""
         self._is_over = False
+
+    @classmethod
+    def of(cls, seed: int, features: frozenset[str]) -> Life:
+        """That of the seed in a row of lives."""
+        return cls(str(seed), features, is_brief=bool(seed % BRIEF))
 
     def run(self) -> Outcome:
         """From the instantiation to the termination."""
@@ -198,7 +211,8 @@ class Life:
 
     def _first(self, *, has_widgets: bool = False) -> list[Object]:
         objects = package.first(self._random, "blue", "shared", self.features, has_widgets=has_widgets)
-        objects = package.few(self._random, objects) if self._is_short else objects
+        if self._is_short:
+            objects = package.few(self._random, objects, 1 if self._is_brief else self._random.choice((1, 1, 2, 3)))
         package.depend(self._random, objects)
         return objects
 
@@ -357,6 +371,6 @@ def _namespaces() -> list[Object]:
         return [hand.put(package.namespace(name)) for name in (*DEFAULT_NAMESPACES, "team", "elsewhere")]
 
 
-def _some(chance: random.Random, features: frozenset[str]) -> frozenset[str]:
+def _some(chance: random.Random, features: frozenset[str], few: int) -> frozenset[str]:
     """Those few kinds of trouble that come together: more often than all at once they show what only they can do."""
-    return frozenset(one for one in sorted(features) if len(features) <= FEW or chance.random() < FEW / len(features))
+    return frozenset(one for one in sorted(features) if len(features) <= few or chance.random() < few / len(features))

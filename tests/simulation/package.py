@@ -99,9 +99,9 @@ def first(
     return objects
 
 
-def few(chance: random.Random, objects: list[Object]) -> list[Object]:
-    """One to three of them, with the Namespaces and the CRD that they need."""
-    chosen = chance.sample(objects, min(chance.choice((1, 1, 2, 3)), len(objects)))
+def few(chance: random.Random, objects: list[Object], count: int) -> list[Object]:
+    """So many of them at most, with the Namespaces and the CRD that they need."""
+    chosen = chance.sample(objects, min(count, len(objects)))
     places, kinds = {obj["metadata"].get("namespace") for obj in chosen}, {obj["kind"] for obj in chosen}
     return [
         obj
