@@ -16,7 +16,7 @@ from k8s_cr_driver.errors import InvalidRequest
 from k8s_cr_driver.kube.endpoint import Endpoint
 from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.resources.registry import resource_for
-from k8s_cr_driver.resources.replicas import with_replicas
+from k8s_cr_driver.vnf import counts
 from k8s_cr_driver.vnf.additional_params import Options
 from k8s_cr_driver.vnf.session import Session
 
@@ -177,7 +177,7 @@ def _recorded(session: Session, instance: Instance, count: int) -> dict[str, Cus
     vdus = session.stored_vdus({"gauge": resource_for(instance.gauge()), "web": resource_for(instance.web())})
     if not vdus["gauge"].replicas():
         raise InvalidRequest("The Gauge's kind has no count to scale.")
-    return {**vdus, "gauge": with_replicas(vdus["gauge"], count)}
+    return counts.with_counts(vdus, {"gauge": count})
 
 
 def _scale_to(session: Session, instance: Instance, count: int) -> None:
@@ -188,8 +188,7 @@ def _scale_to(session: Session, instance: Instance, count: int) -> None:
 
 def _change_to(session: Session, package: list[Object]) -> None:
     resources = session.place(package)
-    vdus = _vdus(resources)
-    vdus["gauge"] = with_replicas(vdus["gauge"], SCALED)
+    vdus = counts.with_counts(_vdus(resources), {"gauge": SCALED})
     changed = {obj.key: obj for obj in vdus.values()}
     session.reconcile([changed.get(obj.key, obj) for obj in resources], prune=Prune())
     session.vnfcs(vdus)

@@ -100,7 +100,7 @@ def _resource(cluster: Cluster, obj: Object, crds: Mapping[GroupKind, Object]) -
     sent = resource_for(obj, crds.get(kind_of(obj)))
     resource = cluster.resources.find(sent.key.group_kind)
     if sent.crd is None and not is_builtin(sent.key.group_kind) and resource is not None and "scale" in resource.subresources:
-        return type(sent)(obj, cluster.client.crd(resource))
+        return type(sent)(obj, crd_of(cluster, sent.key.group_kind, {}))
     return sent
 
 

@@ -90,14 +90,23 @@ def opened(path: Path) -> Iterator[Path]:
         yield Path(folder)
 
 
-def load(folder: Path, given: Mapping[str, str] | None, files: Sequence[str] = ()) -> list[Object]:
-    """The objects of a package with the parameters `given`; with None a sample stands for each. Raises InvalidPackage."""
+def load(
+    folder: Path, given: Mapping[str, str] | None, files: Sequence[str] = (), *, lenient: bool = False
+) -> list[Object]:
+    """
+    The objects of a package with the parameters `given`; with None a sample stands for each. Raises InvalidPackage.
+
+    `lenient`: what the package does not declare is left out, and a sample stands for what it needs besides.
+    """
     declared = parameters.declared(vnfd.definitions(folder))
+    if given is not None and lenient:
+        given = {name: text for name, text in given.items() if name in declared}
     if given is None:
         values = {name: _sample(one) for name, one in declared.items()}
     else:
         typed = {name: _value(text, declared[name]) if name in declared else text for name, text in given.items()}
-        values = parameters.resolve(declared, typed)
+        missing = [one for name, one in declared.items() if lenient and one.must_be_given and name not in typed]
+        values = parameters.resolve(declared, typed | {one.name: _sample(one) for one in missing})
     names = list(files) or tosca_meta.manifest_files(folder)
     return manifests.load(folder, names, fill=substitution.filler(declared, values)) if names else []
 

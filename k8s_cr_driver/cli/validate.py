@@ -222,7 +222,7 @@ def _compare(
 ) -> None:
     """Adds what a change from `old` cannot take over."""
     try:
-        former = package_input.load(old, None if given is None else package_input.sufficient(old, given))
+        former = package_input.load(old, given, lenient=True)
         package_input.place(former, namespace)
         before, after = vnfd.flavours(old), vnfd.flavours(new)
     except (InvalidPackage, InvalidRequest) as error:

@@ -94,8 +94,8 @@ def _never() -> bool:
     return False
 
 
-def _ignore(size: int) -> None:
-    del size
+def _ignore(data: bytes) -> None:
+    del data
 
 
 class Connection:
@@ -162,19 +162,19 @@ class Connection:
         read_timeout: float = READ_TIMEOUT,
         adopted: bool = False,
         live: Object | None = None,
-        received: Callable[[int], None] = _ignore,
+        received: Callable[[bytes], None] = _ignore,
     ) -> Object:
         """One request, of at most `read_timeout` seconds; returns the response's JSON.
 
         The audit log says `adopted`. No error has values of `body`, nor of `live`, the object as the server has it.
-        `received` is called with the response's bytes.
+        `received` is called with the response's body.
         ApiError: the server refused. TransportError: its response is not known.
         """
         if method != "GET":
             query = [*query, ("timeout", f"{WRITE_TIMEOUT:g}s")]
         sent = (body, content_type, accept, read_timeout, False)
         response = self._counted(method, path, query, *sent, adopted=adopted, live=live)
-        received(len(response.data))
+        received(response.data)
         return _json(f"{method} {path}", response.data)
 
     def get_if_changed(self, path: str, accept: str, etag: str) -> tuple[Object, str] | None:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from k8s_cr_driver.errors import ApiError, TransportError
 from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.responses import understood
+from k8s_cr_driver.objects.decoding import values_in
 from k8s_cr_driver.objects.keys import Object
 
 PAGE = 250
@@ -17,6 +18,8 @@ PAGES = 4000
 """Pages of one list: 100,000 objects fit even if a server sends a tenth of what a page may have."""
 LIST_BYTES = 512 * 1024 * 1024
 """Of all pages of one list, and of the initial events of a watch."""
+LIST_VALUES = 30_000_000
+"""JSON values of all pages of one list, and of the initial events of a watch: 100,000 objects of 300 values."""
 EMPTY_PAGES = 20
 """Empty pages in a row that are followed by more: an API server that filters may send a few."""
 LIST_LIMIT = 300.0
@@ -57,11 +60,12 @@ class _Progress:
         self._connection, self._attempt = connection, attempt
         self._until = time.monotonic() + LIST_LIMIT
         self._tokens: set[str] = set()
-        self._empty = self._bytes = 0
+        self._empty = self._bytes = self._values = 0
 
-    def received(self, size: int) -> None:
-        """Counts the bytes of a page."""
-        self._bytes += size
+    def received(self, data: bytes) -> None:
+        """Counts the bytes and the values of a page."""
+        self._bytes += len(data)
+        self._values += values_in(data)
 
     def check(self, token: str, is_empty: bool) -> None:
         """Raises TransportError if the page that `token` follows may not be requested."""
@@ -71,6 +75,7 @@ class _Progress:
             f"{self._empty} pages in a row are empty": self._empty > EMPTY_PAGES,
             f"it has more than {PAGES} pages": len(self._tokens) + 2 > PAGES,
             f"it has more than {LIST_BYTES} bytes": self._bytes > LIST_BYTES,
+            f"it has more than {LIST_VALUES:,} values": self._values > LIST_VALUES,
             f"it lasts longer than {LIST_LIMIT:g} s": time.monotonic() > self._until,
             "the operation has ended": self._connection.is_over(),
         }

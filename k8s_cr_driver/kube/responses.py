@@ -72,5 +72,5 @@ def understood(attempt: str) -> Iterator[None]:
     """Wraps the reading of a response, and nothing else: Unreadable for one of another shape."""
     try:
         yield
-    except (AttributeError, IndexError, KeyError, TypeError, ValueError):
+    except (AttributeError, IndexError, KeyError, RecursionError, TypeError, ValueError):
         raise Unreadable(f"{attempt}: the response is malformed") from None

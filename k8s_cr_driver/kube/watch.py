@@ -24,8 +24,9 @@ from k8s_cr_driver.kube import backoff, threads, watch_events
 from k8s_cr_driver.kube.bounded import limit_silence
 from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.discovery import Resource, serves
-from k8s_cr_driver.kube.lists import LIST_BYTES, pages
+from k8s_cr_driver.kube.lists import LIST_BYTES, LIST_VALUES, pages
 from k8s_cr_driver.kube.responses import entries
+from k8s_cr_driver.objects.decoding import values_in
 from k8s_cr_driver.objects.keys import Object, ObjectKey, key_of
 
 LOG = logging.getLogger(__name__)
@@ -274,11 +275,13 @@ class Reflector:
         try:
             if self._stopped.is_set():
                 return
-            received = 0
+            received = values = 0
             for line in watch_events.lines(response.stream(65536)):
-                received += len(line)
-                if self._is_initial and received > LIST_BYTES:
-                    raise Unreadable(f"WATCH: the initial events have more than {LIST_BYTES} bytes")
+                if self._is_initial:
+                    received, values = received + len(line), values + values_in(line)
+                    if received > LIST_BYTES or values > LIST_VALUES:
+                        most = f"{LIST_BYTES} bytes or {LIST_VALUES:,} values"
+                        raise Unreadable(f"WATCH: the initial events have more than {most}")
                 if line.strip():
                     yield watch_events.parse(self.resource, line)
         except urllib3.exceptions.HTTPError as error:

@@ -14,7 +14,7 @@ from k8s_cr_driver.errors import ApiError, Unreadable
 from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.kube.responses import checked, understood
 from k8s_cr_driver.objects.decoding import BeyondLimit, decoded
-from k8s_cr_driver.objects.fields import integer
+from k8s_cr_driver.objects.fields import field, integer
 from k8s_cr_driver.objects.keys import Object
 
 LINE_LIMIT = 16 * 1024 * 1024
@@ -64,5 +64,4 @@ def object_of(resource: Resource, event: dict[str, Any]) -> Object:
 
 def ends_initial_events(bookmark: Object) -> bool:
     """Whether this one comes after the last of them (KEP-3157)."""
-    marks = (bookmark.get("metadata") or {}).get("annotations") or {}
-    return marks.get("k8s.io/initial-events-end") == "true"
+    return bool(field(bookmark, "metadata", "annotations", "k8s.io/initial-events-end") == "true")

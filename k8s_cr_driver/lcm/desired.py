@@ -30,14 +30,21 @@ LOG = logging.getLogger(__name__)
 
 
 def load(
-    stored: StoredInstance, vnfd: Any, options: Options, given: Mapping[str, Any] | None = None
+    stored: StoredInstance,
+    vnfd: Any,
+    options: Options,
+    given: Mapping[str, Any] | None = None,
+    *,
+    constrained: bool = True,
 ) -> tuple[list[Object], Options]:
     """The package's objects, and the options with the parameters that the package declares.
 
     `given` are the parameters of a change of the package, which the new package must declare. Stored parameters that it
-    does not declare are dropped.
+    does not declare are dropped. `constrained`: the values must meet the constraints.
     """
     declared = parameters.declared(vnfd.definitions)
+    if not constrained:
+        declared = {name: replace(one, constraints=()) for name, one in declared.items()}
     if given is not None:
         kept = {name: value for name, value in options.parameters.items() if name in declared or name in given}
         options = replace(options, parameters=kept)
@@ -72,13 +79,14 @@ def with_stored_parameters(stored: StoredInstance, vnfd: Any, options: Options) 
     """
     The package's objects with the parameters of the last change; None if the package does not accept them.
 
-    A parameter that was not given before had its default, or if it has none, was not used.
+    A parameter that was not given before had its default, or if it has none, was not used. The package may forbid a former
+    value now.
     """
     before, declared = stored.options.parameters, parameters.declared(vnfd.definitions)
     given = options.parameters.items()
     kept = {name: before.get(name, value) for name, value in given if name in before or declared[name].default is None}
     with contextlib.suppress(InvalidRequest, InvalidPackage):
-        return load(stored, vnfd, replace(options, parameters=kept))[0]
+        return load(stored, vnfd, replace(options, parameters=kept), constrained=False)[0]
     return None
 
 

@@ -27,6 +27,7 @@ from k8s_cr_driver.lcm.instance_info import StoredInstance
 from k8s_cr_driver.lcm.problem_details import Verb, abandoning, boundary, is_current
 from k8s_cr_driver.lcm.sync_round import once_in_a_round
 from k8s_cr_driver.objects.keys import Object
+from k8s_cr_driver.package.files import is_url
 from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.vnf import counts, vdus
 from k8s_cr_driver.vnf.additional_params import Options
@@ -162,10 +163,10 @@ class Driver:
     ) -> None:
         """`former`: the objects of `wanted` with the parameters before the change; a count that differs is a new one.
 
-        A rollback is not checked: it restores what was permitted.
+        A rollback is not checked, because it restores what was permitted, unless a URL may have another content since.
         """
         with _session(verb, stored, options, applies=len(wanted), yields=is_rollback) as session:
-            if is_rollback:
+            if is_rollback and not any(map(is_url, options.files)):
                 resources = session.place(wanted, stored.vdus)
             else:
                 resources = _placed(session, wanted, options, stored, stored.vdus)
@@ -210,7 +211,7 @@ class Driver:
                 scale_status.add_new_aspects(stored, now, vnfd)
                 stored.vdus = now
                 stored.write(found)
-        _check_idle(context, vnf_instance.id)
+        _check_idle(context, vnf_instance.id, fields.LcmOperationStateType.FAILED_TEMP)
         if inst_utils.get_inst(context, vnf_instance.id).to_dict() != read:
             raise sol_ex.OtherOperationInProgress(inst_id=vnf_instance.id)
 
@@ -225,9 +226,10 @@ def _differences(session: Session, stored: StoredInstance) -> tuple[VduObjects, 
     return before, now, found
 
 
-def _check_idle(context: Any, instance: str) -> None:
+def _check_idle(context: Any, instance: str, *more: str) -> None:
+    """`more`: states that an operation may have reached which began after this driver has asked for the first time."""
     states = fields.LcmOperationStateType
-    for state in (states.STARTING, states.PROCESSING, states.ROLLING_BACK):
+    for state in (states.STARTING, states.PROCESSING, states.ROLLING_BACK, *more):
         if objects.VnfLcmOpOccV2.get_by_filter(context, vnfInstanceId=instance, operationState=state):
             raise sol_ex.OtherOperationInProgress(inst_id=instance)
 
@@ -260,7 +262,8 @@ def _session(
     """
     given = min(options.wait_timeout or 0.0, CONF.k8s_cr.max_wait_timeout)
     seconds = (given or CONF.v2_vnfm.kubernetes_vim_rsc_wait_timeout) + extra
-    endpoint = registered_vim.endpoint(stored.vim)
+    stored.project = registered_vim.project(stored)
+    endpoint = registered_vim.endpoint(stored.vim, stored.project)
     verb.begins(endpoint.url, applies)
     operation = Operation.lasting(
         seconds if verb.operation else CONF.k8s_cr.sync_timeout,

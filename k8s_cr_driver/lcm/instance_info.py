@@ -55,6 +55,9 @@ VDU_PARTS = "vdu-parts"
 COUNTS = "counts"
 """Key in `OWN`: VDU id -> count in `VDUS`, of the VDUs of which only a CRD says where in the manifest it is."""
 
+PROJECT = "project"
+"""Key in `OWN`: the project that has instantiated the instance. Absent in records before it, until a user of one acts."""
+
 VNFC_MARK = {"managed-by": "k8s-cr-driver"}
 """In the metadata of each VNFC that this driver stores. The in-tree driver stores all VNFCs again, without metadata."""
 
@@ -92,6 +95,8 @@ class StoredInstance:
     inventory_content: InventoryContent
     """As of the last verb, in case somebody deletes the inventory."""
     new_aspects: list[str]
+    project: str
+    """That of the instance's VIM; "" if it is not known."""
 
     @classmethod
     def read(cls, record: Any) -> StoredInstance:
@@ -114,6 +119,7 @@ class StoredInstance:
             inventory_namespace=namespace,
             inventory_content=content,
             new_aspects=own.get(NEW_ASPECTS) or [],
+            project=own.get(PROJECT) or "",
         )
 
     @property
@@ -207,6 +213,7 @@ class StoredInstance:
             **({VDU_PARTS: parts} if parts else {}),
             **({COUNTS: self.counts} if self.counts else {}),
             **self.options.as_params(),
+            **({PROJECT: self.project} if self.project else {}),
             ENDPOINT: self.vim.interfaceInfo["endpoint"],
             BY_INTREE_DRIVER: self.by_intree_driver,
             INVENTORY: {

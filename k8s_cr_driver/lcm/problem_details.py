@@ -113,9 +113,11 @@ def abandoning(stored: StoredInstance) -> Iterator[None]:
     """A terminate that cannot delete everything completes and logs what is left, unless another worker took over."""
     try:
         yield
-    except DriverError as error:
+    except Exception as error:  # also of the driver itself: whoever abandons an instance wants no more of it
         if isinstance(error, (InvalidRequest, Superseded, Stopped)) and not isinstance(error, NotPermitted):
             raise
+        if not isinstance(error, DriverError):
+            LOG.error("The driver itself has failed: %s", _traceback(error))
         LOG.warning(
             "VNF instance %s is abandoned: %s\nLeft on %s: %s. If that can be reached again, `k8s-cr purge %s` removes it.",
             stored.id,
@@ -133,10 +135,14 @@ def _failure(verb: Verb, error: Exception) -> Any:
         text = redact(vim.with_remedy(error))
         LOG.error("%s failed: %s", verb, text)
         return sol_ex.SolException(sol_status=error.status, sol_title=error.title, sol_detail=capped(text))
-    LOG.error("%s failed: %s", verb, foreign("".join(traceback.format_exception(error))))
+    LOG.error("%s failed: %s", verb, _traceback(error))
     return sol_ex.SolException(
         sol_detail=f"{verb.name} failed in the driver itself ({type(error).__name__}); see the conductor's log"
     )
+
+
+def _traceback(error: Exception) -> str:
+    return foreign("".join(traceback.format_exception(error)))
 
 
 def _state(operation: str) -> _State | None:

@@ -19,14 +19,26 @@ from tacker.sol_refactored.common import exceptions as sol_ex
 
 from k8s_cr_driver.kube.endpoint import Endpoint
 from k8s_cr_driver.lcm import conf, vim
+from k8s_cr_driver.lcm.instance_info import StoredInstance
 
 LOG = logging.getLogger(__name__)
 CONF = config.CONF
 
 
-def endpoint(stored: Any) -> Endpoint:
-    """Of a VimConnectionInfo that Tacker stores with an instance. Raises InvalidRequest."""
-    access = (_registered(stored) if CONF.k8s_cr.credentials_from_vim else None) or stored
+def project(stored: StoredInstance) -> str:
+    """The project whose VIMs the instance may use without a request: the one that has instantiated it; "" if not known."""
+    current = oslo_context.get_current()
+    is_known = stored.project or not isinstance(current, context.Context) or (current.is_admin and stored.info)
+    return stored.project if is_known else current.tenant_id or ""
+
+
+def endpoint(stored: Any, project: str) -> Endpoint:
+    """
+    Of a VimConnectionInfo that Tacker stores with an instance. Raises InvalidRequest.
+
+    `project`: whose VIMs are used where no request is.
+    """
+    access = (_registered(stored, project) if CONF.k8s_cr.credentials_from_vim else None) or stored
     return vim.endpoint(
         access.interfaceInfo,
         access.accessInfo,
@@ -35,15 +47,15 @@ def endpoint(stored: Any) -> Endpoint:
     )
 
 
-def _registered(stored: Any) -> Any:
+def _registered(stored: Any, project: str) -> Any:
     """The VIM of the same vimId and endpoint; None if the project has none, and the stored credentials have to do.
 
     A VIM's credentials are sent to its own endpoint only: an instance's endpoint is what a user has given.
     """
     name = vim.identifier(stored)
-    if not name:
+    reader = _context(project)
+    if not name or reader is None:
         return None
-    reader = _context()
     try:
         with reader.session:
             found = vim_utils.get_vim(reader, name)
@@ -61,14 +73,14 @@ def _registered(stored: Any) -> Any:
     return found
 
 
-def _context() -> Any:
-    """The permissions of the request, so that nobody uses the VIM of another project.
+def _context(project: str) -> Any:
+    """The permissions of the request, else of `project`, so that nobody uses the VIM of another one; None without any.
 
     With a session of its own: Tacker decrypts credentials in the objects of a session, which a second read would find.
     """
     current = oslo_context.get_current()
-    if not isinstance(current, context.Context):
-        return context.get_admin_context()
+    if not isinstance(current, context.Context) or not current.tenant_id:
+        return context.Context(user_id=None, tenant_id=project, is_admin=False, overwrite=False) if project else None
     return context.Context(
         user_id=current.user_id, tenant_id=current.tenant_id, is_admin=current.is_admin, roles=current.roles, overwrite=False
     )

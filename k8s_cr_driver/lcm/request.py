@@ -58,6 +58,11 @@ def options_in_place(stored: StoredInstance, req: Any) -> Options:
             raise InvalidRequest(
                 f"additionalParams {key}: only a change of the VNF package can change it; the instance has {kept!r}"
             )
+    before = stored.options.parameters
+    if changed := sorted(name for name, value in found.parameters.items() if name not in before or before[name] != value):
+        raise InvalidRequest(
+            f"additionalParams parameters: only a change of the VNF package can change them; leave out {', '.join(changed)}"
+        )
     return found
 
 

@@ -42,34 +42,37 @@ def update_levels(stored: StoredInstance, before: VduObjects, now: VduObjects, v
 
 def remember_new_aspects(stored: StoredInstance, vnfd: Any) -> None:
     """
-    Stores the names of the scaling aspects that only the new package has, for `add_new_aspects`.
+    Stores the names of the scaling aspects that are other ones in the new package, for `add_new_aspects`.
 
     They cannot be added at once: after a change of the package Tacker restores the scale status from before it (Tacker 16,
     `VnfLcmDriverV2._make_inst_info_common`).
     """
     policies = vnfd.get_policy_values_by_type(stored.flavour, "tosca.policies.nfv.ScalingAspects")
     aspects = {aspect for policy in policies for aspect in policy["properties"]["aspects"]}
-    stored.new_aspects = sorted(aspects - {one.aspectId for one in _scale_status(stored.info)})
+    highest = {one.aspectId: one.scaleLevel for one in _highest(stored.info)}
+    known = {one.aspectId for one in _scale_status(stored.info)}
+    now = {aspect: vnfd.get_max_scale_level(stored.flavour, aspect) for aspect in aspects & highest.keys()}
+    stored.new_aspects = sorted(aspects - known | {aspect for aspect in now if now[aspect] != highest[aspect]})
     if stored.new_aspects:
         LOG.warning(
-            "VNF instance %s: the scaling aspects %s are new; Tacker takes them over with its next database "
-            "synchronization, and cannot scale them before",
+            "VNF instance %s: the scaling aspects %s are new, or have another highest level; Tacker takes them over with its "
+            "next database synchronization, and cannot scale new ones before",
             stored.id,
             ", ".join(stored.new_aspects),
         )
 
 
 def add_new_aspects(stored: StoredInstance, now: VduObjects, vnfd: Any) -> None:
-    """Adds the stored new aspects to scaleStatus and maxScaleLevels, at the levels that match the counts."""
+    """Adds the stored new aspects to scaleStatus, at the levels that match the counts, and sets their maxScaleLevels."""
     info, flavour, added = stored.info, stored.flavour, stored.new_aspects
     if not added:
         return
     stored.new_aspects = []
     highest = {aspect: vnfd.get_max_scale_level(flavour, aspect) for aspect in added}
-    levels = {aspect: _level(flavour, aspect, now, vnfd) for aspect in added}
+    known = {one.aspectId for one in _scale_status(info)}
+    levels = {aspect: _level(flavour, aspect, now, vnfd) for aspect in added if aspect not in known}
     info.scaleStatus = [*_scale_status(info), *_scale_infos(levels)]
-    known = info.maxScaleLevels if info.obj_attr_is_set("maxScaleLevels") else []
-    info.maxScaleLevels = [*known, *_scale_infos(highest)]
+    info.maxScaleLevels = [*(one for one in _highest(info) if one.aspectId not in added), *_scale_infos(highest)]
 
 
 def _level(flavour: str, aspect: str, now: VduObjects, vnfd: Any) -> int:
@@ -94,6 +97,10 @@ def _deltas(vnfd: Any, flavour: str, aspect: str) -> dict[str, int]:
 
 def _scale_status(info: Any) -> list[Any]:
     return list(info.scaleStatus) if info.obj_attr_is_set("scaleStatus") else []
+
+
+def _highest(info: Any) -> list[Any]:
+    return list(info.maxScaleLevels) if info.obj_attr_is_set("maxScaleLevels") else []
 
 
 def _scale_infos(levels: Mapping[str, int]) -> list[Any]:

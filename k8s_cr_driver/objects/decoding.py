@@ -20,10 +20,14 @@ class BeyondLimit(ValueError):
     """JSON that is not read; the text says which limit it is beyond, and nothing of its content."""
 
 
-def decoded(text: str | bytes) -> Any:
-    """The JSON value; ValueError for what is none, BeyondLimit for one of too many values or levels."""
-    if len(text) > VALUES_LIMIT and _count(text, ",{[") > VALUES_LIMIT:
-        raise BeyondLimit(f"the JSON has more than {VALUES_LIMIT:,} values")
+def decoded(text: str | bytes, most: int | None = None) -> Any:
+    """The JSON value; ValueError for what is none, BeyondLimit for one of too many values or levels.
+
+    `most`: the limit of values, if it is another one than VALUES_LIMIT.
+    """
+    most = VALUES_LIMIT if most is None else most
+    if len(text) > most and values_in(text) > most:
+        raise BeyondLimit(f"the JSON has more than {most:,} values")
     try:
         value = json.loads(text)
         is_deep = _count(text, "{[") > DEPTH_LIMIT and _is_deep(value)
@@ -32,6 +36,11 @@ def decoded(text: str | bytes) -> Any:
     if is_deep:
         raise BeyondLimit(f"the JSON is nested deeper than {DEPTH_LIMIT} levels")
     return value
+
+
+def values_in(text: str | bytes) -> int:
+    """How many values the JSON has at most."""
+    return _count(text, ",{[")
 
 
 def _count(text: str | bytes, characters: str) -> int:

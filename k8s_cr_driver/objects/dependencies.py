@@ -9,7 +9,6 @@ parallel: controllers and kubelets retry, and so does the engine.
 
 from __future__ import annotations
 
-import difflib
 import logging
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,7 +18,7 @@ from k8s_cr_driver.errors import InvalidPackage
 from k8s_cr_driver.objects.api_groups import is_builtin
 from k8s_cr_driver.objects.backends import Budget, callers, controllers, role_of, servers
 from k8s_cr_driver.objects.crds import defined_by
-from k8s_cr_driver.objects.fields import field, pod_spec
+from k8s_cr_driver.objects.fields import field, pod_spec, similar
 from k8s_cr_driver.objects.keys import CRD, NAMESPACE, GroupKind, Object, ObjectKey, annotations_of, key_of, kind_of
 
 DEPENDS_ON = "config.kubernetes.io/depends-on"
@@ -55,8 +54,8 @@ def check(objects: Sequence[Object]) -> None:
     for obj in objects:
         for key in depends_on(obj):
             if key not in keys:
-                near = difflib.get_close_matches(_reference(key), map(_reference, keys), n=1)
-                remedy = f"did you mean {near[0]}?" if near else "add it to the package, or remove the reference"
+                near = similar(_reference(key), map(_reference, sorted(keys)))
+                remedy = f"did you mean {near}?" if near else "add it to the package, or remove the reference"
                 raise InvalidPackage(f"{_where(obj)} names {_reference(key)}, which is not in the package; {remedy}")
     graph(objects)
 
@@ -90,11 +89,11 @@ def deletion(objects: Sequence[Object], pairs: Iterable[tuple[ObjectKey, ObjectK
     return _untangled(keys, layers)
 
 
-def repoint(obj: Object, key: ObjectKey, name: str) -> None:
-    """Let the annotation of `obj` name `key` by its new `name`. The annotation is well-formed: `check` has read it."""
+def repoint(obj: Object, names: Mapping[ObjectKey, str]) -> None:
+    """Let the annotation of `obj` name others by their new `names`. The annotation is well-formed: `check` has read it."""
     references = depends_on(obj)
-    if key in references:
-        renamed = (key._replace(name=name) if one == key else one for one in references)
+    if not names.keys().isdisjoint(references):
+        renamed = (key._replace(name=names.get(key, key.name)) for key in references)
         obj["metadata"]["annotations"] = {**annotations_of(obj), DEPENDS_ON: ",".join(map(_reference, renamed))}
 
 

@@ -10,12 +10,15 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from itertools import islice
 from typing import Any
 
 from k8s_cr_driver.objects.keys import GroupKind, Object, kind_of
 
 SIMILAR_LIMIT = 100
 """Characters of a name for which a similar one is looked for."""
+SIMILAR_COUNT = 5000
+"""Names among which a similar one is looked for."""
 _LONGEST_INTEGER = 19
 """Digits that are read as a number: int() refuses very long ones, and no count has more."""
 
@@ -101,7 +104,8 @@ def type_name(value: Any) -> str:
     return names.get(type(value), "null")
 
 
-def similar(name: str, known: Iterable[str]) -> str:
-    """The one of `known` that `name` may be a slip for, else "". A long name has none: the comparison is quadratic."""
-    near = difflib.get_close_matches(name, known, n=1) if len(name) <= SIMILAR_LIMIT else []
+def similar(name: str, known: Iterable[str], cutoff: float = 0.6) -> str:
+    """The one of `known` that `name` may be a slip for, else "". A long name is none: the comparison is quadratic."""
+    short = [one for one in islice(known, SIMILAR_COUNT) if len(one) <= SIMILAR_LIMIT]
+    near = difflib.get_close_matches(name, short, n=1, cutoff=cutoff) if len(name) <= SIMILAR_LIMIT else []
     return near[0] if near else ""

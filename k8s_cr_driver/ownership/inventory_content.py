@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from k8s_cr_driver.kube.responses import checked, understood
+from k8s_cr_driver.objects.decoding import decoded
 from k8s_cr_driver.objects.fields import entries, field
 from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, annotations_of, key_of, labels
 from k8s_cr_driver.ownership.labels import has_been_adopted, is_copy, is_created
@@ -35,6 +36,8 @@ UID_DIGITS = 4
 """Of the uid of an adopted object: whole ones of 100,000 objects, which cannot be compressed, would exceed the ConfigMap."""
 UNPACKED_LIMIT = 64 * 1024 * 1024
 """Bytes of keys that are unpacked: 100,000 objects with the longest names have half of that."""
+VALUES_LIMIT = 1_000_000
+"""JSON values of keys that are read: 100,000 objects that have all ended have 600,000."""
 
 _TOOLING = "applyset.kubernetes.io/tooling"
 _KINDS = "applyset.kubernetes.io/contains-group-kinds"
@@ -177,7 +180,7 @@ def parse(live: Object) -> InventoryContent:
         annotations = annotations_of(checked(live, CONFIG_MAP, where))
         _check_printable(*(annotations.get(name, "") for name in (_KINDS, _NAMESPACES)))
         adopted = _stored(live, "adopted")
-        earlier = frozenset(_key(*entry) for entry in json.loads(annotations.get(_ADOPTED) or "[]"))
+        earlier = frozenset(_key(*entry) for entry in decoded(annotations.get(_ADOPTED) or "[]"))
         members, new = (_stored(live, name) for name in ("members", "new"))
         keys = None if members is None else frozenset(_keys(members))
         return replace(
@@ -226,7 +229,7 @@ def _stored(live: Object, name: str) -> Any:
     text: str | bytes | None = (live.get("data") or {}).get(name)
     if packed := (live.get("binaryData") or {}).get(f"{name}.gz"):
         text = _unpacked(base64.b64decode(packed))
-    return None if text is None else json.loads(text)
+    return None if text is None else decoded(text, VALUES_LIMIT)
 
 
 def _uids(live: Object) -> frozenset[tuple[ObjectKey, str]]:

@@ -89,7 +89,7 @@ class InventoryStore:
         checked(response, CONFIG_MAP, f"PATCH {self._path()}")
         metadata = response["metadata"]
         self.uid = metadata["uid"]
-        stored = {"resource_version": metadata["resourceVersion"], "created": metadata["creationTimestamp"]}
+        stored = {"resource_version": metadata["resourceVersion"], "created": metadata.get("creationTimestamp") or ""}
         return replace(desired, version=VERSION, uid=self.uid, **stored)
 
     def delete(self, resource_version: str) -> None:

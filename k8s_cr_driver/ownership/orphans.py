@@ -79,7 +79,7 @@ def find_orphans(context: WriteContext, lives: Collection[Object]) -> list[tuple
     others = _Others(context, lives, {uid_of(live) for live, _ in owners})
     for live, orphans in owners:
         if resource := context.resources.find(orphans.kind, orphans.version):
-            began = min(content.created, live["metadata"]["creationTimestamp"])  # a lost inventory is younger
+            began = min(content.created, _created(live) or content.created)  # a lost inventory is younger
             among = [one for one in _find(context, resource, orphans, began) if _is_made_by_controller(one, live, began)]
             found += [(resource, one) for one in among if not others.may_own(live, one)]
     return found
@@ -117,7 +117,7 @@ def oldest_owner(context: WriteContext, lives: Iterable[Object]) -> str:
     An inventory that was lost and created again is younger, and may have adopted what is older still.
     """
     owners = () if context.adopt else (live for live in lives if _orphans(context, live))
-    return min((str(live["metadata"]["creationTimestamp"]) for live in owners), default="")
+    return min(filter(None, map(_created, owners)), default="")
 
 
 def _orphans(context: WriteContext, live: Object) -> Orphans | None:
@@ -137,7 +137,7 @@ def _find(context: WriteContext, resource: Resource, orphans: Orphans, began: st
         one
         for one in among
         if orphans.names.fullmatch(one["metadata"]["name"])
-        and one["metadata"]["creationTimestamp"] >= began
+        and _created(one) >= began
         and labels(one).get(INSTANCE_LABEL, context.instance) == context.instance
         and not appliers(one) - {context.instance}
         and not (is_kept(one) or is_released(one) or context.inventory.content.is_adopted(one))
@@ -157,7 +157,12 @@ def _is_made_by_controller(one: Object, owner: Object, began: str) -> bool:
     }
     if controllers and makers:
         return not makers.isdisjoint(controllers)
-    return bool(one["metadata"]["creationTimestamp"] > began)
+    return _created(one) > began
+
+
+def _created(live: Object) -> str:
+    """RFC 3339; "" if the cluster does not say it."""
+    return live["metadata"].get("creationTimestamp") or ""
 
 
 def _entries(live: Object) -> list[Object]:

@@ -15,11 +15,12 @@ from typing import NamedTuple
 
 from k8s_cr_driver.objects.fields import entries, field, mapping
 from k8s_cr_driver.objects.keys import GroupKind, Object, kind_of
+from k8s_cr_driver.resources.base import PODS
 
 _WORDS = re.compile(r"exceeded quota: (\S+), requested: (\S+), used: (\S+), limited: (\S+)")
 _POD = GroupKind("", "Pod")
 _MEASURED = frozenset(
-    {_POD, GroupKind("", "PersistentVolumeClaim"), GroupKind("", "Service"), GroupKind("resource.k8s.io", "ResourceClaim")}
+    {PODS, GroupKind("", "PersistentVolumeClaim"), GroupKind("", "Service"), GroupKind("resource.k8s.io", "ResourceClaim")}
 )
 """The kinds of which a quota counts more than the objects: k8s.io/kubernetes/pkg/quota/v1/evaluator/core."""
 _PLAIN = ("cpu", "memory", "ephemeral-storage")
@@ -77,7 +78,7 @@ def has_room(message: str, live: Object, same: str) -> bool:
 
 def _least(live: Object) -> dict[str, Fraction]:
     """What a quota counts of a Pod at least: its containers that run together. A refusal has what a copy would exceed."""
-    if kind_of(live) != _POD:
+    if kind_of(live) != PODS:
         return {}
     found: dict[str, Fraction] = defaultdict(Fraction)
     for container in entries(live, "spec", "containers"):
@@ -98,7 +99,7 @@ def _add(found: dict[str, Fraction], holder: Object) -> None:
 
 def _has_ended(live: Object) -> bool:
     """Whether it is a Pod that has run to its end: a quota counts nothing of it but the object."""
-    return kind_of(live) == _POD and field(live, "status", "phase") in ("Succeeded", "Failed")
+    return kind_of(live) == PODS and field(live, "status", "phase") in ("Succeeded", "Failed")
 
 
 def _amounts(listed: str) -> dict[str, Fraction]:

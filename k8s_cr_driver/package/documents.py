@@ -229,7 +229,8 @@ class _Builder:
             value = self.build(part)
             if not isinstance(value, dict):
                 raise _problem("the merge key << wants a mapping", part)
-            result = {**value, **result}
+            for key, item in value.items():
+                result.setdefault(key, item)
         return result
 
 

@@ -34,7 +34,7 @@ def read(root: Path, name: str, *, fetch: Fetch) -> bytes:
     Raises InvalidPackage; InvalidRequest for a URL that has credentials, since entries are stored and shown.
     """
     try:
-        url = urlsplit(name if "://" in name else "")
+        url = urlsplit(name if is_url(name) else "")
     except ValueError:
         raise InvalidRequest("lcm-kubernetes-def-files: an entry with :// is no URL; give paths in the package") from None
     if url.scheme.lower() not in ("http", "https"):
@@ -53,11 +53,19 @@ def read(root: Path, name: str, *, fetch: Fetch) -> bytes:
     return content
 
 
+def is_url(name: str) -> bool:
+    """Whether an entry is none of the package."""
+    return "://" in name
+
+
 def shown(name: str) -> str:
     """`name` without the credentials and the query that a URL may hold."""
-    if "://" not in name:
+    if not is_url(name):
         return name
-    url = urlsplit(name)
+    try:
+        url = urlsplit(name)
+    except ValueError:
+        return "an entry that is no URL"
     return f"{url.scheme}://{url.netloc.rpartition('@')[2]}{url.path}"
 
 

@@ -26,6 +26,8 @@ DEFINITION = 4 * 1024 * 1024
 """Bytes of TOSCA.meta, and of each file in Definitions."""
 FILLED = 32 * 1024 * 1024
 """Characters that the values of parameters may add to the manifests."""
+DECLARATIONS = 100_000
+"""Data types that are looked at for parameters, and properties in them; those that several node types use count each time."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,14 @@ def filled() -> Budget:
     """For the characters that parameters add to the manifests of one package."""
     return Budget(
         FILLED, f"the parameters add more than {FILLED // 1024**2} MiB to the manifests, the limit; use fewer or shorter ones"
+    )
+
+
+def declarations() -> Budget:
+    """For the data types that declare the parameters of one package."""
+    return Budget(
+        DECLARATIONS,
+        f"the Definitions derive more than {DECLARATIONS:,} data types and properties for parameters, the limit; use fewer",
     )
 
 

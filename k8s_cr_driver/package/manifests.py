@@ -9,7 +9,6 @@ fields removed, Secrets without `stringData`.
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -19,7 +18,7 @@ from typing import Any
 from k8s_cr_driver.errors import InvalidPackage, InvalidRequest
 from k8s_cr_driver.objects.api_groups import REVIEWS
 from k8s_cr_driver.objects.crds import crds_of
-from k8s_cr_driver.objects.fields import type_name
+from k8s_cr_driver.objects.fields import similar, type_name
 from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, key_of, kind_of, split
 from k8s_cr_driver.package import marks, names, normal_form
 from k8s_cr_driver.package.documents import DocumentError, documents
@@ -123,8 +122,8 @@ def foreign_kinds(objects: Iterable[Object]) -> set[tuple[GroupKind, str]]:
 
 
 def _unknown(obj: Object, crds: Iterable[GroupKind]) -> str:
-    near = difflib.get_close_matches(str(kind_of(obj)), map(str, crds), n=1, cutoff=0.8)
-    guess = f", did you mean {near[0]}?" if near else ""
+    near = similar(str(kind_of(obj)), map(str, crds), cutoff=0.8)
+    guess = f", did you mean {near}?" if near else ""
     return f"{obj['apiVersion']} {obj['kind']} (object {obj['metadata']['name']}){guess}"
 
 

@@ -83,14 +83,15 @@ def declared(definitions: Mapping[str, Mapping[str, Any]]) -> dict[str, Declarat
         limits.check_expanded(content, limits.parts, file)
     types = _merged(definitions, "data_types")
     found: dict[str, Declaration] = {}
+    budget = limits.declarations()
     for name, node_type in _merged(definitions, "node_types").items():
         interface = _at(node_type, "interfaces", "Vnflcm")
         operation = _at(interface, "operations", "instantiate") or _at(interface, "instantiate")
         request = _at(operation, "inputs", "additional_parameters", "type")
-        holder = _at(_properties(types, request), "parameters", "type")
+        holder = _at(_properties(types, request, budget), "parameters", "type")
         if holder is not None and not (isinstance(holder, str) and holder in types):
             raise InvalidPackage(f"node type {name}: its parameters have the type {holder}, which no file defines")
-        for parameter, definition in _properties(types, holder).items():
+        for parameter, definition in _properties(types, holder, budget).items():
             found[parameter] = _declaration(parameter, definition, f"parameter {parameter} in the VNFD's {holder}")
     return found
 
@@ -106,11 +107,12 @@ def _at(value: Any, *path: str) -> Any:
     return value
 
 
-def _properties(types: Mapping[str, Any], name: Any) -> dict[str, Any]:
+def _properties(types: Mapping[str, Any], name: Any, budget: limits.Budget) -> dict[str, Any]:
     """The properties of a TOSCA data type, with those that it inherits."""
-    chain: list[str] = []
+    chain: dict[str, None] = {}
     while isinstance(name, str) and name in types and name not in chain:
-        chain.append(name)
+        chain[name] = None
+        budget.spend(1 + len(mapping(types[name], "properties")))
         name = _at(types[name], "derived_from")
     return {key: value for step in reversed(chain) for key, value in mapping(types[step], "properties").items()}
 

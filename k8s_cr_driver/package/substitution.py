@@ -47,7 +47,7 @@ def fill(
 
     def found(match: re.Match[str]) -> Any:
         value = _value(match, declarations, values)
-        budget.spend(len(value) if isinstance(value, str) else 1)
+        budget.spend(len(value if isinstance(value, str) else json.dumps(value)))
         return value
 
     def replaced(text: str, path: Path) -> Any:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import hashlib
+import posixpath
 import re
 from collections.abc import Collection
 from pathlib import Path
@@ -44,7 +45,7 @@ def unnamed(folder: Path) -> list[str]:
 
 def leaves_out(folder: Path, files: Collection[str]) -> bool:
     """Whether `files`, as a request names them, are not all the manifests of the package."""
-    return not set(manifest_files(folder)) <= set(files)
+    return not set(manifest_files(folder)) <= set(map(posixpath.normpath, files))
 
 
 def _files(folder: Path) -> list[str]:

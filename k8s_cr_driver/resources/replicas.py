@@ -23,13 +23,10 @@ def without_replicas(obj: CustomResource) -> CustomResource:
     return obj.with_manifest(manifest)
 
 
-def with_replicas(obj: CustomResource, count: int) -> CustomResource:
-    """The same object with another count; unchanged if its kind cannot be scaled."""
-    path = obj.replicas()
-    if not path:
-        return obj
-    manifest: Object = copy.deepcopy(obj.manifest)
-    parent: Any = manifest
+def set_count(obj: CustomResource, count: int) -> None:
+    """Writes another count into the manifest; none if its kind cannot be scaled."""
+    path = obj.replicas() or ()
+    parent: Any = obj.manifest
     for step, following in pairwise(path):
         if isinstance(parent, dict) and parent.get(step) is None:
             parent[step] = {}
@@ -37,8 +34,8 @@ def with_replicas(obj: CustomResource, count: int) -> CustomResource:
         if not isinstance(parent, list if isinstance(following, ListEntry) else dict):
             where = ".".join(path)
             raise InvalidPackage(f"{obj.key}: {step}: is {type_name(parent)}, must be a mapping with the count at {where}")
-    parent[path[-1]] = count
-    return obj.with_manifest(manifest)
+    if path:
+        parent[path[-1]] = count
 
 
 def count(obj: CustomResource, live: Object | None = None) -> int:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping
 from typing import Any
 
@@ -38,8 +39,9 @@ def with_counts(assigned: VduObjects, wanted: Mapping[str, int]) -> dict[str, Cu
                     f"VDU {vdu} is {obj}. Its count of {wanted[vdu]} cannot be set, because the account may not read the "
                     "CustomResourceDefinition of its kind; permit it to get customresourcedefinitions"
                 )
-            latest = obj.with_manifest(manifests.get(obj.key, obj.manifest))
-            manifests[obj.key] = replicas.with_replicas(latest, wanted[vdu]).manifest
+            if obj.key not in manifests:
+                manifests[obj.key] = copy.deepcopy(obj.manifest)
+            replicas.set_count(obj.with_manifest(manifests[obj.key]), wanted[vdu])
     return {vdu: obj.with_manifest(manifests[obj.key]) if obj.key in manifests else obj for vdu, obj in assigned.items()}
 
 

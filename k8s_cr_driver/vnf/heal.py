@@ -37,7 +37,7 @@ class Healing:
 
     def replacement(self, chosen: Mapping[str, set[str]], *, everything: bool, recreate: bool) -> Replacement:
         """
-        For the VNFCs in `chosen` (VDU id -> names).
+        For the VNFCs in `chosen` (VDU id -> names), or with `everything` all of their VDUs: the record may have others.
 
         If more VNFCs of a VDU are chosen than may be deleted at the same time: InvalidRequest, or with `everything` no
         VNFC of that VDU is replaced.
@@ -47,7 +47,8 @@ class Healing:
         for vdu, several in members.children.items():
             obj = self._touched[vdu]
             children = obj.children(members.owners.get(obj.key))
-            unwanted = [one for one in several if one["metadata"]["name"] in chosen.get(vdu, ())]
+            named = chosen.get(vdu, ())
+            unwanted = several if everything and named else [one for one in several if one["metadata"]["name"] in named]
             if children and children.by_selector:
                 unwanted = self._own(vdu, unwanted, lenient=everything)
             lost = max(0, _wanted(obj, members.owners.get(obj.key), len(several)) - len(several))

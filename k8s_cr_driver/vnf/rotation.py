@@ -91,6 +91,8 @@ def rotate(desired: Sequence[Object], lives: Lives, referring: Sequence[Object] 
     keys = {key_of(obj) for obj in rotated}
     for obj in sorted(rotated, key=lambda one: any(key in keys for _, _, key in _references(one))):
         rotation.rename(obj)  # last what refers to others: its content has their names
+    for obj in desired if rotation.renamed else ():
+        dependencies.repoint(obj, rotation.renamed)
 
 
 class _Rotation:
@@ -100,14 +102,12 @@ class _Rotation:
         self._lives = lives
         self._used = {key for one in referring for _, _, key in _references(one)}
         self._places: dict[ObjectKey, list[tuple[Object, str]]] = defaultdict(list)
-        self._dependents: dict[ObjectKey, list[Object]] = defaultdict(list)
+        self.renamed: dict[ObjectKey, str] = {}
         self._rotated: dict[ObjectKey, set[str]] = {}
         """By kind and namespace, the first names of live objects that have one with a digest."""
         for one in desired:
             for place, name, key in _references(one):
                 self._places[key].append((place, name))
-            for key in dependencies.depends_on(one):
-                self._dependents[key].append(one)
 
     def rename(self, obj: Object) -> None:
         """An object to which nothing in the set refers keeps its name: what refers to it is not there to be repointed."""
@@ -119,10 +119,8 @@ class _Rotation:
         renamed = key._replace(name=name)
         for reference, field_ in self._places[key]:
             reference[field_] = name
-        for one in self._dependents[key]:
-            dependencies.repoint(one, key, name)
+        self.renamed[key] = name
         self._places[renamed] += self._places.pop(key)
-        self._dependents[renamed] += self._dependents.pop(key)
 
     def _name(self, obj: Object) -> str:
         """A name that had another content is not used again."""

@@ -273,3 +273,14 @@ def test_a_name_that_the_server_refuses_is_shown(api: FakeApi, differ: Differ) -
     api.put(crontab_crd())
     (reported,) = differ.verdicts([crontab("Upper")]).values()
     assert 'metadata.name: Invalid value: "Upper"' in reported["message"]
+
+
+def test_an_account_that_may_read_no_crds_sees_what_is_created(api: FakeApi, differ: Differ) -> None:
+    crd = crontab_crd()
+    scale = {"specReplicasPath": ".spec.size", "statusReplicasPath": ".status.size"}
+    crd["spec"]["versions"][0]["subresources"] = {"scale": scale}
+    api.put(crd)
+    api.establish("crontabs.stable.example.com")
+    api.knobs.denied.add(("get", "apiextensions.k8s.io", "customresourcedefinitions", "*"))
+    (found,) = differ.verdicts([crontab("one")]).values()
+    assert found["verdict"] == "created"

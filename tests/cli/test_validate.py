@@ -14,7 +14,7 @@ from k8s_cr_driver.objects.keys import Object, key_of
 from k8s_cr_driver.package import csar
 from tests.cli.packages import META, changed_vnfd, write_package
 from tests.cli.tool import Tool
-from tests.instance import config_map, crontab, crontab_crd, deployment, obj
+from tests.instance import config_map, crontab, crontab_crd, deployment, obj, stateful_set
 
 
 def test_a_good_package_has_no_findings_and_needs_no_cluster(tool: Tool, tmp_path: Path) -> None:
@@ -381,3 +381,10 @@ def test_a_csar_whose_manifests_tacker_would_not_unpack_is_a_warning(tool: Tool,
     assert warnings[0].startswith("Files/kubernetes/all.yaml: not named in TOSCA-Metadata/TOSCA.meta")
     tool.run("package", str(folder), "-o", str(archive))
     assert tool.json("validate", str(archive))["warnings"] == []
+
+
+def test_a_parameter_that_only_the_former_package_needs_is_no_change_of_the_others(tool: Tool, tmp_path: Path) -> None:
+    text, database = {"type": "string"}, stateful_set("db", serviceName="${NAME}")
+    old = write_package(tmp_path / "old", [database, config_map("a", x="${OTHER}")], parameters={"NAME": text, "OTHER": text})
+    new = write_package(tmp_path / "new", [database, config_map("a", x="same")], parameters={"NAME": text})
+    assert "serviceName" not in tool.run("validate", str(new), "--update-of", str(old), "--param", "NAME=mydb").output

@@ -69,6 +69,14 @@ def test_a_list_has_a_limited_number_of_pages(api: FakeApi, monkeypatch: pytest.
         count(api)
 
 
+def test_a_list_has_a_limited_number_of_values(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lists, "LIST_VALUES", 100)
+    send(api, *map(str, range(20)))
+    with pytest.raises(TransportError, match="more than 100 values"):
+        count(api)
+    assert 1 < len(api.requests) < 20
+
+
 def test_a_list_has_a_limited_number_of_bytes(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each page may be of a size that is allowed."""
     monkeypatch.setattr(lists, "LIST_BYTES", 1000)

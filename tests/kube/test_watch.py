@@ -16,7 +16,7 @@ from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.kube.endpoint import Endpoint
 from k8s_cr_driver.kube.watch import Broken, Change, InitialEvents, Message, Reflector, Relist
-from k8s_cr_driver.kube.watch_events import object_of
+from k8s_cr_driver.kube.watch_events import ends_initial_events, object_of
 from k8s_cr_driver.objects.keys import GroupKind
 from tests.fake_api import FakeApi, faults
 from tests.instance import config_map
@@ -356,3 +356,8 @@ def test_an_error_without_a_code_is_one_that_may_pass(code: object) -> None:
     with pytest.raises(ApiError) as raised:
         object_of(CONFIG_MAPS, event)
     assert raised.value.status == 500
+
+
+def test_a_bookmark_of_another_form_ends_no_initial_events() -> None:
+    marks = [["k8s.io/initial-events-end", "true"]]
+    assert not ends_initial_events({"metadata": {"annotations": marks}})

@@ -116,9 +116,10 @@ def make_vnfd(
     initial: int | None = None,
     levels: dict[str, int | None] | None = None,
     delta: int = 2,
+    highest: int = 5,
     parameters: dict[str, Any] | None = None,
 ) -> Vnfd:
-    """`vdus`: id -> name of the object; `aspects`: id -> VDUs, with steps of `delta`; `initial`: instances at level 0;
+    """`vdus`: id -> name of the object; `aspects`: id -> VDUs, `highest` steps of `delta`; `initial`: instances at level 0;
     `levels`: instantiation level -> instances of each VDU, the first level is the default.
     """
     vdus, aspects = vdus or {"Web": "web"}, aspects or {"web": ["Web"]}
@@ -126,7 +127,7 @@ def make_vnfd(
         (folder / name).mkdir(parents=True)
     (folder / "TOSCA-Metadata/TOSCA.meta").write_text("TOSCA-Meta-File-Version: 1.0\n\nName: Files/kubernetes/all.yaml\n")
     (folder / "Files/kubernetes/all.yaml").write_text(yaml.safe_dump_all(manifests))
-    scaling = {aspect: {"max_scale_level": 5, "step_deltas": ["one"]} for aspect in aspects}
+    scaling = {aspect: {"max_scale_level": highest, "step_deltas": ["one"]} for aspect in aspects}
     policies = [{"aspects": _policy("ScalingAspects", aspects=scaling)}]
     for aspect, targets in aspects.items():
         deltas = _policy("VduScalingAspectDeltas", aspect=aspect, deltas={"one": {"number_of_instances": delta}})

@@ -3,17 +3,19 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 import yaml
 from oslo_config import cfg
 from tacker.sol_refactored.common import exceptions as sol_ex
 
-from tests.fake_api import FakeApi, faults
-from tests.instance import BLUE, config_map, crontab, crontab_crd, replaced
+from tests.fake_api import FakeApi, controllers, faults
+from tests.instance import BLUE, config_map, crontab, crontab_crd, replaced, stateful_set
 from tests.lcm.instance import Instance
 from tests.lcm.web import deployment
 
@@ -126,3 +128,32 @@ def test_an_instantiate_after_one_that_was_given_up_finds_what_has_lost_its_labe
     replaced(cluster, "ConfigMap", "default", "a")
     blue.instantiate(**{"wait-timeout": 5, "lcm-kubernetes-def-files": [second]})
     assert cluster.find("ConfigMap", "default", "a") is None
+
+
+@pytest.mark.parametrize("text", ["[", "[" * 100_000])
+def test_an_instance_whose_inventory_others_have_spoiled_is_abandoned(api: FakeApi, blue: Instance, text: str) -> None:
+    api.edit("ConfigMap", "default", INVENTORY, lambda live: live["data"].update(members=text))
+    with pytest.raises(sol_ex.SolException, match=rf"the inventory default/{INVENTORY}: .* delete that ConfigMap"):
+        blue.terminate(**{"wait-timeout": 1})
+    blue.terminate(**ABANDON)
+
+
+def test_an_error_of_the_driver_itself_does_not_keep_an_instance_from_being_abandoned(
+    blue: Instance, caplog: pytest.LogCaptureFixture
+) -> None:
+    with mock.patch("k8s_cr_driver.vnf.session.Session.reconcile", side_effect=KeyError("hunter2")):
+        with pytest.raises(sol_ex.SolException, match=r"failed in the driver itself \(KeyError\)"):
+            blue.terminate()
+        blue.terminate(**ABANDON)
+    assert "The driver itself has failed" in caplog.text
+
+
+@pytest.mark.parametrize("params", [{}, ABANDON], ids=["terminate", "abandon"])
+def test_a_claim_without_a_creation_time_is_nobodys_claim(api: FakeApi, tmp_path: Path, params: dict[str, Any]) -> None:
+    controllers.run_workloads(api)
+    blue = Instance(api, tmp_path, [deployment(1), stateful_set("db")])
+    blue.instantiate()
+    metadata = {"name": "data-db-7", "namespace": "default", "uid": "u", "resourceVersion": "1", "labels": {"app": "db"}}
+    listed = {"apiVersion": "v1", "kind": "PersistentVolumeClaimList", "metadata": {}, "items": [{"metadata": metadata}]}
+    api.fail(faults.lie(json.dumps(listed).encode()), method="GET", path="persistentvolumeclaims$", times=1)
+    blue.terminate(**params)

@@ -239,3 +239,21 @@ def test_parameters_may_name_what_the_former_ones_could_not(cluster: FakeApi, tm
     new = make_vnfd(tmp_path / "new", [deployment(1), config_map("${NAME}")], parameters=parameters)
     blue.change(new, parameters={"NAME": "right"})
     assert cluster.find("ConfigMap", "default", "right")
+
+
+def test_a_given_count_is_the_new_one_where_the_new_package_forbids_the_former(
+    cluster: FakeApi, sized: Instance, tmp_path: Path
+) -> None:
+    more = {**COUNT, "COUNT": {"type": "integer", "default": 3, "constraints": [{"in_range": [3, 5]}]}}
+    manifests = [deployment("${COUNT}"), config_map("settings", mode="${NAME}")]
+    sized.change(make_vnfd(tmp_path / "new", manifests, parameters=more), parameters={"COUNT": 4})
+    assert replicas(cluster) == 4
+
+
+@pytest.mark.parametrize("verb", ["heal", "scale", "terminate"])
+def test_only_a_change_changes_parameters(cluster: FakeApi, sized: Instance, verb: str) -> None:
+    """They would hold for some of the objects, and until the next heal."""
+    steps = ["SCALE_OUT"] if verb == "scale" else []
+    with pytest.raises(sol_ex.SolException, match=r"only a change of the VNF package can change them; leave out COUNT, OTHER$"):
+        getattr(sized, verb)(*steps, parameters={"COUNT": 5, "OTHER": 1, "NAME": "b"})
+    assert replicas(cluster) == 2

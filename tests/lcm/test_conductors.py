@@ -22,7 +22,7 @@ from k8s_cr_driver.lcm import registration
 from tests.fake_api import FakeApi
 from tests.instance import BLUE, CONDITIONS, crontab, crontab_crd, status, wait_for
 from tests.lcm.instance import Instance
-from tests.lcm.vims import Vim
+from tests.lcm.vims import PROJECT, Vim, request_of
 from tests.lcm.web import deployment
 
 OPERATION = "8f0e2ef0-5d8a-4a43-a1f0-0000000000aa"
@@ -64,7 +64,7 @@ class Host:
         self._client = oslo_messaging.get_rpc_client(transport, oslo_messaging.Target(topic=name))
 
     def retry(self) -> None:
-        self._client.cast({}, "retry_lcm_op")
+        self._client.cast({"project": PROJECT}, "retry_lcm_op")
 
     def is_free(self) -> bool:
         """Waits until its only thread has taken another call; whether the lock of the instance is free."""
@@ -74,7 +74,8 @@ class Host:
         """An RPC. Tacker's server makes the context of what comes with the message."""
         cfg.CONF.set_override("backend_url", self._locks, "coordination")
         coordination.COORDINATOR = self._coordinator
-        self._conductor.retry_lcm_op(context.get_admin_context(), OPERATION)
+        with request_of(message["project"]):
+            self._conductor.retry_lcm_op(context.get_admin_context(), OPERATION)
 
     def lock(self, message: Any) -> bool:
         """An RPC."""

@@ -130,3 +130,15 @@ def test_the_list_of_vnfcs_is_repeated_while_the_server_is_busy(cluster: FakeApi
     cluster.fail(faults.unavailable(), method="GET", path="/pods")
     blue.instantiate()
     assert len(blue.inst.instantiatedVnfInfo.vnfcResourceInfo) == 1
+
+
+def test_another_spelling_of_a_file_hides_no_vdu(cluster: FakeApi, tmp_path: Path) -> None:
+    blue = Instance(cluster, tmp_path, [config_map("a")])
+    with pytest.raises(sol_ex.SolException, match="Web"):
+        blue.instantiate(**{"lcm-kubernetes-def-files": ["./Files/kubernetes/all.yaml"]})
+
+
+def test_an_entry_that_is_no_url_is_an_error_of_the_request(cluster: FakeApi, tmp_path: Path) -> None:
+    blue = Instance(cluster, tmp_path, [deployment(1)])
+    with pytest.raises(sol_ex.SolException, match="give an entry that is no URL once"):
+        blue.instantiate(**{"lcm-kubernetes-def-files": ["http://[a", "http://[a"]})

@@ -368,3 +368,14 @@ def test_a_finished_job_that_is_a_vdu_runs_once(cluster: FakeApi, tmp_path: Path
     blue.change(make_vnfd(tmp_path / "b", [migrate]))
     blue.heal()
     assert len(set(ran)) == 1
+
+
+def test_a_heal_of_the_whole_instance_replaces_also_pods_that_the_record_does_not_name(
+    cluster: FakeApi, tmp_path: Path
+) -> None:
+    blue = Instance(cluster, tmp_path, [deployment(2)])
+    blue.instantiate()
+    cluster.delete("Pod", "default", cluster.names("Pod", "default")[0])
+    before = set(cluster.names("Pod", "default"))
+    blue.heal()
+    assert len(before) == 2 and not before & set(cluster.names("Pod", "default"))

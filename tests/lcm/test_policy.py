@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from tacker import context, policy
 from tacker.sol_refactored.common import exceptions as sol_ex
 
 from k8s_cr_driver.errors import Forbidden
-from k8s_cr_driver.lcm import conf, permitted
+from k8s_cr_driver.lcm import conf, desired, permitted
 from k8s_cr_driver.objects.keys import ObjectKey
 from k8s_cr_driver.vnf.additional_params import Options
 from k8s_cr_driver.vnf.policy import Policy
@@ -194,3 +195,25 @@ def test_a_time_limit_has_a_maximum(cluster: FakeApi, tmp_path: Path) -> None:
     with pytest.raises(sol_ex.SolException, match=r"^gracefulTerminationTimeout: is more than 50 seconds"):
         blue.terminate("GRACEFUL", 51)
     blue.terminate("GRACEFUL", 1)
+
+
+def test_a_rollback_applies_nothing_of_a_url_that_was_never_permitted(
+    cluster: FakeApi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who may write what is at the URL may do so between a change and its rollback."""
+    content = [config_map("a")]
+    monkeypatch.setattr(desired, "RemoteManifests", lambda _: lambda url: json.dumps(content[-1]).encode())
+    files = {"lcm-kubernetes-def-files": ["Files/kubernetes/all.yaml", "https://example.com/a.json"]}
+    with requested_by("member"):
+        blue = Instance(cluster, tmp_path / "old", [deployment(1)])
+        blue.instantiate(**files)
+        before = blue.inst.obj_clone()
+        content.append(hook())
+        with pytest.raises(sol_ex.SolException, match="restrict_tenants"):
+            blue.change(make_vnfd(tmp_path / "new", [deployment(1)]), **files)
+        blue.inst = before
+        with pytest.raises(sol_ex.SolException, match="restrict_tenants"):
+            blue.roll_back_change()
+        assert cluster.names("ValidatingWebhookConfiguration") == []
+        content.append(config_map("a"))
+        blue.roll_back_change()

@@ -3,18 +3,18 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from oslo_config import cfg
-from tacker import context
 from tacker.sol_refactored.common import exceptions as sol_ex
 
 from tests.fake_api import FakeApi
 from tests.instance import BLUE
 from tests.lcm.instance import Instance
-from tests.lcm.vims import PROJECT, Vim
+from tests.lcm.vims import OTHER_PROJECT, PROJECT, Vim, request_of
 from tests.lcm.web import deployment
 
 
@@ -35,9 +35,14 @@ def vim(cluster: FakeApi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> It
 @pytest.fixture
 def blue(cluster: FakeApi, tmp_path: Path) -> Instance:
     """An instance whose stored token the cluster no longer accepts."""
+    return instantiated(cluster, tmp_path, PROJECT)
+
+
+def instantiated(cluster: FakeApi, tmp_path: Path, project: str) -> Instance:
     one = Instance(cluster, tmp_path / "package", [deployment(1)])
     one.inst.vimConnectionInfo["vim1"].vimId = BLUE
-    one.instantiate()
+    with request_of(project):
+        one.instantiate()
     cluster.knobs.tokens = {"new"}
     return one
 
@@ -79,15 +84,25 @@ def test_a_vims_credentials_are_not_sent_to_another_endpoint(
     assert "has the endpoint" in caplog.text
 
 
-@pytest.mark.parametrize("project, accepted", [(PROJECT, True), ("8f0e2ef0-5d8a-4a43-a1f0-00000000000d", False)])
+@pytest.mark.parametrize("project, accepted", [(PROJECT, True), (OTHER_PROJECT, False)])
 def test_a_request_uses_the_vims_of_its_own_project(
     vim: Vim, blue: Instance, from_vim: None, project: str, accepted: bool
 ) -> None:
     vim.update("new")
-    request = context.Context(user_id="user", tenant_id=project, is_admin=False)
-    request.update_store()
-    if accepted:
-        blue.heal()
-    else:
-        with pytest.raises(sol_ex.SolException, match="does not accept the credentials"):
+    with request_of(project):
+        if accepted:
             blue.heal()
+        else:
+            with pytest.raises(sol_ex.SolException, match="does not accept the credentials"):
+                blue.heal()
+
+
+def test_without_a_request_an_instance_uses_the_vims_of_the_project_that_has_instantiated_it(
+    cluster: FakeApi, tmp_path: Path, vim: Vim, from_vim: None
+) -> None:
+    vim.update("new")
+    blue = instantiated(cluster, tmp_path, OTHER_PROJECT)
+    for project in ("", PROJECT):
+        with request_of(project), pytest.raises(sol_ex.SolException) if not project else contextlib.nullcontext():
+            blue.heal()
+    assert blue.inst.instantiatedVnfInfo.metadata["k8s_cr"]["project"] == OTHER_PROJECT

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from oslo_config import cfg
 from tacker import context
+from tacker.sol_refactored import objects
 from tacker.sol_refactored.common import exceptions as sol_ex
 from tacker.sol_refactored.common import vnf_instance_utils as inst_utils
 from tacker.sol_refactored.nfvo import nfvo_client
@@ -282,3 +283,35 @@ def test_a_scale_of_another_conductor_that_completes_meanwhile_is_not_overwritte
     read = inst_utils.get_inst(admin, BLUE)
     with pytest.raises(sol_ex.OtherOperationInProgress):
         Driver().sync_db(admin, read, read.vimConnectionInfo["vim1"])
+
+
+def test_a_scale_of_another_conductor_that_fails_meanwhile_is_left_to_its_retry(
+    stored: Synced, cluster: FakeApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A failed operation leaves the record as it was."""
+    admin = context.get_admin_context()
+    asked: list[str] = []
+
+    def operations(context: Any, vnfInstanceId: str, operationState: str) -> list[str]:  # noqa: N803 - Tacker's names
+        asked.append(operationState)
+        return ["operation"] if operationState == "FAILED_TEMP" else []
+
+    set_count(cluster, 3)
+    monkeypatch.setattr(nfvo_client.NfvoClient, "__init__", lambda _: None)
+    monkeypatch.setattr(nfvo_client.NfvoClient, "get_vnfd", lambda *_: stored.vnfd)
+    monkeypatch.setattr(objects.VnfLcmOpOccV2, "get_by_filter", operations)
+    read = inst_utils.get_inst(admin, BLUE)
+    with pytest.raises(sol_ex.OtherOperationInProgress):
+        Driver().sync_db(admin, read, read.vimConnectionInfo["vim1"])
+    assert "FAILED_TEMP" not in asked[:3]  # of one from before the round Tacker asks itself
+
+
+def test_the_highest_level_is_that_of_the_new_package(cluster: FakeApi, tmp_path: Path) -> None:
+    blue = Synced(cluster, tmp_path / "old", [deployment(1)])
+    new = make_vnfd(tmp_path / "new", [deployment(1)], highest=2)
+    blue.change(new)
+    blue.vnfd = new
+    assert blue.differs()
+    blue.sync()
+    assert {one.aspectId: one.scaleLevel for one in blue.info.maxScaleLevels} == {"web": 2}
+    assert not blue.differs()

@@ -11,13 +11,23 @@ from typing import Any
 import pytest
 from cryptography import fernet
 from oslo_config import cfg
+from oslo_context import context as oslo_context
 from tacker import context, manager
 from tacker.db.nfvo.nfvo_db_plugin import NfvoPluginDb
 from tacker.nfvo.drivers.vim import openstack_driver  # noqa: F401 - registers [vim_keys]
 
 from tests.instance import BLUE
 
-PROJECT = "8f0e2ef0-5d8a-4a43-a1f0-00000000000b"
+PROJECT, OTHER_PROJECT = (f"8f0e2ef0-5d8a-4a43-a1f0-00000000000{digit}" for digit in "bd")
+
+
+@contextlib.contextmanager
+def request_of(project: str) -> Iterator[None]:
+    """Within it the thread serves a request of a user of that project."""
+    before = oslo_context.get_current()
+    context.Context(user_id="user", tenant_id=project, is_admin=False).update_store()
+    yield
+    (before or oslo_context.RequestContext(overwrite=False)).update_store()
 
 
 @contextlib.contextmanager

@@ -31,3 +31,14 @@ def test_members_are_unpacked_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> 
 def test_members_that_are_cut_or_no_gzip_are_malformed(packed: bytes) -> None:
     with pytest.raises(TransportError, match="the response is malformed"):
         parse(inventory(packed))
+
+
+@pytest.mark.parametrize("text", [b"[" * 100_000, b"[" * 100_000 + b"]" * 100_000], ids=["cut", "whole"])
+def test_members_that_are_nested_deeply_are_malformed(text: bytes) -> None:
+    with pytest.raises(TransportError, match="the response is malformed"):
+        parse(inventory(gzip.compress(text)))
+
+
+def test_members_of_too_many_values_are_not_read() -> None:
+    with pytest.raises(TransportError, match="the response is malformed"):
+        parse(inventory(gzip.compress(b"[" + b"1," * inventory_content.VALUES_LIMIT + b"1]")))

@@ -8,14 +8,18 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 import yaml
 
 from k8s_cr_driver.errors import InvalidPackage
+from k8s_cr_driver.objects.dependencies import DEPENDS_ON
 from k8s_cr_driver.objects.keys import Object
 from k8s_cr_driver.package import check, limits, manifests, parameters, schema, substitution, vnfd
 from k8s_cr_driver.package.limits import Limits
+from k8s_cr_driver.resources.registry import resource_for
+from k8s_cr_driver.vnf import counts, rotation, vdus
 from tests.cli.packages import META, write_package
 from tests.instance import config_map, crontab, crontab_crd, deployment, obj
 
@@ -218,3 +222,63 @@ def test_an_artifact_with_many_blocks_is_read_once(tmp_path: Path) -> None:
 def test_the_limit_of_definitions_lets_the_types_of_sol001_pass() -> None:
     for path in vnfd._missing_types(Path()):
         assert vnfd._documents(path, path.name)
+
+
+def test_integers_of_parameters_count_with_their_digits() -> None:
+    declared = {"A": parameters.Declaration("A", type="integer")}
+    fill = substitution.filler(declared, {"A": 10**4200})
+    with pytest.raises(InvalidPackage, match="the parameters add more than 32 MiB"):
+        fill({"data": {"x": "${A}" * 10_000}})
+
+
+def test_a_merge_of_many_mappings_takes_linear_time(tmp_path: Path) -> None:
+    merged = ",".join(f"{{k{number}: x}}" for number in range(30_000))
+    (tmp_path / "a.yaml").write_text(f"{{apiVersion: v1, kind: ConfigMap, metadata: {{name: a}}, data: {{<<: [{merged}]}}}}\n")
+    (found,) = manifests.load(tmp_path, ["a.yaml"])
+    assert len(found["data"]) == 30_000
+
+
+def test_a_long_chain_of_types_is_refused() -> None:
+    types: dict[str, Any] = {f"t{number}": {"derived_from": f"t{number + 1}"} for number in range(8000)}
+    types["t0"]["properties"] = {"parameters": {"type": "t1"}}
+    node = {"interfaces": {"Vnflcm": {"instantiate": {"inputs": {"additional_parameters": {"type": "t0"}}}}}}
+    nodes = {f"n{number}": node for number in range(100)}
+    with pytest.raises(InvalidPackage, match="more than 100,000 data types and properties for parameters"):
+        parameters.declared({"a.yaml": {"data_types": types, "node_types": nodes}})
+
+
+def test_long_kinds_are_not_compared(tmp_path: Path) -> None:
+    crd, other = crontab_crd(), crontab("one")
+    crd["spec"]["names"]["kind"], other["kind"] = "ab" * 100_000, "ba" * 100_000
+    objects = load(tmp_path, [crd, other])
+    with pytest.raises(InvalidPackage, match="unknown kind"):
+        manifests.place(objects, lambda kind, _: False if kind.kind == "CustomResourceDefinition" else None)
+
+
+def test_the_counts_of_many_parts_of_an_object_take_linear_time() -> None:
+    notes = {f"a{number}": "x" for number in range(500)}
+    parts = [{"name": f"md{number}", "class": "w", "replicas": 1, "metadata": {"annotations": notes}} for number in range(200)]
+    topology = {"class": "k", "version": "v1.30.0", "workers": {"machineDeployments": parts}}
+    cluster = obj("cluster.x-k8s.io/v1beta1", "Cluster", "c", "default", spec={"topology": topology})
+    nodes = {f"v{number}": {"properties": {"name": f"md{number}"}} for number in range(200)}
+    assigned = vdus.assign([resource_for(cluster)], nodes, partial=True)
+    counted = counts.with_counts(assigned, dict.fromkeys(assigned, 2))
+    assert set(counts.of(counted).values()) == {2}
+    assert set(counts.of(assigned).values()) == {1}
+
+
+def test_references_that_are_written_often_take_linear_time() -> None:
+    group = "bootstrap.cluster.x-k8s.io"
+    template = obj(f"{group}/v1beta1", "KubeadmConfigTemplate", "t", "default", spec={"template": {"spec": {}}})
+    reference = {"apiVersion": f"{group}/v1beta1", "kind": "KubeadmConfigTemplate", "name": "t"}
+    user = obj("cluster.x-k8s.io/v1beta1", "MachineDeployment", "m", "default", spec={"bootstrap": {"configRef": reference}})
+    user["metadata"]["annotations"] = {DEPENDS_ON: ",".join([f"{group}/namespaces/default/KubeadmConfigTemplate/t"] * 3000)}
+    former = {**template, "metadata": {**template["metadata"], "annotations": {rotation.CONTENT: "former"}}}
+    lives = mock.create_autospec(rotation.Lives, instance=True)
+    lives.named.side_effect = lambda _, name: former if name == "t" else None
+    rotation.rotate([template, user], lives)
+    renamed = template["metadata"]["name"]
+    assert renamed != "t" and user["spec"]["bootstrap"]["configRef"]["name"] == renamed
+    assert set(user["metadata"]["annotations"][DEPENDS_ON].split(",")) == {
+        f"{group}/namespaces/default/KubeadmConfigTemplate/{renamed}"
+    }

@@ -9,7 +9,7 @@ from k8s_cr_driver.errors import InvalidPackage
 from k8s_cr_driver.objects.keys import Object
 from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.resources.registry import resource_for
-from k8s_cr_driver.resources.replicas import with_replicas
+from k8s_cr_driver.vnf.counts import with_counts
 from k8s_cr_driver.vnf.vdus import VDU, assign
 from tests.instance import config_map, obj
 
@@ -74,6 +74,10 @@ def test_an_annotation_that_names_no_vdu_is_an_error_that_lists_those_there_are(
         assign([deployment("web", vdu="VDU9")], {"VDU2": node("a"), "VDU1": node("b")})
 
 
+def with_replicas(obj: CustomResource, count: int) -> CustomResource:
+    return with_counts({"VDU": obj}, {"VDU": count})["VDU"]
+
+
 def test_a_count_is_put_where_the_kind_has_it_and_the_original_stays() -> None:
     web = deployment("web")
     assert with_replicas(web, 5).manifest["spec"]["replicas"] == 5
@@ -92,4 +96,4 @@ def test_a_spec_without_room_for_a_count_is_an_error_that_names_it() -> None:
 
 def test_a_kind_without_a_count_is_left_as_it_is() -> None:
     daemon = deployment("every-node", kind="DaemonSet")
-    assert with_replicas(daemon, 5) is daemon
+    assert with_replicas(daemon, 5).manifest == daemon.manifest

@@ -60,10 +60,17 @@ def _because(health: Health, causes: list[dict[str, Any]]) -> Health:
     return Health(health.state, reason, f"{message}; {health.message}", any(map(is_trouble, causes)))
 
 
+def _paused(live: dict[str, Any]) -> Health:
+    """No rollout is started, but the Deployment is scaled all the same."""
+    if missing := _count(live, "unavailableReplicas"):
+        return waiting("Unavailable", f"spec.paused is true, and {missing} replicas are not available")
+    return suspended("Paused", "spec.paused is true: no rollout is started")
+
+
 def deployment(live: dict[str, Any]) -> Health:
     """A Deployment is ready when all replicas are up to date and available and no old one is left."""
     if field(live, "spec", "paused") is True:
-        return suspended("Paused", "spec.paused is true: no rollout is started")
+        return unobserved(live) or _paused(live)
     if unseen := _observed(live):
         return unseen
     wanted = _wanted(live)

@@ -70,6 +70,13 @@ def test_paused_deployment_is_settled() -> None:
     assert judged("Deployment", {"paused": True}).state is SUSPENDED
 
 
+def test_a_paused_deployment_that_is_scaled_waits_for_its_replicas() -> None:
+    scaled = {"paused": True, "replicas": 3}
+    assert judged("Deployment", scaled, counted(replicas=1, unavailableReplicas=2)).reason == "Unavailable"
+    assert judged("Deployment", scaled, counted(replicas=3, updatedReplicas=0)).state is SUSPENDED
+    assert judged("Deployment", scaled, counted(observedGeneration=0)).state is WAITING
+
+
 def test_replica_set_that_may_not_make_pods_says_why() -> None:
     denied = condition("ReplicaFailure", "True", "FailedCreate", "exceeded quota")
     health = judged("ReplicaSet", {"replicas": 2}, counted(conditions=[denied]))
