@@ -22,8 +22,8 @@ _REFERENCE = re.compile(r"(?i)(?:refs?|names?|namespace|paths?|kind|type|mode)$|
 """Fields that say where a secret is, and are none."""
 LONGEST_NAME = 253
 """Characters of a field's name that are looked at: the value of a longer one is hidden."""
-_NAMES = ("name", "key")
-"""The field of an entry that names it."""
+_NAMES = {"name": re.compile(r".+", re.S), "key": re.compile(r"[A-Z][A-Z0-9_]*")}
+"""The field of an entry that names it, and its form: any other `key` may be a secret one."""
 _SERVER_S = ("managedFields", "resourceVersion", "generation", "uid", "creationTimestamp", "selfLink")
 
 
@@ -66,10 +66,11 @@ def _differences(path: str, before: Any, after: Any) -> Iterator[Change]:
 
 def _keyed(items: list[Any]) -> dict[Any, Any]:
     """Entries by their names if all have one, as containers have; else by their places."""
-    for field in _NAMES:
+    for field, form in _NAMES.items():
         names = [item.get(field) if isinstance(item, Mapping) else None for item in items]
-        if None not in names and len(set(map(str, names))) == len(items):
-            return dict(zip(names, items, strict=True))
+        named = [name for name in names if isinstance(name, str) and form.fullmatch(name)]
+        if len(set(named)) == len(items):
+            return dict(zip(named, items, strict=True))
     return dict(enumerate(items))
 
 

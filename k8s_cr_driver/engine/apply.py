@@ -28,8 +28,8 @@ from k8s_cr_driver.objects import dependencies
 from k8s_cr_driver.objects.crds import defined_by, served_versions
 from k8s_cr_driver.objects.fields import field
 from k8s_cr_driver.objects.keys import CRD, NAMESPACE, GroupKind, Object, ObjectKey, key_of, split
-from k8s_cr_driver.ownership.write import NotAdopted, write
-from k8s_cr_driver.ownership.write_errors import Immutable, missing, with_policy_remedy
+from k8s_cr_driver.ownership.write import LeftToOthers, NotAdopted, write
+from k8s_cr_driver.ownership.write_errors import Immutable, is_denied, missing, with_policy_remedy
 from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.resources.health.freshness import ACCEPTED
 from k8s_cr_driver.resources.health.model import CRD_DECIDES, RUNNING, STATUS_OLDER_THAN_SPEC
@@ -163,12 +163,18 @@ class Applier:
         if node.is_settled:
             self._recreator.answered(node)
             return
+        if isinstance(error, LeftToOthers):
+            node.phase, node.live, node.error = Phase.SENT, None, None
+            self._recreator.answered(node)
+            self._mark_ready(node)
+            return
         if isinstance(error, NotAdopted):
             node.phase = Phase.BACKOFF
             self._adoptions.add(node, error.uid)
             return
         if self._tolerance.may_pass(node, error):
-            self._recreator.delayed(node)
+            if not is_denied(error):  # others may approve of it; until then all stays as it is
+                self._recreator.delayed(node)
             node.error = error
             self._try_later(node)
             return

@@ -101,7 +101,8 @@ class Loop:
             raise timeout(time.monotonic() - self._began)
 
     def let_pass(self, seconds: float, timeout: Callable[[float], NotReady]) -> None:
-        """Runs actions for so many seconds."""
+        """Runs actions for so many seconds, and lets the deadline pass so much later."""
+        self._operation.extend(seconds)
         passed: list[bool] = []
         self.after(seconds, lambda: passed.append(True))
         self.run(lambda: bool(passed), timeout)

@@ -153,7 +153,7 @@ class Desired(Node):
         if self.phase is Phase.BLOCKED:
             waits = ", ".join(sorted(map(str, self.needs))[:3]) or "the server to list its kind"
             return Report(self.key, State.WAITING.value, "Blocked", f"not applied yet, waits for {waits}")
-        return reported(self.key, self.health, self.since, sent)
+        return reported(self.key, self.health, self.since, sent, SentValues([self.live] if self.live else []))
 
 
 @dataclass

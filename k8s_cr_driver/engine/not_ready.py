@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 
 from k8s_cr_driver.errors import DriverError
 from k8s_cr_driver.objects.keys import ObjectKey
-from k8s_cr_driver.ownership.fence import IN_FLIGHT, WRITE_WITHIN
 from k8s_cr_driver.redaction import foreign
 
 
@@ -49,13 +48,3 @@ class NotReady(DriverError):
         self.headline = headline
         self.reports = tuple(reports)
         super().__init__("\n".join([headline, *map(str, self.reports)]))
-
-
-def former_timeout(seconds: float) -> NotReady:
-    """The deadline has passed before writes of the former worker could no longer take effect."""
-    return NotReady(
-        f"After {seconds:.0f} s a write of a worker that held the instance before may still take effect. It may so for "
-        f"{WRITE_WITHIN + IN_FLIGHT:.0f} s, also if nobody knows of one because the inventory was deleted. Retry with a "
-        "wait-timeout that is longer than that.",
-        (),
-    )

@@ -39,7 +39,7 @@ SHARE = 0.25
 """Of the time that is left, see `Operation.share`."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class Operation:
     """
     `deadline` is a time of time.monotonic(); `stop` ends the run within a second. With `abandon` the caller completes the
@@ -103,6 +103,10 @@ class Operation:
     def remaining(self) -> float:
         """Seconds until the deadline, never negative."""
         return max(0.0, self.deadline - time.monotonic())
+
+    def extend(self, seconds: float) -> None:
+        """Lets the deadline pass so much later: for a wait that no cluster and no user has caused."""
+        self.deadline += seconds
 
     def share(self, longest: float) -> float:
         """So many seconds, or a part of the time that is left, if that is shorter: what follows needs some, too."""

@@ -20,7 +20,6 @@ from k8s_cr_driver.engine.api_services import await_kinds
 from k8s_cr_driver.engine.apply import Applier
 from k8s_cr_driver.engine.informers import Informers
 from k8s_cr_driver.engine.loop import Loop
-from k8s_cr_driver.engine.not_ready import former_timeout
 from k8s_cr_driver.engine.operation import Operation
 from k8s_cr_driver.engine.replace import NO_REPLACEMENT, Replacement, Replacer
 from k8s_cr_driver.engine.rest import Rest
@@ -142,7 +141,7 @@ class _Reconciliation:
         self._timeouts.start_log()
         fence = self._context.inventory.fence
         if fence.has_former:
-            self._loop.let_pass(fence.former_stops_in(), former_timeout)
+            self._loop.let_pass(fence.former_stops_in(), self._timeouts.not_ready)
         return True
 
     def _check_permissions(self) -> None:

@@ -18,7 +18,7 @@ from k8s_cr_driver.engine.run import Run
 from k8s_cr_driver.errors import DriverError
 from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.objects.fields import field
-from k8s_cr_driver.objects.keys import Object, ObjectKey
+from k8s_cr_driver.objects.keys import Object, ObjectKey, key_of
 from k8s_cr_driver.ownership.delete import Removal, remove
 from k8s_cr_driver.ownership.orphans import owned_orphans
 from k8s_cr_driver.ownership.owners import Owners, dependents, is_dependent, release_from_owners
@@ -83,10 +83,10 @@ class Recreator:
         """The watch reports when the object no longer exists. The others outlive it."""
         node.phase, node.finished, node.replaced = Phase.SENDING, False, live["metadata"]["uid"]
         self._mark_unready(node)
-        watched, seen = frozenset(self._informers.objects), list(self._others(node.key))
+        seen = list(self._others(node.key))
 
         def request() -> Removal | None:
-            others = [*seen, *dependents(self._context, but=watched)]  # without a prune only the kinds of the set are watched
+            others = [*seen, *(one for one in dependents(self._context) if key_of(one[1]) != node.key)]  # a watch may be late
             others += owned_orphans(self._context, live)
             owners = Owners(self._context.client, [live], [other for _, other in others])
             release_from_owners(self._context, owners, others)

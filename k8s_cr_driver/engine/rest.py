@@ -20,15 +20,24 @@ from oslo_log import log as logging
 from k8s_cr_driver.engine.apply import Applier
 from k8s_cr_driver.engine.informers import Informers
 from k8s_cr_driver.engine.nodes import Phase
-from k8s_cr_driver.engine.not_ready import NotReady, former_timeout
+from k8s_cr_driver.engine.not_ready import NotReady
 from k8s_cr_driver.engine.prune import Pruner
 from k8s_cr_driver.engine.run import Run
 from k8s_cr_driver.errors import DriverError, Stopped, Superseded
 from k8s_cr_driver.objects.crds import defined_by
+from k8s_cr_driver.objects.fields import uid_of
 from k8s_cr_driver.objects.keys import CRD, NAMESPACE, Object, ObjectKey, key_of
 from k8s_cr_driver.ownership.labels import SHARED, is_managed
-from k8s_cr_driver.ownership.orphans import claim_orphans, disclaim_orphan, is_claimed, keepers, leaving_kinds, oldest_owner
-from k8s_cr_driver.ownership.owners import Owners, Takers, release_from_owners
+from k8s_cr_driver.ownership.orphans import (
+    claim_orphans,
+    disclaim_orphan,
+    is_claimed,
+    keepers,
+    leaving_kinds,
+    oldest_owner,
+    release_orphans,
+)
+from k8s_cr_driver.ownership.owners import Owners, Takers, release_from_owners, with_owners
 from k8s_cr_driver.ownership.traces import has_objects
 from k8s_cr_driver.ownership.unlabeled import (
     find_unlabeled,
@@ -72,6 +81,7 @@ class Rest:
         self._waits_for_lists = True
         self._copies: set[ObjectKey] = set()
         self._keepers: list[CustomResource] = []
+        self._disclaimed: set[str] = set()
 
     def observe(self, key: ObjectKey, live: Object | None) -> None:
         """A watch reports an object that is not desired."""
@@ -125,6 +135,7 @@ class Rest:
     def _disclaim_orphans(self) -> None:
         for live in [live for key, live in self._informers.everything() if self._outlives_terminate(key, live)]:
             resource = self._resources.find(key_of(live).group_kind)
+            self._disclaimed.add(uid_of(live))
             if resource is not None:
                 self._request(functools.partial(disclaim_orphan, self._context, resource, live))
 
@@ -141,10 +152,15 @@ class Rest:
 
     def _prune(self, members: list[Object]) -> None:
         """A controller may make a desired object the dependent of one that is deleted at any time: so also at the end."""
-        deletes, desired = self._pruner.deletes, self._applier.live()
+        deletes = self._pruner.deletes
+        desired = self._applier.live()
+        if any(map(deletes, members)):
+            desired = self._request(lambda: with_owners(self._context, desired))
         kept = list(itertools.filterfalse(deletes, members))
         owners = Owners(self._context.client, filter(deletes, members), [*kept, *(live for _, live in desired)])
         self._request(lambda: release_from_owners(self._context, owners, desired))
+        for live in filter(deletes, members):
+            self._request(functools.partial(release_orphans, self._context, live, _by_key(members)))
         takers: dict[str, Takers] = {}
         for live in kept:
             with self._abandonable(f"the owners of {key_of(live)}"):
@@ -157,11 +173,15 @@ class Rest:
 
     def _delete_late_orphans(self, members: list[Object]) -> None:
         """A controller may create orphans until its object is deleted: claims of a StatefulSet, one for each of its pods."""
-        while late := self._reclaimed(functools.partial(self._claim_orphans, members)):
+        while late := self._late_orphans(members):
             self._informers.open(self._context.inventory.content.kinds)
             for live in late:
                 self._informers.report(live)
             self._loop.run(self._is_pruned, self._timeout)
+
+    def _late_orphans(self, members: list[Object]) -> list[Object]:
+        found = self._reclaimed(functools.partial(self._claim_orphans, members))
+        return [live for live in found if self._must_go(key_of(live), live)]
 
     def _delete_late_writes(self, members: list[Object]) -> None:
         """
@@ -171,7 +191,7 @@ class Rest:
         """
         fence = self._context.inventory.fence
         if fence.has_former:
-            self._loop.let_pass(fence.former_expires_in(), former_timeout)
+            self._loop.let_pass(fence.former_expires_in(), self._timeout)
         is_listed = not (fence.has_former or self._misses(members))
         while not is_listed or self._pruner.others_delete:
             is_listed, self._pruner.others_delete = True, False
@@ -267,7 +287,9 @@ class Rest:
         A lost inventory does not know the members: those in Tacker's record are the least that the instance has applied.
         """
         inventory = self._context.inventory
-        if key in self._applier.nodes or key == inventory.key or self._outlives_terminate(key, live):
+        if key in self._applier.nodes or key == inventory.key:
+            return False
+        if uid_of(live) in self._disclaimed or self._outlives_terminate(key, live):
             return False
         if is_claimed(live, self._context.instance) and not leaving_kinds().isdisjoint(self._informers.unlisted_kinds()):
             return False  # whether its StatefulSet is to be kept, nobody knows: with `abandon` it is left

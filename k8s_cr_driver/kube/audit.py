@@ -24,8 +24,8 @@ _REVIEWS = tuple(f"/apis/{group}/" for group in sorted(REVIEWS))
 def record(
     method: str, cluster: str, path: str, query: Collection[tuple[str, str]], adopted: bool, error: DriverError | None
 ) -> None:
-    """Logs the request unless nothing is ever stored of it: a read, a dry run, a review. `error` is None for a success."""
-    if method == "GET" or path.startswith(_REVIEWS) or ("dryRun", "All") in query:
+    """Logs the request unless nothing is ever stored of it: a read, a review. `error` is None for a success."""
+    if method == "GET" or path.startswith(_REVIEWS):
         return
     current = context.get_current()
     line = {

@@ -174,6 +174,7 @@ class Inventory:
     def adopt(self, uids: Mapping[ObjectKey, str]) -> None:
         """Records objects that exist already and are nobody's, with their uids, in one write."""
         content = self.content
+        self._recreated -= uids.keys()
         others = frozenset(one for one in content.adopted_uids if one[0] not in uids)
         new = frozenset((key, uid[:UID_DIGITS]) for key, uid in uids.items())
         self._change(replace(content, adopted=content.adopted | uids.keys(), adopted_uids=others | new))

@@ -18,10 +18,10 @@ from oslo_log import log as logging
 from k8s_cr_driver.errors import ApiError, Contended
 from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.objects.fields import field, uid_of
-from k8s_cr_driver.objects.keys import GroupKind, Object, annotations_of, bare, key_of, kind_of, labels
+from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, annotations_of, bare, key_of, kind_of, labels
 from k8s_cr_driver.ownership.context import WriteContext, has_gone
 from k8s_cr_driver.ownership.labels import CLAIMED, INSTANCE_LABEL, appliers, is_kept, is_managed, is_released
-from k8s_cr_driver.ownership.owners import references
+from k8s_cr_driver.ownership.owners import Owners, references, release_from_owners
 from k8s_cr_driver.resources.base import CustomResource, Orphans
 from k8s_cr_driver.resources.registry import classes, resource_for
 
@@ -56,13 +56,20 @@ def leaving_kinds() -> frozenset[GroupKind]:
 
 def owned_orphans(context: WriteContext, live: Object) -> list[tuple[Resource, Object]]:
     """The orphans of an object that it owns, so that they would go with it."""
-    orphans = resource_for(live).orphans()
-    resource = context.resources.find(orphans.kind, orphans.version) if orphans else None
-    if orphans is None or resource is None:
+    kind = resource_for(live).orphaned
+    resource = context.resources.find(kind) if kind else None
+    if resource is None:
         return []
-    found = context.client.list(resource, orphans.namespace, orphans.selector)
-    among = [one for one in found if orphans.names.fullmatch(one["metadata"]["name"])]
-    return [(resource, one) for one in among if uid_of(live) in [str(owner.get("uid")) for owner in references(one)]]
+    found = context.client.list(resource, key_of(live).namespace)
+    return [(resource, one) for one in found if uid_of(live) in [str(owner.get("uid")) for owner in references(one)]]
+
+
+def release_orphans(context: WriteContext, live: Object, members: Collection[ObjectKey]) -> None:
+    """Releases what an object leaves that is to be deleted, and does not take along: it may own that all the same."""
+    are_taken = resource_for(live).takes_orphans()
+    owned = owned_orphans(context, live)
+    stay = [(one, orphan) for one, orphan in owned if key_of(orphan) not in members and (is_kept(orphan) or not are_taken)]
+    release_from_owners(context, Owners(context.client, [live], [one for _, one in stay]), stay)
 
 
 def disclaim_orphan(context: WriteContext, resource: Resource, live: Object) -> None:

@@ -114,6 +114,13 @@ def release_from_owners(context: WriteContext, owners: Owners, staying: Iterable
             disown(context.client, resource, live, going)
 
 
+def with_owners(context: WriteContext, lives: Iterable[tuple[Resource, Object]]) -> list[tuple[Resource, Object]]:
+    """The instance's objects `lives` with the owners that they have now: a watch may be late, and a claim has data."""
+    known = {key_of(live): (resource, live) for resource, live in lives}
+    found = {key_of(live): (resource, live) for resource, live in dependents(context)} if known else {}
+    return [found.get(key, one) for key, one in known.items()]
+
+
 def dependents(context: WriteContext, but: Collection[GroupKind] = ()) -> Iterator[tuple[Resource, Object]]:
     """
     The objects of the instance that have owners, by one LIST for each kind, or one for each of its namespaces.

@@ -73,7 +73,9 @@ def _holds_claims(obj: CustomResource, live: Object) -> DriverError | None:
     if text(spec, "persistentVolumeClaimRetentionPolicy", "whenDeleted") == "Delete":
         return Refused(
             f"{obj.key}: it is not replaced, because its volume claims would be deleted with it: "
-            "spec.persistentVolumeClaimRetentionPolicy.whenDeleted is Delete. Set that to Retain first."
+            "spec.persistentVolumeClaimRetentionPolicy.whenDeleted is Delete. Set that to Retain first; "
+            f"where a rollback needs it: kubectl -n {obj.key.namespace} patch statefulset {obj.key.name} --type merge -p "
+            """'{"spec": {"persistentVolumeClaimRetentionPolicy": {"whenDeleted": "Retain"}}}'."""
         )
     if integer(live, "status", "observedGeneration") != integer(live, "metadata", "generation"):
         return Contended(f"{obj.key}: its controller has not seen yet whether its volume claims stay when it is deleted")

@@ -13,8 +13,9 @@ from collections.abc import Mapping
 
 from oslo_log import log as logging
 
-from k8s_cr_driver.errors import ApiError, DriverError, NotOurs, TransportError, passes
+from k8s_cr_driver.errors import ApiError, Contended, DriverError, NotOurs, TransportError, passes
 from k8s_cr_driver.kube.discovery import Resource
+from k8s_cr_driver.objects.fields import field
 from k8s_cr_driver.objects.keys import NAMESPACE, Object, ObjectKey, is_of_every_namespace, key_of, labels
 from k8s_cr_driver.ownership.apply import apply
 from k8s_cr_driver.ownership.context import WriteContext, is_selected, with_owner_labels
@@ -31,6 +32,10 @@ LOG = logging.getLogger(__name__)
 
 SHOWN = 63
 """Characters that are logged of a label's value: the API server allows no more."""
+
+
+class LeftToOthers(DriverError):
+    """Others have created it in place of the one that was adopted; nothing is left to do for it."""
 
 
 class NotAdopted(DriverError):
@@ -110,7 +115,7 @@ def _written(
     content = context.inventory.content
     if context.yields and content.has_adopted(live) and not content.may_change_adopted(live):
         LOG.warning("%s: others have created it in place of the one that was adopted: a rollback leaves it as it is", obj.key)
-        return live
+        raise LeftToOthers(f"{obj.key} is left to others")
     context.inventory.fence.before_write()  # the server may have taken a minute to answer
     if takes_back := may_take_back(live, context.instance):
         live = _taken_back(context, resource, live)
@@ -171,6 +176,7 @@ def _check_owner(context: WriteContext, obj: CustomResource, live: Object) -> No
     if (shared or is_managed(live, context.instance)) and not (is_foreign and _has_marks(live, context.instance)):
         return
     if others := ({owner} if owner else _appliers_without_label(live)) - {context.instance}:
+        _check_stays(obj, live)
         context.inventory.disclaim(obj.key)
         LOG.warning("VNF instance %s: %s belongs to VNF instance %s", context.instance, obj.key, printable(min(others))[:SHOWN])
         raise NotOurs(
@@ -178,6 +184,7 @@ def _check_owner(context: WriteContext, obj: CustomResource, live: Object) -> No
         )
     if (owner and not is_foreign) or content.may_change_adopted(live) or _comes_with_own(context, obj.key):
         return
+    _check_stays(obj, live)
     if not context.adopt:
         context.inventory.disclaim(obj.key)
         or_adopt = ", or set additionalParams adopt-existing: true to adopt it (terminate will release it, not delete it)"
@@ -186,6 +193,12 @@ def _check_owner(context: WriteContext, obj: CustomResource, live: Object) -> No
             f"{' and roll back again' if context.yields else or_adopt}."
         )
     raise NotAdopted(obj.key, live["metadata"]["uid"])
+
+
+def _check_stays(obj: CustomResource, live: Object) -> None:
+    """Contended for an object of others that goes: its name is free soon."""
+    if field(live, "metadata", "deletionTimestamp"):
+        raise Contended(f"{obj.key}: an object of others has its name, and is being deleted")
 
 
 def _appliers_without_label(live: Object) -> set[str]:

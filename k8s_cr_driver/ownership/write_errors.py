@@ -12,7 +12,7 @@ from collections.abc import Collection, Set
 
 from k8s_cr_driver.errors import ApiError, Conflict, Contended, DriverError, Forbidden, Refused, Said, passes
 from k8s_cr_driver.kube.sent_values import SentValues
-from k8s_cr_driver.objects.fields import entries
+from k8s_cr_driver.objects.fields import entries, field
 from k8s_cr_driver.objects.immutable import changed_fields, concerns
 from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, annotations_of, is_of_every_namespace
 from k8s_cr_driver.ownership.labels import KEEP, KEPT_BY, SHARED, is_kept, manager, users
@@ -85,7 +85,8 @@ def explained(error: ApiError, obj: CustomResource, instance: str, live: Object 
         )
     if live is not None and _is_immutable(error, obj.manifest, live):
         changed = [] if Said.DENIED in error.said else changed_fields(live, obj.manifest)
-        fields = "".join(f"{path}: " for path in changed if path not in error.message)
+        given = [path for path in changed if field(obj.manifest, *path.split(".")) is not None]  # the others may be defaults
+        fields = "".join(f"{path}: " for path in given or changed if path not in error.message)
         return immutable(f"{obj.key}: {fields}{error.message}", obj, live, error)
     if error.status == 403 and not may_pass(error):
         return Forbidden(f"{obj.key}: {error.message}")

@@ -261,9 +261,14 @@ class CustomResource:
         return None
 
     def may_leave(self, orphan: Object) -> bool:
-        """Whether an object in its namespace, of the kind of its orphans, may be one of them."""
-        orphans = self.orphans()
-        return orphans is not None and orphans.names.fullmatch(orphan["metadata"]["name"]) is not None
+        """Whether an object of the kind of its orphans may be one of them."""
+        orphans, metadata = self.orphans(), orphan["metadata"]
+        is_beside = (metadata.get("namespace") or "") == self.key.namespace
+        return is_beside and orphans is not None and orphans.names.fullmatch(metadata["name"]) is not None
+
+    def takes_orphans(self) -> bool:
+        """Whether its orphans are deleted with it, whoever deletes it."""
+        return False
 
     def keeps_orphans(self) -> bool:
         """Whether the author of the object, whose manifest is the live one, wants to keep its orphans."""

@@ -82,7 +82,8 @@ class StatefulSet(Workload):
 
     def may_leave(self, orphan: Object) -> bool:
         """By the name, and by those of its claims' labels that are known from the StatefulSet, which may be none."""
-        is_named = self._claim_names.fullmatch(text(orphan, "metadata", "name")) is not None
+        is_beside = text(orphan, "metadata", "namespace") == self.key.namespace
+        is_named = is_beside and self._claim_names.fullmatch(text(orphan, "metadata", "name")) is not None
         return is_named and mapping(self.manifest, "spec", "selector", "matchLabels").items() <= labels(orphan).items()
 
     @functools.cached_property
@@ -98,6 +99,9 @@ class StatefulSet(Workload):
             return []
         claims = (key_of(other) for other in others if other["kind"] == CLAIMS.kind)
         return [key for key in claims if key.namespace == orphans.namespace and orphans.names.fullmatch(key.name)]
+
+    def takes_orphans(self) -> bool:
+        return text(self.manifest, "spec", "persistentVolumeClaimRetentionPolicy", "whenDeleted") == "Delete"
 
     def keeps_orphans(self) -> bool:
         """

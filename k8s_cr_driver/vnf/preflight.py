@@ -20,7 +20,7 @@ from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, split
 from k8s_cr_driver.ownership.context import WriteContext
 from k8s_cr_driver.ownership.labels import is_managed
 from k8s_cr_driver.ownership.replacement import not_created
-from k8s_cr_driver.ownership.write import write
+from k8s_cr_driver.ownership.write import LeftToOthers, write
 from k8s_cr_driver.ownership.write_errors import Immutable, NoDryRun, NotReplaced
 from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.vnf.rotation import Persist
@@ -82,7 +82,7 @@ def _refusal(
         else:
             write(trial, obj, resource, live, finished=Desired(obj, resource).has_ended(trial.inventory, live))
             refusal = None
-    except (Immutable, NoDryRun):
+    except (Immutable, LeftToOthers, NoDryRun):
         return None
     except DriverError as error:
         refusal = error

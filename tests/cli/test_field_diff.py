@@ -68,3 +68,11 @@ def test_references_to_secrets_are_shown(spec: dict[str, Any]) -> None:
 
 def test_control_characters_are_escaped() -> None:
     assert "\x9b" not in changed(**{"a\x9b": "b\x9b", "c\x1b": "d\x1b"}) and "\x1b" not in changed(**{"c\x1b": "d"})
+
+
+@pytest.mark.parametrize("key", [["a", "b"], "whsec_5f2b1canary0secret"], ids=["list", "secret"])
+def test_a_key_is_a_name_only_if_it_looks_like_one(key: Any) -> None:
+    """A condition of a policy has a list of keys."""
+    before, after = (obj("example.com/v1", "Policy", "p", spec={"peers": [{"key": key, "host": one}]}) for one in "ab")
+    (change,) = changes(before, after)
+    assert change.path == "spec.peers[0].host"

@@ -28,7 +28,8 @@ def test_an_error_ends_the_run_though_another_request_never_ends() -> None:
 
 
 def test_a_late_phase_names_the_seconds_of_the_whole_run() -> None:
-    loop = Loop(Operation.lasting(0.4, id="test", instance=BLUE))
+    """A wait for a former worker is no part of the time limit, but one of the seconds."""
+    loop = Loop(Operation.lasting(0.1, id="test", instance=BLUE))
     loop.let_pass(0.3, lambda seconds: NotReady(f"early, after {seconds}", []))
     with pytest.raises(NotReady) as late:
         loop.run(lambda: False, lambda seconds: NotReady(f"{seconds}", []))

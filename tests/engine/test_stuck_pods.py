@@ -136,3 +136,15 @@ def test_it_is_deleted_while_a_short_time_is_left_for_its_successor(api: FakeApi
     monkeypatch.setattr(stuck_pods, "PATIENCE", 30.0)
     roll_out(api, BROKEN, "broken")
     Instance(api.url, seconds=6).reconcile([stateful_set("db", replicas=2)])
+
+
+def test_no_pod_of_a_stateful_set_of_others_is_deleted(api: FakeApi) -> None:
+    """A rollback leaves alone what others have created in place of an adopted one."""
+    done = {"observedGeneration": 1, "replicas": 0, "currentRevision": "a", "updateRevision": "a"}
+    api.put({**stateful_set("db", replicas=0), "status": done}, manager="kubectl")
+    Instance(api.url, adopt=True).reconcile([stateful_set("db", replicas=0)])
+    api.delete("StatefulSet", "default", "db")
+    roll_out(api, BROKEN, "former")
+    api.put(stateful_set("db", replicas=2), manager="kubectl")
+    Instance(api.url, yields=True).reconcile([stateful_set("db", replicas=0)])
+    assert api.names("Pod", "default") == ["db-0", "db-1"]

@@ -88,10 +88,11 @@ class Hand:
 
     def edit(self, kind: str, namespace: str | None, name: str, change: Callable[[Object], None],
              manager: str = "test") -> Object:
-        """Change a stored object in place by a function and put it back."""
-        obj = self.get(kind, namespace, name)
-        change(obj)
-        return copy(self._put(obj, True, manager))
+        """Change a stored object in place by a function and put it back; nobody writes it meanwhile."""
+        with self.cluster.writing():
+            obj = self.get(kind, namespace, name)
+            change(obj)
+            return copy(self._put(obj, True, manager))
 
     def release(self, kind: str, namespace: str | None, name: str, finalizers: Iterable[str] = ()) -> None:
         """Remove finalizers (all by default), as their controllers do when their work is done."""
@@ -101,12 +102,11 @@ class Hand:
             held = obj["metadata"].get("finalizers") or []
             obj["metadata"]["finalizers"] = [one for one in held if removed and one not in removed]
 
-        obj = self.get(kind, namespace, name)
-        change(obj)
-        found = self.cluster.kind_of(obj)
-        call = self._call(found, obj["metadata"].get("namespace") or "", name, obj, "controller")
         with self.cluster.writing():
-            verbs.update(call)
+            obj = self.get(kind, namespace, name)
+            change(obj)
+            found = self.cluster.kind_of(obj)
+            verbs.update(self._call(found, obj["metadata"].get("namespace") or "", name, obj, "controller"))
 
     def release_namespace(self, name: str) -> None:
         """Let a Namespace go that `knobs.hold_namespaces` kept Terminating."""

@@ -14,8 +14,9 @@ from tacker import context
 from k8s_cr_driver.kube import audit
 from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.endpoint import Endpoint
-from tests.fake_api import FakeApi, faults
-from tests.instance import BLUE, config_map, obj
+from tests.fake_api import FakeApi, controllers, faults
+from tests.instance import BLUE, config_map, job, obj
+from tests.instance import Instance as Session
 from tests.lcm.instance import Instance
 from tests.lcm.web import deployment
 
@@ -100,3 +101,14 @@ def test_what_is_never_stored_is_no_line(cluster: FakeApi, lines: Lines) -> None
             content_type="application/apply-patch+yaml",
         )
     assert lines.found == []
+
+
+def test_a_deletion_that_is_only_tried_is_not_logged(cluster: FakeApi, caplog: pytest.LogCaptureFixture) -> None:
+    """A finished Job that is to be replaced: its end is forgotten before, unless its deletion is denied."""
+    caplog.set_level(logging.INFO, logger=audit.LOGGER)
+    controllers.run_workloads(cluster)
+    for image in ("i:1", "i:2"):
+        caplog.clear()
+        Session(cluster.url).reconcile([job("one", image)])
+    lines = [json.loads(record.getMessage()) for record in caplog.records if record.name == audit.LOGGER]
+    assert len([line for line in lines if line["verb"] == "DELETE" and "jobs/one" in line["object"]]) == 1

@@ -10,7 +10,7 @@ from k8s_cr_driver.objects.keys import Object
 from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, KEEP
 from tests.fake_api import FakeApi, controllers, defaults, faults
 from tests.fake_api.recording import Request
-from tests.instance import GREEN, Instance, claim, config_map, created_again, kept, replaced, state, stateful_set
+from tests.instance import GREEN, Instance, claim, config_map, created_again, kept, obj, replaced, state, stateful_set
 
 
 @pytest.fixture(autouse=True)
@@ -402,3 +402,74 @@ def test_claims_stay_where_nobody_knows_whether_their_stateful_set_does(api: Fak
     with pytest.raises(DriverError):  # what the verb logs, as it abandons the cluster
         leaving.terminate()
     assert api.find("PersistentVolumeClaim", "default", "data-db-0")
+
+
+RETAIN = {"whenDeleted": "Retain", "whenScaled": "Retain"}
+
+
+def owned_by_set(api: FakeApi, name: str) -> str:
+    """Gives a claim the StatefulSet as its owner; returns the uid of the claim."""
+    owner = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "db"}
+    owner["uid"] = api.get("StatefulSet", "default", "db")["metadata"]["uid"]
+    api.edit("PersistentVolumeClaim", "default", name, lambda live: live["metadata"].update(ownerReferences=[owner]))
+    return str(api.get("PersistentVolumeClaim", "default", name)["metadata"]["uid"])
+
+
+@pytest.mark.parametrize("how", [{"persistentVolumeClaimRetentionPolicy": RETAIN}, {}], ids=["Retain", "keep"])
+def test_a_set_that_leaves_its_claims_says_nothing_of_those_of_another_namespace(api: FakeApi, how: Object) -> None:
+    controllers.run_workloads(api)
+    leaving, other = ({**one, "metadata": {"name": "db", "namespace": where}}
+                      for one, where in ((stateful_set("db", **how), "one"), (stateful_set("db"), "two")))
+    for where in ("one", "two"):
+        api.put(obj("v1", "Namespace", where))
+    blue = Instance(api.url)
+    blue.reconcile([leaving if how else kept(leaving), other])
+    api.requests.clear()
+    blue.terminate()
+    assert api.names("PersistentVolumeClaim", "two") == []
+    assert api.names("PersistentVolumeClaim", "one") == ["data-db-0"]
+    assert len(api.requests) < 100
+
+
+@pytest.mark.parametrize("package", [[config_map("a")], []], ids=["change", "terminate"])
+def test_a_retained_claim_that_still_has_its_set_as_owner_stays(api: FakeApi, package: list[Object]) -> None:
+    """The controller leaves a reference from before the policy in the claims of ordinals without a Pod."""
+    controllers.run_workloads(api)
+    blue = Instance(api.url)
+    blue.reconcile([stateful_set("db", persistentVolumeClaimRetentionPolicy=RETAIN), config_map("a")])
+    api.put(claim("data-db-1", app="db"), manager=controllers.MANAGER)
+    owned_by_set(api, "data-db-1")
+    blue.reconcile(package)
+    assert api.names("PersistentVolumeClaim", "default") == ["data-db-0", "data-db-1"]
+
+
+@pytest.mark.parametrize("package", [[config_map("a")], []], ids=["change", "terminate"])
+def test_a_claim_that_is_to_be_kept_is_released_from_a_set_that_takes_its_claims(api: FakeApi, package: list[Object]) -> None:
+    controllers.run_workloads(api)
+    blue = Instance(api.url)
+    policy = {"whenDeleted": "Delete", "whenScaled": "Retain"}
+    blue.reconcile([stateful_set("db", persistentVolumeClaimRetentionPolicy=policy), config_map("a")])
+    owned_by_set(api, "data-db-0")
+    api.edit("PersistentVolumeClaim", "default", "data-db-0", lambda live: live["metadata"].update(annotations={KEEP: "true"}))
+    blue.reconcile(package)
+    assert api.names("PersistentVolumeClaim", "default") == ["data-db-0"]
+
+
+def test_a_claim_whose_label_others_own_too_outlives_a_change_after_a_failed_terminate(api: FakeApi) -> None:
+    controllers.run_workloads(api)
+    blue = Instance(api.url)
+    blue.reconcile([stateful_set("db"), config_map("a")])
+    api.fail(faults.status(403, "Forbidden", "no"), method="DELETE", path="statefulsets/db")
+    with pytest.raises(DriverError):
+        blue.terminate()
+
+    def owned_by_others(live: Object) -> None:
+        fields = {"f:metadata": {"f:labels": {f"f:{INSTANCE_LABEL}": {}}}}
+        entry = {"manager": "backup", "operation": "Apply", "apiVersion": "v1", "fieldsType": "FieldsV1", "fieldsV1": fields}
+        live["metadata"]["managedFields"].append({**entry, "time": live["metadata"]["creationTimestamp"]})
+
+    api.edit("PersistentVolumeClaim", "default", "data-db-0", owned_by_others)
+    before = api.get("PersistentVolumeClaim", "default", "data-db-0")["metadata"]["uid"]
+    blue.reconcile([stateful_set("db"), config_map("a", b="2")])
+    found = api.get("PersistentVolumeClaim", "default", "data-db-0")["metadata"]
+    assert found["uid"] == before and "deletionTimestamp" not in found

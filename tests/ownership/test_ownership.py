@@ -505,3 +505,52 @@ def test_a_rollback_has_another_remedy_for_what_exists_already(api: FakeApi) -> 
     api.put(config_map("a", theirs="1"), manager="kubectl")
     with pytest.raises(NotOurs, match=r"ConfigMap default/a exists already .*or delete it and roll back again"):
         Instance(api.url, yields=True).reconcile([config_map("a", ours="2")], prune=False)
+
+
+def test_a_rollback_writes_nothing_of_what_others_have_created_in_place_of_an_adopted_object(api: FakeApi) -> None:
+    api.put(config_map("a", theirs="1"), manager="kubectl")
+    Instance(api.url, adopt=True).reconcile([config_map("a", ours="2"), config_map("b")])
+    api.delete("ConfigMap", "default", "a")
+    other = config_map("a", theirs="3")
+    other["metadata"]["ownerReferences"] = [controlled_by(api.get("ConfigMap", "default", "b"))]
+    api.put(other, manager="operator")
+    before = api.get("ConfigMap", "default", "a")
+    Instance(api.url, yields=True).reconcile([config_map("a", ours="2")])
+    assert api.find("ConfigMap", "default", "a") in (None, before)
+
+
+def test_a_rollback_does_not_wait_for_what_others_have_created_in_place_of_an_adopted_object(api: FakeApi) -> None:
+    api.put(crontab_crd(**CONDITIONS))
+    api.put(crontab("a"), manager="kubectl")
+    api.set_status("CronTab", "default", "a", status())
+    Instance(api.url, adopt=True).reconcile([crontab("a")])
+    api.delete("CronTab", "default", "a")
+    api.put(crontab("a", schedule="1 * * * *"), manager="kubectl")
+    api.set_status("CronTab", "default", "a", status("False"))
+    Instance(api.url, yields=True).reconcile([crontab("a")])
+
+
+def test_an_object_of_others_that_goes_is_waited_for(api: FakeApi) -> None:
+    green = Instance(api.url, GREEN)
+    green.reconcile([config_map("a")])
+    api.edit("ConfigMap", "default", "a", lambda live: live["metadata"].update(finalizers=["example.com/slow"]))
+    leaving = green.start([])
+    wait_for(api, lambda: "deletionTimestamp" in api.get("ConfigMap", "default", "a")["metadata"])
+    blue = Instance(api.url).start([config_map("a", ours="1")])
+    wait_for(api, lambda: len(api.requests.select("PATCH", "configmaps/a")) > 1)
+    api.release("ConfigMap", "default", "a")
+    blue.result(10)
+    leaving.result(10)
+    assert api.get("ConfigMap", "default", "a")["data"] == {"ours": "1"}
+
+
+def test_what_a_user_creates_again_while_the_run_that_has_created_it_goes_on_is_adopted(api: FakeApi) -> None:
+    api.put(crontab_crd(**CONDITIONS))
+    run = Instance(api.url, adopt=True).start([config_map("a", ours="1"), crontab("slow")])
+    wait_for(api, lambda: bool(api.find("ConfigMap", "default", "a") and api.find("CronTab", "default", "slow")))
+    with api.cluster.writing():
+        api.delete("ConfigMap", "default", "a")
+        api.put(config_map("a", theirs="2"), manager="kubectl-create")
+    wait_for(api, lambda: api.get("ConfigMap", "default", "a")["data"].get("ours") == "1")
+    api.set_status("CronTab", "default", "slow", status(), manager="controller")
+    run.result(10)

@@ -15,12 +15,26 @@ from k8s_cr_driver.engine import recreate
 from k8s_cr_driver.engine.not_ready import NotReady
 from k8s_cr_driver.engine.reconcile import Prune
 from k8s_cr_driver.errors import Conflict, DriverError, Refused
+from k8s_cr_driver.kube import watch
+from k8s_cr_driver.objects.dependencies import DEPENDS_ON
 from k8s_cr_driver.objects.keys import Object, labels
 from k8s_cr_driver.ownership.labels import INSTANCE_LABEL
 from k8s_cr_driver.resources.registry import resource_for
 from tests.fake_api import FakeApi, apply, controllers, faults, verbs
 from tests.fake_api.recording import Request
-from tests.instance import Instance, claim, config_map, created_again, crontab, crontab_crd, job, kept, obj, stateful_set
+from tests.instance import (
+    Instance,
+    claim,
+    config_map,
+    created_again,
+    crontab,
+    crontab_crd,
+    job,
+    kept,
+    obj,
+    stateful_set,
+    wait_for,
+)
 from tests.vnf.test_session import session
 
 REPLACE = {"k8s-cr-driver/replace": "true"}
@@ -728,3 +742,85 @@ def test_a_deletion_that_hangs_is_not_explained_by_a_former_error(api: FakeApi) 
     api.fail(faults.unavailable(), method="PATCH", path="/jobs/one")
     with pytest.raises(NotReady, match=r"Job\.batch default/one: .*held by finalizers example\.com/wait"):
         blue.reconcile([job("one", "i:2")])
+
+
+def owned(api: FakeApi, claimed: str, kind: str, api_version: str, name: str) -> str:
+    """Gives a claim an owner; returns the uid of the claim."""
+    owner = {"apiVersion": api_version, "kind": kind, "name": name}
+    owner["uid"] = api.get(kind, "default", name)["metadata"]["uid"]
+    api.edit("PersistentVolumeClaim", "default", claimed, lambda live: live["metadata"].update(ownerReferences=[owner]))
+    return str(api.get("PersistentVolumeClaim", "default", claimed)["metadata"]["uid"])
+
+
+def uid_of_claim(api: FakeApi, name: str) -> str:
+    found = api.get("PersistentVolumeClaim", "default", name)["metadata"]
+    assert "deletionTimestamp" not in found
+    return str(found["uid"])
+
+
+@pytest.mark.parametrize("is_desired", [True, False])
+def test_a_claim_whose_kind_is_listed_late_outlives_the_owner_that_is_replaced(api: FakeApi, is_desired: bool) -> None:
+    controllers.run_workloads(api)
+    blue, volume = Instance(api.url), claim("volume")
+    volume["metadata"]["annotations"] = {DEPENDS_ON: "/namespaces/default/ConfigMap/first"}
+    volume = volume if is_desired else kept(volume)
+    blue.reconcile([config_map("first"), job("one", "i:1"), volume])
+    before, former = owned(api, "volume", "Job", "batch/v1", "one"), api.get("Job", "default", "one")["metadata"]["uid"]
+    api.fail(faults.unavailable(), method="GET", path="/persistentvolumeclaims", times=4)
+    blue.reconcile([config_map("first"), job("one", "i:2"), *([volume] if is_desired else [])])
+    assert api.get("Job", "default", "one")["metadata"]["uid"] != former
+    assert uid_of_claim(api, "volume") == before
+
+
+@pytest.mark.parametrize("package", [[job("one", "i:2")], []], ids=["replaced", "pruned"])
+def test_a_claim_outlives_an_owner_that_its_watch_does_not_report(
+    api: FakeApi, monkeypatch: pytest.MonkeyPatch, package: list[Object]
+) -> None:
+    monkeypatch.setattr(watch, "IDLE_LIMIT", 300.0)
+    controllers.run_workloads(api)
+    blue = Instance(api.url)
+    blue.reconcile([config_map("z"), job("one", "i:1"), claim("volume")])
+    api.fail(faults.half_open(2), path="/persistentvolumeclaims")
+    api.fail(faults.unavailable(), method="PATCH", path="/configmaps/z", times=6)
+    run = blue.start([config_map("z", b="2"), claim("volume"), *package])
+    wait_for(api, lambda: len(api.requests.select("PATCH", "/configmaps/z")) > 2)
+    before = owned(api, "volume", "Job", "batch/v1", "one")
+    run.result(20)
+    assert uid_of_claim(api, "volume") == before
+
+
+def test_claims_without_common_labels_outlive_their_set(api: FakeApi) -> None:
+    controllers.run_workloads(api)
+    selector = {"matchExpressions": [{"key": "app", "operator": "In", "values": ["db"]}]}
+
+    def database(service: str) -> Object:
+        policy = {"whenDeleted": "Retain", "whenScaled": "Retain"}
+        one = stateful_set("db", persistentVolumeClaimRetentionPolicy=policy, serviceName=service, selector=selector)
+        one["metadata"]["annotations"] = dict(REPLACE)
+        return one
+
+    Instance(api.url).reconcile([database("one")])
+    before = owned(api, "data-db-0", "StatefulSet", "apps/v1", "db")
+    Instance(api.url).reconcile([database("two")])
+    assert uid_of_claim(api, "data-db-0") == before
+
+
+def test_a_pending_denial_replaces_nothing(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recreate, "HOLD", 0.2)
+    controllers.run_workloads(api)
+    blue = Instance(api.url, seconds=3)
+    blue.reconcile([job("one", "i:1"), config_map("z")])
+    before = api.get("Job", "default", "one")
+    words = 'admission webhook "a.example.com" denied the request: approval ticket not found'
+    api.fail(faults.status(403, "Forbidden", words), method="PATCH", path="/configmaps/z", times=10_000)
+    with pytest.raises(DriverError, match="approval ticket not found"):
+        blue.reconcile([job("one", "i:2"), config_map("z", b="2")])
+    assert api.get("Job", "default", "one") == before
+
+
+def test_a_refusal_names_no_field_that_only_the_server_sets(api: FakeApi) -> None:
+    controllers.run_workloads(api)
+    Instance(api.url).reconcile([kept(job("one", "i:1"))])
+    with pytest.raises(Refused, match=r"spec\.template") as caught:
+        Instance(api.url).reconcile([kept(job("one", "i:2"))])
+    assert "spec.selector" not in str(caught.value)
