@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from ..cluster import CRDS, Cluster
-from ..conftest import Onboard
-from ..objects import Object, Place, annotated, config_map, deployment
+from ..conftest import MakeVnf, Onboard
+from ..objects import Object, Place, annotated, config_map, deployment, make
 from ..packages import Package
 from ..testbed.processes import until
 from ..vim import connection_info
@@ -65,6 +65,23 @@ STUCK = Package(
     },
     vdus={"Web": "web", "Db": "db"},
     parameters=SIZE,
+)
+
+
+def policy(**rules: list[Object]) -> Object:
+    return make("networking.k8s.io/v1", "NetworkPolicy", "rules", spec={"podSelector": {}, "ingress": [{}], **rules})
+
+
+def recreated() -> Object:
+    web = deployment("web")
+    web["spec"]["strategy"] = {"type": "Recreate"}
+    web["spec"]["template"]["spec"]["serviceAccountName"] = "agent"
+    return web
+
+
+PLAIN = Package({"plain.yaml": [deployment("web"), policy()]}, vdus={"Web": "web"})
+DERIVED = Package(
+    {"derived.yaml": [recreated(), policy(egress=[{}]), make("v1", "ServiceAccount", "agent")]}, vdus={"Web": "web"}
 )
 
 
@@ -155,3 +172,29 @@ def test_an_endpoint_without_a_cluster_fails_and_rolls_back(scaled: Vnf, cluster
     assert "cannot connect to https://127.0.0.1:1" in scaled.failure(operation)["detail"]
     scaled.roll_back(operation)
     assert replicas(cluster) == 2
+
+
+def test_what_the_api_server_has_derived_goes_with_what_it_was_derived_from(
+    make_vnf: MakeVnf, onboard: Onboard, cluster: Cluster
+):
+    """The account under its deprecated name, the parameters of a strategy, the types of a NetworkPolicy."""
+    plain = onboard(PLAIN)
+    vnf = make_vnf(plain)
+    vnf.instantiate("plain.yaml")
+
+    def derived() -> tuple[str, bool, set[str], list[str]]:
+        web, rules = (
+            cluster.get(kind, name, PLACE.name, f"{group}/v1")
+            for kind, name, group in (("Deployment", "web", "apps"), ("NetworkPolicy", "rules", "networking.k8s.io"))
+        )
+        assert web and rules
+        accounts = {value for name, value in web["spec"]["template"]["spec"].items() if name.startswith("serviceAccount")}
+        strategy = web["spec"]["strategy"]
+        return strategy["type"], "rollingUpdate" in strategy, accounts, rules["spec"]["policyTypes"]
+
+    before = derived()
+    assert before == ("RollingUpdate", True, set(), ["Ingress"])
+    vnf.change(onboard(DERIVED), "derived.yaml")
+    assert derived() == ("Recreate", False, {"agent"}, ["Ingress", "Egress"])
+    vnf.change(plain, "plain.yaml")
+    assert derived() == before

@@ -100,6 +100,15 @@ def test_a_scale_out_that_failed_is_retried(scaled: Vnf, cluster: Cluster):
     assert len(scaled.vnfcs("Web")) == 2
 
 
+def test_a_paused_deployment_is_scaled_all_the_same(scaled: Vnf, cluster: Cluster):
+    cluster.change("Deployment", "web", PLACE.name, "apps/v1", spec={"paused": True})
+    with cluster.holding(quota(PLACE.name, pods=1)):
+        operation = scaled.begin_scale("SCALE_OUT", "Web", **LATE)
+        assert "spec.paused is true, and 1 replicas are not available" in scaled.failure(operation)["detail"]
+    scaled.retry(operation)
+    assert len(scaled.vnfcs("Web")) == 2
+
+
 def test_a_count_is_the_live_ones_where_the_crd_defaults_it_or_the_level_is_none(
     make_vnf: MakeVnf, onboard: Onboard, cluster: Cluster
 ):

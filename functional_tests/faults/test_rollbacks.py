@@ -49,7 +49,7 @@ def test_the_policy_of_the_newer_package_is_named_where_it_denies_the_former_one
         engine.reconcile([config_map("settings", WHERE, a="1")])
         engine.reconcile([config_map("settings", WHERE, a="2"), *policy(WHERE, VALUE, DENIAL, "CREATE", "UPDATE")])
         assert until(lambda: is_enforced(cluster, WHERE, DENIAL, a="1"), 60)
-        with pytest.raises(Refused, match=f"{DENIAL}.*If a webhook or policy of this VNF instance has denied it"):
+        with pytest.raises(Refused, match=f"{DENIAL}.*If a webhook or policy that only a former package"):
             engine.reconcile([config_map("settings", WHERE, a="1")], yields=True)
         cluster.delete("ValidatingAdmissionPolicyBinding", WHERE, api_version=GROUP)
         assert until(lambda: not is_enforced(cluster, WHERE, DENIAL, a="1"), 60)

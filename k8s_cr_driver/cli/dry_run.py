@@ -33,7 +33,7 @@ from k8s_cr_driver.objects.keys import NAMESPACE, GroupKind, Object, ObjectKey, 
 from k8s_cr_driver.ownership.context import WriteContext
 from k8s_cr_driver.ownership.inventory import Inventory
 from k8s_cr_driver.ownership.write import write
-from k8s_cr_driver.ownership.write_errors import NOT_RESTORED, Immutable, NotReplaced, OtherVersion, missing
+from k8s_cr_driver.ownership.write_errors import NOT_RESTORED, Immutable, NotReplaced, OtherOwners, missing
 from k8s_cr_driver.package import manifests, schema, vnfd
 from k8s_cr_driver.redaction import redact
 from k8s_cr_driver.resources.base import CustomResource
@@ -163,7 +163,7 @@ class _Trial:
         except Immutable:
             verdict = "changed" if self._is_redefined(obj.key.group_kind, resource) else "replaced"
             return Outcome(obj.key, verdict, self._by_manifest(obj, live))
-        except OtherVersion:
+        except OtherOwners:
             return Outcome(obj.key, "changed", self._by_manifest(obj, live))
         except Conflict as error:
             return Outcome(obj.key, "conflict", message=_words(obj.key, error))

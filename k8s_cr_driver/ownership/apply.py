@@ -8,24 +8,27 @@ neither creates an object that no longer exists by then, nor changes another obj
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from oslo_log import log as logging
 
 from k8s_cr_driver.errors import ApiError, Conflict, Contended
 from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.objects.crds import served_versions
+from k8s_cr_driver.objects.derived import stale_fields
 from k8s_cr_driver.objects.immutable import ignored_fields, staying_fields
 from k8s_cr_driver.objects.keys import Object, annotations_of, key_of, kind_of, labels
 from k8s_cr_driver.ownership.context import WriteContext, with_owner_labels
 from k8s_cr_driver.ownership.labels import KEEP, RELEASED_BY, SHARED, has_applied, is_created, is_kept, used_by, users
 from k8s_cr_driver.ownership.managed_fields import managers_of
-from k8s_cr_driver.ownership.released import belongs_to, move_to_version, take_back
+from k8s_cr_driver.ownership.released import belongs_to, move_to_version, own_fields, take_back
 from k8s_cr_driver.ownership.replacement import may_be_replaced
 from k8s_cr_driver.ownership.shared import claimed_by_others, is_co_user, join
 from k8s_cr_driver.ownership.write_errors import (
     NEVER_CHANGED,
     NOT_RESTORED,
     NoDryRun,
-    OtherVersion,
+    OtherOwners,
     Unchangeable,
     conflicting,
     deleted,
@@ -70,6 +73,7 @@ def _applied(
     context: WriteContext, obj: CustomResource, resource: Resource, live: Object, *, takes_back: bool = False
 ) -> Object:
     """`takes_back`: nothing may have changed since, as others may have begun to use it."""
+    live = _with_derived_owned(context, obj, resource, live)
     is_adopted = context.inventory.content.is_adopted(live)
     if is_created(live) and not is_adopted:  # the response to its creation may be lost
         context.inventory.created(obj.key)
@@ -98,6 +102,19 @@ def _applied(
         if isinstance(refusal, Unchangeable):
             refusal.is_forced = context.force and is_of_fields(conflict)
         raise refusal from None
+
+
+def _with_derived_owned(context: WriteContext, obj: CustomResource, resource: Resource, live: Object) -> Object:
+    """Takes over what the API server has derived from the former manifest, so that the apply removes it."""
+    stale = list(stale_fields(live, obj.manifest))
+    owners = [set(managers_of(live, path)) for path in stale]
+    is_ours = has_applied(live, context.instance) and all(one <= {context.manager} for one in owners)
+    if all(owners) or not is_ours:
+        return live
+    if context.is_trial:
+        raise OtherOwners(f"{obj.key}: what the API server says is not known before derived fields are the instance's")
+    context.inventory.fence.before_write()
+    return _changed(context, resource, live, lambda now: own_fields(context.client, context.instance, resource, now, stale))
 
 
 def _check_left_out(context: WriteContext, obj: CustomResource, live: Object, *, is_adopted: bool) -> None:
@@ -131,7 +148,7 @@ def _in_conflict(
 
     if is_of_version(refusal, live, resource.api_version):
         if context.is_trial:
-            raise OtherVersion(f"{obj.key}: what the API server says is not known before its fields are moved to the version")
+            raise OtherOwners(f"{obj.key}: what the API server says is not known before its fields are moved to the version")
         return _applied_in_version(context, obj, resource, live, refusal, takes_back=takes_back)
     if is_of_fields(refusal) and all(where == _MARK for _, where, _ in refusal.causes):
         raise Contended(f"{key_of(live)} is released, or taken back, by others at the same time")
@@ -162,8 +179,13 @@ def _applied_in_version(
 
 def _moved(context: WriteContext, resource: Resource, live: Object) -> Object:
     """The object with its fields in the version of `resource`."""
+    return _changed(context, resource, live, lambda now: move_to_version(context.client, context.instance, resource, now))
+
+
+def _changed(context: WriteContext, resource: Resource, live: Object, change: Callable[[Object], Object]) -> Object:
+    """Changes the owners of the object's fields as they are now."""
     try:
-        return move_to_version(context.client, context.instance, resource, _read_now(context, resource, live))
+        return change(_read_now(context, resource, live))
     except ApiError as error:
         raise (deleted(key_of(live)) if error.status == 404 else error) from None
 

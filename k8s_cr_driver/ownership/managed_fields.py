@@ -71,6 +71,26 @@ def of_version(found: Sequence[Object], api_version: str) -> list[Object]:
     return list(joined.values())
 
 
+def owning(live: Object, manager: str, paths: Iterable[Sequence[str]]) -> list[Object]:
+    """The managedFields with the fields at `paths` as applied by `manager`, too; nothing if it has applied nothing."""
+    found = entries(live, "metadata", "managedFields")
+    ours = appliers_of(live, manager)
+    added = functools.reduce(union, (_nested(path, _members(field(live, *path))) for path in paths))
+    joined = [{**entry, "fieldsV1": union(mapping(entry, "fieldsV1"), added)} for entry in ours[:1]]
+    return [*joined, *(entry for entry in found if entry not in ours[:1])] if ours else []
+
+
+def _nested(path: Sequence[str], fields: Object) -> Object:
+    for step in reversed(path):
+        fields = {f"f:{step}": fields}
+    return fields
+
+
+def _members(value: Any) -> Object:
+    """The FieldsV1 of a value and all that is in it; a list is one field."""
+    return {".": {}, **{f"f:{name}": _members(one) for name, one in value.items()}} if isinstance(value, dict) else {}
+
+
 def is_applier(entry: Object, manager: str) -> bool:
     """Whether the entry holds what `manager` has applied."""
     return (entry.get("manager"), entry.get("operation")) == (manager, "Apply")

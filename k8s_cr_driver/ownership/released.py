@@ -10,7 +10,7 @@ A kept object that the instance needs again is taken back.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from oslo_log import log as logging
 
@@ -35,7 +35,7 @@ from k8s_cr_driver.ownership.labels import (
     used_by,
     users,
 )
-from k8s_cr_driver.ownership.managed_fields import handed, has_applier, of_version
+from k8s_cr_driver.ownership.managed_fields import handed, has_applier, of_version, owning
 from k8s_cr_driver.ownership.write_errors import is_undeclared
 
 LOG = logging.getLogger(__name__)
@@ -172,6 +172,11 @@ def move_to_version(client: Client, instance: str, resource: Resource, live: Obj
     """
     fields = of_version(_fields(live), resource.api_version)
     return _patch(client, resource, live, manager(instance), managedFields=fields)
+
+
+def own_fields(client: Client, instance: str, resource: Resource, live: Object, paths: Sequence[Sequence[str]]) -> Object:
+    """Makes fields of an object that nobody has applied the instance's; ApiError 409 if the object has changed."""
+    return _patch(client, resource, live, manager(instance), managedFields=owning(live, manager(instance), paths))
 
 
 def disown(client: Client, resource: Resource, live: Object, owners: Collection[str]) -> None:

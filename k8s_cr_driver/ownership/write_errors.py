@@ -33,7 +33,7 @@ _ADMISSION = frozenset(
     for kind in ("Validating", "Mutating")
     for form in ("WebhookConfiguration", "AdmissionPolicy", "AdmissionPolicyBinding")
 )
-_OWN_POLICY = ". If a webhook or policy of this VNF instance has denied it that the package does not have, delete it and retry."
+_OWN_POLICY = "If a webhook or policy that only a former package of this VNF instance has denies it, delete that and retry."
 
 
 class Unchangeable(Refused):
@@ -60,8 +60,8 @@ class NoDryRun(Refused):
     """A webhook does not look at dry runs; what it would say is not known."""
 
 
-class OtherVersion(NoDryRun):
-    """The API server can apply the object only after its fields were moved to the new version."""
+class OtherOwners(NoDryRun):
+    """The API server can apply the object only after its fields have other owners, or were moved to the new version."""
 
 
 class Replaced(Contended):
@@ -230,7 +230,7 @@ def with_policy_remedy(error: DriverError, kinds: Set[GroupKind]) -> DriverError
     """
     if type(error) not in (Refused, Forbidden) or Said.DENIED not in Said.of(str(error)) or kinds.isdisjoint(_ADMISSION):
         return error
-    return type(error)(f"{error}{_OWN_POLICY}")
+    return type(error)(f"{str(error).rstrip('.')}. {_OWN_POLICY}")
 
 
 def missing(error: DriverError, key: ObjectKey) -> DriverError:

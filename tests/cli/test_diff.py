@@ -284,3 +284,11 @@ def test_an_account_that_may_read_no_crds_sees_what_is_created(api: FakeApi, dif
     api.knobs.denied.add(("get", "apiextensions.k8s.io", "customresourcedefinitions", "*"))
     (found,) = differ.verdicts([crontab("one")]).values()
     assert found["verdict"] == "created"
+
+
+def test_a_strategy_that_takes_the_place_of_a_derived_one_is_a_change(api: FakeApi, differ: Differ) -> None:
+    controllers.run_workloads(api)
+    Instance(api.url).reconcile([deployment("web")])
+    changed = deployment("web")
+    changed["spec"]["strategy"] = {"type": "Recreate"}
+    assert differ.verdicts([changed], "--instance", BLUE)["Deployment.apps default/web"]["verdict"] == "changed"

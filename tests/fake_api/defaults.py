@@ -5,6 +5,7 @@ import base64
 import random
 import string
 import uuid
+from collections.abc import Iterator
 from typing import Any
 
 from tests.fake_api.kinds import Kind
@@ -61,7 +62,23 @@ def fill(kind: Kind, obj: Object) -> Object:
         obj["spec"] = {**obj["spec"], "clusterIP": address, "clusterIPs": [address]}
     if kind.kind == "Job" and kind.group == "batch":
         _fill_job(obj)
+    for path, value in _derived(kind, obj):
+        obj = with_leaf(obj, path, value)
     return obj
+
+
+def _derived(kind: Kind, obj: Object) -> Iterator[tuple[tuple[str, ...], object]]:
+    """What is derived from other fields, and stays when these are gone (pkg/apis/{core,apps,networking}/v1)."""
+    base = ("spec", "template", "spec")
+    name, twin = (dig(obj, *base, field) for field in ("serviceAccountName", "serviceAccount"))
+    if kind.group == "apps" and (name or twin) and name != twin:
+        yield (*base, "serviceAccountName" if not name else "serviceAccount"), name or twin
+    if kind.kind == "Deployment" and dig(obj, "spec", "strategy", "type") in (None, "RollingUpdate"):
+        given = dig(obj, "spec", "strategy", "rollingUpdate", default={})
+        parameters = {"maxSurge": "25%", "maxUnavailable": "25%", **given}
+        yield ("spec", "strategy"), {"type": "RollingUpdate", "rollingUpdate": parameters}
+    if kind.kind == "NetworkPolicy" and not dig(obj, "spec", "policyTypes"):
+        yield ("spec", "policyTypes"), ["Ingress", *(["Egress"] if dig(obj, "spec", "egress") else [])]
 
 
 def _fill_job(job: Object) -> None:

@@ -37,6 +37,10 @@ def check(kind: Kind, old: Object | None, new: Object) -> None:
     name = new["metadata"].get("name") or ""
     found = list(_name(kind, name)) if old is None else list(_changes(kind, old, new))
     found += _too_long(kind, new)
+    strategy = dig(new, "spec", "strategy", default={}) if kind.kind == "Deployment" else {}
+    if strategy.get("type") == "Recreate" and strategy.get("rollingUpdate"):
+        words = "Forbidden: may not be specified when strategy `type` is 'Recreate'"
+        found.append(cause("FieldValueForbidden", words, "spec.strategy.rollingUpdate"))
     if kind.custom:
         found += _schema_errors(kind, new)
     if found:
