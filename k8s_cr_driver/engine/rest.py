@@ -159,8 +159,10 @@ class Rest:
         kept = list(itertools.filterfalse(deletes, members))
         owners = Owners(self._context.client, filter(deletes, members), [*kept, *(live for _, live in desired)])
         self._request(lambda: release_from_owners(self._context, owners, desired))
+        listed = _by_key(members)
         for live in filter(deletes, members):
-            self._request(functools.partial(release_orphans, self._context, live, _by_key(members)))
+            with self._abandonable(f"what {key_of(live)} leaves"):
+                self._request(functools.partial(release_orphans, self._context, live, listed))
         takers: dict[str, Takers] = {}
         for live in kept:
             with self._abandonable(f"the owners of {key_of(live)}"):

@@ -208,8 +208,7 @@ class Connection:
         adopted: bool = False,
         live: Object | None = None,
     ) -> Any:
-        body = request[0]
-        is_trial = ("dryRun", "All") in query or (isinstance(body, dict) and body.get("dryRun") == ["All"])
+        is_trial = ("dryRun", "All") in query or (method == "DELETE" and "dryRun" in (request[0] or {}))
         log = _unlogged if is_trial else functools.partial(audit.record, method, self.endpoint.url, path, query, adopted)
         try:
             response = self._send(method, path, query, *request, live=live)

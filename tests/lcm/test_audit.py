@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 from tacker import context
 
+from k8s_cr_driver.errors import DriverError
 from k8s_cr_driver.kube import audit
 from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.endpoint import Endpoint
@@ -112,3 +114,12 @@ def test_a_deletion_that_is_only_tried_is_not_logged(cluster: FakeApi, caplog: p
         Session(cluster.url).reconcile([job("one", image)])
     lines = [json.loads(record.getMessage()) for record in caplog.records if record.name == audit.LOGGER]
     assert len([line for line in lines if line["verb"] == "DELETE" and "jobs/one" in line["object"]]) == 1
+
+
+def test_a_custom_resource_with_a_field_dry_run_is_logged(cluster: FakeApi, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, logger=audit.LOGGER)
+    with Connection(Endpoint(cluster.url)) as connection:
+        body = {**config_map("a"), "dryRun": ["All"]}
+        with contextlib.suppress(DriverError):
+            connection.request("PATCH", "/api/v1/namespaces/default/configmaps/a", body=body)
+    assert [record.name for record in caplog.records].count(audit.LOGGER) == 1
