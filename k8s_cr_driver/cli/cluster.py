@@ -28,7 +28,7 @@ from k8s_cr_driver.kube.discovery import Resource, Resources, discover
 from k8s_cr_driver.kube.endpoint import Endpoint
 from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, key_of, labels
 from k8s_cr_driver.ownership.delete import ANNOTATED, EXISTED, used_by_others
-from k8s_cr_driver.ownership.inventory_content import INVENTORY_LABEL, InventoryContent, is_inventory, parse
+from k8s_cr_driver.ownership.inventory_content import INVENTORY_LABEL, SPOILED, InventoryContent, is_inventory, parse
 from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, SHARED, appliers, is_created, is_kept, is_managed, users
 from k8s_cr_driver.redaction import redact
 
@@ -175,8 +175,9 @@ class Cluster:
                 content = parse(live)
             except TransportError as error:
                 if id:
-                    raise
-                click.echo(f"Left out: {redact(str(error))}", err=True)  # anybody who may write ConfigMaps may write such a one
+                    raise type(error)(f"{error}. {SPOILED}") from None
+                # Anybody who may write ConfigMaps may write such a one.
+                click.echo(f"Left out: {redact(str(error))}. {SPOILED}", err=True)
             else:
                 instances.append(Instance(labels(live)[INVENTORY_LABEL], live["metadata"]["namespace"], live, content))
         return instances

@@ -173,6 +173,11 @@ def is_by_driver(live: Object) -> bool:
     return any(entry.get("manager") == INVENTORY_MANAGER for entry in entries(live, "metadata", "managedFields"))
 
 
+SPOILED = (
+    "If it stays so, others have spoiled it: delete that ConfigMap, and the driver creates it again from what Tacker remembers."
+)
+
+
 def parse(live: Object) -> InventoryContent:
     """The content of an inventory's ConfigMap; TransportError if it is none."""
     where = f"the inventory {field(live, 'metadata', 'namespace')}/{field(live, 'metadata', 'name')}"

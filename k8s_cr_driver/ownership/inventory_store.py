@@ -22,6 +22,7 @@ from k8s_cr_driver.ownership.inventory_content import (
     CONFIG_MAP,
     INVENTORY_LABEL,
     INVENTORY_MANAGER,
+    SPOILED,
     VERSION,
     InventoryContent,
     form,
@@ -70,10 +71,7 @@ class InventoryStore:
         try:
             content = parse(live)
         except Unreadable as error:
-            raise Unreadable(
-                f"{error}. If it stays so, others have spoiled it: delete that ConfigMap, and the driver creates it again from "
-                "what Tacker remembers."
-            ) from None
+            raise Unreadable(f"{error}. {SPOILED}") from None
         if content.version > VERSION:
             raise Refused(
                 f"{self.key}, the inventory of VNF instance {self._instance}, has version {content.version}: a newer "

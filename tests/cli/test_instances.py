@@ -72,7 +72,7 @@ def test_an_inventory_that_makes_no_sense_is_named_and_left_out(api: FakeApi, to
     name = f"k8s-cr-driver-{BLUE}"
     api.edit("ConfigMap", "default", name, lambda live: live["metadata"]["annotations"].update({"k8s-cr-driver/adopted": "{"}))
     result = tool.run("instances")
-    assert f"Left out: the inventory default/{name}: the response is malformed" in result.stderr
+    assert f"Left out: the inventory default/{name}: the response is malformed. If it stays so" in result.stderr
     assert GREEN in result.stdout and BLUE not in result.stdout
     assert "is malformed" in tool.run("tree", BLUE, code=3).stderr
 
