@@ -29,7 +29,7 @@ from k8s_cr_driver.objects.crds import defined_by, served_versions
 from k8s_cr_driver.objects.fields import field
 from k8s_cr_driver.objects.keys import CRD, NAMESPACE, GroupKind, Object, ObjectKey, key_of, split
 from k8s_cr_driver.ownership.write import LeftToOthers, NotAdopted, write
-from k8s_cr_driver.ownership.write_errors import Immutable, is_denied, missing, with_policy_remedy
+from k8s_cr_driver.ownership.write_errors import Immutable, missing, with_policy_remedy
 from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.resources.health.freshness import ACCEPTED
 from k8s_cr_driver.resources.health.model import CRD_DECIDES, RUNNING, STATUS_OLDER_THAN_SPEC
@@ -111,6 +111,8 @@ class Applier:
 
     def observe(self, node: Desired, live: Object | None) -> None:
         """A watch reports one of our objects; None: it no longer exists."""
+        if node.is_left:
+            return
         if live is None:
             self._gone(node)
         elif node.phase is Phase.SENT:
@@ -164,7 +166,7 @@ class Applier:
             self._recreator.answered(node)
             return
         if isinstance(error, LeftToOthers):
-            node.phase, node.live, node.error = Phase.SENT, None, None
+            node.phase, node.live, node.error, node.is_left = Phase.SENT, None, None, True
             self._recreator.answered(node)
             self._mark_ready(node)
             return
@@ -173,8 +175,7 @@ class Applier:
             self._adoptions.add(node, error.uid)
             return
         if self._tolerance.may_pass(node, error):
-            if not is_denied(error):  # others may approve of it; until then all stays as it is
-                self._recreator.delayed(node)
+            self._recreator.delayed(node, error)
             node.error = error
             self._try_later(node)
             return

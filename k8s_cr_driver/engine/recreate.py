@@ -9,6 +9,9 @@ it refuses then leaves all of them as they are.
 from __future__ import annotations
 
 import functools
+import math
+import threading
+import time
 from collections.abc import Callable, Iterator
 
 from k8s_cr_driver.engine.ends import Ends
@@ -23,9 +26,13 @@ from k8s_cr_driver.ownership.delete import Removal, remove
 from k8s_cr_driver.ownership.orphans import owned_orphans
 from k8s_cr_driver.ownership.owners import Owners, dependents, is_dependent, release_from_owners
 from k8s_cr_driver.ownership.unlabeled import reclaim
+from k8s_cr_driver.ownership.write_errors import is_denied
 
 HOLD = 30.0
 """Seconds for which an error that may pass is no response to go by, because a refusal may follow."""
+
+FRESH = 0.5
+"""Seconds for which a list of the objects that have owners is that of the moment."""
 
 
 class Recreator:
@@ -51,6 +58,9 @@ class Recreator:
         self._informers, self._ends, self._awaited = informers, ends, awaited
         self._retry, self._try_later, self._failed, self._mark_unready = retry, try_later, failed, mark_unready
         self._held: list[tuple[Desired, Object]] = []
+        self._lock = threading.Lock()
+        self._listed: list[tuple[Resource, Object]] = []
+        self._listed_at = -math.inf
 
     def add(self, node: Desired, live: Object) -> None:
         """An object, as it was when its change was refused."""
@@ -62,10 +72,15 @@ class Recreator:
         else:
             self._held.append((node, live))
 
-    def delayed(self, node: Desired) -> None:
-        """A write of the object has failed for a reason that may pass. Perhaps it passes only when others are replaced."""
+    def delayed(self, node: Desired, error: DriverError) -> None:
+        """
+        A write of the object has failed for a reason that may pass. Perhaps it passes only when others are replaced.
+
+        Somebody may have to approve of what is denied, so that has more time.
+        """
         if not node.attempts:
-            self._loop.after(self._operation.share(HOLD), functools.partial(self.answered, node))
+            seconds = self._operation.remaining() / 2 if is_denied(error) else self._operation.share(HOLD)
+            self._loop.after(seconds, functools.partial(self.answered, node))
 
     def answered(self, node: Desired) -> None:
         """The API server has accepted or refused a write of the object, or nothing is left to write."""
@@ -86,7 +101,7 @@ class Recreator:
         seen = list(self._others(node.key))
 
         def request() -> Removal | None:
-            others = [*seen, *(one for one in dependents(self._context) if key_of(one[1]) != node.key)]  # a watch may be late
+            others = [*seen, *(one for one in self._dependents() if key_of(one[1]) != node.key)]
             others += owned_orphans(self._context, live)
             owners = Owners(self._context.client, [live], [other for _, other in others])
             release_from_owners(self._context, owners, others)
@@ -102,6 +117,14 @@ class Recreator:
             self._loop.send(trial, lambda _: forget(), failed)
         else:
             forget()
+
+    def _dependents(self) -> list[tuple[Resource, Object]]:
+        """The instance's objects that have owners, of this moment: a watch may be late. For several deletions at once."""
+        with self._lock:
+            asked_at = time.monotonic()
+            if asked_at - self._listed_at > FRESH:
+                self._listed, self._listed_at = list(dependents(self._context)), asked_at
+            return self._listed
 
     def _deleted(self, node: Desired, removal: Removal | None) -> None:
         """The watch may have been faster; or somebody has created the object again, so that nothing was deleted."""

@@ -159,10 +159,8 @@ class Rest:
         kept = list(itertools.filterfalse(deletes, members))
         owners = Owners(self._context.client, filter(deletes, members), [*kept, *(live for _, live in desired)])
         self._request(lambda: release_from_owners(self._context, owners, desired))
-        listed = _by_key(members)
-        for live in filter(deletes, members):
-            with self._abandonable(f"what {key_of(live)} leaves"):
-                self._request(functools.partial(release_orphans, self._context, live, listed))
+        with self._abandonable("the owners of what StatefulSets leave"):
+            self._request(lambda: release_orphans(self._context, filter(deletes, members), _by_key(members)))
         takers: dict[str, Takers] = {}
         for live in kept:
             with self._abandonable(f"the owners of {key_of(live)}"):

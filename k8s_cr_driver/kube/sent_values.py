@@ -46,6 +46,7 @@ _COMMON = frozenset({
 _ENDPOINT = re.compile(r"(?i)(?:ur[il]|region|interface|endpoint|domain|host)$")
 """What else a line of a Secret may name: errors about it are of no use without that. Credentials in a URL are no name."""
 _AFTER_HOST = re.compile(r"://[^/?#]*([/?#].+)")
+_PARTS = re.compile(r"[\s:=,;\"'<>{}\[\]/@]+")
 _ITEM = re.compile(r"^[\s-]*\s")
 _METADATA = frozenset({"name", "namespace", "generateName", "labels", "annotations"})
 _OF_DEPLOYMENT = ("k8s-cr-driver/", "config.kubernetes.io/")
@@ -194,12 +195,7 @@ def _values(manifests: Iterable[Object]) -> set[str]:
     leaves: dict[bool, set[str]] = {True: set(), False: set()}
     for manifest in manifests:
         kind = kind_of(manifest)
-        is_built_in = is_builtin(kind)
-        said = {name: value for name, value in manifest.items() if name not in ("metadata", "status")}
-        if not is_built_in:
-            noted = annotations_of(manifest).items()
-            said["annotations"] = {name: value for name, value in noted if not name.startswith(_OF_DEPLOYMENT)}
-        for name, value in _leaves(said, "", is_hidden=not is_built_in, is_built_in=is_built_in):
+        for name, value in _said(manifest):
             is_secret = kind == _SECRET or _NAMES_SECRETS.search(name) is not None
             leaves[is_secret].add(value)
     texts = [
@@ -212,6 +208,26 @@ def _values(manifests: Iterable[Object]) -> set[str]:
         if is_secret or not _NO_SECRET.fullmatch(form)
     }
     return forms | {found[found.lastgroup or 0] for _, text in texts for found in _WITHIN.finditer(text)}
+
+
+def values_repeated(live: Object, text: str) -> SentValues:
+    """The values of an object, if a text seems to repeat one: to look for all their forms takes a thousand times as long."""
+    return SentValues([live] if any(_seems_in(value, text) for _, value in _said(live)) else [])
+
+
+def _seems_in(value: str, text: str) -> bool:
+    parts = _PARTS.split(value) if len(value) < FOREIGN_LIMIT else []
+    return not parts or any(len(part) >= SHORTEST and part[:SHORTEST] in text for part in parts)
+
+
+def _said(manifest: Object) -> Iterator[tuple[str, str]]:
+    """What the author of an object says in it: no metadata, but for the annotations of a custom resource."""
+    is_built_in = is_builtin(kind_of(manifest))
+    said = {name: value for name, value in manifest.items() if name not in ("metadata", "status")}
+    if not is_built_in:
+        noted = annotations_of(manifest).items()
+        said["annotations"] = {name: value for name, value in noted if not name.startswith(_OF_DEPLOYMENT)}
+    return _leaves(said, "", is_hidden=not is_built_in, is_built_in=is_built_in)
 
 
 def _leaves(value: Any, name: str, *, is_hidden: bool, is_built_in: bool) -> Iterator[tuple[str, str]]:

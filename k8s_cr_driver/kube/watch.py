@@ -26,7 +26,7 @@ from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.discovery import Resource, serves
 from k8s_cr_driver.kube.lists import LIST_BYTES, LIST_VALUES, pages
 from k8s_cr_driver.kube.responses import entries
-from k8s_cr_driver.objects.decoding import values_in
+from k8s_cr_driver.objects.decoding import measured
 from k8s_cr_driver.objects.keys import Object, ObjectKey, key_of
 
 LOG = logging.getLogger(__name__)
@@ -277,13 +277,14 @@ class Reflector:
                 return
             received = values = 0
             for line in watch_events.lines(response.stream(65536)):
+                event = watch_events.parse(self.resource, line) if line.strip() else None
                 if self._is_initial:
-                    received, values = received + len(line), values + values_in(line)
+                    received, values = received + len(line), values + measured(line, event)
                     if received > LIST_BYTES or values > LIST_VALUES:
                         most = f"{LIST_BYTES} bytes or {LIST_VALUES:,} values"
                         raise Unreadable(f"WATCH: the initial events have more than {most}")
-                if line.strip():
-                    yield watch_events.parse(self.resource, line)
+                if event is not None:
+                    yield event
         except urllib3.exceptions.HTTPError as error:
             self._ignores_initial_events = self._is_initial and isinstance(error, urllib3.exceptions.ReadTimeoutError)
             raise TransportError(f"WATCH {self.resource.plural}: {type(error).__name__}") from None

@@ -15,6 +15,9 @@ What the parser accepts by itself depends on the version of Python and on the ca
 VALUES_LIMIT = 10_000_000
 """Values of one text, which take about a gigabyte: a page of 250 objects has fewer, unless each has a MiB of empty ones."""
 
+_FEW = 10_000
+"""Commas and brackets up to which nobody asks whether they stand in texts."""
+
 
 class BeyondLimit(ValueError):
     """JSON that is not read; the text says which limit it is beyond, and nothing of its content."""
@@ -26,7 +29,7 @@ def decoded(text: str | bytes, most: int | None = None) -> Any:
     `most`: the limit of values, if it is another one than VALUES_LIMIT.
     """
     most = VALUES_LIMIT if most is None else most
-    if len(text) > most and values_in(text) > most:
+    if len(text) > most and _count(text, ",{[") > most:
         raise BeyondLimit(f"the JSON has more than {most:,} values")
     try:
         value = json.loads(text)
@@ -38,9 +41,23 @@ def decoded(text: str | bytes, most: int | None = None) -> Any:
     return value
 
 
-def values_in(text: str | bytes) -> int:
-    """How many values the JSON has at most."""
-    return _count(text, ",{[")
+def measured(text: bytes, value: Any) -> int:
+    """How many values the JSON has, or somewhat more: `value` is counted only where the text has many commas."""
+    most = _count(text, ",{[")
+    return most if most <= _FEW else _values_in(value)
+
+
+def _values_in(value: Any) -> int:
+    found, level = 0, [value]
+    while level:
+        found += len(level)
+        level = [
+            inner
+            for outer in level
+            if isinstance(outer, dict | list)
+            for inner in (outer.values() if isinstance(outer, dict) else outer)
+        ]
+    return found
 
 
 def _count(text: str | bytes, characters: str) -> int:

@@ -36,8 +36,10 @@ def stale_fields(live: Object, manifest: Object) -> Iterator[Path]:
     """The fields of `live` that the API server would not derive from `manifest`, which has none of them."""
     kind = kind_of(live)
     base = _TEMPLATES.get(kind)
-    if base and not any(text(manifest, *base, name) for name in _ACCOUNTS):
-        yield from ((*base, name) for name in _ACCOUNTS if text(live, *base, name))
+    if base and not text(manifest, *base, "serviceAccountName"):  # which the API server prefers to the deprecated name
+        wanted = text(manifest, *base, "serviceAccount")
+        derived = _ACCOUNTS[:1] if wanted else _ACCOUNTS
+        yield from ((*base, name) for name in derived if text(live, *base, name) not in ("", wanted))
     if kind in _STRATEGIES:
         strategy, without = _STRATEGIES[kind]
         parameters = (*strategy, "rollingUpdate")
@@ -47,3 +49,9 @@ def stale_fields(live: Object, manifest: Object) -> Iterator[Path]:
         types = ["Ingress", *(["Egress"] if sequence(manifest, "spec", "egress") else [])]
         if sequence(live, "spec", "policyTypes") not in ([], types):
             yield ("spec", "policyTypes")
+
+
+def leaves(value: object, path: Path) -> list[Path]:
+    """The fields at `path` that have values: who has applied one of a strategy's parameters does not own the others."""
+    inner = [leaf for name, one in value.items() for leaf in leaves(one, (*path, name))] if isinstance(value, dict) else []
+    return inner or [path]

@@ -15,7 +15,8 @@ from oslo_log import log as logging
 from k8s_cr_driver.errors import ApiError, Conflict, Contended
 from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.objects.crds import served_versions
-from k8s_cr_driver.objects.derived import stale_fields
+from k8s_cr_driver.objects.derived import leaves, stale_fields
+from k8s_cr_driver.objects.fields import field
 from k8s_cr_driver.objects.immutable import ignored_fields, staying_fields
 from k8s_cr_driver.objects.keys import Object, annotations_of, key_of, kind_of, labels
 from k8s_cr_driver.ownership.context import WriteContext, with_owner_labels
@@ -107,7 +108,7 @@ def _applied(
 def _with_derived_owned(context: WriteContext, obj: CustomResource, resource: Resource, live: Object) -> Object:
     """Takes over what the API server has derived from the former manifest, so that the apply removes it."""
     stale = list(stale_fields(live, obj.manifest))
-    owners = [set(managers_of(live, path)) for path in stale]
+    owners = [set(managers_of(live, leaf)) for path in stale for leaf in leaves(field(live, *path), path)]
     is_ours = has_applied(live, context.instance) and all(one <= {context.manager} for one in owners)
     if all(owners) or not is_ours:
         return live

@@ -266,6 +266,10 @@ class CustomResource:
         is_beside = (metadata.get("namespace") or "") == self.key.namespace
         return is_beside and orphans is not None and orphans.names.fullmatch(metadata["name"]) is not None
 
+    def may_own(self) -> GroupKind | None:
+        """The kind of its orphans, if it has any."""
+        return self.orphaned
+
     def takes_orphans(self) -> bool:
         """Whether its orphans are deleted with it, whoever deletes it."""
         return False

@@ -100,6 +100,9 @@ class StatefulSet(Workload):
         claims = (key_of(other) for other in others if other["kind"] == CLAIMS.kind)
         return [key for key in claims if key.namespace == orphans.namespace and orphans.names.fullmatch(key.name)]
 
+    def may_own(self) -> GroupKind | None:
+        return self.orphaned if entries(self.manifest, "spec", CLAIM_TEMPLATES) else None
+
     def takes_orphans(self) -> bool:
         return text(self.manifest, "spec", "persistentVolumeClaimRetentionPolicy", "whenDeleted") == "Delete"
 

@@ -99,3 +99,11 @@ def test_a_list_of_an_operation_that_has_ended_is_given_up(api: FakeApi, options
     send(api, "a")
     with pytest.raises(TransportError, match="the operation has ended"):
         count(api, **options)
+
+
+def test_commas_within_a_text_are_no_values(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lists, "LIST_VALUES", 100)
+    page: dict[str, Any] = {"items": [config_map("a", csv="1,2,3,4\n" * 20_000)], "metadata": {"continue": "x"}}
+    api.fail(faults.lie(json.dumps(page).encode()), path="configmaps$")
+    send(api, "")
+    assert count(api) == 2

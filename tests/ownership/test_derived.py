@@ -91,3 +91,24 @@ def test_the_types_of_a_network_policy_are_those_of_its_rules(api: FakeApi) -> N
     api.requests.clear()
     Instance(api.url).reconcile([policy(ingress=[{}])])
     assert len(api.requests.select("PATCH", "networkpolicies/p")) == 1
+
+
+@pytest.mark.parametrize("given", [{"maxSurge": 1}, {"maxUnavailable": 0}, {"maxSurge": 1, "maxUnavailable": 0}])
+def test_a_strategy_of_which_only_a_part_was_applied_gives_way(api: FakeApi, given: Object) -> None:
+    Instance(api.url).reconcile([workload(**RECREATE)])
+    Instance(api.url).reconcile([workload(strategy={"type": "RollingUpdate", "rollingUpdate": given})])
+    Instance(api.url, yields=True).reconcile([workload(**RECREATE)])
+    assert api.get("Deployment", "default", "web")["spec"]["strategy"] == {"type": "Recreate"}
+
+
+def test_an_account_by_its_deprecated_name_is_that_of_the_manifest(api: FakeApi) -> None:
+    def deprecated(name: str) -> Object:
+        made = workload()
+        made["spec"]["template"]["spec"]["serviceAccount"] = name
+        return made
+
+    for name in ("one", "two"):
+        Instance(api.url).reconcile([deprecated(name)])
+        assert account(api) == {"serviceAccountName": name, "serviceAccount": name}
+    Instance(api.url).reconcile([workload()])
+    assert account(api) == {}

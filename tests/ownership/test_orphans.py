@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import pytest
 
 from k8s_cr_driver.errors import DriverError, NotOurs
@@ -473,3 +475,50 @@ def test_a_claim_whose_label_others_own_too_outlives_a_change_after_a_failed_ter
     blue.reconcile([stateful_set("db"), config_map("a", b="2")])
     found = api.get("PersistentVolumeClaim", "default", "data-db-0")["metadata"]
     assert found["uid"] == before and "deletionTimestamp" not in found
+
+
+@pytest.mark.parametrize("package", [[config_map("a")], []], ids=["change", "terminate"])
+def test_a_claim_that_was_adopted_and_released_outlives_a_set_that_takes_claims(api: FakeApi, package: list[Object]) -> None:
+    controllers.run_workloads(api)
+    database = stateful_set("db", persistentVolumeClaimRetentionPolicy={"whenDeleted": "Delete", "whenScaled": "Retain"})
+    api.put(claim("data-db-0", app="db"), manager="kubectl")
+    Instance(api.url, adopt=True).reconcile([database, claim("data-db-0", app="db")])
+    Instance(api.url).reconcile([database, config_map("a")])
+    owned_by_set(api, "data-db-0")
+    Instance(api.url).reconcile(package)
+    assert api.names("PersistentVolumeClaim", "default") == ["data-db-0"]
+
+
+def without_claims() -> Object:
+    database = stateful_set("db")
+    del database["spec"]["volumeClaimTemplates"]
+    return database
+
+
+@pytest.mark.parametrize("database", [without_claims(), stateful_set("db")], ids=["without claims", "with claims"])
+def test_a_change_that_drops_a_set_needs_no_permission_for_claims(api: FakeApi, database: Object) -> None:
+    controllers.run_workloads(api)
+    api.knobs.denied.add(("*", "", "persistentvolumeclaims", "*"))
+    Instance(api.url).reconcile([config_map("a"), database])
+    Instance(api.url).reconcile([config_map("a")])
+    assert api.names("StatefulSet", "default") == []
+
+
+def test_a_terminate_of_a_set_without_claims_needs_no_permission_for_claims(api: FakeApi) -> None:
+    controllers.run_workloads(api)
+    api.knobs.denied.add(("*", "", "persistentvolumeclaims", "*"))
+    Instance(api.url).reconcile([without_claims()])
+    Instance(api.url).terminate()
+    assert state(api) == {}
+
+
+def test_claims_that_cannot_be_listed_keep_nothing_else_from_being_abandoned(api: FakeApi) -> None:
+    controllers.run_workloads(api)
+    blue = Instance(api.url, seconds=4)
+    blue.reconcile([config_map("a"), stateful_set("db")])
+    api.fail(faults.unavailable(), method="GET", path="/persistentvolumeclaims", times=100_000)
+    blue.abandon = True
+    with contextlib.suppress(DriverError):
+        blue.terminate()
+    assert api.find("ConfigMap", "default", "a") is None
+    assert api.names("StatefulSet", "default") == []

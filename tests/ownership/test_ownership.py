@@ -14,7 +14,7 @@ from k8s_cr_driver.engine.not_ready import NotReady
 from k8s_cr_driver.errors import DriverError, NotOurs, Refused
 from k8s_cr_driver.objects.dependencies import DEPENDS_ON
 from k8s_cr_driver.objects.keys import Object, ObjectKey
-from k8s_cr_driver.ownership.labels import ADOPTED
+from k8s_cr_driver.ownership.labels import ADOPTED, INSTANCE_LABEL
 from tests.fake_api import FakeApi, controllers, faults
 from tests.instance import (
     BLUE,
@@ -553,4 +553,25 @@ def test_what_a_user_creates_again_while_the_run_that_has_created_it_goes_on_is_
         api.put(config_map("a", theirs="2"), manager="kubectl-create")
     wait_for(api, lambda: api.get("ConfigMap", "default", "a")["data"].get("ours") == "1")
     api.set_status("CronTab", "default", "slow", status(), manager="controller")
+    run.result(10)
+
+
+@pytest.mark.parametrize("what", ["edit", "delete"])
+def test_what_becomes_of_an_object_that_a_rollback_leaves_to_others_is_their_matter(api: FakeApi, what: str) -> None:
+    """It may have the instance's label, so that the watch reports it: a copy of the former object."""
+    api.put(crontab_crd(**CONDITIONS))
+    api.put(crontab("a"), manager="kubectl")
+    api.set_status("CronTab", "default", "a", status())
+    Instance(api.url, adopt=True).reconcile([crontab("a")])
+    api.delete("CronTab", "default", "a")
+    api.put(labelled(crontab("a", schedule="1 * * * *"), **{INSTANCE_LABEL: BLUE}), manager="kubectl")
+    last = crontab("last")
+    last["metadata"]["annotations"] = {DEPENDS_ON: "stable.example.com/namespaces/default/CronTab/a"}
+    run = Instance(api.url, yields=True).start([crontab("a"), last])
+    wait_for(api, lambda: api.find("CronTab", "default", "last") is not None)
+    if what == "delete":
+        api.delete("CronTab", "default", "a")
+    else:
+        api.set_status("CronTab", "default", "a", status("False"))
+    api.set_status("CronTab", "default", "last", status())
     run.result(10)

@@ -805,17 +805,36 @@ def test_claims_without_common_labels_outlive_their_set(api: FakeApi) -> None:
     assert uid_of_claim(api, "data-db-0") == before
 
 
-def test_a_pending_denial_replaces_nothing(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
+DENIAL = 'admission webhook "a.example.com" denied the request: approval ticket not found'
+
+
+def test_a_denial_that_passes_soon_replaces_nothing_meanwhile(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(recreate, "HOLD", 0.2)
     controllers.run_workloads(api)
-    blue = Instance(api.url, seconds=3)
+    blue = Instance(api.url, seconds=20)
     blue.reconcile([job("one", "i:1"), config_map("z")])
     before = api.get("Job", "default", "one")
-    words = 'admission webhook "a.example.com" denied the request: approval ticket not found'
-    api.fail(faults.status(403, "Forbidden", words), method="PATCH", path="/configmaps/z", times=10_000)
-    with pytest.raises(DriverError, match="approval ticket not found"):
+    api.fail(faults.status(403, "Forbidden", DENIAL), method="PATCH", path="/configmaps/z", times=3)
+    api.fail(faults.status(403, "Forbidden", "no"), method="PATCH", path="/configmaps/z")
+    with pytest.raises(DriverError, match=r"no$"):
         blue.reconcile([job("one", "i:2"), config_map("z", b="2")])
     assert api.get("Job", "default", "one") == before
+
+
+def test_a_denial_may_pass_when_another_object_is_replaced(api: FakeApi) -> None:
+    """The webhook may be served by it."""
+    controllers.run_workloads(api)
+    blue = Instance(api.url, seconds=12)
+    blue.reconcile([job("one", "i:1"), config_map("z")])
+    before = api.get("Job", "default", "one")["metadata"]["uid"]
+
+    def is_former(request: Request) -> bool:
+        live = api.find("Job", "default", "one")
+        is_changed = request.method == "PATCH" and request.path.endswith("/configmaps/z")
+        return is_changed and live is not None and live["metadata"]["uid"] == before
+
+    api.fail(faults.status(403, "Forbidden", DENIAL), when=is_former, times=10_000)
+    blue.reconcile([job("one", "i:2"), config_map("z", b="2")])
 
 
 def test_a_refusal_names_no_field_that_only_the_server_sets(api: FakeApi) -> None:

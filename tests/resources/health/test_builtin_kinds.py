@@ -75,6 +75,10 @@ def test_a_paused_deployment_that_is_scaled_waits_for_its_replicas() -> None:
     assert judged("Deployment", scaled, counted(replicas=1, unavailableReplicas=2)).reason == "Unavailable"
     assert judged("Deployment", scaled, counted(replicas=3, updatedReplicas=0)).state is SUSPENDED
     assert judged("Deployment", scaled, counted(observedGeneration=0)).state is WAITING
+    assert judged("Deployment", scaled, counted(replicas=1, updatedReplicas=1)).reason == "Replicas"
+    assert judged("Deployment", scaled, counted(replicas=4, updatedReplicas=4)).reason == "Replicas"
+    assert judged("Deployment", scaled, counted(replicas=4, updatedReplicas=1)).state is SUSPENDED, "in the middle of a rollout"
+    assert judged("Deployment", scaled, counted()).state is SUSPENDED, "created so"
 
 
 def test_replica_set_that_may_not_make_pods_says_why() -> None:
