@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from k8s_cr_driver.engine.not_ready import Report
 from k8s_cr_driver.kube import backoff
 from k8s_cr_driver.kube.discovery import Resource
-from k8s_cr_driver.kube.sent_values import SentValues, values_repeated
+from k8s_cr_driver.kube.sent_values import SentValues
 from k8s_cr_driver.objects import fields
 from k8s_cr_driver.objects.keys import NAMESPACE, Object, ObjectKey, kind_of
 from k8s_cr_driver.ownership.inventory import Inventory
@@ -155,8 +155,7 @@ class Desired(Node):
         if self.phase is Phase.BLOCKED:
             waits = ", ".join(sorted(map(str, self.needs))[:3]) or "the server to list its kind"
             return Report(self.key, State.WAITING.value, "Blocked", f"not applied yet, waits for {waits}")
-        others = [values_repeated(self.live, self.health.message)] if self.live else []
-        return reported(self.key, self.health, self.since, sent, *others)
+        return reported(self.key, self.health, self.since, sent, SentValues([self.live] if self.live else []))
 
 
 @dataclass

@@ -3,7 +3,8 @@
 Desired objects whose change touches a field that never changes: each is deleted, so that the run creates it again.
 
 None is deleted before the API server has answered the first write of every object that waits for no other: a change that
-it refuses then leaves all of them as they are.
+it refuses then leaves all of them as they are. An error that may pass is waited for, for a while, and a denial for half of the
+time: perhaps it passes only when others are replaced.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from k8s_cr_driver.engine.ends import Ends
 from k8s_cr_driver.engine.informers import Informers
 from k8s_cr_driver.engine.nodes import Desired, Phase
 from k8s_cr_driver.engine.run import Run
-from k8s_cr_driver.errors import DriverError
+from k8s_cr_driver.errors import DriverError, Stopped
 from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.objects.fields import field
 from k8s_cr_driver.objects.keys import Object, ObjectKey, key_of
@@ -30,10 +31,6 @@ from k8s_cr_driver.ownership.write_errors import is_denied
 
 HOLD = 30.0
 """Seconds for which an error that may pass is no response to go by, because a refusal may follow."""
-
-FRESH = 0.5
-"""Seconds for which a list of the objects that have owners is that of the moment."""
-
 
 class Recreator:
     """
@@ -119,11 +116,14 @@ class Recreator:
             forget()
 
     def _dependents(self) -> list[tuple[Resource, Object]]:
-        """The instance's objects that have owners, of this moment: a watch may be late. For several deletions at once."""
+        """The instance's objects that have owners, as of now: a watch may be late. All who wait for a list share the next."""
+        asked_at = time.monotonic()
         with self._lock:
-            asked_at = time.monotonic()
-            if asked_at - self._listed_at > FRESH:
-                self._listed, self._listed_at = list(dependents(self._context)), asked_at
+            if self._operation.stop.is_set():
+                raise Stopped("The operation was stopped; retry it or roll it back.")
+            if self._listed_at < asked_at:
+                began = time.monotonic()
+                self._listed, self._listed_at = list(dependents(self._context)), began
             return self._listed
 
     def _deleted(self, node: Desired, removal: Removal | None) -> None:

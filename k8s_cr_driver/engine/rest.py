@@ -81,7 +81,8 @@ class Rest:
         self._waits_for_lists = True
         self._copies: set[ObjectKey] = set()
         self._keepers: list[CustomResource] = []
-        self._disclaimed: set[str] = set()
+        self._left: set[str] = set()
+        """The uids of objects that stay, though the instance could delete them."""
 
     def observe(self, key: ObjectKey, live: Object | None) -> None:
         """A watch reports an object that is not desired."""
@@ -135,7 +136,7 @@ class Rest:
     def _disclaim_orphans(self) -> None:
         for live in [live for key, live in self._informers.everything() if self._outlives_terminate(key, live)]:
             resource = self._resources.find(key_of(live).group_kind)
-            self._disclaimed.add(uid_of(live))
+            self._left.add(uid_of(live))
             if resource is not None:
                 self._request(functools.partial(disclaim_orphan, self._context, resource, live))
 
@@ -152,6 +153,8 @@ class Rest:
 
     def _prune(self, members: list[Object]) -> None:
         """A controller may make a desired object the dependent of one that is deleted at any time: so also at the end."""
+        listed = _by_key(members)
+        members = [live for live in members if not self._pruner.deletes(live) or self._is_released(live, listed)]
         deletes = self._pruner.deletes
         desired = self._applier.live()
         if any(map(deletes, members)):
@@ -159,8 +162,6 @@ class Rest:
         kept = list(itertools.filterfalse(deletes, members))
         owners = Owners(self._context.client, filter(deletes, members), [*kept, *(live for _, live in desired)])
         self._request(lambda: release_from_owners(self._context, owners, desired))
-        with self._abandonable("the owners of what StatefulSets leave"):
-            self._request(lambda: release_orphans(self._context, filter(deletes, members), _by_key(members)))
         takers: dict[str, Takers] = {}
         for live in kept:
             with self._abandonable(f"the owners of {key_of(live)}"):
@@ -170,6 +171,14 @@ class Rest:
         self._loop.run(self._is_pruned, self._timeout)
         self._request(lambda: release_from_owners(self._context, owners, self._applier.live()))
         self._loop.run(self._is_pruned, self._timeout)
+
+    def _is_released(self, live: Object, members: Mapping[ObjectKey, Object]) -> bool:
+        """Releases what the object leaves. With `abandon` the object stays if that fails: its claims would go with it."""
+        with self._abandonable(f"{key_of(live)}, and what it leaves,"):
+            self._request(lambda: release_orphans(self._context, [live], members))
+            return True
+        self._left.add(uid_of(live))
+        return False
 
     def _delete_late_orphans(self, members: list[Object]) -> None:
         """A controller may create orphans until its object is deleted: claims of a StatefulSet, one for each of its pods."""
@@ -289,7 +298,7 @@ class Rest:
         inventory = self._context.inventory
         if key in self._applier.nodes or key == inventory.key:
             return False
-        if uid_of(live) in self._disclaimed or self._outlives_terminate(key, live):
+        if uid_of(live) in self._left or self._outlives_terminate(key, live):
             return False
         if is_claimed(live, self._context.instance) and not leaving_kinds().isdisjoint(self._informers.unlisted_kinds()):
             return False  # whether its StatefulSet is to be kept, nobody knows: with `abandon` it is left

@@ -46,7 +46,6 @@ _COMMON = frozenset({
 _ENDPOINT = re.compile(r"(?i)(?:ur[il]|region|interface|endpoint|domain|host)$")
 """What else a line of a Secret may name: errors about it are of no use without that. Credentials in a URL are no name."""
 _AFTER_HOST = re.compile(r"://[^/?#]*([/?#].+)")
-_PARTS = re.compile(r"[\s:=,;\"'<>{}\[\]/@]+")
 _ITEM = re.compile(r"^[\s-]*\s")
 _METADATA = frozenset({"name", "namespace", "generateName", "labels", "annotations"})
 _OF_DEPLOYMENT = ("k8s-cr-driver/", "config.kubernetes.io/")
@@ -208,16 +207,6 @@ def _values(manifests: Iterable[Object]) -> set[str]:
         if is_secret or not _NO_SECRET.fullmatch(form)
     }
     return forms | {found[found.lastgroup or 0] for _, text in texts for found in _WITHIN.finditer(text)}
-
-
-def values_repeated(live: Object, text: str) -> SentValues:
-    """The values of an object, if a text seems to repeat one: to look for all their forms takes a thousand times as long."""
-    return SentValues([live] if any(_seems_in(value, text) for _, value in _said(live)) else [])
-
-
-def _seems_in(value: str, text: str) -> bool:
-    parts = _PARTS.split(value) if len(value) < FOREIGN_LIMIT else []
-    return not parts or any(len(part) >= SHORTEST and part[:SHORTEST] in text for part in parts)
 
 
 def _said(manifest: Object) -> Iterator[tuple[str, str]]:

@@ -39,6 +39,7 @@ UNPACKED_LIMIT = 64 * 1024 * 1024
 VALUES_LIMIT = 1_000_000
 """JSON values of keys that are read: 100,000 objects that have all ended have 600,000."""
 
+_DIGITS = 10
 _TOOLING = "applyset.kubernetes.io/tooling"
 _KINDS = "applyset.kubernetes.io/contains-group-kinds"
 _NAMESPACES = "applyset.kubernetes.io/additional-namespaces"
@@ -173,6 +174,12 @@ def is_by_driver(live: Object) -> bool:
     return any(entry.get("manager") == INVENTORY_MANAGER for entry in entries(live, "metadata", "managedFields"))
 
 
+def version_of(live: Object) -> int:
+    """The version of its form; 0 for one that is no number. A later form may differ in all else."""
+    text = annotations_of(live).get(_VERSION, "")
+    return int(text) if text.isascii() and text.isdigit() and len(text) < _DIGITS else 0
+
+
 SPOILED = (
     "If it stays so, others have spoiled it: delete that ConfigMap, and the driver creates it again from what Tacker remembers."
 )
@@ -190,7 +197,7 @@ def parse(live: Object) -> InventoryContent:
         keys = None if members is None else frozenset(_keys(members))
         return replace(
             parse_scope(live),
-            version=int(annotations.get(_VERSION) or 0),
+            version=version_of(live),
             adopted=earlier if adopted is None else frozenset(_keys(adopted)),
             adopted_uids=_uids(live),
             token=annotations.get(_TOKEN, ""),

@@ -31,6 +31,7 @@ from k8s_cr_driver.ownership.inventory_content import (
     is_inventory,
     parse,
     parse_foreign,
+    version_of,
 )
 
 CONFIG_MAPS = Resource(CONFIG_MAP, "v1", "configmaps", True, frozenset({"get", "patch", "watch", "delete"}))
@@ -68,16 +69,15 @@ class InventoryStore:
                 f"its label {INVENTORY_LABEL} is of another instance. Delete it: the driver creates the inventory again from "
                 "what Tacker remembers."
             )
-        try:
-            content = parse(live)
-        except Unreadable as error:
-            raise Unreadable(f"{error}. {SPOILED}") from None
-        if content.version > VERSION:
+        if version_of(live) > VERSION:
             raise Refused(
-                f"{self.key}, the inventory of VNF instance {self._instance}, has version {content.version}: a newer "
+                f"{self.key}, the inventory of VNF instance {self._instance}, has version {version_of(live)}: a newer "
                 "k8s-cr-driver has written it. Install that version again."
             )
-        return content
+        try:
+            return parse(live)
+        except Unreadable as error:
+            raise Unreadable(f"{error}. {SPOILED}") from None
 
     def write(self, desired: InventoryContent) -> InventoryContent:
         """Writes the content on the condition of its resourceVersion, ApiError 409; returns what is stored."""

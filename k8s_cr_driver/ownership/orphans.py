@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import functools
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 
 from oslo_log import log as logging
 
@@ -72,20 +72,9 @@ def release_orphans(context: WriteContext, deleted: Iterable[Object], members: C
             places[kind, key_of(live).namespace][uid_of(live)] = live
     for (kind, namespace), owners in places.items():
         if resource := context.resources.find(kind):
-            found = [one for one in _permitted(context, resource, namespace) if key_of(one) not in members]
+            found = [one for one in context.client.list(resource, namespace) if key_of(one) not in members]
             stay = [(resource, one) for one in found if _stays(one, owners)]
             release_from_owners(context, Owners(context.client, owners.values(), [one for _, one in stay]), stay)
-
-
-def _permitted(context: WriteContext, resource: Resource, namespace: str) -> Sequence[Object]:
-    """Those that the account may list: without a terminate it may need no permission for them."""
-    try:
-        return context.client.list(resource, namespace)
-    except ApiError as error:
-        if error.status != 403:
-            raise
-        LOG.warning("What StatefulSets in %s own is not known, and would be deleted with them: %s", namespace, error)
-        return []
 
 
 def _stays(orphan: Object, deleted: Mapping[str, Object]) -> bool:

@@ -269,6 +269,7 @@ def test_an_inventory_of_a_newer_version_is_refused_before_any_write(api: FakeAp
     blue = Instance(api.url)
     blue.reconcile([config_map("a")])
     api.edit("ConfigMap", "default", NAME, lambda live: live["metadata"]["annotations"].update({"k8s-cr-driver/version": "2"}))
+    api.edit("ConfigMap", "default", NAME, lambda live: live["data"].update(members="in another form"))
     api.requests.clear()
     for desired in ([], [config_map("b")]):
         with pytest.raises(Refused, match="has version 2: a newer k8s-cr-driver has written it"):

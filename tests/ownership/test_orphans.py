@@ -409,10 +409,10 @@ def test_claims_stay_where_nobody_knows_whether_their_stateful_set_does(api: Fak
 RETAIN = {"whenDeleted": "Retain", "whenScaled": "Retain"}
 
 
-def owned_by_set(api: FakeApi, name: str) -> str:
+def owned_by_set(api: FakeApi, name: str, database: str = "db") -> str:
     """Gives a claim the StatefulSet as its owner; returns the uid of the claim."""
-    owner = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "db"}
-    owner["uid"] = api.get("StatefulSet", "default", "db")["metadata"]["uid"]
+    owner = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": database}
+    owner["uid"] = api.get("StatefulSet", "default", database)["metadata"]["uid"]
     api.edit("PersistentVolumeClaim", "default", name, lambda live: live["metadata"].update(ownerReferences=[owner]))
     return str(api.get("PersistentVolumeClaim", "default", name)["metadata"]["uid"])
 
@@ -495,13 +495,25 @@ def without_claims() -> Object:
     return database
 
 
-@pytest.mark.parametrize("database", [without_claims(), stateful_set("db")], ids=["without claims", "with claims"])
-def test_a_change_that_drops_a_set_needs_no_permission_for_claims(api: FakeApi, database: Object) -> None:
+def test_a_change_that_drops_a_set_without_claims_needs_no_permission_for_claims(api: FakeApi) -> None:
     controllers.run_workloads(api)
     api.knobs.denied.add(("*", "", "persistentvolumeclaims", "*"))
-    Instance(api.url).reconcile([config_map("a"), database])
+    Instance(api.url).reconcile([config_map("a"), without_claims()])
     Instance(api.url).reconcile([config_map("a")])
     assert api.names("StatefulSet", "default") == []
+
+
+@pytest.mark.parametrize("times", [1, 100_000])
+def test_claims_that_may_not_be_listed_keep_their_set(api: FakeApi, times: int) -> None:
+    """What nobody knows of is not released, and would go with it."""
+    controllers.run_workloads(api)
+    Instance(api.url).reconcile([config_map("a"), stateful_set("db")])
+    owned_by_set(api, "data-db-0")
+    api.fail(faults.status(403, "Forbidden", "no"), method="GET", path="/persistentvolumeclaims$", times=times)
+    with pytest.raises(DriverError, match="persistentvolumeclaims: 403"):
+        Instance(api.url).reconcile([config_map("a")])
+    assert api.names("StatefulSet", "default") == ["db"]
+    assert api.names("PersistentVolumeClaim", "default") == ["data-db-0"]
 
 
 def test_a_terminate_of_a_set_without_claims_needs_no_permission_for_claims(api: FakeApi) -> None:
@@ -512,13 +524,24 @@ def test_a_terminate_of_a_set_without_claims_needs_no_permission_for_claims(api:
     assert state(api) == {}
 
 
-def test_claims_that_cannot_be_listed_keep_nothing_else_from_being_abandoned(api: FakeApi) -> None:
+@pytest.mark.parametrize("fault", ["claim", "list"])
+def test_a_set_whose_claims_cannot_be_released_is_abandoned_with_them_and_nothing_else(api: FakeApi, fault: str) -> None:
     controllers.run_workloads(api)
-    blue = Instance(api.url, seconds=4)
-    blue.reconcile([config_map("a"), stateful_set("db")])
-    api.fail(faults.unavailable(), method="GET", path="/persistentvolumeclaims", times=100_000)
+    policy = {"whenDeleted": "Delete", "whenScaled": "Retain"}
+    sets = [stateful_set(name, persistentVolumeClaimRetentionPolicy=policy) for name in ("db", "other")]
+    blue = Instance(api.url, seconds=5)
+    blue.reconcile([config_map("a"), *sets])
+    for name in ("db", "other"):
+        owned_by_set(api, f"data-{name}-0", name)
+        api.edit("PersistentVolumeClaim", "default", f"data-{name}-0",
+                 lambda live: live["metadata"].update(annotations={KEEP: "true"}))
+    if fault == "claim":
+        api.fail(faults.status(403, "Forbidden", "no"), method="PATCH", path="claims/data-db-0", times=100_000)
+    else:
+        api.fail(faults.status(500, "InternalError", "etcd"), method="GET", path="claims$", times=100_000)
     blue.abandon = True
     with contextlib.suppress(DriverError):
         blue.terminate()
+    assert api.names("PersistentVolumeClaim", "default") == ["data-db-0", "data-other-0"]
+    assert api.names("StatefulSet", "default") == (["db"] if fault == "claim" else ["db", "other"])
     assert api.find("ConfigMap", "default", "a") is None
-    assert api.names("StatefulSet", "default") == []

@@ -8,6 +8,7 @@ import itertools
 import threading
 import time
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
@@ -843,3 +844,38 @@ def test_a_refusal_names_no_field_that_only_the_server_sets(api: FakeApi) -> Non
     with pytest.raises(Refused, match=r"spec\.template") as caught:
         Instance(api.url).reconcile([kept(job("one", "i:2"))])
     assert "spec.selector" not in str(caught.value)
+
+
+def test_a_claim_that_is_handed_to_the_next_that_is_replaced_outlives_that_too(
+    api: FakeApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    controllers.run_workloads(api)
+    blue, names = Instance(api.url, seconds=30), [f"j{number:02}" for number in range(24)]
+    blue.reconcile([*(job(name, "i:1") for name in names), claim("volume")])
+    before, remove, handed = uid_of_claim(api, "volume"), recreate.remove, threading.Lock()
+
+    def removed(*arguments: Any) -> Any:
+        removal = remove(*arguments)
+        if handed.acquire(blocking=False):
+            owned(api, "volume", "Job", "batch/v1", names[-1])
+        return removal
+
+    monkeypatch.setattr(recreate, "remove", removed)
+    blue.reconcile([*(job(name, "i:2") for name in names), claim("volume")])
+    assert uid_of_claim(api, "volume") == before
+
+
+def test_owners_are_listed_once_for_all_that_wait(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
+    controllers.run_workloads(api)
+    blue, names = Instance(api.url, seconds=30), [f"j{number:02}" for number in range(16)]
+    blue.reconcile([job(name, "i:1") for name in names])
+    listed, dependents = list[int](), recreate.dependents
+
+    def slow(*arguments: Any) -> Any:
+        listed.append(1)
+        time.sleep(0.3)
+        return dependents(*arguments)
+
+    monkeypatch.setattr(recreate, "dependents", slow)
+    blue.reconcile([job(name, "i:2") for name in names])
+    assert len(listed) <= 8

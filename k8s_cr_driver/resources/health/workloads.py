@@ -60,13 +60,18 @@ def _because(health: Health, causes: list[dict[str, Any]]) -> Health:
     return Health(health.state, reason, f"{message}; {health.message}", any(map(is_trouble, causes)))
 
 
+_REVISION = "deployment.kubernetes.io/revision"
+"""The annotation that a Deployment gets with its first ReplicaSet."""
+
+
 def _paused(live: dict[str, Any]) -> Health:
     """No rollout is started, but the Deployment is scaled all the same."""
     if missing := _count(live, "unavailableReplicas"):
         return waiting("Unavailable", f"spec.paused is true, and {missing} replicas are not available")
     there, wanted = _count(live, "replicas"), _wanted(live)
-    is_scaled = there < wanted or there == _count(live, "updatedReplicas")  # else surplus ones are of a rollout
-    if there and there != wanted and is_scaled:  # the first status after a scale has the count from before
+    is_rolled_out = there or field(live, "metadata", "annotations", _REVISION)  # one that is created so has no replicas
+    is_scaled = there < wanted or _count(live, "updatedReplicas") in (0, there)  # else surplus ones are of a rollout
+    if there != wanted and is_rolled_out and is_scaled:  # the first status after a scale has the count from before
         return waiting("Replicas", f"spec.paused is true, and {there} replicas are there, {wanted} are wanted")
     return suspended("Paused", "spec.paused is true: no rollout is started")
 

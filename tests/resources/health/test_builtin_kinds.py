@@ -78,7 +78,10 @@ def test_a_paused_deployment_that_is_scaled_waits_for_its_replicas() -> None:
     assert judged("Deployment", scaled, counted(replicas=1, updatedReplicas=1)).reason == "Replicas"
     assert judged("Deployment", scaled, counted(replicas=4, updatedReplicas=4)).reason == "Replicas"
     assert judged("Deployment", scaled, counted(replicas=4, updatedReplicas=1)).state is SUSPENDED, "in the middle of a rollout"
+    assert judged("Deployment", scaled, counted(replicas=4)).reason == "Replicas", "its template has changed"
     assert judged("Deployment", scaled, counted()).state is SUSPENDED, "created so"
+    revision = {"deployment.kubernetes.io/revision": "1"}
+    assert judged("Deployment", scaled, counted(), annotations=revision).reason == "Replicas", "it had none"
 
 
 def test_replica_set_that_may_not_make_pods_says_why() -> None:
