@@ -311,8 +311,13 @@ class Rest:
         return False
 
     def _is_used(self, live: Object) -> bool:
-        """Whether a Namespace or CRD holds desired objects, or may hold kept ones of a kind that is not listed (`abandon`)."""
-        return self._applier.uses(live) or (not self._context.delete_guests and self._may_hold_unlisted(live))
+        """
+        Whether a Namespace or CRD holds desired objects, or with `abandon` may hold kept ones of a kind that is not listed.
+
+        Without it all kinds were listed; one whose CRD others delete now is not for a moment, until that is confirmed.
+        """
+        is_unknown = self._operation.abandon and not self._context.delete_guests
+        return self._applier.uses(live) or (is_unknown and self._may_hold_unlisted(live))
 
     def _may_hold_unlisted(self, live: Object) -> bool:
         key, unlisted = key_of(live), self._informers.unlisted_kinds()

@@ -163,3 +163,9 @@ def test_what_no_worker_can_know_is_no_violation(seed: int) -> None:
 def test_what_lives_have_found_stays_mended(seed: int) -> None:
     outcome = life(seed)
     assert not outcome.violations, shown(seed, outcome)
+
+
+@pytest.mark.parametrize("seed", [pytest.param(81028, id="a Namespace left because its kind was not served at this moment")])
+def test_what_brief_lives_have_found_stays_mended(seed: int) -> None:
+    outcome = Life.of(seed, ALL).run()
+    assert not outcome.violations, shown(seed, outcome)
