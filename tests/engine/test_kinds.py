@@ -246,7 +246,7 @@ def test_a_denial_may_be_of_a_webhook_that_only_the_former_package_has(api: Fake
     api.fail(denied, method="PATCH", path="/configmaps/a$", times=9)
     with pytest.raises(Forbidden) as raised:
         Instance(api.url, yields=True).reconcile([config_map("a", a="1")])
-    assert ("delete it and retry" in str(raised.value)) is has_webhook
+    assert ("delete that and retry" in str(raised.value)) is has_webhook
     assert api.names("ValidatingWebhookConfiguration") == ["w"] * has_webhook
 
 
