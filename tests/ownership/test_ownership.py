@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from concurrent.futures import Future
 
@@ -16,6 +17,7 @@ from k8s_cr_driver.objects.dependencies import DEPENDS_ON
 from k8s_cr_driver.objects.keys import Object, ObjectKey
 from k8s_cr_driver.ownership.labels import ADOPTED, INSTANCE_LABEL
 from tests.fake_api import FakeApi, controllers, faults
+from tests.fake_api.recording import Request
 from tests.instance import (
     BLUE,
     CONDITIONS,
@@ -536,10 +538,16 @@ def test_an_object_of_others_that_goes_is_waited_for(api: FakeApi) -> None:
     api.edit("ConfigMap", "default", "a", lambda live: live["metadata"].update(finalizers=["example.com/slow"]))
     leaving = green.start([])
     wait_for(api, lambda: "deletionTimestamp" in api.get("ConfigMap", "default", "a")["metadata"])
-    blue = Instance(api.url).start([config_map("a", ours="1")])
-    wait_for(api, lambda: len(api.requests.select("PATCH", "configmaps/a")) > 1)
-    api.release("ConfigMap", "default", "a")
-    blue.result(10)
+    tries = itertools.count(1)
+
+    def goes(request: Request) -> bool:
+        """With the second try."""
+        if request.method == "PATCH" and request.path.endswith("/configmaps/a") and next(tries) == 2:
+            api.release("ConfigMap", "default", "a")
+        return False
+
+    api.fail(faults.unavailable(), when=goes)
+    Instance(api.url).reconcile([config_map("a", ours="1")])
     leaving.result(10)
     assert api.get("ConfigMap", "default", "a")["data"] == {"ours": "1"}
 
