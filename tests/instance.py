@@ -201,6 +201,14 @@ def claim(name: str, **labels: str) -> Object:
     return {**made, "metadata": {**made["metadata"], "labels": labels}} if labels else made
 
 
+def owned(api: FakeApi, claimed: str, kind: str, api_version: str, name: str) -> str:
+    """Gives a claim an owner; returns the uid of the claim."""
+    owner = {"apiVersion": api_version, "kind": kind, "name": name}
+    owner["uid"] = api.get(kind, "default", name)["metadata"]["uid"]
+    api.edit("PersistentVolumeClaim", "default", claimed, lambda live: live["metadata"].update(ownerReferences=[owner]))
+    return str(api.get("PersistentVolumeClaim", "default", claimed)["metadata"]["uid"])
+
+
 def controlled_by(owner: Object) -> Object:
     name = {part: owner["metadata"][part] for part in ("name", "uid")}
     return {"apiVersion": owner["apiVersion"], "kind": owner["kind"], **name, "controller": True}

@@ -12,7 +12,6 @@ from collections.abc import Iterable
 
 from k8s_cr_driver.engine.not_ready import NotReady, Report
 from k8s_cr_driver.engine.operation import Operation
-from k8s_cr_driver.errors import Stopped
 from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.discovery import Resources, discover
 from k8s_cr_driver.objects.keys import GroupKind, ObjectKey
@@ -26,8 +25,7 @@ def await_kinds(operation: Operation, client: Client, desired: Iterable[tuple[Gr
     """Waits until discovery lists each (kind, version) and refreshes the client's resources; NotReady at the deadline."""
     kinds = set(desired)
     while unavailable := reports(client.resources, kinds):
-        if operation.stop.is_set():
-            raise Stopped("The operation was stopped; retry it or roll it back.")
+        operation.check_stopped()
         if operation.remaining() == 0:
             raise NotReady("Kinds that are needed are unavailable:", unavailable)
         operation.stop.wait(min(DISCOVER_EVERY, operation.remaining()))

@@ -87,7 +87,6 @@ class Applier:
         self._tolerance = Tolerance(self.nodes, self.unready, self.brought, rerun)
         self._recreator = Recreator(
             self._run,
-            informers,
             self._ends,
             {node.key for node in self.nodes.values() if not node.needs},
             retry=self._retry,

@@ -20,7 +20,7 @@ from typing import TypeVar
 
 from k8s_cr_driver.engine.not_ready import NotReady
 from k8s_cr_driver.engine.operation import Operation
-from k8s_cr_driver.errors import DriverError, Stopped
+from k8s_cr_driver.errors import DriverError
 from k8s_cr_driver.kube import threads
 
 Action = Callable[[], None]
@@ -95,8 +95,7 @@ class Loop:
 
     def check(self, timeout: Callable[[float], NotReady]) -> None:
         """Raises Stopped, or the `timeout`, if the run may not go on."""
-        if self._operation.stop.is_set():
-            raise Stopped("The operation was stopped; retry it or roll it back.")
+        self._operation.check_stopped()
         if self._operation.remaining() == 0:
             raise timeout(time.monotonic() - self._began)
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from k8s_cr_driver.engine.watches import WATCH_LIMITS, WatchLimits
-from k8s_cr_driver.errors import DriverError, Superseded, passes
+from k8s_cr_driver.errors import DriverError, Stopped, Superseded, passes
 from k8s_cr_driver.kube import backoff
 from k8s_cr_driver.kube.connection import Traffic
 from k8s_cr_driver.objects.keys import ObjectKey
@@ -99,6 +99,11 @@ class Operation:
         """Superseded if others have retried the operation, or rolled it back, since this worker began."""
         if not self.is_current():
             raise Superseded(f"{self.id} was retried or rolled back before this worker had claimed the instance.")
+
+    def check_stopped(self) -> None:
+        """Stopped if somebody has stopped it."""
+        if self.stop.is_set():
+            raise Stopped("The operation was stopped; retry it or roll it back.")
 
     def remaining(self) -> float:
         """Seconds until the deadline, never negative."""

@@ -13,24 +13,24 @@ import functools
 import math
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from k8s_cr_driver.engine.ends import Ends
-from k8s_cr_driver.engine.informers import Informers
 from k8s_cr_driver.engine.nodes import Desired, Phase
 from k8s_cr_driver.engine.run import Run
-from k8s_cr_driver.errors import DriverError, Stopped
+from k8s_cr_driver.errors import DriverError
 from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.objects.fields import field
 from k8s_cr_driver.objects.keys import Object, ObjectKey, key_of
 from k8s_cr_driver.ownership.delete import Removal, remove
 from k8s_cr_driver.ownership.orphans import owned_orphans
-from k8s_cr_driver.ownership.owners import Owners, dependents, is_dependent, release_from_owners
+from k8s_cr_driver.ownership.owners import Owners, dependents, release_from_owners
 from k8s_cr_driver.ownership.unlabeled import reclaim
 from k8s_cr_driver.ownership.write_errors import is_denied
 
 HOLD = 30.0
 """Seconds for which an error that may pass is no response to go by, because a refusal may follow."""
+
 
 class Recreator:
     """
@@ -42,7 +42,6 @@ class Recreator:
     def __init__(
         self,
         run: Run,
-        informers: Informers,
         ends: Ends,
         awaited: set[ObjectKey],
         *,
@@ -52,7 +51,7 @@ class Recreator:
         mark_unready: Callable[[Desired], None],
     ) -> None:
         self._operation, self._loop, self._context = run.operation, run.loop, run.context
-        self._informers, self._ends, self._awaited = informers, ends, awaited
+        self._ends, self._awaited = ends, awaited
         self._retry, self._try_later, self._failed, self._mark_unready = retry, try_later, failed, mark_unready
         self._held: list[tuple[Desired, Object]] = []
         self._lock = threading.Lock()
@@ -95,10 +94,9 @@ class Recreator:
         """The watch reports when the object no longer exists. The others outlive it."""
         node.phase, node.finished, node.replaced = Phase.SENDING, False, live["metadata"]["uid"]
         self._mark_unready(node)
-        seen = list(self._others(node.key))
 
         def request() -> Removal | None:
-            others = [*seen, *(one for one in self._dependents() if key_of(one[1]) != node.key)]
+            others = [one for one in self._dependents() if key_of(one[1]) != node.key]
             others += owned_orphans(self._context, live)
             owners = Owners(self._context.client, [live], [other for _, other in others])
             release_from_owners(self._context, owners, others)
@@ -119,8 +117,7 @@ class Recreator:
         """The instance's objects that have owners, as of now: a watch may be late. All who wait for a list share the next."""
         asked_at = time.monotonic()
         with self._lock:
-            if self._operation.stop.is_set():
-                raise Stopped("The operation was stopped; retry it or roll it back.")
+            self._operation.check_stopped()
             if self._listed_at < asked_at:
                 began = time.monotonic()
                 self._listed, self._listed_at = list(dependents(self._context)), began
@@ -134,9 +131,3 @@ class Recreator:
             self._retry(node)
         else:
             node.phase = Phase.SENT
-
-    def _others(self, but: ObjectKey) -> Iterator[tuple[Resource, Object]]:
-        """The instance's other objects that have owners, also those that are not desired: some are kept."""
-        for key, live in self._informers.everything():
-            if key != but and is_dependent(self._context, live) and (resource := self._context.resources.find(key.group_kind)):
-                yield resource, live

@@ -175,7 +175,7 @@ class Rest:
     def _is_released(self, live: Object, members: Mapping[ObjectKey, Object]) -> bool:
         """Releases what the object leaves. With `abandon` the object stays if that fails: its claims would go with it."""
         with self._abandonable(f"{key_of(live)}, and what it leaves,"):
-            self._request(lambda: release_orphans(self._context, [live], members))
+            self._request(lambda: release_orphans(self._context, live, members))
             return True
         self._left.add(uid_of(live))
         return False

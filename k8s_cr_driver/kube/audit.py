@@ -22,10 +22,16 @@ _REVIEWS = tuple(f"/apis/{group}/" for group in sorted(REVIEWS))
 
 
 def record(
-    method: str, cluster: str, path: str, query: Collection[tuple[str, str]], adopted: bool, error: DriverError | None
+    method: str,
+    cluster: str,
+    path: str,
+    query: Collection[tuple[str, str]],
+    adopted: bool,
+    is_trial: bool,
+    error: DriverError | None,
 ) -> None:
-    """Logs the request unless nothing is ever stored of it: a read, a review. `error` is None for a success."""
-    if method == "GET" or path.startswith(_REVIEWS):
+    """Logs the request unless nothing is ever stored of it: a read, a dry run, a review. `error` is None for a success."""
+    if method == "GET" or path.startswith(_REVIEWS) or is_trial:
         return
     current = context.get_current()
     line = {

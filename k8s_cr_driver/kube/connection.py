@@ -94,12 +94,8 @@ def _never() -> bool:
     return False
 
 
-def _unlogged(error: DriverError | None) -> None:
-    del error
-
-
-def _ignore(data: bytes) -> None:
-    del data
+def _ignore(data: bytes, response: Object) -> None:
+    del data, response
 
 
 class Connection:
@@ -166,20 +162,21 @@ class Connection:
         read_timeout: float = READ_TIMEOUT,
         adopted: bool = False,
         live: Object | None = None,
-        received: Callable[[bytes], None] = _ignore,
+        received: Callable[[bytes, Object], None] = _ignore,
     ) -> Object:
         """One request, of at most `read_timeout` seconds; returns the response's JSON.
 
         The audit log says `adopted`. No error has values of `body`, nor of `live`, the object as the server has it.
-        `received` is called with the response's body.
+        `received` is called with the response's body and its JSON.
         ApiError: the server refused. TransportError: its response is not known.
         """
         if method != "GET":
             query = [*query, ("timeout", f"{WRITE_TIMEOUT:g}s")]
         sent = (body, content_type, accept, read_timeout, False)
         response = self._counted(method, path, query, *sent, adopted=adopted, live=live)
-        received(response.data)
-        return _json(f"{method} {path}", response.data)
+        found = _json(f"{method} {path}", response.data)
+        received(response.data, found)
+        return found
 
     def get_if_changed(self, path: str, accept: str, etag: str) -> tuple[Object, str] | None:
         """The response to a GET and its ETag, "" for none; None if the server's is still `etag` (RFC 9110, 13.1.2)."""
@@ -209,7 +206,7 @@ class Connection:
         live: Object | None = None,
     ) -> Any:
         is_trial = ("dryRun", "All") in query or (method == "DELETE" and "dryRun" in (request[0] or {}))
-        log = _unlogged if is_trial else functools.partial(audit.record, method, self.endpoint.url, path, query, adopted)
+        log = functools.partial(audit.record, method, self.endpoint.url, path, query, adopted, is_trial)
         try:
             response = self._send(method, path, query, *request, live=live)
         except DriverError as error:

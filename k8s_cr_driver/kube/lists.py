@@ -43,7 +43,6 @@ def pages(
             if not token or error.status != 410:
                 raise
             raise TransportError(f"LIST {path}: the list is given up: the server has forgotten it: {error.message}") from None
-        progress.count(page)
         with understood(f"LIST {path}"):
             page["metadata"] = dict(page.get("metadata") or {})
             token = str(page["metadata"].get("continue") or "")
@@ -62,17 +61,11 @@ class _Progress:
         self._until = time.monotonic() + LIST_LIMIT
         self._tokens: set[str] = set()
         self._empty = self._bytes = self._values = 0
-        self._last = b""
 
-    def received(self, data: bytes) -> None:
-        """The response that becomes a page."""
-        self._last = data
-
-    def count(self, page: Object) -> None:
+    def received(self, data: bytes, page: Object) -> None:
         """Counts the bytes and the values of a page."""
-        self._bytes += len(self._last)
-        self._values += measured(self._last, page)
-        self._last = b""
+        self._bytes += len(data)
+        self._values += measured(data, page)
 
     def check(self, token: str, is_empty: bool) -> None:
         """Raises TransportError if the page that `token` follows may not be requested."""

@@ -4,7 +4,7 @@ Fields that the API server has derived from others, and keeps when these are gon
 
 Nobody has applied them, so that no apply removes them: the account of Pods under its deprecated name
 (kubernetes/kubernetes#108208), the parameters of a strategy that is no longer used (kubernetes/kubernetes#24198), the types of
-a NetworkPolicy. A manager that owns them has them removed by its next apply, and the API server derives them anew.
+a NetworkPolicy. A manager that owns them has them removed by its next apply, and the API server derives them again.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import functools
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable
 
 from oslo_log import log as logging
 
@@ -64,23 +64,12 @@ def owned_orphans(context: WriteContext, live: Object) -> list[tuple[Resource, O
     return [(resource, one) for one in found if uid_of(live) in [str(owner.get("uid")) for owner in references(one)]]
 
 
-def release_orphans(context: WriteContext, deleted: Iterable[Object], members: Collection[ObjectKey]) -> None:
-    """Releases what objects leave that are to be deleted, and do not take along: they may own that all the same."""
-    places: dict[tuple[GroupKind, str], dict[str, Object]] = defaultdict(dict)
-    for live in deleted:
-        if kind := resource_for(live).may_own():
-            places[kind, key_of(live).namespace][uid_of(live)] = live
-    for (kind, namespace), owners in places.items():
-        if resource := context.resources.find(kind):
-            found = [one for one in context.client.list(resource, namespace) if key_of(one) not in members]
-            stay = [(resource, one) for one in found if _stays(one, owners)]
-            release_from_owners(context, Owners(context.client, owners.values(), [one for _, one in stay]), stay)
-
-
-def _stays(orphan: Object, deleted: Mapping[str, Object]) -> bool:
-    owners = [deleted[uid] for one in references(orphan) if (uid := str(one.get("uid"))) in deleted]
-    is_taken = all(resource_for(one).takes_orphans() for one in owners)
-    return bool(owners) and (not is_taken or is_kept(orphan) or is_released(orphan))
+def release_orphans(context: WriteContext, live: Object, members: Collection[ObjectKey]) -> None:
+    """Releases what an object leaves that is to be deleted, and does not take along: it may own that all the same."""
+    are_taken = resource_for(live).takes_orphans()
+    owned = [(resource, one) for resource, one in owned_orphans(context, live) if key_of(one) not in members]
+    stay = [(resource, one) for resource, one in owned if not are_taken or is_kept(one) or is_released(one)]
+    release_from_owners(context, Owners(context.client, [live], [one for _, one in stay]), stay)
 
 
 def disclaim_orphan(context: WriteContext, resource: Resource, live: Object) -> None:

@@ -9,7 +9,7 @@ after its owner is not safe.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from oslo_log import log as logging
 
@@ -18,7 +18,7 @@ from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.discovery import Resource, Resources
 from k8s_cr_driver.kube.responses import understood
 from k8s_cr_driver.objects.fields import field
-from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, bare, key_of, kind_of, split
+from k8s_cr_driver.objects.keys import Object, ObjectKey, bare, key_of, kind_of, split
 from k8s_cr_driver.ownership.context import WriteContext, selector
 from k8s_cr_driver.ownership.labels import is_managed
 from k8s_cr_driver.ownership.released import disown
@@ -121,17 +121,13 @@ def with_owners(context: WriteContext, lives: Iterable[tuple[Resource, Object]])
     return [found.get(key, one) for key, one in known.items()]
 
 
-def dependents(context: WriteContext, but: Collection[GroupKind] = ()) -> Iterator[tuple[Resource, Object]]:
-    """
-    The objects of the instance that have owners, by one LIST for each kind, or one for each of its namespaces.
-
-    Of the kinds `but` only those without the instance's label: watches report the others.
-    """
+def dependents(context: WriteContext) -> Iterator[tuple[Resource, Object]]:
+    """The objects of the instance that have owners, by one LIST for each kind, or one for each of its namespaces."""
     found = filter(None, map(context.resources.find, sorted(context.inventory.content.kinds)))
     resources = [resource for resource in found if "list" in resource.verbs]
     for resource in resources:
-        for live in _listed(context, resource) if resource.group_kind not in but else ():
-            if is_dependent(context, live):
+        for live in _listed(context, resource):
+            if _is_dependent(context, live):
                 yield resource, live
     for resource, namespace in may_be_unlabeled(context, resources):
         for live in find_unlabeled(context, resource, namespace):
@@ -139,7 +135,7 @@ def dependents(context: WriteContext, but: Collection[GroupKind] = ()) -> Iterat
                 yield resource, live
 
 
-def is_dependent(context: WriteContext, live: Object) -> bool:
+def _is_dependent(context: WriteContext, live: Object) -> bool:
     """Whether an object with the instance's label is one of its objects, and has owners; `managedFields` may be cleared."""
     return bool(references(live)) and (is_managed(live, context.instance) or context.inventory.owns(live))
 

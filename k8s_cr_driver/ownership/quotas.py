@@ -18,7 +18,6 @@ from k8s_cr_driver.objects.keys import GroupKind, Object, kind_of
 from k8s_cr_driver.resources.base import PODS
 
 _WORDS = re.compile(r"exceeded quota: (\S+), requested: (\S+), used: (\S+), limited: (\S+)")
-_POD = GroupKind("", "Pod")
 _MEASURED = frozenset(
     {PODS, GroupKind("", "PersistentVolumeClaim"), GroupKind("", "Service"), GroupKind("resource.k8s.io", "ResourceClaim")}
 )

@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar
 
 from k8s_cr_driver.objects.crds import scale_path, status_selector
-from k8s_cr_driver.objects.fields import field
+from k8s_cr_driver.objects.fields import field, text
 from k8s_cr_driver.objects.keys import CloudEntry, GroupKind, Object, ObjectKey, SecretEntry, annotations_of, key_of
 from k8s_cr_driver.resources.health import Health, assess
 from k8s_cr_driver.resources.health.custom import terminating
@@ -262,9 +262,12 @@ class CustomResource:
 
     def may_leave(self, orphan: Object) -> bool:
         """Whether an object of the kind of its orphans may be one of them."""
-        orphans, metadata = self.orphans(), orphan["metadata"]
-        is_beside = (metadata.get("namespace") or "") == self.key.namespace
-        return is_beside and orphans is not None and orphans.names.fullmatch(metadata["name"]) is not None
+        orphans = self.orphans()
+        is_named = orphans is not None and orphans.names.fullmatch(orphan["metadata"]["name"]) is not None
+        return is_named and self._is_beside(orphan)
+
+    def _is_beside(self, live: Object) -> bool:
+        return text(live, "metadata", "namespace") == self.key.namespace
 
     def may_own(self) -> GroupKind | None:
         """The kind of its orphans, if it has any."""

@@ -82,9 +82,9 @@ class StatefulSet(Workload):
 
     def may_leave(self, orphan: Object) -> bool:
         """By the name, and by those of its claims' labels that are known from the StatefulSet, which may be none."""
-        is_beside = text(orphan, "metadata", "namespace") == self.key.namespace
-        is_named = is_beside and self._claim_names.fullmatch(text(orphan, "metadata", "name")) is not None
-        return is_named and mapping(self.manifest, "spec", "selector", "matchLabels").items() <= labels(orphan).items()
+        is_named = self._claim_names.fullmatch(text(orphan, "metadata", "name")) is not None
+        selected = mapping(self.manifest, "spec", "selector", "matchLabels")
+        return is_named and self._is_beside(orphan) and selected.items() <= labels(orphan).items()
 
     @functools.cached_property
     def _claim_names(self) -> re.Pattern[str]:

@@ -69,19 +69,12 @@ def test_a_list_has_a_limited_number_of_pages(api: FakeApi, monkeypatch: pytest.
         count(api)
 
 
-def test_a_list_has_a_limited_number_of_values(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lists, "LIST_VALUES", 100)
-    send(api, *map(str, range(20)))
-    with pytest.raises(TransportError, match="more than 100 values"):
-        count(api)
-    assert 1 < len(api.requests) < 20
-
-
-def test_a_list_has_a_limited_number_of_bytes(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("limit, most, words", [("LIST_BYTES", 1000, "1000 bytes"), ("LIST_VALUES", 100, "100 values")])
+def test_a_list_has_a_limited_size(api: FakeApi, monkeypatch: pytest.MonkeyPatch, limit: str, most: int, words: str) -> None:
     """Each page may be of a size that is allowed."""
-    monkeypatch.setattr(lists, "LIST_BYTES", 1000)
+    monkeypatch.setattr(lists, limit, most)
     send(api, *map(str, range(20)))
-    with pytest.raises(TransportError, match="more than 1000 bytes"):
+    with pytest.raises(TransportError, match=f"more than {words}"):
         count(api)
     assert 1 < len(api.requests) < 20
 

@@ -12,7 +12,7 @@ from k8s_cr_driver.objects.keys import Object
 from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, KEEP
 from tests.fake_api import FakeApi, controllers, defaults, faults
 from tests.fake_api.recording import Request
-from tests.instance import GREEN, Instance, claim, config_map, created_again, kept, obj, replaced, state, stateful_set
+from tests.instance import GREEN, Instance, claim, config_map, created_again, kept, obj, owned, replaced, state, stateful_set
 
 
 @pytest.fixture(autouse=True)
@@ -410,11 +410,7 @@ RETAIN = {"whenDeleted": "Retain", "whenScaled": "Retain"}
 
 
 def owned_by_set(api: FakeApi, name: str, database: str = "db") -> str:
-    """Gives a claim the StatefulSet as its owner; returns the uid of the claim."""
-    owner = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": database}
-    owner["uid"] = api.get("StatefulSet", "default", database)["metadata"]["uid"]
-    api.edit("PersistentVolumeClaim", "default", name, lambda live: live["metadata"].update(ownerReferences=[owner]))
-    return str(api.get("PersistentVolumeClaim", "default", name)["metadata"]["uid"])
+    return owned(api, name, "StatefulSet", "apps/v1", database)
 
 
 @pytest.mark.parametrize("how", [{"persistentVolumeClaimRetentionPolicy": RETAIN}, {}], ids=["Retain", "keep"])

@@ -33,6 +33,7 @@ from tests.instance import (
     job,
     kept,
     obj,
+    owned,
     stateful_set,
 )
 from tests.vnf.test_session import session
@@ -742,14 +743,6 @@ def test_a_deletion_that_hangs_is_not_explained_by_a_former_error(api: FakeApi) 
     api.fail(faults.unavailable(), method="PATCH", path="/jobs/one")
     with pytest.raises(NotReady, match=r"Job\.batch default/one: .*held by finalizers example\.com/wait"):
         blue.reconcile([job("one", "i:2")])
-
-
-def owned(api: FakeApi, claimed: str, kind: str, api_version: str, name: str) -> str:
-    """Gives a claim an owner; returns the uid of the claim."""
-    owner = {"apiVersion": api_version, "kind": kind, "name": name}
-    owner["uid"] = api.get(kind, "default", name)["metadata"]["uid"]
-    api.edit("PersistentVolumeClaim", "default", claimed, lambda live: live["metadata"].update(ownerReferences=[owner]))
-    return str(api.get("PersistentVolumeClaim", "default", claimed)["metadata"]["uid"])
 
 
 def uid_of_claim(api: FakeApi, name: str) -> str:

@@ -18,6 +18,8 @@ from k8s_cr_driver.resources.health.model import Health, failed, ready, suspende
 STARTING = ("ContainerCreating", "PodInitializing")
 """Reasons of a container that waits for its turn."""
 NOT_SEEN = waiting("NoStatus", "its controller has not looked at it yet")
+_REVISION = "deployment.kubernetes.io/revision"
+"""The annotation that a Deployment gets with its first ReplicaSet."""
 
 
 def _conditions(live: dict[str, Any], status: str, *names: str) -> list[dict[str, Any]]:
@@ -58,10 +60,6 @@ def _because(health: Health, causes: list[dict[str, Any]]) -> Health:
         return health
     reason, message = explain(causes)
     return Health(health.state, reason, f"{message}; {health.message}", any(map(is_trouble, causes)))
-
-
-_REVISION = "deployment.kubernetes.io/revision"
-"""The annotation that a Deployment gets with its first ReplicaSet."""
 
 
 def _paused(live: dict[str, Any]) -> Health:
