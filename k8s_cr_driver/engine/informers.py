@@ -179,6 +179,10 @@ class Informers:
         for objects in self.objects.values():
             yield from objects.items()
 
+    def is_reported(self, key: ObjectKey) -> bool:
+        """Whether a watch has reported this object."""
+        return key in self.objects.get(key.group_kind, ())
+
     def list_again(self) -> list[Object]:
         """The objects that the watches select, by LIST requests: a watch may be late or half-open."""
         found: list[Object] = []

@@ -46,9 +46,16 @@ READ_EVERY = 2.0
 class Pruner:
     """The objects to delete of a run; `nodes` is empty when all are deleted. Those that the set `uses` are only released."""
 
-    def __init__(self, run: Run, grace_period: int | None, uses: Callable[[Object], bool] = lambda _: False) -> None:
+    def __init__(
+        self,
+        run: Run,
+        grace_period: int | None,
+        uses: Callable[[Object], bool] = lambda _: False,
+        is_reported: Callable[[ObjectKey], bool] = lambda _: True,
+    ) -> None:
+        """`is_reported`: whether a watch has reported an object, so that one reports, too, that it no longer exists."""
         self._operation, self._loop, self._context = run.operation, run.loop, run.context
-        self._resources, self._grace_period, self._uses = run.resources, grace_period, uses
+        self._resources, self._grace_period, self._uses, self._is_reported = run.resources, grace_period, uses, is_reported
         self.nodes: dict[ObjectKey, ToDelete] = {}
         self.found: list[Object] = []
         """What there was to delete, as it was found."""
@@ -108,7 +115,7 @@ class Pruner:
         resource = self._resources.find(obj.key.group_kind, version) or self._resources.find(obj.key.group_kind)
         assert resource is not None, "a watch reported it"
         node = ToDelete(obj, resource, set(needs.get(obj.key, ())), live=live)
-        node.is_unwatched = not is_selected(self._context.instance, live)
+        node.is_unwatched = not (is_selected(self._context.instance, live) and self._is_reported(node.key))
         self.nodes[node.key] = node
         self.found.append(live)
         self._garbage.note(node)

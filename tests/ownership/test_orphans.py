@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 
 import pytest
 
@@ -541,3 +542,15 @@ def test_a_set_whose_claims_cannot_be_released_is_abandoned_with_them_and_nothin
     assert api.names("PersistentVolumeClaim", "default") == ["data-db-0", "data-other-0"]
     assert api.names("StatefulSet", "default") == (["db"] if fault == "claim" else ["db", "other"])
     assert api.find("ConfigMap", "default", "a") is None
+
+
+def test_a_late_claim_that_is_deleted_before_the_watch_of_claims_opens_is_gone(api: FakeApi) -> None:
+    """No watch has reported it, so none reports that it no longer exists."""
+    instance = Instance(api.url, seconds=10)
+    instance.reconcile([stateful_set("db")])
+    none = {"apiVersion": "v1", "kind": "PersistentVolumeClaimList", "metadata": {"resourceVersion": "1"}, "items": []}
+    api.fail(faults.lie(json.dumps(none).encode()), method="GET", path="persistentvolumeclaims$", times=1)
+
+    api.fail(faults.held(1.5), when=lambda request: request.watch and request.path.endswith("/persistentvolumeclaims"))
+    instance.terminate()
+    assert state(api) == {}
