@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import time
 from collections.abc import Callable, Iterator
 from typing import TypeVar
 
@@ -25,12 +26,15 @@ class Attempts:
 
     def __init__(self, run: Run, timeout: Callable[[float], NotReady]) -> None:
         self._operation, self._loop, self._timeout = run.operation, run.loop, timeout
+        self._until: float | None = None
 
     def request(self, request: Callable[[], Result]) -> Result:
-        """With `abandon` half of the remaining time is kept for the deletions."""
+        """With `abandon` none is repeated in the second half of the time that the first one has: it is for the deletions."""
         self._loop.check(self._timeout)
         operation = self._operation
-        return operation.persist(request, operation.remaining() / 2 if operation.abandon else math.inf)
+        if self._until is None:
+            self._until = time.monotonic() + operation.remaining() / 2 if operation.abandon else math.inf
+        return operation.persist(request, self._until - time.monotonic())
 
     @contextlib.contextmanager
     def abandonable(self, what: str) -> Iterator[None]:

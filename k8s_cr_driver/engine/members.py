@@ -18,7 +18,7 @@ from k8s_cr_driver.engine.informers import Informers
 from k8s_cr_driver.engine.not_ready import NotReady
 from k8s_cr_driver.engine.run import Run
 from k8s_cr_driver.objects.fields import uid_of
-from k8s_cr_driver.objects.keys import Object, ObjectKey, key_of
+from k8s_cr_driver.objects.keys import NAMESPACE, Object, ObjectKey, key_of
 from k8s_cr_driver.ownership.labels import SHARED, is_managed
 from k8s_cr_driver.ownership.orphans import claim_orphans, disclaim_orphan, is_claimed, keepers, leaving_kinds
 from k8s_cr_driver.ownership.traces import has_objects
@@ -56,8 +56,8 @@ class Members:
         self._waits_for_lists = True
         self._copies: set[ObjectKey] = set()
         self._keepers: list[CustomResource] = []
-        self._left: set[str] = set()
-        """The uids of objects that stay, though the instance could delete them."""
+        self._left: dict[str, ObjectKey] = {}
+        """By uid: objects that stay, though the instance could delete them."""
 
     def find(self) -> list[Object]:
         """All that go. Claims that a failed terminate has labelled, and that stay, are no members any more then."""
@@ -95,7 +95,12 @@ class Members:
 
     def leave(self, live: Object) -> None:
         """It stays, though the instance could delete it."""
-        self._left.add(uid_of(live))
+        self._left[uid_of(live)] = key_of(live)
+
+    def has_left(self, live: Object) -> bool:
+        """Whether an object that stays is in this Namespace."""
+        key = key_of(live)
+        return key.group_kind == NAMESPACE and any(left.namespace == key.name for left in self._left.values())
 
     def late_orphans(self, members: list[Object]) -> list[Object]:
         """The orphans of `members` that controllers have made since these were found."""

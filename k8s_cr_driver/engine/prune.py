@@ -20,6 +20,7 @@ from k8s_cr_driver.engine.departures import Departures
 from k8s_cr_driver.engine.garbage import Garbage, owner_uids
 from k8s_cr_driver.engine.nodes import Phase, ToDelete
 from k8s_cr_driver.engine.nudges import Nudges
+from k8s_cr_driver.engine.releases import Releases
 from k8s_cr_driver.engine.run import Run
 from k8s_cr_driver.errors import ApiError, DriverError, Superseded, passes
 from k8s_cr_driver.objects import dependencies
@@ -65,6 +66,7 @@ class Pruner:
         self._garbage = Garbage(run.operation.id, self.nodes, self.deletes)
         self._nudges = Nudges(run, self._is_current)
         self._departures = Departures(run, self._send, self._failed)
+        self._releases = Releases(run, self._garbage.find, self.deletes)
         self._kept: set[ObjectKey] = set()
         self._guests: Guests
         self._owners: frozenset[str] = frozenset()
@@ -121,9 +123,14 @@ class Pruner:
         self._garbage.note(node)
         if not self.deletes(live):
             self._kept.add(node.key)
+            self.stays(live)
         for need in node.needs:
             self._dependents.setdefault(need, []).append(node)
         return node
+
+    def stays(self, live: Object) -> None:
+        """An object that is not deleted, and that may have owners which are: it is released from these before."""
+        self._releases.stays(live)
 
     def observe(self, key: ObjectKey, live: Object | None) -> None:
         """A watch reports an object that is not desired; None: it is no longer selected, or we no longer manage it."""
@@ -238,7 +245,8 @@ class Pruner:
             return
         is_used, grace_period = self._is_used(live), self._grace_period
         removal = functools.partial(remove, self._context, node.obj, node.resource, live, grace_period)
-        request = functools.partial(removal, is_used=is_used, guests=self._guests, owners=self._owners)
+        removal = functools.partial(removal, is_used=is_used, guests=self._guests, owners=self._owners)
+        request = self._releases.before(live, frozenset(self.nodes), removal) if self.deletes(live) else removal
         sent = functools.partial(self._sent, node, live)
         self._loop.send(request, sent, functools.partial(self._failed, node))
 

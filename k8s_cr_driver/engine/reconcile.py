@@ -171,5 +171,6 @@ class _Reconciliation:
         node = self._applier.nodes.get(key)
         if node is not None:
             self._applier.observe(node, live)
+            self._rest.observe_desired(live)
         else:
             self._rest.observe(key, live)

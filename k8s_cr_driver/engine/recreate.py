@@ -23,7 +23,7 @@ from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.objects.fields import field
 from k8s_cr_driver.objects.keys import Object, ObjectKey, key_of
 from k8s_cr_driver.ownership.delete import Removal, remove
-from k8s_cr_driver.ownership.orphans import owned_orphans
+from k8s_cr_driver.ownership.orphans import OwnedOrphans
 from k8s_cr_driver.ownership.owners import Owners, dependents, release_from_owners
 from k8s_cr_driver.ownership.unlabeled import reclaim
 from k8s_cr_driver.ownership.write_errors import is_denied
@@ -97,7 +97,7 @@ class Recreator:
 
         def request() -> Removal | None:
             others = [one for one in self._dependents() if key_of(one[1]) != node.key]
-            others += owned_orphans(self._context, live)
+            others += OwnedOrphans(self._context).of(live)
             owners = Owners(self._context.client, [live], [other for _, other in others])
             release_from_owners(self._context, owners, others)
             if self._loop.refusals:  # the run has ended, so that nobody would create it again

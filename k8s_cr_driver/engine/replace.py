@@ -103,6 +103,8 @@ class Replacer:
         others = [(resource, live) for resource, live in dependents(self._context) if key_of(live) not in keys]
         owners = Owners(self._context.client, own, [live for _, live in others])
         release_from_owners(self._context, owners, others)
+        for _, live in others:
+            self._pruner.stays(live)
 
     def check(self) -> None:
         """Calls `unfinished` until it reports nothing: then the run `is_whole`."""

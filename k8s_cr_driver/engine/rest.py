@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection
 
 from k8s_cr_driver.engine.apply import Applier
 from k8s_cr_driver.engine.attempts import Attempts
@@ -21,7 +21,7 @@ from k8s_cr_driver.engine.prune import Pruner
 from k8s_cr_driver.engine.run import Run
 from k8s_cr_driver.objects.crds import defined_by
 from k8s_cr_driver.objects.keys import CRD, NAMESPACE, Object, ObjectKey, key_of
-from k8s_cr_driver.ownership.orphans import oldest_owner, release_orphans
+from k8s_cr_driver.ownership.orphans import OwnedOrphans, oldest_owner, release_orphans
 from k8s_cr_driver.ownership.owners import Owners, Takers, release_from_owners, with_owners
 from k8s_cr_driver.resources.registry import resource_for
 
@@ -57,6 +57,11 @@ class Rest:
         if self._is_pruning:
             self._pruner.observe(key, live if live is not None and self._members.must_go(key, live) else None)
 
+    def observe_desired(self, live: Object | None) -> None:
+        """A watch reports an object of the set, which may have become the dependent of one that is deleted."""
+        if live is not None and self._is_pruning:
+            self._pruner.stays(live)
+
     def holds_up(self) -> bool:
         """Whether each object of the set that is not ready is applied, and waits for objects of the rest, not ready either."""
         unready = [self._applier.nodes[key] for key in self._applier.unready]
@@ -78,9 +83,9 @@ class Rest:
 
     def _prune(self, members: list[Object]) -> None:
         """A controller may make a desired object the dependent of one that is deleted at any time: so also at the end."""
-        listed = by_key(members)
-        members = [live for live in members if not self._pruner.deletes(live) or self._is_released(live, listed)]
         deletes, request = self._pruner.deletes, self._attempts.request
+        keys, orphans = by_key(members).keys(), OwnedOrphans(self._context)
+        members = [live for live in members if not deletes(live) or self._is_released(live, keys, orphans)]
         desired = self._applier.live()
         if any(map(deletes, members)):
             desired = request(lambda: with_owners(self._context, desired))
@@ -92,15 +97,17 @@ class Rest:
             with self._attempts.abandonable(f"the owners of {key_of(live)}"):
                 takers |= request(functools.partial(owners.going, live))
         self._is_pruning = True
+        for _, live in desired:
+            self._pruner.stays(live)
         self._pruner.start(members, takers, desired=(live for _, live in desired), with_orphans=not self._applier.nodes)
         self._loop.run(self._is_pruned, self._timeout)
         request(lambda: release_from_owners(self._context, owners, self._applier.live()))
         self._loop.run(self._is_pruned, self._timeout)
 
-    def _is_released(self, live: Object, members: Mapping[ObjectKey, Object]) -> bool:
+    def _is_released(self, live: Object, members: Collection[ObjectKey], orphans: OwnedOrphans) -> bool:
         """Releases what the object leaves. With `abandon` the object stays if that fails: its claims would go with it."""
         with self._attempts.abandonable(f"{key_of(live)}, and what it leaves,"):
-            self._attempts.request(lambda: release_orphans(self._context, live, members))
+            self._attempts.request(lambda: release_orphans(self._context, live, members, orphans))
             return True
         self._members.leave(live)
         return False
@@ -153,7 +160,7 @@ class Rest:
         Without it all kinds were listed; one whose CRD others delete now is not for a moment, until that is confirmed.
         """
         is_unknown = self._operation.abandon and not self._context.delete_guests
-        return self._applier.uses(live) or (is_unknown and self._may_hold_unlisted(live))
+        return self._applier.uses(live) or (is_unknown and (self._members.has_left(live) or self._may_hold_unlisted(live)))
 
     def _may_hold_unlisted(self, live: Object) -> bool:
         key, unlisted = key_of(live), self._informers.unlisted_kinds()

@@ -54,20 +54,29 @@ def leaving_kinds() -> frozenset[GroupKind]:
     return frozenset(kind for kind, one in classes().items() if one.orphaned)
 
 
-def owned_orphans(context: WriteContext, live: Object) -> list[tuple[Resource, Object]]:
-    """The orphans of an object that it owns, so that they would go with it."""
-    kind = resource_for(live).may_own()
-    resource = context.resources.find(kind) if kind else None
-    if resource is None:
-        return []
-    found = context.client.list(resource, key_of(live).namespace)
-    return [(resource, one) for one in found if uid_of(live) in [str(owner.get("uid")) for owner in references(one)]]
+class OwnedOrphans:
+    """The orphans that objects own, so that they would go with these. Lists them once for each namespace."""
+
+    def __init__(self, context: WriteContext) -> None:
+        self._context = context
+        self._listed: dict[tuple[GroupKind, str], list[Object]] = {}
+
+    def of(self, live: Object) -> list[tuple[Resource, Object]]:
+        kind = resource_for(live).may_own()
+        resource = self._context.resources.find(kind) if kind else None
+        if resource is None:
+            return []
+        place = resource.group_kind, key_of(live).namespace
+        if place not in self._listed:
+            self._listed[place] = list(self._context.client.list(resource, place[1]))
+        uid = uid_of(live)
+        return [(resource, one) for one in self._listed[place] if uid in [str(owner.get("uid")) for owner in references(one)]]
 
 
-def release_orphans(context: WriteContext, live: Object, members: Collection[ObjectKey]) -> None:
+def release_orphans(context: WriteContext, live: Object, members: Collection[ObjectKey], owned_orphans: OwnedOrphans) -> None:
     """Releases what an object leaves that is to be deleted, and does not take along: it may own that all the same."""
     are_taken = resource_for(live).takes_orphans()
-    owned = [(resource, one) for resource, one in owned_orphans(context, live) if key_of(one) not in members]
+    owned = [(resource, one) for resource, one in owned_orphans.of(live) if key_of(one) not in members]
     stay = [(resource, one) for resource, one in owned if not are_taken or is_kept(one) or is_released(one)]
     release_from_owners(context, Owners(context.client, [live], [one for _, one in stay]), stay)
 

@@ -9,11 +9,26 @@ import json
 import pytest
 
 from k8s_cr_driver.errors import DriverError, NotOurs
+from k8s_cr_driver.objects.dependencies import DEPENDS_ON
 from k8s_cr_driver.objects.keys import Object
 from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, KEEP
 from tests.fake_api import FakeApi, controllers, defaults, faults
 from tests.fake_api.recording import Request
-from tests.instance import GREEN, Instance, claim, config_map, created_again, kept, obj, owned, replaced, state, stateful_set
+from tests.instance import (
+    GREEN,
+    Instance,
+    claim,
+    config_map,
+    controlled_by,
+    created_again,
+    kept,
+    obj,
+    owned,
+    replaced,
+    state,
+    stateful_set,
+    wait_for,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -554,3 +569,60 @@ def test_a_late_claim_that_is_deleted_before_the_watch_of_claims_opens_is_gone(a
     api.fail(faults.held(1.5), when=lambda request: request.watch and request.path.endswith("/persistentvolumeclaims"))
     instance.terminate()
     assert state(api) == {}
+
+
+TAKES = {"persistentVolumeClaimRetentionPolicy": {"whenDeleted": "Delete", "whenScaled": "Retain"}}
+
+
+def keep_claim(api: FakeApi, namespace: str, name: str) -> None:
+    api.edit("PersistentVolumeClaim", namespace, name, lambda live: live["metadata"].update(annotations={KEEP: "true"}))
+
+
+@pytest.mark.parametrize("package", [[config_map("a")], []], ids=["change", "terminate"])
+def test_a_kept_claim_that_its_controller_owns_again_while_the_set_waits_stays(api: FakeApi, package: list[Object]) -> None:
+    """The controller compares the owners of claims with the policy each time it looks at the set."""
+    blue, user = Instance(api.url), config_map("user")
+    user["metadata"]["finalizers"] = ["example.com/hold"]
+    user["metadata"]["annotations"] = {DEPENDS_ON: "apps/namespaces/default/StatefulSet/db"}
+    blue.reconcile([stateful_set("db", **TAKES), config_map("a"), user])
+    owned_by_set(api, "data-db-0", "db")
+    keep_claim(api, "default", "data-db-0")
+    run = blue.start(package)
+    wait_for(api, lambda: "deletionTimestamp" in api.get("ConfigMap", "default", "user")["metadata"])
+    owned_by_set(api, "data-db-0", "db")
+    api.release("ConfigMap", "default", "user")
+    run.result(10)
+    assert api.names("PersistentVolumeClaim", "default") == ["data-db-0"]
+
+
+def test_a_set_that_is_abandoned_with_its_claim_keeps_their_namespace(api: FakeApi) -> None:
+    blue, db = Instance(api.url, seconds=5), stateful_set("db", **TAKES)
+    db["metadata"]["namespace"] = "apps"
+    blue.reconcile([obj("v1", "Namespace", "apps"), db])
+    owner = {**controlled_by(api.get("StatefulSet", "apps", "db")), "controller": False}
+    api.edit("PersistentVolumeClaim", "apps", "data-db-0", lambda live: live["metadata"].update(ownerReferences=[owner]))
+    keep_claim(api, "apps", "data-db-0")
+    api.fail(faults.status(403, "Forbidden", "no"), method="PATCH", path="claims/data-db-0", times=100_000)
+    blue.abandon = True
+    with contextlib.suppress(DriverError):
+        blue.terminate()
+    assert (api.names("StatefulSet", "apps"), api.names("PersistentVolumeClaim", "apps")) == (["db"], ["data-db-0"])
+    assert "deletionTimestamp" not in api.get("Namespace", None, "apps")["metadata"]
+
+
+def test_claims_that_cannot_be_listed_leave_half_of_the_time_for_what_can_be_abandoned(api: FakeApi) -> None:
+    blue = Instance(api.url, seconds=6)
+    blue.reconcile([config_map("a"), *(stateful_set(f"db-{number}") for number in range(20))])
+    api.fail(faults.status(500, "InternalError", "etcd"), method="GET", path="claims$", times=100_000)
+    blue.abandon = True
+    with contextlib.suppress(DriverError):
+        blue.terminate()
+    assert api.find("ConfigMap", "default", "a") is None
+
+
+def test_what_sets_own_is_listed_once_for_each_namespace(api: FakeApi) -> None:
+    blue = Instance(api.url)
+    blue.reconcile([config_map("a"), *(stateful_set(f"db-{number}") for number in range(5))])
+    api.requests.clear()
+    blue.reconcile([config_map("a")])
+    assert len(api.requests.select("GET", "/persistentvolumeclaims", watch=False)) == 1

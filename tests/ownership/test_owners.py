@@ -15,6 +15,7 @@ from tests.fake_api import FakeApi, controllers, faults
 from tests.fake_api.recording import Request
 from tests.instance import (
     Instance,
+    claim,
     config_map,
     controlled_by,
     crontab,
@@ -89,6 +90,70 @@ def test_a_desired_object_that_becomes_a_dependent_while_its_owner_is_pruned_sur
     blue.reconcile([config_map("a")])
     collect()
     assert survives(api, uids[0])
+
+
+HELD = ["example.com/hold"]
+
+
+def volume() -> Object:
+    found = claim("volume")
+    found["metadata"]["annotations"] = {"k8s-cr-driver/ready-when": "stored"}
+    return found
+
+
+def owned_again(api: FakeApi) -> str:
+    """As an operator does it in each reconciliation."""
+    reference = controlled_by(api.get("CronTab", "default", "a"))
+    return depend(api, "PersistentVolumeClaim", "volume", reference)
+
+
+def is_going(api: FakeApi, kind: str, name: str) -> bool:
+    return "deletionTimestamp" in api.get(kind, "default", name)["metadata"]
+
+
+@pytest.mark.parametrize("whose", ["desired", "kept"])
+def test_a_claim_that_is_owned_again_while_its_owner_waits_outlives_it(api: FakeApi, whose: str) -> None:
+    blue, user, precious = Instance(api.url), config_map("user"), volume()
+    precious = kept(precious) if whose == "kept" else precious
+    user["metadata"] |= {"finalizers": HELD, "annotations": {DEPENDS_ON: "stable.example.com/namespaces/default/CronTab/a"}}
+    blue.reconcile([crontab_crd(), crontab("a"), precious, user])
+    uid = owned_again(api)
+    run = blue.start([crontab_crd(), precious] if whose == "desired" else [crontab_crd()])
+    wait_for(api, lambda: is_going(api, "ConfigMap", "user"))
+    wait_for(api, lambda: not api.get("PersistentVolumeClaim", "default", "volume")["metadata"].get("ownerReferences"))
+    owned_again(api)
+    api.release("ConfigMap", "default", "user", HELD)
+    run.result(10)
+    assert api.get("PersistentVolumeClaim", "default", "volume")["metadata"]["uid"] == uid
+
+
+def test_a_desired_claim_that_is_owned_again_while_its_owner_is_finalized_outlives_it(api: FakeApi) -> None:
+    blue, tab = Instance(api.url), crontab("a")
+    tab["metadata"]["finalizers"] = HELD
+    blue.reconcile([crontab_crd(), tab, volume()])
+    uid = owned_again(api)
+    run = blue.start([crontab_crd(), volume()])
+    wait_for(api, lambda: is_going(api, "CronTab", "a"))
+    owned_again(api)
+    wait_for(api, lambda: not api.get("PersistentVolumeClaim", "default", "volume")["metadata"].get("ownerReferences"))
+    api.release("CronTab", "default", "a", HELD)
+    run.result(10)
+    assert api.get("PersistentVolumeClaim", "default", "volume")["metadata"]["uid"] == uid
+
+
+def test_a_claim_that_is_owned_again_while_a_heal_waits_outlives_its_owner(api: FakeApi) -> None:
+    blue, first = Instance(api.url), crontab("b")
+    first["metadata"] |= {"finalizers": HELD, "annotations": {DEPENDS_ON: "stable.example.com/namespaces/default/CronTab/a"}}
+    desired = [crontab_crd(), crontab("a"), first, volume()]
+    blue.reconcile(desired)
+    uid = owned_again(api)
+    lives = [api.get("CronTab", "default", name) for name in "ab"]
+    run = blue.start(desired, prune=False, replacement=Replacement([(f"{INSTANCE_LABEL}={blue.id}", lives)]))
+    wait_for(api, lambda: is_going(api, "CronTab", "b"))
+    owned_again(api)
+    api.release("CronTab", "default", "b", HELD)
+    run.result(10)
+    assert api.get("PersistentVolumeClaim", "default", "volume")["metadata"]["uid"] == uid
 
 
 @pytest.mark.parametrize("whose", ["desired", "kept", "adopted"])
