@@ -8,6 +8,8 @@ container's own reason: the deadline of the operation decides, as a passing erro
 
 from __future__ import annotations
 
+import math
+import re
 from typing import Any
 
 from k8s_cr_driver.objects.fields import entries, field, integer, text
@@ -20,6 +22,7 @@ STARTING = ("ContainerCreating", "PodInitializing")
 NOT_SEEN = waiting("NoStatus", "its controller has not looked at it yet")
 _REVISION = "deployment.kubernetes.io/revision"
 """The annotation that a Deployment gets with its first ReplicaSet."""
+_PERCENTAGE = re.compile(r"([0-9]{1,5})%")
 
 
 def _conditions(live: dict[str, Any], status: str, *names: str) -> list[dict[str, Any]]:
@@ -66,12 +69,28 @@ def _paused(live: dict[str, Any]) -> Health:
     """No rollout is started, but the Deployment is scaled all the same."""
     if missing := _count(live, "unavailableReplicas"):
         return waiting("Unavailable", f"spec.paused is true, and {missing} replicas are not available")
-    there, wanted = _count(live, "replicas"), _wanted(live)
-    is_rolled_out = there or field(live, "metadata", "annotations", _REVISION)  # one that is created so has no replicas
-    is_scaled = there < wanted or _count(live, "updatedReplicas") in (0, there)  # else surplus ones are of a rollout
+    there, wanted, updated = _count(live, "replicas"), _wanted(live), _count(live, "updatedReplicas")
+    is_rolled_out = there or _has_revision(live)  # one that is created so has no replicas
+    most = wanted if updated else wanted + _surge(live, wanted)  # what a rollout of two former templates may have left
+    is_scaled = there < wanted or (updated in (0, there) and there > most)  # else surplus ones are of a rollout
     if there != wanted and is_rolled_out and is_scaled:  # the first status after a scale has the count from before
         return waiting("Replicas", f"spec.paused is true, and {there} replicas are there, {wanted} are wanted")
     return suspended("Paused", "spec.paused is true: no rollout is started")
+
+
+def _has_revision(live: dict[str, Any]) -> bool:
+    """Whether its controller has given it a revision; a manifest that was exported may have that of another one."""
+    manifests = [entry for entry in entries(live, "metadata", "managedFields") if entry.get("operation") == "Apply"]
+    is_applied = any(field(one, "fieldsV1", "f:metadata", "f:annotations", f"f:{_REVISION}") is not None for one in manifests)
+    return bool(field(live, "metadata", "annotations", _REVISION)) and not is_applied
+
+
+def _surge(live: dict[str, Any], wanted: int) -> int:
+    """The Pods that a rollout may have beside the wanted ones: a number, or a percentage of these, rounded up."""
+    surge = field(live, "spec", "strategy", "rollingUpdate", "maxSurge")
+    if isinstance(surge, str) and (share := _PERCENTAGE.fullmatch(surge)):
+        return math.ceil(wanted * int(share[1]) / 100)
+    return surge if isinstance(surge, int) else 0
 
 
 def deployment(live: dict[str, Any]) -> Health:

@@ -84,6 +84,22 @@ def test_a_paused_deployment_that_is_scaled_waits_for_its_replicas() -> None:
     assert judged("Deployment", scaled, counted(), annotations=revision).reason == "Replicas", "it had none"
 
 
+@pytest.mark.parametrize(("surge", "most"), [(1, 4), ("25%", 4), ("34%", 5), ("x%", 3), (None, 3)])
+def test_a_paused_deployment_of_two_former_templates_keeps_the_surge_of_its_rollout(surge: object, most: int) -> None:
+    """Its controller scales no ReplicaSet of these while they have no more Pods than a rollout may."""
+    spec = {"paused": True, "replicas": 3, "strategy": {"rollingUpdate": {"maxSurge": surge}}}
+    assert judged("Deployment", spec, counted(replicas=most)).state is SUSPENDED
+    assert judged("Deployment", spec, counted(replicas=most + 1)).reason == "Replicas"
+
+
+def test_a_revision_that_a_manifest_has_says_nothing_of_a_paused_deployment() -> None:
+    annotation = {"deployment.kubernetes.io/revision": "4"}
+    fields = {"f:metadata": {"f:annotations": {f"f:{name}": {} for name in annotation}}}
+    applied = [{"manager": "k8s-cr-driver-blue", "operation": "Apply", "fieldsV1": fields}]
+    paused = {"paused": True, "replicas": 3}
+    assert judged("Deployment", paused, counted(), annotations=annotation, managedFields=applied).state is SUSPENDED
+
+
 def test_replica_set_that_may_not_make_pods_says_why() -> None:
     denied = condition("ReplicaFailure", "True", "FailedCreate", "exceeded quota")
     health = judged("ReplicaSet", {"replicas": 2}, counted(conditions=[denied]))
