@@ -38,15 +38,18 @@ def judge_counts(live: dict[str, Any], fields: dict[str, Any]) -> Health | None:
 
     `fields` are the schemas of the status' fields.
     """
-    status, wanted = mapping(live, "status"), _wanted(live)
-    counted = [] if wanted is None else _counters(status, fields, wanted, _partition(live))
-    counts = list(dict.fromkeys(counted + _pairs(status) + _fractions(status)))
-    short = [f"{field} is {have} of {want}" for field, have, want in counts if have < want]
-    short += _surplus(live, wanted) + _missing(status)
+    counts = _counts(live, fields)
+    short = _short(counts) + _surplus(live, _wanted(live)) + _missing(mapping(live, "status"))
     if short:
         return waiting("ReplicasNotReady", "; ".join(short))
     judged = "; ".join(f"{field} is {have} of {want}" for field, have, want in counts)
     return ready("ReplicasReady", judged) if counts else None
+
+
+def counts_between(live: dict[str, Any], fields: dict[str, Any]) -> str:
+    """The counts that some and not all of the wanted replicas have reached; "" if there are none, or all are zero."""
+    counts = _counts(live, fields)
+    return "; ".join(_short(counts)) if any(have for _, have, _ in counts) else ""
 
 
 def contradicting_counts(live: dict[str, Any]) -> Health | None:
@@ -64,6 +67,16 @@ def contradicting_counts(live: dict[str, Any]) -> Health | None:
     judged += [f"{field} is 0 of {wanted}" for field in _READY if wanted > 0 and known.get(field) == 0]
     judged += _surplus(live, wanted)
     return waiting("ReplicasNotReady", "; ".join(judged)) if judged else None
+
+
+def _counts(live: dict[str, Any], fields: dict[str, Any]) -> list[Count]:
+    status, wanted = mapping(live, "status"), _wanted(live)
+    counted = [] if wanted is None else _counters(status, fields, wanted, _partition(live))
+    return list(dict.fromkeys(counted + _pairs(status) + _fractions(status)))
+
+
+def _short(counts: list[Count]) -> list[str]:
+    return [f"{field} is {have} of {want}" for field, have, want in counts if have < want]
 
 
 def _wanted(live: dict[str, Any]) -> int | None:

@@ -8,12 +8,13 @@ seen the latest spec, or a CRD without status. What says nothing is waiting, and
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from k8s_cr_driver.objects.crds import is_template, status_fields
 from k8s_cr_driver.objects.fields import entries, field, integer, mapping, sequence, text
 from k8s_cr_driver.resources.health.conditions import judge_conditions, speak_for_the_whole
-from k8s_cr_driver.resources.health.counts import contradicting_counts, judge_counts
+from k8s_cr_driver.resources.health.counts import contradicting_counts, counts_between, judge_counts
 from k8s_cr_driver.resources.health.freshness import behind
 from k8s_cr_driver.resources.health.model import NO_STATUS, READINESS_UNKNOWN, Health, State, ready, waiting
 from k8s_cr_driver.resources.health.rest import held_by_spec
@@ -66,7 +67,14 @@ def _judge_status(live: dict[str, Any], status: dict[str, Any], fields: dict[str
         found.append(health)
     # What is held speaks of other things as unfinished, and nobody works on those
     order = (State.FAILED, State.SUSPENDED, State.WAITING, State.READY)
-    return min(found, key=lambda health: (order.index(health.state), not health.trouble), default=None)
+    worst = min(found, key=lambda health: (order.index(health.state), not health.trouble), default=None)
+    return _unless_unfinished(worst, live, fields) if worst and worst.state is State.SUSPENDED else worst
+
+
+def _unless_unfinished(held: Health, live: dict[str, Any], fields: dict[str, Any]) -> Health:
+    """A controller may pause a rollout between two of its steps, and then goes on by itself or when somebody says so."""
+    between = counts_between(live, fields)
+    return replace(held, message=f"{held.message}; in the middle of a change: {between}", unfinished=True) if between else held
 
 
 def _condition_lists(status: dict[str, Any]) -> Iterator[Any]:

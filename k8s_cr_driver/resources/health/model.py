@@ -31,7 +31,7 @@ class State(enum.Enum):
     FAILED: its controller gave up; nothing gets better without a change to the spec.
     WAITING: not ready yet, or not known to be; in progress, or in trouble (`Health.trouble`).
     SUSPENDED: at rest on purpose (paused, suspended, a volume claim without a user): nothing happens until somebody
-    acts on it, so a wait ends here as it does with READY.
+    acts on it, so a wait ends here as it does with READY, unless it is unfinished.
     READY: does what its spec asks for.
     """
 
@@ -52,13 +52,15 @@ class Health:
     """State of one object, with a reason and a message for the operator.
 
     Both are one line: the reason of at most 200 characters, the message of at most 400. `trouble` is true of what waits
-    because something went wrong, in distinction to work in progress; what failed is always in trouble.
+    because something went wrong, in distinction to work in progress; what failed is always in trouble. `unfinished` is true of
+    what its controller has suspended in the middle of a change.
     """
 
     state: State
     reason: str = ""
     message: str = ""
     trouble: bool = False
+    unfinished: bool = False
 
     def __post_init__(self) -> None:
         for name, given, limit in (("reason", self.reason, REASON_LIMIT), ("message", self.message, MESSAGE_LIMIT)):
@@ -69,8 +71,8 @@ class Health:
 
     @property
     def settled(self) -> bool:
-        """Whether a wait for this object can end well: it is ready, or at rest on purpose."""
-        return self.state in (State.READY, State.SUSPENDED)
+        """Whether a wait for this object can end well: it is ready, or at rest on purpose and not unfinished."""
+        return self.state in (State.READY, State.SUSPENDED) and not self.unfinished
 
     @property
     def badness(self) -> tuple[State, bool]:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from k8s_cr_driver.resources.health import State, assess
-from tests.resources.health.objects import ANY_FIELDS, CONDITIONS, Json, conditions, crd, custom
+from tests.resources.health.objects import ANY_FIELDS, CONDITIONS, Json, condition, conditions, crd, custom
 
 READY, WAITING, SUSPENDED, FAILED = State.READY, State.WAITING, State.SUSPENDED, State.FAILED
 STORED = {"k8s-cr-driver/ready-when": "stored"}
@@ -84,6 +84,26 @@ def test_object_that_its_spec_keeps_at_rest_is_settled_without_a_status(spec: Js
 def test_object_that_an_annotation_holds_is_settled_whatever_its_status_says() -> None:
     assert assess(custom(conditions(Ready="False"), annotations={"example.com/paused": "true"}), None).settled
     assert not assess(custom(conditions(Ready="False"), annotations={"example.com/paused": "false"}), None).settled
+
+
+@pytest.mark.parametrize(
+    ("counts", "settled"),
+    [
+        ({"replicas": 4, "readyReplicas": 4, "updatedReplicas": 1}, False),
+        ({"replicas": 6, "readyReplicas": 3, "updatedReplicas": 4}, False),
+        ({"replicas": 4, "readyReplicas": 4, "updatedReplicas": 4}, True),
+        ({"replicas": 0, "readyReplicas": 0, "updatedReplicas": 0}, True),  # as one that is stopped
+        ({}, True),
+    ],
+)
+def test_what_its_controller_pauses_in_the_middle_of_a_change_is_not_settled(counts: Json, settled: bool) -> None:
+    paused = [condition("Progressing", "Unknown", "RolloutPaused"), condition("Paused"), condition("Available")]
+    live = custom({"conditions": paused, **counts}, spec={"replicas": 4})
+    health = assess(live, crd(CONDITIONS))
+    assert (health.state, health.settled) == (SUSPENDED, settled)
+    assert settled or "updatedReplicas is 1 of 4" in health.message or "readyReplicas is 3 of 4" in health.message
+    by_spec = custom({"conditions": paused, **counts}, spec={"replicas": 4, "paused": True})
+    assert assess(by_spec, crd(CONDITIONS)).settled
 
 
 @pytest.mark.parametrize(
