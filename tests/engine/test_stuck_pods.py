@@ -46,9 +46,11 @@ def roll_out(api: FakeApi, second: Object, revision: str, *, comes_back: bool = 
         if not names and not live.get("status"):
             create(live, "db-0", READY, "good")
             create(live, "db-1", second, revision)
+            names = ["db-0", "db-1"]
         elif comes_back and live.get("status") and names == ["db-0"]:
             create(live, "db-1", second, revision)
-        ready = 2 if "db-1" not in api.names("Pod", "default") else 1
+            names = ["db-0", "db-1"]
+        ready = 2 if "db-1" not in names else 1
         counts = {"replicas": 2, "readyReplicas": ready, "availableReplicas": ready}
         status = {"observedGeneration": generation, **counts, **revisions}
         if live.get("status") != status:
@@ -120,7 +122,7 @@ def test_an_account_that_may_delete_no_pods_gets_the_report(api: FakeApi) -> Non
     roll_out(api, BROKEN, "broken")
     api.fail(faults.status(403, "Forbidden", "no"), method="DELETE", path="/pods/db-1", times=99)
     with pytest.raises(NotReady, match="ImagePullBackOff"):
-        Instance(api.url, seconds=2).reconcile([stateful_set("db", replicas=2)])
+        Instance(api.url, seconds=4).reconcile([stateful_set("db", replicas=2)])
     assert len(api.requests.select("DELETE", "/pods/db-1")) == 1
 
 
