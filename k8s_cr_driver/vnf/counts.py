@@ -23,6 +23,12 @@ def of(assigned: VduObjects) -> dict[str, int]:
     return {vdu: replicas.count(obj) for vdu, obj in assigned.items()}
 
 
+def _named(assigned: VduObjects) -> dict[str, int]:
+    """VDU id -> count, of those whose manifest names one. What its controller takes another for, nobody else knows."""
+    found = {vdu: replicas.explicit_count(obj) for vdu, obj in assigned.items()}
+    return {vdu: count for vdu, count in found.items() if count is not None}
+
+
 def at_level(assigned: VduObjects, vnfd: Any, flavour: str, level: str | None = None) -> dict[str, CustomResource]:
     """With the counts of an instantiation level, else of the default one; a VDU without a count there keeps its manifest's."""
     level = str(level or vnfd.get_default_instantiation_level(flavour))
@@ -61,7 +67,7 @@ def _counts_at(vnfd: Any, flavour: str, level: str) -> dict[str, int]:
 
 def recorded(assigned: VduObjects) -> dict[str, int]:
     """VDU id -> count, of those of which only the CRD says where the count is: it may have gone when they are read again."""
-    return of({vdu: obj for vdu, obj in assigned.items() if obj.crd is not None and obj.replicas()})
+    return _named({vdu: obj for vdu, obj in assigned.items() if obj.crd is not None})
 
 
 def check_known(counted: VduObjects) -> None:
@@ -76,7 +82,7 @@ def carried_over(before: VduObjects, recorded: Mapping[str, int], assigned: VduO
 
     `recorded` has those of objects whose CRD may have gone since: a change that failed has deleted it, perhaps.
     """
-    of_vdu = {**recorded, **of({vdu: obj for vdu, obj in before.items() if obj.replicas()})}
+    of_vdu = {**recorded, **_named(before)}
     of_object = {(before[vdu].key, before[vdu].part): count for vdu, count in of_vdu.items()}
     kept = {vdu: of_object.get((obj.key, obj.part), of_vdu.get(vdu)) for vdu, obj in assigned.items()}
     return with_counts(assigned, {vdu: count for vdu, count in kept.items() if count is not None})
@@ -102,9 +108,15 @@ def _changed(vdu: str, assigned: VduObjects, change: int) -> int:
     obj = assigned[vdu]
     if why := obj.autoscaler():
         raise InvalidRequest(f"aspectId: VDU {vdu} is {obj}. Its count cannot be scaled: {why}")
-    if not obj.replicas():
+    path = obj.replicas()
+    if not path:
         raise InvalidRequest(f"VDU {vdu} is {obj}, whose kind has no count to scale")
-    count = replicas.count(obj)
+    count = replicas.explicit_count(obj)
+    if count is None:
+        raise InvalidRequest(
+            f"VDU {vdu} is {obj}, {'.'.join(path)}: names no count to scale from, and only its controller knows what it takes "
+            "that for; change the VNF package to one whose manifest names the count"
+        )
     if count + change < 0:
         raise InvalidRequest(f"numberOfSteps: VDU {vdu} has {count} replicas and cannot lose {-change}; take fewer steps")
     return count + change

@@ -15,7 +15,7 @@ from k8s_cr_driver.objects.keys import Object, ObjectKey
 from tests.fake_api import FakeApi, faults
 from tests.instance import BLUE, config_map, crontab, crontab_crd, obj, state
 from tests.lcm.instance import Instance, make_vnfd
-from tests.lcm.web import deployment
+from tests.lcm.web import deployment, selecting
 
 COUNT = {"COUNT": {"type": "integer", "default": 1}, "NAME": {"type": "string", "default": "a"}}
 
@@ -95,6 +95,24 @@ def test_a_vdu_by_another_name_is_the_same_object_with_its_count(cluster: FakeAp
     info = web.inst.instantiatedVnfInfo
     assert set(info.metadata["vdu_reses"]) == {"Site"}
     assert {vnfc.vduId for vnfc in info.vnfcResourceInfo} == {"Site"}
+
+
+@pytest.mark.parametrize("verb", ["change", "rollback"])
+def test_a_count_that_nothing_names_stays_with_its_controller(cluster: FakeApi, tmp_path: Path, verb: str) -> None:
+    """Which takes it for 3 here."""
+    cluster.put(deployment(3))
+    crd, tab = selecting(cluster, 3)
+    del tab["spec"]["size"]
+    blue = Instance(cluster, tmp_path, [crd, tab])
+    blue.instantiate()
+    if verb == "change":
+        blue.change(blue.vnfd)
+    else:
+        blue.roll_back_change()
+    assert "size" not in cluster.get("CronTab", "default", "tab")["spec"]
+    assert len(blue.inst.instantiatedVnfInfo.vnfcResourceInfo) == 3
+    with pytest.raises(sol_ex.SolException, match=r"spec\.size: names no count"):
+        blue.scale("SCALE_OUT")
 
 
 def test_rollback_restores_the_former_set(cluster: FakeApi, web: Instance, tmp_path: Path) -> None:

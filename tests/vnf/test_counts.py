@@ -11,7 +11,7 @@ from k8s_cr_driver.errors import InvalidRequest
 from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.resources.registry import resource_for
 from k8s_cr_driver.vnf import counts
-from tests.instance import crontab, obj
+from tests.instance import crontab, obj, scalable
 
 AUTOSCALED = "cluster.x-k8s.io/cluster-api-autoscaler-node-group-max-size"
 
@@ -70,3 +70,22 @@ def test_a_step_of_none_changes_nothing_of_a_kind_without_a_count() -> None:
     assert counts.scaled({"Tab": tab}, {"Tab": 0}) == {"Tab": tab}
     with pytest.raises(InvalidRequest, match="has no count to scale"):
         counts.scaled({"Tab": tab}, {"Tab": 1})
+
+
+def sized(**spec: int) -> CustomResource:
+    tab = crontab("tab")
+    tab["spec"].update(spec)
+    return CustomResource(tab, scalable())
+
+
+def test_a_count_that_nothing_names_cannot_be_scaled() -> None:
+    words = r"VDU Tab is CronTab\.\S+ default/tab, spec\.size: names no count .* whose manifest names the count"
+    for change in (1, -1):
+        with pytest.raises(InvalidRequest, match=words):
+            counts.scaled({"Tab": sized()}, {"Tab": change})
+
+
+def test_a_count_that_nothing_names_is_neither_recorded_nor_carried_over() -> None:
+    assert counts.recorded({"A": sized(), "B": sized(size=2)}) == {"B": 2}
+    for wanted in (sized(), sized(size=3)):
+        assert counts.carried_over({"A": sized()}, {}, {"A": wanted})["A"].manifest == wanted.manifest
