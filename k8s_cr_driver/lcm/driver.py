@@ -55,6 +55,7 @@ class Driver:
                 session.reconcile(desired.merged(resources, assigned), prune=Prune(unlabeled=False), first=True)
                 stored.start(req.flavourId)
                 stored.options, stored.vdus = options, session.with_explicit_counts(assigned)
+                stored.vnfd_id = vnfd.vnfd_id
                 stored.write(session.vnfcs(assigned), session.inventory)
 
     def instantiate_rollback(self, req: Any, inst: Any, grant_req: Any, grant: Any, vnfd: Any) -> None:
@@ -147,6 +148,7 @@ class Driver:
         """`vnfd` is the old package; the instance is as it was before the change."""
         with boundary("rollback of change of the current VNF package", inst.id, grant_req, vnfd) as verb:
             stored = StoredInstance.read(inst)
+            stored.check_restored(vnfd)
             wanted, options = desired.load(stored, vnfd, stored.options)
             self._change(verb, stored, options, wanted, vnfd, wanted, is_rollback=True)
 
@@ -181,6 +183,7 @@ class Driver:
             counts.check(assigned, before, CONF.k8s_cr.max_vnfcs)
             session.change(desired.merged(resources, assigned), checked=not is_rollback)
             stored.options, stored.vdus, stored.counts = options, session.with_explicit_counts(assigned), {}
+            stored.vnfd_id = vnfd.vnfd_id
             scale_status.remember_new_aspects(stored, vnfd)
             stored.write(session.vnfcs(assigned), session.inventory)
 

@@ -58,6 +58,10 @@ COUNTS = "counts"
 PROJECT = "project"
 """Key in `OWN`: the project that has instantiated the instance. Absent in records before it, until a user of one acts."""
 
+VNFD_ID = "vnfd-id"
+"""Key in `OWN`: the VNFD of the last instantiate or change of package; a MODIFY may have named another one since. Absent in
+records before it, and not to be believed if the in-tree driver has acted since."""
+
 VNFC_MARK = {"managed-by": "k8s-cr-driver"}
 """In the metadata of each VNFC that this driver stores. The in-tree driver stores all VNFCs again, without metadata."""
 
@@ -97,6 +101,8 @@ class StoredInstance:
     new_aspects: list[str]
     project: str
     """That of the instance's VIM; "" if it is not known."""
+    vnfd_id: str
+    """See `VNFD_ID`; "" if it is not known."""
 
     @classmethod
     def read(cls, record: Any) -> StoredInstance:
@@ -105,6 +111,7 @@ class StoredInstance:
         own = metadata.get(OWN) or {}
         _check_version(record, own)
         namespace, content = _parsed(own.get(INVENTORY))
+        is_pending = bool(metadata) and not (own and _is_written_by_us(own, info))
         return cls(
             record,
             str(record.id),
@@ -113,13 +120,14 @@ class StoredInstance:
             _options(metadata),
             _vdus(metadata, own.get(VDU_PARTS) or {}),
             own.get(COUNTS) or {},
-            is_pending=bool(metadata) and not (own and _is_written_by_us(own, info)),
+            is_pending=is_pending,
             by_intree_driver=bool(metadata) and (not own or own.get(BY_INTREE_DRIVER) is True),
             endpoint=own.get(ENDPOINT) or "",
             inventory_namespace=namespace,
             inventory_content=content,
             new_aspects=own.get(NEW_ASPECTS) or [],
             project=own.get(PROJECT) or "",
+            vnfd_id="" if is_pending else own.get(VNFD_ID) or "",
         )
 
     @property
@@ -201,6 +209,14 @@ class StoredInstance:
                 f"vnfdId: the package has no flavour {self.flavour!r}, which is this instance's; add it"
             )
 
+    def check_restored(self, vnfd: Any) -> None:
+        """Refused if a rollback gets another package than the one whose objects it is to restore."""
+        if self.vnfd_id not in ("", vnfd.vnfd_id):
+            raise Refused(
+                f"vnfdId: a MODIFY has named {vnfd.vnfd_id!r}, but the objects are those of {self.vnfd_id!r}, which a rollback "
+                "cannot restore then; retry the operation, or fail it and change the current VNF package to the wanted one"
+            )
+
     def _namespace(self) -> str:
         """The in-tree driver keeps one namespace for each instance."""
         namespaces = {obj.key.namespace for obj in self.vdus.values()} - {""}
@@ -214,6 +230,7 @@ class StoredInstance:
             **({COUNTS: self.counts} if self.counts else {}),
             **self.options.as_params(),
             **({PROJECT: self.project} if self.project else {}),
+            **({VNFD_ID: self.vnfd_id} if self.vnfd_id else {}),
             ENDPOINT: self.vim.interfaceInfo["endpoint"],
             BY_INTREE_DRIVER: self.by_intree_driver,
             INVENTORY: {

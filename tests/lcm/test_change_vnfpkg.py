@@ -127,6 +127,23 @@ def test_rollback_restores_the_former_set(cluster: FakeApi, web: Instance, tmp_p
     assert cluster.names("CustomResourceDefinition") == []
 
 
+def test_rollback_to_another_package_than_the_last_one_is_refused(cluster: FakeApi, web: Instance, tmp_path: Path) -> None:
+    """A MODIFY of vnfdId, which is no verb of a driver: Tacker gives a rollback the package that the instance then names."""
+    with pytest.raises(sol_ex.SolException, match="no such file"):
+        web.change(make_vnfd(tmp_path / "new", [deployment(1)]), **{"lcm-kubernetes-def-files": ["Files/none.yaml"]})
+    old, web.vnfd = web.vnfd, make_vnfd(tmp_path / "other", [deployment(1), config_map("other")])
+    web.vnfd.vnfd_id = "other"
+    cluster.requests.clear()
+    with pytest.raises(sol_ex.SolException, match=r"vnfdId: .* named 'other', but the objects are those of 'vnfd'.*; retry"):
+        web.roll_back_change()
+    assert len(cluster.requests) == 0
+    web.change(web.vnfd)
+    web.roll_back_change()
+    assert maps(cluster) == {"other"}
+    web.change(old)
+    assert maps(cluster) == {"kept", "dropped"}
+
+
 def test_rollback_leaves_what_others_have_set(cluster: FakeApi, web: Instance, tmp_path: Path) -> None:
     stored = web.inst.obj_clone()
     cluster.edit("ConfigMap", "default", "kept", lambda live: live["data"].update(a="theirs"), manager="kubectl-edit")

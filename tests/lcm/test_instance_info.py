@@ -78,6 +78,19 @@ def test_a_failed_verb_leaves_the_record_as_it_was(cluster: FakeApi, blue: Insta
     assert blue.inst.to_dict() == before
 
 
+def test_the_vnfd_is_that_of_the_objects_as_far_as_it_is_known(blue: Instance) -> None:
+    assert StoredInstance.read(blue.inst).vnfd_id == own(blue)["vnfd-id"] == "vnfd"
+    [first, *_] = blue.inst.instantiatedVnfInfo.vnfcResourceInfo
+    first.metadata = {}  # as the in-tree driver stores it
+    assert StoredInstance.read(blue.inst).vnfd_id == ""
+    first.metadata = {"managed-by": "k8s-cr-driver"}
+    del own(blue)["vnfd-id"]
+    assert StoredInstance.read(blue.inst).vnfd_id == ""
+    blue.vnfd.vnfd_id = "other"
+    blue.roll_back_change()
+    assert own(blue)["vnfd-id"] == "other"
+
+
 VERSION_1 = {
     "version": 1,
     "lcm-kubernetes-def-files": ["Files/kubernetes/all.yaml"],
