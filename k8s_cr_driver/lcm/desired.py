@@ -42,9 +42,7 @@ def load(
     `given` are the parameters of a change of the package, which the new package must declare. Stored parameters that it
     does not declare are dropped. `constrained`: the values must meet the constraints.
     """
-    declared = parameters.declared(vnfd.definitions)
-    if not constrained:
-        declared = {name: replace(one, constraints=()) for name, one in declared.items()}
+    declared = parameters.declared(vnfd.definitions) if constrained else _unconstrained(vnfd)
     if given is not None:
         kept = {name: value for name, value in options.parameters.items() if name in declared or name in given}
         options = replace(options, parameters=kept)
@@ -80,14 +78,19 @@ def with_stored_parameters(stored: StoredInstance, vnfd: Any, options: Options) 
     The package's objects with the parameters of the last change; None if the package does not accept them.
 
     A parameter that was not given before had its default, or if it has none, was not used. The package may forbid a former
-    value now.
+    value now; one that its type does not allow is taken for not given.
     """
-    before, declared = stored.options.parameters, parameters.declared(vnfd.definitions)
-    given = options.parameters.items()
+    declared, given = _unconstrained(vnfd), options.parameters.items()
+    former = stored.options.parameters.items()
+    before = {name: value for name, value in former if name in declared and not parameters.wrong(declared[name], value)}
     kept = {name: before.get(name, value) for name, value in given if name in before or declared[name].default is None}
     with contextlib.suppress(InvalidRequest, InvalidPackage):
         return load(stored, vnfd, replace(options, parameters=kept), constrained=False)[0]
     return None
+
+
+def _unconstrained(vnfd: Any) -> dict[str, parameters.Declaration]:
+    return {name: replace(one, constraints=()) for name, one in parameters.declared(vnfd.definitions).items()}
 
 
 def assigned_vdus(

@@ -135,8 +135,8 @@ def _declaration(name: Any, definition: Any, where: str) -> Declaration:
     )
     if declaration.secret and (declaration.default is not None or declaration.type != "string"):
         raise InvalidPackage(f"{where}: a secret one is a string without default; the request names its Secret")
-    if declaration.default is not None and (wrong := _wrong(declaration, declaration.default)):
-        raise InvalidPackage(f"{where}: its default {wrong}")
+    if declaration.default is not None and (problem := _wrong(declaration, declaration.default)):
+        raise InvalidPackage(f"{where}: its default {problem}")
     return declaration
 
 
@@ -177,10 +177,14 @@ def _resolved(declared: Declaration, given: Any) -> Any:
             purpose = f" ({declared.description})" if declared.description else ""
             raise InvalidRequest(f"{where}: is missing{purpose}; it is a {declared.type} without a default")
         return declared.default
-    wrong = _wrong_secret(given) if declared.secret else _wrong(declared, given)
-    if wrong:
-        raise InvalidRequest(f"{where}: {wrong}")
+    if problem := wrong(declared, given):
+        raise InvalidRequest(f"{where}: {problem}")
     return given
+
+
+def wrong(declared: Declaration, given: Any) -> str:
+    """Why a request cannot give that value; empty if it can."""
+    return _wrong_secret(given) if declared.secret else _wrong(declared, given)
 
 
 def _wrong(declared: Declaration, value: Any) -> str:

@@ -285,6 +285,20 @@ def test_a_given_count_is_the_new_one_where_the_new_package_forbids_the_former(
     assert replicas(cluster) == 4
 
 
+@pytest.mark.parametrize("default", [{}, {"default": 80}])
+def test_a_given_count_is_the_new_one_where_another_parameter_has_another_type(
+    cluster: FakeApi, tmp_path: Path, default: dict[str, int]
+) -> None:
+    manifests = [deployment("${COUNT}"), config_map("a", port="${PORT}")]
+    text = {"COUNT": {"type": "integer"}, "PORT": {"type": "string"}}
+    blue = Instance(cluster, tmp_path / "old", manifests, parameters=text)
+    blue.instantiate(parameters={"COUNT": 1, "PORT": "80"})
+    number = {**text, "PORT": {"type": "integer", **default}}
+    blue.change(make_vnfd(tmp_path / "new", manifests, parameters=number), parameters={"COUNT": 3, "PORT": 8080})
+    assert cluster.get("ConfigMap", "default", "a")["data"] == {"port": "8080"}
+    assert replicas(cluster) == 3
+
+
 @pytest.mark.parametrize("verb", ["heal", "scale", "terminate"])
 def test_only_a_change_changes_parameters(cluster: FakeApi, sized: Instance, verb: str) -> None:
     """They would hold for some of the objects, and until the next heal."""
