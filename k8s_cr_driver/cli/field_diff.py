@@ -55,7 +55,11 @@ def _differences(path: str, before: Any, after: Any) -> Iterator[Change]:
     if isinstance(before, Mapping) and isinstance(after, Mapping):
         for name in sorted(before.keys() | after.keys()):
             step = f"[{name}]" if "." in name or "/" in name else f".{name}" if path else name
-            yield from _differences(path + step, before.get(name), after.get(name))
+            was, now = before.get(name), after.get(name)
+            if name == "value" and was != now and (_names_secret(before) or _names_secret(after)):
+                yield Change(path + step, _hidden(was), _hidden(now))
+            else:
+                yield from _differences(path + step, was, now)
     elif isinstance(before, list) and isinstance(after, list) and before != after:
         was, now = _keyed(before), _keyed(after)
         for key in dict.fromkeys([*was, *now]):
@@ -72,6 +76,11 @@ def _keyed(items: list[Any]) -> dict[Any, Any]:
         if len(set(named)) == len(items):
             return dict(zip(named, items, strict=True))
     return dict(enumerate(items))
+
+
+def _names_secret(entry: Mapping[str, Any]) -> bool:
+    """Whether an entry has the name of a secret, also where the path has its place instead."""
+    return any(_is_secret(str(entry[field])) for field in _NAMES if field in entry)
 
 
 def _hidden(value: Any) -> Any:

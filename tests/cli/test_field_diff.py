@@ -52,6 +52,19 @@ def test_a_changed_variable_is_hidden_by_its_name() -> None:
     assert shown == 'spec.env[MODE].value: "canary" -> "dove"'
 
 
+@pytest.mark.parametrize("field", ["name", "key"])
+@pytest.mark.parametrize("secret", ["db-password", "db.password", "dbPassword"])
+def test_a_changed_entry_in_a_place_is_hidden_by_its_name(field: str, secret: str) -> None:
+    names = (secret, "mode", "mode")  # so that none is found by its name
+    was, now = (
+        obj("example.com/v1", "Db", "a", spec={"settings": [{field: name, "value": value} for name in names]})
+        for value in ("canary", "dove")
+    )
+    hidden, *shown = map(str, changes(was, now))
+    assert hidden == f'spec.settings[0].value: "{HIDDEN}" -> "{HIDDEN}"'
+    assert shown == [f'spec.settings[{place}].value: "canary" -> "dove"' for place in (1, 2)]
+
+
 @pytest.mark.parametrize(
     "spec",
     [
