@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from k8s_cr_driver.errors import DriverError, InvalidRequest, Refused
-from k8s_cr_driver.objects.fields import field
+from k8s_cr_driver.objects.fields import field, mapping
 from k8s_cr_driver.objects.keys import Object, ObjectKey
 from k8s_cr_driver.resources import replicas
 from k8s_cr_driver.resources.base import CustomResource
@@ -30,7 +30,16 @@ def _named(assigned: VduObjects) -> dict[str, int]:
 
 
 def at_level(assigned: VduObjects, vnfd: Any, flavour: str, level: str | None = None) -> dict[str, CustomResource]:
-    """With the counts of an instantiation level, else of the default one; a VDU without a count there keeps its manifest's."""
+    """
+    With the counts of an instantiation level, else of the default one; a VDU without a count there keeps its manifest's.
+
+    InvalidRequest for a level that the VNFD does not have.
+    """
+    if level and level not in (known := _levels(vnfd, flavour)):
+        raise InvalidRequest(
+            f"instantiationLevelId: the VNFD has no level {level!r}; its levels: {', '.join(known) or 'none'}. Name another "
+            "one, or none for the default"
+        )
     level = str(level or vnfd.get_default_instantiation_level(flavour))
     return with_counts(assigned, _counts_at(vnfd, flavour, level))
 
@@ -55,6 +64,12 @@ def live(assigned: VduObjects, lives: Mapping[ObjectKey, Object]) -> dict[str, i
     """VDU id -> count, of those whose live object is in `lives` and names one."""
     found = {vdu: replicas.explicit_count(obj, lives[obj.key]) for vdu, obj in assigned.items() if obj.key in lives}
     return {vdu: count for vdu, count in found.items() if count is not None}
+
+
+def _levels(vnfd: Any, flavour: str) -> list[str]:
+    types = ("tosca.policies.nfv.InstantiationLevels", "tosca.policies.nfv.VduInstantiationLevels")
+    policies = [policy for name in types for policy in vnfd.get_policy_values_by_type(flavour, name)]
+    return sorted({level for policy in policies for level in mapping(policy, "properties", "levels") if isinstance(level, str)})
 
 
 def _counts_at(vnfd: Any, flavour: str, level: str) -> dict[str, int]:

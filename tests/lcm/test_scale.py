@@ -97,6 +97,16 @@ def test_a_level_that_does_not_name_the_vdu_keeps_the_count_of_its_manifest(clus
     assert cluster.get("Deployment", "default", "web")["spec"]["replicas"] == 3
 
 
+@pytest.mark.parametrize(("levels", "known"), [({"small": 1, "large": 2}, "large, small"), (None, "none")])
+def test_a_level_that_the_vnfd_does_not_have_is_refused(
+    cluster: FakeApi, tmp_path: Path, levels: dict[str, int | None] | None, known: str
+) -> None:
+    words = rf"instantiationLevelId: the VNFD has no level 'Large'; its levels: {known}\. Name another one"
+    with pytest.raises(sol_ex.SolException, match=words):
+        Instance(cluster, tmp_path, [deployment(1)], levels=levels).instantiate(level="Large")
+    assert cluster.requests.writes == []
+
+
 def test_scale_in_below_zero_is_refused(cluster: FakeApi, tmp_path: Path) -> None:
     """A change of package may have set a count that is below the one of the scale level."""
     blue = Instance(cluster, tmp_path, [deployment(1)])

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import pytest
 
@@ -89,3 +90,15 @@ def test_a_count_that_nothing_names_is_neither_recorded_nor_carried_over() -> No
     assert counts.recorded({"A": sized(), "B": sized(size=2)}) == {"B": 2}
     for wanted in (sized(), sized(size=3)):
         assert counts.carried_over({"A": sized()}, {}, {"A": wanted})["A"].manifest == wanted.manifest
+
+
+@pytest.mark.parametrize("policy", ["InstantiationLevels", "VduInstantiationLevels"])
+def test_a_level_may_be_in_either_policy(policy: str) -> None:
+    class Vnfd:
+        def get_policy_values_by_type(self, _: str, type: str) -> list[Any]:
+            return [{"properties": {"levels": {"large": {}}}}] if type == f"tosca.policies.nfv.{policy}" else []
+
+    tab = {"Tab": sized(size=1)}
+    assert counts.at_level(tab, Vnfd(), "f", "large") == tab
+    with pytest.raises(InvalidRequest, match=r"no level 'Large'; its levels: large\."):
+        counts.at_level(tab, Vnfd(), "f", "Large")
