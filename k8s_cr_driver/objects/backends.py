@@ -8,9 +8,10 @@ workloads and RBAC of one set of objects. What an object outside of the set serv
 
 from __future__ import annotations
 
+import functools
 import logging
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any, NamedTuple
 
 from k8s_cr_driver.objects.api_groups import is_builtin
@@ -108,11 +109,21 @@ def callers(objects: Sequence[Object]) -> dict[ObjectKey, set[ObjectKey]]:
     return {key_of(obj): needed for obj in objects if (needed := backends.called_by(obj))}
 
 
-def controllers(objects: Sequence[Object]) -> list[Controller]:
-    """The workloads whose ServiceAccount may change objects by the RBAC of the set."""
-    groups = _role_groups(objects)
-    accounts: dict[ObjectKey, set[ObjectKey]] = defaultdict(set)
-    changes: dict[ObjectKey, set[str]] = defaultdict(set)
+def controllers(objects: Sequence[Object], known: Collection[str]) -> list[Controller]:
+    """
+    The workloads whose ServiceAccount may change objects by the RBAC of the set.
+
+    Their groups are those of `known`, and "" for all others together: roles may have many that no object is of.
+    """
+    groups = _role_groups(objects, {*known, "*"})
+    permissions: dict[ObjectKey, set[ObjectKey]] = defaultdict(set)
+    roles: dict[ObjectKey, set[ObjectKey]] = defaultdict(set)
+
+    @functools.cache  # many accounts may have the same roles
+    def changed(several: frozenset[ObjectKey]) -> frozenset[str]:
+        none = frozenset[str]()
+        return none.union(*(groups.get(role, _EVERYTHING if role.name == "cluster-admin" else none) for role in several))
+
     for obj in objects:
         if kind_of(obj) not in _BINDINGS:
             continue
@@ -121,15 +132,14 @@ def controllers(objects: Sequence[Object]) -> list[Controller]:
             if subject.get("kind") == "ServiceAccount":
                 namespace = str(subject.get("namespace") or binding.namespace)
                 account = ObjectKey("", "ServiceAccount", namespace, str(subject.get("name")))
-                accounts[account] |= {account, binding, role}
-                changes[account] |= groups.get(role, _EVERYTHING if role.name == "cluster-admin" else frozenset())
-    known = {account: (frozenset(changes[account]), frozenset(needed)) for account, needed in accounts.items()}
+                permissions[account] |= {account, binding, role}
+                roles[account].add(role)
     found = []
     for obj in objects:
         name = field(pod_spec(obj), "serviceAccountName")
         account = ObjectKey("", "ServiceAccount", key_of(obj).namespace, str(name))
-        if name and changes.get(account):
-            found.append(Controller(key_of(obj), *known[account]))
+        if name and (changes := changed(frozenset(roles.get(account, ())))):
+            found.append(Controller(key_of(obj), changes, frozenset(permissions[account])))
     return found
 
 
@@ -204,10 +214,10 @@ def _webhook_kinds(
                         yield kind, needed
 
 
-def _role_groups(objects: Iterable[Object]) -> dict[ObjectKey, frozenset[str]]:
+def _role_groups(objects: Iterable[Object], known: Set[str]) -> dict[ObjectKey, frozenset[str]]:
     """The API groups whose objects each role may change; an aggregated role has the rules of those that it selects."""
     roles = {key_of(obj): obj for obj in objects if kind_of(obj) in _ROLES}
-    own = {key: _changed_groups(role) for key, role in roles.items()}
+    own = {key: _changed_groups(role, known) for key, role in roles.items()}
     groups, budget = dict(own), Budget("Aggregated roles")
     for key, role in roles.items():
         for selector in entries(role, "aggregationRule", "clusterRoleSelectors"):
@@ -219,6 +229,6 @@ def _role_groups(objects: Iterable[Object]) -> dict[ObjectKey, frozenset[str]]:
     return groups
 
 
-def _changed_groups(role: Object) -> frozenset[str]:
+def _changed_groups(role: Object, known: Set[str]) -> frozenset[str]:
     rules = [rule for rule in entries(role, "rules") if _CHANGING.intersection(texts(rule, "verbs"))]
-    return frozenset(group for rule in rules for group in texts(rule, "apiGroups"))
+    return frozenset(group if group in known else "" for rule in rules for group in texts(rule, "apiGroups"))

@@ -147,7 +147,7 @@ def _for_finalizers(objects: Sequence[Object]) -> Edges:
         elif key.namespace and pod_spec(obj) is None:
             settings[key.namespace].add(key)
     budget = Budget("Controllers and what they act on")
-    for controller in controllers(objects):
+    for controller in controllers(objects, custom.keys()):
         for group in filter(controller.acts_on, custom):
             if budget.allows(len(custom[group])):
                 edges[controller.key] |= custom[group]

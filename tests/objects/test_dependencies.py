@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import logging
+import tracemalloc
 from collections.abc import Iterable
 from graphlib import TopologicalSorter
 from typing import Any
@@ -400,6 +401,27 @@ def test_guesses_of_a_large_set_are_limited(
         assert sum(map(len, edges.values())) < 800
     assert whole > 900 or what == "roles of a role"
     assert "the set has more than 200 pairs" in caplog.text
+
+
+def test_a_role_of_many_groups_for_many_accounts_costs_little() -> None:
+    """Each of them less than a MiB, as etcd takes them."""
+    controller, (account, role, binding) = deployment("controller", account="runner"), rights("runner", "example.com")
+    role["rules"].append({"apiGroups": [f"g{number}.example.com" for number in range(20_000)], "verbs": ["*"]})
+    binding["subjects"] += [{"kind": "ServiceAccount", "name": f"a-{number}", "namespace": "a"} for number in range(500)]
+    tracemalloc.start()
+    edges = deletion([TAB, controller, account, role, binding])
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert needed(edges, controller) == {"Tab one"}
+    assert peak < 50 * 2**20
+
+
+def test_accounts_of_the_same_roles_have_their_groups_once() -> None:
+    account, role, binding = rights("runner", "example.com", "other.example.com")
+    workloads = [deployment(name, account="runner") for name in ("a", "b")]
+    one, other = backends.controllers([*workloads, account, role, binding], {"example.com"})
+    assert one.groups is other.groups
+    assert one.groups == {"example.com", ""}
 
 
 def test_any_number_of_cycles_is_found_in_one_pass(monkeypatch: pytest.MonkeyPatch) -> None:
