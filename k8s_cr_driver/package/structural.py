@@ -26,7 +26,8 @@ class Unknown(NamedTuple):
     """A field that the schema does not have, and those that it has in its place."""
 
     path: Path
-    known: tuple[str, ...]
+    known: Mapping[str, Any]
+    """The schema's own properties: each of many fields with a copy would fill the memory."""
 
 
 class TooMuch(Exception):
@@ -93,7 +94,7 @@ def _unknown_field(node: Node | None, name: str, value: Any, path: Path, kept: b
     if node is not None and (name in properties or node.get("additionalProperties")):
         yield from unknown_fields(child(node, name), value, path)
     elif not (kept or _keeps_unknown(node) or (node is not None and node.get("type") != "object")):
-        yield Unknown(path, tuple(properties))
+        yield Unknown(path, properties)
 
 
 def _keeps_unknown(node: Node | None) -> bool:

@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import copy
 import time
+import tracemalloc
 from typing import Any
 
 import pytest
 
 from k8s_cr_driver.errors import InvalidPackage
+from k8s_cr_driver.objects.crds import crds_of
 from k8s_cr_driver.objects.keys import Object
 from k8s_cr_driver.package import patterns, schema, validation
 from k8s_cr_driver.package.schema import check
@@ -364,3 +366,16 @@ def test_no_more_patterns_of_a_package_are_compiled_than_take_some_seconds(monke
     with pytest.raises(InvalidPackage, match="must match"):  # what exceeds the budget is left to the API server
         check(with_patterns(100))
     assert 20 <= len(compiled) < 60
+
+
+def test_nulls_in_many_fields_beside_a_schema_of_many_take_little_memory() -> None:
+    crd, one = crontab_crd(), crontab("one")
+    known = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
+    known.update({f"known{number}": {} for number in range(3_000)})
+    one["spec"].update({f"unknown{number}": None for number in range(3_000)})
+    tracemalloc.start()
+    schema.remove_nulls([one], crds_of([crd]).get)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert one["spec"] == crontab("one")["spec"]
+    assert peak < 20 * 2**20
