@@ -9,6 +9,7 @@ without a word. What `structural` and `validation` leave out is decided by the A
 from __future__ import annotations
 
 import copy
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
@@ -88,12 +89,12 @@ def _problems(objects: Sequence[Object]) -> Iterator[str]:
     crds, known = crds_of(objects), dict[str, str]()
     for crd in crds.values():
         yield from (f"{key_of(crd)}: {problem}" for problem in _pattern_problems(mapping(crd, "spec"), ("spec",), known))
-    rules = _mutating_rules(objects)
+    completed = _completed(crds, objects)
     budget = Budget(STEPS)
     for obj in objects:
         kind = kind_of(obj)
         if kind in crds:
-            validation = Validation(budget, completed=_is_completed(crds[kind], rules))
+            validation = Validation(budget, completed=kind in completed)
             yield from (f"{key_of(obj)}: {problem}" for problem in _object_problems(crds[kind], obj, validation, budget))
 
 
@@ -157,20 +158,17 @@ def _pattern_problems(value: Any, path: Path, known: dict[str, str]) -> Iterator
             yield from _pattern_problems(item, (*path, index), known)
 
 
-def _mutating_rules(objects: Iterable[Object]) -> list[dict[str, Any]]:
-    """The rules of the MutatingWebhookConfigurations and MutatingAdmissionPolicies of the set."""
-    holders = [(obj, _MUTATING[kind_of(obj)]) for obj in objects if kind_of(obj) in _MUTATING]
-    return [rule for obj, path in holders for rule in _rules(obj, *path)]
-
-
-def _is_completed(crd: Object, rules: Iterable[dict[str, Any]]) -> bool:
-    """Whether one of the rules is for the custom resources of this CRD, or names no resources."""
-    groups = {str(field(crd, "spec", "group")), "*"}
-    resources = {str(field(crd, "spec", "names", "plural")), "*", "*/*"}
-    return any(
-        not groups.isdisjoint(texts(rule, "apiGroups")) and not resources.isdisjoint(texts(rule, "resources") or "*")
-        for rule in rules
-    )
+def _completed(crds: Mapping[GroupKind, Object], objects: Iterable[Object]) -> set[GroupKind]:
+    """The kinds for which a mutating webhook or policy of the set has a rule, or one that names no resources."""
+    plurals = {kind: str(field(crd, "spec", "names", "plural")) for kind, crd in crds.items()}
+    groups, resources = {"*", *(kind.group for kind in crds)}, {"*", "*/*", *plurals.values()}
+    found: dict[str, set[str]] = defaultdict(set)
+    for obj in objects:
+        for rule in _rules(obj, *_MUTATING[kind_of(obj)]) if kind_of(obj) in _MUTATING else ():
+            named = resources.intersection(texts(rule, "resources") or "*")
+            for group in groups.intersection(texts(rule, "apiGroups")):
+                found[group] |= named
+    return {kind for kind, plural in plurals.items() if {"*", "*/*", plural} & (found[kind.group] | found["*"])}
 
 
 def _rules(obj: Mapping[str, Any], *path: str) -> list[dict[str, Any]]:

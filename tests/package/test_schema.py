@@ -15,7 +15,7 @@ from k8s_cr_driver.objects.crds import crds_of
 from k8s_cr_driver.objects.keys import Object
 from k8s_cr_driver.package import patterns, schema, validation
 from k8s_cr_driver.package.schema import check
-from tests.instance import crontab, crontab_crd
+from tests.instance import crontab, crontab_crd, obj
 
 PROPERTIES: dict[str, Any] = {
     "count": {"type": "integer", "minimum": 1, "maximum": 5},
@@ -334,6 +334,16 @@ def test_what_admission_of_the_package_may_add_is_not_asked_for(hook: Object) ->
     check([CRD, tab(either={}, address={}), hook])
     with pytest.raises(InvalidPackage, match=r"spec.either: fits none"):
         check([CRD, tab(either={})])
+
+
+def test_the_rules_of_webhooks_are_read_once_whatever_they_are_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[Any] = []
+    texts = schema.texts
+    monkeypatch.setattr(schema, "texts", lambda value, name: read.append(value) or texts(value, name))
+    rules = [{"apiGroups": ["other.example.com"], "resources": [f"tubs{number}"]} for number in range(50)]
+    hook = obj("admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration", "a", webhooks=[{"rules": rules}])
+    check([CRD, crontab_crd(), hook, *(tab(count=1, mode="x") for _ in range(20)), *(crontab(f"t{i}") for i in range(20))])
+    assert len(read) == 2 * len(rules)
 
 
 def test_a_repeated_merge_key_is_reported_without_its_value() -> None:
