@@ -24,6 +24,9 @@ from k8s_cr_driver.objects.keys import CRD, NAMESPACE, GroupKind, Object, Object
 DEPENDS_ON = "config.kubernetes.io/depends-on"
 """As in kpt and Config Sync: `group/kind/name` or `group/namespaces/namespace/kind/name`, separated by commas."""
 
+REFERENCES = 100_000
+"""In the annotations of one package, together."""
+
 Edges = dict[ObjectKey, set[ObjectKey]]
 """For each key the keys that it has to wait for."""
 
@@ -49,8 +52,13 @@ def rank(kind: GroupKind) -> int:
 
 
 def check(objects: Sequence[Object]) -> None:
-    """Raise InvalidPackage if the annotations of a whole package name objects that are not in it, or form a cycle."""
+    """Raise InvalidPackage if the annotations of a whole package name objects that are not in it, form a cycle, or are many."""
     keys = {key_of(obj) for obj in objects}
+    left = REFERENCES
+    for obj in objects:
+        left -= annotations_of(obj).get(DEPENDS_ON, "").count(",") + (DEPENDS_ON in annotations_of(obj))
+        if left < 0:
+            raise InvalidPackage(f"{_where(obj)}: the package has more than {REFERENCES:,} references; leave some out")
     for obj in objects:
         for key in depends_on(obj):
             if key not in keys:

@@ -198,6 +198,17 @@ def test_references_to_nothing_are_refused_for_a_whole_package(after: str, words
         check([deployment("first"), deployment("second", after=after)])
 
 
+def test_the_references_of_a_package_are_limited_before_any_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dependencies, "REFERENCES", 3)
+    two = ",".join(["apps/namespaces/operator/Deployment/a"] * 2)
+    objects = [deployment("a"), deployment("b", after=two), deployment("c", after=two.split(",")[0])]
+    check(objects)
+    monkeypatch.setattr(dependencies, "depends_on", None)
+    words = r"Deployment\.apps operator/d: annotation config\S+: the package has more than 3 references; leave some out"
+    with pytest.raises(InvalidPackage, match=words):
+        check([*objects, deployment("d", after=two)])
+
+
 def test_a_part_of_a_package_ignores_references_to_the_rest() -> None:
     alone = deployment("second", after="apps/namespaces/operator/Deployment/first")
     assert graph([alone]) == {key_of(alone): set()}
