@@ -112,6 +112,16 @@ def test_manifests_of_too_many_values_are_refused(tmp_path: Path, few_values: No
         manifests.load(tmp_path, ["all.yaml"])
 
 
+@pytest.mark.parametrize("text", ["1,2,", '"{', '\\"[', "\\\\,"])
+def test_of_json_only_what_is_outside_of_texts_is_a_value(tmp_path: Path, few_values: None, text: str) -> None:
+    one = config_map("a", table=text * 6000)
+    (tmp_path / "all.json").write_text(json.dumps(one))
+    assert manifests.load(tmp_path, ["all.json"]) == [one]
+    (tmp_path / "all.json").write_text(json.dumps({**one, "extra": [0] * 6000}))
+    with pytest.raises(InvalidPackage, match=r"all.json: the manifests hold more than 5,000 values"):
+        manifests.load(tmp_path, ["all.json"])
+
+
 def test_the_values_of_all_files_count_together(tmp_path: Path, few_values: None) -> None:
     names = [f"{n}.json" for n in range(3)]
     for name in names:
