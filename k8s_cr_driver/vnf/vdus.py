@@ -10,6 +10,7 @@ instance, as with the in-tree driver.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -32,16 +33,8 @@ def assign(
 
     With `partial` the objects are not all of the package's, and VDUs that are none of them are left out.
     """
-    objects = [one for obj in objects for one in (obj, *obj.parts())]
-    for obj in objects:
-        named = obj.annotations().get(VDU)
-        if named is not None and named not in nodes:
-            raise InvalidPackage(
-                f"{obj}: annotation {VDU} names {named!r}, which the VNFD does not have. "
-                f"Its VDUs: {', '.join(sorted(nodes)) or 'none'}."
-            )
     names = {vdu: str(field(node, "properties", "name")) for vdu, node in nodes.items()}
-    found = {vdu: _candidates(vdu, name, objects) for vdu, name in names.items()}
+    found = _candidates(objects, names)
     assigned = {vdu: _only(vdu, names[vdu], several) for vdu, several in found.items() if several or not partial}
     _check_distinct(assigned)
     return assigned
@@ -75,13 +68,24 @@ def _check_distinct(assigned: VduObjects) -> None:
             )
 
 
-def _candidates(vdu: str, name: str, objects: list[CustomResource]) -> list[CustomResource]:
-    annotated = [obj for obj in objects if obj.annotations().get(VDU) == vdu]
-    return annotated or [
-        obj
-        for obj in objects
-        if obj.name == name and VDU not in obj.annotations() and (obj.children() or obj.replicas())
-    ]
+def _candidates(objects: Iterable[CustomResource], names: Mapping[str, str]) -> dict[str, list[CustomResource]]:
+    """VDU id -> the objects that are annotated with it, else those of its name that have VNFCs or a count."""
+    wanted = set(names.values())
+    annotated: dict[str, list[CustomResource]] = defaultdict(list)
+    named: dict[str, list[CustomResource]] = defaultdict(list)
+    for whole in objects:
+        for obj in (whole, *whole.parts()):
+            vdu = obj.annotations().get(VDU)
+            if vdu is not None and vdu not in names:
+                raise InvalidPackage(
+                    f"{obj}: annotation {VDU} names {vdu!r}, which the VNFD does not have. "
+                    f"Its VDUs: {', '.join(sorted(names)) or 'none'}."
+                )
+            if vdu is not None:
+                annotated[vdu].append(obj)
+            elif obj.name in wanted and (obj.children() or obj.replicas()):
+                named[obj.name].append(obj)
+    return {vdu: annotated.get(vdu) or named.get(name, []) for vdu, name in names.items()}
 
 
 def _only(vdu: str, name: str, found: list[CustomResource]) -> CustomResource:

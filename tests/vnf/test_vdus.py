@@ -74,6 +74,15 @@ def test_an_annotation_that_names_no_vdu_is_an_error_that_lists_those_there_are(
         assign([deployment("web", vdu="VDU9")], {"VDU2": node("a"), "VDU1": node("b")})
 
 
+def test_each_object_is_looked_at_once_for_any_number_of_vdus(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks: list[CustomResource] = []
+    annotations = CustomResource.annotations
+    monkeypatch.setattr(CustomResource, "annotations", lambda obj: looks.append(obj) or annotations(obj))
+    objects = [deployment(f"web{number}") for number in range(20)]
+    assert assign(objects, {f"VDU{number}": node(f"db{number}") for number in range(20)}, partial=True) == {}
+    assert looks == objects
+
+
 def with_replicas(obj: CustomResource, count: int) -> CustomResource:
     return with_counts({"VDU": obj}, {"VDU": count})["VDU"]
 
