@@ -15,7 +15,7 @@ from k8s_cr_driver.engine.not_ready import Report
 from k8s_cr_driver.engine.replace import Replacement
 from k8s_cr_driver.errors import InvalidRequest
 from k8s_cr_driver.kube.client import Client
-from k8s_cr_driver.objects.fields import text
+from k8s_cr_driver.objects.fields import field, text
 from k8s_cr_driver.objects.keys import Object, ObjectKey, annotations_of, key_of, kind_of, labels
 from k8s_cr_driver.ownership.labels import ADOPTED, INSTANCE_LABEL, SHARED, is_kept
 from k8s_cr_driver.resources import replicas
@@ -51,7 +51,8 @@ class Healing:
             unwanted = several if everything and named else [one for one in several if one["metadata"]["name"] in named]
             if children and children.by_selector:
                 unwanted = self._own(vdu, unwanted, lenient=everything)
-            lost = max(0, _wanted(obj, members.owners.get(obj.key), len(several)) - len(several))
+            wanted = replicas.count(obj, members.owners.get(obj.key)) if _has_one_vnfc_per_replica(obj) else 0
+            lost = max(0, wanted - len(several))
             if children and unwanted and self._may_replace(vdu, unwanted, several, lost, lenient=everything):
                 to_delete.append((children.selector, unwanted))
         ended = {obj.key for obj in self._touched.values() if _has_failed(members.owners.get(obj.key))}
@@ -73,7 +74,7 @@ class Healing:
             if (vdu in chosen or self._touched[vdu].key in ended) and not (everything and self._touched[vdu].key in absent)
         }
         reruns = frozenset[ObjectKey]() if everything else absent  # what has run to its end is not chosen then
-        return Replacement(to_delete, lambda: self._missing(before, deleted), reruns)
+        return Replacement(to_delete, lambda: self._missing(before, members.owners, deleted), reruns)
 
     def _check_replaceable(self, keys: Iterable[ObjectKey], *, lenient: bool) -> None:
         """InvalidRequest for a Namespace or CRD, unless `lenient`: it is only applied again then."""
@@ -126,8 +127,10 @@ class Healing:
         LOG.info("VNF instance %s: VNFCs of VDU %s are not replaced, %s is only applied again", self._instance, vdu, obj)
         return False
 
-    def _missing(self, before: Mapping[str, int], deleted: Collection[str]) -> list[Report]:
-        """Owners whose VNFCs are not all ready again. The owner itself may not have noticed the deletion yet."""
+    def _missing(
+        self, before: Mapping[str, int], former: Mapping[ObjectKey, Object], deleted: Collection[str]
+    ) -> list[Report]:
+        """Owners, before the heal `former`, whose VNFCs are not all ready again. They may not have noticed the deletion yet."""
         members = self._members()
         reports = []
         for vdu in before:
@@ -135,8 +138,8 @@ class Healing:
             owner = members.owners.get(obj.key)
             if obj.key.group_kind == PODS and owner and obj.has_finished(owner):
                 continue
-            wanted = _wanted(obj, owner, before[vdu])
-            ready = sum(_is_ready(one) for one in several if one["metadata"]["uid"] not in deleted)
+            left = [one for one in several if one["metadata"]["uid"] not in deleted]
+            wanted, ready = _wanted(obj, former.get(obj.key), owner, before[vdu], len(left)), sum(map(_is_ready, left))
             if ready != wanted:
                 reports.append(Report(obj.key, "Waiting", "Replicas", f"VDU {vdu} has {ready} of {wanted} VNFCs"))
         return reports
@@ -160,9 +163,23 @@ def _names(lives: Iterable[Object]) -> set[str]:
     return {live["metadata"]["name"] for live in lives}
 
 
-def _wanted(obj: CustomResource, owner: Object | None, otherwise: int) -> int:
-    """How many VNFCs the object is to have; `otherwise` if its replicas do not say so."""
-    return replicas.count(obj, owner) if _has_one_vnfc_per_replica(obj) else otherwise
+def _wanted(obj: CustomResource, former: Object | None, owner: Object | None, before: int, found: int) -> int:
+    """
+    How many VNFCs are to be ready: one for each replica, or where that is not so all that are `found`.
+
+    These are as many as `before` or more, if the owner is as its `former` self. If the heal, an autoscaler or others have
+    changed it or made it again, it may need fewer or more, but at least one for each replica.
+    """
+    if _has_one_vnfc_per_replica(obj):
+        return replicas.count(obj, owner)
+    if obj.key.group_kind == PODS or _state(former) == _state(owner):
+        return max(before, found)
+    return max(replicas.count(obj, owner) if obj.replicas() else 0, found)
+
+
+def _state(live: Object | None) -> tuple[object, object]:
+    """Another one if the object was made again, or its spec has changed."""
+    return field(live, "metadata", "uid"), field(live, "metadata", "generation")
 
 
 def _has_one_vnfc_per_replica(obj: CustomResource) -> bool:

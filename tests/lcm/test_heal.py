@@ -175,6 +175,17 @@ def test_a_replica_that_is_several_pods_is_whole_again(cluster: FakeApi, tmp_pat
     assert vnfcs(tab) == after and other in after and chosen not in after and len(after) == 2
 
 
+def test_the_pods_that_a_status_selects_are_found_again_when_their_object_was_deleted(
+    cluster: FakeApi, tmp_path: Path
+) -> None:
+    cluster.put(deployment(2))
+    tab = Instance(cluster, tmp_path, selecting(cluster, 1))
+    tab.instantiate()
+    cluster.delete("CronTab", "default", "tab")
+    tab.heal(**{"wait-timeout": 5})
+    assert vnfcs(tab) == set(cluster.names("Pod", "default"))
+
+
 def controlled(uid: str = "", kind: str = "CronTab") -> Callable[[dict[str, Any]], None]:
     """An edit of an object, which then names the CronTab of the instance, or almost, as its controller."""
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a heal deletes of Cluster API's machines, and what it refuses to."""
+"""What a heal deletes of Cluster API's machines, what it refuses to, and how many VNFCs it waits for."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import pytest
@@ -21,7 +21,8 @@ from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.resources.registry import resource_for
 from k8s_cr_driver.vnf.heal import Healing
 from tests.fake_api import FakeApi, controllers
-from tests.instance import BLUE, crontab_crd, obj
+from tests.instance import BLUE, crontab, crontab_crd, obj, scalable
+from tests.lcm.web import RUNNING
 
 READY = {"conditions": [{"type": "Ready", "status": "True"}]}
 UNREADY = {"conditions": [{"type": "Ready", "status": "False", "reason": "NodeUnhealthy"}]}
@@ -157,3 +158,95 @@ def test_machines_that_are_being_deleted_are_lost_to_etcd_too(api: FakeApi, mach
         api.delete("Machine", "default", name)
     with healing(api, ControlPlane=plane) as heal, pytest.raises(InvalidRequest, match=f"{going} are missing or being deleted"):
         heal.replacement({"ControlPlane": {"blue-0"}}, everything=False, recreate=False)
+
+
+SELECTING = scalable(labelSelectorPath=".status.selector")
+
+
+def put_tab(api: FakeApi, size: int, pods: int) -> None:
+    """A CronTab of so many replicas, whose status selects so many ready Pods; what was there of it is deleted."""
+    for name in api.names("Pod", "default"):
+        api.delete("Pod", "default", name)
+    if api.find("CronTab", "default", "tab"):
+        api.delete("CronTab", "default", "tab")
+    manifest = crontab("tab")
+    manifest["metadata"]["labels"], manifest["spec"]["size"] = {INSTANCE_LABEL: BLUE}, size
+    owner = api.put(manifest)
+    api.set_status("CronTab", "default", "tab", {"selector": "app=tab"})
+    for number in range(pods):
+        put_pod(api, owner, f"tab-{number}")
+
+
+def put_pod(api: FakeApi, owner: Object, name: str) -> None:
+    spec = {"containers": [{"name": "c", "image": "i"}]}
+    api.put(controllers.owned(owner, "v1", "Pod", name, spec=spec, labels={"app": "tab"}, status=RUNNING))
+
+
+def resize(api: FakeApi, size: int, pods: int) -> None:
+    """Another count of the CronTab, and of its Pods."""
+    api.edit("CronTab", "default", "tab", lambda live: live["spec"].update(size=size))
+    owner = api.get("CronTab", "default", "tab")
+    names = api.names("Pod", "default")
+    for name in names[pods:]:
+        api.delete("Pod", "default", name)
+    for number in range(len(names), pods):
+        put_pod(api, owner, f"tab-{number}")
+
+
+@pytest.fixture
+def tab(api: FakeApi) -> CustomResource:
+    """A kind with two Pods for each replica."""
+    api.put(SELECTING)
+    put_tab(api, size=2, pods=4)
+    return CustomResource(api.get("CronTab", "default", "tab"), SELECTING)
+
+
+def unfinished(heal: Healing, meanwhile: Callable[[], None]) -> list[str]:
+    """What a heal of a VNFC that is no more waits for after what happens `meanwhile`."""
+    replacement = heal.replacement({"Web": {"none"}}, everything=False, recreate=False)
+    meanwhile()
+    return [report.message for report in replacement.unfinished()]
+
+
+def test_selected_pods_of_an_object_that_is_made_again_are_counted_by_what_is_found(api: FakeApi, tab: CustomResource) -> None:
+    api.delete("CronTab", "default", "tab")
+    with healing(api, Web=tab) as heal:
+        assert unfinished(heal, lambda: put_tab(api, size=2, pods=4)) == []
+
+
+@pytest.mark.parametrize(("size", "pods"), [(1, 2), (3, 6)])
+def test_selected_pods_of_an_object_whose_count_had_drifted_may_be_more_or_fewer(
+    api: FakeApi, tab: CustomResource, size: int, pods: int
+) -> None:
+    resize(api, size, pods)
+    with healing(api, Web=tab) as heal:
+        assert unfinished(heal, lambda: resize(api, 2, 4)) == []
+
+
+@pytest.mark.parametrize(("size", "pods"), [(1, 2), (3, 6)])
+def test_an_autoscaler_may_change_the_count_while_selected_pods_are_healed(
+    api: FakeApi, tab: CustomResource, size: int, pods: int
+) -> None:
+    with healing(api, Web=tab) as heal:
+        assert unfinished(heal, lambda: resize(api, size, pods)) == []
+
+
+def test_of_an_object_that_has_changed_at_least_one_selected_pod_for_each_replica_is_waited_for(
+    api: FakeApi, tab: CustomResource
+) -> None:
+    with healing(api, Web=tab) as heal:
+        assert unfinished(heal, lambda: resize(api, 3, 1)) == ["VDU Web has 1 of 3 VNFCs"]
+
+
+def test_selected_pods_of_an_object_as_it_was_are_to_be_as_many_as_before(api: FakeApi, tab: CustomResource) -> None:
+    with healing(api, Web=tab) as heal:
+        assert unfinished(heal, lambda: api.delete("Pod", "default", "tab-3")) == ["VDU Web has 3 of 4 VNFCs"]
+
+
+def test_each_selected_pod_is_to_be_ready_also_if_there_are_more_than_before(api: FakeApi, tab: CustomResource) -> None:
+    def surge() -> None:
+        put_pod(api, api.get("CronTab", "default", "tab"), "tab-4")
+        api.set_status("Pod", "default", "tab-4", {"phase": "Pending"})
+
+    with healing(api, Web=tab) as heal:
+        assert unfinished(heal, surge) == ["VDU Web has 4 of 5 VNFCs"]
