@@ -84,7 +84,8 @@ class Client:
         The response to a GET, PATCH or DELETE of one object; ApiError 404 only if the object or its kind does not exist.
 
         A load balancer without an API server, or an API server that starts, responds 404 to every path. The 404 of an object
-        names it in the `details` of its Status; any other one is Contended while discovery lists the kind. Without a name the
+        names it in the `details` of its Status; any other one, as of a webhook that denies the request, is Contended while
+        discovery lists the kind. Without a name the
         path is that of the collection, all of which a DELETE deletes; a name with a slash leads to a subresource.
         """
         if not key.name or "/" in key.name:
@@ -93,8 +94,8 @@ class Client:
             path, adopted = resource.path(key.namespace, key.name), self.is_adopted(key)
             return self.connection.request(method, path, body=body, adopted=adopted, **options)
         except ApiError as error:
-            is_of_path = error.status == 404 and error.subject != (resource.plural, key.name)
-            if is_of_path and serves(self.connection, resource):
+            is_named = error.subject == (resource.plural, key.name) and Said.DENIED not in error.said
+            if error.status == 404 and not is_named and serves(self.connection, resource):
                 raise Contended(f"{key}: a 404 that is not of this object: {error.message}") from None
             raise
 
@@ -185,7 +186,8 @@ class Client:
         try:
             self._on_live("DELETE", resource, live, {"dryRun": ["All"], "preconditions": _preconditions(live)})
         except ApiError as error:
-            if error.status not in (404, 409) and Said.NO_DRY_RUN not in error.said:
+            is_judged = error.status not in (404, 409) or Said.DENIED in error.said
+            if is_judged and Said.NO_DRY_RUN not in error.said:
                 raise
 
     def patch_metadata(self, resource: Resource, live: Object, manager: str, **metadata: Any) -> Object:

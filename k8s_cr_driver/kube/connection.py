@@ -32,6 +32,7 @@ from k8s_cr_driver.errors import (
     DriverError,
     InvalidRequest,
     NotConnected,
+    Said,
     TransportError,
     Unreadable,
     passes,
@@ -259,9 +260,9 @@ class Connection:
         try:
             response = sent(self.endpoint.authorization) if self._tokens is None else self._tokens.lend(sent, left)
         except ApiException as error:
-            if error.status == 401:
-                raise self._refused(attempt) from None
-            raise refusal(attempt, error, self.endpoint.url, SentValues(filter(None, (body, live)))) from None
+            refused = refusal(attempt, error, self.endpoint.url, SentValues(filter(None, (body, live))))
+            is_denied = isinstance(refused, ApiError) and Said.DENIED in refused.said  # an admission webhook may say any code
+            raise (self._refused(attempt) if error.status == 401 and not is_denied else refused) from None
         except (urllib3.exceptions.NewConnectionError, urllib3.exceptions.ConnectTimeoutError) as error:
             raise NotConnected(f"{attempt}: cannot connect to {self.endpoint.url}: {bounded.words(error)}") from None
         except urllib3.exceptions.HTTPError as error:

@@ -25,6 +25,7 @@ from k8s_cr_driver.ownership.guests import Guests
 from k8s_cr_driver.ownership.labels import KEEP, SHARED, has_applied, is_created, is_kept, is_released, users
 from k8s_cr_driver.ownership.labels import manager as manager_of
 from k8s_cr_driver.ownership.released import release_account, release_adopted, release_kept, release_shared
+from k8s_cr_driver.ownership.write_errors import is_denied
 from k8s_cr_driver.resources.base import CustomResource
 
 LOG = logging.getLogger(__name__)
@@ -86,7 +87,7 @@ def remove(
     except ApiError as error:
         if error.status != 404:
             raise
-        is_named = error.subject == (resource.plural, obj.key.name)
+        is_named = error.subject == (resource.plural, obj.key.name) and not is_denied(error)
         if not is_named and not has_gone(context, obj.key, resource, live["metadata"]["uid"]):
             raise Contended(f"{obj.key}: a 404 that is not of this object: {error.message}") from None
     return None

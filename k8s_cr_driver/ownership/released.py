@@ -36,7 +36,7 @@ from k8s_cr_driver.ownership.labels import (
     users,
 )
 from k8s_cr_driver.ownership.managed_fields import handed, has_applier, of_version, owning
-from k8s_cr_driver.ownership.write_errors import is_undeclared
+from k8s_cr_driver.ownership.write_errors import is_denied_for_good, is_undeclared
 
 LOG = logging.getLogger(__name__)
 
@@ -64,7 +64,8 @@ def release_adopted(client: Client, instance: str, resource: Resource, live: Obj
     """
     Gives up our fields. An object of the cluster needs no mark: no Namespace takes it along.
 
-    Where the API server does not let them go, as of a field that must exist or never changes, they stay as those of KEPT_BY.
+    Where the API server or a webhook does not let them go, as of a field that must exist or never changes, they stay as
+    those of KEPT_BY.
     """
     marks: Object = {"annotations": {RELEASED_BY: instance}} if key_of(live).namespace else {}
     orphaned = _orphaned(live, owners)
@@ -73,7 +74,7 @@ def release_adopted(client: Client, instance: str, resource: Resource, live: Obj
     try:
         _give_up(client, instance, resource, live)
     except ApiError as error:
-        if error.status != 422 and not is_undeclared(error):
+        if error.status != 422 and not is_undeclared(error) and not is_denied_for_good(error):
             raise
         LOG.warning("%s keeps the fields of VNF instance %s: %s", key_of(live), instance, error)
         marks = {"labels": dict.fromkeys((INSTANCE_LABEL, PART_OF_LABEL, used_by(instance))), "annotations": {ADOPTED: None}}

@@ -84,15 +84,16 @@ def explained(error: ApiError, obj: CustomResource, instance: str, live: Object 
             [where for _, where, _ in error.causes],
         )
     if live is not None and _is_immutable(error, obj.manifest, live):
-        changed = [] if Said.DENIED in error.said else changed_fields(live, obj.manifest)
+        changed = [] if is_denied(error) else changed_fields(live, obj.manifest)
         given = [path for path in changed if field(obj.manifest, *path.split(".")) is not None]  # the others may be defaults
         fields = "".join(f"{path}: " for path in given or changed if path not in error.message)
         return immutable(f"{obj.key}: {fields}{error.message}", obj, live, error)
-    if error.status == 403 and not may_pass(error):
-        return Forbidden(f"{obj.key}: {error.message}")
+    if error.status == 403:
+        return error if may_pass(error) else Forbidden(f"{obj.key}: {error.message}")
     if error.status == 400 and Said.NO_DRY_RUN in error.said:
         return NoDryRun(f"{obj.key}: {error.message}")
-    if error.status in (400, 413, 415, 422) or (error.status == 500 and Said.UNMERGEABLE in error.said):
+    is_unmergeable = error.status == 500 and Said.UNMERGEABLE in error.said
+    if error.status in (400, 413, 415, 422) or is_unmergeable or is_denied_for_good(error):
         return Refused(f"{obj.key}: {error.message or error.reason}")
     return error
 
@@ -144,9 +145,9 @@ def _is_immutable(error: ApiError, manifest: Object, live: Object) -> bool:
 
     A webhook or policy, with whatever code, may deny all changes for a while: it counts only if replacement is asked for.
     """
-    if Said.DENIED in error.said:
+    if is_denied(error):
         is_asked_for = any(annotations_of(one).get(REPLACE) == "true" for one in (manifest, live))
-        return is_asked_for and error.status in (403, 422) and Said.CALLED_IMMUTABLE in error.said
+        return is_asked_for and is_denied_for_good(error) and Said.CALLED_IMMUTABLE in error.said
     if error.status != 422:
         return False
     changed = changed_fields(live, manifest)
@@ -166,7 +167,7 @@ def other_faults(error: ApiError, manifest: Object, live: Object) -> set[str]:
 
 def is_of_fields(error: ApiError) -> bool:
     """Whether an apply was refused because others own fields of it."""
-    return error.status == 409 and bool(error.causes)
+    return error.status == 409 and bool(error.causes) and not is_denied(error)
 
 
 def conflicting(conflict: ApiError, instance: str, manifest: Object) -> str:
@@ -204,6 +205,15 @@ def is_denied(error: Exception | None) -> bool:
     return isinstance(error, ApiError) and Said.DENIED in error.said
 
 
+def is_denied_for_good(error: ApiError) -> bool:
+    """
+    The same, if no repetition helps by the code, of which a webhook may choose any (apiserver, webhook/errors, ToStatusErr).
+
+    With 429 or 5xx it cannot say yet, with 404 it misses something that may be to come, with 409 something is in the way.
+    """
+    return is_denied(error) and not passes(error) and error.status not in (404, 409)
+
+
 def may_pass(error: ApiError) -> bool:
     """403s that are about order, not about permissions.
 
@@ -216,10 +226,10 @@ def may_pass(error: ApiError) -> bool:
 
 def is_transient(error: Exception, obj: CustomResource, kinds: Collection[GroupKind], namespaces: Collection[str]) -> bool:
     """Whether the same request may succeed later. `kinds` and `namespaces`: those that the set itself creates."""
-    if isinstance(error, ApiError) and error.status == 404:
+    if isinstance(error, ApiError) and error.status == 404 and not is_denied(error):
         is_of_namespace = error.subject == ("namespaces", obj.key.namespace)
         return obj.key.namespace in namespaces or (obj.key.group_kind in kinds and not is_of_namespace)
-    return passes(error) or (isinstance(error, ApiError) and error.status in (403, 409, 410))
+    return passes(error) or (isinstance(error, ApiError) and error.status in (403, 404, 409, 410))
 
 
 def with_policy_remedy(error: DriverError, kinds: Set[GroupKind]) -> DriverError:
@@ -235,14 +245,14 @@ def with_policy_remedy(error: DriverError, kinds: Set[GroupKind]) -> DriverError
 
 def missing(error: DriverError, key: ObjectKey) -> DriverError:
     """The error of a 404 that is not transient, with the remedy."""
-    if isinstance(error, ApiError) and error.status == 404:
+    if isinstance(error, ApiError) and error.status == 404 and not is_denied(error):
         return Refused(f"{key}: {error.message}. {_remedy(*error.subject)}")
     return error
 
 
 def with_remedy(error: Exception) -> str:
     """The text of an error after which a write is repeated."""
-    if isinstance(error, ApiError) and error.status == 404 and error.subject[1]:
+    if isinstance(error, ApiError) and error.status == 404 and error.subject[1] and not is_denied(error):
         return f"{error}. {_remedy(*error.subject)}"
     return str(error)
 

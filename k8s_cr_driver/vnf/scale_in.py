@@ -17,6 +17,7 @@ from k8s_cr_driver.errors import ApiError, Contended, DriverError, Forbidden, In
 from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.objects.fields import entries
 from k8s_cr_driver.objects.keys import Object, bare, key_of, kind_of
+from k8s_cr_driver.ownership.write_errors import is_denied, is_denied_for_good
 from k8s_cr_driver.redaction import redact
 from k8s_cr_driver.resources import replicas
 from k8s_cr_driver.resources.base import CustomResource
@@ -137,9 +138,9 @@ def _annotate(client: Client, child: Object, asked: Mapping[str, str], *, must: 
     except ApiError as error:
         if error.status == 404:  # an apply would create the object: the path is missing
             raise Contended(f"{key}: {error}") from None
-        if error.status == 409:
+        if error.status == 409 and not is_denied(error):
             return
-        if error.status != 403:
+        if error.status != 403 and not is_denied_for_good(error):
             raise
         if must:
             raise Forbidden(f"{key}: cannot be annotated, so that a scale in removes it: {error.message}") from None

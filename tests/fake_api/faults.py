@@ -106,6 +106,16 @@ def webhook_down(name: str = "validate.example.com") -> Answer:
                     'connection refused')
 
 
+def denied(words: str, code: int = 403, reason: str = "Forbidden", *, name: str = "validate.example.com",
+           details: Object | None = None) -> Answer:
+    """What a write gets that an admission webhook denies: code, reason and details are the webhook's own.
+
+    apiserver, pkg/admission/plugin/webhook/errors/statuserror.go: no code below 400.
+    """
+    message = f"admission webhook {errors.quoted(name)} denied the request: {words}"
+    return Answer(ApiError(max(code, 400), reason, message, details))
+
+
 def unavailable() -> Answer:
     return status(503, "ServiceUnavailable", "the server is currently unable to handle the request")
 

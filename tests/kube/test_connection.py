@@ -134,6 +134,13 @@ def test_credentials_that_were_accepted_may_be_refused_for_a_while(
         connection.request("GET", MAPS)
 
 
+def test_a_webhook_that_denies_with_401_does_not_refuse_the_credentials(api: FakeApi, connection: Connection) -> None:
+    """As an admission policy does with the reason Unauthorized."""
+    api.fail(faults.denied("no", 401, "Unauthorized"))
+    with pytest.raises(ApiError, match="denied the request: no"):
+        connection.request("PATCH", f"{MAPS}/a", body=config_map("a"), content_type=APPLY)
+
+
 def test_connections_are_used_again_also_after_errors(api: FakeApi, connection: Connection) -> None:
     for index in range(10):
         if index % 2:

@@ -344,6 +344,19 @@ def test_what_the_nfvo_grants_without_a_request_is_not_removed(workloads: FakeAp
     assert not workloads.requests.select("PATCH", "/pods/")
 
 
+@pytest.mark.parametrize("code", [403, 406])
+def test_a_webhook_that_refuses_the_annotation_of_a_granted_pod_ends_the_scale_in(
+    cluster: FakeApi, tmp_path: Path, code: int
+) -> None:
+    blue = Instance(cluster, tmp_path, [deployment(5)])
+    blue.instantiate()
+    names = [one.id for one in blue.inst.instantiatedVnfInfo.vnfcResourceInfo][-2:]
+    cluster.fail(faults.denied("no annotations", code, "NotAcceptable"), method="PATCH", path="/pods/", times=9)
+    with pytest.raises(sol_ex.SolException, match=r"Pod default/\S+: cannot be annotated, so that a scale in removes it: adm"):
+        blue.scale("SCALE_IN", requested=names, granted=names)
+    assert len(cluster.names("Pod", "default")) == 5
+
+
 def test_no_value_of_a_pod_is_in_the_error_of_a_webhook_that_refuses_to_have_it_annotated(
     cluster: FakeApi, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -146,6 +146,55 @@ def test_an_adopted_object_is_released_though_a_field_stays(api: FakeApi, caplog
     assert "keeps the fields of VNF instance" in caplog.text
 
 
+@pytest.mark.parametrize("code", [400, 403, 406])
+def test_an_adopted_object_is_released_though_a_webhook_denies_that_a_field_goes(api: FakeApi, code: int) -> None:
+    """Without the instance's fields it would be invalid."""
+    api.put(config_map("theirs", x="1"), manager="kubectl-create")
+    blue = Instance(api.url, adopt=True)
+    blue.reconcile([config_map("theirs", x="1", y="2")])
+    denied = faults.denied("data: Required value", code, "NotAcceptable")
+    api.fail(denied, method="PATCH", path="configmaps/theirs$", when=is_apply, times=99)
+    blue.terminate()
+    live = api.get("ConfigMap", "default", "theirs")
+    assert not is_managed(live, BLUE)
+    assert (live["data"], labels(live)) == ({"x": "1", "y": "2"}, {})
+
+
+@pytest.mark.parametrize("code", [409, 429, 503])
+def test_an_adopted_object_is_released_once_a_webhook_that_cannot_say_yet_admits_it(api: FakeApi, code: int) -> None:
+    api.put(config_map("theirs", x="1"), manager="kubectl-create")
+    blue = Instance(api.url, adopt=True)
+    blue.reconcile([config_map("theirs", x="1", y="2")])
+    api.fail(faults.denied("not now", code, "Busy"), method="PATCH", path="configmaps/theirs$", when=is_apply, times=2)
+    blue.terminate()
+    assert api.get("ConfigMap", "default", "theirs")["data"] == {"x": "1"}
+
+
+def is_apply(request: Request) -> bool:
+    return "apply-patch" in request.content_type
+
+
+def test_an_object_is_not_gone_because_a_webhook_denies_its_deletion_with_404(api: FakeApi) -> None:
+    """A webhook that looks the object up in a cache may say its name."""
+    blue = Instance(api.url)
+    blue.reconcile([config_map("a")])
+    named = {"name": "a", "kind": "configmaps"}
+    api.fail(faults.denied("a not found", 404, "NotFound", details=named), method="DELETE", path="configmaps/a$", times=2)
+    blue.terminate()
+    assert state(api) == {}
+
+
+@pytest.mark.parametrize("code", [403, 404, 406, 409])
+def test_a_trial_of_a_deletion_shows_a_denial_with_any_code(api: FakeApi, code: int) -> None:
+    live = api.put(config_map("a"))
+    api.fail(faults.denied("a is in use", code, "InUse"), method="DELETE")
+    with Connection(Endpoint(api.url)) as connection, pytest.raises(DriverError, match="a is in use"):
+        client = Client(connection, discover(connection))
+        resource = client.resources.find(kind_of(live))
+        assert resource
+        client.try_deletion(resource, live)
+
+
 def test_namespaces_that_go_at_one_time_leave_the_inventory_by_few_writes(api: FakeApi) -> None:
     """A write costs as much as the inventory is long."""
     blue = Instance(api.url)

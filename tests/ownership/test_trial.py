@@ -257,7 +257,7 @@ def test_a_quota_that_counts_late_is_waited_for(api: FakeApi) -> None:
     assert replaces(api, CRONTAB, CHANGED, NEVER_CHANGES, crontab_crd())
 
 
-@pytest.mark.parametrize("code", [403, 422])
+@pytest.mark.parametrize("code", [403, 406, 422])
 def test_a_freeze_of_all_changes_deletes_nothing(api: FakeApi, code: int) -> None:
     """A webhook that denies each update says nothing of a field, and a Pod is replaced without an annotation."""
     controllers.run_workloads(api)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from k8s_cr_driver.errors import Conflict, NotOurs
+from k8s_cr_driver.errors import Conflict, NotOurs, Refused
 from k8s_cr_driver.kube.client import ONLY_NEW
 from k8s_cr_driver.objects.keys import Object
 from k8s_cr_driver.ownership.fence import Fence
@@ -128,3 +128,31 @@ def test_the_fence_is_asked_immediately_before_each_write(api: FakeApi, monkeypa
     Instance(api.url, adopt=True).reconcile([config_map("theirs", y="2")])
     assert done.count("PATCH") == 3
     assert all(before == "fence" for before, now in itertools.pairwise(["", *done]) if now == "PATCH")
+
+
+@pytest.mark.parametrize("code", [400, 402, 406, 410, 418, 422])
+@pytest.mark.parametrize("is_there", [False, True])
+def test_a_denial_with_any_code_is_a_refusal_that_names_the_object(api: FakeApi, code: int, is_there: bool) -> None:
+    blue = Instance(api.url)
+    blue.reconcile([config_map("a", x="1")] if is_there else [])
+    api.fail(faults.denied("no such size", code, "NotAcceptable"), method="PATCH", path="configmaps/a$", times=99)
+    with pytest.raises(Refused, match=r'^ConfigMap default/a: admission webhook "\S+" denied the request: no such size$'):
+        blue.reconcile([config_map("a", x="2")])
+
+
+@pytest.mark.parametrize("code", [404, 409, 429, 500, 503])
+def test_a_denial_that_may_pass_by_its_code_is_repeated(api: FakeApi, code: int) -> None:
+    """With 404 a webhook may miss an object of the set."""
+    named = {"name": "a", "kind": "configmaps"}
+    api.fail(faults.denied("not yet", code, "Later", details=named), method="PATCH", path="configmaps/a$", times=2)
+    Instance(api.url).reconcile([config_map("a")])
+    assert api.find("ConfigMap", "default", "a")
+
+
+def test_a_denial_is_no_conflict_of_fields_whatever_its_causes(api: FakeApi) -> None:
+    blue = Instance(api.url, force=True)
+    blue.reconcile([config_map("a", x="1")])
+    causes = {"causes": [{"reason": "FieldManagerConflict", "message": "is in use", "field": ".data.x"}]}
+    api.fail(faults.denied("in use", 409, "Conflict", details=causes), method="PATCH", path="configmaps/a$")
+    blue.reconcile([config_map("a", x="2")])
+    assert not [one for one in api.requests.select("PATCH", "configmaps/a") if one.query.get("force") == "true"]

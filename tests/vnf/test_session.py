@@ -199,3 +199,11 @@ def test_fields_taken_by_force_are_logged_once_although_they_are_tried_before(
         opened.reconcile([resource_for(manifest)], prune=None)
     assert api.get("ConfigMap", "default", "a")["data"] == {"x": "1"}
     assert caplog.text.count("are taken by force") == 1
+
+
+def test_a_first_set_that_a_webhook_denies_with_a_code_of_its_own_is_deleted_again(api: FakeApi) -> None:
+    api.put(crontab_crd())
+    api.fail(faults.denied("no such size", 406, "NotAcceptable"), method="PATCH", path="/crontabs/one$", times=99)
+    with session(api.url) as opened, pytest.raises(Refused, match=r"default/one: admission webhook"):
+        opened.reconcile(opened.place([config_map("a"), crontab("one")]), prune=Prune(), first=True)
+    assert api.find("ConfigMap", "default", "a") is None

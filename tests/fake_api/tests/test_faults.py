@@ -18,7 +18,8 @@ INITIAL = {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
     (faults.conflict(), 409, "Conflict"), (faults.field_conflict(), 409, "Conflict"), (faults.gone(), 410, "Expired"),
     (faults.too_many(), 429, "TooManyRequests"), (faults.internal(), 500, "InternalError"),
     (faults.webhook_down(), 500, "InternalError"), (faults.unavailable(), 503, "ServiceUnavailable"),
-    (faults.not_found(), 404, "NotFound")])
+    (faults.not_found(), 404, "NotFound"), (faults.denied("no"), 403, "Forbidden"),
+    (faults.denied("no", 406, "NotAcceptable"), 406, "NotAcceptable"), (faults.denied("no", 200, "No"), 400, "No")])
 def test_an_answer_replaces_the_write_once(api: FakeApi, client: Client, fault: faults.Action, code: int,
                                            reason: str) -> None:
     api.fail(fault, method="PATCH")
