@@ -87,10 +87,12 @@ class Pruner:
         `desired` objects, too: a later operation deletes these, and does not know them any more.
         """
         self._guests = Guests(self._context, leaving=lives if with_orphans else ())
-        deleted = filter(self.deletes, lives)
+        deleted = list(filter(self.deletes, lives))
+        stay = frozenset(map(key_of, lives)).difference(map(key_of, deleted))
         self._owners = frozenset({*owners, *map(uid_of, desired), *map(uid_of, deleted)})
         objects = [resource_for(live) for live in lives]
-        needs = dependencies.deletion(lives, pairs=[(one.key, later) for one in objects for later in one.delete_before(lives)])
+        pairs = [(one.key, later) for one in objects for later in one.delete_before(lives)]
+        needs = dependencies.deletion(lives, pairs, stay)
         self._release_first(lives, owners, needs)
         for live in lives:
             self.add(live, needs)

@@ -2,24 +2,24 @@
 """Which object waits for which: a graph for applying a set of objects, and one for deleting it.
 
 Edges come from structure (a CustomResourceDefinition before its objects, a Namespace before its contents), from the author
-(the annotation `config.kubernetes.io/depends-on`), and from guesses about which workloads serve a kind (`backends`). A
-guess that would close a cycle is dropped; a cycle of the author's own is an error. Objects without an edge are applied in
-parallel: controllers and kubelets retry, and so does the engine.
+(the annotation `config.kubernetes.io/depends-on`), from references (for deleting alone), and from guesses about which
+workloads serve a kind (`backends`). A guess that would close a cycle is dropped; a cycle of the author's own is an error.
+Objects without an edge are applied in parallel: controllers and kubelets retry, and so does the engine.
 """
 
 from __future__ import annotations
 
 import logging
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
 
 from k8s_cr_driver.errors import InvalidPackage
 from k8s_cr_driver.objects.api_groups import is_builtin
 from k8s_cr_driver.objects.backends import Budget, callers, controllers, role_of, servers
 from k8s_cr_driver.objects.crds import defined_by
-from k8s_cr_driver.objects.fields import field, pod_spec, similar
-from k8s_cr_driver.objects.keys import CRD, NAMESPACE, GroupKind, Object, ObjectKey, annotations_of, key_of, kind_of
+from k8s_cr_driver.objects.fields import field, pod_spec, similar, text
+from k8s_cr_driver.objects.keys import CRD, NAMESPACE, GroupKind, Object, ObjectKey, annotations_of, key_of, kind_of, split
 
 DEPENDS_ON = "config.kubernetes.io/depends-on"
 """As in kpt and Config Sync: `group/kind/name` or `group/namespaces/namespace/kind/name`, separated by commas."""
@@ -83,18 +83,23 @@ def graph(objects: Sequence[Object], pairs: Iterable[tuple[ObjectKey, ObjectKey]
     return _untangled(keys, [fixed, _later(pairs), servers(objects), _after_services(objects)])
 
 
-def deletion(objects: Sequence[Object], pairs: Iterable[tuple[ObjectKey, ObjectKey]] = ()) -> Edges:
+def deletion(
+    objects: Sequence[Object], pairs: Iterable[tuple[ObjectKey, ObjectKey]] = (), stay: Collection[ObjectKey] = ()
+) -> Edges:
     """
     For each object the objects that must be deleted before it.
 
-    `objects` may be live ones or manifests. `pairs` are (first, later), as the hook `delete_before` gives them. Custom
-    resources and their CustomResourceDefinitions go before the controllers that act on them, which take finalizers off,
-    and these before what they need to work. Never raises: edges that close a cycle are dropped.
+    `objects` may be live ones or manifests. `pairs` are (first, later), as the hook `delete_before` gives them; those that
+    `stay` are only released. What refers to an object goes before it. Custom resources and their CustomResourceDefinitions
+    go before the controllers that act on them, which take finalizers off, and these before what they need to work. Never
+    raises: edges that close a cycle are dropped.
     """
     keys = {key_of(obj) for obj in objects}
     explicit = {key_of(obj): set(depends_on(obj, lenient=True)) for obj in objects}
-    layers = [{}, _reversed(_structure(objects)), _later(pairs), _reversed(explicit), _for_finalizers(objects)]
-    return _untangled(keys, layers)
+    leaving = keys.difference(stay)
+    references = {key_of(obj): _referred(obj) & leaving for obj in objects if key_of(obj) in leaving}
+    layers = [_reversed(_structure(objects)), _later(pairs), _reversed(explicit), _reversed(references)]
+    return _untangled(keys, [{}, *layers, _for_finalizers(objects)])
 
 
 def repoint(obj: Object, names: Mapping[ObjectKey, str]) -> None:
@@ -138,6 +143,27 @@ def _looked_up(obj: Object, key: ObjectKey) -> Iterable[ObjectKey]:
         yield ObjectKey("node.k8s.io", "RuntimeClass", "", str(field(spec, "runtimeClassName")))
     elif key.kind in ("RoleBinding", "ClusterRoleBinding"):
         yield role_of(obj)
+
+
+def _referred(obj: Object) -> set[ObjectKey]:
+    """
+    What the spec names by apiVersion, kind and name, as scaleTargetRef does: a controller leads it as long as both exist.
+
+    What an object of the cluster names in a namespace is bound by it, as a PersistentVolume by its claimRef, and goes first.
+    """
+    own, found, todo = key_of(obj).namespace, set[ObjectKey](), [obj.get("spec")]
+    while todo:
+        value = todo.pop()
+        if isinstance(value, dict):
+            todo += value.values()
+            parts = [value.get(part) for part in ("apiVersion", "kind", "name")]
+            if all(isinstance(part, str) for part in parts):
+                api_version, kind, name = map(str, parts)
+                group, namespaces = split(api_version)[0], {"", text(value, "namespace") or own} if own else {""}
+                found.update(ObjectKey(group, kind, namespace, name) for namespace in namespaces)
+        elif isinstance(value, list):
+            todo += value
+    return found
 
 
 def _for_finalizers(objects: Sequence[Object]) -> Edges:

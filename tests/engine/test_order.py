@@ -6,10 +6,12 @@ from __future__ import annotations
 import pytest
 
 from k8s_cr_driver.objects.keys import Object
+from k8s_cr_driver.ownership.labels import KEEP
 from tests.fake_api import FakeApi, controllers
 from tests.instance import CONDITIONS, Instance, config_map, crontab, crontab_crd, obj, state, status, wait_for
 
 CLUSTER_API = "cluster.x-k8s.io"
+ANYTHING = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 
 
 def order_of(api: FakeApi, method: str, *names: str) -> list[str]:
@@ -83,6 +85,33 @@ def test_objects_of_a_webhook_wait_for_its_backend(api: FakeApi) -> None:
     assert state(api).keys() == {next(key for key in state(api) if key.kind == "CustomResourceDefinition")}
 
 
+@pytest.mark.parametrize("is_kept", [False, True])
+def test_what_refers_to_another_object_is_gone_before_that_is_deleted(api: FakeApi, is_kept: bool) -> None:
+    """Its controller would leave the Pods of what it does not find any more."""
+    controllers.run_workloads(api)
+    one = crontab("one")
+    one["spec"]["workloadRef"] = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "ref"}
+    one["metadata"] |= {"finalizers": ["example.com/hold"], "annotations": {KEEP: str(is_kept).lower()}}
+    labels = {"app": "ref"}
+    template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    spec = {"replicas": 1, "selector": {"matchLabels": labels}, "template": template}
+    crd = crontab_crd()
+    crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"] = ANYTHING
+    api.put(crd)
+    blue = Instance(api.url)
+    blue.reconcile([one, obj("apps/v1", "Deployment", "ref", "default", spec=spec)])
+    run = blue.start([])
+    if is_kept:
+        run.result(10)
+        assert order_of(api, "DELETE", "one", "ref") == ["ref"]
+        return
+    wait_for(api, lambda: "deletionTimestamp" in api.get("CronTab", "default", "one")["metadata"])
+    assert order_of(api, "DELETE", "one", "ref") == ["one"]
+    api.release("CronTab", "default", "one")
+    run.result(10)
+    assert order_of(api, "DELETE", "one", "ref") == ["one", "ref"]
+
+
 @pytest.fixture
 def cluster_api(api: FakeApi) -> FakeApi:
     for group, kind in ((CLUSTER_API, "Cluster"), ("infrastructure." + CLUSTER_API, "DevMachineTemplate")):
@@ -90,9 +119,8 @@ def cluster_api(api: FakeApi) -> FakeApi:
         plural = kind.lower() + "s"
         crd["metadata"]["name"] = f"{plural}.{group}"
         crd["spec"] |= {"group": group, "names": {"plural": plural, "singular": kind.lower(), "kind": kind}}
-        anything = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
         crd["spec"]["versions"] = [
-            {"name": "v1beta2", "served": True, "storage": True, "schema": {"openAPIV3Schema": anything}}
+            {"name": "v1beta2", "served": True, "storage": True, "schema": {"openAPIV3Schema": ANYTHING}}
         ]
         api.put(crd)
     return api

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from k8s_cr_driver.capi.cluster import Cluster
 from k8s_cr_driver.errors import InvalidPackage
 from k8s_cr_driver.objects import backends, dependencies
 from k8s_cr_driver.objects.dependencies import DEPENDS_ON, Edges, check, deletion, graph, rank
@@ -329,6 +330,113 @@ def test_deletion_reverses_what_the_author_named_and_has_the_pairs_of_the_hook()
         [first, second, secret], pairs=[(key_of(first), key_of(secret)), (ObjectKey("", "Pod", "x", "gone"), key_of(first))]
     )
     assert (needed(edges, first), needed(edges, secret)) == ({"Deployment second"}, {"Deployment first"})
+
+
+WORKLOAD = deployment("ref", "blue")
+
+
+def reference(**fields: str) -> Object:
+    return {"apiVersion": "apps/v1", "kind": "Deployment", "name": "ref", **fields}
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"workloadRef": reference()},
+        {"workloadRef": reference(apiVersion="apps/v1beta2", fieldPath="spec")},
+        {"parts": [{"template": {"spec": {"scaleTargetRef": reference(namespace="blue")}}}]},
+        {"mode": "a", "targets": [[reference(name="another"), reference()]]},
+    ],
+)
+def test_what_refers_to_an_object_is_deleted_before_it(spec: Object) -> None:
+    one = obj("example.com/v1", "Tab", "one", "blue", spec=spec)
+    assert needed(deletion([WORKLOAD, one]), WORKLOAD) == {"Tab one"}
+    assert needed(deletion([WORKLOAD, one]), one) == set()
+    assert needed(graph([WORKLOAD, one]), one) == needed(graph([WORKLOAD, one]), WORKLOAD) == set()
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        None,
+        ["workloadRef"],
+        {"workloadRef": {"kind": "Deployment", "name": "ref"}},
+        {"workloadRef": reference(namespace="red")},
+        {"workloadRef": reference(apiVersion="v1")},
+        {"workloadRef": {**reference(), "name": ["ref"]}},
+        {"workload": {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "ref"}}},
+    ],
+)
+def test_what_names_another_object_or_none_is_not_waited_for(spec: object) -> None:
+    one = obj("example.com/v1", "Tab", "one", "blue", spec=spec)
+    assert needed(deletion([WORKLOAD, one]), WORKLOAD) == set()
+
+
+def test_an_object_of_the_cluster_may_be_referred_to_from_a_namespace() -> None:
+    template = obj("example.com/v1", "Template", "all", spec={"templateRef": {}})
+    one = obj("example.com/v1", "Tab", "one", "blue")
+    one["spec"] = {"templateRef": {"apiVersion": "example.com/v1", "kind": "Template", "name": "all"}}
+    assert needed(deletion([template, one]), template) == {"Tab one"}
+
+
+def test_what_is_bound_by_an_object_of_the_cluster_does_not_wait_for_it() -> None:
+    """The finalizer kubernetes.io/pv-protection holds the volume as long as its claim exists."""
+    claim = obj("v1", "PersistentVolumeClaim", "data", "blue")
+    reference = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "name": "data", "namespace": "blue"}
+    volume = obj("v1", "PersistentVolume", "disk", spec={"claimRef": reference})
+    assert needed(deletion([claim, volume]), claim) == set()
+
+
+def test_nothing_waits_because_of_a_reference_of_or_to_what_is_only_released() -> None:
+    one = obj("example.com/v1", "Tab", "one", "blue", spec={"workloadRef": reference()})
+    for stays in (one, WORKLOAD):
+        assert not any(deletion([WORKLOAD, one], stay=[key_of(stays)]).values())
+
+
+def test_objects_that_refer_to_each_other_are_deleted_at_once_unless_the_author_says_which_is_first() -> None:
+    there, back = ({"apiVersion": "example.com/v1", "kind": kind, "name": "one"} for kind in ("Tab", "Claim"))
+    claim = obj("example.com/v1", "Claim", "one", "blue", spec={"resourceRef": there})
+    tab = obj("example.com/v1", "Tab", "one", "blue", spec={"claimRef": back})
+    assert not any(deletion([claim, tab]).values())
+    tab = obj("example.com/v1", "Tab", "one", "blue", spec={"claimRef": back}, after="example.com/namespaces/blue/Claim/one")
+    assert needed(deletion([claim, tab]), claim) == {"Tab one"}
+
+
+def test_the_autoscaler_of_a_controller_is_deleted_before_it() -> None:
+    """It would wait for the controller as other objects in the namespace do that the controller may need."""
+    controller = deployment("app", account="runner")
+    scaler = obj("autoscaling/v2", "HorizontalPodAutoscaler", "app", "operator")
+    scaler["spec"] = {"scaleTargetRef": reference(name="app")}
+    edges = deletion([TAB, controller, scaler, *rights("runner", "example.com")])
+    assert (needed(edges, controller), needed(edges, scaler)) == ({"Tab one", "HorizontalPodAutoscaler app"}, set())
+
+
+def test_a_cluster_goes_before_its_machines_and_these_before_their_templates() -> None:
+    api_version, where = "infrastructure.cluster.x-k8s.io/v1beta1", "blue"
+    names = ("OpenStackCluster", "OpenStackMachineTemplate")
+    infra, template = (obj(api_version, kind, "one", where, spec={"template": {}}) for kind in names)
+    to_template = {"infrastructureRef": {"apiVersion": api_version, "kind": names[1], "name": "one"}}
+    plane = obj("controlplane.cluster.x-k8s.io/v1beta1", "KubeadmControlPlane", "one", where)
+    plane["spec"] = {"machineTemplate": to_template}
+    cluster = obj("cluster.x-k8s.io/v1beta1", "Cluster", "one", where)
+    to_plane = {"apiVersion": plane["apiVersion"], "kind": plane["kind"], "name": "one"}
+    to_infra = {"apiVersion": api_version, "kind": names[0], "name": "one", "namespace": where}
+    cluster["spec"] = {"controlPlaneRef": to_plane, "infrastructureRef": to_infra}
+    pool = obj("cluster.x-k8s.io/v1beta1", "MachineDeployment", "one", where)
+    pool["spec"] = {"clusterName": "one", "template": {"spec": to_template}}
+    objects = [infra, template, plane, pool, cluster]
+    pairs = [(key_of(cluster), later) for later in Cluster(cluster).delete_before(objects)]
+    edges = deletion(objects, pairs)
+    assert [needed(edges, one) for one in (cluster, infra, plane, pool)] == [set(), *[{"Cluster one"}] * 3]
+    assert needed(edges, template) == {"Cluster one", "KubeadmControlPlane one", "MachineDeployment one"}
+
+
+def test_references_in_deep_and_long_specs_are_found() -> None:
+    deep: Object = {"workloadRef": reference()}
+    for _ in range(5000):
+        deep = {"a": [deep]}
+    one = obj("example.com/v1", "Tab", "one", "blue", spec={"deep": deep, "long": [reference(name="other")] * 5000})
+    assert needed(deletion([WORKLOAD, one]), WORKLOAD) == {"Tab one"}
 
 
 def test_ranks_put_foundations_first_and_webhooks_last() -> None:
