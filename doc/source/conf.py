@@ -14,7 +14,7 @@ from docutils import nodes
 from docutils.parsers.rst import Directive
 
 import k8s_cr_driver
-from k8s_cr_driver import cli
+from k8s_cr_driver.cli import commands
 
 project = "k8s-cr-driver"
 copyright = "the authors of k8s-cr-driver, Apache-2.0"
@@ -45,8 +45,8 @@ class CommandHelp(Directive):
 
     def run(self):
         found = []
-        for command in ([], *([name] for name in sorted(cli.main.commands))):
-            answer = CliRunner().invoke(cli.main, [*command, "--help"], prog_name="k8s-cr", terminal_width=100)
+        for command in ([], *([name] for name in sorted(commands.main.commands))):
+            answer = CliRunner().invoke(commands.main, [*command, "--help"], prog_name="k8s-cr", terminal_width=100)
             text = answer.output
             found += [
                 nodes.rubric(text=" ".join(["k8s-cr", *command])),

@@ -9,10 +9,9 @@ from typing import Any
 
 import click
 
+from k8s_cr_driver.cli import INTERRUPTED
 from k8s_cr_driver.errors import DriverError, InvalidPackage, InvalidRequest
 from k8s_cr_driver.redaction import redact
-
-INTERRUPTED = 130
 
 
 class _ClusterFailure(click.ClickException):

@@ -10,7 +10,7 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
-from k8s_cr_driver.cli import main
+from k8s_cr_driver.cli.commands import main
 from tests.cli.tool import Tool, kubeconfig
 from tests.fake_api import FakeApi, controllers, faults
 from tests.instance import BLUE, GREEN, Instance, config_map, crontab, crontab_crd, obj
@@ -158,6 +158,14 @@ def test_a_terminal_gets_a_table_that_fits_it(api: FakeApi, tool: Tool) -> None:
     with tool.on_terminal("instances") as (process, until):
         assert "\x1b[1m" in until("1 ConfigMap")
         assert process.wait(10) == 0
+
+
+def test_an_interrupt_of_the_imports_ends_with_130(tool: Tool) -> None:
+    interrupt = "lambda name, *_: signal.raise_signal(signal.SIGINT) if name == 'k8s_cr_driver.cli.purge' else None"
+    before = f"import sys, types; sys.meta_path.insert(0, types.SimpleNamespace(find_spec={interrupt}))"
+    process = tool.start("purge", before=before)
+    output, errors = process.communicate(timeout=60)
+    assert (process.returncode, output, errors) == (130, "", "\nInterrupted\n")
 
 
 @pytest.mark.parametrize("command", [["instances"], ["tree", BLUE]])

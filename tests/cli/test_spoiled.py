@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from k8s_cr_driver.cli import main
+from k8s_cr_driver.cli.commands import main
 from k8s_cr_driver.objects.keys import Object
 from tests import spoiled
 from tests.cli.packages import write_package

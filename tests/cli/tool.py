@@ -18,7 +18,7 @@ from typing import Any
 import yaml
 from click.testing import CliRunner, Result
 
-from k8s_cr_driver.cli import main
+from k8s_cr_driver.cli.commands import main
 from tests.fake_api import FakeApi
 
 
@@ -35,10 +35,13 @@ class Tool:
         assert result.exit_code == code, (result.exit_code, result.output, result.exc_info)
         return result
 
-    def start(self, *arguments: str, stdout: int = subprocess.PIPE) -> subprocess.Popen[str]:
-        """A command in a process of its own, which heeds SIGINT also where the tests run in the background of a shell."""
+    def start(self, *arguments: str, stdout: int = subprocess.PIPE, before: str = "pass") -> subprocess.Popen[str]:
+        """A command in a process of its own, which heeds SIGINT also where the tests run in the background of a shell.
+
+        It runs the code `before` it imports the tool.
+        """
         heed = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
-        code = f"{heed}; from k8s_cr_driver.cli import main; main()"
+        code = f"{heed}; {before}; from k8s_cr_driver.cli import main; main()"
         return subprocess.Popen(
             [sys.executable, "-c", code, *arguments],
             env={**os.environ, "KUBECONFIG": str(self.kubeconfig), "TERM": "xterm", "COLUMNS": "200"},

@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 from tacker.sol_refactored.infra_drivers.kubernetes import kubernetes
 
-from k8s_cr_driver.cli import main
+from k8s_cr_driver.cli.commands import main
 from tests.lcm.instance import INTREE_DRIVER
 
 

@@ -9,7 +9,7 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
-from k8s_cr_driver import cli
+from k8s_cr_driver.cli import commands
 from k8s_cr_driver.errors import InvalidPackage
 from k8s_cr_driver.package import check, csar
 from tests.cli.packages import write_package
@@ -219,10 +219,10 @@ def test_the_sample_packages_are_right(meta: Path) -> None:
 
 def test_the_command_says_by_its_exit_code_what_happened(tmp_path: Path) -> None:
     run, folder = CliRunner().invoke, write_package(tmp_path / "package", [config_map("a")])
-    good = run(cli.main, ["package", str(folder), "-o", str(tmp_path / "a.csar")])
+    good = run(commands.main, ["package", str(folder), "-o", str(tmp_path / "a.csar")])
     assert (good.exit_code, (tmp_path / "a.csar").is_file()) == (0, True)
     write(folder, "Definitions/vnfd.yaml", "a: [\n")
-    bad = run(cli.main, ["package", str(folder), "-o", str(tmp_path / "b.csar")])
+    bad = run(commands.main, ["package", str(folder), "-o", str(tmp_path / "b.csar")])
     assert bad.exit_code == 1
     assert "Definitions/vnfd.yaml is not YAML" in bad.output
-    assert run(cli.main, ["package", str(tmp_path / "none"), "-o", "c.csar"]).exit_code == 2
+    assert run(commands.main, ["package", str(tmp_path / "none"), "-o", "c.csar"]).exit_code == 2

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from k8s_cr_driver.cli import main as tool
+from k8s_cr_driver.cli.commands import main as tool
 from sample_packages.__main__ import FOLDERS, main, make
 from sample_packages.sender import SAMPLES
 
