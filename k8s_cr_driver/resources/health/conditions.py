@@ -20,6 +20,7 @@ from k8s_cr_driver.resources.health.words import (
     Word,
     contradicts,
     ends_well,
+    gives_up,
     is_final,
     meaning_of_message,
     meaning_of_type,
@@ -73,7 +74,9 @@ class Condition:
 
     @property
     def refuses(self) -> bool:
-        """Whether it says that nothing gets better without a change to what somebody wrote."""
+        """Whether it says that nothing gets better without a change to what somebody wrote, or that work was given up."""
+        if self.meaning is Meaning.BUSY:
+            return not self.stale and self.status == "false" and gives_up(self.reason)
         if self.stale or not (self.word is Word.REFUSED or is_final(self.reason)):
             return False
         return self.status == ("true" if self.meaning in _ALARMS else "false") and self.meaning in _WHOLE + _ALARMS

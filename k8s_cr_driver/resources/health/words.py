@@ -205,6 +205,13 @@ def is_final(reason: str) -> bool:
 
 
 @lru_cache(maxsize=4096)
+def gives_up(reason: str) -> bool:
+    """Whether a reason says that work has ended before its end: nobody goes on with it."""
+    words = parts(reason)
+    return ("aborted" in words and NEGATIONS.isdisjoint(words)) or is_final(reason)
+
+
+@lru_cache(maxsize=4096)
 def contradicts(reason: str) -> bool:
     """Whether a reason contradicts what it explains, that all is well: it names trouble, work under way, or an end."""
     words = parts(reason)

@@ -10,7 +10,7 @@ import pytest
 from k8s_cr_driver.resources.health import State, assess
 from tests.resources.health.objects import Json, condition, conditions, custom
 
-READY, WAITING, SUSPENDED = State.READY, State.WAITING, State.SUSPENDED
+READY, WAITING, SUSPENDED, FAILED = State.READY, State.WAITING, State.SUSPENDED, State.FAILED
 
 
 def beside_ready(*others: Json, **more: Any) -> Json:
@@ -21,6 +21,10 @@ def beside_ready(*others: Json, **more: Any) -> Json:
     ("other", "state", "trouble"),
     [
         pytest.param(condition("Progressing", "False", "ProgressDeadlineExceeded"), WAITING, True, id="given-up"),
+        pytest.param(condition("Progressing", "False", "UpdateAborted"), FAILED, True, id="aborted"),
+        pytest.param(condition("Progressing", "True", "UpdateAborted"), WAITING, True, id="aborted-and-at-work"),
+        pytest.param(condition("Progressing", "False", "NotAborted"), READY, False, id="not-aborted"),
+        pytest.param(condition("Connected", "False", "RequestAborted"), READY, False, id="part-aborted"),
         pytest.param(condition("Progressing", "Unknown"), WAITING, False, id="not-known"),
         pytest.param(condition("Progressing", "Unknown", "DeploymentPaused"), SUSPENDED, False, id="paused"),
         pytest.param(condition("Progressing", "False", "AsExpected"), READY, False, id="done"),

@@ -53,6 +53,7 @@ BY_CONDITIONS: list[tuple[str, Json, str]] = [
     ("Crossplane definition", said(("Established", TRUE, "WatchingCompositeResource"), ("Offered", TRUE)), READY),
     ("Argo Rollout", said(("InvalidSpec", TRUE, "InvalidSpec", "The Rollout is invalid"), phase="Degraded"), FAILED),
     ("Argo Rollout", said(("Available", TRUE, "AvailableReason"), ("Progressing", FALSE, "ProgressDeadlineExceeded")), TROUBLE),
+    ("Argo Rollout", said(("Healthy", FALSE), ("Progressing", FALSE, "RolloutAborted"), phase="Degraded"), FAILED),
     ("Argo ApplicationSet", said(("ErrorOccurred", FALSE), ("ParametersGenerated", TRUE), ("ResourcesUpToDate", TRUE)), READY),
     ("Argo ApplicationSet", said(("ErrorOccurred", TRUE, "ParamsError"), ("ResourcesUpToDate", FALSE)), FAILED),
     ("Tekton PipelineRun", said(("Succeeded", UNKNOWN, "Running", "Tasks Completed: 1")), PROGRESS),
