@@ -113,7 +113,7 @@ def test_a_kind_stays_unknown_if_the_account_may_not_list_what_could_define_it(
     api.knobs.denied.add(("list", "*", plural, "*"))
     named = rf"CronTab.stable.example.com \*: Waiting \(NotServed\): .*allow the driver to list {plural}"
     with pytest.raises(NotReady, match=named):
-        Instance(api.url, seconds=0.5).terminate()
+        Instance(api.url, seconds=2).terminate()
     assert "CronTab.stable.example.com" in kinds_of_inventory(api)
     api.knobs.denied.clear()
     blue.terminate()
