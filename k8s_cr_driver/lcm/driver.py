@@ -125,16 +125,12 @@ class Driver:
             with _session(verb, stored, options, applies=len(package) if everything else len(chosen)) as session:
                 assigned = session.stored_vdus(stored.vdus)
                 if everything:
-                    resources = session.place(package, assigned)
-                    again = vdus.among(resources, assigned)  # with other manifests, if a MODIFY has named another package
-                    assigned |= counts.carried_over(assigned, stored.counts, again)
-                    wanted = desired.merged(resources, assigned)
+                    wanted = desired.merged(session.place(package, assigned), assigned)
                 else:
                     wanted = vdus.whole_objects({vdu: assigned[vdu] for vdu in chosen})
                 permitted.check(wanted, options, vim.identifier(stored.vim))
                 replacement = session.replacement(assigned, chosen, wanted, everything=everything, recreate=recreate)
                 session.reconcile(wanted, prune=None, replacement=replacement)
-                stored.vdus = assigned
                 stored.write(session.vnfcs(assigned), session.inventory)
 
     def change_vnfpkg(self, req: Any, inst: Any, grant_req: Any, grant: Any, vnfd: Any) -> None:

@@ -46,12 +46,6 @@ def stored(manifest: Object, part: str) -> CustomResource:
     return next((one for one in obj.parts() if one.part == part), obj)
 
 
-def among(resources: Iterable[CustomResource], assigned: VduObjects) -> dict[str, CustomResource]:
-    """The VDUs of `assigned` as they are in `resources`, without those that are not, or whose counts could not be set."""
-    found = {(one.key, one.part): one for obj in resources for one in (obj, *obj.parts()) if not one.hides_count}
-    return {vdu: found[obj.key, obj.part] for vdu, obj in assigned.items() if (obj.key, obj.part) in found}
-
-
 def whole_objects(assigned: VduObjects) -> list[CustomResource]:
     """The objects of the VDUs, each once."""
     return list({obj.key: obj.whole() for obj in assigned.values()}.values())

@@ -70,31 +70,6 @@ def test_of_all_pods_each_is_replaced_and_every_object_applied_again(cluster: Fa
     assert cluster.find("ConfigMap", "default", "settings")
 
 
-def test_after_a_modify_all_objects_of_the_new_package_are_applied_with_the_count(
-    cluster: FakeApi, web: Instance, tmp_path: Path
-) -> None:
-    web.scale("SCALE_OUT")
-    changed = deployment(2)
-    changed["spec"]["template"]["spec"]["containers"][0]["image"] = "web:2"
-    web.vnfd = make_vnfd(tmp_path / "new", [changed, config_map("settings", a="2")])
-    web.heal()
-    assert cluster.get("ConfigMap", "default", "settings")["data"] == {"a": "2"}
-    spec = cluster.get("Deployment", "default", "web")["spec"]
-    assert (spec["template"]["spec"]["containers"][0]["image"], spec["replicas"]) == ("web:2", 4)
-    web.scale("SCALE_OUT")  # from the stored manifest
-    spec = cluster.get("Deployment", "default", "web")["spec"]
-    assert (spec["template"]["spec"]["containers"][0]["image"], spec["replicas"]) == ("web:2", 6)
-
-
-def test_after_a_modify_a_vdu_that_the_new_package_does_not_have_stays(
-    cluster: FakeApi, web: Instance, tmp_path: Path
-) -> None:
-    web.vnfd = make_vnfd(tmp_path / "new", [config_map("settings", a="2")])
-    web.heal()
-    assert cluster.get("ConfigMap", "default", "settings")["data"] == {"a": "2"}
-    assert len(vnfcs(web)) == cluster.get("Deployment", "default", "web")["spec"]["replicas"] == 2
-
-
 def test_a_pod_that_is_not_ready_yet_is_waited_for(
     cluster: FakeApi, web: Instance, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -149,15 +149,3 @@ def test_a_heal_without_the_crd_does_not_forget_the_count(api: FakeApi, scaled: 
     api.fail(faults.status(403, "Forbidden"), method="GET", path=CRD)
     scaled.heal()
     assert scaled.inst.instantiatedVnfInfo.metadata["k8s_cr"]["counts"] == before == {"Web": 5}
-
-
-def test_a_heal_by_an_account_that_may_not_read_the_crd_applies_the_stored_count(api: FakeApi, tmp_path: Path) -> None:
-    api.put(crd("Old"))
-    annotations = {"k8s-cr-driver/vdu": "Web", "k8s-cr-driver/ready-when": "stored"}
-    blue = Instance(api, tmp_path, [web("Old", **annotations)])
-    blue.instantiate()
-    blue.scale("SCALE_OUT", 2)
-    api.knobs.denied.add(("get", "apiextensions.k8s.io", "customresourcedefinitions", "*"))
-    api.delete("Old", "default", "web")
-    blue.heal()
-    assert size(api) == 5
