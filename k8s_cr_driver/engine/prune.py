@@ -66,7 +66,7 @@ class Pruner:
         self._garbage = Garbage(run.operation.id, self.nodes, self.deletes)
         self._nudges = Nudges(run, self._is_current)
         self._departures = Departures(run, self._send, self._failed)
-        self._releases = Releases(run, self._garbage.find, self.deletes)
+        self._releases = Releases(run, self._is_going)
         self._kept: set[ObjectKey] = set()
         self._guests: Guests
         self._owners: frozenset[str] = frozenset()
@@ -92,7 +92,8 @@ class Pruner:
         self._owners = frozenset({*owners, *map(uid_of, desired), *map(uid_of, deleted)})
         objects = [resource_for(live) for live in lives]
         pairs = [(one.key, later) for one in objects for later in one.delete_before(lives)]
-        needs = dependencies.deletion(lives, pairs, stay)
+        # With abandon nothing waits for an object that refers to it: its finalizer may be one that nobody removes any more
+        needs = dependencies.deletion(lives, pairs, frozenset(map(key_of, lives)) if self._operation.abandon else stay)
         self._release_first(lives, owners, needs)
         for live in lives:
             self.add(live, needs)
@@ -119,7 +120,7 @@ class Pruner:
         resource = self._resources.find(obj.key.group_kind, version) or self._resources.find(obj.key.group_kind)
         assert resource is not None, "a watch reported it"
         node = ToDelete(obj, resource, set(needs.get(obj.key, ())), live=live)
-        node.is_unwatched = not (is_selected(self._context.instance, live) and self._is_reported(node.key))
+        node.is_unwatched = self._is_unwatched(node.key, live)
         self.nodes[node.key] = node
         self.found.append(live)
         self._garbage.note(node)
@@ -190,8 +191,8 @@ class Pruner:
         if is_other or not (is_going or is_managed(live, self._context.instance)):
             self._gone(node)
             return
-        node.live, node.is_gone, node.is_unwatched = live, False, True
-        if node.phase is Phase.SENT:
+        node.live, node.is_gone, node.is_unwatched = live, False, self._is_unwatched(node.key, live)
+        if node.phase is Phase.SENT and node.is_unwatched:
             self._loop.after(READ_EVERY, functools.partial(self._read, node))
 
     def _not_found(self, node: ToDelete, error: DriverError) -> None:
@@ -248,9 +249,18 @@ class Pruner:
         is_used, grace_period = self._is_used(live), self._grace_period
         removal = functools.partial(remove, self._context, node.obj, node.resource, live, grace_period)
         removal = functools.partial(removal, is_used=is_used, guests=self._guests, owners=self._owners)
-        request = self._releases.before(live, frozenset(self.nodes), removal) if self.deletes(live) else removal
+        request = self._releases.before(live, self.nodes.keys(), removal) if self.deletes(live) else removal
         sent = functools.partial(self._sent, node, live)
         self._loop.send(request, sent, functools.partial(self._failed, node))
+
+    def _is_unwatched(self, key: ObjectKey, live: Object) -> bool:
+        return not (is_selected(self._context.instance, live) and self._is_reported(key))
+
+    def _is_going(self, uid: str) -> bool:
+        node = self._garbage.find(uid)
+        if node is None or node.live is None or node.phase not in (Phase.SENDING, Phase.SENT):
+            return False
+        return self.deletes(node.live) and not node.stays
 
     def _is_current(self, node: ToDelete) -> bool:
         return self.nodes.get(node.key) is node
@@ -285,6 +295,7 @@ class Pruner:
             self._unselected(node)
         else:
             self._follow(node)
+            self._releases.lingers(asked)
 
     def _follow(self, node: ToDelete) -> None:
         """Waits until the object no longer exists: its watch reports that, if it still selects it."""

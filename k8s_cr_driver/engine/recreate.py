@@ -17,10 +17,11 @@ from collections.abc import Callable
 
 from k8s_cr_driver.engine.ends import Ends
 from k8s_cr_driver.engine.nodes import Desired, Phase
+from k8s_cr_driver.engine.releases import Releases
 from k8s_cr_driver.engine.run import Run
 from k8s_cr_driver.errors import DriverError
 from k8s_cr_driver.kube.discovery import Resource
-from k8s_cr_driver.objects.fields import field
+from k8s_cr_driver.objects.fields import field, uid_of
 from k8s_cr_driver.objects.keys import Object, ObjectKey, key_of
 from k8s_cr_driver.ownership.delete import Removal, remove
 from k8s_cr_driver.ownership.orphans import OwnedOrphans
@@ -54,6 +55,9 @@ class Recreator:
         self._ends, self._awaited = ends, awaited
         self._retry, self._try_later, self._failed, self._mark_unready = retry, try_later, failed, mark_unready
         self._held: list[tuple[Desired, Object]] = []
+        self._deleted_nodes: dict[str, Desired] = {}
+        """By the uid of what was deleted."""
+        self._releases = Releases(run, self._is_going)
         self._lock = threading.Lock()
         self._listed: list[tuple[Resource, Object]] = []
         self._listed_at = -math.inf
@@ -93,18 +97,20 @@ class Recreator:
     def _delete(self, node: Desired, live: Object) -> None:
         """The watch reports when the object no longer exists. The others outlive it."""
         node.phase, node.finished, node.replaced = Phase.SENDING, False, live["metadata"]["uid"]
+        self._deleted_nodes[node.replaced] = node
         self._mark_unready(node)
+        others: list[tuple[Resource, Object]] = []
 
         def request() -> Removal | None:
-            others = [one for one in self._dependents() if key_of(one[1]) != node.key]
-            others += OwnedOrphans(self._context).of(live)
+            others[:] = [one for one in self._dependents() if key_of(one[1]) != node.key]
+            others.extend(OwnedOrphans(self._context).of(live))
             owners = Owners(self._context.client, [live], [other for _, other in others])
             release_from_owners(self._context, owners, others)
             if self._loop.refusals:  # the run has ended, so that nobody would create it again
                 raise self._loop.refusals[0]
             return remove(self._context, node.obj, node.resource, live, None)
 
-        deleted, failed = functools.partial(self._deleted, node), functools.partial(self._failed, node)
+        deleted, failed = functools.partial(self._deleted, node, others), functools.partial(self._failed, node)
         delete = functools.partial(self._loop.send, request, deleted, failed)
         forget = functools.partial(self._ends.forget_former, node, delete)
         if node.has_former_end:  # a rollback does not run it again if its deletion is denied, and it vanishes then
@@ -123,7 +129,11 @@ class Recreator:
                 self._listed, self._listed_at = list(dependents(self._context)), began
             return self._listed
 
-    def _deleted(self, node: Desired, removal: Removal | None) -> None:
+    def _is_going(self, uid: str) -> bool:
+        node = self._deleted_nodes.get(uid)
+        return node is not None and node.phase is Phase.SENT and node.live is not None and uid_of(node.live) == uid
+
+    def _deleted(self, node: Desired, others: list[tuple[Resource, Object]], removal: Removal | None) -> None:
         """The watch may have been faster; or somebody has created the object again, so that nothing was deleted."""
         if removal is None:
             self._try_later(node)
@@ -131,3 +141,5 @@ class Recreator:
             self._retry(node)
         else:
             node.phase = Phase.SENT
+            for _, one in others:
+                self._releases.stays(one)

@@ -9,49 +9,63 @@ minutes, in which it owns again what was released from it.
 from __future__ import annotations
 
 import functools
+from collections import defaultdict
 from collections.abc import Callable, Collection
 
+from oslo_log import log as logging
+
 from k8s_cr_driver.engine.garbage import owner_uids
-from k8s_cr_driver.engine.nodes import Phase, ToDelete
 from k8s_cr_driver.engine.run import Run
-from k8s_cr_driver.errors import DriverError, passes
+from k8s_cr_driver.errors import DriverError, Superseded, passes
 from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.objects.fields import uid_of
 from k8s_cr_driver.objects.keys import Object, ObjectKey, key_of
 from k8s_cr_driver.ownership.delete import Removal
 from k8s_cr_driver.ownership.orphans import OwnedOrphans, release_orphans
 from k8s_cr_driver.ownership.released import disown
+from k8s_cr_driver.redaction import redact
 from k8s_cr_driver.resources.registry import resource_for
 
-AGAIN = 1.0
-"""Seconds after a failed release until the next one."""
+LOG = logging.getLogger(__name__)
+
+AGAIN = 2.0
+"""Seconds between two releases of an object while an owner goes: no watch reports an object that the instance has let go."""
 
 
 class Releases:
-    """`find`: the object of a uid, if the run has yet to remove it; `deletes`: whether it deletes it, or only releases it."""
+    """`is_going`: whether the deletion of the object of a uid was asked for, and it still exists."""
 
-    def __init__(self, run: Run, find: Callable[[str], ToDelete | None], deletes: Callable[[Object], bool]) -> None:
-        self._loop, self._context, self._resources = run.loop, run.context, run.resources
-        self._find, self._deletes = find, deletes
-        self._staying: dict[str, dict[ObjectKey, tuple[Resource, Object]]] = {}
-        """By the uids of their owners."""
+    def __init__(self, run: Run, is_going: Callable[[str], bool]) -> None:
+        self._operation, self._loop, self._context, self._resources = run.operation, run.loop, run.context, run.resources
+        self._is_going = is_going
+        self._staying: dict[ObjectKey, tuple[Resource, Object]] = {}
+        self._owners: dict[ObjectKey, set[str]] = defaultdict(set)
+        """The uids of all owners that each object has had."""
+        self._owned: dict[str, set[ObjectKey]] = defaultdict(set)
+        self._held: set[ObjectKey] = set()
+        """Those that are released from owners that go, at the most once in AGAIN seconds."""
 
     def stays(self, live: Object) -> None:
-        """Notes the owners of an object that stays, and releases it at once from those whose deletion was asked for."""
-        resource = self._resources.find(key_of(live).group_kind)
-        owners = owner_uids(live)
-        if resource is None or not owners:
-            return
-        for uid in owners:
-            self._staying.setdefault(uid, {})[key_of(live)] = resource, live
-        if going := {uid for uid in owners if self._is_going(uid)}:
-            self._send(resource, live, going)
+        """Notes the owners of an object that stays, and releases it from those that go."""
+        key, owners = key_of(live), owner_uids(live)
+        resource = self._resources.find(key.group_kind)
+        if resource is not None and owners:
+            self._staying[key] = resource, live
+            self._owners[key].update(owners)
+            for uid in owners:
+                self._owned[uid].add(key)
+            self._hold(key)
+
+    def lingers(self, owner: Object) -> None:
+        """The deletion of an owner was asked for, and may take its time."""
+        for key in self._owned.get(uid_of(owner), ()):
+            self._loop.after(AGAIN, functools.partial(self._hold, key))
 
     def before(
         self, live: Object, members: Collection[ObjectKey], removal: Callable[[], Removal | None]
     ) -> Callable[[], Removal | None]:
         """The request that deletes an owner, once what stays is released from it."""
-        staying = list(self._staying.get(uid_of(live), {}).values())
+        staying = [self._staying[key] for key in self._owned.get(uid_of(live), ())]
 
         def request() -> Removal | None:
             if resource_for(live).takes_orphans():
@@ -62,20 +76,26 @@ class Releases:
 
         return request
 
-    def _is_going(self, uid: str) -> bool:
-        owner = self._find(uid)
-        if owner is None or owner.live is None or owner.phase not in (Phase.SENDING, Phase.SENT):
-            return False
-        return self._deletes(owner.live) and not owner.stays
+    def _hold(self, key: ObjectKey) -> None:
+        going = set(filter(self._is_going, self._owners[key]))
+        if going and key not in self._held and not self._loop.refusals:
+            self._held.add(key)
+            release = functools.partial(self._disown, *self._staying[key], going)
+            self._loop.send(release, lambda _: self._hold_later(key), functools.partial(self._failed, key))
 
-    def _send(self, resource: Resource, live: Object, going: Collection[str]) -> None:
-        def failed(error: DriverError) -> None:
-            if passes(error):
-                self._loop.after(AGAIN, functools.partial(self._send, resource, live, going))
-            else:
-                self._loop.refuse(error)
+    def _hold_later(self, key: ObjectKey) -> None:
+        def again() -> None:
+            self._held.discard(key)
+            self._hold(key)
 
-        self._loop.send(functools.partial(self._disown, resource, live, going), lambda _: None, failed)
+        self._loop.after(AGAIN, again)
+
+    def _failed(self, key: ObjectKey, error: DriverError) -> None:
+        if passes(error) or (self._operation.abandon and not isinstance(error, Superseded)):
+            LOG.warning("%s is not released from its owner yet, which is deleted: %s", key, redact(str(error)))
+            self._hold_later(key)
+        else:
+            self._loop.refuse(error)
 
     def _disown(self, resource: Resource, live: Object, owners: Collection[str]) -> None:
         self._context.inventory.fence.before_write()

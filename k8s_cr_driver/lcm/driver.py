@@ -120,6 +120,8 @@ class Driver:
             stored = StoredInstance.read(inst)
             options, recreate = request.options_in_place(stored, req), request.is_set(req, "recreate")
             everything = not req.obj_attr_is_set("vnfcInstanceId")
+            if everything:
+                stored.check_applied(vnfd)
             package = desired.load(stored, vnfd, options)[0] if everything else []
             chosen = stored.chosen_vnfcs(grant_req)
             with _session(verb, stored, options, applies=len(package) if everything else len(chosen)) as session:
@@ -148,7 +150,7 @@ class Driver:
         """`vnfd` is the old package; the instance is as it was before the change."""
         with boundary("rollback of change of the current VNF package", inst.id, grant_req, vnfd) as verb:
             stored = StoredInstance.read(inst)
-            stored.check_restored(vnfd)
+            stored.check_applied(vnfd)
             wanted, options = desired.load(stored, vnfd, stored.options)
             self._change(verb, stored, options, wanted, vnfd, wanted, is_rollback=True)
 
@@ -178,7 +180,8 @@ class Driver:
             # An account that may not read CRDs leaves a VDU that is no new one the count of its manifest.
             settable = {vdu: obj for vdu, obj in assigned.items() if not (obj.hides_count and vdu in before)}
             levelled = {**assigned, **counts.at_level(settable, vnfd, stored.flavour)}
-            kept = counts.carried_over(before, stored.counts, levelled)
+            former_counts = session.scalable_vdus(stored.vdus) if is_rollback else before  # the live one is the failed change's
+            kept = counts.carried_over(former_counts, stored.counts, levelled)
             assigned = counts.with_counts(kept, given)
             counts.check(assigned, before, CONF.k8s_cr.max_vnfcs)
             session.change(desired.merged(resources, assigned), checked=not is_rollback)

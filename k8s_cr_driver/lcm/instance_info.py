@@ -209,12 +209,12 @@ class StoredInstance:
                 f"vnfdId: the package has no flavour {self.flavour!r}, which is this instance's; add it"
             )
 
-    def check_restored(self, vnfd: Any) -> None:
-        """Refused if a rollback gets another package than the one whose objects it is to restore."""
+    def check_applied(self, vnfd: Any) -> None:
+        """Refused if Tacker hands over another package than the one whose objects a heal or a rollback is to restore."""
         if self.vnfd_id not in ("", vnfd.vnfd_id):
             raise Refused(
-                f"vnfdId: a MODIFY has named {vnfd.vnfd_id!r}, but the objects are those of {self.vnfd_id!r}, which a rollback "
-                "cannot restore then; retry the operation, or fail it and change the current VNF package to the wanted one"
+                f"vnfdId: a MODIFY has named {vnfd.vnfd_id!r}, but the objects are those of {self.vnfd_id!r}, which cannot be "
+                "restored then: change the current VNF package to the one that you want; fail a failed operation before"
             )
 
     def _namespace(self) -> str:

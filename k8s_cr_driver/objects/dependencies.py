@@ -99,7 +99,7 @@ def deletion(
     leaving = keys.difference(stay)
     references = {key_of(obj): _referred(obj) & leaving for obj in objects if key_of(obj) in leaving}
     layers = [_reversed(_structure(objects)), _later(pairs), _reversed(explicit), _reversed(references)]
-    return _untangled(keys, [{}, *layers, _for_finalizers(objects)])
+    return _untangled(keys, [{}, *layers, *_for_finalizers(objects)])
 
 
 def repoint(obj: Object, names: Mapping[ObjectKey, str]) -> None:
@@ -166,8 +166,14 @@ def _referred(obj: Object) -> set[ObjectKey]:
     return found
 
 
-def _for_finalizers(objects: Sequence[Object]) -> Edges:
-    """Whoever takes a finalizer off, or is asked when that is done, goes after the objects that may have one."""
+def _for_finalizers(objects: Sequence[Object]) -> tuple[Edges, Edges]:
+    """
+    Whoever takes a finalizer off, or is asked when that is done, goes after the objects that may have one.
+
+    The second: what it may need to work goes after it. An autoscaler of a custom resource, which goes before that, closes a
+    cycle with both; it is only of these that it is not needed.
+    """
+    needs: Edges = defaultdict(set)
     edges = _reversed(servers(objects))
     for caller, backends in callers(objects).items():
         for backend in backends:
@@ -187,8 +193,8 @@ def _for_finalizers(objects: Sequence[Object]) -> Edges:
                 edges[controller.key] |= custom[group]
         needed = controller.permissions | settings[controller.key.namespace]
         for key in needed if budget.allows(len(needed)) else ():
-            edges[key].add(controller.key)
-    return edges
+            needs[key].add(controller.key)
+    return edges, needs
 
 
 def depends_on(obj: Object, lenient: bool = False) -> list[ObjectKey]:

@@ -97,7 +97,9 @@ def carried_over(before: VduObjects, recorded: Mapping[str, int], assigned: VduO
 
     `recorded` has those of objects whose CRD may have gone since: a change that failed has deleted it, perhaps.
     """
-    of_vdu = {**recorded, **_named(before)}
+    # Earlier versions have recorded a 1 for a count that nothing names, as the manifest shows where it is known to have one
+    implied = {vdu for vdu, count in recorded.items() if count == 1 and vdu in before and before[vdu].replicas()}
+    of_vdu = {**{vdu: count for vdu, count in recorded.items() if vdu not in implied}, **_named(before)}
     of_object = {(before[vdu].key, before[vdu].part): count for vdu, count in of_vdu.items()}
     kept = {vdu: of_object.get((obj.key, obj.part), of_vdu.get(vdu)) for vdu, obj in assigned.items()}
     return with_counts(assigned, {vdu: count for vdu, count in kept.items() if count is not None})

@@ -167,14 +167,17 @@ def _wanted(obj: CustomResource, former: Object | None, owner: Object | None, be
     """
     How many VNFCs are to be ready: one for each replica, or where that is not so all that are `found`.
 
-    These are as many as `before` or more, if the owner is as its `former` self. If the heal, an autoscaler or others have
-    changed it or made it again, it may need fewer or more, but at least one for each replica.
+    These are as many as `before` or more, if the owner is as its `former` self, or has only got more replicas. If others have
+    made it again, or reduced it, it may need fewer, but at least one for each replica.
     """
     if _has_one_vnfc_per_replica(obj):
         return replicas.count(obj, owner)
     if obj.key.group_kind == PODS or _state(former) == _state(owner):
         return max(before, found)
-    return max(replicas.count(obj, owner) if obj.replicas() else 0, found)
+    if not obj.replicas():
+        return found
+    count, is_same = replicas.count(obj, owner), former is not None and _state(former)[0] == _state(owner)[0]
+    return max(before if is_same and count >= replicas.count(obj, former) else count, found)
 
 
 def _state(live: Object | None) -> tuple[object, object]:

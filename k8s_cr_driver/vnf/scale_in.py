@@ -140,7 +140,7 @@ def _annotate(client: Client, child: Object, asked: Mapping[str, str], *, must: 
             raise Contended(f"{key}: {error}") from None
         if error.status == 409 and not is_denied(error):
             return
-        if error.status != 403 and not is_denied_for_good(error):
+        if error.status not in (403, 409) and not is_denied_for_good(error):
             raise
         if must:
             raise Forbidden(f"{key}: cannot be annotated, so that a scale in removes it: {error.message}") from None

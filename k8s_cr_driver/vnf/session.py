@@ -156,7 +156,11 @@ class Session:
 
     def stored_vdus(self, assigned: VduObjects) -> dict[str, CustomResource]:
         """The stored objects of VDUs with their CRDs, which define the fields of their counts, and with explicit counts."""
-        return self.with_explicit_counts({vdu: self._crds.scalable(obj) for vdu, obj in assigned.items()})
+        return self.with_explicit_counts(self.scalable_vdus(assigned))
+
+    def scalable_vdus(self, assigned: VduObjects) -> dict[str, CustomResource]:
+        """The stored objects of VDUs with their CRDs."""
+        return {vdu: self._crds.scalable(obj) for vdu, obj in assigned.items()}
 
     def with_explicit_counts(self, assigned: VduObjects) -> dict[str, CustomResource]:
         """With the live count of each object whose manifest names none: the API server has set a default there."""

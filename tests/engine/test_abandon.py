@@ -3,17 +3,32 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 
 from k8s_cr_driver.engine import api_services
 from k8s_cr_driver.engine.not_ready import NotReady
 from k8s_cr_driver.objects.dependencies import DEPENDS_ON
 from k8s_cr_driver.objects.keys import Object
-from k8s_cr_driver.ownership.labels import INSTANCE_LABEL
+from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, KEEP
 from tests.fake_api import FakeApi, controllers, faults
 from tests.fake_api.kinds import Kind
 from tests.fake_api.recording import Request
-from tests.instance import BLUE, Instance, claim, config_map, crontab, crontab_crd, obj, state, stateful_set, wait_for
+from tests.instance import (
+    BLUE,
+    Instance,
+    claim,
+    config_map,
+    controlled_by,
+    crontab,
+    crontab_crd,
+    obj,
+    state,
+    stateful_set,
+    wait_for,
+)
+from tests.resources.health.objects import ANY_FIELDS
 
 API = ("remote.example.com", "v1")
 INVENTORY = f"k8s-cr-driver-{BLUE}"
@@ -128,3 +143,31 @@ def test_an_object_that_may_not_be_read_any_more_is_deleted_in_its_turn(api: Fak
 def unlabel(api: FakeApi) -> None:
     if api.find("ConfigMap", "default", "last"):
         api.edit("ConfigMap", "default", "last", lambda live: live["metadata"]["labels"].pop(INSTANCE_LABEL, None))
+
+
+def test_a_workload_to_which_a_stuck_object_refers_goes_all_the_same(api: FakeApi) -> None:
+    """As that of a scaler whose operator was removed before: nobody takes the finalizer off any more."""
+    blue, scaler, target = Instance(api.url), crontab("scaler"), config_map("target")
+    definition = crontab_crd()
+    definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"] = {"type": "object", **ANY_FIELDS}
+    scaler["spec"]["scaleTargetRef"] = {"apiVersion": "v1", "kind": "ConfigMap", "name": "target"}
+    scaler["metadata"]["finalizers"] = ["example.com/hold"]
+    blue.reconcile([definition, scaler, target])
+    abandoned(blue)
+    assert (api.names("CronTab", "default"), api.find("ConfigMap", "default", "target")) == (["scaler"], None)
+
+
+def test_an_object_that_is_listed_late_and_cannot_be_released_ends_no_run(api: FakeApi, blue: Instance) -> None:
+    """Its owner is deleted already, and held by a finalizer, when the lists of its kind come."""
+    precious = claim("volume")
+    precious["metadata"]["annotations"] = {"k8s-cr-driver/ready-when": "stored", KEEP: "true"}
+    held = config_map("owner")
+    held["metadata"]["finalizers"] = ["example.com/hold"]
+    blue.reconcile([held, precious])
+    owner = controlled_by(api.get("ConfigMap", "default", "owner"))
+    api.edit("PersistentVolumeClaim", "default", "volume", lambda live: live["metadata"].update(ownerReferences=[owner]))
+    fails = threading.Event()
+    api.fail(faults.internal("etcd"), method="GET", path="claims$", when=lambda _: not fails.is_set(), times=10**6)
+    api.fail(faults.status(403, "Forbidden", "no"), method="PATCH", path="claims/volume$", times=10**6)
+    api.react("ConfigMap", lambda live: fails.set() if "deletionTimestamp" in live["metadata"] else None)
+    assert "ConfigMap default/owner" in abandoned(blue, 6)

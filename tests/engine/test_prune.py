@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import time
+import tracemalloc
 from typing import Any
 
 import pytest
@@ -41,13 +42,40 @@ def live(number: int, *, owned: bool) -> Object:
     return made
 
 
-@pytest.mark.parametrize("owned", [False, True])
-def test_thousands_of_objects_are_pruned_in_linear_time(owned: bool) -> None:
+class Queued(Loop):
+    """Requests wait for a worker, as all but the first few do."""
+
+    def __init__(self, operation: Operation) -> None:
+        super().__init__(operation)
+        self.requests: list[Any] = []
+
+    def send(self, request: Any, then: Any, failed: Any) -> None:
+        self.requests.append((request, then, failed))
+
+
+def pruner_of(kind: type[Loop]) -> tuple[Pruner, Loop]:
     resources = Resources([Resource(GroupKind("", "ConfigMap"), "v1", "configmaps", True, frozenset({"list"}))])
     connection = Connection(Endpoint("http://127.0.0.1:9"))
     operation = Operation.lasting(100, id="test", instance=BLUE)
     context = WriteContext(Client(connection, resources), Inventory(connection, "default", BLUE))
-    pruner = Pruner(Run(operation, Unsent(operation), context), None)
+    loop = kind(operation)
+    return Pruner(Run(operation, loop, context), None), loop
+
+
+def test_the_requests_of_a_large_terminate_hold_little_memory() -> None:
+    pruner, loop = pruner_of(Queued)
+    lives = [live(number, owned=False) for number in range(2000)]
+    tracemalloc.start()
+    pruner.start(lives)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert isinstance(loop, Queued) and len(loop.requests) == 2000
+    assert most < 2000 * 20_000, "bytes; a copy of all keys in each was 131 MiB"
+
+
+@pytest.mark.parametrize("owned", [False, True])
+def test_thousands_of_objects_are_pruned_in_linear_time(owned: bool) -> None:
+    pruner, _ = pruner_of(Unsent)
     lives = [live(number, owned=owned) for number in range(OBJECTS)]
     began = time.process_time()
     pruner.start(lives)

@@ -70,6 +70,18 @@ def test_of_all_pods_each_is_replaced_and_every_object_applied_again(cluster: Fa
     assert cluster.find("ConfigMap", "default", "settings")
 
 
+def test_after_a_modify_of_the_vnfd_only_chosen_vnfcs_are_healed(cluster: FakeApi, web: Instance, tmp_path: Path) -> None:
+    """Tacker hands over the package that the instance names then, whose objects are not those of the instance."""
+    web.vnfd = make_vnfd(tmp_path / "new", [deployment(1), config_map("settings", a="2")])
+    web.vnfd.vnfd_id = "other"
+    with pytest.raises(sol_ex.SolException, match=r"vnfdId: a MODIFY has named 'other'.*change the current VNF package"):
+        web.heal()
+    assert cluster.get("ConfigMap", "default", "settings")["data"] == {"a": "1"}
+    chosen, other = cluster.names("Pod", "default")
+    web.heal(chosen)
+    assert other in cluster.names("Pod", "default")
+
+
 def test_a_pod_that_is_not_ready_yet_is_waited_for(
     cluster: FakeApi, web: Instance, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,10 +6,12 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tacker.sol_refactored.common import exceptions as sol_ex
 
+from k8s_cr_driver.objects.dependencies import DEPENDS_ON
 from k8s_cr_driver.objects.keys import Object
 from tests.fake_api import FakeApi, faults
 from tests.instance import config_map, obj
@@ -149,3 +151,34 @@ def test_a_heal_without_the_crd_does_not_forget_the_count(api: FakeApi, scaled: 
     api.fail(faults.status(403, "Forbidden"), method="GET", path=CRD)
     scaled.heal()
     assert scaled.inst.instantiatedVnfInfo.metadata["k8s_cr"]["counts"] == before == {"Web": 5}
+
+
+def unnamed(api: FakeApi, folder: Path, size: int | None = None, *more: Any) -> Any:
+    """A package with a kind whose count nothing names: its controller takes none for as many as it likes."""
+    made = obj("stable.example.com/v1", "Old", "web", "default", spec={} if size is None else {"size": size})
+    made["metadata"]["annotations"] = {"k8s-cr-driver/vdu": "Web", "k8s-cr-driver/ready-when": "stored"}
+    return make_vnfd(folder, [crd("Old"), made, *more])
+
+
+def test_a_count_of_one_that_an_earlier_version_has_recorded_of_none_is_not_applied(api: FakeApi, tmp_path: Path) -> None:
+    blue = Instance(api, tmp_path, [])
+    blue.vnfd = unnamed(api, tmp_path / "old")
+    blue.instantiate()
+    blue.inst.instantiatedVnfInfo.metadata["k8s_cr"]["counts"] = {"Web": 1}
+    blue.change(blue.vnfd)
+    assert api.get("Old", "default", "web")["spec"] == {}
+
+
+def test_a_rollback_to_a_package_that_names_no_count_removes_that_of_the_failed_one(api: FakeApi, tmp_path: Path) -> None:
+    blue = Instance(api, tmp_path, [])
+    blue.vnfd = unnamed(api, tmp_path / "old")
+    blue.instantiate()
+    stored, last = blue.inst.obj_clone(), config_map("last")
+    last["metadata"]["annotations"] = {DEPENDS_ON: "stable.example.com/namespaces/default/Old/web"}
+    api.fail(faults.status(400, "BadRequest", "no"), path="/configmaps/last", times=5)
+    with pytest.raises(sol_ex.SolException, match="no"):
+        blue.change(unnamed(api, tmp_path / "new", 5, last))
+    assert api.get("Old", "default", "web")["spec"] == {"size": 5}
+    blue.inst = stored
+    blue.roll_back_change()
+    assert api.get("Old", "default", "web")["spec"] == {}

@@ -344,7 +344,7 @@ def test_what_the_nfvo_grants_without_a_request_is_not_removed(workloads: FakeAp
     assert not workloads.requests.select("PATCH", "/pods/")
 
 
-@pytest.mark.parametrize("code", [403, 406])
+@pytest.mark.parametrize("code", [403, 406, 409])
 def test_a_webhook_that_refuses_the_annotation_of_a_granted_pod_ends_the_scale_in(
     cluster: FakeApi, tmp_path: Path, code: int
 ) -> None:
@@ -355,6 +355,18 @@ def test_a_webhook_that_refuses_the_annotation_of_a_granted_pod_ends_the_scale_i
     with pytest.raises(sol_ex.SolException, match=r"Pod default/\S+: cannot be annotated, so that a scale in removes it: adm"):
         blue.scale("SCALE_IN", requested=names, granted=names)
     assert len(cluster.names("Pod", "default")) == 5
+
+
+@pytest.mark.parametrize("code", [403, 406, 409])
+def test_a_webhook_that_refuses_the_annotation_of_a_pod_that_is_only_asked_for_ends_no_scale_in(
+    workloads: FakeApi, tmp_path: Path, code: int
+) -> None:
+    blue = Instance(workloads, tmp_path, [deployment(4)])
+    blue.instantiate()
+    chosen = pods(workloads)[:2]
+    workloads.fail(faults.denied("no annotations", code, "Conflict"), method="PATCH", path="/pods/", times=20)
+    blue.scale("SCALE_IN", requested=chosen)
+    assert len(pods(workloads)) == 2
 
 
 def test_no_value_of_a_pod_is_in_the_error_of_a_webhook_that_refuses_to_have_it_annotated(

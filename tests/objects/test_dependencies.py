@@ -554,7 +554,7 @@ def test_any_number_of_cycles_is_found_in_one_pass(monkeypatch: pytest.MonkeyPat
     edges = deletion([*tabs, *workloads, *rights("runner", "example.com")])
     assert [needed(edges, one) for one in tabs] == [{f"Deployment app-{number}"} for number in range(40)]
     assert all(needed(edges, one) == set() for one in workloads)
-    assert len(passes) == 3, "one for each layer that adds edges"
+    assert len(passes) == 4, "one for each layer that adds edges"
 
 
 NAMES = st.sampled_from(["a", "b"])
@@ -586,3 +586,13 @@ def test_no_set_of_objects_gives_a_cycle(objects: list[Object]) -> None:
         assert "in a cycle" in str(error)
     for edges in results:
         assert set(edges) == keys == set(TopologicalSorter(edges).static_order())
+
+
+def test_the_autoscaler_of_a_custom_resource_does_not_let_its_controller_go_first() -> None:
+    """It is a setting in the namespace of the controller, too, and goes before what it scales."""
+    controller, tab = deployment("app", account="runner"), obj("example.com/v1", "Tab", "one", "operator")
+    scaler = obj("autoscaling/v2", "HorizontalPodAutoscaler", "tab", "operator")
+    scaler["spec"] = {"scaleTargetRef": {"apiVersion": "example.com/v1", "kind": "Tab", "name": "one"}}
+    edges = deletion([tab, crd("Tab"), controller, scaler, *rights("runner", "example.com")])
+    assert "Tab one" in needed(edges, controller)
+    assert needed(edges, tab) == {"HorizontalPodAutoscaler tab"}

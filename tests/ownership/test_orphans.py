@@ -8,6 +8,7 @@ import json
 
 import pytest
 
+from k8s_cr_driver.engine import prune
 from k8s_cr_driver.errors import DriverError, NotOurs
 from k8s_cr_driver.objects.dependencies import DEPENDS_ON
 from k8s_cr_driver.objects.keys import Object
@@ -626,3 +627,18 @@ def test_what_sets_own_is_listed_once_for_each_namespace(api: FakeApi) -> None:
     api.requests.clear()
     blue.reconcile([config_map("a")])
     assert len(api.requests.select("GET", "/persistentvolumeclaims", watch=False)) == 1
+
+
+def test_claims_that_their_watch_reports_are_read_no_more_than_once(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They were labelled by the terminate, and a finalizer holds them, as it does while Pods use them."""
+    monkeypatch.setattr(prune, "READ_EVERY", 0.05)
+    blue, own = Instance(api.url), claim("own")
+    own["metadata"]["annotations"] = {"k8s-cr-driver/ready-when": "stored"}
+    blue.reconcile([stateful_set("db"), own])
+    api.edit("PersistentVolumeClaim", "default", "data-db-0", lambda live: live["metadata"].update(finalizers=["hold"]))
+    run = blue.start([])
+    wait_for(api, lambda: "deletionTimestamp" in api.get("PersistentVolumeClaim", "default", "data-db-0")["metadata"])
+    with api.cluster.store.changed:
+        assert not api.cluster.store.changed.wait_for(lambda: len(api.requests.select("GET", "claims/data-db-0")) > 3, 1)
+    api.release("PersistentVolumeClaim", "default", "data-db-0")
+    run.result(10)

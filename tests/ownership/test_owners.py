@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
+from k8s_cr_driver.engine import releases
 from k8s_cr_driver.engine.replace import Replacement
 from k8s_cr_driver.objects.dependencies import DEPENDS_ON
 from k8s_cr_driver.objects.keys import Object
@@ -127,18 +128,63 @@ def test_a_claim_that_is_owned_again_while_its_owner_waits_outlives_it(api: Fake
     assert api.get("PersistentVolumeClaim", "default", "volume")["metadata"]["uid"] == uid
 
 
-def test_a_desired_claim_that_is_owned_again_while_its_owner_is_finalized_outlives_it(api: FakeApi) -> None:
+def is_owned(api: FakeApi) -> bool:
+    return bool(api.get("PersistentVolumeClaim", "default", "volume")["metadata"].get("ownerReferences"))
+
+
+@pytest.fixture
+def soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(releases, "AGAIN", 0.1)
+
+
+@pytest.mark.parametrize("verb", ["change", "heal", "replacement"])
+@pytest.mark.parametrize("whose", ["desired", "kept"])
+@pytest.mark.usefixtures("soon")
+def test_a_claim_that_is_owned_again_while_its_owner_is_finalized_outlives_it(api: FakeApi, verb: str, whose: str) -> None:
+    blue, owner = Instance(api.url), {**config_map("owner", a="1"), "immutable": True}
+    owner["metadata"]["annotations"] = REPLACE
+    precious = kept(volume()) if whose == "kept" else volume()
+    blue.reconcile([owner, precious])
+    live = api.edit("ConfigMap", "default", "owner", lambda one: one["metadata"].update(finalizers=HELD))
+    uid = depend(api, "PersistentVolumeClaim", "volume", controlled_by(live))
+    if verb == "change":
+        run = blue.start([precious] if whose == "desired" else [config_map("b")])
+    elif verb == "heal":
+        replacement = Replacement([(f"{INSTANCE_LABEL}={blue.id}", [live])])
+        run = blue.start([owner, precious], prune=False, replacement=replacement)
+    else:
+        run = blue.start([{**owner, "data": {"a": "2"}}, precious])
+    wait_for(api, lambda: is_going(api, "ConfigMap", "owner"))
+    depend(api, "PersistentVolumeClaim", "volume", controlled_by(live))
+    wait_for(api, lambda: not is_owned(api))
+    api.release("ConfigMap", "default", "owner", HELD)
+    run.result(10)
+    assert api.get("PersistentVolumeClaim", "default", "volume")["metadata"]["uid"] == uid
+
+
+def test_an_operator_that_owns_again_at_each_event_is_not_answered_without_pause(api: FakeApi) -> None:
     blue, tab = Instance(api.url), crontab("a")
     tab["metadata"]["finalizers"] = HELD
     blue.reconcile([crontab_crd(), tab, volume()])
-    uid = owned_again(api)
+    owned_again(api)
+    answers: list[Object] = []
+
+    def reconcile(live: Object) -> None:
+        owner = api.find("CronTab", "default", "a")
+        if owner and "deletionTimestamp" in owner["metadata"] and not live["metadata"].get("ownerReferences"):
+            answers.append(live)
+            if len(answers) < 20:
+                owned_again(api)
+
+    api.react("PersistentVolumeClaim", reconcile)
     run = blue.start([crontab_crd(), volume()])
     wait_for(api, lambda: is_going(api, "CronTab", "a"))
     owned_again(api)
-    wait_for(api, lambda: not api.get("PersistentVolumeClaim", "default", "volume")["metadata"].get("ownerReferences"))
+    with api.cluster.store.changed:
+        assert not api.cluster.store.changed.wait_for(lambda: len(answers) > 3, 1)
     api.release("CronTab", "default", "a", HELD)
     run.result(10)
-    assert api.get("PersistentVolumeClaim", "default", "volume")["metadata"]["uid"] == uid
+    assert answers
 
 
 def test_a_claim_that_is_owned_again_while_a_heal_waits_outlives_its_owner(api: FakeApi) -> None:
