@@ -114,7 +114,9 @@ class Applier:
             return
         if live is None:
             self._gone(node)
-        elif node.phase is Phase.SENT:
+            return
+        self._recreator.stays(live)
+        if node.phase is Phase.SENT:
             self._judge(node, live)
         elif node.observe(live) and node.is_new and has_ended_well(node, live):
             self._ends.note(node)  # before the response to its creation

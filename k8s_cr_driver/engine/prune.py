@@ -67,6 +67,8 @@ class Pruner:
         self._nudges = Nudges(run, self._is_current)
         self._departures = Departures(run, self._send, self._failed)
         self._releases = Releases(run, self._is_going)
+        self._takers: Mapping[str, Takers] = {}
+        """By uid: owners of what stays that go with objects to delete."""
         self._kept: set[ObjectKey] = set()
         self._guests: Guests
         self._owners: frozenset[str] = frozenset()
@@ -87,6 +89,7 @@ class Pruner:
         `desired` objects, too: a later operation deletes these, and does not know them any more.
         """
         self._guests = Guests(self._context, leaving=lives if with_orphans else ())
+        self._takers = owners
         deleted = list(filter(self.deletes, lives))
         stay = frozenset(map(key_of, lives)).difference(map(key_of, deleted))
         self._owners = frozenset({*owners, *map(uid_of, desired), *map(uid_of, deleted)})
@@ -258,7 +261,13 @@ class Pruner:
 
     def _is_going(self, uid: str) -> bool:
         node = self._garbage.find(uid)
-        if node is None or node.live is None or node.phase not in (Phase.SENDING, Phase.SENT):
+        if node is not None:
+            return self._goes(node)
+        takers = self._takers.get(uid, ())  # an operator has made it for these, and it goes with them
+        return any(self._goes(self.nodes[key]) for key in takers if key in self.nodes)
+
+    def _goes(self, node: ToDelete) -> bool:
+        if node.live is None or node.phase not in (Phase.SENDING, Phase.SENT):
             return False
         return self.deletes(node.live) and not node.stays
 
@@ -293,9 +302,17 @@ class Pruner:
             self._gone(node)
         elif node.is_gone:
             self._unselected(node)
+            self._hold_others(node)
         else:
             self._follow(node)
-            self._releases.lingers(asked)
+            self._hold_others(node)
+
+    def _hold_others(self, node: ToDelete) -> None:
+        """What stays, and this object or one that goes with it may own again until it no longer exists."""
+        self._releases.lingers(uid_of(node.live))
+        for uid, takers in self._takers.items():
+            if node.key in takers:
+                self._releases.lingers(uid)
 
     def _follow(self, node: ToDelete) -> None:
         """Waits until the object no longer exists: its watch reports that, if it still selects it."""

@@ -62,6 +62,10 @@ class Recreator:
         self._listed: list[tuple[Resource, Object]] = []
         self._listed_at = -math.inf
 
+    def stays(self, live: Object) -> None:
+        """A watch reports an object of the set: one that is replaced may own it."""
+        self._releases.stays(live)
+
     def add(self, node: Desired, live: Object) -> None:
         """An object, as it was when its change was refused."""
         node.phase = Phase.BACKOFF

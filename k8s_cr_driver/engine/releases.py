@@ -31,6 +31,9 @@ LOG = logging.getLogger(__name__)
 AGAIN = 2.0
 """Seconds between two releases of an object while an owner goes: no watch reports an object that the instance has let go."""
 
+READS_PER_SECOND = 50
+"""So many objects at most are released in a second: with more of them, each has to wait longer."""
+
 
 class Releases:
     """`is_going`: whether the deletion of the object of a uid was asked for, and it still exists."""
@@ -56,9 +59,9 @@ class Releases:
                 self._owned[uid].add(key)
             self._hold(key)
 
-    def lingers(self, owner: Object) -> None:
+    def lingers(self, owner: str) -> None:
         """The deletion of an owner was asked for, and may take its time."""
-        for key in self._owned.get(uid_of(owner), ()):
+        for key in self._owned.get(owner, ()):
             self._loop.after(AGAIN, functools.partial(self._hold, key))
 
     def before(
@@ -88,7 +91,7 @@ class Releases:
             self._held.discard(key)
             self._hold(key)
 
-        self._loop.after(AGAIN, again)
+        self._loop.after(max(AGAIN, len(self._held) / READS_PER_SECOND), again)
 
     def _failed(self, key: ObjectKey, error: DriverError) -> None:
         if passes(error) or (self._operation.abandon and not isinstance(error, Superseded)):

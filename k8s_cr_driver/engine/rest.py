@@ -96,6 +96,8 @@ class Rest:
         for live in kept:
             with self._attempts.abandonable(f"the owners of {key_of(live)}"):
                 takers |= request(functools.partial(owners.going, live))
+        for _, live in desired:
+            takers |= request(functools.partial(owners.going, live))
         self._is_pruning = True
         for _, live in desired:
             self._pruner.stays(live)

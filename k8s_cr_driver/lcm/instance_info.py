@@ -127,7 +127,7 @@ class StoredInstance:
             inventory_content=content,
             new_aspects=own.get(NEW_ASPECTS) or [],
             project=own.get(PROJECT) or "",
-            vnfd_id="" if is_pending else own.get(VNFD_ID) or "",
+            vnfd_id="" if is_pending or _has_other_files(metadata, own) else own.get(VNFD_ID) or "",
         )
 
     @property
@@ -251,6 +251,11 @@ def _check_version(record: Any, own: dict[str, Any]) -> None:
             f"The record of VNF instance {record.id} has version {own[VERSION]}: a newer k8s-cr-driver has written it. This "
             f"one knows versions up to {RECORD_VERSION}; upgrade it on this conductor."
         )
+
+
+def _has_other_files(metadata: dict[str, Any], own: dict[str, Any]) -> bool:
+    """Whether container_update_mgmt_v2 has acted: of an instance without Pods as VNFCs, no VNFC shows that."""
+    return FILES in own and list(own[FILES]) != list(metadata.get(FILES) or [])
 
 
 def _vdus(metadata: dict[str, Any], parts: dict[str, str]) -> VduObjects:

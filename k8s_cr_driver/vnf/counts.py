@@ -97,12 +97,26 @@ def carried_over(before: VduObjects, recorded: Mapping[str, int], assigned: VduO
 
     `recorded` has those of objects whose CRD may have gone since: a change that failed has deleted it, perhaps.
     """
-    # Earlier versions have recorded a 1 for a count that nothing names, as the manifest shows where it is known to have one
-    implied = {vdu for vdu, count in recorded.items() if count == 1 and vdu in before and before[vdu].replicas()}
+    implied = {vdu for vdu, count in recorded.items() if count == 1 and vdu in before and _names_no_one(before[vdu])}
     of_vdu = {**{vdu: count for vdu, count in recorded.items() if vdu not in implied}, **_named(before)}
     of_object = {(before[vdu].key, before[vdu].part): count for vdu, count in of_vdu.items()}
     kept = {vdu: of_object.get((obj.key, obj.part), of_vdu.get(vdu)) for vdu, obj in assigned.items()}
     return with_counts(assigned, {vdu: count for vdu, count in kept.items() if count is not None})
+
+
+def _names_no_one(obj: CustomResource) -> bool:
+    """
+    Whether a recorded 1 is no count of the manifest: earlier versions have recorded one where nothing names a count.
+
+    If a field of it is 1, that may be the count: the CRD of a change that has failed may have it in another field.
+    """
+    return bool(obj.replicas()) and not _has_one(obj.manifest.get("spec"))
+
+
+def _has_one(value: Any) -> bool:
+    if isinstance(value, (dict, list)):
+        return any(map(_has_one, value.values() if isinstance(value, dict) else value))
+    return value == 1 and type(value) is int
 
 
 def given(assigned: VduObjects, former: Mapping[ObjectKey, Object]) -> dict[str, int]:

@@ -10,6 +10,7 @@ import pytest
 from tacker.sol_refactored.common import exceptions as sol_ex
 
 from k8s_cr_driver.lcm.instance_info import StoredInstance
+from k8s_cr_driver.vnf.additional_params import FILES
 from tests.fake_api import FakeApi
 from tests.lcm.instance import Instance
 from tests.lcm.web import deployment
@@ -84,6 +85,9 @@ def test_the_vnfd_is_that_of_the_objects_as_far_as_it_is_known(blue: Instance) -
     first.metadata = {}  # as the in-tree driver stores it
     assert StoredInstance.read(blue.inst).vnfd_id == ""
     first.metadata = {"managed-by": "k8s-cr-driver"}
+    files, blue.inst.instantiatedVnfInfo.metadata[FILES] = own(blue)[FILES], ["Files/kubernetes/other.yaml"]
+    assert StoredInstance.read(blue.inst).vnfd_id == "", "container_update_mgmt_v2 has named other files"
+    blue.inst.instantiatedVnfInfo.metadata[FILES] = files
     del own(blue)["vnfd-id"]
     assert StoredInstance.read(blue.inst).vnfd_id == ""
     blue.vnfd.vnfd_id = "other"

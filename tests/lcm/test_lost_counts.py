@@ -182,3 +182,25 @@ def test_a_rollback_to_a_package_that_names_no_count_removes_that_of_the_failed_
     blue.inst = stored
     blue.roll_back_change()
     assert api.get("Old", "default", "web")["spec"] == {}
+
+
+def test_a_rollback_of_a_change_that_has_moved_the_count_restores_a_count_of_one(api: FakeApi, tmp_path: Path) -> None:
+    """The CRD of the failed change has the count in another field, where the former manifest names none."""
+    moved, last = crd("Old"), config_map("last")
+    version = moved["spec"]["versions"][0]
+    version["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]["count"] = {"type": "integer"}
+    version["subresources"]["scale"]["specReplicasPath"] = ".spec.count"
+    blue = Instance(api, tmp_path, [])
+    blue.vnfd = unnamed(api, tmp_path / "old", 5)
+    blue.instantiate()
+    blue.scale("SCALE_IN", 2)
+    assert size(api) == 1
+    stored = blue.inst.obj_clone()
+    last["metadata"]["annotations"] = {DEPENDS_ON: "stable.example.com/namespaces/default/Old/web"}
+    changed = web("Old", **{"k8s-cr-driver/vdu": "Web", "k8s-cr-driver/ready-when": "stored"})
+    api.fail(faults.status(400, "BadRequest", "no"), path="/configmaps/last", times=5)
+    with pytest.raises(sol_ex.SolException, match="no"):
+        blue.change(make_vnfd(tmp_path / "new", [moved, {**changed, "spec": {"count": 5}}, last]))
+    blue.inst = stored
+    blue.roll_back_change()
+    assert size(api) == 1

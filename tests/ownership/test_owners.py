@@ -162,6 +162,82 @@ def test_a_claim_that_is_owned_again_while_its_owner_is_finalized_outlives_it(ap
     assert api.get("PersistentVolumeClaim", "default", "volume")["metadata"]["uid"] == uid
 
 
+@pytest.mark.parametrize("whose", ["desired", "kept"])
+@pytest.mark.usefixtures("soon")
+def test_a_claim_of_what_an_operator_has_made_for_an_owner_that_is_finalized_outlives_both(api: FakeApi, whose: str) -> None:
+    blue, tab = Instance(api.url), crontab("a")
+    tab["metadata"]["finalizers"] = HELD
+    precious = kept(volume()) if whose == "kept" else volume()
+    blue.reconcile([crontab_crd(), tab, precious])
+    made = api.put(controllers.owned(api.get("CronTab", "default", "a"), "v1", "ConfigMap", "made"))
+    uid = depend(api, "PersistentVolumeClaim", "volume", controlled_by(made))
+    run = blue.start([crontab_crd(), precious] if whose == "desired" else [crontab_crd()])
+    wait_for(api, lambda: is_going(api, "CronTab", "a"))
+    depend(api, "PersistentVolumeClaim", "volume", controlled_by(made))
+    wait_for(api, lambda: not is_owned(api))
+    api.release("CronTab", "default", "a", HELD)
+    run.result(10)
+    assert api.get("PersistentVolumeClaim", "default", "volume")["metadata"]["uid"] == uid
+
+
+@pytest.mark.usefixtures("soon")
+def test_a_kept_claim_outlives_an_owner_that_loses_its_label_as_it_is_deleted(api: FakeApi) -> None:
+    blue, tab = Instance(api.url), crontab("a")
+    tab["metadata"]["finalizers"] = HELD
+    blue.reconcile([crontab_crd(), tab, kept(volume())])
+    uid = owned_again(api)
+    live = api.get("CronTab", "default", "a")
+
+    def unlabel(one: Object) -> None:
+        if "deletionTimestamp" in one["metadata"] and one["metadata"].get("labels"):
+            api.edit("CronTab", "default", "a", lambda it: it["metadata"].update(labels={}))
+
+    api.react("CronTab", unlabel)
+    api.fail(faults.held(0.5), method="DELETE", path="/crontabs/a$")
+    run = blue.start([crontab_crd()])
+    wait_for(api, lambda: is_going(api, "CronTab", "a"))
+    depend(api, "PersistentVolumeClaim", "volume", controlled_by(live))
+    wait_for(api, lambda: not is_owned(api))
+    api.release("CronTab", "default", "a", HELD)
+    run.result(10)
+    assert api.get("PersistentVolumeClaim", "default", "volume")["metadata"]["uid"] == uid
+
+
+@pytest.mark.usefixtures("soon")
+def test_a_desired_claim_that_a_replaced_object_owns_only_while_it_is_finalized_outlives_it(api: FakeApi) -> None:
+    blue, owner = Instance(api.url), {**config_map("owner", a="1"), "immutable": True}
+    owner["metadata"]["annotations"] = REPLACE
+    blue.reconcile([owner, volume()])
+    live = api.edit("ConfigMap", "default", "owner", lambda one: one["metadata"].update(finalizers=HELD))
+    run = blue.start([{**owner, "data": {"a": "2"}}, volume()])
+    wait_for(api, lambda: is_going(api, "ConfigMap", "owner"))
+    uid = depend(api, "PersistentVolumeClaim", "volume", controlled_by(live))
+    wait_for(api, lambda: not is_owned(api))
+    api.release("ConfigMap", "default", "owner", HELD)
+    run.result(10)
+    assert api.get("PersistentVolumeClaim", "default", "volume")["metadata"]["uid"] == uid
+
+
+def test_many_objects_of_an_owner_that_is_finalized_are_released_in_turn(
+    api: FakeApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(releases, "AGAIN", 0.01)
+    monkeypatch.setattr(releases, "READS_PER_SECOND", 20)
+    blue, tab, parts = Instance(api.url), crontab("a"), [config_map(f"part-{number}") for number in range(20)]
+    tab["metadata"]["finalizers"] = HELD
+    blue.reconcile([crontab_crd(), tab, *parts])
+    owner = controlled_by(api.get("CronTab", "default", "a"))
+    for part in parts:
+        depend(api, "ConfigMap", part["metadata"]["name"], owner)
+    run = blue.start([crontab_crd(), *parts])
+    wait_for(api, lambda: is_going(api, "CronTab", "a"))
+    api.requests.clear()
+    with api.cluster.store.changed:
+        assert not api.cluster.store.changed.wait_for(lambda: len(api.requests.select("GET", "/configmaps/part-")) > 100, 2)
+    api.release("CronTab", "default", "a", HELD)
+    run.result(10)
+
+
 def test_an_operator_that_owns_again_at_each_event_is_not_answered_without_pause(api: FakeApi) -> None:
     blue, tab = Instance(api.url), crontab("a")
     tab["metadata"]["finalizers"] = HELD
