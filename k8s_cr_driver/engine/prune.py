@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 import itertools
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
 from oslo_log import log as logging
@@ -79,7 +79,7 @@ class Pruner:
         lives: Sequence[Object],
         owners: Mapping[str, Takers] = MappingProxyType({}),
         *,
-        desired: Iterable[Object] = (),
+        desired: Sequence[Object] = (),
         with_orphans: bool = False,
     ) -> None:
         """
@@ -98,6 +98,8 @@ class Pruner:
         # With abandon nothing waits for an object that refers to it: its finalizer may be one that nobody removes any more
         needs = dependencies.deletion(lives, pairs, frozenset(map(key_of, lives)) if self._operation.abandon else stay)
         self._release_first(lives, owners, needs)
+        for live in desired:
+            self.stays(live)
         for live in lives:
             self.add(live, needs)
         for live in filter(self._context.inventory.content.is_adopted, lives):
@@ -300,11 +302,11 @@ class Pruner:
             self._retry(node)
         elif stays and (node.is_gone or node.is_unwatched):
             self._gone(node)
-        elif node.is_gone:
-            self._unselected(node)
-            self._hold_others(node)
         else:
-            self._follow(node)
+            if node.is_gone:
+                self._unselected(node)
+            else:
+                self._follow(node)
             self._hold_others(node)
 
     def _hold_others(self, node: ToDelete) -> None:

@@ -29,7 +29,7 @@ from k8s_cr_driver.resources.registry import resource_for
 LOG = logging.getLogger(__name__)
 
 AGAIN = 2.0
-"""Seconds between two releases of an object while an owner goes: no watch reports an object that the instance has let go."""
+"""Seconds between two releases of an object while an owner goes: no watch reports an object that was released."""
 
 READS_PER_SECOND = 50
 """So many objects at most are released in a second: with more of them, each has to wait longer."""
@@ -50,9 +50,12 @@ class Releases:
 
     def stays(self, live: Object) -> None:
         """Notes the owners of an object that stays, and releases it from those that go."""
-        key, owners = key_of(live), owner_uids(live)
+        owners = owner_uids(live)
+        if not owners:
+            return
+        key = key_of(live)
         resource = self._resources.find(key.group_kind)
-        if resource is not None and owners:
+        if resource is not None:
             self._staying[key] = resource, live
             self._owners[key].update(owners)
             for uid in owners:

@@ -99,9 +99,7 @@ class Rest:
         for _, live in desired:
             takers |= request(functools.partial(owners.going, live))
         self._is_pruning = True
-        for _, live in desired:
-            self._pruner.stays(live)
-        self._pruner.start(members, takers, desired=(live for _, live in desired), with_orphans=not self._applier.nodes)
+        self._pruner.start(members, takers, desired=[live for _, live in desired], with_orphans=not self._applier.nodes)
         self._loop.run(self._is_pruned, self._timeout)
         request(lambda: release_from_owners(self._context, owners, self._applier.live()))
         self._loop.run(self._is_pruned, self._timeout)

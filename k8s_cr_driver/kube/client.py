@@ -85,8 +85,8 @@ class Client:
 
         A load balancer without an API server, or an API server that starts, responds 404 to every path. The 404 of an object
         names it in the `details` of its Status; any other one, as of a webhook that denies the request, is Contended while
-        discovery lists the kind. Without a name the
-        path is that of the collection, all of which a DELETE deletes; a name with a slash leads to a subresource.
+        discovery lists the kind. Without a name the path is that of the collection, all of which a DELETE deletes; a name with
+        a slash leads to a subresource.
         """
         if not key.name or "/" in key.name:
             raise InvalidRequest(f"{key}: {method} without a name that an object can have")

@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any
 
 import pytest
 
@@ -132,6 +134,17 @@ def is_owned(api: FakeApi) -> bool:
     return bool(api.get("PersistentVolumeClaim", "default", "volume")["metadata"].get("ownerReferences"))
 
 
+def assert_outlives(api: FakeApi, uid: str, run: Future[Any], owner: tuple[str, str], reference: Object) -> None:
+    """The claim, which `reference` owns again while the `owner` (kind, name) is finalized, is released, and stays the same."""
+    wait_for(api, lambda: is_going(api, *owner))
+    depend(api, "PersistentVolumeClaim", "volume", controlled_by(reference))
+    wait_for(api, lambda: not is_owned(api))
+    kind, name = owner
+    api.release(kind, "default", name, HELD)
+    run.result(10)
+    assert api.get("PersistentVolumeClaim", "default", "volume")["metadata"]["uid"] == uid
+
+
 @pytest.fixture
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(releases, "AGAIN", 0.1)
@@ -154,12 +167,7 @@ def test_a_claim_that_is_owned_again_while_its_owner_is_finalized_outlives_it(ap
         run = blue.start([owner, precious], prune=False, replacement=replacement)
     else:
         run = blue.start([{**owner, "data": {"a": "2"}}, precious])
-    wait_for(api, lambda: is_going(api, "ConfigMap", "owner"))
-    depend(api, "PersistentVolumeClaim", "volume", controlled_by(live))
-    wait_for(api, lambda: not is_owned(api))
-    api.release("ConfigMap", "default", "owner", HELD)
-    run.result(10)
-    assert api.get("PersistentVolumeClaim", "default", "volume")["metadata"]["uid"] == uid
+    assert_outlives(api, uid, run, ("ConfigMap", "owner"), live)
 
 
 @pytest.mark.parametrize("whose", ["desired", "kept"])
@@ -172,12 +180,7 @@ def test_a_claim_of_what_an_operator_has_made_for_an_owner_that_is_finalized_out
     made = api.put(controllers.owned(api.get("CronTab", "default", "a"), "v1", "ConfigMap", "made"))
     uid = depend(api, "PersistentVolumeClaim", "volume", controlled_by(made))
     run = blue.start([crontab_crd(), precious] if whose == "desired" else [crontab_crd()])
-    wait_for(api, lambda: is_going(api, "CronTab", "a"))
-    depend(api, "PersistentVolumeClaim", "volume", controlled_by(made))
-    wait_for(api, lambda: not is_owned(api))
-    api.release("CronTab", "default", "a", HELD)
-    run.result(10)
-    assert api.get("PersistentVolumeClaim", "default", "volume")["metadata"]["uid"] == uid
+    assert_outlives(api, uid, run, ("CronTab", "a"), made)
 
 
 @pytest.mark.usefixtures("soon")
@@ -195,12 +198,7 @@ def test_a_kept_claim_outlives_an_owner_that_loses_its_label_as_it_is_deleted(ap
     api.react("CronTab", unlabel)
     api.fail(faults.held(0.5), method="DELETE", path="/crontabs/a$")
     run = blue.start([crontab_crd()])
-    wait_for(api, lambda: is_going(api, "CronTab", "a"))
-    depend(api, "PersistentVolumeClaim", "volume", controlled_by(live))
-    wait_for(api, lambda: not is_owned(api))
-    api.release("CronTab", "default", "a", HELD)
-    run.result(10)
-    assert api.get("PersistentVolumeClaim", "default", "volume")["metadata"]["uid"] == uid
+    assert_outlives(api, uid, run, ("CronTab", "a"), live)
 
 
 @pytest.mark.usefixtures("soon")
@@ -243,13 +241,13 @@ def test_an_operator_that_owns_again_at_each_event_is_not_answered_without_pause
     tab["metadata"]["finalizers"] = HELD
     blue.reconcile([crontab_crd(), tab, volume()])
     owned_again(api)
-    answers: list[Object] = []
+    owned: list[Object] = []
 
     def reconcile(live: Object) -> None:
         owner = api.find("CronTab", "default", "a")
         if owner and "deletionTimestamp" in owner["metadata"] and not live["metadata"].get("ownerReferences"):
-            answers.append(live)
-            if len(answers) < 20:
+            owned.append(live)
+            if len(owned) < 20:
                 owned_again(api)
 
     api.react("PersistentVolumeClaim", reconcile)
@@ -257,10 +255,10 @@ def test_an_operator_that_owns_again_at_each_event_is_not_answered_without_pause
     wait_for(api, lambda: is_going(api, "CronTab", "a"))
     owned_again(api)
     with api.cluster.store.changed:
-        assert not api.cluster.store.changed.wait_for(lambda: len(answers) > 3, 1)
+        assert not api.cluster.store.changed.wait_for(lambda: len(owned) > 3, 1)
     api.release("CronTab", "default", "a", HELD)
     run.result(10)
-    assert answers
+    assert owned
 
 
 def test_a_claim_that_is_owned_again_while_a_heal_waits_outlives_its_owner(api: FakeApi) -> None:
