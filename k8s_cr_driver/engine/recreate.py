@@ -114,7 +114,7 @@ class Recreator:
                 raise self._loop.refusals[0]
             return remove(self._context, node.obj, node.resource, live, None)
 
-        deleted, failed = functools.partial(self._deleted, node, others), functools.partial(self._failed, node)
+        deleted, failed = functools.partial(self._deleted, node, live, others), functools.partial(self._failed, node)
         delete = functools.partial(self._loop.send, request, deleted, failed)
         forget = functools.partial(self._ends.forget_former, node, delete)
         if node.has_former_end:  # a rollback does not run it again if its deletion is denied, and it vanishes then
@@ -137,7 +137,9 @@ class Recreator:
         node = self._deleted_nodes.get(uid)
         return node is not None and node.phase is Phase.SENT and node.live is not None and uid_of(node.live) == uid
 
-    def _deleted(self, node: Desired, others: list[tuple[Resource, Object]], removal: Removal | None) -> None:
+    def _deleted(
+        self, node: Desired, live: Object, others: list[tuple[Resource, Object]], removal: Removal | None
+    ) -> None:
         """The watch may have been faster; or somebody has created the object again, so that nothing was deleted."""
         if removal is None:
             self._try_later(node)
@@ -147,3 +149,4 @@ class Recreator:
             node.phase = Phase.SENT
             for _, one in others:
                 self._releases.stays(one)
+            self._releases.lingers(uid_of(live))

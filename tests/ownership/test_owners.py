@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 
 from k8s_cr_driver.engine import releases
+from k8s_cr_driver.engine.recreate import Recreator
 from k8s_cr_driver.engine.replace import Replacement
 from k8s_cr_driver.objects.dependencies import DEPENDS_ON
 from k8s_cr_driver.objects.keys import Object
@@ -211,6 +213,35 @@ def test_a_desired_claim_that_a_replaced_object_owns_only_while_it_is_finalized_
     wait_for(api, lambda: is_going(api, "ConfigMap", "owner"))
     uid = depend(api, "PersistentVolumeClaim", "volume", controlled_by(live))
     wait_for(api, lambda: not is_owned(api))
+    api.release("ConfigMap", "default", "owner", HELD)
+    run.result(10)
+    assert api.get("PersistentVolumeClaim", "default", "volume")["metadata"]["uid"] == uid
+
+
+@pytest.mark.usefixtures("soon")
+def test_a_desired_claim_that_a_replaced_object_owns_before_its_deletion_is_answered_outlives_it(
+    api: FakeApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    blue, owner = Instance(api.url), {**config_map("owner", a="1"), "immutable": True}
+    owner["metadata"] |= {"annotations": REPLACE, "finalizers": HELD}
+    blue.reconcile([owner, volume()])
+    stays, is_reported = Recreator.stays, threading.Event()
+
+    def reported(recreator: Recreator, live: Object) -> None:
+        stays(recreator, live)
+        if live["metadata"].get("ownerReferences"):
+            is_reported.set()
+
+    def own_until_reported(live: Object) -> None:
+        if "deletionTimestamp" in live["metadata"] and not is_reported.is_set():
+            depend(api, "PersistentVolumeClaim", "volume", controlled_by(live))
+            assert is_reported.wait(10)
+
+    monkeypatch.setattr(Recreator, "stays", reported)
+    uid = api.get("PersistentVolumeClaim", "default", "volume")["metadata"]["uid"]
+    api.react("ConfigMap", own_until_reported)
+    run = blue.start([{**owner, "data": {"a": "2"}}, volume()])
+    wait_for(api, lambda: is_reported.is_set() and not is_owned(api))
     api.release("ConfigMap", "default", "owner", HELD)
     run.result(10)
     assert api.get("PersistentVolumeClaim", "default", "volume")["metadata"]["uid"] == uid
