@@ -9,6 +9,7 @@ a caller acts differently on them.
 from __future__ import annotations
 
 import enum
+import functools
 import re
 from collections.abc import Iterable
 
@@ -120,8 +121,14 @@ class Said(enum.Enum):
     @classmethod
     def of(cls, message: str) -> frozenset[Said]:
         """All that a message says in its own words: a value or a name that it repeats may have any of the words in it."""
-        words = own_words(message)
-        return frozenset(one for one, pattern in _SAID.items() if pattern.search(words))
+        return _said(message)
+
+
+@functools.lru_cache(maxsize=256)
+def _said(message: str) -> frozenset[Said]:
+    """Requests are repeated, and refused in the same words."""
+    words = own_words(message)
+    return frozenset(one for one, pattern in _SAID.items() if pattern.search(words))
 
 
 _SAID = {one: re.compile(one.value) for one in Said}

@@ -9,7 +9,8 @@ Unreadable, after which requests are repeated and watches opened again.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator
+import functools
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from k8s_cr_driver.errors import Unreadable
@@ -17,10 +18,6 @@ from k8s_cr_driver.objects.keys import GroupKind, Object, kind_of
 
 NAME_LIMIT = 512
 """Characters of a name, a uid and a resourceVersion; a Kubernetes name has at most 253."""
-_TEXTS = ("namespace", "creationTimestamp", "deletionTimestamp")
-_TEXT_OR_NONE = {str, type(None)}
-_MAPS = ("labels", "annotations")
-_LISTS: dict[str, type] = {"finalizers": str, "ownerReferences": dict, "managedFields": dict}
 
 
 def checked(response: Object, kind: GroupKind, attempt: str, *, stored: bool = True) -> Object:
@@ -44,27 +41,36 @@ def entries(response: Object, api_version: str, kind: GroupKind, attempt: str) -
 
 
 def _is_whole(metadata: Object, identity: Iterable[str]) -> bool:
-    get = metadata.get
-    return (
-        _are_names([*map(get, identity), *filter(None, [get("namespace")])])
-        and set(map(type, map(get, _TEXTS))) <= _TEXT_OR_NONE
-        and all(map(_is_map, map(get, _MAPS)))
-        and all(_is_list(get(name), kind) for name, kind in _LISTS.items())
-    )
+    names = [metadata.get(name) for name in identity]
+    if metadata.get("namespace"):
+        names.append(metadata["namespace"])
+    return all(map(_is_name, names)) and all(is_fit(metadata[name]) for name, is_fit in _FORMS.items() if name in metadata)
 
 
-def _are_names(values: list[Any]) -> bool:
+def _is_name(value: Any) -> bool:
     """Names are in log lines, errors and terminals. No API server stores one with a control character, or as long."""
-    is_text = set(map(type, values)) == {str} and all(values)
-    return is_text and max(map(len, values)) <= NAME_LIMIT and all(map(str.isprintable, values))
+    return type(value) is str and 0 < len(value) <= NAME_LIMIT and value.isprintable()
 
 
-def _is_map(value: object) -> bool:
+def _is_text(value: Any) -> bool:
+    return value is None or type(value) is str
+
+
+def _is_map(value: Any) -> bool:
     return value is None or (isinstance(value, dict) and set(map(type, value.values())) <= {str})
 
 
-def _is_list(value: object, kind: type) -> bool:
+def _is_list(kind: type, value: Any) -> bool:
     return value is None or (isinstance(value, list) and set(map(type, value)) <= {kind})
+
+
+_FORMS: dict[str, Callable[[Any], bool]] = {
+    **dict.fromkeys(("namespace", "creationTimestamp", "deletionTimestamp"), _is_text),
+    **dict.fromkeys(("labels", "annotations"), _is_map),
+    "finalizers": functools.partial(_is_list, str),
+    **dict.fromkeys(("ownerReferences", "managedFields"), functools.partial(_is_list, dict)),
+}
+"""Of the metadata that is read without a further check."""
 
 
 @contextlib.contextmanager

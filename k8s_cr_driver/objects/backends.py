@@ -65,7 +65,7 @@ def role_of(binding: Object) -> ObjectKey:
     return ObjectKey(_RBAC, kind, namespace, str(field(binding, "roleRef", "name")))
 
 
-def servers(objects: Sequence[Object]) -> dict[ObjectKey, set[ObjectKey]]:
+def servers(objects: Sequence[Object], backends: Backends) -> dict[ObjectKey, set[ObjectKey]]:
     """
     Which custom resource is served by which webhook configurations, API services, Services and workloads of the set.
 
@@ -79,7 +79,7 @@ def servers(objects: Sequence[Object]) -> dict[ObjectKey, set[ObjectKey]]:
         if not is_builtin(kind_of(obj)):
             custom[kind_of(obj)].append(key_of(obj))
     served: dict[GroupKind, set[ObjectKey]] = defaultdict(set)
-    for kind, needed in _served(objects, _plurals(custom, objects)):
+    for kind, needed in _served(objects, backends, _plurals(custom, objects)) if custom else ():
         if budget.allows(len(needed)):
             served[kind] |= needed
     found = ((key, needed) for kind, needed in served.items() for key in custom.get(kind, ()))
@@ -87,10 +87,10 @@ def servers(objects: Sequence[Object]) -> dict[ObjectKey, set[ObjectKey]]:
 
 
 def _served(
-    objects: Sequence[Object], plurals: Mapping[str, Mapping[GroupKind, str]]
+    objects: Sequence[Object], backends: Backends, plurals: Mapping[str, Mapping[GroupKind, str]]
 ) -> Iterator[tuple[GroupKind, set[ObjectKey]]]:
     """Kinds, with what serves them: a kind may come several times."""
-    backends, budget = _Backends(objects), Budget("Rules of webhooks")
+    budget = Budget("Rules of webhooks")
     for obj in objects:
         caller = key_of(obj)
         if caller.group_kind in _WEBHOOKS:
@@ -103,9 +103,8 @@ def _served(
                 yield kind, needed | {caller}
 
 
-def callers(objects: Sequence[Object]) -> dict[ObjectKey, set[ObjectKey]]:
+def callers(objects: Sequence[Object], backends: Backends) -> dict[ObjectKey, set[ObjectKey]]:
     """Which webhook configuration, CustomResourceDefinition or API service has requests sent to what of the set."""
-    backends = _Backends(objects)
     return {key_of(obj): needed for obj in objects if (needed := backends.called_by(obj))}
 
 
@@ -143,7 +142,7 @@ def controllers(objects: Sequence[Object], known: Collection[str]) -> list[Contr
     return found
 
 
-class _Backends:
+class Backends:
     """Services -> the Service and the workloads whose pods it selects."""
 
     def __init__(self, objects: Iterable[Object]) -> None:
@@ -202,7 +201,7 @@ def _guessed_plural(singular: str) -> str:
 
 
 def _webhook_kinds(
-    configuration: Object, backends: _Backends, plurals: Mapping[str, Mapping[GroupKind, str]], budget: Budget
+    configuration: Object, backends: Backends, plurals: Mapping[str, Mapping[GroupKind, str]], budget: Budget
 ) -> Iterator[tuple[GroupKind, set[ObjectKey]]]:
     for webhook in entries(configuration, "webhooks"):
         needed = backends.of(field(webhook, "clientConfig", "service"))

@@ -16,7 +16,7 @@ from graphlib import CycleError, TopologicalSorter
 
 from k8s_cr_driver.errors import InvalidPackage
 from k8s_cr_driver.objects.api_groups import is_builtin
-from k8s_cr_driver.objects.backends import Budget, callers, controllers, role_of, servers
+from k8s_cr_driver.objects.backends import Backends, Budget, callers, controllers, role_of, servers
 from k8s_cr_driver.objects.crds import defined_by
 from k8s_cr_driver.objects.fields import field, pod_spec, similar, text
 from k8s_cr_driver.objects.keys import CRD, NAMESPACE, GroupKind, Object, ObjectKey, annotations_of, key_of, kind_of, split
@@ -80,7 +80,8 @@ def graph(objects: Sequence[Object], pairs: Iterable[tuple[ObjectKey, ObjectKey]
     fixed = _structure(objects)
     for obj in objects:
         fixed[key_of(obj)] |= keys.intersection(depends_on(obj))
-    return _untangled(keys, [fixed, _later(pairs), servers(objects), _after_services(objects)])
+    backends = Backends(objects)
+    return _untangled(keys, [fixed, _later(pairs), servers(objects, backends), _after_services(objects, backends)])
 
 
 def deletion(
@@ -95,6 +96,8 @@ def deletion(
     raises: edges that close a cycle are dropped.
     """
     keys = {key_of(obj) for obj in objects}
+    if len(keys) < 2:
+        return {key: set() for key in keys}
     explicit = {key_of(obj): set(depends_on(obj, lenient=True)) for obj in objects}
     leaving = keys.difference(stay)
     references = {key_of(obj): _referred(obj) & leaving for obj in objects if key_of(obj) in leaving}
@@ -125,12 +128,12 @@ def _structure(objects: Sequence[Object]) -> Edges:
     return defaultdict(set, {key: needed & keys for key, needed in edges.items()})
 
 
-def _after_services(objects: Sequence[Object]) -> Edges:
+def _after_services(objects: Sequence[Object], backends: Backends) -> Edges:
     """Webhook configurations and API services after their Services: else a webhook whose rules match its own Service has none.
 
     Not after its workload, which may have to find the webhook configuration to become ready, as to fill in its own CA.
     """
-    called = {caller: needed for caller, needed in callers(objects).items() if caller.kind in _LAST}
+    called = {caller: needed for caller, needed in callers(objects, backends).items() if caller.kind in _LAST}
     return {caller: {key for key in needed if key.kind == "Service"} for caller, needed in called.items()}
 
 
@@ -174,9 +177,10 @@ def _for_finalizers(objects: Sequence[Object]) -> tuple[Edges, Edges]:
     cycle with both; it is only of these that it is not needed.
     """
     needs: Edges = defaultdict(set)
-    edges = _reversed(servers(objects))
-    for caller, backends in callers(objects).items():
-        for backend in backends:
+    backends = Backends(objects)
+    edges = _reversed(servers(objects, backends))
+    for caller, called in callers(objects, backends).items():
+        for backend in called:
             edges[backend].add(caller)
     custom: dict[str, set[ObjectKey]] = defaultdict(set)
     settings: dict[str, set[ObjectKey]] = defaultdict(set)
@@ -246,7 +250,8 @@ def _untangled(keys: Iterable[ObjectKey], layers: Sequence[Edges]) -> Edges:
     Raises InvalidPackage for a cycle of the strongest layer alone.
     """
     keys = set(keys)
-    strongest, *weaker = [{key: (layer.get(key, set()) & keys) - {key} for key in keys} for layer in layers]
+    several = [layers[0], *filter(None, layers[1:])]
+    strongest, *weaker = [{key: (layer.get(key, set()) & keys) - {key} for key in keys} for layer in several]
     _check_acyclic(strongest)
     union = strongest
     for layer in weaker:

@@ -12,7 +12,6 @@ import copy
 import time
 from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import replace
 
 from k8s_cr_driver.errors import ApiError, InvalidPackage, NotConnected, TransportError
 from k8s_cr_driver.kube.connection import Connection
@@ -102,14 +101,13 @@ class Inventory:
         # One with our token was written by an earlier request whose response was lost
         is_ours = found is not None and found.token == self.fence.token
         self._creates = found is None or (self._creates and is_ours)
-        new = replace(known, members=None) if known.kinds else InventoryContent()
-        base = found or replace(new, resource_version="1")  # a resourceVersion that only a new object takes
+        new = known._replace(members=None) if known.kinds else InventoryContent()
+        base = found or new._replace(resource_version="1")  # a resourceVersion that only a new object takes
         brought = frozenset[ObjectKey]() if base.members is None else frozenset(members) - base.members
         earlier = self._brought if is_ours else frozenset[ObjectKey]()  # others bring what they have claimed meanwhile
         # If there was no inventory, earlier runs may have had one that was deleted
         self._brought = frozenset[ObjectKey]() if self._creates else earlier | brought
-        desired = replace(
-            base,
+        desired = base._replace(
             kinds=base.kinds | frozenset(kinds),
             namespaces=base.namespaces | frozenset(namespaces),
             token=self.fence.token,
@@ -136,8 +134,8 @@ class Inventory:
         """Writes the exact content and releases the token, as `release` does."""
         adopted = self.content.adopted & members
         finished = frozenset(one for one in self.content.finished if one[0] in members)
-        exact = replace(self.content, kinds=kinds, namespaces=namespaces, adopted=adopted, members=members, finished=finished)
-        self._change(replace(exact, new=frozenset(), released=not self.fence.former_may_write()))
+        exact = self.content._replace(kinds=kinds, namespaces=namespaces, adopted=adopted, members=members, finished=finished)
+        self._change(exact._replace(new=frozenset(), released=not self.fence.former_may_write()))
 
     def note_beginning(self, created: str) -> None:
         """Notes that the instance has begun at this time at the latest, if Tacker's record does not say when it has.
@@ -145,7 +143,7 @@ class Inventory:
         Not written: the record has it from `content` after the next change.
         """
         if not self.remembered.created:
-            self.remembered = replace(self.remembered, created=created)
+            self.remembered = self.remembered._replace(created=created)
 
     def release(self) -> None:
         """Gives the token back at the end of a run, so that the next one need not wait until it expires.
@@ -156,7 +154,7 @@ class Inventory:
         if self.content.token:
             self._disclaimed |= self._brought - self._tried - self._written
             new = self.content.new - self._written
-            self._change(replace(self.content, new=new, released=not self.fence.former_may_write()))
+            self._change(self.content._replace(new=new, released=not self.fence.former_may_write()))
 
     def _change(self, desired: InventoryContent) -> None:
         ends = dict(self._finished)  # others may note more meanwhile
@@ -166,10 +164,10 @@ class Inventory:
         uids = frozenset(one for one in desired.adopted_uids if one[0] in adopted)
         new, members = desired.new - self._disclaimed, desired.members
         left = None if members is None else members - self._disclaimed
-        desired = replace(desired, adopted=adopted, adopted_uids=uids, finished=finished, new=new, members=left)
+        desired = desired._replace(adopted=adopted, adopted_uids=uids, finished=finished, new=new, members=left)
         if desired == self.content:
             return
-        self._until_written(lambda: self._write(replace(desired, resource_version=self.content.resource_version)))
+        self._until_written(lambda: self._write(desired._replace(resource_version=self.content.resource_version)))
 
     def adopt(self, uids: Mapping[ObjectKey, str]) -> None:
         """Records objects that exist already and are nobody's, with their uids, in one write."""
@@ -177,14 +175,13 @@ class Inventory:
         self._recreated -= uids.keys()
         others = frozenset(one for one in content.adopted_uids if one[0] not in uids)
         new = frozenset((key, uid[:UID_DIGITS]) for key, uid in uids.items())
-        self._change(replace(content, adopted=content.adopted | uids.keys(), adopted_uids=others | new))
+        self._change(content._replace(adopted=content.adopted | uids.keys(), adopted_uids=others | new))
 
     def add_members(self, keys: Iterable[ObjectKey]) -> None:
         """Records objects that were not part of the set, in one write."""
         added, content = frozenset(keys), self.content
         self._change(
-            replace(
-                content,
+            content._replace(
                 kinds=content.kinds | {key.group_kind for key in added},
                 namespaces=content.namespaces | {key.namespace for key in added} - {""},
                 members=None if content.members is None else content.members | added,
@@ -209,7 +206,7 @@ class Inventory:
     def withdraw(self, kinds: AbstractSet[GroupKind], namespaces: AbstractSet[str]) -> None:
         """Removes kinds and namespaces of which the instance has no objects any more; see `others`."""
         content = self.content
-        self._change(replace(content, kinds=content.kinds - kinds, namespaces=content.namespaces - namespaces))
+        self._change(content._replace(kinds=content.kinds - kinds, namespaces=content.namespaces - namespaces))
 
     def delete(self) -> None:
         """Deletes it, if it is still this run's."""
@@ -218,7 +215,7 @@ class Inventory:
         except ApiError as error:
             if error.status != 404:
                 raise
-        self.content = replace(self.content, released=True)
+        self.content = self.content._replace(released=True)
 
     def trial(self) -> Inventory:
         """The same for writes that store nothing: what it notes of them is forgotten."""
@@ -269,7 +266,7 @@ class Inventory:
                 raise
         found = self.read()
         self.fence.check(found)
-        self.content = replace(self.content, resource_version=found.resource_version if found else "")
+        self.content = self.content._replace(resource_version=found.resource_version if found else "")
         try:
             return request()
         except ApiError as error:
@@ -279,5 +276,5 @@ class Inventory:
         asked_at = time.monotonic()
         written = self._store.write(desired)
         began = min(filter(None, (self.remembered.created, written.created)), default="")
-        self.content = replace(written, created=began)
+        self.content = written._replace(created=began)
         self.fence.confirmed(asked_at)

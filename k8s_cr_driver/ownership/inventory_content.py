@@ -15,8 +15,7 @@ import gzip
 import json
 import zlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from k8s_cr_driver.kube.responses import checked, understood
 from k8s_cr_driver.objects.decoding import decoded
@@ -51,10 +50,7 @@ _ADOPTED = "k8s-cr-driver/adopted"
 """Where earlier versions kept the keys of adopted objects."""
 
 
-@dataclass(frozen=True)
-class InventoryContent:
-    """The data of an inventory."""
-
+class _Fields(NamedTuple):
     kinds: frozenset[GroupKind] = frozenset()
     namespaces: frozenset[str] = frozenset()
     adopted: frozenset[ObjectKey] = frozenset()
@@ -78,6 +74,10 @@ class InventoryContent:
     """Those members that no run is known to have written: others may have created objects of their names before."""
     finished: frozenset[tuple[ObjectKey, str]] = frozenset()
     """Objects that have run to their end, with the digest of their manifest: they do not run again when they vanish."""
+
+
+class InventoryContent(_Fields):
+    """The data of an inventory; each run makes some dozen of it, which differ in a few fields."""
 
     def is_adopted(self, live: Object) -> bool:
         """Whether the object existed before the instance and was not created again by it since."""
@@ -195,8 +195,7 @@ def parse(live: Object) -> InventoryContent:
         earlier = frozenset(_key(*entry) for entry in decoded(annotations.get(_ADOPTED) or "[]"))
         members, new = (_stored(live, name) for name in ("members", "new"))
         keys = None if members is None else frozenset(_keys(members))
-        return replace(
-            parse_scope(live),
+        return parse_scope(live)._replace(
             version=version_of(live),
             adopted=earlier if adopted is None else frozenset(_keys(adopted)),
             adopted_uids=_uids(live),
@@ -223,7 +222,7 @@ def parse_foreign(live: Object) -> InventoryContent | None:
     if any(map(str.isspace, names)) or not names.isprintable() or any(text[:1] == "." for text in kinds):
         return None
     content, home = parse_scope(live), key_of(live).namespace
-    return replace(content, namespaces=content.namespaces | {home}) if home else None
+    return content._replace(namespaces=content.namespaces | {home}) if home else None
 
 
 def parse_scope(live: Object) -> InventoryContent:

@@ -9,8 +9,8 @@ deleted inventory again.
 from __future__ import annotations
 
 import base64
+import functools
 import hashlib
-from dataclasses import replace
 
 from k8s_cr_driver.errors import ApiError, Contended, Forbidden, Refused, Said, Unreadable
 from k8s_cr_driver.kube.client import Client
@@ -50,9 +50,7 @@ class InventoryStore:
     @property
     def applyset(self) -> str:
         """The ApplySet's ID (KEP-3659): members carry it in their part-of label."""
-        name = f"{self.key.name}.{self.key.namespace}.{self.key.kind}.{self.key.group}"
-        digest = base64.urlsafe_b64encode(hashlib.sha256(name.encode()).digest()).decode().rstrip("=")
-        return f"applyset-{digest}-v1"
+        return _applyset(self.key)
 
     def read(self) -> InventoryContent | None:
         """The stored content, or None; Refused if a newer driver has written it."""
@@ -88,7 +86,7 @@ class InventoryStore:
         metadata = response["metadata"]
         self.uid = metadata["uid"]
         stored = {"resource_version": metadata["resourceVersion"], "created": metadata.get("creationTimestamp") or ""}
-        return replace(desired, version=VERSION, uid=self.uid, **stored)
+        return desired._replace(version=VERSION, uid=self.uid, **stored)
 
     def delete(self, resource_version: str) -> None:
         """Deletes it; ApiError 409 if it is not of that resourceVersion."""
@@ -142,3 +140,10 @@ class InventoryStore:
             **({"uid": self.uid} if self.uid else {}),
         }
         return {**stored, "apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}
+
+
+@functools.lru_cache(maxsize=1024)
+def _applyset(parent: ObjectKey) -> str:
+    name = f"{parent.name}.{parent.namespace}.{parent.kind}.{parent.group}"
+    digest = base64.urlsafe_b64encode(hashlib.sha256(name.encode()).digest()).decode().rstrip("=")
+    return f"applyset-{digest}-v1"

@@ -8,7 +8,6 @@ What is known of it otherwise goes into `Inventory.remembered`, from which the n
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import replace
 
 from k8s_cr_driver.engine.operation import Operation
 from k8s_cr_driver.errors import Refused
@@ -36,7 +35,7 @@ def check_cluster(operation: Operation, context: WriteContext, before: str, *, m
             f"is {context.connection.endpoint.url}, another cluster, which does not have the inventory of the "
             f"instance. {remedy}"
         )
-    inventory.remembered = replace(inventory.remembered, uid=found.uid)
+    inventory.remembered = inventory.remembered._replace(uid=found.uid)
 
 
 def recover(operation: Operation, context: WriteContext, namespace: str, desired: Sequence[Object]) -> None:
@@ -50,7 +49,7 @@ def recover(operation: Operation, context: WriteContext, namespace: str, desired
     """
     inventory = context.inventory
     members = frozenset(key_of(obj) for obj in desired)
-    inventory.remembered = replace(inventory.remembered, members=members)
+    inventory.remembered = inventory.remembered._replace(members=members)
     if operation.persist(inventory.read) is None:
         namespaces = frozenset({namespace, *(key_of(obj).namespace for obj in desired)} - {""})
         orphaned = {kind for obj in desired if (kind := resource_for(obj).orphaned)}

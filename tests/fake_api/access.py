@@ -15,7 +15,7 @@ def authenticate(knobs: Knobs, authorization: str | None) -> None:
 
 def denied(knobs: Knobs, verb: str, group: str, plural: str, namespace: str) -> bool:
     """A rule for a namespace denies there only; `*` denies everywhere; `` denies requests over all namespaces."""
-    return any(v in ("*", verb) and g in ("*", group) and p in ("*", plural) and n in ("*", namespace)
+    return bool(knobs.denied) and any(v in ("*", verb) and g in ("*", group) and p in ("*", plural) and n in ("*", namespace)
                for v, g, p, n in knobs.denied)
 
 

@@ -118,8 +118,9 @@ def apply(live: Object, config: Object, shape: Shape, manager: Manager, force: b
     before = set(ownership.of(manager))
     merged = merge(live, config, shape)
     ownership.assign(manager, config_paths)
-    if before - (kept := ownership.union()):
-        merged = _prune(merged, shape, (), before, kept)
+    kept = ownership.union()
+    if removed := before - kept:
+        merged = _prune(merged, shape, (), removed, kept, {path[:depth] for path in removed for depth in range(len(path) + 1)})
     changed = changes(live, merged, shape)
     conflicts = {identity: paths & (changed.added | changed.modified)
                  for identity, paths in ownership.others(manager).items()}
@@ -184,7 +185,10 @@ def merge(old: Any, new: Any, shape: Shape) -> Any:
     if isinstance(old, dict) and isinstance(new, dict) and not shape.atomic:
         merged = dict(old)
         for name, value in new.items():
-            merged[name] = merge(old[name], value, shape.child(name)) if name in old else copy(value)
+            if name in old and isinstance(value, dict | list):
+                merged[name] = merge(old[name], value, shape.child(name))
+            else:
+                merged[name] = copy(value)
         return merged
     if not (isinstance(old, list) and isinstance(new, list) and shape.granular_list):
         return copy(new)
@@ -218,26 +222,28 @@ def _merged_order(old: list[str], new: list[str]) -> list[str]:
     return order
 
 
-def _prune(value: Any, shape: Shape, path: Path, before: set[Path], kept: set[Path]) -> Any:
-    """Without the fields that the manager applied before and that nobody applies now."""
-    def gone(at: Path) -> bool:
-        return at in before and at not in kept
-
+def _prune(value: Any, shape: Shape, path: Path, removed: set[Path], kept: set[Path], above: set[Path]) -> Any:
+    """Without the fields that the manager applied before and that nobody applies now; `above`: with all that they are in."""
+    if path not in above:
+        return value
     if isinstance(value, dict) and not shape.atomic:
         result = {}
         for name, child in value.items():
             at = (*path, "f:" + name)
-            pruned = _prune(child, shape.child(name), at, before, kept)
+            if at not in above:
+                result[name] = child
+                continue
+            pruned = _prune(child, shape.child(name), at, removed, kept, above)
             emptied = pruned in ({}, []) and child not in ({}, []) and at not in kept
             # An entry of a free map goes as a whole, a declared field only if nobody owns a part of it.
-            dropped = gone(at) and (shape.is_entry(name) or not any(path[:len(at)] == at for path in kept))
+            dropped = at in removed and (shape.is_entry(name) or not any(path[:len(at)] == at for path in kept))
             if not emptied and not dropped:
                 result[name] = pruned
         return result
     if isinstance(value, list) and shape.granular_list:
         steps = [(item_step(item, shape), item) for item in value]
-        return [_prune(item, shape.item(), (*path, step), before, kept)
-                for step, item in steps if not gone((*path, step))]
+        return [_prune(item, shape.item(), (*path, step), removed, kept, above)
+                for step, item in steps if (*path, step) not in removed]
     return value
 
 

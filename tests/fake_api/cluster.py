@@ -6,9 +6,10 @@ released the lock and before its response is sent.
 """
 
 import threading
-from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
+from functools import cache
+from types import TracebackType
 
 from tests.fake_api import kinds
 from tests.fake_api.kinds import Kind, Resource
@@ -52,10 +53,10 @@ class Cluster:
         self.reactions: list[tuple[str, str | None, Reaction]] = []
         self.later: Callable[[Work], None] = _at_once
         """How the server's own controllers (garbage, namespaces, CRDs) come to do what a write leaves to them."""
-        self._kinds: dict[Resource, dict[str, Kind]] = {}
-        self._pending = threading.local()
-        for kind in kinds.built_in():
-            self._kinds.setdefault(kind.resource, {})[kind.version] = kind
+        self._kinds = {resource: dict(versions) for resource, versions in _built_in().items()}
+        self._named: dict[str, list[Kind]] = {}
+        """By name, of those that were asked for since others are served."""
+        self._writing = _Writing(self)
 
     def copy(self) -> "Cluster":
         """A cluster of its own with the same objects and kinds; knobs and reactions are as on a new one."""
@@ -69,6 +70,7 @@ class Cluster:
         """Replace the served versions of a resource; none at all withdraws it. Its streams end."""
         with self.store.lock:
             self._kinds.pop(resource, None)
+            self._named.clear()
             if served:
                 self._kinds[resource] = {kind.version: kind for kind in served}
             self.store.end_streams(resource)
@@ -78,6 +80,7 @@ class Cluster:
         served = {resource: {version: kind for version, kind in versions.items() if kind.kind in names}
                   for resource, versions in self._kinds.items()}
         self._kinds = {resource: versions for resource, versions in served.items() if versions}
+        self._named.clear()
 
     def kinds(self) -> list[Kind]:
         with self.store.lock:
@@ -96,7 +99,10 @@ class Cluster:
 
     def by_kind(self, kind: str, api_version: str | None = None) -> Kind:
         """The kind by its name, for tests; LookupError if it is not served or not unique."""
-        found = [one for one in self.kinds() if one.kind == kind and api_version in (None, one.api_version)]
+        with self.store.lock:
+            if kind not in self._named:
+                self._named[kind] = [one for one in self.kinds() if one.kind == kind]
+            found = [one for one in self._named[kind] if api_version in (None, one.api_version)]
         groups = {one.group for one in found}
         if len(groups) != 1:
             raise LookupError(f"{len(groups)} kinds {kind!r} in {api_version or 'any group'} are served")
@@ -105,30 +111,48 @@ class Cluster:
     def kind_of(self, obj: Object) -> Kind:
         return self.by_kind(obj["kind"], obj["apiVersion"])
 
-    @contextmanager
-    def writing(self) -> Iterator[None]:
-        depth = getattr(self._pending, "depth", 0)
-        self._pending.depth = depth + 1
-        if not depth:
-            self._pending.objects = []
-        try:
-            with self.store.lock:
-                yield
-        finally:
-            self._pending.depth = depth
-        if not depth:
-            self._react(self._pending.objects)
+    def writing(self) -> "_Writing":
+        return self._writing
 
     def written(self, obj: Object) -> None:
         """Note a write for the reactions that a test has registered."""
         if self.reactions:
-            self._pending.objects.append(obj)
+            self._writing.objects.append(obj)
 
-    def _react(self, objects: list[Object]) -> None:
+    def react(self, objects: list[Object]) -> None:
         for obj in objects:
             for kind, group, reaction in list(self.reactions):
                 if obj["kind"] == kind and group in (None, group_of(obj["apiVersion"])):
                     reaction(obj)
+
+
+@cache
+def _built_in() -> dict[Resource, dict[str, Kind]]:
+    found: dict[Resource, dict[str, Kind]] = {}
+    for kind in kinds.built_in():
+        found.setdefault(kind.resource, {})[kind.version] = kind
+    return found
+
+
+class _Writing(threading.local):
+    """Writes of one thread; they may be nested."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._depth = 0
+        self.objects: list[Object] = []
+
+    def __enter__(self) -> None:
+        self._cluster.store.lock.acquire()
+        self._depth += 1
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._depth -= 1
+        self._cluster.store.lock.release()
+        if self._depth == 0:
+            written, self.objects = self.objects, []
+            if error is None:
+                self._cluster.react(written)
 
 
 def _at_once(work: Work) -> None:

@@ -40,7 +40,7 @@ def children(api: Hand, owner: Object, kind: str) -> list[Object]:
 
 def _set(api: Hand, obj: Object, status: Object) -> None:
     metadata = obj["metadata"]
-    current = api.find(obj["kind"], metadata.get("namespace"), metadata["name"])
+    current = api.stored(obj["kind"], metadata.get("namespace"), metadata["name"])
     if current is not None and "deletionTimestamp" not in current["metadata"] and current.get("status") != status:
         api.set_status(obj["kind"], metadata.get("namespace"), metadata["name"], status, manager=MANAGER)
 
@@ -107,7 +107,7 @@ def _claims(api: Hand, obj: Object) -> None:
     for template in obj["spec"].get("volumeClaimTemplates") or []:
         for number in range(obj["spec"]["replicas"]):
             name = f"{template['metadata']['name']}-{obj['metadata']['name']}-{number}"
-            if api.find("PersistentVolumeClaim", namespace, name) is None:
+            if api.stored("PersistentVolumeClaim", namespace, name) is None:
                 own = {**(template["metadata"].get("labels") or {}), **labels}
                 metadata = {"name": name, "namespace": namespace, "labels": own}
                 api.put({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata,

@@ -69,10 +69,11 @@ def fill(kind: Kind, obj: Object) -> Object:
 
 def _derived(kind: Kind, obj: Object) -> Iterator[tuple[tuple[str, ...], object]]:
     """What is derived from other fields, and stays when these are gone (pkg/apis/{core,apps,networking}/v1)."""
-    base = ("spec", "template", "spec")
-    name, twin = (dig(obj, *base, field) for field in ("serviceAccountName", "serviceAccount"))
-    if kind.group == "apps" and (name or twin) and name != twin:
-        yield (*base, "serviceAccountName" if not name else "serviceAccount"), name or twin
+    if kind.group == "apps":
+        base = ("spec", "template", "spec")
+        name, twin = (dig(obj, *base, field) for field in ("serviceAccountName", "serviceAccount"))
+        if (name or twin) and name != twin:
+            yield (*base, "serviceAccountName" if not name else "serviceAccount"), name or twin
     if kind.kind == "Deployment" and dig(obj, "spec", "strategy", "type") in (None, "RollingUpdate"):
         given = dig(obj, "spec", "strategy", "rollingUpdate", default={})
         parameters = {"maxSurge": "25%", "maxUnavailable": "25%", **given}

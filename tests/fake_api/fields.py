@@ -86,18 +86,23 @@ def changes(old: Any, new: Any, shape: Shape) -> Changes:
 
 def _compare(old: Any, new: Any, shape: Shape, path: Path, found: Changes) -> None:
     if isinstance(old, dict) and isinstance(new, dict) and old and new and not shape.atomic:
-        for name in old.keys() & new.keys():
-            if old[name] != new[name]:
-                _compare(old[name], new[name], shape.child(name), (*path, "f:" + name), found)
+        for name, before in old.items():
+            if name in new and before != (after := new[name]):
+                if isinstance(before, dict | list) or isinstance(after, dict | list):
+                    _compare(before, after, shape.child(name), (*path, "f:" + name), found)
+                else:
+                    found.modified.add((*path, "f:" + name))
         for one, other, paths in ((old, new, found.removed), (new, old, found.added)):
             for name in one.keys() - other.keys():
-                paths |= _flat(one[name], shape.child(name), (*path, "f:" + name)).paths()
+                if isinstance(one[name], dict | list):
+                    paths |= _flat(one[name], shape.child(name), (*path, "f:" + name)).paths()
+                else:
+                    paths.add((*path, "f:" + name))
     else:
-        before, after = _flat(old, shape, path), _flat(new, shape, path)
-        found.added |= after.paths() - before.paths()
-        found.removed |= before.paths() - after.paths()
-        shared = before.leaves.keys() & after.leaves.keys()
-        found.modified |= {at for at in shared if _differ(before.leaves[at], after.leaves[at])}
+        was, now = _flat(old, shape, path), _flat(new, shape, path)
+        found.added |= now.paths() - was.paths()
+        found.removed |= was.paths() - now.paths()
+        found.modified |= {at for at in was.leaves.keys() & now.leaves.keys() if _differ(was.leaves[at], now.leaves[at])}
 
 
 def _flat(value: Any, shape: Shape, path: Path) -> Flat:
@@ -171,16 +176,14 @@ def display(path: Path) -> str:
 def encode(paths: set[Path]) -> dict[str, Any]:
     """`fieldsV1` of a set of paths."""
     root: dict[str, Any] = {}
+    ends = []
     for path in sorted(paths):
         node = root
         for step in path:
             node = node.setdefault(step, {})
-    for path in paths:
-        node = root
-        for step in path:
-            node = node[step]
-        if node:
-            node["."] = {}
+        ends.append(node)
+    for node in filter(None, ends):
+        node["."] = {}
     return root
 
 
@@ -191,7 +194,9 @@ def decode(fields_v1: dict[str, Any]) -> set[Path]:
         if path and (not node or "." in node):
             paths.add(path)
         for step, child in node.items():
-            if step != ".":
+            if not child and step != ".":
+                paths.add((*path, step))
+            elif child:
                 visit(child, (*path, step))
 
     visit(fields_v1, ())

@@ -42,9 +42,13 @@ class Hand:
         return self._shown(kind, call.key)
 
     def find(self, kind: str, namespace: str | None, name: str, api_version: str | None = None) -> Object | None:
+        return copy(self.stored(kind, namespace, name, api_version))
+
+    def stored(self, kind: str, namespace: str | None, name: str, api_version: str | None = None) -> Object | None:
+        """The same itself, not to be changed."""
         found = self.cluster.by_kind(kind, api_version)
         stored = self.cluster.store.get(found.resource, _key(found, namespace, name))
-        return None if stored is None else copy(verbs.shown(found, stored))
+        return None if stored is None else verbs.shown(found, stored)
 
     def get(self, kind: str, namespace: str | None, name: str, api_version: str | None = None) -> Object:
         """The stored object; LookupError if there is none."""

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from tests.fake_api.kinds import Resource
-from tests.fake_api.objects import Key, Object, dig, key_of
+from tests.fake_api.objects import Key, Object, key_of
 
 FIRST_REVISION = 100
 
@@ -130,4 +130,5 @@ class Store:
 
 
 def _owner_uids(obj: Object | None) -> list[str]:
-    return [reference.get("uid", "") for reference in dig(obj, "metadata", "ownerReferences", default=None) or []]
+    references = obj["metadata"].get("ownerReferences") if obj else None
+    return [reference.get("uid", "") for reference in references or ()]

@@ -307,7 +307,13 @@ def _typed(call: Call) -> Object:
 
 def _without_nulls(value: Any) -> Any:
     if isinstance(value, dict):
-        return {name: _without_nulls(child) for name, child in value.items() if child is not None}
+        found = {}
+        for name, child in value.items():
+            if isinstance(child, dict | list):
+                found[name] = _without_nulls(child)
+            elif child is not None:
+                found[name] = child
+        return found
     if isinstance(value, list):
         return [_without_nulls(item) for item in value]
     return value

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -315,7 +314,7 @@ def test_a_shared_object_that_is_younger_than_the_instance_and_has_lost_all_mark
     api: FakeApi, shared: Object, whose: str
 ) -> None:
     kind, name, blue = shared["kind"], shared["metadata"]["name"], Instance(api.url)
-    blue.remembered = replace(NOTHING, created="2020-01-01T00:00:00Z")
+    blue.remembered = NOTHING._replace(created="2020-01-01T00:00:00Z")
     blue.reconcile([config_map("a")])
     if whose == GREEN:
         Instance(api.url, GREEN).reconcile([shared])

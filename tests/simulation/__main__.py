@@ -14,7 +14,7 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 
 from tests.simulation.features import ALL
-from tests.simulation.life import Life
+from tests.simulation.life import Life, surroundings
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,11 @@ def _tallies(share: Share, lives: int | None) -> list[Tally]:
 
 
 def run(share: Share) -> Tally:
-    gc.disable()
+    with surroundings():
+        return _lives(share)
+
+
+def _lives(share: Share) -> Tally:
     tally, began = Tally(), time.process_time()
     for seed in itertools.islice(itertools.count(share.first, share.step), share.lives):
         if time.time() >= share.until:

@@ -150,7 +150,7 @@ class Life:
         return self._run(self._begin)
 
     def _run(self, story: Callable[[], None]) -> Outcome:
-        with activated(self.scheduler), stand_ins.patched(connection=(connection.Connection, Client)):
+        with activated(self.scheduler), surroundings():
             Client.servers = self.servers
             self._prepare()
             self.scheduler.spawn(self.scheduler.process("tacker"), story)
@@ -356,6 +356,11 @@ class Life:
         for worker in self._begun:
             worker.end.wait()
         self.scheduler.sleep(60.0)
+
+
+def surroundings() -> contextlib.AbstractContextManager[None]:
+    """Time, threads, chance and requests as lives have them. Many lives within one begin sooner than each with its own."""
+    return stand_ins.patched(connection=(connection.Connection, Client))
 
 
 def _recorded(content: InventoryContent) -> InventoryContent:

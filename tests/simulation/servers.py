@@ -10,6 +10,7 @@ be executed long after it was sent, also when who sent it has crashed or has no 
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -35,6 +36,7 @@ WIDGETS: Resource = (GROUP, "widgets")
 _DISCOVERED: dict[tuple[str, str, bool], Object] = {}
 """The responses to discovery, by path, form and whether there are widgets."""
 _DISCOVERY = re.compile(r"/apis?|/api/[^/]+|/apis/[^/]+(/[^/]+)?")
+_is_discovery = functools.lru_cache(maxsize=4096)(_DISCOVERY.fullmatch)
 
 
 @dataclass
@@ -99,7 +101,7 @@ class Servers:
         self.ledger.note(f"{actor}: {sent} -> {sent.error.status if isinstance(sent.error, ApiError) else 'ok'}")
 
     def _execute(self, sent: Sent) -> None:
-        if _DISCOVERY.fullmatch(sent.path):
+        if _is_discovery(sent.path):
             sent.answer = self._discovery(sent)
         else:
             call = dispatch.call(

@@ -24,6 +24,7 @@ from datetime import datetime, timedelta, timezone
 from types import ModuleType, SimpleNamespace, TracebackType
 from typing import Any
 
+from k8s_cr_driver import errors
 from k8s_cr_driver.engine import loop, watches
 from k8s_cr_driver.kube import discovery, watch_events
 from tests.fake_api import objects
@@ -167,8 +168,13 @@ _OF_FAKE = frozenset({uuid, random})
 
 @contextlib.contextmanager
 def patched(**classes: tuple[object, object]) -> Iterator[None]:
-    """Within it the engine and the fake's verbs know no other time, threads or chance; `classes` are (real, stand-in)."""
-    changes = [*_all_changes(len(sys.modules), *classes.values()), *_new_process()]
+    """
+    Within it the engine and the fake's verbs know no other time, threads or chance; `classes` are (real, stand-in).
+
+    Within another one it changes nothing but what is of one process.
+    """
+    others = _all_changes(len(sys.modules), *classes.values())
+    changes = [*(one for one in others if vars(one[0])[one[1]] is one[2]), *_new_process()]
     for where, name, _, stand_in in changes:
         setattr(where, name, stand_in)
     try:
@@ -188,11 +194,13 @@ def _new_process() -> Iterator[_StandIn]:
 @contextlib.contextmanager
 def _without_logs() -> Iterator[None]:
     before = logging.root.manager.disable
-    logging.disable()
+    if before < logging.CRITICAL:
+        logging.disable()
     try:
         yield
     finally:
-        logging.disable(before)
+        if before < logging.CRITICAL:
+            logging.disable(before)
 
 
 @contextlib.contextmanager
@@ -217,6 +225,7 @@ def _all_changes(modules: int, *classes: tuple[object, object]) -> list[_StandIn
         (loop, "WAKE_UP", loop.WAKE_UP, WAKE_UP),
         (watch_events, "lines", watch_events.lines, caches.lines),
         (watch_events, "decoded", watch_events.decoded, caches.decoded),
+        (errors, "foreign", errors.foreign, functools.lru_cache(maxsize=4096)(errors.foreign)),
     ]
 
 
