@@ -117,7 +117,7 @@ class Cluster:
     def written(self, obj: Object) -> None:
         """Note a write for the reactions that a test has registered."""
         if self.reactions:
-            self._writing.objects.append(obj)
+            self._writing.now.objects.append(obj)
 
     def react(self, objects: list[Object]) -> None:
         for obj in objects:
@@ -134,23 +134,28 @@ def _built_in() -> dict[Resource, dict[str, Kind]]:
     return found
 
 
-class _Writing(threading.local):
-    """Writes of one thread; they may be nested."""
+class _Written(threading.local):
+    """By one thread in the outermost of its nested `writing()`, of which there are `depth`."""
 
-    def __init__(self, cluster: Cluster) -> None:
-        self._cluster = cluster
-        self._depth = 0
+    depth = 0
+
+    def __init__(self) -> None:
         self.objects: list[Object] = []
+
+
+class _Writing:
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster, self.now = cluster, _Written()
 
     def __enter__(self) -> None:
         self._cluster.store.lock.acquire()
-        self._depth += 1
+        self.now.depth += 1
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self._depth -= 1
+        self.now.depth -= 1
         self._cluster.store.lock.release()
-        if self._depth == 0:
-            written, self.objects = self.objects, []
+        if not self.now.depth:
+            written, self.now.objects = self.now.objects, []
             if error is None:
                 self._cluster.react(written)
 

@@ -122,7 +122,7 @@ def test_nobody_writes_into_what_was_sent_or_received(monkeypatch: pytest.Monkey
 
 def test_each_of_many_lives_frees_the_memory_of_the_one_before() -> None:
     program = (
-        "import gc, math; from tests.simulation.__main__ import *; from tests.simulation.servers import Servers;"
+        "import gc, math; from tests.simulation.__main__ import *; from tests.simulation.servers import Servers; gc.disable();"
         "run(Share(0, 1, 5, math.inf, ALL, False));"
         "print(sum(isinstance(one, Servers) for one in gc.get_objects()))"
     )
