@@ -44,7 +44,10 @@ def _is_whole(metadata: Object, identity: Iterable[str]) -> bool:
     names = [metadata.get(name) for name in identity]
     if metadata.get("namespace"):
         names.append(metadata["namespace"])
-    return all(map(_is_name, names)) and all(is_fit(metadata[name]) for name, is_fit in _FORMS.items() if name in metadata)
+    for name in metadata.keys() & _FORMS.keys():
+        if not _FORMS[name](metadata[name]):
+            return False
+    return all(map(_is_name, names))
 
 
 def _is_name(value: Any) -> bool:

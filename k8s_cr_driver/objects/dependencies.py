@@ -77,9 +77,12 @@ def graph(objects: Sequence[Object], pairs: Iterable[tuple[ObjectKey, ObjectKey]
     malformed or form a cycle.
     """
     keys = {key_of(obj) for obj in objects}
+    explicit = {key_of(obj): keys.intersection(depends_on(obj)) for obj in objects}
+    if len(keys) < 2:
+        return {key: set() for key in keys}
     fixed = _structure(objects)
-    for obj in objects:
-        fixed[key_of(obj)] |= keys.intersection(depends_on(obj))
+    for key, needed in explicit.items():
+        fixed[key] |= needed
     backends = Backends(objects)
     return _untangled(keys, [fixed, _later(pairs), servers(objects, backends), _after_services(objects, backends)])
 

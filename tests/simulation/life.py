@@ -55,8 +55,10 @@ SHORT = 0.9
 """The share of lives that are short: few objects, one verb at most between the first and the last, few kinds of trouble."""
 FEW, FEWEST = 4, 3
 """Kinds of trouble in a short life, and in a brief one."""
-BRIEF = 8
+BRIEF = 16
 """Of so many lives one is as its seed wants it, the others are brief: for the time that they take these find as much."""
+ONE_MORE, ONE_MORE_IN_BRIEF = 0.5, 0.3
+"""How often a verb follows that is neither the first nor the last."""
 TRIES = 4
 """Tries of a verb after which the trouble ends."""
 PAUSE = 20.0
@@ -184,7 +186,8 @@ class Life:
                 green.objects = package.neighbour(chance, blue.objects, is_guest="guests" in self.features)
                 if not self._perform(green, verbs.instantiate(green.objects), verbs.undo_instantiate(green.objects)):
                     green.objects = []
-            while chance.random() < 0.5 and self._go_on() and not self._is_short:
+            one_more = ONE_MORE_IN_BRIEF if self._is_brief else ONE_MORE
+            while chance.random() < one_more and self._go_on() and not self._is_short:
                 pass
             self._perform(blue, verbs.terminate(), None)
             rolled_back = []
