@@ -85,6 +85,7 @@ class Driver:
     def scale(self, req: Any, inst: Any, grant_req: Any, grant: Any, vnfd: Any) -> None:
         with boundary("scale", inst.id, grant_req, vnfd) as verb:
             stored = StoredInstance.read(inst)
+            stored.check_applied(vnfd)
             sign = 1 if req.type == "SCALE_OUT" else -1
             deltas = vnfd.get_scale_vdu_and_num(stored.flavour, req.aspectId)
             changes = {vdu: sign * req.numberOfSteps * delta for vdu, delta in deltas.items()}
@@ -212,7 +213,7 @@ class Driver:
                 raise sol_ex.DbSyncNoDiff("It has been terminated since the round began.")
             with _session(verb, stored, stored.options) as session:
                 before, now, found = _differences(session, stored)
-                vnfd = nfvo_client.NfvoClient().get_vnfd(context, vnf_instance.vnfdId)
+                vnfd = nfvo_client.NfvoClient().get_vnfd(context, stored.vnfd_id or vnf_instance.vnfdId)
                 scale_status.update_levels(stored, before, now, vnfd)
                 scale_status.add_new_aspects(stored, now, vnfd)
                 stored.vdus = now

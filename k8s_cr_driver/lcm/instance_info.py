@@ -210,11 +210,11 @@ class StoredInstance:
             )
 
     def check_applied(self, vnfd: Any) -> None:
-        """Refused if Tacker hands over another package than the one whose objects a heal or a rollback is to restore."""
+        """Refused if Tacker hands over another package than the one whose objects a scale, a heal or a rollback is about."""
         if self.vnfd_id not in ("", vnfd.vnfd_id):
             raise Refused(
-                f"vnfdId: a MODIFY has named {vnfd.vnfd_id!r}, but the objects are those of {self.vnfd_id!r}, which cannot be "
-                "restored then: change the current VNF package to the one that you want; fail a failed operation before"
+                f"vnfdId: a MODIFY has named {vnfd.vnfd_id!r}, but the objects are those of {self.vnfd_id!r}: change the "
+                "current VNF package to the one that you want; fail a failed operation before"
             )
 
     def _namespace(self) -> str:

@@ -22,6 +22,8 @@ class Synced(Instance):
 
     def __init__(self, api: FakeApi, folder: Path, manifests: list[dict[str, Any]], **package: Any) -> None:
         super().__init__(api, folder, manifests, **package)
+        self.packages: dict[str, Any] = {}
+        """By the id of their VNFD; `vnfd` for any other id."""
         self.instantiate()
         self.inst.vnfdId = "vnfd"
         self.info = self.inst.instantiatedVnfInfo
@@ -46,7 +48,7 @@ class Synced(Instance):
             in_database = self.inst.obj_clone()
             tacker.setattr(inst_utils, "get_inst", lambda *_: in_database)
             tacker.setattr(nfvo_client.NfvoClient, "__init__", lambda _: None)
-            tacker.setattr(nfvo_client.NfvoClient, "get_vnfd", lambda *_: self.vnfd)
+            tacker.setattr(nfvo_client.NfvoClient, "get_vnfd", lambda _, __, vnfd: self.packages.get(vnfd, self.vnfd))
             Driver().sync_db(None, self.inst, self.inst.vimConnectionInfo.get("vim1"))
 
     def levels(self) -> dict[str, int]:

@@ -19,7 +19,7 @@ from k8s_cr_driver.vnf import surplus
 from tests.fake_api import FakeApi, controllers, faults
 from tests.fake_api.recording import Request
 from tests.instance import BLUE, crontab, crontab_crd, replaced, stateful_set
-from tests.lcm.instance import Instance
+from tests.lcm.instance import Instance, make_vnfd
 from tests.lcm.web import deployment, selecting
 
 OURS = f"k8s-cr-driver-{BLUE}"
@@ -382,3 +382,14 @@ def test_no_value_of_a_pod_is_in_the_error_of_a_webhook_that_refuses_to_have_it_
     with pytest.raises(sol_ex.SolException, match="cannot be annotated") as refused:
         blue.scale("SCALE_IN", requested=names, granted=names)
     assert "kMi83jfWq0" not in refused.value.detail + caplog.text
+
+
+def test_after_a_modify_of_the_vnfd_a_scale_is_refused(cluster: FakeApi, tmp_path: Path) -> None:
+    """Tacker hands over the package that the instance names then, whose deltas are not those of the instance's levels."""
+    blue = Instance(cluster, tmp_path / "old", [deployment(1)])
+    blue.instantiate()
+    blue.vnfd = make_vnfd(tmp_path / "new", [deployment(1)], delta=4)
+    blue.vnfd.vnfd_id = "other"
+    with pytest.raises(sol_ex.SolException, match=r"vnfdId: a MODIFY has named 'other'.*change the current VNF package"):
+        blue.scale("SCALE_OUT")
+    assert cluster.get("Deployment", "default", "web")["spec"]["replicas"] == 1

@@ -315,3 +315,18 @@ def test_the_highest_level_is_that_of_the_new_package(cluster: FakeApi, tmp_path
     blue.sync()
     assert {one.aspectId: one.scaleLevel for one in blue.info.maxScaleLevels} == {"web": 2}
     assert not blue.differs()
+
+
+def test_levels_and_aspects_are_those_of_the_package_that_was_applied_last(cluster: FakeApi, tmp_path: Path) -> None:
+    """A MODIFY has named another one since."""
+    blue = Synced(cluster, tmp_path / "old", [deployment(3)])
+    applied = make_vnfd(tmp_path / "new", [deployment(3)], aspects={"web": ["Web"], "more": ["Web"]}, initial=1)
+    applied.vnfd_id = "applied"
+    blue.change(applied)
+    other = make_vnfd(tmp_path / "other", [deployment(3)], delta=1)
+    blue.inst.vnfdId = other.vnfd_id = "other"
+    blue.packages = {"applied": applied, "other": other}
+    set_count(cluster, 5)
+    blue.sync()
+    assert blue.levels() == {"web": 2, "more": 2}
+    assert {one.aspectId: one.scaleLevel for one in blue.info.maxScaleLevels} == {"web": 5, "more": 5}
