@@ -77,16 +77,22 @@ def with_stored_parameters(stored: StoredInstance, vnfd: Any, options: Options) 
     """
     The package's objects with the parameters of the last change; None if the package does not accept them.
 
-    A parameter that was not given before had its default, or if it has none, was not used. The package may forbid a former
-    value now; one that its type does not allow is taken for not given.
+    A parameter that was not given before had its default, or if it has none, another value than now: a count from it is a new
+    one. The package may forbid a former value now; one that its type does not allow is taken for not given.
     """
     declared, given = _unconstrained(vnfd), options.parameters.items()
     former = stored.options.parameters.items()
     before = {name: value for name, value in former if name in declared and not parameters.wrong(declared[name], value)}
-    kept = {name: before.get(name, value) for name, value in given if name in before or declared[name].default is None}
+    kept = {
+        name: before.get(name, _another(value)) for name, value in given if name in before or declared[name].default is None
+    }
     with contextlib.suppress(InvalidRequest, InvalidPackage):
         return load(stored, vnfd, replace(options, parameters=kept), constrained=False)[0]
     return None
+
+
+def _another(value: Any) -> Any:
+    return value - 1 if isinstance(value, int) and not isinstance(value, bool) else value
 
 
 def _unconstrained(vnfd: Any) -> dict[str, parameters.Declaration]:

@@ -299,6 +299,24 @@ def test_a_given_count_is_the_new_one_where_another_parameter_has_another_type(
     assert replicas(cluster) == 3
 
 
+@pytest.mark.parametrize("count", ["${COUNT}", "${COUNT:=1}"])
+def test_a_given_count_is_the_new_one_where_the_parameter_is_new(
+    cluster: FakeApi, web: Instance, tmp_path: Path, count: str
+) -> None:
+    parameters = {"COUNT": {"type": "integer", "required": False}}
+    web.change(make_vnfd(tmp_path / "new", [deployment(count)], parameters=parameters), parameters={"COUNT": 3})
+    assert replicas(cluster) == 3
+
+
+def test_a_given_count_is_the_new_one_where_the_parameter_was_a_text(cluster: FakeApi, tmp_path: Path) -> None:
+    old = [deployment(1), config_map("a", count="${COUNT}")]
+    blue = Instance(cluster, tmp_path / "old", old, parameters={"COUNT": {"type": "string"}})
+    blue.instantiate(parameters={"COUNT": "1"})
+    new = [deployment("${COUNT}"), config_map("a", count="${COUNT}")]
+    blue.change(make_vnfd(tmp_path / "new", new, parameters={"COUNT": {"type": "integer"}}), parameters={"COUNT": 3})
+    assert replicas(cluster) == 3
+
+
 @pytest.mark.parametrize("verb", ["heal", "scale", "terminate"])
 def test_only_a_change_changes_parameters(cluster: FakeApi, sized: Instance, verb: str) -> None:
     """They would hold for some of the objects, and until the next heal."""
