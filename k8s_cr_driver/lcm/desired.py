@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +19,7 @@ from k8s_cr_driver.lcm.instance_info import StoredInstance
 from k8s_cr_driver.lcm.remote_manifests import RemoteManifests
 from k8s_cr_driver.objects.keys import Object
 from k8s_cr_driver.package import manifests, marks, parameters, substitution, tosca_meta
+from k8s_cr_driver.package.files import Fetch
 from k8s_cr_driver.package.limits import Limits
 from k8s_cr_driver.redaction import words
 from k8s_cr_driver.resources.base import CustomResource
@@ -36,11 +38,12 @@ def load(
     given: Mapping[str, Any] | None = None,
     *,
     constrained: bool = True,
+    fetch: Fetch | None = None,
 ) -> tuple[list[Object], Options]:
     """The package's objects, and the options with the parameters that the package declares.
 
     `given` are the parameters of a change of the package, which the new package must declare. Stored parameters that it
-    does not declare are dropped. `constrained`: the values must meet the constraints.
+    does not declare are dropped. `constrained`: the values must meet the constraints. `fetch` reads URLs.
     """
     declared = parameters.declared(vnfd.definitions) if constrained else _unconstrained(vnfd)
     if given is not None:
@@ -51,12 +54,27 @@ def load(
         Path(vnfd.csar_dir),
         options.files,
         fill=substitution.filler(declared, values),
-        fetch=RemoteManifests(CONF.k8s_cr.allow_remote_manifests),
+        fetch=fetch or _fetch(),
         limits=Limits(CONF.k8s_cr.max_objects, CONF.k8s_cr.max_kinds, CONF.k8s_cr.max_replicas),
     )
     if options.adopt_existing:
         marks.check_adoptable(objects)
     return intree_driver.placed(stored, objects, options.namespace), options
+
+
+def _fetch() -> Fetch:
+    """Reads each URL once."""
+    return functools.cache(RemoteManifests(CONF.k8s_cr.allow_remote_manifests))
+
+
+def of_change(
+    stored: StoredInstance, vnfd: Any, options: Options, given: Mapping[str, Any]
+) -> tuple[list[Object], Options, list[Object]]:
+    """What `load` returns, and the same objects with the parameters before the change: of one content of each URL."""
+    fetch = _fetch()
+    objects, options = load(stored, vnfd, options, given, fetch=fetch)
+    former = _with_stored_parameters(stored, vnfd, options, fetch) if given else None
+    return objects, options, former or objects
 
 
 def of_failed_instantiate(stored: StoredInstance, vnfd: Any, req: Any) -> list[Object]:
@@ -73,7 +91,9 @@ def of_failed_instantiate(stored: StoredInstance, vnfd: Any, req: Any) -> list[O
         return []
 
 
-def with_stored_parameters(stored: StoredInstance, vnfd: Any, options: Options) -> list[Object] | None:
+def _with_stored_parameters(
+    stored: StoredInstance, vnfd: Any, options: Options, fetch: Fetch
+) -> list[Object] | None:
     """
     The package's objects with the parameters of the last change; None if the package does not accept them.
 
@@ -87,7 +107,7 @@ def with_stored_parameters(stored: StoredInstance, vnfd: Any, options: Options) 
         name: before.get(name, _another(value)) for name, value in given if name in before or declared[name].default is None
     }
     with contextlib.suppress(InvalidRequest, InvalidPackage):
-        return load(stored, vnfd, replace(options, parameters=kept), constrained=False)[0]
+        return load(stored, vnfd, replace(options, parameters=kept), constrained=False, fetch=fetch)[0]
     return None
 
 

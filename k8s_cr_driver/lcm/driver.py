@@ -142,9 +142,8 @@ class Driver:
             stored = StoredInstance.read(inst)
             given, options = request.params(req).get("parameters") or {}, request.options(stored, req)
             stored.check_flavour(vnfd)
-            wanted, options = desired.load(stored, vnfd, options, given)
-            former = desired.with_stored_parameters(stored, vnfd, options) if given else None
-            self._change(verb, stored, options, wanted, vnfd, former or wanted)
+            wanted, options, former = desired.of_change(stored, vnfd, options, given)
+            self._change(verb, stored, options, wanted, vnfd, former)
             inst.vnfdId = req.vnfdId
 
     def change_vnfpkg_rollback(self, req: Any, inst: Any, grant_req: Any, grant: Any, vnfd: Any) -> None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from tacker.sol_refactored import objects
 from tacker.sol_refactored.common import exceptions as sol_ex
 
+from k8s_cr_driver.lcm import desired
 from k8s_cr_driver.objects.dependencies import DEPENDS_ON
 from k8s_cr_driver.objects.keys import Object, ObjectKey
 from tests.fake_api import FakeApi, faults
@@ -315,6 +317,21 @@ def test_a_given_count_is_the_new_one_where_the_parameter_was_a_text(cluster: Fa
     new = [deployment("${COUNT}"), config_map("a", count="${COUNT}")]
     blue.change(make_vnfd(tmp_path / "new", new, parameters={"COUNT": {"type": "integer"}}), parameters={"COUNT": 3})
     assert replicas(cluster) == 3
+
+
+def test_a_change_reads_a_url_once_whose_content_may_differ_at_a_second_look(
+    cluster: FakeApi, sized: Instance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The objects are needed with the given parameters, and with the former ones."""
+    contents = [[config_map("a")], [config_map("a"), config_map("b")]]
+
+    def read(url: str) -> bytes:
+        return json.dumps({"apiVersion": "v1", "kind": "List", "items": contents.pop(0)}).encode()
+
+    monkeypatch.setattr(desired, "RemoteManifests", lambda _: read)
+    files = ["Files/kubernetes/all.yaml", "https://example.com/a.json"]
+    sized.change(sized.vnfd, parameters={"NAME": "c"}, **{"lcm-kubernetes-def-files": files})
+    assert maps(cluster) == {"a", "settings"}
 
 
 @pytest.mark.parametrize("verb", ["heal", "scale", "terminate"])
