@@ -120,7 +120,7 @@ class Driver:
         with boundary("heal", inst.id, grant_req, vnfd) as verb:
             stored = StoredInstance.read(inst)
             options, recreate = request.options_in_place(stored, req), request.is_set(req, "recreate")
-            everything = not req.obj_attr_is_set("vnfcInstanceId")
+            everything = request.heals_all(req)
             if everything:
                 stored.check_applied(vnfd)
             package = desired.load(stored, vnfd, options)[0] if everything else []

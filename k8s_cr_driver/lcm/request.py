@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a request of the LCM API says to this driver: its additionalParams, and the time of a graceful terminate."""
+"""What a request of the LCM API says to this driver: its additionalParams, what to heal, the time of a graceful terminate."""
 
 from __future__ import annotations
 
@@ -64,6 +64,15 @@ def options_in_place(stored: StoredInstance, req: Any) -> Options:
             f"additionalParams parameters: only a change of the VNF package can change them; leave out {', '.join(changed)}"
         )
     return found
+
+
+def heals_all(req: Any) -> bool:
+    """Whether a heal is for the whole instance; InvalidRequest for an empty list of VNFCs, which Tacker accepts."""
+    if not req.obj_attr_is_set("vnfcInstanceId"):
+        return True
+    if not req.vnfcInstanceId:
+        raise InvalidRequest("vnfcInstanceId: names no VNFC; name some, or leave it out to heal all")
+    return False
 
 
 def grace_period(req: Any) -> int:

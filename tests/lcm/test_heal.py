@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tacker.sol_refactored import objects
 from tacker.sol_refactored.common import exceptions as sol_ex
 
 from k8s_cr_driver.engine import replace
+from k8s_cr_driver.lcm.driver import Driver
 from tests.fake_api import FakeApi, controllers, faults
 from tests.fake_api.recording import Request
 from tests.instance import config_map, controlled_by, crontab, crontab_crd, job, obj, replaced, stateful_set
@@ -402,3 +404,11 @@ def test_a_heal_of_the_whole_instance_replaces_also_pods_that_the_record_does_no
     before = set(cluster.names("Pod", "default"))
     blue.heal()
     assert len(before) == 2 and not before & set(cluster.names("Pod", "default"))
+
+
+def test_a_heal_of_an_empty_list_of_vnfcs_is_refused(web: Instance) -> None:
+    """Tacker accepts it, as a client sends it whose filter finds nothing: nothing was healed, and the operation COMPLETED."""
+    req = objects.HealVnfRequest.from_dict({"vnfcInstanceId": []})
+    with pytest.raises(sol_ex.SolException, match="vnfcInstanceId: names no VNFC; name some, or leave it out") as refused:
+        Driver().heal(req, web.inst, web.grant_req, None, web.vnfd)
+    assert refused.value.status == 400
