@@ -167,10 +167,11 @@ class Driver:
     ) -> None:
         """`former`: the objects of `wanted` with the parameters before the change; a count that differs is a new one.
 
-        A rollback is not checked, because it restores what was permitted, unless a URL may have another content since.
+        A rollback is not checked, because it restores what was permitted, unless a URL may have another content since, or the
+        record does not say of which package the objects are.
         """
         with _session(verb, stored, options, applies=len(wanted), yields=is_rollback) as session:
-            if is_rollback and not any(map(is_url, options.files)):
+            if is_rollback and stored.vnfd_id and not any(map(is_url, options.files)):
                 resources = session.place(wanted, stored.vdus)
             else:
                 resources = _placed(session, wanted, options, stored, stored.vdus)

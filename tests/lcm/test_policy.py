@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The operator's policy is applied before the first write, and to no rollback."""
+"""The operator's policy is applied before the first write, and to no rollback to what was permitted."""
 
 from __future__ import annotations
 
@@ -217,3 +217,16 @@ def test_a_rollback_applies_nothing_of_a_url_that_was_never_permitted(
         assert cluster.names("ValidatingWebhookConfiguration") == []
         content.append(config_map("a"))
         blue.roll_back_change()
+
+
+def test_a_rollback_is_checked_where_the_record_does_not_say_of_which_package(cluster: FakeApi, tmp_path: Path) -> None:
+    """As an earlier version of this driver has stored it. A MODIFY of vnfdId may have named any package since."""
+    blue = Instance(cluster, tmp_path / "old", [deployment(1)])
+    blue.instantiate()
+    del blue.inst.instantiatedVnfInfo.metadata["k8s_cr"]["vnfd-id"]
+    set_policy(denied_kinds=["ConfigMap"])
+    blue.vnfd = make_vnfd(tmp_path / "other", [deployment(1), config_map("a")])
+    cluster.requests.clear()
+    with pytest.raises(sol_ex.SolException, match=r"ConfigMap default/a: .*\[k8s_cr\] denied_kinds"):
+        blue.roll_back_change()
+    assert cluster.requests.writes == []
