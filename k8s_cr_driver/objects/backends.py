@@ -35,14 +35,15 @@ LOG = logging.getLogger(__name__)
 
 
 class Budget:
-    """A package of N workloads and M custom resources may have N times M guesses; what exceeds MOST is not guessed."""
+    """A package of N workloads and M custom resources may have N times M guesses; what exceeds `most` is not guessed."""
 
-    def __init__(self, what: str) -> None:
-        self._what, self._left = what, MOST
+    def __init__(self, what: str, most: int | None = None) -> None:
+        self._what, self._most = what, MOST if most is None else most
+        self._left = self._most
 
     def allows(self, pairs: int) -> bool:
         if 0 <= self._left < pairs:
-            LOG.warning("%s: the set has more than %d pairs; beyond these no object waits for another", self._what, MOST)
+            LOG.warning("%s: the set has more than %d pairs; beyond these no object waits for another", self._what, self._most)
         self._left -= pairs
         return self._left >= 0
 

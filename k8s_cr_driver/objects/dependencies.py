@@ -25,7 +25,7 @@ DEPENDS_ON = "config.kubernetes.io/depends-on"
 """As in kpt and Config Sync: `group/kind/name` or `group/namespaces/namespace/kind/name`, separated by commas."""
 
 REFERENCES = 100_000
-"""In the annotations of one package, together."""
+"""In the annotations of one package, or of the live objects of one deletion, together."""
 
 Edges = dict[ObjectKey, set[ObjectKey]]
 """For each key the keys that it has to wait for."""
@@ -56,7 +56,7 @@ def check(objects: Sequence[Object]) -> None:
     keys = {key_of(obj) for obj in objects}
     left = REFERENCES
     for obj in objects:
-        left -= annotations_of(obj).get(DEPENDS_ON, "").count(",") + (DEPENDS_ON in annotations_of(obj))
+        left -= _number_of_references(obj)
         if left < 0:
             raise InvalidPackage(f"{_where(obj)}: the package has more than {REFERENCES:,} references; leave some out")
     for obj in objects:
@@ -94,16 +94,24 @@ def deletion(
     For each object the objects that must be deleted before it.
 
     `objects` may be live ones or manifests. `pairs` are (first, later), as the hook `delete_before` gives them; those that
-    `stay` are only released. What refers to an object goes before it. Custom resources and their CustomResourceDefinitions
-    go before the controllers that act on them, which take finalizers off, and these before what they need to work. Never
-    raises: edges that close a cycle are dropped.
+    `stay` are only released. What refers to an object goes before it, except beyond limits. Custom resources and their
+    CustomResourceDefinitions go before the controllers that act on them, which take finalizers off, and these before what they
+    need to work. Never raises: edges that close a cycle are dropped.
     """
     keys = {key_of(obj) for obj in objects}
     if len(keys) < 2:
         return {key: set() for key in keys}
-    explicit = {key_of(obj): set(depends_on(obj, lenient=True)) for obj in objects}
     leaving = keys.difference(stay)
-    references = {key_of(obj): _referred(obj) & leaving for obj in objects if key_of(obj) in leaving}
+    explicit: Edges = defaultdict(set)
+    references: Edges = defaultdict(set)
+    # Live objects may have more of both than a package may have
+    annotated, named = Budget(f"References in annotations {DEPENDS_ON}", REFERENCES), Budget("References in specs")
+    for obj in objects:
+        key = key_of(obj)
+        if annotated.allows(_number_of_references(obj)):
+            explicit[key] = keys.intersection(depends_on(obj, lenient=True))
+        if key in leaving and named.allows(len(referred := _referred(obj) & leaving)):
+            references[key] = referred
     layers = [_reversed(_structure(objects)), _later(pairs), _reversed(explicit), _reversed(references)]
     return _untangled(keys, [{}, *layers, *_for_finalizers(objects)])
 
@@ -202,6 +210,12 @@ def _for_finalizers(objects: Sequence[Object]) -> tuple[Edges, Edges]:
         for key in needed if budget.allows(len(needed)) else ():
             needs[key].add(controller.key)
     return edges, needs
+
+
+def _number_of_references(obj: Object) -> int:
+    """Of the annotation, at most, without a look at any."""
+    text = annotations_of(obj).get(DEPENDS_ON)
+    return 0 if text is None else text.count(",") + 1
 
 
 def depends_on(obj: Object, lenient: bool = False) -> list[ObjectKey]:

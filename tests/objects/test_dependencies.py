@@ -210,6 +210,36 @@ def test_the_references_of_a_package_are_limited_before_any_is_read(monkeypatch:
         check([*objects, deployment("d", after=two)])
 
 
+def test_more_references_of_live_objects_than_a_package_may_have_are_ignored(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Whoever may write an object of the instance, as one of its Pods, can annotate it."""
+    monkeypatch.setattr(dependencies, "REFERENCES", 3)
+    second, third = (f"apps/namespaces/operator/Deployment/{name}" for name in ("b", "c"))
+    objects = [deployment("b", after=third), deployment("a", after=",".join([second] * 4)), deployment("c")]
+    edges = deletion(objects)
+    assert [needed(edges, one) for one in objects] == [set(), set(), {"Deployment b"}]
+    assert f"References in annotations {DEPENDS_ON}: the set has more than 3 pairs" in caplog.text
+
+
+def test_more_references_in_specs_than_are_compared_are_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(backends, "MOST", 3)
+    named = [{"apiVersion": "v1", "kind": "ConfigMap", "name": name} for name in ("a", "b", "c")]
+    targets = [obj("v1", "ConfigMap", name, "blue") for name in ("a", "b", "c")]
+    referring = [obj("example.com/v1", "Tab", name, "blue", spec={"all": named}) for name in ("first", "second")]
+    edges = deletion([*referring, *targets])
+    assert [needed(edges, one) for one in targets] == [{"Tab first"}] * 3
+
+
+def test_references_of_live_objects_to_nothing_take_no_memory() -> None:
+    objects = [deployment(f"a-{number}", after=",".join(f"/k/{name}" for name in range(9_000))) for number in range(8)]
+    tracemalloc.start()
+    deletion(objects)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 6 * 2**20
+
+
 def test_a_part_of_a_package_ignores_references_to_the_rest() -> None:
     alone = deployment("second", after="apps/namespaces/operator/Deployment/first")
     assert graph([alone]) == {key_of(alone): set()}
