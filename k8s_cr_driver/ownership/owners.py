@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from oslo_log import log as logging
 
-from k8s_cr_driver.errors import ApiError
+from k8s_cr_driver.errors import ApiError, TransportError
 from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.discovery import Resource, Resources
 from k8s_cr_driver.kube.responses import understood
@@ -94,6 +94,8 @@ class Owners:
         found = named(self._client.resources, owner, key_of(dependent).namespace)
         if found is None:
             return UNKNOWN
+        if self._client.connection.is_over():  # whoever may write an object can name thousands of owners
+            raise TransportError(f"{key_of(dependent)}: not all of its owners are read: the operation has ended")
         try:
             return self._client.read_again(*found)
         except ApiError as error:

@@ -13,9 +13,15 @@ import pytest
 from k8s_cr_driver.engine import releases
 from k8s_cr_driver.engine.recreate import Recreator
 from k8s_cr_driver.engine.replace import Replacement
+from k8s_cr_driver.errors import TransportError
+from k8s_cr_driver.kube.client import Client
+from k8s_cr_driver.kube.connection import Connection
+from k8s_cr_driver.kube.discovery import discover
+from k8s_cr_driver.kube.endpoint import Endpoint
 from k8s_cr_driver.objects.dependencies import DEPENDS_ON
 from k8s_cr_driver.objects.keys import Object
 from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, KEEP
+from k8s_cr_driver.ownership.owners import Owners
 from tests.fake_api import FakeApi, controllers, faults
 from tests.fake_api.recording import Request
 from tests.instance import (
@@ -520,3 +526,19 @@ def test_an_object_of_the_cluster_that_a_namespaced_one_owns_is_deleted(api: Fak
     api.edit("ClusterRole", None, "a", lambda live: live["metadata"].update(ownerReferences=[owner]))
     blue.terminate()
     assert not api.find("ClusterRole", None, "a")
+
+
+def test_no_owner_is_read_after_the_end_of_the_operation(api: FakeApi) -> None:
+    """An object of 1.5 MiB may name 10,000 that nobody has created."""
+    api.put(config_map("a"))
+    owners = [{"apiVersion": "v1", "kind": "ConfigMap", "name": f"none-{one}", "uid": str(one)} for one in range(9)]
+    depend(api, "ConfigMap", "a", *owners)
+
+    def reads() -> int:
+        return len(api.requests.select("GET", "/configmaps/none-"))
+
+    with Connection(Endpoint(api.url), is_stopped=lambda: reads() >= 3) as connection:
+        found = Owners(Client(connection, discover(connection)), [], [])
+        with pytest.raises(TransportError, match="ConfigMap default/a: not all of its owners are read: the operation"):
+            found.going(api.get("ConfigMap", "default", "a"))
+    assert reads() == 3
