@@ -201,7 +201,8 @@ def ends_well(reason: str) -> bool:
 @lru_cache(maxsize=4096)
 def is_final(reason: str) -> bool:
     """Whether a reason says that nothing will be tried again."""
-    return not _FINAL.isdisjoint(parts(reason))
+    words = parts(reason)
+    return any(word in _FINAL and NEGATIONS.isdisjoint(words[:index]) for index, word in enumerate(words))
 
 
 @lru_cache(maxsize=4096)

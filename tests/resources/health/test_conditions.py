@@ -74,7 +74,13 @@ def test_own_phase_objects_to_a_ready_condition() -> None:
 
 @pytest.mark.parametrize(
     ("reason", "state"),
-    [("ReconcileError", WAITING), ("UnrecoverableError", FAILED), ("Stalled", FAILED), ("ReconcilePaused", SUSPENDED)],
+    [
+        ("ReconcileError", WAITING),
+        ("UnrecoverableError", FAILED),
+        ("NotTerminal", WAITING),
+        ("Stalled", FAILED),
+        ("ReconcilePaused", SUSPENDED),
+    ],
 )
 def test_reason_distinguishes_a_passing_error_from_a_final_one(reason: str, state: State) -> None:
     assert assess(custom({"conditions": [condition("Ready", "False", reason)]}), None).state is state

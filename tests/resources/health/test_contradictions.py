@@ -24,6 +24,7 @@ def beside_ready(*others: Json, **more: Any) -> Json:
         pytest.param(condition("Progressing", "False", "UpdateAborted"), FAILED, True, id="aborted"),
         pytest.param(condition("Progressing", "True", "UpdateAborted"), WAITING, True, id="aborted-and-at-work"),
         pytest.param(condition("Progressing", "False", "NotAborted"), READY, False, id="not-aborted"),
+        pytest.param(condition("Progressing", "False", "NoFatalErrors"), READY, False, id="nothing-fatal"),
         pytest.param(condition("Connected", "False", "RequestAborted"), READY, False, id="part-aborted"),
         pytest.param(condition("Progressing", "Unknown"), WAITING, False, id="not-known"),
         pytest.param(condition("Progressing", "Unknown", "DeploymentPaused"), SUSPENDED, False, id="paused"),
