@@ -53,13 +53,15 @@ def _wanted(obj: Object) -> Object:
 
 def _differences(path: str, before: Any, after: Any) -> Iterator[Change]:
     if isinstance(before, Mapping) and isinstance(after, Mapping):
+        is_secret = path != "metadata" and (_names_secret(before) or _names_secret(after))
         for name in sorted(before.keys() | after.keys()):
             step = f"[{name}]" if "." in name or "/" in name else f".{name}" if path else name
             was, now = before.get(name), after.get(name)
-            if name == "value" and was != now and (_names_secret(before) or _names_secret(after)):
+            if is_secret and name == "value" and was != now:
                 yield Change(path + step, _hidden(was), _hidden(now))
             else:
-                yield from _differences(path + step, was, now)
+                found = _differences(path + step, was, now)
+                yield from map(_in_secret_entry, found) if is_secret else found
     elif isinstance(before, list) and isinstance(after, list) and before != after:
         was, now = _keyed(before), _keyed(after)
         for key in dict.fromkeys([*was, *now]):
@@ -81,6 +83,11 @@ def _keyed(items: list[Any]) -> dict[Any, Any]:
 def _names_secret(entry: Mapping[str, Any]) -> bool:
     """Whether an entry has the name of a secret, also where the path has its place instead."""
     return any(_is_secret(str(entry[field])) for field in _NAMES if field in entry)
+
+
+def _in_secret_entry(change: Change) -> Change:
+    steps = ["secret", *_STEPS.findall(change.path)]
+    return Change(change.path, _redacted(steps, change.before), _redacted(steps, change.after))
 
 
 def _hidden(value: Any) -> Any:

@@ -65,6 +65,30 @@ def test_a_changed_entry_in_a_place_is_hidden_by_its_name(field: str, secret: st
     assert shown == [f'spec.settings[{place}].value: "canary" -> "dove"' for place in (1, 2)]
 
 
+@pytest.mark.parametrize("field", ["text", "values", "default"])
+@pytest.mark.parametrize("is_listed", [True, False])
+def test_an_entry_is_hidden_by_its_name_whatever_its_value_is_called(field: str, is_listed: bool) -> None:
+    was, now = (
+        {"key": "db-password", field: secret, "from": {"name": shown, "count": count}}
+        for secret, shown, count in (("canary", "a", 1), (["dove"], "b", 2))
+    )
+    place, specs = ("[0]", ([was], [now])) if is_listed else ("", (was, now))
+    found = changes(*(obj("example.com/v1", "Db", "a", spec={"settings": one}) for one in specs))
+    assert sorted(map(str, found)) == sorted(
+        [
+            f'spec.settings{place}.{field}: "{HIDDEN}" -> ["{HIDDEN}"]',
+            f"spec.settings{place}.from.count: 1 -> 2",
+            f'spec.settings{place}.from.name: "a" -> "b"',
+        ]
+    )
+
+
+def test_the_name_of_an_object_hides_no_labels() -> None:
+    was, now = obj("v1", "ConfigMap", "web-token"), obj("v1", "ConfigMap", "web-token")
+    now["metadata"]["labels"] = {"tier": "front"}
+    assert "front" in "".join(map(str, changes(was, now)))
+
+
 @pytest.mark.parametrize(
     "spec",
     [
