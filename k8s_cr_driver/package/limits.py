@@ -28,6 +28,10 @@ FILLED = 32 * 1024 * 1024
 """Characters that the values of parameters may add to the manifests."""
 DECLARATIONS = 100_000
 """Data types that are looked at for parameters, and properties in them; those that several node types use count each time."""
+CONSTRAINTS = 1_000
+"""Of all parameters: RE2 takes up to 10 ms and 1 MiB to compile one's pattern."""
+STEPS = 100_000_000
+"""In which the defaults in references are compared with constraints (see `parameters.steps`): some ten seconds at most."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +74,20 @@ def declarations() -> Budget:
     return Budget(
         DECLARATIONS,
         f"the Definitions derive more than {DECLARATIONS:,} data types and properties for parameters, the limit; use fewer",
+    )
+
+
+def constraints() -> Budget:
+    """For the constraints of the parameters of one package."""
+    return Budget(CONSTRAINTS, f"the parameters have more than {CONSTRAINTS:,} constraints together, the limit; use fewer")
+
+
+def steps() -> Budget:
+    """For the defaults in the references of one package."""
+    return Budget(
+        STEPS,
+        "the constraints of parameters take too long for so many references with a default, as ${NAME:=text} is one; give the "
+        "parameters their defaults in the VNFD, or use fewer constraints",
     )
 
 

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from k8s_cr_driver.errors import InvalidPackage, InvalidRequest
-from k8s_cr_driver.objects.fields import mapping, similar, type_name
+from k8s_cr_driver.objects.fields import mapping, sequence, similar, type_name
 from k8s_cr_driver.package import limits, patterns
 
 _NAME = r"[A-Za-z_][A-Za-z0-9_]*"
@@ -83,7 +83,7 @@ def declared(definitions: Mapping[str, Mapping[str, Any]]) -> dict[str, Declarat
         limits.check_expanded(content, limits.parts, file)
     types = _merged(definitions, "data_types")
     found: dict[str, Declaration] = {}
-    budget = limits.declarations()
+    budget, clauses = limits.declarations(), limits.constraints()
     for name, node_type in _merged(definitions, "node_types").items():
         interface = _at(node_type, "interfaces", "Vnflcm")
         operation = _at(interface, "operations", "instantiate") or _at(interface, "instantiate")
@@ -92,6 +92,7 @@ def declared(definitions: Mapping[str, Mapping[str, Any]]) -> dict[str, Declarat
         if holder is not None and not (isinstance(holder, str) and holder in types):
             raise InvalidPackage(f"node type {name}: its parameters have the type {holder}, which no file defines")
         for parameter, definition in _properties(types, holder, budget).items():
+            clauses.spend(len(sequence(definition, "constraints")))
             found[parameter] = _declaration(parameter, definition, f"parameter {parameter} in the VNFD's {holder}")
     return found
 
@@ -203,6 +204,14 @@ def _wrong(declared: Declaration, value: Any) -> str:
         if not met:
             return f"does not meet the constraint {name}: {_shown(bound)}"
     return ""
+
+
+def steps(declared: Declaration, text: str) -> int:
+    """How many the constraints take for `text` at most: a comparison is one."""
+    return sum(
+        patterns.steps(str(bound), text) if name == "pattern" else len(bound) if isinstance(bound, list) else 1
+        for name, bound in declared.constraints
+    )
 
 
 def _is_scalar(value: Any) -> bool:

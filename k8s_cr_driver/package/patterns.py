@@ -50,6 +50,11 @@ def found_in(pattern: str, text: str) -> bool:
     return compiled.programsize * len(text) > COST_LIMIT or compiled.search(text) is not None
 
 
+def steps(pattern: str, text: str) -> int:
+    """How many `is_match` takes at most, in the unit of COST_LIMIT; 0 for what is no pattern."""
+    return 0 if problem(pattern) else _compiled(pattern, _MEMORY).programsize * len(text)
+
+
 def is_match(pattern: str, text: str) -> bool:
     """Whether `pattern` matches all of `text`, as in TOSCA. Raises ValueError for what is no pattern or would take long."""
     try:

@@ -11,8 +11,8 @@ from typing import Any
 
 from k8s_cr_driver.errors import InvalidPackage
 from k8s_cr_driver.objects.fields import similar
-from k8s_cr_driver.package.limits import Budget, filled
-from k8s_cr_driver.package.parameters import _NAME, Declaration, _unescaped, _wrong
+from k8s_cr_driver.package import limits
+from k8s_cr_driver.package.parameters import _NAME, Declaration, _unescaped, _wrong, steps
 
 _REFERENCE = re.compile(rf"\$\$\{{|\$\{{(?P<name>{_NAME})(?P<inline>:=(?P<default>[^}}]*))?(?P<end>\}})?")
 """Matches without its end, too, where it is no reference: to look for the end from each start would be quadratic."""
@@ -25,29 +25,36 @@ Path = tuple[str, ...]
 
 
 def filler(declarations: Mapping[str, Declaration], values: Mapping[str, Any]) -> Callable[[Any], Any]:
-    """`fill` for all objects of one package, which together grow by `limits.FILLED` at most."""
-    budget = filled()
-    return lambda value: fill(value, declarations, values, budget)
+    """`fill` for all objects of one package, which have the limits together."""
+    budgets = Budgets()
+    return lambda value: fill(value, declarations, values, budgets)
+
+
+class Budgets:
+    """What the references of one package may add to its manifests, and take of time."""
+
+    def __init__(self) -> None:
+        self.characters, self.steps = limits.filled(), limits.steps()
 
 
 def fill(
-    value: Any, declarations: Mapping[str, Declaration], values: Mapping[str, Any], budget: Budget | None = None
+    value: Any, declarations: Mapping[str, Declaration], values: Mapping[str, Any], budgets: Budgets | None = None
 ) -> Any:
     """
     `value`, an object or a part of one, with parameters in the place of their references; `values` is from `resolve`.
 
     A string that is exactly one reference takes the parameter's type, except where every Kubernetes object has text:
     names, labels, annotations, data of ConfigMaps and Secrets, env, command and args. Within a longer string a value
-    becomes text. Raises InvalidPackage for an undeclared name, for one without a value, and for more than `budget`.
+    becomes text. Raises InvalidPackage for an undeclared name, for one without a value, and for more than `budgets`.
     """
     if not declarations:
         return value
 
-    budget = budget or filled()
+    left = budgets or Budgets()
 
     def found(match: re.Match[str]) -> Any:
-        value = _value(match, declarations, values)
-        budget.spend(len(value if isinstance(value, str) else json.dumps(value)))
+        value = _value(match, declarations, values, left.steps)
+        left.characters.spend(len(value if isinstance(value, str) else json.dumps(value)))
         return value
 
     def replaced(text: str, path: Path) -> Any:
@@ -92,7 +99,9 @@ def _is_text(path: Path) -> bool:
     return False
 
 
-def _value(match: re.Match[str], declarations: Mapping[str, Declaration], values: Mapping[str, Any]) -> Any:
+def _value(
+    match: re.Match[str], declarations: Mapping[str, Declaration], values: Mapping[str, Any], left: limits.Budget
+) -> Any:
     declaration = declarations.get(match["name"])
     if declaration is None:
         near = similar(match["name"], declarations)
@@ -104,6 +113,7 @@ def _value(match: re.Match[str], declarations: Mapping[str, Declaration], values
         raise InvalidPackage(f"${{{declaration.name}:=...}}: its default refers to another parameter, which is not possible")
     value = values.get(declaration.name)
     if value is None and match["inline"]:
+        left.spend(steps(declaration, match["default"]))
         value = _parsed(match["default"], declaration)
     if value is None:
         raise InvalidPackage(f"{match[0]} has no value: give the parameter, or write ${{{declaration.name}:=default}}")

@@ -16,7 +16,7 @@ import yaml
 from k8s_cr_driver.errors import InvalidPackage
 from k8s_cr_driver.objects.dependencies import DEPENDS_ON
 from k8s_cr_driver.objects.keys import Object
-from k8s_cr_driver.package import check, limits, manifests, parameters, schema, substitution, vnfd
+from k8s_cr_driver.package import check, limits, manifests, parameters, patterns, schema, substitution, vnfd
 from k8s_cr_driver.package.limits import Limits
 from k8s_cr_driver.resources.registry import resource_for
 from k8s_cr_driver.vnf import counts, rotation, vdus
@@ -292,3 +292,34 @@ def test_references_that_are_written_often_take_linear_time() -> None:
     assert set(user["metadata"]["annotations"][DEPENDS_ON].split(",")) == {
         f"{group}/namespaces/default/KubeadmConfigTemplate/{renamed}"
     }
+
+
+def constrained(*constraints: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """The Definitions of a package with one parameter, A."""
+    inputs = {"additional_parameters": {"type": "request"}}
+    types = {
+        "request": {"properties": {"parameters": {"type": "parameters"}}},
+        "parameters": {"properties": {"A": {"type": "string", "required": False, "constraints": list(constraints)}}},
+    }
+    vnf = {"interfaces": {"Vnflcm": {"instantiate": {"inputs": inputs}}}}
+    return {"vnfd.yaml": {"node_types": {"vnf": vnf}, "data_types": types}}
+
+
+def test_more_constraints_than_allowed_are_refused_before_a_pattern_is_compiled() -> None:
+    """Each takes up to 10 ms and 1 MiB, and 4 MiB hold 100,000 of them."""
+    several = [{"pattern": f"a{number}"} for number in range(1001)]
+    patterns._compiled.cache_clear()
+    with pytest.raises(InvalidPackage, match="the parameters have more than 1,000 constraints together, the limit; use fewer"):
+        parameters.declared(constrained(*several))
+    assert patterns._compiled.cache_info().currsize == 0
+    assert len(parameters.declared(constrained(*several[1:]))["A"].constraints) == 1000
+
+
+@pytest.mark.parametrize("constraint", [{"pattern": "[ab]{1,1000}"}, {"valid_values": [*map(str, range(99_999)), "ab" * 500]}])
+def test_defaults_in_references_are_not_compared_with_constraints_without_end(constraint: dict[str, Any]) -> None:
+    """32 MiB of manifests hold millions of references, and 4 MiB of Definitions as many values."""
+    fill = substitution.filler(parameters.declared(constrained(constraint)), {"A": None})
+    reference = f"${{A:={'ab' * 500}}}"
+    assert fill([reference] * 40) == ["ab" * 500] * 40
+    with pytest.raises(InvalidPackage, match="too long for so many references with a default"):
+        fill([reference] * 1000)
