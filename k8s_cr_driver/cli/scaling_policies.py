@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from k8s_cr_driver.objects.fields import entries, field, mapping, similar, text, texts
+from k8s_cr_driver.objects.fields import entries, field, mapping, similar, text, texts, type_name
 from k8s_cr_driver.package import vnfd
 
 _Named = Mapping[str, Mapping[str, Any]]
@@ -60,6 +60,7 @@ def _problems(template: Mapping[str, Any]) -> Iterator[str]:
     levels = _policies(template, "InstantiationLevels")
     for name, policy in levels.items():
         yield from _levels(name, policy, known)
+    yield from _malformed(levels, of_vdus)
     defined = {str(level) for policy in levels.values() for level in mapping(policy, "properties", "levels")}
     for name, policy in of_vdus.items() if levels else ():
         given = set(map(str, mapping(policy, "properties", "levels")))
@@ -67,6 +68,16 @@ def _problems(template: Mapping[str, Any]) -> Iterator[str]:
             yield f"policy {name}: the level {level} is not in the policy InstantiationLevels{_hint(level, defined)}"
     for name in sorted(known.keys() - {text(policy, "properties", "aspect") for policy in deltas.values()}):
         yield f"scaling aspect {name}: no policy VduScalingAspectDeltas has this aspect, so Tacker would refuse to scale it"
+
+
+def _malformed(levels: _Named, of_vdus: _Named) -> Iterator[str]:
+    for name, policy in {**levels, **of_vdus}.items():
+        for level in mapping(policy, "properties", "levels"):
+            if not isinstance(level, str):
+                yield f"policy {name}: the level {level} is {type_name(level)}, which no request can name; write it in quotes"
+    for name, policy in of_vdus.items():
+        if texts(policy, "targets") != policy.get("targets", []):
+            yield f"policy {name}: targets: must be a list of ids of VDUs"
 
 
 def _levels(name: str, policy: Mapping[str, Any], known: _Named) -> Iterator[str]:

@@ -7,8 +7,8 @@ import copy
 from collections.abc import Mapping
 from typing import Any
 
-from k8s_cr_driver.errors import DriverError, InvalidRequest, Refused
-from k8s_cr_driver.objects.fields import field, mapping
+from k8s_cr_driver.errors import DriverError, InvalidPackage, InvalidRequest, Refused
+from k8s_cr_driver.objects.fields import field, mapping, type_name
 from k8s_cr_driver.objects.keys import Object, ObjectKey
 from k8s_cr_driver.resources import replicas
 from k8s_cr_driver.resources.base import CustomResource
@@ -33,7 +33,7 @@ def at_level(assigned: VduObjects, vnfd: Any, flavour: str, level: str | None = 
     """
     With the counts of an instantiation level, else of the default one; a VDU without a count there keeps its manifest's.
 
-    InvalidRequest for a level that the VNFD does not have.
+    InvalidRequest for a level that the VNFD does not have, InvalidPackage for a policy whose VDUs are not known.
     """
     if level and level not in (known := _levels(vnfd, flavour)):
         raise InvalidRequest(
@@ -67,17 +67,28 @@ def live(assigned: VduObjects, lives: Mapping[ObjectKey, Object]) -> dict[str, i
 
 
 def _levels(vnfd: Any, flavour: str) -> list[str]:
+    """A request names a level by a text, and YAML reads an id without quotes as a number."""
     types = ("tosca.policies.nfv.InstantiationLevels", "tosca.policies.nfv.VduInstantiationLevels")
     policies = [policy for name in types for policy in vnfd.get_policy_values_by_type(flavour, name)]
-    return sorted({level for policy in policies for level in mapping(policy, "properties", "levels") if isinstance(level, str)})
+    levels = {level for policy in policies for level in mapping(policy, "properties", "levels")}
+    return sorted(one if isinstance(one, str) else f"{one} ({type_name(one)}: write it in quotes)" for one in levels)
 
 
 def _counts_at(vnfd: Any, flavour: str, level: str) -> dict[str, int]:
     """VDU id -> number of instances. Tacker's Vnfd.get_vdu_num returns 0 also for a VDU without a number at that level."""
     policies = vnfd.get_policy_values_by_type(flavour, "tosca.policies.nfv.VduInstantiationLevels")
-    found = [(vdu, field(policy, "properties", "levels", level)) for policy in policies for vdu in policy.get("targets", [])]
-    counts = {vdu: field(entry, "number_of_instances") for vdu, entry in reversed(found)}
+    counts: dict[str, Any] = {}
+    for policy in reversed(policies):
+        entries = {str(name): entry for name, entry in mapping(policy, "properties", "levels").items()}
+        counts.update(dict.fromkeys(_targets(policy), field(entries, level, "number_of_instances")))
     return {vdu: count for vdu, count in counts.items() if isinstance(count, int)}
+
+
+def _targets(policy: Any) -> list[str]:
+    targets = policy.get("targets", [])
+    if not isinstance(targets, list) or not all(isinstance(vdu, str) for vdu in targets):
+        raise InvalidPackage("a policy VduInstantiationLevels of the VNFD: targets: must be a list of ids of VDUs")
+    return targets
 
 
 def recorded(assigned: VduObjects) -> dict[str, int]:

@@ -75,6 +75,13 @@ def test_policies_that_fit_together_have_no_problem(tool: Tool, folder: Path) ->
             ["policy counts: the level bigg is not in the policy InstantiationLevels; did you mean big?"],
         ),
         ("counts", ("targets",), ["Wep"], ["policy counts: the target Wep is no node of the VNFD; did you mean Web?"]),
+        ("counts", ("targets",), "Web", ["policy counts: targets: must be a list of ids of VDUs"]),
+        (
+            "counts",
+            ("properties", "levels"),
+            {"small": {"number_of_instances": 1}, "big": {"number_of_instances": 3}, 1: {"number_of_instances": 2}},
+            ["policy counts: the level 1 is an integer, which no request can name; write it in quotes"],
+        ),
     ],
 )
 def test_a_slip_is_reported_with_the_policy_and_the_name(

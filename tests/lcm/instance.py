@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -114,7 +114,7 @@ def make_vnfd(
     vdus: dict[str, str] | None = None,
     aspects: dict[str, list[str]] | None = None,
     initial: int | None = None,
-    levels: dict[str, int | None] | None = None,
+    levels: Mapping[Any, int | None] | None = None,
     delta: int = 2,
     highest: int = 5,
     parameters: dict[str, Any] | None = None,

@@ -384,6 +384,30 @@ def test_no_value_of_a_pod_is_in_the_error_of_a_webhook_that_refuses_to_have_it_
     assert "kMi83jfWq0" not in refused.value.detail + caplog.text
 
 
+def test_a_default_level_whose_id_is_a_number_gives_its_count(cluster: FakeApi, tmp_path: Path) -> None:
+    """YAML reads an id without quotes as a number. Tacker takes the scale levels from it, too."""
+    blue = Instance(cluster, tmp_path, [deployment(1)], levels={1: 3, 2: 5})
+    blue.instantiate()
+    assert cluster.get("Deployment", "default", "web")["spec"]["replicas"] == 3
+
+
+def test_a_level_whose_id_is_a_number_is_named_where_the_text_is_not_found(cluster: FakeApi, tmp_path: Path) -> None:
+    blue = Instance(cluster, tmp_path, [deployment(1)], levels={1: 3})
+    with pytest.raises(sol_ex.SolException, match=r"no level '1'; its levels: 1 \(an integer: write it in quotes\)\."):
+        blue.instantiate(level="1")
+
+
+@pytest.mark.parametrize("targets", [None, "Web", [{"Web": 1}]])
+def test_targets_of_a_level_that_are_no_list_of_vdus_are_refused(cluster: FakeApi, tmp_path: Path, targets: Any) -> None:
+    blue = Instance(cluster, tmp_path, [deployment(1)], levels={"small": 3})
+    [counts] = blue.vnfd.get_policy_values_by_type("simple", "tosca.policies.nfv.VduInstantiationLevels")
+    counts["targets"] = targets
+    with pytest.raises(sol_ex.SolException, match="VduInstantiationLevels of the VNFD: targets: must be a list") as refused:
+        blue.instantiate()
+    assert refused.value.status == 400
+    assert cluster.requests.writes == []
+
+
 def test_after_a_modify_of_the_vnfd_a_scale_is_refused(cluster: FakeApi, tmp_path: Path) -> None:
     """Tacker hands over the package that the instance names then, whose deltas are not those of the instance's levels."""
     blue = Instance(cluster, tmp_path / "old", [deployment(1)])
