@@ -60,7 +60,7 @@ def _problems(template: Mapping[str, Any]) -> Iterator[str]:
     levels = _policies(template, "InstantiationLevels")
     for name, policy in levels.items():
         yield from _levels(name, policy, known)
-    yield from _malformed(levels, of_vdus)
+    yield from _malformed(levels, of_vdus, known)
     defined = {str(level) for policy in levels.values() for level in mapping(policy, "properties", "levels")}
     for name, policy in of_vdus.items() if levels else ():
         given = set(map(str, mapping(policy, "properties", "levels")))
@@ -70,7 +70,10 @@ def _problems(template: Mapping[str, Any]) -> Iterator[str]:
         yield f"scaling aspect {name}: no policy VduScalingAspectDeltas has this aspect, so Tacker would refuse to scale it"
 
 
-def _malformed(levels: _Named, of_vdus: _Named) -> Iterator[str]:
+def _malformed(levels: _Named, of_vdus: _Named, known: _Named) -> Iterator[str]:
+    for name, aspect in known.items():
+        if not isinstance(aspect.get("max_scale_level"), int):
+            yield f"scaling aspect {name}: max_scale_level: must be an integer, or nobody can scale it"
     for name, policy in {**levels, **of_vdus}.items():
         for level in mapping(policy, "properties", "levels"):
             if not isinstance(level, str):

@@ -15,18 +15,68 @@ from tacker.sol_refactored import objects
 from tacker.sol_refactored.common import exceptions as sol_ex
 
 from k8s_cr_driver.lcm.instance_info import StoredInstance
+from k8s_cr_driver.objects.fields import field, mapping, text, texts
 from k8s_cr_driver.resources import replicas
 from k8s_cr_driver.vnf.vdus import VduObjects
 
 LOG = logging.getLogger(__name__)
 
 
+class _Aspects:
+    """
+    The scaling aspects of a flavour, without what is malformed; k8s-cr validate reports that.
+
+    Read at once: Tacker's Vnfd looks through all policies for each aspect, of which a VNFD may have thousands.
+    """
+
+    def __init__(self, vnfd: Any, flavour: str) -> None:
+        self._vnfd, self._flavour = vnfd, flavour
+        declared: dict[Any, Any] = {}
+        for policy in reversed(self._policies("ScalingAspects")):  # of two with one name, the first counts
+            declared |= mapping(policy, "properties", "aspects")
+        levels = {name: field(aspect, "max_scale_level") for name, aspect in declared.items()}
+        self.highest = {name: level for name, level in levels.items() if isinstance(level, int) and isinstance(name, str)}
+        self._deltas: dict[str, dict[str, int]] = {name: {} for name in self.highest}
+        for policy in self._policies("VduScalingAspectDeltas"):
+            aspect = text(policy, "properties", "aspect")
+            for name in texts(declared.get(aspect), "step_deltas")[:1]:
+                delta = field(policy, "properties", "deltas", name, "number_of_instances")
+                if aspect in self._deltas and isinstance(delta, int):
+                    self._deltas[aspect].update(dict.fromkeys(texts(policy, "targets"), delta))
+
+    def deltas(self, aspect: str) -> dict[str, int]:
+        """VDU id -> instances that a scale level adds, of the VDUs that the aspect scales: not of those with a delta of 0."""
+        return {vdu: delta for vdu, delta in self._deltas.get(aspect, {}).items() if delta}
+
+    def allows(self, aspect: str, level: int) -> bool:
+        return 0 <= level <= self.highest.get(aspect, 0)
+
+    def initial(self) -> dict[str, int]:
+        """VDU id -> instances at level 0."""
+        found: dict[str, int] = {}
+        for policy in self._policies("VduInitialDelta"):
+            count = field(policy, "properties", "initial_delta", "number_of_instances")
+            found |= dict.fromkeys(texts(policy, "targets"), count) if isinstance(count, int) else {}
+        return found
+
+    def at_default_level(self) -> dict[str, int]:
+        """Aspect -> its scale level at the default instantiation level."""
+        for policy in self._policies("InstantiationLevels")[:1]:
+            default = field(policy, "properties", "default_level")
+            named = [info for level, info in mapping(policy, "properties", "levels").items() if level == default]
+            found = {aspect: field(info, "scale_level") for one in named for aspect, info in mapping(one, "scale_info").items()}
+            return {aspect: level for aspect, level in found.items() if isinstance(level, int)}
+        return {}
+
+    def _policies(self, kind: str) -> list[Any]:
+        return list(self._vnfd.get_policy_values_by_type(self._flavour, f"tosca.policies.nfv.{kind}"))
+
+
 def update_levels(stored: StoredInstance, before: VduObjects, now: VduObjects, vnfd: Any) -> None:
     """Sets the scale levels that match the counts in `now`: one level up for each delta added. DbSyncFailed if none does."""
-    flavour = stored.flavour
-    seen: set[str] = set()
+    aspects, seen = _Aspects(vnfd, stored.flavour), set[str]()
     for status in _scale_status(stored.info):
-        deltas = _deltas(vnfd, flavour, status.aspectId)
+        deltas = aspects.deltas(status.aspectId)
         deltas = {vdu: delta for vdu, delta in deltas.items() if vdu in now and vdu not in seen}
         seen |= set(deltas)
         steps = {divmod(replicas.count(now[vdu]) - replicas.count(before[vdu]), delta) for vdu, delta in deltas.items()}
@@ -34,7 +84,7 @@ def update_levels(stored: StoredInstance, before: VduObjects, now: VduObjects, v
             continue
         more, rest = min(steps)
         level = status.scaleLevel + more
-        if len(steps) > 1 or rest or not 0 <= level <= vnfd.get_max_scale_level(flavour, status.aspectId):
+        if len(steps) > 1 or rest or not aspects.allows(status.aspectId, level):
             counts = ", ".join(f"VDU {vdu} has {replicas.count(now[vdu])} replicas" for vdu in sorted(deltas))
             raise sol_ex.DbSyncFailed(f"{counts}, which no level of the scaling aspect {status.aspectId} means.")
         status.scaleLevel = level
@@ -47,12 +97,12 @@ def remember_new_aspects(stored: StoredInstance, vnfd: Any) -> None:
     They cannot be added at once: after a change of the package Tacker restores the scale status from before it (Tacker 16,
     `VnfLcmDriverV2._make_inst_info_common`).
     """
-    policies = vnfd.get_policy_values_by_type(stored.flavour, "tosca.policies.nfv.ScalingAspects")
-    aspects = {aspect for policy in policies for aspect in policy["properties"]["aspects"]}
+    now = _Aspects(vnfd, stored.flavour).highest
     highest = {one.aspectId: one.scaleLevel for one in _highest(stored.info)}
     known = {one.aspectId for one in _scale_status(stored.info)}
-    now = {aspect: vnfd.get_max_scale_level(stored.flavour, aspect) for aspect in aspects & highest.keys()}
-    stored.new_aspects = sorted(aspects - known | {aspect for aspect in now if now[aspect] != highest[aspect]})
+    stored.new_aspects = sorted(
+        aspect for aspect, level in now.items() if aspect not in known or highest.get(aspect, level) != level
+    )
     if stored.new_aspects:
         LOG.warning(
             "VNF instance %s: the scaling aspects %s are new, or have another highest level; Tacker takes them over with its "
@@ -64,35 +114,29 @@ def remember_new_aspects(stored: StoredInstance, vnfd: Any) -> None:
 
 def add_new_aspects(stored: StoredInstance, now: VduObjects, vnfd: Any) -> None:
     """Adds the stored new aspects to scaleStatus, at the levels that match the counts, and sets their maxScaleLevels."""
-    info, flavour, added = stored.info, stored.flavour, stored.new_aspects
+    info, added = stored.info, stored.new_aspects
     if not added:
         return
     stored.new_aspects = []
-    highest = {aspect: vnfd.get_max_scale_level(flavour, aspect) for aspect in added}
+    aspects = _Aspects(vnfd, stored.flavour)
+    highest = {aspect: aspects.highest.get(aspect, 0) for aspect in added}
     known = {one.aspectId for one in _scale_status(info)}
-    levels = {aspect: _level(flavour, aspect, now, vnfd) for aspect in added if aspect not in known}
+    initial, default = aspects.initial(), aspects.at_default_level()
+    levels = {aspect: _level(aspects, aspect, initial, now, default) for aspect in added if aspect not in known}
     info.scaleStatus = [*_scale_status(info), *_scale_infos(levels)]
-    info.maxScaleLevels = [*(one for one in _highest(info) if one.aspectId not in added), *_scale_infos(highest)]
+    info.maxScaleLevels = [*(one for one in _highest(info) if one.aspectId not in highest), *_scale_infos(highest)]
 
 
-def _level(flavour: str, aspect: str, now: VduObjects, vnfd: Any) -> int:
+def _level(
+    aspects: _Aspects, aspect: str, initial: Mapping[str, int], now: VduObjects, default: Mapping[str, int]
+) -> int:
     """The level that matches a VDU's count and its initial delta, else the one of the default instantiation level."""
-    policies = vnfd.get_policy_values_by_type(flavour, "tosca.policies.nfv.VduInitialDelta")
-    initial = {
-        vdu: policy["properties"]["initial_delta"]["number_of_instances"] for policy in policies for vdu in policy["targets"]
-    }
-    for vdu, delta in _deltas(vnfd, flavour, aspect).items():
+    for vdu, delta in aspects.deltas(aspect).items():
         if vdu in now and vdu in initial:
             level, rest = divmod(replicas.count(now[vdu]) - initial[vdu], delta)
-            if not rest and 0 <= level <= vnfd.get_max_scale_level(flavour, aspect):
-                return int(level)
-    default = vnfd.get_scale_info_from_inst_level(flavour, vnfd.get_default_instantiation_level(flavour))
-    return int(default.get(aspect, {}).get("scale_level", 0))
-
-
-def _deltas(vnfd: Any, flavour: str, aspect: str) -> dict[str, int]:
-    """VDU id -> instances that a scale level adds, of the VDUs that the aspect scales: not of those with a delta of 0."""
-    return {vdu: delta for vdu, delta in vnfd.get_scale_vdu_and_num(flavour, aspect).items() if delta}
+            if not rest and aspects.allows(aspect, level):
+                return level
+    return default.get(aspect, 0)
 
 
 def _scale_status(info: Any) -> list[Any]:

@@ -57,6 +57,12 @@ def test_policies_that_fit_together_have_no_problem(tool: Tool, folder: Path) ->
             ["scaling aspect web: step_deltas is missing, the list with the name of its delta"],
         ),
         (
+            "aspects",
+            ("properties", "aspects", "web", "max_scale_level"),
+            None,
+            ["scaling aspect web: max_scale_level: must be an integer, or nobody can scale it"],
+        ),
+        (
             "levels",
             ("properties", "default_level"),
             "smal",

@@ -241,6 +241,28 @@ def test_new_scaling_aspects_are_stored_for_the_synchronization(web: Instance, t
     assert kept_aspects(web) is None
 
 
+MALFORMED: list[dict[str, Any]] = [
+    {},
+    {"aspects": None},
+    {"aspects": ["web"]},
+    {"aspects": {"web": {"step_deltas": ["one"]}}},
+    {"aspects": {"web": None, 1: {"max_scale_level": 1}}},
+]
+
+
+@pytest.mark.parametrize("properties", MALFORMED)
+def test_malformed_scaling_aspects_do_not_fail_a_change_that_is_done(
+    cluster: FakeApi, web: Instance, tmp_path: Path, properties: dict[str, Any]
+) -> None:
+    web.inst.instantiatedVnfInfo.maxScaleLevels = [objects.ScaleInfoV2(aspectId="web", scaleLevel=5)]
+    new = make_vnfd(tmp_path / "new", [deployment(1), config_map("added")])
+    [aspects] = new.get_policy_values_by_type("simple", "tosca.policies.nfv.ScalingAspects")
+    aspects["properties"] = properties
+    web.change(new)
+    assert maps(cluster) == {"added"}
+    assert kept_aspects(web) is None
+
+
 def without_pods(api: FakeApi) -> dict[ObjectKey, Object]:
     """All that is there, but for what has other names each time."""
     return {key: live for key, live in state(api).items() if key.kind != "Pod"}
