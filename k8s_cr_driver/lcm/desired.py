@@ -112,6 +112,7 @@ def _with_stored_parameters(
 
 
 def _another(value: Any) -> Any:
+    """A number that is not this one; what is no number gives no count."""
     return value - 1 if isinstance(value, int) and not isinstance(value, bool) else value
 
 
