@@ -19,6 +19,7 @@ from k8s_cr_driver.engine.last_look import LastLook
 from k8s_cr_driver.engine.nodes import Desired, Phase, changes_spec, is_another, is_older, version
 from k8s_cr_driver.engine.not_ready import NotReady
 from k8s_cr_driver.engine.recreate import Recreator
+from k8s_cr_driver.engine.releases import Releases
 from k8s_cr_driver.engine.run import Run
 from k8s_cr_driver.engine.stuck_pods import StuckPods
 from k8s_cr_driver.engine.tolerance import Tolerance
@@ -43,7 +44,10 @@ SILENCE = 30.0
 class Applier:
     """The desired objects of a run; `unready` is empty when all of them are ready."""
 
-    def __init__(self, run: Run, desired: Sequence[CustomResource], timeout: Callable[[str], NotReady]) -> None:
+    def __init__(
+        self, run: Run, releases: Releases, desired: Sequence[CustomResource], timeout: Callable[[str], NotReady]
+    ) -> None:
+        self._releases = releases
         self._operation, self._loop, self._context, self._timeout = run.operation, run.loop, run.context, timeout
         self.nodes = _nodes(run.resources, desired)
         self.unready = dict.fromkeys(self.nodes)
@@ -87,6 +91,7 @@ class Applier:
         self._tolerance = Tolerance(self.nodes, self.unready, self.brought, rerun)
         self._recreator = Recreator(
             self._run,
+            self._releases,
             self._ends,
             {node.key for node in self.nodes.values() if not node.needs},
             retry=self._retry,
@@ -115,7 +120,7 @@ class Applier:
         if live is None:
             self._gone(node)
             return
-        self._recreator.stays(live)
+        self._releases.stays(live)
         if node.phase is Phase.SENT:
             self._judge(node, live)
         elif node.observe(live) and node.is_new and has_ended_well(node, live):
@@ -143,6 +148,7 @@ class Applier:
         self._informers.wrote(live)
         self._ends.forget_former(node)
         if node.replaces(live):
+            self._releases.gone(node.key)
             node.replaced = ""  # somebody has changed it meanwhile, so that it need not be deleted
         node.phase, node.error, node.attempts, node.vanished = Phase.SENT, None, 0, False
         node.written = version(live)
@@ -205,6 +211,7 @@ class Applier:
 
     def _gone(self, node: Desired) -> None:
         node.vanished = True
+        self._releases.gone(node.key)
         if node.finished:
             self._finish(node)
             return

@@ -50,12 +50,13 @@ class Pruner:
     def __init__(
         self,
         run: Run,
+        releases: Releases,
         grace_period: int | None,
         uses: Callable[[Object], bool] = lambda _: False,
         is_reported: Callable[[ObjectKey], bool] = lambda _: True,
     ) -> None:
         """`is_reported`: whether a watch has reported an object, so that one reports, too, that it no longer exists."""
-        self._operation, self._loop, self._context = run.operation, run.loop, run.context
+        self._operation, self._loop, self._context, self._releases = run.operation, run.loop, run.context, releases
         self._resources, self._grace_period, self._uses, self._is_reported = run.resources, grace_period, uses, is_reported
         self.nodes: dict[ObjectKey, ToDelete] = {}
         self.found: list[Object] = []
@@ -66,9 +67,6 @@ class Pruner:
         self._garbage = Garbage(run.operation.id, self.nodes, self.deletes)
         self._nudges = Nudges(run, self._is_current)
         self._departures = Departures(run, self._send, self._failed)
-        self._releases = Releases(run, self._is_going)
-        self._takers: Mapping[str, Takers] = {}
-        """By uid: owners of what stays that go with objects to delete."""
         self._kept: set[ObjectKey] = set()
         self._guests: Guests
         self._owners: frozenset[str] = frozenset()
@@ -89,7 +87,7 @@ class Pruner:
         `desired` objects, too: a later operation deletes these, and does not know them any more.
         """
         self._guests = Guests(self._context, leaving=lives if with_orphans else ())
-        self._takers = owners
+        self._releases.take_along(owners)
         deleted = list(filter(self.deletes, lives))
         stay = frozenset(map(key_of, lives)).difference(map(key_of, deleted))
         self._owners = frozenset({*owners, *map(uid_of, desired), *map(uid_of, deleted)})
@@ -99,7 +97,7 @@ class Pruner:
         needs = dependencies.deletion(lives, pairs, frozenset(map(key_of, lives)) if self._operation.abandon else stay)
         self._release_first(lives, owners, needs)
         for live in desired:
-            self.stays(live)
+            self._releases.stays(live)
         for live in lives:
             self.add(live, needs)
         for live in filter(self._context.inventory.content.is_adopted, lives):
@@ -129,16 +127,14 @@ class Pruner:
         self.nodes[node.key] = node
         self.found.append(live)
         self._garbage.note(node)
-        if not self.deletes(live):
+        if self.deletes(live):
+            self._releases.leaves(live)
+        else:
             self._kept.add(node.key)
-            self.stays(live)
+            self._releases.stays(live)
         for need in node.needs:
             self._dependents.setdefault(need, []).append(node)
         return node
-
-    def stays(self, live: Object) -> None:
-        """An object that is not deleted, and that may have owners which are: it is released from these before."""
-        self._releases.stays(live)
 
     def observe(self, key: ObjectKey, live: Object | None) -> None:
         """A watch reports an object that is not desired; None: it is no longer selected, or we no longer manage it."""
@@ -169,6 +165,7 @@ class Pruner:
         self.others_delete |= node.phase is not Phase.SENT
         if not node.stays:
             self._kept.discard(node.key)
+            self._releases.gone(node.key)
         else:
             LOG.warning("%s: %s is released and stays: %s", self._operation.id, node.key, redact(node.stays))
         self._operation.progress(node.key, "left" if node.stays else "deleted", node.stays)
@@ -196,6 +193,7 @@ class Pruner:
         if is_other or not (is_going or is_managed(live, self._context.instance)):
             self._gone(node)
             return
+        self._releases.observe(live)
         node.live, node.is_gone, node.is_unwatched = live, False, self._is_unwatched(node.key, live)
         if node.phase is Phase.SENT and node.is_unwatched:
             self._loop.after(READ_EVERY, functools.partial(self._read, node))
@@ -214,6 +212,7 @@ class Pruner:
         """An object created again under the same name has to be deleted as well, and one whose owners have changed."""
         before, node.live, node.is_gone = node.live, live, False
         self._garbage.note(node)
+        self._releases.observe(live)
         if not self.deletes(live):
             self._hold_owners(node, live)
         is_other = before is None or uid_of(before) != uid_of(live) or owner_uids(before) != owner_uids(live)
@@ -239,6 +238,7 @@ class Pruner:
         node.phase = Phase.SENDING
         self._operation.progress(node.key, "deleting", "")
         if self.deletes(node.live) and self._garbage.collects(node, node.live):
+            self._releases.goes(node.live)
             self._sent(node, node.live, Removal(lingers=True))
             return
         if node.key.group_kind in SHARED and self.deletes(node.live) and not self._is_used(node.live):
@@ -260,18 +260,6 @@ class Pruner:
 
     def _is_unwatched(self, key: ObjectKey, live: Object) -> bool:
         return not (is_selected(self._context.instance, live) and self._is_reported(key))
-
-    def _is_going(self, uid: str) -> bool:
-        node = self._garbage.find(uid)
-        if node is not None:
-            return self._goes(node)
-        takers = self._takers.get(uid, ())  # an operator has made it for these, and it goes with them
-        return any(self._goes(self.nodes[key]) for key in takers if key in self.nodes)
-
-    def _goes(self, node: ToDelete) -> bool:
-        if node.live is None or node.phase not in (Phase.SENDING, Phase.SENT):
-            return False
-        return self.deletes(node.live) and not node.stays
 
     def _is_current(self, node: ToDelete) -> bool:
         return self.nodes.get(node.key) is node
@@ -296,25 +284,18 @@ class Pruner:
         stays, lingers = removal or Removal()
         node.phase, node.error, node.attempts, node.stays, node.lingers = Phase.SENT, None, 0, stays, lingers
         self.others_delete |= removal is None
+        if stays:
+            self._releases.gone(node.key)
         if stays and (is_kept(asked) or not is_of_every_namespace(node.key)):
             self._kept.add(node.key)
         if uid_of(node.live) != uid_of(asked):
             self._retry(node)
         elif stays and (node.is_gone or node.is_unwatched):
             self._gone(node)
+        elif node.is_gone:
+            self._unselected(node)
         else:
-            if node.is_gone:
-                self._unselected(node)
-            else:
-                self._follow(node)
-            self._hold_others(node)
-
-    def _hold_others(self, node: ToDelete) -> None:
-        """What stays, and this object or one that goes with it may own again until it no longer exists."""
-        self._releases.lingers(uid_of(node.live))
-        for uid, takers in self._takers.items():
-            if node.key in takers:
-                self._releases.lingers(uid)
+            self._follow(node)
 
     def _follow(self, node: ToDelete) -> None:
         """Waits until the object no longer exists: its watch reports that, if it still selects it."""

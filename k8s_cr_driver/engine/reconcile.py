@@ -21,6 +21,7 @@ from k8s_cr_driver.engine.apply import Applier
 from k8s_cr_driver.engine.informers import Informers
 from k8s_cr_driver.engine.loop import Loop
 from k8s_cr_driver.engine.operation import Operation
+from k8s_cr_driver.engine.releases import Releases
 from k8s_cr_driver.engine.replace import NO_REPLACEMENT, Replacement, Replacer
 from k8s_cr_driver.engine.rest import Rest
 from k8s_cr_driver.engine.run import Run
@@ -76,12 +77,14 @@ class _Reconciliation:
     def __init__(self, run: Run, desired: Sequence[CustomResource], prune: Prune | None, replacement: Replacement) -> None:
         self._operation, self._loop, self._context, self._prune = run.operation, run.loop, run.context, prune
         self._resources = run.resources
-        self._applier = Applier(run, desired, lambda headline: self._timeouts.timeout(headline))
+        releases = Releases(run)
+        self._applier = Applier(run, releases, desired, lambda headline: self._timeouts.timeout(headline))
         self._informers = Informers(run, self._on_change, self._applier.kind_listed)
-        self._replacer = Replacer(run, self._informers, replacement)
+        self._replacer = Replacer(run, releases, self._informers, replacement)
         grace_period, unlabeled = (prune.grace_period, prune.unlabeled) if prune else (None, False)
         self._rest = Rest(
             run,
+            releases,
             self._applier,
             self._informers,
             lambda seconds: self._timeouts.not_pruned(seconds),
@@ -171,6 +174,5 @@ class _Reconciliation:
         node = self._applier.nodes.get(key)
         if node is not None:
             self._applier.observe(node, live)
-            self._rest.observe_desired(live)
         else:
             self._rest.observe(key, live)

@@ -21,7 +21,7 @@ from k8s_cr_driver.engine.releases import Releases
 from k8s_cr_driver.engine.run import Run
 from k8s_cr_driver.errors import DriverError
 from k8s_cr_driver.kube.discovery import Resource
-from k8s_cr_driver.objects.fields import field, uid_of
+from k8s_cr_driver.objects.fields import field
 from k8s_cr_driver.objects.keys import Object, ObjectKey, key_of
 from k8s_cr_driver.ownership.delete import Removal, remove
 from k8s_cr_driver.ownership.orphans import OwnedOrphans
@@ -43,6 +43,7 @@ class Recreator:
     def __init__(
         self,
         run: Run,
+        releases: Releases,
         ends: Ends,
         awaited: set[ObjectKey],
         *,
@@ -52,19 +53,12 @@ class Recreator:
         mark_unready: Callable[[Desired], None],
     ) -> None:
         self._operation, self._loop, self._context = run.operation, run.loop, run.context
-        self._ends, self._awaited = ends, awaited
+        self._releases, self._ends, self._awaited = releases, ends, awaited
         self._retry, self._try_later, self._failed, self._mark_unready = retry, try_later, failed, mark_unready
         self._held: list[tuple[Desired, Object]] = []
-        self._deleted_nodes: dict[str, Desired] = {}
-        """By the uid of what was deleted."""
-        self._releases = Releases(run, self._is_going)
         self._lock = threading.Lock()
         self._listed: list[tuple[Resource, Object]] = []
         self._listed_at = -math.inf
-
-    def stays(self, live: Object) -> None:
-        """A watch reports an object of the set: one that is replaced may own it."""
-        self._releases.stays(live)
 
     def add(self, node: Desired, live: Object) -> None:
         """An object, as it was when its change was refused."""
@@ -101,20 +95,20 @@ class Recreator:
     def _delete(self, node: Desired, live: Object) -> None:
         """The watch reports when the object no longer exists. The others outlive it."""
         node.phase, node.finished, node.replaced = Phase.SENDING, False, live["metadata"]["uid"]
-        self._deleted_nodes[node.replaced] = node
+        self._releases.goes(live)
         self._mark_unready(node)
-        others: list[tuple[Resource, Object]] = []
 
         def request() -> Removal | None:
-            others[:] = [one for one in self._dependents() if key_of(one[1]) != node.key]
+            others = [one for one in self._dependents() if key_of(one[1]) != node.key]
             others.extend(OwnedOrphans(self._context).of(live))
             owners = Owners(self._context.client, [live], [other for _, other in others])
             release_from_owners(self._context, owners, others)
+            self._loop.post(functools.partial(self._note, [other for _, other in others]))
             if self._loop.refusals:  # the run has ended, so that nobody would create it again
                 raise self._loop.refusals[0]
             return remove(self._context, node.obj, node.resource, live, None)
 
-        deleted, failed = functools.partial(self._deleted, node, live, others), functools.partial(self._failed, node)
+        deleted, failed = functools.partial(self._deleted, node), functools.partial(self._failed, node)
         delete = functools.partial(self._loop.send, request, deleted, failed)
         forget = functools.partial(self._ends.forget_former, node, delete)
         if node.has_former_end:  # a rollback does not run it again if its deletion is denied, and it vanishes then
@@ -133,13 +127,11 @@ class Recreator:
                 self._listed, self._listed_at = list(dependents(self._context)), began
             return self._listed
 
-    def _is_going(self, uid: str) -> bool:
-        node = self._deleted_nodes.get(uid)
-        return node is not None and node.phase is Phase.SENT and node.live is not None and uid_of(node.live) == uid
+    def _note(self, others: list[Object]) -> None:
+        for live in others:
+            self._releases.stays(live)
 
-    def _deleted(
-        self, node: Desired, live: Object, others: list[tuple[Resource, Object]], removal: Removal | None
-    ) -> None:
+    def _deleted(self, node: Desired, removal: Removal | None) -> None:
         """The watch may have been faster; or somebody has created the object again, so that nothing was deleted."""
         if removal is None:
             self._try_later(node)
@@ -147,6 +139,3 @@ class Recreator:
             self._retry(node)
         else:
             node.phase = Phase.SENT
-            for _, one in others:
-                self._releases.stays(one)
-            self._releases.lingers(uid_of(live))

@@ -3,14 +3,15 @@
 Objects that stay, while an owner of theirs is deleted: they are released from it again and again.
 
 Operators set their ownerReference in each reconciliation. An owner may wait for its deletion, and then for a finalizer, for
-minutes, in which it owns again what was released from it.
+minutes, in which it owns again what was released from it. The answer to the request that deletes it may be lost, and others,
+such as a former run, may have deleted it.
 """
 
 from __future__ import annotations
 
 import functools
 from collections import defaultdict
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 
 from oslo_log import log as logging
 
@@ -18,10 +19,11 @@ from k8s_cr_driver.engine.garbage import owner_uids
 from k8s_cr_driver.engine.run import Run
 from k8s_cr_driver.errors import DriverError, Superseded, passes
 from k8s_cr_driver.kube.discovery import Resource
-from k8s_cr_driver.objects.fields import uid_of
+from k8s_cr_driver.objects.fields import field, uid_of
 from k8s_cr_driver.objects.keys import Object, ObjectKey, key_of
 from k8s_cr_driver.ownership.delete import Removal
 from k8s_cr_driver.ownership.orphans import OwnedOrphans, release_orphans
+from k8s_cr_driver.ownership.owners import Takers
 from k8s_cr_driver.ownership.released import disown
 from k8s_cr_driver.redaction import redact
 from k8s_cr_driver.resources.registry import resource_for
@@ -36,20 +38,26 @@ READS_PER_SECOND = 50
 
 
 class Releases:
-    """`is_going`: whether the deletion of the object of a uid was asked for, and it still exists."""
+    """What stays of the instance in a run, and which owners go: those that are deleted, and those that go with them."""
 
-    def __init__(self, run: Run, is_going: Callable[[str], bool]) -> None:
+    def __init__(self, run: Run) -> None:
         self._operation, self._loop, self._context, self._resources = run.operation, run.loop, run.context, run.resources
-        self._is_going = is_going
         self._staying: dict[ObjectKey, tuple[Resource, Object]] = {}
         self._owners: dict[ObjectKey, set[str]] = defaultdict(set)
         """The uids of all owners that each object has had."""
         self._owned: dict[str, set[ObjectKey]] = defaultdict(set)
+        self._deleted: dict[ObjectKey, str] = {}
+        """The uids of objects whose deletion was asked for, or has begun, and that still exist."""
+        self._taken: dict[ObjectKey, set[str]] = defaultdict(set)
+        """The uids of owners that go with each object: operators have made them for it."""
+        self._going: set[str] = set()
+        """The uids of all owners that go."""
         self._held: set[ObjectKey] = set()
         """Those that are released from owners that go, at the most once in AGAIN seconds."""
 
     def stays(self, live: Object) -> None:
-        """Notes the owners of an object that stays, and releases it from those that go."""
+        """Notes the owners of an object that is not deleted, and releases it from those that go."""
+        self.observe(live)
         owners = owner_uids(live)
         if not owners:
             return
@@ -62,16 +70,43 @@ class Releases:
                 self._owned[uid].add(key)
             self._hold(key)
 
-    def lingers(self, owner: str) -> None:
-        """The deletion of an owner was asked for, and may take its time."""
-        for key in self._owned.get(owner, ()):
-            self._loop.after(AGAIN, functools.partial(self._hold, key))
+    def leaves(self, live: Object) -> None:
+        """An object is deleted from now on, with its owner or without."""
+        self.observe(live)
+        self._staying.pop(key_of(live), None)
+        self._owners.pop(key_of(live), None)
+
+    def observe(self, live: Object) -> None:
+        """Others, such as a former run, may have deleted an object, or created it again."""
+        key, uid = key_of(live), uid_of(live)
+        if self._deleted.get(key, uid) != uid:
+            self.gone(key)
+        if field(live, "metadata", "deletionTimestamp") and key not in self._deleted:
+            self._hold_owned(self._begin(live))
+
+    def take_along(self, owners: Mapping[str, Takers]) -> None:
+        """Notes owners that go with others, by uid."""
+        for uid, takers in owners.items():
+            for taker in takers:
+                self._taken[taker].add(uid)
+            if not self._deleted.keys().isdisjoint(takers):
+                self._going.add(uid)
+
+    def goes(self, live: Object) -> None:
+        """An object is deleted, which may take its time: until it no longer exists, it may own again what stays."""
+        self._loop.after(AGAIN, functools.partial(self._hold_owned, self._begin(live)))
+
+    def gone(self, key: ObjectKey) -> None:
+        """An object no longer exists, or turns out to stay."""
+        self._going.discard(self._deleted.pop(key, ""))
+        self._going -= self._taken.get(key, set())
 
     def before(
         self, live: Object, members: Collection[ObjectKey], removal: Callable[[], Removal | None]
     ) -> Callable[[], Removal | None]:
-        """The request that deletes an owner, once what stays is released from it."""
-        staying = [self._staying[key] for key in self._owned.get(uid_of(live), ())]
+        """The request that deletes an object, once what stays is released from it."""
+        self.goes(live)
+        staying = [self._staying[key] for key in self._owned.get(uid_of(live), ()) if key in self._staying]
 
         def request() -> Removal | None:
             if resource_for(live).takes_orphans():
@@ -82,8 +117,20 @@ class Releases:
 
         return request
 
+    def _begin(self, live: Object) -> set[str]:
+        """Returns the uids of the object and of the owners that go with it."""
+        key, uid = key_of(live), uid_of(live)
+        self._deleted[key] = uid
+        going = {uid, *self._taken.get(key, ())}
+        self._going |= going
+        return going
+
+    def _hold_owned(self, owners: Collection[str]) -> None:
+        for key in set[ObjectKey]().union(*(self._owned.get(uid, ()) for uid in owners)):
+            self._hold(key)
+
     def _hold(self, key: ObjectKey) -> None:
-        going = set(filter(self._is_going, self._owners[key]))
+        going = self._going & self._owners.get(key, set())
         if going and key not in self._held and not self._loop.refusals:
             self._held.add(key)
             release = functools.partial(self._disown, *self._staying[key], going)

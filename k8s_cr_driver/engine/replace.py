@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from k8s_cr_driver.engine.informers import Informers
 from k8s_cr_driver.engine.not_ready import Report
 from k8s_cr_driver.engine.prune import Pruner
+from k8s_cr_driver.engine.releases import Releases
 from k8s_cr_driver.engine.run import Run
 from k8s_cr_driver.errors import DriverError, Refused, passes
 from k8s_cr_driver.kube import backoff
@@ -54,10 +55,10 @@ NO_REPLACEMENT = Replacement()
 class Replacer:
     """The first and the last phase of a run that replaces objects. `nodes`: those that still exist."""
 
-    def __init__(self, run: Run, informers: Informers, replacement: Replacement) -> None:
+    def __init__(self, run: Run, releases: Releases, informers: Informers, replacement: Replacement) -> None:
         self._operation, self._loop, self._context, self._informers = run.operation, run.loop, run.context, informers
-        self._replacement = replacement
-        self._pruner = Pruner(run, None)
+        self._releases, self._replacement = releases, replacement
+        self._pruner = Pruner(run, releases, None)
         self.nodes = self._pruner.nodes
         self.is_whole = False
         self._waits_since: float | None = None
@@ -104,7 +105,7 @@ class Replacer:
         owners = Owners(self._context.client, own, [live for _, live in others])
         release_from_owners(self._context, owners, others)
         for _, live in others:
-            self._pruner.stays(live)
+            self._releases.stays(live)
 
     def check(self) -> None:
         """Calls `unfinished` until it reports nothing: then the run `is_whole`."""

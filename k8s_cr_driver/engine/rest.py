@@ -18,6 +18,7 @@ from k8s_cr_driver.engine.members import Members, by_key
 from k8s_cr_driver.engine.nodes import Phase
 from k8s_cr_driver.engine.not_ready import NotReady
 from k8s_cr_driver.engine.prune import Pruner
+from k8s_cr_driver.engine.releases import Releases
 from k8s_cr_driver.engine.run import Run
 from k8s_cr_driver.objects.crds import defined_by
 from k8s_cr_driver.objects.keys import CRD, NAMESPACE, Object, ObjectKey, key_of
@@ -37,6 +38,7 @@ class Rest:
     def __init__(
         self,
         run: Run,
+        releases: Releases,
         applier: Applier,
         informers: Informers,
         timeout: Callable[[float], NotReady],
@@ -48,7 +50,7 @@ class Rest:
         self._applier, self._informers, self._timeout = applier, informers, timeout
         self._attempts = Attempts(run, timeout)
         self._members = Members(run, applier, informers, self._attempts, timeout, unlabeled=unlabeled)
-        self._pruner = Pruner(run, grace_period, self._is_used, informers.is_reported)
+        self._pruner = Pruner(run, releases, grace_period, self._is_used, informers.is_reported)
         self.nodes, self.found = self._pruner.nodes, self._pruner.found
         self._is_pruning = False
 
@@ -56,11 +58,6 @@ class Rest:
         """A watch reports an object that is not desired."""
         if self._is_pruning:
             self._pruner.observe(key, live if live is not None and self._members.must_go(key, live) else None)
-
-    def observe_desired(self, live: Object | None) -> None:
-        """A watch reports an object of the set, which may have become the dependent of one that is deleted."""
-        if live is not None and self._is_pruning:
-            self._pruner.stays(live)
 
     def holds_up(self) -> bool:
         """Whether each object of the set that is not ready is applied, and waits for objects of the rest, not ready either."""

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from k8s_cr_driver.engine import releases
-from k8s_cr_driver.engine.recreate import Recreator
+from k8s_cr_driver.engine.releases import Releases
 from k8s_cr_driver.engine.replace import Replacement
 from k8s_cr_driver.errors import TransportError
 from k8s_cr_driver.kube.client import Client
@@ -231,10 +231,10 @@ def test_a_desired_claim_that_a_replaced_object_owns_before_its_deletion_is_answ
     blue, owner = Instance(api.url), {**config_map("owner", a="1"), "immutable": True}
     owner["metadata"] |= {"annotations": REPLACE, "finalizers": HELD}
     blue.reconcile([owner, volume()])
-    stays, is_reported = Recreator.stays, threading.Event()
+    stays, is_reported = Releases.stays, threading.Event()
 
-    def reported(recreator: Recreator, live: Object) -> None:
-        stays(recreator, live)
+    def reported(noted: Releases, live: Object) -> None:
+        stays(noted, live)
         if live["metadata"].get("ownerReferences"):
             is_reported.set()
 
@@ -243,7 +243,7 @@ def test_a_desired_claim_that_a_replaced_object_owns_before_its_deletion_is_answ
             depend(api, "PersistentVolumeClaim", "volume", controlled_by(live))
             assert is_reported.wait(10)
 
-    monkeypatch.setattr(Recreator, "stays", reported)
+    monkeypatch.setattr(Releases, "stays", reported)
     uid = api.get("PersistentVolumeClaim", "default", "volume")["metadata"]["uid"]
     api.react("ConfigMap", own_until_reported)
     run = blue.start([{**owner, "data": {"a": "2"}}, volume()])

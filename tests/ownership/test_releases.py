@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Objects that stay outlive owners that go, though operators own them again until these no longer exist."""
+
+from __future__ import annotations
+
+from concurrent.futures import Future
+from typing import Any
+
+import pytest
+
+from k8s_cr_driver.engine import releases
+from k8s_cr_driver.kube import backoff
+from k8s_cr_driver.objects.dependencies import DEPENDS_ON
+from k8s_cr_driver.objects.keys import Object
+from tests.fake_api import FakeApi, faults
+from tests.instance import Instance, claim, config_map, controlled_by, crontab, crontab_crd, kept, wait_for
+
+HELD = ["example.com/hold"]
+WHOSE = pytest.mark.parametrize("whose", ["desired", "kept"])
+TAB = "stable.example.com/namespaces/default/CronTab/a"
+
+
+@pytest.fixture(autouse=True)
+def soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(releases, "AGAIN", 0.1)
+
+
+def volume(whose: str = "desired") -> Object:
+    found = claim("volume")
+    found["metadata"]["annotations"] = {"k8s-cr-driver/ready-when": "stored"}
+    return kept(found) if whose == "kept" else found
+
+
+def held_crontab() -> Object:
+    tab = crontab("a")
+    tab["metadata"]["finalizers"] = HELD
+    return tab
+
+
+def replaceable() -> Object:
+    """An object that is replaced when its data changes."""
+    owner = {**config_map("owner", a="1"), "immutable": True}
+    owner["metadata"] |= {"annotations": {"k8s-cr-driver/replace": "true"}, "finalizers": HELD}
+    return owner
+
+
+def own(api: FakeApi, owner: Object) -> str:
+    """As an operator does it in each reconciliation; returns the uid of the claim."""
+    reference = controlled_by(owner)
+    made = api.edit(
+        "PersistentVolumeClaim", "default", "volume", lambda live: live["metadata"].update(ownerReferences=[reference])
+    )
+    return str(made["metadata"]["uid"])
+
+
+def is_owned(api: FakeApi) -> bool:
+    return bool(api.get("PersistentVolumeClaim", "default", "volume")["metadata"].get("ownerReferences"))
+
+
+def is_going(api: FakeApi, kind: str, name: str) -> bool:
+    return "deletionTimestamp" in api.get(kind, "default", name)["metadata"]
+
+
+def is_the_same(api: FakeApi, uid: str) -> bool:
+    live = api.get("PersistentVolumeClaim", "default", "volume")["metadata"]
+    return live["uid"] == uid and "deletionTimestamp" not in live
+
+
+def assert_released(api: FakeApi, owner: Object) -> None:
+    """The claim is released each time the owner owns it again."""
+    for _ in range(3):
+        own(api, owner)
+        wait_for(api, lambda: not is_owned(api))
+
+
+def assert_outlives(api: FakeApi, uid: str, run: Future[Any], owner: Object, *held: tuple[str, str]) -> None:
+    """The claim is released from its owner until the objects `held` (kind, name) are finalized."""
+    assert_released(api, owner)
+    for kind, name in held:
+        api.release(kind, "default", name, HELD)
+    run.result(10)
+    assert is_the_same(api, uid)
+
+
+@WHOSE
+@pytest.mark.parametrize("verb", ["change", "replacement"])
+def test_a_claim_outlives_an_owner_the_answer_to_whose_deletion_is_lost(
+    api: FakeApi, monkeypatch: pytest.MonkeyPatch, verb: str, whose: str
+) -> None:
+    """The run waits for its next try."""
+    blue = Instance(api.url)
+    blue.reconcile([replaceable(), volume(whose)])
+    owner = api.get("ConfigMap", "default", "owner")
+    uid = own(api, owner)
+    for name in ("FIRST", "LAST"):
+        monkeypatch.setattr(backoff, name, 60.0)
+    api.fail(faults.reset_after(), method="DELETE", path="/configmaps/owner$")
+    others = [volume(whose)] if whose == "desired" else [config_map("b")]
+    run = blue.start(others if verb == "change" else [{**replaceable(), "data": {"a": "2"}}, *others])
+    wait_for(api, lambda: is_going(api, "ConfigMap", "owner"))
+    assert_released(api, owner)
+    api.release("ConfigMap", "default", "owner", HELD)
+    assert is_the_same(api, uid)
+    blue.stop.set()
+    run.exception(10)
+
+
+@WHOSE
+def test_a_claim_outlives_an_owner_that_a_user_has_deleted_before_it_is_its_turn(api: FakeApi, whose: str) -> None:
+    blue, user = Instance(api.url), config_map("user")
+    user["metadata"] |= {"finalizers": HELD, "annotations": {DEPENDS_ON: TAB}}
+    blue.reconcile([crontab_crd(), held_crontab(), volume(whose), user])
+    tab = api.get("CronTab", "default", "a")
+    uid = own(api, tab)
+    api.delete("CronTab", "default", "a")
+    run = blue.start([crontab_crd(), *([volume()] if whose == "desired" else [])])
+    wait_for(api, lambda: is_going(api, "ConfigMap", "user"))
+    wait_for(api, lambda: not is_owned(api))
+    assert_outlives(api, uid, run, tab, ("CronTab", "a"), ("ConfigMap", "user"))
