@@ -25,7 +25,7 @@ from k8s_cr_driver.objects.fields import field
 from k8s_cr_driver.objects.keys import Object, ObjectKey, key_of
 from k8s_cr_driver.ownership.delete import Removal, remove
 from k8s_cr_driver.ownership.orphans import OwnedOrphans
-from k8s_cr_driver.ownership.owners import Owners, dependents, release_from_owners
+from k8s_cr_driver.ownership.owners import Owners, Takers, dependents, release_from_owners
 from k8s_cr_driver.ownership.unlabeled import reclaim
 from k8s_cr_driver.ownership.write_errors import is_denied
 
@@ -103,7 +103,8 @@ class Recreator:
             others.extend(OwnedOrphans(self._context).of(live))
             owners = Owners(self._context.client, [live], [other for _, other in others])
             release_from_owners(self._context, owners, others)
-            self._loop.post(functools.partial(self._note, [other for _, other in others]))
+            lives = [other for _, other in others]
+            self._loop.post(functools.partial(self._note, lives, [owners.going(other) for other in lives]))
             if self._loop.refusals:  # the run has ended, so that nobody would create it again
                 raise self._loop.refusals[0]
             return remove(self._context, node.obj, node.resource, live, None)
@@ -127,8 +128,10 @@ class Recreator:
                 self._listed, self._listed_at = list(dependents(self._context)), began
             return self._listed
 
-    def _note(self, others: list[Object]) -> None:
-        for live in others:
+    def _note(self, others: list[Object], going: list[dict[str, Takers]]) -> None:
+        """Objects that outlive what is deleted, and the owners of each that go."""
+        for live, owners in zip(others, going, strict=True):
+            self._releases.take_along(owners)
             self._releases.stays(live)
 
     def _deleted(self, node: Desired, removal: Removal | None) -> None:

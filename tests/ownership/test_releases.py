@@ -9,10 +9,12 @@ from typing import Any
 import pytest
 
 from k8s_cr_driver.engine import releases
+from k8s_cr_driver.engine.replace import Replacement
 from k8s_cr_driver.kube import backoff
 from k8s_cr_driver.objects.dependencies import DEPENDS_ON
 from k8s_cr_driver.objects.keys import Object
-from tests.fake_api import FakeApi, faults
+from k8s_cr_driver.ownership.labels import INSTANCE_LABEL
+from tests.fake_api import FakeApi, controllers, faults
 from tests.instance import Instance, claim, config_map, controlled_by, crontab, crontab_crd, kept, wait_for
 
 HELD = ["example.com/hold"]
@@ -42,6 +44,16 @@ def replaceable() -> Object:
     owner = {**config_map("owner", a="1"), "immutable": True}
     owner["metadata"] |= {"annotations": {"k8s-cr-driver/replace": "true"}, "finalizers": HELD}
     return owner
+
+
+def healed(blue: Instance, live: Object) -> dict[str, Any]:
+    """How a heal creates the object again."""
+    return {"prune": False, "replacement": Replacement([(f"{INSTANCE_LABEL}={blue.id}", [live])])}
+
+
+def made_for(api: FakeApi, owner: Object) -> Object:
+    """What an operator makes for an object of the instance."""
+    return api.put(controllers.owned(owner, "v1", "ConfigMap", "made"))
 
 
 def own(api: FakeApi, owner: Object) -> str:
@@ -117,3 +129,21 @@ def test_a_claim_outlives_an_owner_that_a_user_has_deleted_before_it_is_its_turn
     wait_for(api, lambda: is_going(api, "ConfigMap", "user"))
     wait_for(api, lambda: not is_owned(api))
     assert_outlives(api, uid, run, tab, ("CronTab", "a"), ("ConfigMap", "user"))
+
+
+@WHOSE
+@pytest.mark.parametrize("verb", ["heal", "replacement"])
+def test_a_claim_of_what_an_operator_has_made_for_an_owner_that_is_created_again_outlives_both(
+    api: FakeApi, verb: str, whose: str
+) -> None:
+    blue = Instance(api.url)
+    blue.reconcile([replaceable(), volume(whose)])
+    owner = api.get("ConfigMap", "default", "owner")
+    made = made_for(api, owner)
+    uid = own(api, made)
+    if verb == "heal":
+        run = blue.start([replaceable(), volume(whose)], **healed(blue, owner))
+    else:
+        run = blue.start([{**replaceable(), "data": {"a": "2"}}, volume(whose)])
+    wait_for(api, lambda: is_going(api, "ConfigMap", "owner"))
+    assert_outlives(api, uid, run, made, ("ConfigMap", "owner"))
