@@ -82,7 +82,8 @@ class Releases:
         if self._deleted.get(key, uid) != uid:
             self.gone(key)
         if field(live, "metadata", "deletionTimestamp") and key not in self._deleted:
-            self._hold_owned(self._begin(live))
+            self._begin(live)
+            self._hold_owned(live)
 
     def take_along(self, owners: Mapping[str, Takers]) -> None:
         """Notes owners that go with others, by uid."""
@@ -94,7 +95,8 @@ class Releases:
 
     def goes(self, live: Object) -> None:
         """An object is deleted, which may take its time: until it no longer exists, it may own again what stays."""
-        self._loop.after(AGAIN, functools.partial(self._hold_owned, self._begin(live)))
+        self._begin(live)
+        self._loop.after(AGAIN, functools.partial(self._hold_owned, live))
 
     def gone(self, key: ObjectKey) -> None:
         """An object no longer exists, or turns out to stay."""
@@ -104,29 +106,33 @@ class Releases:
     def before(
         self, live: Object, members: Collection[ObjectKey], removal: Callable[[], Removal | None]
     ) -> Callable[[], Removal | None]:
-        """The request that deletes an object, once what stays is released from it."""
+        """The request that deletes an object, once what stays is released from it, and from the owners that go with it."""
         self.goes(live)
-        staying = [self._staying[key] for key in self._owned.get(uid_of(live), ()) if key in self._staying]
+        owners = self._with(live)
+        staying = [self._staying[key] for key in self._owned_by(owners) if key in self._staying]
 
         def request() -> Removal | None:
             if resource_for(live).takes_orphans():
                 release_orphans(self._context, live, members, OwnedOrphans(self._context))
             for resource, one in staying:
-                self._disown(resource, one, {uid_of(live)})
+                self._disown(resource, one, owners)
             return removal()
 
         return request
 
-    def _begin(self, live: Object) -> set[str]:
-        """Returns the uids of the object and of the owners that go with it."""
-        key, uid = key_of(live), uid_of(live)
-        self._deleted[key] = uid
-        going = {uid, *self._taken.get(key, ())}
-        self._going |= going
-        return going
+    def _begin(self, live: Object) -> None:
+        self._deleted[key_of(live)] = uid_of(live)
+        self._going |= self._with(live)
 
-    def _hold_owned(self, owners: Collection[str]) -> None:
-        for key in set[ObjectKey]().union(*(self._owned.get(uid, ()) for uid in owners)):
+    def _with(self, live: Object) -> set[str]:
+        """The uids of an object and of the owners that go with it."""
+        return {uid_of(live), *self._taken.get(key_of(live), ())}
+
+    def _owned_by(self, owners: Collection[str]) -> set[ObjectKey]:
+        return set[ObjectKey]().union(*(self._owned.get(uid, ()) for uid in owners))
+
+    def _hold_owned(self, live: Object) -> None:
+        for key in self._owned_by(self._with(live)):
             self._hold(key)
 
     def _hold(self, key: ObjectKey) -> None:

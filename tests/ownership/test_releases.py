@@ -147,3 +147,20 @@ def test_a_claim_of_what_an_operator_has_made_for_an_owner_that_is_created_again
         run = blue.start([{**replaceable(), "data": {"a": "2"}}, volume(whose)])
     wait_for(api, lambda: is_going(api, "ConfigMap", "owner"))
     assert_outlives(api, uid, run, made, ("ConfigMap", "owner"))
+
+
+@WHOSE
+def test_a_claim_of_what_an_operator_has_made_for_an_owner_that_waits_outlives_both(api: FakeApi, whose: str) -> None:
+    """The owner has no finalizer, so that it goes with its deletion."""
+    blue, user = Instance(api.url), config_map("user")
+    user["metadata"] |= {"finalizers": HELD, "annotations": {DEPENDS_ON: TAB}}
+    blue.reconcile([crontab_crd(), crontab("a"), volume(whose), user])
+    made = made_for(api, api.get("CronTab", "default", "a"))
+    uid = own(api, made)
+    run = blue.start([crontab_crd(), *([volume()] if whose == "desired" else [])])
+    wait_for(api, lambda: is_going(api, "ConfigMap", "user"))
+    wait_for(api, lambda: not is_owned(api))
+    own(api, made)
+    api.release("ConfigMap", "default", "user", HELD)
+    run.result(10)
+    assert is_the_same(api, uid)
