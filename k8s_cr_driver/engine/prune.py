@@ -187,10 +187,12 @@ class Pruner:
         self._loop.send(request, functools.partial(self._found, node), functools.partial(self._not_found, node))
 
     def _found(self, node: ToDelete, live: Object) -> None:
-        is_going = bool(field(live, "metadata", "deletionTimestamp"))
+        """What others have taken from us is nothing to delete. What controllers have created was never ours, see `Replacer`."""
+        is_going, instance = bool(field(live, "metadata", "deletionTimestamp")), self._context.instance
         is_other = uid_of(live) != uid_of(node.live)
         self.others_delete |= is_other
-        if is_other or not (is_going or is_managed(live, self._context.instance)):
+        is_taken = is_managed(node.live or {}, instance) and not is_managed(live, instance)
+        if is_other or (is_taken and not is_going):
             self._gone(node)
             return
         self._releases.observe(live)

@@ -9,8 +9,9 @@ from k8s_cr_driver.engine import replace
 from k8s_cr_driver.engine.not_ready import NotReady, Report
 from k8s_cr_driver.engine.replace import Replacement
 from k8s_cr_driver.errors import Refused
+from k8s_cr_driver.kube import backoff
 from k8s_cr_driver.objects.keys import Object, key_of
-from tests.fake_api import FakeApi
+from tests.fake_api import FakeApi, faults
 from tests.instance import Instance, config_map, obj, wait_for
 
 HOLD = "example.com/hold"
@@ -50,6 +51,17 @@ def test_replacement_skips_what_is_gone_already(api: FakeApi) -> None:
     gone = pod(api, "gone")
     api.delete("Pod", "default", "gone")
     Instance(api.url).reconcile([config_map("a")], replacement=Replacement([("app=web", [gone])]))
+
+
+@pytest.mark.parametrize("fault", [faults.unavailable(), faults.conflict(), faults.reset_before()], ids=["503", "409", "reset"])
+def test_replacement_deletes_an_object_whose_first_deletion_fails(
+    api: FakeApi, fault: faults.Answer | faults.Cut, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chosen = pod(api, "chosen")
+    monkeypatch.setattr(backoff, "FIRST", 0.3)
+    api.fail(fault, method="DELETE", path="pods/chosen$", times=2)
+    Instance(api.url).reconcile([config_map("a")], replacement=Replacement([("app=web", [chosen])]))
+    assert api.names("Pod") == []
 
 
 def test_replacements_that_take_long_are_counted_less_often(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
