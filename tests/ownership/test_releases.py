@@ -164,3 +164,22 @@ def test_a_claim_of_what_an_operator_has_made_for_an_owner_that_waits_outlives_b
     api.release("ConfigMap", "default", "user", HELD)
     run.result(10)
     assert is_the_same(api, uid)
+
+
+@pytest.mark.parametrize("is_owned_before", [True, False])
+def test_a_claim_outlives_a_desired_owner_that_others_have_deleted(api: FakeApi, is_owned_before: bool) -> None:
+    """As a change that has failed, before a rollback whose set has the owner again."""
+    blue = Instance(api.url)
+    blue.reconcile([replaceable(), volume()])
+    owner = api.get("ConfigMap", "default", "owner")
+    uid = api.get("PersistentVolumeClaim", "default", "volume")["metadata"]["uid"]
+    if is_owned_before:
+        own(api, owner)
+    api.delete("ConfigMap", "default", "owner")
+    run = blue.start([replaceable(), volume()])
+    if is_owned_before:
+        wait_for(api, lambda: not is_owned(api))
+    else:
+        blue.wait_until_reported("owner", "Waiting")
+    assert_outlives(api, uid, run, owner, ("ConfigMap", "owner"))
+    assert api.get("ConfigMap", "default", "owner")["metadata"]["uid"] != owner["metadata"]["uid"]
