@@ -168,6 +168,8 @@ class ToDelete(Node):
     """It has lost the label that the watch selects by: it must be read to see whether it no longer exists."""
     lingers: bool = False
     """It still existed after our request, so it is gone only if a read says so: its watch may miss what has no label."""
+    is_collected: bool = False
+    """It is left to the garbage collector, which deletes it with its owner."""
     stays: str = ""
     """Why it was released and stays on the cluster; "" if it is deleted."""
 

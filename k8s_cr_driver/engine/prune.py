@@ -68,6 +68,7 @@ class Pruner:
         self._nudges = Nudges(run, self._is_current)
         self._departures = Departures(run, self._send, self._failed)
         self._kept: set[ObjectKey] = set()
+        self._may_collect = True
         self._guests: Guests
         self._owners: frozenset[str] = frozenset()
         self._last_gone = float("-inf")
@@ -104,6 +105,14 @@ class Pruner:
             LOG.warning("%s is released, not deleted. %s", key_of(live), NOT_RESTORED)
         for node in list(self.nodes.values()):
             self._try(node)
+        if self._operation.abandon:
+            self._loop.after(self._operation.remaining() / 2, self._delete_collected)
+
+    def _delete_collected(self) -> None:
+        """An owner whose deletion is refused, or that a finalizer holds, keeps no other object."""
+        self._may_collect = False
+        for node in [node for node in self.nodes.values() if node.is_collected]:
+            self._retry(node)
 
     def _release_first(
         self, lives: Sequence[Object], owners: Mapping[str, Takers], needs: dict[ObjectKey, set[ObjectKey]]
@@ -239,7 +248,8 @@ class Pruner:
             return  # deleted while it waited for its next try
         node.phase = Phase.SENDING
         self._operation.progress(node.key, "deleting", "")
-        if self.deletes(node.live) and self._garbage.collects(node, node.live):
+        node.is_collected = self._may_collect and self.deletes(node.live) and self._garbage.collects(node, node.live)
+        if node.is_collected:
             self._releases.goes(node.live)
             self._sent(node, node.live, Removal(lingers=True))
             return

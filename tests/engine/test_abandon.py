@@ -171,3 +171,17 @@ def test_an_object_that_is_listed_late_and_cannot_be_released_ends_no_run(api: F
     api.fail(faults.status(403, "Forbidden", "no"), method="PATCH", path="claims/volume$", times=10**6)
     api.react("ConfigMap", lambda live: fails.set() if "deletionTimestamp" in live["metadata"] else None)
     assert "ConfigMap default/owner" in abandoned(blue, 6)
+
+
+@pytest.mark.parametrize("why", ["finalizer", "denied"])
+def test_an_owner_that_is_stuck_keeps_no_object_that_was_left_to_the_garbage_collector(api: FakeApi, why: str) -> None:
+    blue, owner = Instance(api.url), crontab("owner")
+    if why == "finalizer":
+        owner["metadata"]["finalizers"] = ["example.com/hold"]
+    blue.reconcile([crontab_crd(), owner, config_map("a")])
+    reference = controlled_by(api.get("CronTab", "default", "owner"))
+    api.edit("ConfigMap", "default", "a", lambda live: live["metadata"].update(ownerReferences=[reference]))
+    if why == "denied":
+        api.fail(faults.denied("no"), method="DELETE", path="/crontabs/owner$", times=10**6)
+    abandoned(blue, 2)
+    assert (api.names("CronTab", "default"), api.find("ConfigMap", "default", "a")) == (["owner"], None)
