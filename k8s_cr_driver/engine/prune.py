@@ -223,8 +223,10 @@ class Pruner:
         """An object created again under the same name has to be deleted as well, and one whose owners have changed."""
         before, node.live, node.is_gone = node.live, live, False
         self._garbage.note(node)
-        self._releases.observe(live)
-        if not self.deletes(live):
+        if self.deletes(live):
+            self._releases.observe(live)
+        else:
+            self._releases.stays(live)
             self._hold_owners(node, live)
         is_other = before is None or uid_of(before) != uid_of(live) or owner_uids(before) != owner_uids(live)
         if node.phase is Phase.SENT and (is_other or (node.key in self._kept and not node.stays)):

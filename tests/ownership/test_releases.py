@@ -13,7 +13,7 @@ from k8s_cr_driver.engine.replace import Replacement
 from k8s_cr_driver.kube import backoff
 from k8s_cr_driver.objects.dependencies import DEPENDS_ON
 from k8s_cr_driver.objects.keys import Object
-from k8s_cr_driver.ownership.labels import INSTANCE_LABEL
+from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, KEEP
 from tests.fake_api import FakeApi, controllers, faults
 from tests.instance import Instance, claim, config_map, controlled_by, crontab, crontab_crd, kept, wait_for
 
@@ -183,3 +183,16 @@ def test_a_claim_outlives_a_desired_owner_that_others_have_deleted(api: FakeApi,
         blue.wait_until_reported("owner", "Waiting")
     assert_outlives(api, uid, run, owner, ("ConfigMap", "owner"))
     assert api.get("ConfigMap", "default", "owner")["metadata"]["uid"] != owner["metadata"]["uid"]
+
+
+def test_a_claim_that_is_annotated_to_be_kept_while_its_owner_is_finalized_outlives_it(api: FakeApi) -> None:
+    """No watch reports it once it is released: it has lost its label."""
+    blue = Instance(api.url)
+    blue.reconcile([crontab_crd(), held_crontab(), volume()])
+    tab = api.get("CronTab", "default", "a")
+    uid = own(api, tab)
+    run = blue.start([crontab_crd()])
+    wait_for(api, lambda: is_going(api, "CronTab", "a"))
+    api.edit("PersistentVolumeClaim", "default", "volume", lambda live: live["metadata"].update(annotations={KEEP: "true"}))
+    blue.wait_until_reported("volume", "left")
+    assert_outlives(api, uid, run, tab, ("CronTab", "a"))
