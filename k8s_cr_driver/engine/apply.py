@@ -148,7 +148,7 @@ class Applier:
         self._informers.wrote(live)
         self._ends.forget_former(node)
         if node.replaces(live):
-            self._releases.gone(node.key)
+            self._releases.remains(node.key)
             node.replaced = ""  # somebody has changed it meanwhile, so that it need not be deleted
         node.phase, node.error, node.attempts, node.vanished = Phase.SENT, None, 0, False
         node.written = version(live)

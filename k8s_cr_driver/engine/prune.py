@@ -299,7 +299,7 @@ class Pruner:
         node.phase, node.error, node.attempts, node.stays, node.lingers = Phase.SENT, None, 0, stays, lingers
         self.others_delete |= removal is None
         if stays:
-            self._releases.gone(node.key)
+            self._releases.remains(node.key)
         if stays and (is_kept(asked) or not is_of_every_namespace(node.key)):
             self._kept.add(node.key)
         if uid_of(node.live) != uid_of(asked):

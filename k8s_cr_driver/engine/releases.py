@@ -86,11 +86,11 @@ class Releases:
             self._hold_owned(live)
 
     def take_along(self, owners: Mapping[str, Takers]) -> None:
-        """Notes owners that go with others, by uid."""
+        """Notes owners that go with others, by uid. Those that others delete, or that go with such ones, go already."""
         for uid, takers in owners.items():
             for taker in takers:
                 self._taken[taker].add(uid)
-            if not self._deleted.keys().isdisjoint(takers):
+            if not takers or not self._deleted.keys().isdisjoint(takers):
                 self._going.add(uid)
 
     def goes(self, live: Object) -> None:
@@ -98,10 +98,14 @@ class Releases:
         self._begin(live)
         self._loop.after(AGAIN, functools.partial(self._hold_owned, live))
 
-    def gone(self, key: ObjectKey) -> None:
-        """An object no longer exists, or turns out to stay."""
+    def remains(self, key: ObjectKey) -> None:
+        """An object turns out to stay."""
         self._going.discard(self._deleted.pop(key, ""))
         self._going -= self._taken.get(key, set())
+
+    def gone(self, key: ObjectKey) -> None:
+        """An object no longer exists. The owners that go with it may be finalized for longer."""
+        self._going.discard(self._deleted.pop(key, ""))
 
     def before(
         self, live: Object, members: Collection[ObjectKey], removal: Callable[[], Removal | None]

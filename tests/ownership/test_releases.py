@@ -51,9 +51,11 @@ def healed(blue: Instance, live: Object) -> dict[str, Any]:
     return {"prune": False, "replacement": Replacement([(f"{INSTANCE_LABEL}={blue.id}", [live])])}
 
 
-def made_for(api: FakeApi, owner: Object) -> Object:
+def made_for(api: FakeApi, owner: Object, **metadata: Any) -> Object:
     """What an operator makes for an object of the instance."""
-    return api.put(controllers.owned(owner, "v1", "ConfigMap", "made"))
+    made = controllers.owned(owner, "v1", "ConfigMap", "made")
+    made["metadata"] |= metadata
+    return api.put(made)
 
 
 def own(api: FakeApi, owner: Object) -> str:
@@ -196,3 +198,23 @@ def test_a_claim_that_is_annotated_to_be_kept_while_its_owner_is_finalized_outli
     api.edit("PersistentVolumeClaim", "default", "volume", lambda live: live["metadata"].update(annotations={KEEP: "true"}))
     blue.wait_until_reported("volume", "left")
     assert_outlives(api, uid, run, tab, ("CronTab", "a"))
+
+
+@WHOSE
+@pytest.mark.parametrize("who", ["the run", "a user"])
+def test_a_claim_of_what_is_finalized_longer_than_the_owner_for_which_it_was_made_outlives_it(
+    api: FakeApi, who: str, whose: str
+) -> None:
+    """The run waits for another object. Who has deleted the owner?"""
+    blue, slow = Instance(api.url), config_map("slow")
+    slow["metadata"]["finalizers"] = HELD
+    blue.reconcile([crontab_crd(), crontab("a"), volume(whose), slow])
+    made = made_for(api, api.get("CronTab", "default", "a"), finalizers=HELD)
+    uid = own(api, made)
+    if who == "a user":
+        api.delete("CronTab", "default", "a")
+    run = blue.start([crontab_crd(), *([volume()] if whose == "desired" else [])])
+    for name in ("made", "slow"):
+        wait_for(api, lambda name=name: is_going(api, "ConfigMap", name))
+    wait_for(api, lambda: not is_owned(api))
+    assert_outlives(api, uid, run, made, ("ConfigMap", "made"), ("ConfigMap", "slow"))
