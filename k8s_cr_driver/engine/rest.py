@@ -47,7 +47,7 @@ class Rest:
         unlabeled: bool,
     ) -> None:
         self._operation, self._loop, self._context = run.operation, run.loop, run.context
-        self._applier, self._informers, self._timeout = applier, informers, timeout
+        self._releases, self._applier, self._informers, self._timeout = releases, applier, informers, timeout
         self._attempts = Attempts(run, timeout)
         self._members = Members(run, applier, informers, self._attempts, timeout, unlabeled=unlabeled)
         self._pruner = Pruner(run, releases, grace_period, self._is_used, informers.is_reported)
@@ -55,9 +55,13 @@ class Rest:
         self._is_pruning = False
 
     def observe(self, key: ObjectKey, live: Object | None) -> None:
-        """A watch reports an object that is not desired."""
+        """A watch reports an object that is not desired, perhaps one that is kept, or that others have deleted."""
         if self._is_pruning:
             self._pruner.observe(key, live if live is not None and self._members.must_go(key, live) else None)
+        elif live is not None and self._pruner.deletes(live):
+            self._releases.observe(live)
+        elif live is not None:
+            self._releases.stays(live)
 
     def holds_up(self) -> bool:
         """Whether each object of the set that is not ready is applied, and waits for objects of the rest, not ready either."""

@@ -15,7 +15,7 @@ from k8s_cr_driver.objects.dependencies import DEPENDS_ON
 from k8s_cr_driver.objects.keys import Object
 from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, KEEP
 from tests.fake_api import FakeApi, controllers, faults
-from tests.instance import Instance, claim, config_map, controlled_by, crontab, crontab_crd, kept, wait_for
+from tests.instance import Instance, claim, config_map, controlled_by, crontab, crontab_crd, deployment, kept, wait_for
 
 HELD = ["example.com/hold"]
 WHOSE = pytest.mark.parametrize("whose", ["desired", "kept"])
@@ -218,3 +218,31 @@ def test_a_claim_of_what_is_finalized_longer_than_the_owner_for_which_it_was_mad
         wait_for(api, lambda name=name: is_going(api, "ConfigMap", name))
     wait_for(api, lambda: not is_owned(api))
     assert_outlives(api, uid, run, made, ("ConfigMap", "made"), ("ConfigMap", "slow"))
+
+
+def test_a_kept_claim_that_a_replaced_object_owns_only_while_it_is_finalized_outlives_it(api: FakeApi) -> None:
+    """It is not in the set."""
+    blue = Instance(api.url)
+    blue.reconcile([replaceable(), volume("kept")])
+    owner = api.get("ConfigMap", "default", "owner")
+    run = blue.start([{**replaceable(), "data": {"a": "2"}}])
+    wait_for(api, lambda: is_going(api, "ConfigMap", "owner"))
+    uid = api.get("PersistentVolumeClaim", "default", "volume")["metadata"]["uid"]
+    assert_outlives(api, uid, run, owner, ("ConfigMap", "owner"))
+
+
+def test_a_desired_claim_outlives_an_owner_that_a_failed_change_has_deleted(api: FakeApi) -> None:
+    """The set is not ready yet, so that the deletions have not begun."""
+    blue, web = Instance(api.url), deployment()
+    web["metadata"]["namespace"] = "default"
+    blue.reconcile([crontab_crd(), held_crontab(), volume()])
+    tab = api.get("CronTab", "default", "a")
+    uid = own(api, tab)
+    api.delete("CronTab", "default", "a")
+    run = blue.start([crontab_crd(), web, volume()])
+    wait_for(api, lambda: api.find("Deployment", "default", "web") is not None)
+    assert_released(api, tab)
+    api.release("CronTab", "default", "a", HELD)
+    assert is_the_same(api, uid)
+    blue.stop.set()
+    run.exception(10)
