@@ -77,7 +77,7 @@ class _Reconciliation:
     def __init__(self, run: Run, desired: Sequence[CustomResource], prune: Prune | None, replacement: Replacement) -> None:
         self._operation, self._loop, self._context, self._prune = run.operation, run.loop, run.context, prune
         self._resources = run.resources
-        releases = Releases(run)
+        self._releases = releases = Releases(run)
         self._applier = Applier(run, releases, desired, lambda headline: self._timeouts.timeout(headline))
         self._informers = Informers(run, self._on_change, self._applier.kind_listed)
         self._replacer = Replacer(run, releases, self._informers, replacement)
@@ -132,7 +132,8 @@ class _Reconciliation:
 
     def _is_ready(self) -> bool:
         """Ready, or as ready as the set can be before the rest is deleted, which waits until it is ready then."""
-        return not self._applier.unready or (self._prune is not None and self._rest.holds_up())
+        is_ready = not self._applier.unready or (self._prune is not None and self._rest.holds_up())
+        return is_ready and self._releases.is_settled
 
     def _take_over(self) -> bool:
         """Makes this run the only one that writes; False if the instance has nothing and shall have nothing."""

@@ -18,6 +18,7 @@ from oslo_log import log as logging
 from k8s_cr_driver.engine.garbage import owner_uids
 from k8s_cr_driver.engine.run import Run
 from k8s_cr_driver.errors import DriverError, Superseded, passes
+from k8s_cr_driver.kube import backoff
 from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.objects.fields import field, uid_of
 from k8s_cr_driver.objects.keys import Object, ObjectKey, key_of
@@ -54,6 +55,13 @@ class Releases:
         """The uids of all owners that go."""
         self._held: set[ObjectKey] = set()
         """Those that are released from owners that go, at the most once in AGAIN seconds."""
+        self._last: set[tuple[ObjectKey, str]] = set()
+        """Those that have yet to be released from an owner, by uid, that no longer exists."""
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether what stays is released from all owners that no longer exist, or is abandoned."""
+        return not self._last or self._operation.abandon
 
     def stays(self, live: Object) -> None:
         """Notes the owners of an object that is not deleted, and releases it from those that go."""
@@ -104,8 +112,15 @@ class Releases:
         self._going -= self._taken.get(key, set())
 
     def gone(self, key: ObjectKey) -> None:
-        """An object no longer exists. The owners that go with it may be finalized for longer."""
-        self._going.discard(self._deleted.pop(key, ""))
+        """
+        An object no longer exists. The owners that go with it may be finalized for longer.
+
+        It may have owned again what stays, and the garbage collector may be late.
+        """
+        uid = self._deleted.pop(key, "")
+        self._going.discard(uid)
+        for owned in self._owned.get(uid, ()):
+            self._release_last(owned, uid)
 
     def before(
         self, live: Object, members: Collection[ObjectKey], removal: Callable[[], Removal | None]
@@ -143,8 +158,8 @@ class Releases:
         going = self._going & self._owners.get(key, set())
         if going and key not in self._held and not self._loop.refusals:
             self._held.add(key)
-            release = functools.partial(self._disown, *self._staying[key], going)
-            self._loop.send(release, lambda _: self._hold_later(key), functools.partial(self._failed, key))
+            later = functools.partial(self._hold_later, key)
+            self._release(key, going, later, later)
 
     def _hold_later(self, key: ObjectKey) -> None:
         def again() -> None:
@@ -153,12 +168,30 @@ class Releases:
 
         self._loop.after(max(AGAIN, len(self._held) / READS_PER_SECOND), again)
 
-    def _failed(self, key: ObjectKey, error: DriverError) -> None:
-        if passes(error) or (self._operation.abandon and not isinstance(error, Superseded)):
-            LOG.warning("%s is not released from its owner yet, which is deleted: %s", key, redact(str(error)))
-            self._hold_later(key)
-        else:
-            self._loop.refuse(error)
+    def _release_last(self, key: ObjectKey, uid: str, attempt: int = 1) -> None:
+        """It may coincide with another release, and fail."""
+        if key not in self._staying:  # it is deleted by now
+            self._last.discard((key, uid))
+            return
+        self._last.add((key, uid))
+
+        def again() -> None:
+            self._loop.after(backoff.delay(attempt), functools.partial(self._release_last, key, uid, attempt + 1))
+
+        self._release(key, {uid}, lambda: self._last.discard((key, uid)), again)
+
+    def _release(self, key: ObjectKey, owners: Collection[str], then: Callable[[], None], again: Callable[[], None]) -> None:
+        """Calls `then`, or `again` after an error that may pass."""
+
+        def failed(error: DriverError) -> None:
+            if passes(error) or (self._operation.abandon and not isinstance(error, Superseded)):
+                LOG.warning("%s is not released from its owner yet, which is deleted: %s", key, redact(str(error)))
+                again()
+            else:
+                self._loop.refuse(error)
+
+        if not self._loop.refusals:
+            self._loop.send(functools.partial(self._disown, *self._staying[key], owners), lambda _: then(), failed)
 
     def _disown(self, resource: Resource, live: Object, owners: Collection[str]) -> None:
         self._context.inventory.fence.before_write()

@@ -146,7 +146,8 @@ class Rest:
 
     def _is_pruned(self) -> bool:
         """A desired object may go with what is pruned, such as its owner: it must be ready again."""
-        return not self._pruner.nodes and self._informers.all_listed() and not self._applier.unready
+        is_gone = not self._pruner.nodes and self._releases.is_settled
+        return is_gone and self._informers.all_listed() and not self._applier.unready
 
     def _shrink(self) -> None:
         applier, inventory = self._applier, self._context.inventory

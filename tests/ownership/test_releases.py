@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any
 
@@ -37,6 +38,19 @@ def held_crontab() -> Object:
     tab = crontab("a")
     tab["metadata"]["finalizers"] = HELD
     return tab
+
+
+@pytest.fixture
+def collect(api: FakeApi) -> Callable[[], None]:
+    """The garbage collector, which begins its work when this is called."""
+    works: list[Callable[[], None]] = []
+    api.cluster.later = works.append
+
+    def begin() -> None:
+        while works:
+            works.pop(0)()
+
+    return begin
 
 
 def replaceable() -> Object:
@@ -246,3 +260,29 @@ def test_a_desired_claim_outlives_an_owner_that_a_failed_change_has_deleted(api:
     assert is_the_same(api, uid)
     blue.stop.set()
     run.exception(10)
+
+
+@pytest.mark.parametrize("verb", ["terminate", "heal", "replacement"])
+def test_a_claim_that_is_owned_again_right_before_its_owner_is_gone_outlives_it_also_if_the_collector_is_late(
+    api: FakeApi, monkeypatch: pytest.MonkeyPatch, collect: Callable[[], None], verb: str
+) -> None:
+    """The operator owns it and takes its finalizer off in one pause between two releases."""
+    whose = "kept" if verb == "terminate" else "desired"
+    blue = Instance(api.url)
+    blue.reconcile([replaceable(), volume(whose)])
+    owner = api.get("ConfigMap", "default", "owner")
+    uid = own(api, owner)
+    monkeypatch.setattr(releases, "AGAIN", 60)
+    if verb == "terminate":
+        run = blue.start([])
+    elif verb == "heal":
+        run = blue.start([replaceable(), volume()], **healed(blue, owner))
+    else:
+        run = blue.start([{**replaceable(), "data": {"a": "2"}}, volume()], prune=False)
+    wait_for(api, lambda: is_going(api, "ConfigMap", "owner"))
+    own(api, owner)
+    api.release("ConfigMap", "default", "owner", HELD)
+    run.result(10)
+    assert not is_owned(api)
+    collect()
+    assert is_the_same(api, uid)
