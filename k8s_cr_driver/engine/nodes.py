@@ -186,6 +186,10 @@ class ToDelete(Node):
         if self.phase is Phase.BLOCKED:
             waits = ", ".join(sorted(map(str, self.needs))[:3])
             return Report(self.key, State.WAITING.value, "Blocked", f"not deleted yet, waits for the deletion of {waits}")
+        if self.is_collected and not since:
+            owners = ", ".join(f"{one.get('kind')} {one.get('name')}" for one in metadata.get("ownerReferences") or ())
+            why = f"not deleted yet, the garbage collector deletes it after {owners}"
+            return Report(self.key, State.WAITING.value, "Blocked", sent.removed_from(why))
         message = _why_it_is_there(self.live or {})
         left = sent.removed_from(self._remaining_content())
         return Report(self.key, State.WAITING.value, "Terminating", left or message, since)

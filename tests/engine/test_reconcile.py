@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import pytest
 
+from k8s_cr_driver.engine.not_ready import NotReady
 from k8s_cr_driver.errors import NotOurs
 from tests.fake_api import FakeApi
-from tests.instance import BLUE, GREEN, Instance, config_map, crontab, crontab_crd, obj
+from tests.instance import BLUE, GREEN, Instance, config_map, controlled_by, crontab, crontab_crd, obj
 
 
 def test_objects_are_created_with_the_labels_of_their_owner(api: FakeApi) -> None:
@@ -87,3 +88,15 @@ def test_a_shared_namespace_that_a_user_made_survives(api: FakeApi) -> None:
     blue.terminate()
     assert "theirs" in api.names("Namespace")
     assert api.names("ConfigMap", "theirs") == []
+
+
+def test_an_object_that_is_left_to_the_garbage_collector_is_reported_with_its_owner(api: FakeApi) -> None:
+    """A finalizer holds the owner; nobody has asked for the deletion of the object."""
+    blue, owner = Instance(api.url, seconds=1), config_map("owner")
+    owner["metadata"]["finalizers"] = ["example.com/hold"]
+    blue.reconcile([owner, config_map("a")])
+    reference = controlled_by(api.get("ConfigMap", "default", "owner"))
+    api.edit("ConfigMap", "default", "a", lambda live: live["metadata"].update(ownerReferences=[reference]))
+    expected = r"ConfigMap default/a: .*not deleted yet, the garbage collector deletes it after ConfigMap owner"
+    with pytest.raises(NotReady, match=expected):
+        blue.terminate()
