@@ -99,6 +99,7 @@ def _redacted(steps: Sequence[str], value: Any) -> Any:
     if isinstance(value, Mapping):
         # A variable of an environment
         named = [str(value[name]) for name in _NAMES if name in value and "value" in value]
+        steps = [*steps, "secret"] if _names_secret(value) else steps
         return {key: _redacted([*steps, *(named if key == "value" else []), str(key)], item) for key, item in value.items()}
     if isinstance(value, list):
         return [_redacted(steps, item) for item in value]

@@ -113,3 +113,16 @@ def test_a_key_is_a_name_only_if_it_looks_like_one(key: Any) -> None:
     before, after = (obj("example.com/v1", "Policy", "p", spec={"peers": [{"key": key, "host": one}]}) for one in "ab")
     (change,) = changes(before, after)
     assert change.path == "spec.peers[0].host"
+
+
+@pytest.mark.parametrize("name", ["name", "key"])
+@pytest.mark.parametrize("is_listed", [True, False])
+def test_all_texts_of_an_entry_that_is_named_as_a_secret_are_hidden_where_the_whole_entry_differs(
+    name: str, is_listed: bool
+) -> None:
+    entry = {name: "db-password", "data": {"text": ["canary"]}}
+    assert "canary" not in changed(several=[entry] if is_listed else {"one": entry})
+    before = obj("example.com/v1", "Db", "a", spec={"several": [entry]})
+    after = obj("example.com/v1", "Db", "a", spec={"several": []})
+    for found in (changes(before, after), changes(after, before)):
+        assert "db-password" in str(found) and "canary" not in str(found)
