@@ -202,7 +202,15 @@ def ends_well(reason: str) -> bool:
 def is_final(reason: str) -> bool:
     """Whether a reason says that nothing will be tried again."""
     words = parts(reason)
-    return any(word in _FINAL and NEGATIONS.isdisjoint(words[:index]) for index, word in enumerate(words))
+    return any(word in _FINAL and not _is_negated(words[:index]) for index, word in enumerate(words))
+
+
+def _is_negated(before: list[str]) -> bool:
+    """Whether a negation holds still after these words: in "NotFoundTerminal" it has turned another word round."""
+    for word in reversed(before):
+        if word in NEGATIONS or word in GOOD or word in MUST_BE:
+            return word in NEGATIONS
+    return False
 
 
 @lru_cache(maxsize=4096)

@@ -78,6 +78,8 @@ def test_own_phase_objects_to_a_ready_condition() -> None:
         ("ReconcileError", WAITING),
         ("UnrecoverableError", FAILED),
         ("NotTerminal", WAITING),
+        ("SecretNotFoundTerminal", FAILED),
+        ("NotSupportedFatal", FAILED),
         ("Stalled", FAILED),
         ("ReconcilePaused", SUSPENDED),
     ],
