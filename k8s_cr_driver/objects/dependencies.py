@@ -106,7 +106,7 @@ def deletion(
     references: Edges = defaultdict(set)
     # Live objects may have more of both than a package may have
     annotated, named = Budget(f"References in annotations {DEPENDS_ON}", REFERENCES), Budget("References in specs")
-    for obj in objects:
+    for obj in sorted(objects, key=_number_of_references):  # so that one with too many takes no other's away
         key = key_of(obj)
         if annotated.allows(_number_of_references(obj)):
             explicit[key] = keys.intersection(depends_on(obj, lenient=True))

@@ -222,6 +222,13 @@ def test_more_references_of_live_objects_than_a_package_may_have_are_ignored(
     assert f"References in annotations {DEPENDS_ON}: the set has more than 3 pairs" in caplog.text
 
 
+def test_an_object_with_too_many_references_takes_none_from_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dependencies, "REFERENCES", 3)
+    second = "apps/namespaces/operator/Deployment/b"
+    objects = [deployment("hostile", after="," * 4), deployment("a", after=second), deployment("b")]
+    assert needed(deletion(objects), objects[2]) == {"Deployment a"}
+
+
 def test_more_references_in_specs_than_are_compared_are_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(backends, "MOST", 3)
     named = [{"apiVersion": "v1", "kind": "ConfigMap", "name": name} for name in ("a", "b", "c")]
