@@ -83,6 +83,7 @@ def declared(definitions: Mapping[str, Mapping[str, Any]]) -> dict[str, Declarat
         limits.check_expanded(content, limits.parts, file)
     types = _merged(definitions, "data_types")
     found: dict[str, Declaration] = {}
+    holders: set[str] = set()
     budget, clauses = limits.declarations(), limits.constraints()
     for name, node_type in _merged(definitions, "node_types").items():
         interface = _at(node_type, "interfaces", "Vnflcm")
@@ -91,6 +92,9 @@ def declared(definitions: Mapping[str, Mapping[str, Any]]) -> dict[str, Declarat
         holder = _at(_properties(types, request, budget), "parameters", "type")
         if holder is not None and not (isinstance(holder, str) and holder in types):
             raise InvalidPackage(f"node type {name}: its parameters have the type {holder}, which no file defines")
+        if holder is None or holder in holders:  # several node types, as those of deployment flavours, may share one
+            continue
+        holders.add(holder)
         for parameter, definition in _properties(types, holder, budget).items():
             clauses.spend(len(sequence(definition, "constraints")))
             found[parameter] = _declaration(parameter, definition, f"parameter {parameter} in the VNFD's {holder}")
@@ -207,9 +211,9 @@ def _wrong(declared: Declaration, value: Any) -> str:
 
 
 def steps(declared: Declaration, text: str) -> int:
-    """How many the constraints take for `text` at most: a comparison is one."""
+    """How many the constraints take for `text` at most: a comparison with one of a list is one."""
     return sum(
-        patterns.steps(str(bound), text) if name == "pattern" else len(bound) if isinstance(bound, list) else 1
+        patterns.steps(str(bound), text) if name == "pattern" else 10 + (len(bound) if isinstance(bound, list) else 0)
         for name, bound in declared.constraints
     )
 

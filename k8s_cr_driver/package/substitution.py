@@ -35,6 +35,8 @@ class Budgets:
 
     def __init__(self) -> None:
         self.characters, self.steps = limits.filled(), limits.steps()
+        self.defaults: dict[tuple[str, str], Any] = {}
+        """By the parameter and the text in its reference: most are written often, and each is compared once."""
 
 
 def fill(
@@ -53,7 +55,7 @@ def fill(
     left = budgets or Budgets()
 
     def found(match: re.Match[str]) -> Any:
-        value = _value(match, declarations, values, left.steps)
+        value = _value(match, declarations, values, left)
         left.characters.spend(len(value if isinstance(value, str) else json.dumps(value)))
         return value
 
@@ -100,7 +102,7 @@ def _is_text(path: Path) -> bool:
 
 
 def _value(
-    match: re.Match[str], declarations: Mapping[str, Declaration], values: Mapping[str, Any], left: limits.Budget
+    match: re.Match[str], declarations: Mapping[str, Declaration], values: Mapping[str, Any], left: Budgets
 ) -> Any:
     declaration = declarations.get(match["name"])
     if declaration is None:
@@ -113,8 +115,11 @@ def _value(
         raise InvalidPackage(f"${{{declaration.name}:=...}}: its default refers to another parameter, which is not possible")
     value = values.get(declaration.name)
     if value is None and match["inline"]:
-        left.spend(steps(declaration, match["default"]))
-        value = _parsed(match["default"], declaration)
+        written = declaration.name, match["default"]
+        if written not in left.defaults:
+            left.steps.spend(steps(declaration, match["default"]))
+            left.defaults[written] = _parsed(match["default"], declaration)
+        value = left.defaults[written]
     if value is None:
         raise InvalidPackage(f"{match[0]} has no value: give the parameter, or write ${{{declaration.name}:=default}}")
     return value["secretRef"] if declaration.secret else value

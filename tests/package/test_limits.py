@@ -315,11 +315,38 @@ def test_more_constraints_than_allowed_are_refused_before_a_pattern_is_compiled(
     assert len(parameters.declared(constrained(*several[1:]))["A"].constraints) == 1000
 
 
-@pytest.mark.parametrize("constraint", [{"pattern": "[ab]{1,1000}"}, {"valid_values": [*map(str, range(99_999)), "ab" * 500]}])
+DEFAULTS = [("a" * number).ljust(1000, "b") for number in range(1000)]
+
+
+@pytest.mark.parametrize("constraint", [{"pattern": "[ab]{1,1000}"}, {"valid_values": [*map(str, range(99_000)), *DEFAULTS]}])
 def test_defaults_in_references_are_not_compared_with_constraints_without_end(constraint: dict[str, Any]) -> None:
     """32 MiB of manifests hold millions of references, and 4 MiB of Definitions as many values."""
     fill = substitution.filler(parameters.declared(constrained(constraint)), {"A": None})
-    reference = f"${{A:={'ab' * 500}}}"
-    assert fill([reference] * 40) == ["ab" * 500] * 40
+    references = [f"${{A:={default}}}" for default in DEFAULTS]
+    assert fill(references[:40]) == DEFAULTS[:40]
     with pytest.raises(InvalidPackage, match="too long for so many references with a default"):
-        fill([reference] * 1000)
+        fill(references)
+
+
+def test_short_defaults_in_references_are_not_compared_with_constraints_without_end() -> None:
+    """A comparison has a cost of its own: an empty text took no steps, and 32 MiB of such references hours."""
+    several = [{"pattern": f"[a-z]*|{number}"} for number in range(1000)]
+    fill = substitution.filler(parameters.declared(constrained(*several)), {"A": None})
+    calls = patterns._compiled.cache_info().hits
+    fill("${A:=}" * 4000)
+    assert patterns._compiled.cache_info().hits - calls < 10_000
+    names = [left + right for left in "abcdefghijklmnopqrstuvwxyz" for right in "abcdefghijklmnopqrstuvwxyz"]
+    with pytest.raises(InvalidPackage, match="too long for so many references with a default"):
+        fill([f"${{A:={name}}}" for name in names])
+
+
+def test_a_default_that_many_references_have_is_compared_once() -> None:
+    fill = substitution.filler(parameters.declared(constrained({"pattern": ".{1,253}"})), {"A": None})
+    assert fill(["${A:=registry.example.com}"] * 3000) == ["registry.example.com"] * 3000
+
+
+def test_constraints_that_several_node_types_share_count_once() -> None:
+    content = constrained(*[{"pattern": f"a{number}"} for number in range(30)])
+    [vnf] = content["vnfd.yaml"]["node_types"].values()
+    content["vnfd.yaml"]["node_types"] = {f"flavour-{number}": vnf for number in range(40)}
+    assert len(parameters.declared(content)["A"].constraints) == 30
