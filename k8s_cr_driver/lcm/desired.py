@@ -103,17 +103,18 @@ def _with_stored_parameters(
     declared, given = _unconstrained(vnfd), options.parameters.items()
     former = stored.options.parameters.items()
     before = {name: value for name, value in former if name in declared and not parameters.wrong(declared[name], value)}
-    kept = {
-        name: before.get(name, _another(value)) for name, value in given if name in before or declared[name].default is None
-    }
-    with contextlib.suppress(InvalidRequest, InvalidPackage):
-        return load(stored, vnfd, replace(options, parameters=kept), constrained=False, fetch=fetch)[0]
+    others = {name: value for name, value in given if name not in before and declared[name].default is None}
+    # References may all have defaults of their own; else another number stands for none, with which names must differ, too
+    for new in ({}, *({name: _another(value, step) for name, value in others.items()} for step in (-1, 1))):
+        with contextlib.suppress(InvalidRequest, InvalidPackage):
+            kept = {name: before[name] for name, _ in given if name in before} | new
+            return load(stored, vnfd, replace(options, parameters=kept), constrained=False, fetch=fetch)[0]
     return None
 
 
-def _another(value: Any) -> Any:
+def _another(value: Any, step: int) -> Any:
     """A number that is not this one; what is no number gives no count."""
-    return value - 1 if isinstance(value, int) and not isinstance(value, bool) else value
+    return value + step if isinstance(value, int) and not isinstance(value, bool) else value
 
 
 def _unconstrained(vnfd: Any) -> dict[str, parameters.Declaration]:

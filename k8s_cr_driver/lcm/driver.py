@@ -180,7 +180,7 @@ class Driver:
             given = counts.given(assigned, dict(zip((obj.key for obj in resources), former, strict=True)))
             # An account that may not read CRDs leaves a VDU that is no new one the count of its manifest.
             settable = {vdu: obj for vdu, obj in assigned.items() if not (obj.hides_count and vdu in before)}
-            levelled = {**assigned, **counts.at_level(settable, vnfd, stored.flavour)}
+            levelled = {**assigned, **counts.at_level(settable, vnfd, stored.flavour, lenient=is_rollback)}
             former_counts = session.scalable_vdus(stored.vdus) if is_rollback else before  # the live one is the failed change's
             kept = counts.carried_over(former_counts, stored.counts, levelled)
             assigned = counts.with_counts(kept, given)

@@ -15,7 +15,7 @@ from tacker.sol_refactored import objects
 from tacker.sol_refactored.common import exceptions as sol_ex
 
 from k8s_cr_driver.lcm.instance_info import StoredInstance
-from k8s_cr_driver.objects.fields import field, mapping, text, texts
+from k8s_cr_driver.objects.fields import field, integer, mapping, sequence, text, texts
 from k8s_cr_driver.resources import replicas
 from k8s_cr_driver.vnf.vdus import VduObjects
 
@@ -34,13 +34,15 @@ class _Aspects:
         declared: dict[Any, Any] = {}
         for policy in reversed(self._policies("ScalingAspects")):  # of two with one name, the first counts
             declared |= mapping(policy, "properties", "aspects")
-        levels = {name: field(aspect, "max_scale_level") for name, aspect in declared.items()}
-        self.highest = {name: level for name, level in levels.items() if isinstance(level, int) and isinstance(name, str)}
+        levels = {name: integer(aspect, "max_scale_level") for name, aspect in declared.items()}  # Tacker stores "5" as 5, too
+        self.highest = {name: level for name, level in levels.items() if level is not None and isinstance(name, str)}
         self._deltas: dict[str, dict[str, int]] = {name: {} for name in self.highest}
         for policy in self._policies("VduScalingAspectDeltas"):
-            aspect = text(policy, "properties", "aspect")
-            for name in texts(declared.get(aspect), "step_deltas")[:1]:
-                delta = field(policy, "properties", "deltas", name, "number_of_instances")
+            aspect, deltas = text(policy, "properties", "aspect"), dict[Any, Any](mapping(policy, "properties", "deltas"))
+            for name in sequence(declared.get(aspect), "step_deltas")[:1]:
+                if not isinstance(name, str | int | float):  # YAML reads an id without quotes as a number
+                    continue
+                delta = field(deltas.get(name), "number_of_instances")
                 if aspect in self._deltas and isinstance(delta, int):
                     self._deltas[aspect].update(dict.fromkeys(texts(policy, "targets"), delta))
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from k8s_cr_driver.errors import DriverError, InvalidPackage, InvalidRequest, Refused
-from k8s_cr_driver.objects.fields import field, mapping, type_name
+from k8s_cr_driver.objects.fields import field, mapping, texts, type_name
 from k8s_cr_driver.objects.keys import Object, ObjectKey
 from k8s_cr_driver.resources import replicas
 from k8s_cr_driver.resources.base import CustomResource
@@ -29,11 +29,14 @@ def _named(assigned: VduObjects) -> dict[str, int]:
     return {vdu: count for vdu, count in found.items() if count is not None}
 
 
-def at_level(assigned: VduObjects, vnfd: Any, flavour: str, level: str | None = None) -> dict[str, CustomResource]:
+def at_level(
+    assigned: VduObjects, vnfd: Any, flavour: str, level: str | None = None, *, lenient: bool = False
+) -> dict[str, CustomResource]:
     """
     With the counts of an instantiation level, else of the default one; a VDU without a count there keeps its manifest's.
 
-    InvalidRequest for a level that the VNFD does not have, InvalidPackage for a policy whose VDUs are not known.
+    InvalidRequest for a level that the VNFD does not have, InvalidPackage for a policy whose VDUs are not known,
+    unless `lenient`: earlier versions have accepted it.
     """
     if level and level not in (known := _levels(vnfd, flavour)):
         raise InvalidRequest(
@@ -41,7 +44,7 @@ def at_level(assigned: VduObjects, vnfd: Any, flavour: str, level: str | None = 
             "one, or none for the default"
         )
     level = str(level or vnfd.get_default_instantiation_level(flavour))
-    return with_counts(assigned, _counts_at(vnfd, flavour, level))
+    return with_counts(assigned, _counts_at(vnfd, flavour, level, lenient=lenient))
 
 
 def with_counts(assigned: VduObjects, wanted: Mapping[str, int]) -> dict[str, CustomResource]:
@@ -74,19 +77,21 @@ def _levels(vnfd: Any, flavour: str) -> list[str]:
     return sorted(one if isinstance(one, str) else f"{one} ({type_name(one)}: write it in quotes)" for one in levels)
 
 
-def _counts_at(vnfd: Any, flavour: str, level: str) -> dict[str, int]:
+def _counts_at(vnfd: Any, flavour: str, level: str, *, lenient: bool) -> dict[str, int]:
     """VDU id -> number of instances. Tacker's Vnfd.get_vdu_num returns 0 also for a VDU without a number at that level."""
     policies = vnfd.get_policy_values_by_type(flavour, "tosca.policies.nfv.VduInstantiationLevels")
     counts: dict[str, Any] = {}
     for policy in reversed(policies):
         entries = {str(name): entry for name, entry in mapping(policy, "properties", "levels").items()}
-        counts.update(dict.fromkeys(_targets(policy), field(entries, level, "number_of_instances")))
+        counts.update(dict.fromkeys(_targets(policy, lenient=lenient), field(entries, level, "number_of_instances")))
     return {vdu: count for vdu, count in counts.items() if isinstance(count, int)}
 
 
-def _targets(policy: Any) -> list[str]:
+def _targets(policy: Any, *, lenient: bool) -> list[str]:
     targets = policy.get("targets", [])
     if not isinstance(targets, list) or not all(isinstance(vdu, str) for vdu in targets):
+        if lenient:
+            return texts(policy, "targets")
         raise InvalidPackage("a policy VduInstantiationLevels of the VNFD: targets: must be a list of ids of VDUs")
     return targets
 

@@ -356,6 +356,38 @@ def test_a_change_reads_a_url_once_whose_content_may_differ_at_a_second_look(
     assert maps(cluster) == {"a", "settings"}
 
 
+def test_a_default_in_a_reference_is_a_value_before(cluster: FakeApi, tmp_path: Path) -> None:
+    """A count that the request gives as it is in the package keeps what a scale has made of it, as with a declared default."""
+    package: dict[str, Any] = {"parameters": {"COUNT": {"type": "integer", "required": False}}}
+    blue = Instance(cluster, tmp_path / "old", [deployment("${COUNT:=1}")], **package)
+    blue.instantiate()
+    blue.scale("SCALE_OUT")
+    blue.change(make_vnfd(tmp_path / "new", [deployment("${COUNT:=1}")], **package), parameters={"COUNT": 1})
+    assert replicas(cluster) == 3
+
+
+def test_a_given_count_is_the_new_one_where_another_number_in_its_place_is_wrong(
+    cluster: FakeApi, web: Instance, tmp_path: Path
+) -> None:
+    parameters = {"COUNT": {"type": "integer", "required": False}}
+    new = [deployment("${COUNT}"), config_map("a-2"), config_map("a-${COUNT}")]
+    web.change(make_vnfd(tmp_path / "new", new, parameters=parameters), parameters={"COUNT": 3})
+    assert replicas(cluster) == 3
+
+
+@pytest.mark.parametrize("targets", ["Web", ["Web", 1]])
+def test_a_rollback_accepts_targets_that_earlier_versions_have_accepted(
+    cluster: FakeApi, tmp_path: Path, targets: Any
+) -> None:
+    """The package was instantiated with an earlier version."""
+    blue = Instance(cluster, tmp_path, [deployment(1)], levels={"small": 1})
+    blue.instantiate()
+    [counts] = blue.vnfd.get_policy_values_by_type("simple", "tosca.policies.nfv.VduInstantiationLevels")
+    counts["targets"] = targets
+    blue.roll_back_change()
+    assert replicas(cluster) == 1
+
+
 @pytest.mark.parametrize("verb", ["heal", "scale", "terminate"])
 def test_only_a_change_changes_parameters(cluster: FakeApi, sized: Instance, verb: str) -> None:
     """They would hold for some of the objects, and until the next heal."""

@@ -368,3 +368,25 @@ def test_malformed_policies_do_not_fail_a_synchronization(
     found["properties"], found["targets"] = {"aspect": "more", "default_level": ["small"]}, None
     blue.sync()
     assert blue.levels() == {"web": 1, "more": 0}
+
+
+def test_a_delta_whose_id_is_a_number_gives_its_level(cluster: FakeApi, tmp_path: Path) -> None:
+    """YAML reads an id without quotes as a number, and Tacker scales by it."""
+    blue = Synced(cluster, tmp_path, [deployment(3)])
+    [aspects] = blue.vnfd.get_policy_values_by_type("simple", "tosca.policies.nfv.ScalingAspects")
+    aspects["properties"]["aspects"]["web"]["step_deltas"] = [1]
+    [deltas] = blue.vnfd.get_policy_values_by_type("simple", "tosca.policies.nfv.VduScalingAspectDeltas")
+    deltas["properties"]["deltas"] = {1: {"number_of_instances": 2}}
+    set_count(cluster, 5)
+    blue.sync()
+    assert blue.levels() == {"web": 2}
+
+
+def test_a_highest_level_that_is_a_text_of_digits_is_one(cluster: FakeApi, tmp_path: Path) -> None:
+    """Tacker stores it as a number, and scales."""
+    blue = Synced(cluster, tmp_path, [deployment(3)])
+    [aspects] = blue.vnfd.get_policy_values_by_type("simple", "tosca.policies.nfv.ScalingAspects")
+    aspects["properties"]["aspects"]["web"]["max_scale_level"] = "5"
+    set_count(cluster, 5)
+    blue.sync()
+    assert blue.levels() == {"web": 2}
