@@ -150,6 +150,7 @@ class Applier:
         if node.replaces(live):
             self._releases.remains(node.key)
             node.replaced = ""  # somebody has changed it meanwhile, so that it need not be deleted
+        self._releases.observe(live)  # its deletion may have begun all the same
         node.phase, node.error, node.attempts, node.vanished = Phase.SENT, None, 0, False
         node.written = version(live)
         # A status may have other fields in the version that is watched, in which the same state is reported soon.

@@ -26,7 +26,7 @@ from k8s_cr_driver.errors import ApiError, DriverError, Superseded, passes
 from k8s_cr_driver.objects import dependencies
 from k8s_cr_driver.objects.crds import defined_by
 from k8s_cr_driver.objects.fields import field, uid_of
-from k8s_cr_driver.objects.keys import CRD, NAMESPACE, Object, ObjectKey, is_of_every_namespace, key_of, split
+from k8s_cr_driver.objects.keys import CRD, NAMESPACE, Object, ObjectKey, controller_of, is_of_every_namespace, key_of, split
 from k8s_cr_driver.ownership.context import is_selected
 from k8s_cr_driver.ownership.delete import Removal, remove
 from k8s_cr_driver.ownership.guests import Guests
@@ -88,7 +88,6 @@ class Pruner:
         `desired` objects, too: a later operation deletes these, and does not know them any more.
         """
         self._guests = Guests(self._context, leaving=lives if with_orphans else ())
-        self._releases.take_along(owners)
         deleted = list(filter(self.deletes, lives))
         stay = frozenset(map(key_of, lives)).difference(map(key_of, deleted))
         self._owners = frozenset({*owners, *map(uid_of, desired), *map(uid_of, deleted)})
@@ -197,17 +196,28 @@ class Pruner:
 
     def _found(self, node: ToDelete, live: Object) -> None:
         """What others have taken from us is nothing to delete. What controllers have created was never ours, see `Replacer`."""
-        is_going, instance = bool(field(live, "metadata", "deletionTimestamp")), self._context.instance
+        is_going = bool(field(live, "metadata", "deletionTimestamp"))
         is_other = uid_of(live) != uid_of(node.live)
         self.others_delete |= is_other
-        is_taken = is_managed(node.live or {}, instance) and not is_managed(live, instance)
-        if is_other or (is_taken and not is_going):
+        if is_other:
+            self._gone(node)
+            return
+        if not is_going and self._is_taken(node.live or live, live):
+            self._releases.remains(node.key)
             self._gone(node)
             return
         self._releases.observe(live)
         node.live, node.is_gone, node.is_unwatched = live, False, self._is_unwatched(node.key, live)
         if node.phase is Phase.SENT and node.is_unwatched:
             self._loop.after(READ_EVERY, functools.partial(self._read, node))
+
+    def _is_taken(self, before: Object, live: Object) -> bool:
+        """Whether an object was ours by its managers or its label, and is not any more, or its controller has lost it."""
+        instance = self._context.instance
+        if is_managed(live, instance):
+            return False
+        has_lost_label = is_selected(instance, before) and not is_selected(instance, live)
+        return is_managed(before, instance) or has_lost_label or controller_of(before) not in ("", controller_of(live))
 
     def _not_found(self, node: ToDelete, error: DriverError) -> None:
         if isinstance(error, ApiError) and error.status == 404:

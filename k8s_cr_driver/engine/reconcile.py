@@ -91,7 +91,7 @@ class _Reconciliation:
             grace_period=grace_period,
             unlabeled=unlabeled,
         )
-        self._timeouts = Timeouts(run, self._applier, self._informers, self._replacer, self._rest)
+        self._timeouts = Timeouts(run, releases, self._applier, self._informers, self._replacer, self._rest)
 
     def __enter__(self) -> _Reconciliation:
         return self

@@ -104,7 +104,7 @@ class Recreator:
             owners = Owners(self._context.client, [live], [other for _, other in others])
             release_from_owners(self._context, owners, others)
             lives = [other for _, other in others]
-            self._loop.post(functools.partial(self._note, lives, [owners.going(other) for other in lives]))
+            self._loop.post(functools.partial(self._note, lives, [owners.going(other) for other in lives], owners.missing))
             if self._loop.refusals:  # the run has ended, so that nobody would create it again
                 raise self._loop.refusals[0]
             return remove(self._context, node.obj, node.resource, live, None)
@@ -128,10 +128,10 @@ class Recreator:
                 self._listed, self._listed_at = list(dependents(self._context)), began
             return self._listed
 
-    def _note(self, others: list[Object], going: list[dict[str, Takers]]) -> None:
+    def _note(self, others: list[Object], going: list[dict[str, Takers]], missing: set[str]) -> None:
         """Objects that outlive what is deleted, and the owners of each that go."""
         for live, owners in zip(others, going, strict=True):
-            self._releases.take_along(owners)
+            self._releases.take_along(owners, missing)
             self._releases.stays(live)
 
     def _deleted(self, node: Desired, removal: Removal | None) -> None:

@@ -16,6 +16,7 @@ from collections.abc import Callable, Collection, Mapping
 from oslo_log import log as logging
 
 from k8s_cr_driver.engine.garbage import owner_uids
+from k8s_cr_driver.engine.not_ready import Report
 from k8s_cr_driver.engine.run import Run
 from k8s_cr_driver.errors import DriverError, Superseded, passes
 from k8s_cr_driver.kube import backoff
@@ -27,6 +28,7 @@ from k8s_cr_driver.ownership.orphans import OwnedOrphans, release_orphans
 from k8s_cr_driver.ownership.owners import Takers
 from k8s_cr_driver.ownership.released import disown
 from k8s_cr_driver.redaction import redact
+from k8s_cr_driver.resources.health import State
 from k8s_cr_driver.resources.registry import resource_for
 
 LOG = logging.getLogger(__name__)
@@ -36,6 +38,9 @@ AGAIN = 2.0
 
 READS_PER_SECOND = 50
 """So many objects at most are released in a second: with more of them, each has to wait longer."""
+
+ABANDONED_AFTER = 7
+"""Tries, about 10 s: with abandon an object that cannot be released from an owner that no longer exists ends no run."""
 
 
 class Releases:
@@ -57,11 +62,19 @@ class Releases:
         """Those that are released from owners that go, at the most once in AGAIN seconds."""
         self._last: set[tuple[ObjectKey, str]] = set()
         """Those that have yet to be released from an owner, by uid, that no longer exists."""
+        self._errors: dict[ObjectKey, str] = {}
+        """Why the last try to release an object has failed."""
 
     @property
     def is_settled(self) -> bool:
         """Whether what stays is released from all owners that no longer exist, or is abandoned."""
-        return not self._last or self._operation.abandon
+        return not self._last
+
+    def reports(self) -> list[Report]:
+        """One for each object that is not released from an owner that no longer exists."""
+        why = "not released yet from an owner that no longer exists"
+        found = {key: f"{why}: {self._errors[key]}" if key in self._errors else why for key, _ in self._last}
+        return [Report(key, State.WAITING.value, "NotReleased", text) for key, text in sorted(found.items())]
 
     def stays(self, live: Object) -> None:
         """Notes the owners of an object that is not deleted, and releases it from those that go."""
@@ -93,9 +106,15 @@ class Releases:
             self._begin(live)
             self._hold_owned(live)
 
-    def take_along(self, owners: Mapping[str, Takers]) -> None:
-        """Notes owners that go with others, by uid. Those that others delete, or that go with such ones, go already."""
+    def take_along(self, owners: Mapping[str, Takers], missing: Collection[str]) -> None:
+        """
+        Notes owners that go with others, by uid. Those that others delete, or that go with such ones, go already.
+
+        `missing`: those that no longer exist.
+        """
         for uid, takers in owners.items():
+            if uid in missing:
+                continue
             for taker in takers:
                 self._taken[taker].add(uid)
             if not takers or not self._deleted.keys().isdisjoint(takers):
@@ -107,9 +126,13 @@ class Releases:
         self._loop.after(AGAIN, functools.partial(self._hold_owned, live))
 
     def remains(self, key: ObjectKey) -> None:
-        """An object turns out to stay."""
+        """An object turns out to stay. So do owners that went with it, but for those that are deleted themselves."""
         self._going.discard(self._deleted.pop(key, ""))
-        self._going -= self._taken.get(key, set())
+        if taken := self._taken.pop(key, set()):
+            staying = taken.difference(self._deleted.values())
+            self._going -= staying
+            for others in self._taken.values():
+                others -= staying
 
     def gone(self, key: ObjectKey) -> None:
         """
@@ -176,7 +199,10 @@ class Releases:
         self._last.add((key, uid))
 
         def again() -> None:
-            self._loop.after(backoff.delay(attempt), functools.partial(self._release_last, key, uid, attempt + 1))
+            if self._operation.abandon and attempt == ABANDONED_AFTER:
+                self._last.discard((key, uid))
+            else:
+                self._loop.after(backoff.delay(attempt), functools.partial(self._release_last, key, uid, attempt + 1))
 
         self._release(key, {uid}, lambda: self._last.discard((key, uid)), again)
 
@@ -185,7 +211,8 @@ class Releases:
 
         def failed(error: DriverError) -> None:
             if passes(error) or (self._operation.abandon and not isinstance(error, Superseded)):
-                LOG.warning("%s is not released from its owner yet, which is deleted: %s", key, redact(str(error)))
+                self._errors[key] = redact(str(error))
+                LOG.warning("%s is not released from its owner yet, which is deleted: %s", key, self._errors[key])
                 again()
             else:
                 self._loop.refuse(error)

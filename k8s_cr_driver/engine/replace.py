@@ -105,7 +105,7 @@ class Replacer:
         owners = Owners(self._context.client, own, [live for _, live in others])
         release_from_owners(self._context, owners, others)
         for _, live in others:
-            self._releases.take_along(owners.going(live))
+            self._releases.take_along(owners.going(live), owners.missing)
             self._releases.stays(live)
 
     def check(self) -> None:

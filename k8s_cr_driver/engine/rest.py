@@ -22,6 +22,7 @@ from k8s_cr_driver.engine.releases import Releases
 from k8s_cr_driver.engine.run import Run
 from k8s_cr_driver.objects.crds import defined_by
 from k8s_cr_driver.objects.keys import CRD, NAMESPACE, Object, ObjectKey, key_of
+from k8s_cr_driver.ownership.labels import is_managed
 from k8s_cr_driver.ownership.orphans import OwnedOrphans, oldest_owner, release_orphans
 from k8s_cr_driver.ownership.owners import Owners, Takers, release_from_owners, with_owners
 from k8s_cr_driver.resources.registry import resource_for
@@ -58,9 +59,11 @@ class Rest:
         """A watch reports an object that is not desired, perhaps one that is kept, or that others have deleted."""
         if self._is_pruning:
             self._pruner.observe(key, live if live is not None and self._members.must_go(key, live) else None)
-        elif live is not None and self._pruner.deletes(live):
+        elif live is None:
+            self._releases.gone(key)
+        elif self._pruner.deletes(live):
             self._releases.observe(live)
-        elif live is not None:
+        elif is_managed(live, self._context.instance) or self._context.inventory.owns(live):
             self._releases.stays(live)
 
     def holds_up(self) -> bool:
@@ -100,6 +103,7 @@ class Rest:
         for _, live in desired:
             takers |= request(functools.partial(owners.going, live))
         self._is_pruning = True
+        self._releases.take_along(takers, owners.missing)
         self._pruner.start(members, takers, desired=[live for _, live in desired], with_orphans=not self._applier.nodes)
         self._loop.run(self._is_pruned, self._timeout)
         request(lambda: release_from_owners(self._context, owners, self._applier.live()))

@@ -64,6 +64,8 @@ class Owners:
         self._client = client
         self._deleted = {_uid(live): live for live in deleted}
         self._takers: dict[str, Takers | None] = dict.fromkeys(map(_uid, staying))
+        self.missing: set[str] = set()
+        """The uids of those that no longer exist: they own nothing again."""
 
     def going(self, live: Object) -> dict[str, Takers]:
         """Owners of `live` that go, by uid: the deleted objects that take each along."""
@@ -82,6 +84,8 @@ class Owners:
     def _found(self, dependent: Object, owner: Object, below: tuple[str, ...]) -> Takers | None:
         deleted = self._deleted.get(str(owner.get("uid")))
         live = deleted or self._read(dependent, owner)
+        if live is None:
+            self.missing.add(str(owner.get("uid")))
         if live is None or (not deleted and field(live, "metadata", "deletionTimestamp")):
             return frozenset()
         above = [self._takers_of(live, one, below) for one in references(live)]
