@@ -16,6 +16,7 @@ from k8s_cr_driver.objects.dependencies import DEPENDS_ON
 from k8s_cr_driver.objects.keys import Object
 from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, KEEP
 from tests.fake_api import FakeApi, controllers, faults
+from tests.fake_api.recording import Request
 from tests.instance import Instance, claim, config_map, controlled_by, crontab, crontab_crd, deployment, kept, wait_for
 
 HELD = ["example.com/hold"]
@@ -120,9 +121,13 @@ def test_a_claim_outlives_an_owner_the_answer_to_whose_deletion_is_lost(
     blue.reconcile([replaceable(), volume(whose)])
     owner = api.get("ConfigMap", "default", "owner")
     uid = own(api, owner)
-    for name in ("FIRST", "LAST"):
-        monkeypatch.setattr(backoff, name, 60.0)
-    api.fail(faults.reset_after(), method="DELETE", path="/configmaps/owner$")
+
+    def is_last_try(_: Request) -> bool:
+        for name in ("FIRST", "LAST"):
+            monkeypatch.setattr(backoff, name, 60.0)
+        return True
+
+    api.fail(faults.reset_after(), method="DELETE", path="/configmaps/owner$", when=is_last_try)
     others = [volume(whose)] if whose == "desired" else [config_map("b")]
     run = blue.start(others if verb == "change" else [{**replaceable(), "data": {"a": "2"}}, *others])
     wait_for(api, lambda: is_going(api, "ConfigMap", "owner"))
