@@ -53,8 +53,8 @@ KINDS = frozenset(
 OPERATION_SECONDS = 900.0
 SHORT = 0.9
 """The share of lives that are short: few objects, one verb at most between the first and the last, few kinds of trouble."""
-FEW, FEWEST = 4, 3
-"""Kinds of trouble in a short life, and in a brief one."""
+FEW, FEWEST = 4, 2.5
+"""Kinds of trouble in a short life, and in a brief one, on average."""
 BRIEF = 16
 """Of so many lives one is as its seed wants it, the others are brief: for the time that they take these find as much."""
 ONE_MORE, ONE_MORE_IN_BRIEF = 0.5, 0.3
@@ -379,6 +379,6 @@ def _namespaces() -> list[Object]:
         return [hand.put(package.namespace(name)) for name in (*DEFAULT_NAMESPACES, "team", "elsewhere")]
 
 
-def _some(chance: random.Random, features: frozenset[str], few: int) -> frozenset[str]:
+def _some(chance: random.Random, features: frozenset[str], few: float) -> frozenset[str]:
     """Those few kinds of trouble that come together: more often than all at once they show what only they can do."""
     return frozenset(one for one in sorted(features) if len(features) <= few or chance.random() < few / len(features))
