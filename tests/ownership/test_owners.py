@@ -26,7 +26,6 @@ from tests.fake_api import FakeApi, controllers, faults
 from tests.fake_api.recording import Request
 from tests.instance import (
     Instance,
-    claim,
     config_map,
     controlled_by,
     crontab,
@@ -38,21 +37,9 @@ from tests.instance import (
     replaced,
     wait_for,
 )
+from tests.ownership.claims import HELD, assert_outlives, is_going, is_owned, volume
 
 REPLACE = {"k8s-cr-driver/replace": "true"}
-
-
-@pytest.fixture
-def collect(api: FakeApi) -> Callable[[], None]:
-    """The garbage collector, which begins its work when this is called."""
-    works: list[Callable[[], None]] = []
-    api.cluster.later = works.append
-
-    def begin() -> None:
-        while works:
-            works.pop(0)()
-
-    return begin
 
 
 def own(api: FakeApi, name: str, *owners: str, is_controller: bool = True) -> str:
@@ -103,23 +90,10 @@ def test_a_desired_object_that_becomes_a_dependent_while_its_owner_is_pruned_sur
     assert survives(api, uids[0])
 
 
-HELD = ["example.com/hold"]
-
-
-def volume() -> Object:
-    found = claim("volume")
-    found["metadata"]["annotations"] = {"k8s-cr-driver/ready-when": "stored"}
-    return found
-
-
 def owned_again(api: FakeApi) -> str:
     """As an operator does it in each reconciliation."""
     reference = controlled_by(api.get("CronTab", "default", "a"))
     return depend(api, "PersistentVolumeClaim", "volume", reference)
-
-
-def is_going(api: FakeApi, kind: str, name: str) -> bool:
-    return "deletionTimestamp" in api.get(kind, "default", name)["metadata"]
 
 
 @pytest.mark.parametrize("whose", ["desired", "kept"])
@@ -138,24 +112,10 @@ def test_a_claim_that_is_owned_again_while_its_owner_waits_outlives_it(api: Fake
     assert api.get("PersistentVolumeClaim", "default", "volume")["metadata"]["uid"] == uid
 
 
-def is_owned(api: FakeApi) -> bool:
-    return bool(api.get("PersistentVolumeClaim", "default", "volume")["metadata"].get("ownerReferences"))
-
-
-def assert_outlives(api: FakeApi, uid: str, run: Future[Any], owner: tuple[str, str], reference: Object) -> None:
+def assert_outlives_deleted(api: FakeApi, uid: str, run: Future[Any], owner: tuple[str, str], reference: Object) -> None:
     """The claim, which `reference` owns again while the `owner` (kind, name) is finalized, is released, and stays the same."""
     wait_for(api, lambda: is_going(api, *owner))
-    depend(api, "PersistentVolumeClaim", "volume", controlled_by(reference))
-    wait_for(api, lambda: not is_owned(api))
-    kind, name = owner
-    api.release(kind, "default", name, HELD)
-    run.result(10)
-    assert api.get("PersistentVolumeClaim", "default", "volume")["metadata"]["uid"] == uid
-
-
-@pytest.fixture
-def soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(releases, "AGAIN", 0.1)
+    assert_outlives(api, uid, run, reference, owner)
 
 
 @pytest.mark.parametrize("verb", ["change", "heal", "replacement"])
@@ -175,7 +135,7 @@ def test_a_claim_that_is_owned_again_while_its_owner_is_finalized_outlives_it(ap
         run = blue.start([owner, precious], prune=False, replacement=replacement)
     else:
         run = blue.start([{**owner, "data": {"a": "2"}}, precious])
-    assert_outlives(api, uid, run, ("ConfigMap", "owner"), live)
+    assert_outlives_deleted(api, uid, run, ("ConfigMap", "owner"), live)
 
 
 @pytest.mark.parametrize("whose", ["desired", "kept"])
@@ -188,7 +148,7 @@ def test_a_claim_of_what_an_operator_has_made_for_an_owner_that_is_finalized_out
     made = api.put(controllers.owned(api.get("CronTab", "default", "a"), "v1", "ConfigMap", "made"))
     uid = depend(api, "PersistentVolumeClaim", "volume", controlled_by(made))
     run = blue.start([crontab_crd(), precious] if whose == "desired" else [crontab_crd()])
-    assert_outlives(api, uid, run, ("CronTab", "a"), made)
+    assert_outlives_deleted(api, uid, run, ("CronTab", "a"), made)
 
 
 @pytest.mark.usefixtures("soon")
@@ -206,7 +166,7 @@ def test_a_kept_claim_outlives_an_owner_that_loses_its_label_as_it_is_deleted(ap
     api.react("CronTab", unlabel)
     api.fail(faults.held(0.5), method="DELETE", path="/crontabs/a$")
     run = blue.start([crontab_crd()])
-    assert_outlives(api, uid, run, ("CronTab", "a"), live)
+    assert_outlives_deleted(api, uid, run, ("CronTab", "a"), live)
 
 
 @pytest.mark.usefixtures("soon")

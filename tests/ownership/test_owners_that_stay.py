@@ -16,11 +16,10 @@ from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, KEEP
 from tests.fake_api import FakeApi, faults
 from tests.fake_api.recording import Request
 from tests.instance import BLUE, GREEN, Instance, config_map, controlled_by, crontab, crontab_crd, deployment, obj, wait_for
-from tests.ownership.test_releases import (
+from tests.ownership.claims import (
     HELD,
+    after_a_failed_change,
     assert_outlives,
-    collect,  # noqa: F401
-    held_crontab,
     is_going,
     is_owned,
     is_the_same,
@@ -29,12 +28,8 @@ from tests.ownership.test_releases import (
     volume,
 )
 
+pytestmark = pytest.mark.usefixtures("soon")
 CRD_NAME = "crontabs.stable.example.com"
-
-
-@pytest.fixture(autouse=True)
-def soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(releases, "AGAIN", 0.1)
 
 
 def never(api: FakeApi, condition: Callable[[], bool]) -> None:
@@ -87,15 +82,11 @@ def test_an_object_that_others_take_over_while_it_waits_for_its_deletion_stays(a
 
 
 def test_a_claim_outlives_an_owner_of_a_failed_change_that_is_gone_before_the_deletions_begin(
-    api: FakeApi, monkeypatch: pytest.MonkeyPatch, collect: Callable[[], None]  # noqa: F811
+    api: FakeApi, monkeypatch: pytest.MonkeyPatch, collect: Callable[[], None]
 ) -> None:
     """The operator owns it and takes its finalizer off in one pause between two releases; the set is not ready yet."""
-    blue, web = Instance(api.url), deployment()
+    (blue, tab, uid), web = after_a_failed_change(api), deployment()
     web["metadata"]["namespace"] = "default"
-    blue.reconcile([crontab_crd(), held_crontab(), volume()])
-    tab = api.get("CronTab", "default", "a")
-    uid = own(api, tab)
-    api.delete("CronTab", "default", "a")
     monkeypatch.setattr(releases, "AGAIN", 60)
     run = blue.start([crontab_crd(), web, volume()])
     wait_for(api, lambda: api.find("Deployment", "default", "web") is not None)
@@ -112,7 +103,7 @@ def test_a_claim_outlives_an_owner_of_a_failed_change_that_is_gone_before_the_de
 
 
 def test_a_kept_claim_that_is_owned_again_right_before_its_owner_is_gone_is_not_abandoned_at_the_first_error(
-    api: FakeApi, monkeypatch: pytest.MonkeyPatch, collect: Callable[[], None]  # noqa: F811
+    api: FakeApi, monkeypatch: pytest.MonkeyPatch, collect: Callable[[], None]
 ) -> None:
     blue = Instance(api.url)
     blue.reconcile([replaceable(), volume("kept")])

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import Future
 from typing import Any
 
 import pytest
@@ -17,48 +16,24 @@ from k8s_cr_driver.objects.keys import Object
 from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, KEEP
 from tests.fake_api import FakeApi, controllers, faults
 from tests.fake_api.recording import Request
-from tests.instance import Instance, claim, config_map, controlled_by, crontab, crontab_crd, deployment, kept, wait_for
+from tests.instance import Instance, config_map, crontab, crontab_crd, deployment, wait_for
+from tests.ownership.claims import (
+    HELD,
+    after_a_failed_change,
+    assert_outlives,
+    assert_released,
+    held_crontab,
+    is_going,
+    is_owned,
+    is_the_same,
+    own,
+    replaceable,
+    volume,
+)
 
-HELD = ["example.com/hold"]
+pytestmark = pytest.mark.usefixtures("soon")
 WHOSE = pytest.mark.parametrize("whose", ["desired", "kept"])
 TAB = "stable.example.com/namespaces/default/CronTab/a"
-
-
-@pytest.fixture(autouse=True)
-def soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(releases, "AGAIN", 0.1)
-
-
-def volume(whose: str = "desired") -> Object:
-    found = claim("volume")
-    found["metadata"]["annotations"] = {"k8s-cr-driver/ready-when": "stored"}
-    return kept(found) if whose == "kept" else found
-
-
-def held_crontab() -> Object:
-    tab = crontab("a")
-    tab["metadata"]["finalizers"] = HELD
-    return tab
-
-
-@pytest.fixture
-def collect(api: FakeApi) -> Callable[[], None]:
-    """The garbage collector, which begins its work when this is called."""
-    works: list[Callable[[], None]] = []
-    api.cluster.later = works.append
-
-    def begin() -> None:
-        while works:
-            works.pop(0)()
-
-    return begin
-
-
-def replaceable() -> Object:
-    """An object that is replaced when its data changes."""
-    owner = {**config_map("owner", a="1"), "immutable": True}
-    owner["metadata"] |= {"annotations": {"k8s-cr-driver/replace": "true"}, "finalizers": HELD}
-    return owner
 
 
 def healed(blue: Instance, live: Object) -> dict[str, Any]:
@@ -71,44 +46,6 @@ def made_for(api: FakeApi, owner: Object, **metadata: Any) -> Object:
     made = controllers.owned(owner, "v1", "ConfigMap", "made")
     made["metadata"] |= metadata
     return api.put(made)
-
-
-def own(api: FakeApi, owner: Object) -> str:
-    """As an operator does it in each reconciliation; returns the uid of the claim."""
-    reference = controlled_by(owner)
-    made = api.edit(
-        "PersistentVolumeClaim", "default", "volume", lambda live: live["metadata"].update(ownerReferences=[reference])
-    )
-    return str(made["metadata"]["uid"])
-
-
-def is_owned(api: FakeApi) -> bool:
-    return bool(api.get("PersistentVolumeClaim", "default", "volume")["metadata"].get("ownerReferences"))
-
-
-def is_going(api: FakeApi, kind: str, name: str) -> bool:
-    return "deletionTimestamp" in api.get(kind, "default", name)["metadata"]
-
-
-def is_the_same(api: FakeApi, uid: str) -> bool:
-    live = api.get("PersistentVolumeClaim", "default", "volume")["metadata"]
-    return live["uid"] == uid and "deletionTimestamp" not in live
-
-
-def assert_released(api: FakeApi, owner: Object) -> None:
-    """The claim is released each time the owner owns it again."""
-    for _ in range(3):
-        own(api, owner)
-        wait_for(api, lambda: not is_owned(api))
-
-
-def assert_outlives(api: FakeApi, uid: str, run: Future[Any], owner: Object, *held: tuple[str, str]) -> None:
-    """The claim is released from its owner until the objects `held` (kind, name) are finalized."""
-    assert_released(api, owner)
-    for kind, name in held:
-        api.release(kind, "default", name, HELD)
-    run.result(10)
-    assert is_the_same(api, uid)
 
 
 @WHOSE
@@ -252,12 +189,8 @@ def test_a_kept_claim_that_a_replaced_object_owns_only_while_it_is_finalized_out
 
 def test_a_desired_claim_outlives_an_owner_that_a_failed_change_has_deleted(api: FakeApi) -> None:
     """The set is not ready yet, so that the deletions have not begun."""
-    blue, web = Instance(api.url), deployment()
+    (blue, tab, uid), web = after_a_failed_change(api), deployment()
     web["metadata"]["namespace"] = "default"
-    blue.reconcile([crontab_crd(), held_crontab(), volume()])
-    tab = api.get("CronTab", "default", "a")
-    uid = own(api, tab)
-    api.delete("CronTab", "default", "a")
     run = blue.start([crontab_crd(), web, volume()])
     wait_for(api, lambda: api.find("Deployment", "default", "web") is not None)
     assert_released(api, tab)
