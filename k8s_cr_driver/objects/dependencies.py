@@ -214,8 +214,8 @@ def _for_finalizers(objects: Sequence[Object]) -> tuple[Edges, Edges]:
 
 def _number_of_references(obj: Object) -> int:
     """Of the annotation, at most, without a look at any."""
-    text = annotations_of(obj).get(DEPENDS_ON)
-    return 0 if text is None else text.count(",") + 1
+    references = annotations_of(obj).get(DEPENDS_ON)
+    return 0 if references is None else references.count(",") + 1
 
 
 def depends_on(obj: Object, lenient: bool = False) -> list[ObjectKey]:

@@ -62,7 +62,7 @@ def webhook(
     return obj(ADMISSION, f"{kind}WebhookConfiguration", backend, webhooks=[one])
 
 
-def rights(account: str, *groups: str, namespace: str = "operator", verbs: tuple[str, ...] = ("*",)) -> list[Object]:
+def permissions(account: str, *groups: str, namespace: str = "operator", verbs: tuple[str, ...] = ("*",)) -> list[Object]:
     rules = [{"apiGroups": list(groups), "resources": ["*"], "verbs": list(verbs)}]
     return [
         obj("v1", "ServiceAccount", account, namespace),
@@ -114,7 +114,7 @@ def test_a_bare_pod_waits_for_what_admission_looks_up() -> None:
 
 
 def test_a_binding_waits_for_its_role() -> None:
-    account, role, binding = rights("operator", "example.com")
+    account, role, binding = permissions("operator", "example.com")
     assert graph([binding, role, account])[key_of(binding)] == {key_of(role)}
 
 
@@ -283,12 +283,12 @@ def management_cluster() -> list[Object]:
         crd("Cluster", "cluster.x-k8s.io", service="capi", namespace="capi"),
         deployment("hook", "cert-manager"),
         deployment("cert-manager", "cert-manager", account="cert-manager"),
-        *rights("cert-manager", "cert-manager.io", namespace="cert-manager"),
+        *permissions("cert-manager", "cert-manager.io", namespace="cert-manager"),
         service("hook", "cert-manager"),
         webhook("Mutating", "hook", ["cert-manager.io"], ["*/*"], "cert-manager"),
         webhook("Validating", "hook", ["cert-manager.io"], ["*/*"], "cert-manager"),
         deployment("capi", "capi", account="manager"),
-        *rights("manager", "cluster.x-k8s.io", namespace="capi"),
+        *permissions("manager", "cluster.x-k8s.io", namespace="capi"),
         service("capi", "capi"),
         webhook("Mutating", "capi", ["cluster.x-k8s.io"], ["clusters"], "capi"),
         webhook("Validating", "capi", ["cluster.x-k8s.io"], ["clusters"], "capi"),
@@ -334,7 +334,7 @@ def test_controllers_keep_their_settings_and_other_workloads_go_at_once() -> Non
             controller,
             app,
             settings,
-            *rights("runner", "example.com"),
+            *permissions("runner", "example.com"),
             obj("v1", "ServiceAccount", "app", "blue"),
         ]
     )
@@ -345,12 +345,12 @@ def test_controllers_keep_their_settings_and_other_workloads_go_at_once() -> Non
 
 def test_permissions_to_read_make_no_controller() -> None:
     controller = deployment("viewer", account="runner")
-    edges = deletion([TAB, controller, *rights("runner", "example.com", verbs=("get", "list", "watch"))])
+    edges = deletion([TAB, controller, *permissions("runner", "example.com", verbs=("get", "list", "watch"))])
     assert needed(edges, controller) == set()
 
 
 def test_aggregated_roles_and_cluster_admin_make_controllers() -> None:
-    account, role, binding = rights("runner", "example.com")
+    account, role, binding = permissions("runner", "example.com")
     role["metadata"]["labels"] = {"aggregate": "yes"}
     total = obj(RBAC, "ClusterRole", "total", aggregationRule={"clusterRoleSelectors": [{"matchLabels": {"aggregate": "yes"}}]})
     binding["roleRef"]["name"] = "total"
@@ -444,7 +444,7 @@ def test_the_autoscaler_of_a_controller_is_deleted_before_it() -> None:
     controller = deployment("app", account="runner")
     scaler = obj("autoscaling/v2", "HorizontalPodAutoscaler", "app", "operator")
     scaler["spec"] = {"scaleTargetRef": reference(name="app")}
-    edges = deletion([TAB, controller, scaler, *rights("runner", "example.com")])
+    edges = deletion([TAB, controller, scaler, *permissions("runner", "example.com")])
     assert (needed(edges, controller), needed(edges, scaler)) == ({"Tab one", "HorizontalPodAutoscaler app"}, set())
 
 
@@ -502,7 +502,7 @@ def test_many_objects_have_few_edges() -> None:
         webhook("Mutating", "app-0"),
         *tabs,
         *workloads,
-        *rights("runner", "example.com"),
+        *permissions("runner", "example.com"),
     ]
     for edges in (graph(objects), deletion(objects)):
         assert sum(map(len, edges.values())) < 6 * len(objects)
@@ -525,15 +525,15 @@ def many(what: str, count: int) -> list[Object]:
         for name in names
     ]
     return {
-        "custom resources of controllers": [*tabs, *apps, *rights("runner", "example.com")],
+        "custom resources of controllers": [*tabs, *apps, *permissions("runner", "example.com")],
         "settings of controllers": [
             *apps,
-            *rights("runner", "example.com"),
+            *permissions("runner", "example.com"),
             *(obj("v1", "ConfigMap", name, "operator") for name in names),
         ],
         "webhooks of custom resources": [*tabs, *services, *(webhook("Mutating", name) for name in names)],
         "workloads of services": [*apps, *services, *api_services],
-        "roles of a role": [*apps, *roles, *rights("runner", "example.com")],
+        "roles of a role": [*apps, *roles, *permissions("runner", "example.com")],
     }[what]
 
 
@@ -561,7 +561,7 @@ def test_guesses_of_a_large_set_are_limited(
 
 def test_a_role_of_many_groups_for_many_accounts_costs_little() -> None:
     """Each of them less than a MiB, as etcd takes them."""
-    controller, (account, role, binding) = deployment("controller", account="runner"), rights("runner", "example.com")
+    controller, (account, role, binding) = deployment("controller", account="runner"), permissions("runner", "example.com")
     role["rules"].append({"apiGroups": [f"g{number}.example.com" for number in range(20_000)], "verbs": ["*"]})
     binding["subjects"] += [{"kind": "ServiceAccount", "name": f"a-{number}", "namespace": "a"} for number in range(500)]
     tracemalloc.start()
@@ -573,7 +573,7 @@ def test_a_role_of_many_groups_for_many_accounts_costs_little() -> None:
 
 
 def test_accounts_of_the_same_roles_have_their_groups_once() -> None:
-    account, role, binding = rights("runner", "example.com", "other.example.com")
+    account, role, binding = permissions("runner", "example.com", "other.example.com")
     workloads = [deployment(name, account="runner") for name in ("a", "b")]
     one, other = backends.controllers([*workloads, account, role, binding], {"example.com"})
     assert one.groups is other.groups
@@ -588,7 +588,7 @@ def test_any_number_of_cycles_is_found_in_one_pass(monkeypatch: pytest.MonkeyPat
     tabs = [obj("example.com/v1", "Tab", f"tab-{number}", "blue") for number in range(40)]
     references = [f"example.com/namespaces/blue/Tab/tab-{number}" for number in range(40)]
     workloads = [deployment(f"app-{number}", account="runner", after=after) for number, after in enumerate(references)]
-    edges = deletion([*tabs, *workloads, *rights("runner", "example.com")])
+    edges = deletion([*tabs, *workloads, *permissions("runner", "example.com")])
     assert [needed(edges, one) for one in tabs] == [{f"Deployment app-{number}"} for number in range(40)]
     assert all(needed(edges, one) == set() for one in workloads)
     assert len(passes) == 4, "one for each layer that adds edges"
@@ -607,7 +607,7 @@ OBJECTS = st.lists(
         st.builds(service, NAMES, NAMES),
         st.builds(lambda name, where: webhook("Mutating", name, namespace=where), NAMES, NAMES),
     )
-    | st.builds(lambda name, where: rights(name, "example.com", "", namespace=where)[2], NAMES, NAMES),
+    | st.builds(lambda name, where: permissions(name, "example.com", "", namespace=where)[2], NAMES, NAMES),
     max_size=20,
     unique_by=key_of,
 )
@@ -630,6 +630,6 @@ def test_the_autoscaler_of_a_custom_resource_does_not_let_its_controller_go_firs
     controller, tab = deployment("app", account="runner"), obj("example.com/v1", "Tab", "one", "operator")
     scaler = obj("autoscaling/v2", "HorizontalPodAutoscaler", "tab", "operator")
     scaler["spec"] = {"scaleTargetRef": {"apiVersion": "example.com/v1", "kind": "Tab", "name": "one"}}
-    edges = deletion([tab, crd("Tab"), controller, scaler, *rights("runner", "example.com")])
+    edges = deletion([tab, crd("Tab"), controller, scaler, *permissions("runner", "example.com")])
     assert "Tab one" in needed(edges, controller)
     assert needed(edges, tab) == {"HorizontalPodAutoscaler tab"}

@@ -60,7 +60,7 @@ class Weather:
 
     def travel(self) -> float:
         """Seconds until a request, or its answer, is there."""
-        if self._slow and self._happens(self._slow):
+        if self._happens(self._slow):
             return self._random.uniform(0.05, LONGEST_TRAVEL)
         return self._random.expovariate(1 / self._travel)
 
