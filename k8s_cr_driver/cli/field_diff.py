@@ -65,7 +65,9 @@ def _differences(path: str, before: Any, after: Any) -> Iterator[Change]:
     elif isinstance(before, list) and isinstance(after, list) and before != after:
         was, now = _keyed(before), _keyed(after)
         for key in dict.fromkeys([*was, *now]):
-            yield from _differences(f"{path}[{key}]", was.get(key), now.get(key))
+            found = _differences(f"{path}[{key}]", was.get(key), now.get(key))
+            is_secret = isinstance(key, int) and any(_is_secret_option(items.get(key - 1)) for items in (was, now))
+            yield from (Change(one.path, _hidden(one.before), _hidden(one.after)) if is_secret else one for one in found)
     elif before != after:
         yield Change(path, before, after)
 
@@ -85,6 +87,11 @@ def _names_secret(entry: Mapping[str, Any]) -> bool:
     return any(_is_secret(str(entry[field])) for field in _NAMES if field in entry)
 
 
+def _is_secret_option(argument: Any) -> bool:
+    """Whether an argument of a command is an option that is named as a secret, whose value is the next argument."""
+    return isinstance(argument, str) and argument.startswith("-") and "=" not in argument and _is_secret(argument)
+
+
 def _in_secret_entry(change: Change) -> Change:
     steps = ["secret", *_STEPS.findall(change.path)]
     return Change(change.path, _redacted(steps, change.before), _redacted(steps, change.after))
@@ -97,12 +104,15 @@ def _hidden(value: Any) -> Any:
 def _redacted(steps: Sequence[str], value: Any) -> Any:
     """`value` with the texts hidden that look like credentials, or are in a field whose name says so."""
     if isinstance(value, Mapping):
-        # A variable of an environment
-        named = [str(value[name]) for name in _NAMES if name in value and "value" in value]
-        steps = [*steps, "secret"] if _names_secret(value) else steps
-        return {key: _redacted([*steps, *(named if key == "value" else []), str(key)], item) for key, item in value.items()}
+        is_secret = _names_secret(value)
+        steps = [*steps, "secret"] if is_secret else steps
+        return {
+            name: _hidden(item) if is_secret and name == "value" else _redacted([*steps, str(name)], item)
+            for name, item in value.items()
+        }
     if isinstance(value, list):
-        return [_redacted(steps, item) for item in value]
+        before = [None, *value]
+        return [HIDDEN if _is_secret_option(one) else _redacted(steps, item) for one, item in zip(before, value, strict=False)]
     is_secret = isinstance(value, str) and (_in_secret(steps) or looks_secret(f"{steps[-1]}: {json.dumps(value)}"))
     return HIDDEN if is_secret else value
 

@@ -34,10 +34,14 @@ def changed(**after: Any) -> str:
         {"file": "canary " * FOREIGN_LIMIT},
         {"x" * 254: "canary"},
         {"env": {"SMTP_PASSWD": "canary", "private-key": "canary"}},
+        {"settings": [{"name": "pin-password", "value": 7133701}]},
+        {"args": ["--user", "admin", "--password", "canary"]},
+        {"containers": [{"name": "web", "command": ["run", "-api-key", "canary"]}]},
     ],
 )
 def test_values_of_secret_fields_are_hidden(spec: dict[str, Any]) -> None:
     assert "canary" not in changed(**spec)
+    assert "7133701" not in changed(**spec)
     assert HIDDEN in changed(**spec)
 
 
@@ -50,6 +54,16 @@ def test_a_changed_variable_is_hidden_by_its_name() -> None:
     hidden, shown = map(str, changes(was, now))
     assert hidden == f'spec.env[DB_PASSWORD].value: "{HIDDEN}" -> "{HIDDEN}"'
     assert shown == 'spec.env[MODE].value: "canary" -> "dove"'
+
+
+def test_a_changed_argument_after_an_option_that_is_named_as_a_secret_is_hidden() -> None:
+    was, now = (
+        obj("example.com/v1", "Db", "a", spec={"args": ["--password", value, "--mode", value]}) for value in ("canary", "dove")
+    )
+    assert list(map(str, changes(was, now))) == [
+        f'spec.args[1]: "{HIDDEN}" -> "{HIDDEN}"',
+        'spec.args[3]: "canary" -> "dove"',
+    ]
 
 
 @pytest.mark.parametrize("field", ["name", "key"])
