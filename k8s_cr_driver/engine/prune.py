@@ -28,7 +28,7 @@ from k8s_cr_driver.objects.crds import defined_by
 from k8s_cr_driver.objects.fields import field, uid_of
 from k8s_cr_driver.objects.keys import CRD, NAMESPACE, Object, ObjectKey, controller_of, is_of_every_namespace, key_of, split
 from k8s_cr_driver.ownership.context import is_selected
-from k8s_cr_driver.ownership.delete import Removal, remove
+from k8s_cr_driver.ownership.delete import ANNOTATED, EXISTED, Removal, remove
 from k8s_cr_driver.ownership.guests import Guests
 from k8s_cr_driver.ownership.labels import SHARED, is_kept, is_managed
 from k8s_cr_driver.ownership.owners import Takers
@@ -192,10 +192,18 @@ class Pruner:
     def _read(self, node: ToDelete) -> None:
         """Reads an object that the watch does not select."""
         request = functools.partial(self._context.client.read, node.resource, node.key)
-        self._loop.send(request, functools.partial(self._found, node), functools.partial(self._not_found, node))
+        asked = uid_of(node.live)
+        found, failed = functools.partial(self._found, node, asked), functools.partial(self._not_found, node, asked)
+        self._loop.send(request, found, failed)
 
-    def _found(self, node: ToDelete, live: Object) -> None:
+    def _is_about(self, node: ToDelete, asked: str) -> bool:
+        """Whether the answer to a read is of use: the watch may have reported another object of the name meanwhile."""
+        return self._is_current(node) and uid_of(node.live) == asked
+
+    def _found(self, node: ToDelete, asked: str, live: Object) -> None:
         """What others have taken from us is nothing to delete. What controllers have created was never ours, see `Replacer`."""
+        if not self._is_about(node, asked):
+            return
         is_going = bool(field(live, "metadata", "deletionTimestamp"))
         is_other = uid_of(live) != uid_of(node.live)
         self.others_delete |= is_other
@@ -204,7 +212,11 @@ class Pruner:
             return
         if not is_going and self._is_taken(node.live or live, live):
             self._releases.remains(node.key)
+            if not self.deletes(live):  # we have released it, and the answer is lost
+                node.stays = ANNOTATED if is_kept(live) else EXISTED
+                self._kept.add(node.key)
             self._gone(node)
+            self._retry_owned_by(uid_of(live))
             return
         self._releases.observe(live)
         node.live, node.is_gone, node.is_unwatched = live, False, self._is_unwatched(node.key, live)
@@ -219,7 +231,9 @@ class Pruner:
         has_lost_label = is_selected(instance, before) and not is_selected(instance, live)
         return is_managed(before, instance) or has_lost_label or controller_of(before) not in ("", controller_of(live))
 
-    def _not_found(self, node: ToDelete, error: DriverError) -> None:
+    def _not_found(self, node: ToDelete, asked: str, error: DriverError) -> None:
+        if not self._is_about(node, asked):
+            return
         if isinstance(error, ApiError) and error.status == 404:
             self._gone(node)
         elif passes(error):

@@ -3,17 +3,19 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import pytest
 
 from k8s_cr_driver.engine.not_ready import NotReady
+from k8s_cr_driver.engine.prune import Pruner
 from k8s_cr_driver.errors import ApiError, DriverError
 from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.connection import Connection
-from k8s_cr_driver.kube.discovery import discover
+from k8s_cr_driver.kube.discovery import Resource, discover
 from k8s_cr_driver.kube.endpoint import Endpoint
-from k8s_cr_driver.objects.keys import Object, kind_of, labels
+from k8s_cr_driver.objects.keys import Object, ObjectKey, kind_of, labels
 from k8s_cr_driver.ownership.context import WriteContext
 from k8s_cr_driver.ownership.delete import remove
 from k8s_cr_driver.ownership.inventory import Inventory
@@ -120,6 +122,46 @@ def test_an_object_that_loses_its_label_while_it_is_held_is_not_gone(api: FakeAp
     api.release(manifest["kind"], where, manifest["metadata"]["name"])
     run.result(10)
     assert api.find(manifest["kind"], where, manifest["metadata"]["name"]) is None
+
+
+def test_a_late_answer_that_an_object_is_gone_does_not_hide_another_that_somebody_has_created_under_its_name(
+    api: FakeApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`kubectl replace --force` waits until the object is gone, as the run does."""
+    blue, held = Instance(api.url), config_map("a")
+    held["metadata"]["finalizers"] = ["example.com/hold"]
+    blue.reconcile([held, config_map("b")])
+    is_read, may_answer, read, sent = threading.Event(), threading.Event(), Client.read, Pruner._sent
+
+    def late(client: Client, resource: Resource, key: ObjectKey) -> Object:
+        try:
+            return read(client, resource, key)
+        except ApiError:
+            if key.name == "a" and not is_read.is_set():
+                is_read.set()
+                assert may_answer.wait(10)
+            raise
+
+    def answered(pruner: Pruner, *about: Any) -> None:
+        sent(pruner, *about)
+        if is_read.is_set():  # by now it is the deletion of the other one
+            may_answer.set()
+
+    monkeypatch.setattr(Client, "read", late)
+    monkeypatch.setattr(Pruner, "_sent", answered)
+    run = blue.start([config_map("b")])
+    wait_for(api, lambda: "deletionTimestamp" in api.get("ConfigMap", "default", "a")["metadata"])
+    live = api.get("ConfigMap", "default", "a")
+    api.release("ConfigMap", "default", "a")
+    assert is_read.wait(10)
+    metadata = {name: live["metadata"][name] for name in ("name", "namespace", "labels", "finalizers")}
+    api.put({**live, "metadata": metadata}, manager="kubectl-replace")
+    assert may_answer.wait(10)
+    with pytest.raises(TimeoutError):
+        run.result(1)
+    api.release("ConfigMap", "default", "a")
+    run.result(10)
+    assert api.find("ConfigMap", "default", "a") is None
 
 
 def test_a_deletion_that_a_webhook_denies_after_the_last_user_has_gone_is_repeated(api: FakeApi) -> None:

@@ -272,6 +272,27 @@ def test_delete_guests_takes_no_object_that_the_instance_still_has_and_keeps(
 
 
 @HELD
+@pytest.mark.parametrize("how", ["kept", "adopted"])
+def test_delete_guests_takes_no_object_that_stays_if_the_answer_to_its_release_is_lost(
+    api: FakeApi, how: str, holder: Object, precious: Object
+) -> None:
+    blue = Instance(api.url, adopt=True)
+    blue.reconcile([holder])
+    if how == "adopted":
+        precious = {**precious, "metadata": {**precious["metadata"], "annotations": {}}}
+        api.put(precious)
+    blue.reconcile([holder, precious])
+
+    def takes_the_label(request: Request) -> bool:
+        return how == "kept" or request.content_type == "application/apply-patch+yaml"
+
+    api.fail(faults.reset_after(), method="PATCH", path="/precious$", when=takes_the_label)
+    Instance(api.url, delete_guests=True).terminate()
+    assert not api.faults_pending
+    assert api.find(precious["kind"], precious["metadata"]["namespace"], "precious")
+
+
+@HELD
 @pytest.mark.parametrize("whose", ["of this instance", "of another instance"])
 def test_delete_guests_takes_what_an_earlier_operation_has_kept(
     api: FakeApi, whose: str, holder: Object, precious: Object
