@@ -25,7 +25,7 @@ from k8s_cr_driver.objects.fields import field
 from k8s_cr_driver.objects.keys import Object, ObjectKey, key_of
 from k8s_cr_driver.ownership.delete import Removal, remove
 from k8s_cr_driver.ownership.orphans import OwnedOrphans
-from k8s_cr_driver.ownership.owners import Owners, Takers, dependents, release_from_owners
+from k8s_cr_driver.ownership.owners import Owners, by_uid, dependents, release_from_owners
 from k8s_cr_driver.ownership.unlabeled import reclaim
 from k8s_cr_driver.ownership.write_errors import is_denied
 
@@ -101,10 +101,10 @@ class Recreator:
         def request() -> Removal | None:
             others = [one for one in self._dependents() if key_of(one[1]) != node.key]
             others.extend(OwnedOrphans(self._context).of(live))
-            owners = Owners(self._context.client, [live], [other for _, other in others])
+            owners = Owners(self._context.client, by_uid([live]), by_uid(other for _, other in others))
             release_from_owners(self._context, owners, others)
             lives = [other for _, other in others]
-            self._loop.post(functools.partial(self._note, lives, [owners.going(other) for other in lives], owners.missing))
+            self._loop.post(functools.partial(self._note, lives))
             if self._loop.refusals:  # the run has ended, so that nobody would create it again
                 raise self._loop.refusals[0]
             return remove(self._context, node.obj, node.resource, live, None)
@@ -128,10 +128,9 @@ class Recreator:
                 self._listed, self._listed_at = list(dependents(self._context)), began
             return self._listed
 
-    def _note(self, others: list[Object], going: list[dict[str, Takers]], missing: set[str]) -> None:
-        """Objects that outlive what is deleted, and the owners of each that go."""
-        for live, owners in zip(others, going, strict=True):
-            self._releases.take_along(owners, missing)
+    def _note(self, others: list[Object]) -> None:
+        """Objects that outlive what is deleted."""
+        for live in others:
             self._releases.stays(live)
 
     def _deleted(self, node: Desired, removal: Removal | None) -> None:

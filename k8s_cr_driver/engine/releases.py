@@ -1,21 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Objects that stay, while an owner of theirs is deleted: they are released from it again and again.
+Objects that stay, while owners of theirs are deleted: they are released from these again and again.
 
 Operators set their ownerReference in each reconciliation. An owner may wait for its deletion, and then for a finalizer, for
-minutes, in which it owns again what was released from it. The answer to the request that deletes it may be lost, and others,
-such as a former run, may have deleted it.
+minutes, in which it owns again what was released from it. The answer to the request that deletes it may be lost, others, such
+as a former run, may have deleted it, and operators may make owners for it, which go with it. So no event tells of all that go:
+as long as anything is deleted, the owners of what stays are read, as they are.
 """
 
 from __future__ import annotations
 
 import functools
+import math
+import time
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping
+from typing import NamedTuple
 
 from oslo_log import log as logging
 
 from k8s_cr_driver.engine.garbage import owner_uids
+from k8s_cr_driver.engine.nodes import is_older, version
 from k8s_cr_driver.engine.not_ready import Report
 from k8s_cr_driver.engine.run import Run
 from k8s_cr_driver.errors import DriverError, Superseded, passes
@@ -25,7 +30,7 @@ from k8s_cr_driver.objects.fields import field, uid_of
 from k8s_cr_driver.objects.keys import Object, ObjectKey, key_of
 from k8s_cr_driver.ownership.delete import Removal
 from k8s_cr_driver.ownership.orphans import OwnedOrphans, release_orphans
-from k8s_cr_driver.ownership.owners import Takers
+from k8s_cr_driver.ownership.owners import Owners, Takers, references
 from k8s_cr_driver.ownership.released import disown
 from k8s_cr_driver.redaction import redact
 from k8s_cr_driver.resources.health import State
@@ -34,192 +39,235 @@ from k8s_cr_driver.resources.registry import resource_for
 LOG = logging.getLogger(__name__)
 
 AGAIN = 2.0
-"""Seconds between two releases of an object while an owner goes: no watch reports an object that was released."""
+"""Seconds between two looks while anything is deleted: no watch reports an object that was released."""
 
 READS_PER_SECOND = 50
-"""So many objects at most are released in a second: with more of them, each has to wait longer."""
+"""So many objects at most are released in a second: with more of them, the next look is later."""
 
 ABANDONED_AFTER = 7
 """Tries, about 10 s: with abandon an object that cannot be released from an owner that no longer exists ends no run."""
 
 
+class _Staying(NamedTuple):
+    """`live` has all owners that the object has had in this run, but for those that no longer exist."""
+
+    resource: Resource
+    live: Object
+
+
+class _Seen(NamedTuple):
+    """What a look has seen: of each object the owners that go, those that no longer exist, and why no release was possible."""
+
+    going: dict[ObjectKey, dict[str, Takers]]
+    missing: set[str]
+    errors: dict[ObjectKey, DriverError]
+
+
 class Releases:
-    """What stays of the instance in a run, and which owners go: those that are deleted, and those that go with them."""
+    """What stays of the instance in a run, and what is deleted."""
 
     def __init__(self, run: Run) -> None:
         self._operation, self._loop, self._context, self._resources = run.operation, run.loop, run.context, run.resources
-        self._staying: dict[ObjectKey, tuple[Resource, Object]] = {}
-        self._owners: dict[ObjectKey, set[str]] = defaultdict(set)
-        """The uids of all owners that each object has had."""
+        self._staying: dict[ObjectKey, _Staying] = {}
         self._owned: dict[str, set[ObjectKey]] = defaultdict(set)
-        self._deleted: dict[ObjectKey, str] = {}
-        """The uids of objects whose deletion was asked for, or has begun, and that still exist."""
-        self._taken: dict[ObjectKey, set[str]] = defaultdict(set)
-        """The uids of owners that go with each object: operators have made them for it."""
-        self._going: set[str] = set()
-        """The uids of all owners that go."""
-        self._held: set[ObjectKey] = set()
-        """Those that are released from owners that go, at the most once in AGAIN seconds."""
-        self._last: set[tuple[ObjectKey, str]] = set()
-        """Those that have yet to be released from an owner, by uid, that no longer exists."""
+        """By the uids of owners, the objects that stay and have had them."""
+        self._stay: dict[str, ObjectKey] = {}
+        """By their uids."""
+        self._deleted: dict[str, Object] = {}
+        """By uid, those whose deletion was asked for, or has begun, and that still exist."""
+        self._uids: dict[ObjectKey, str] = {}
+        """Theirs."""
+        self._takers: dict[str, Takers] = {}
+        """By the uids of owners that go, the objects that take each along."""
+        self._unsettled: dict[ObjectKey, set[str]] = {}
+        """What was not looked at since an owner, by uid, no longer exists: the garbage collector may be late."""
         self._errors: dict[ObjectKey, str] = {}
         """Why the last try to release an object has failed."""
+        self._failures = 0
+        self._is_looking = self._is_due = self._is_later = False
+        self._looked_at, self._pause = -math.inf, 0.0
 
     @property
     def is_settled(self) -> bool:
         """Whether what stays is released from all owners that no longer exist, or is abandoned."""
-        return not self._last
+        return not self._unsettled
 
     def reports(self) -> list[Report]:
         """One for each object that is not released from an owner that no longer exists."""
         why = "not released yet from an owner that no longer exists"
-        found = {key: f"{why}: {self._errors[key]}" if key in self._errors else why for key, _ in self._last}
+        found = {key: f"{why}: {self._errors[key]}" if key in self._errors else why for key in self._unsettled}
         return [Report(key, State.WAITING.value, "NotReleased", text) for key, text in sorted(found.items())]
 
     def stays(self, live: Object) -> None:
-        """Notes the owners of an object that is not deleted, and releases it from those that go."""
+        """Notes an object that is not deleted, and releases it from owners that go."""
         self.observe(live)
-        owners = owner_uids(live)
-        if not owners:
-            return
         key = key_of(live)
-        resource = self._resources.find(key.group_kind)
-        if resource is not None:
-            self._staying[key] = resource, live
-            self._owners[key].update(owners)
-            for uid in owners:
-                self._owned[uid].add(key)
-            self._hold(key)
+        known, resource = self._staying.get(key), self._resources.find(key.group_kind)
+        if resource is None:
+            return
+        owners = set(owner_uids(live))
+        is_new = not owners <= set(owner_uids(known.live) if known else ())
+        self._stay[uid_of(live)] = key
+        self._staying[key] = _Staying(resource, _with_owners_of_both(known.live, live) if known else live)
+        for uid in owners:
+            self._owned[uid].add(key)
+        if is_new or (self._is_going(owners) and time.monotonic() - self._looked_at > AGAIN):
+            self._look()
 
     def leaves(self, live: Object) -> None:
         """An object is deleted from now on, with its owner or without."""
         self.observe(live)
         self._staying.pop(key_of(live), None)
-        self._owners.pop(key_of(live), None)
+        self._stay.pop(uid_of(live), None)
+        self._unsettled.pop(key_of(live), None)
 
     def observe(self, live: Object) -> None:
         """Others, such as a former run, may have deleted an object, or created it again."""
-        key, uid = key_of(live), uid_of(live)
-        if self._deleted.get(key, uid) != uid:
+        key = key_of(live)
+        if self._uids.get(key, uid_of(live)) != uid_of(live):
             self.gone(key)
-        if field(live, "metadata", "deletionTimestamp") and key not in self._deleted:
-            self._begin(live)
-            self._hold_owned(live)
+        if field(live, "metadata", "deletionTimestamp") and key not in self._uids:
+            self._deletes(live)
+            self._look()
 
-    def take_along(self, owners: Mapping[str, Takers], missing: Collection[str]) -> None:
-        """
-        Notes owners that go with others, by uid. Those that others delete, or that go with such ones, go already.
-
-        `missing`: those that no longer exist.
-        """
-        for uid, takers in owners.items():
-            if uid in missing:
-                continue
-            for taker in takers:
-                self._taken[taker].add(uid)
-            if not takers or not self._deleted.keys().isdisjoint(takers):
-                self._going.add(uid)
+    def take_along(self, owners: Mapping[str, Takers]) -> None:
+        """Notes owners that go with others, by uid, which a look will find again."""
+        self._takers.update(owners)
 
     def goes(self, live: Object) -> None:
         """An object is deleted, which may take its time: until it no longer exists, it may own again what stays."""
-        self._begin(live)
-        self._loop.after(AGAIN, functools.partial(self._hold_owned, live))
+        self._deletes(live)
+        self._look_later()
 
     def remains(self, key: ObjectKey) -> None:
-        """An object turns out to stay. So do owners that went with it, but for those that are deleted themselves."""
-        self._going.discard(self._deleted.pop(key, ""))
-        if taken := self._taken.pop(key, set()):
-            staying = taken.difference(self._deleted.values())
-            self._going -= staying
-            for others in self._taken.values():
-                others -= staying
+        """An object turns out to stay."""
+        self._deleted.pop(self._uids.pop(key, ""), None)
 
     def gone(self, key: ObjectKey) -> None:
-        """
-        An object no longer exists. The owners that go with it may be finalized for longer.
-
-        It may have owned again what stays, and the garbage collector may be late.
-        """
-        uid = self._deleted.pop(key, "")
-        self._going.discard(uid)
+        """An object no longer exists. It may have owned again what stays."""
+        uid = self._uids.pop(key, "")
+        self._deleted.pop(uid, None)
+        self._stay.pop(uid, None)
         for owned in self._owned.get(uid, ()):
-            self._release_last(owned, uid)
+            if owned in self._staying:
+                self._unsettled.setdefault(owned, set()).add(uid)
+        if self._unsettled or any(key in takers for takers in self._takers.values()):
+            self._look()
 
     def before(
         self, live: Object, members: Collection[ObjectKey], removal: Callable[[], Removal | None]
     ) -> Callable[[], Removal | None]:
         """The request that deletes an object, once what stays is released from it, and from the owners that go with it."""
         self.goes(live)
-        owners = self._with(live)
-        staying = [self._staying[key] for key in self._owned_by(owners) if key in self._staying]
+        owners = {uid_of(live), *(uid for uid, takers in self._takers.items() if key_of(live) in takers)}
+        owned = set[ObjectKey]().union(*(self._owned.get(uid, ()) for uid in owners))
+        staying = [self._staying[key] for key in owned if key in self._staying]
+        found = self._owners()
 
         def request() -> Removal | None:
             if resource_for(live).takes_orphans():
                 release_orphans(self._context, live, members, OwnedOrphans(self._context))
-            for resource, one in staying:
-                self._disown(resource, one, owners)
+            for one in staying:
+                if going := found.going(one.live):
+                    self._disown(one, going)
             return removal()
 
         return request
 
-    def _begin(self, live: Object) -> None:
-        self._deleted[key_of(live)] = uid_of(live)
-        self._going |= self._with(live)
+    def _look_later(self) -> None:
+        if not self._is_later:
+            self._is_later = True
+            self._loop.after(max(AGAIN, self._pause), self._look_again)
 
-    def _with(self, live: Object) -> set[str]:
-        """The uids of an object and of the owners that go with it."""
-        return {uid_of(live), *self._taken.get(key_of(live), ())}
+    def _look_again(self) -> None:
+        self._is_later = False
+        self._look()
 
-    def _owned_by(self, owners: Collection[str]) -> set[ObjectKey]:
-        return set[ObjectKey]().union(*(self._owned.get(uid, ()) for uid in owners))
-
-    def _hold_owned(self, live: Object) -> None:
-        for key in self._owned_by(self._with(live)):
-            self._hold(key)
-
-    def _hold(self, key: ObjectKey) -> None:
-        going = self._going & self._owners.get(key, set())
-        if going and key not in self._held and not self._loop.refusals:
-            self._held.add(key)
-            later = functools.partial(self._hold_later, key)
-            self._release(key, going, later, later)
-
-    def _hold_later(self, key: ObjectKey) -> None:
-        def again() -> None:
-            self._held.discard(key)
-            self._hold(key)
-
-        self._loop.after(max(AGAIN, len(self._held) / READS_PER_SECOND), again)
-
-    def _release_last(self, key: ObjectKey, uid: str, attempt: int = 1) -> None:
-        """It may coincide with another release, and fail."""
-        if key not in self._staying:  # it is deleted by now
-            self._last.discard((key, uid))
+    def _look(self) -> None:
+        """Looks whether owners of what stays go; one look at a time."""
+        if self._loop.refusals or not (self._deleted or self._unsettled):
             return
-        self._last.add((key, uid))
+        if self._is_looking:
+            self._is_due = True
+            return
+        owned = {key: one for key, one in self._staying.items() if not all(map(self._stays, owner_uids(one.live)))}
+        if not owned:
+            return
+        self._is_looking, self._is_due = True, False
+        self._loop.send(functools.partial(self._looked, self._owners(), owned), self._seen, self._loop.refuse)
 
-        def again() -> None:
-            if self._operation.abandon and attempt == ABANDONED_AFTER:
-                self._last.discard((key, uid))
-            else:
-                self._loop.after(backoff.delay(attempt), functools.partial(self._release_last, key, uid, attempt + 1))
+    def _stays(self, uid: str) -> bool:
+        return uid in self._stay and uid not in self._deleted
 
-        self._release(key, {uid}, lambda: self._last.discard((key, uid)), again)
+    def _deletes(self, live: Object) -> None:
+        self._uids[key_of(live)] = uid_of(live)
+        self._deleted[uid_of(live)] = live
 
-    def _release(self, key: ObjectKey, owners: Collection[str], then: Callable[[], None], again: Callable[[], None]) -> None:
-        """Calls `then`, or `again` after an error that may pass."""
+    def _owners(self) -> Owners:
+        return Owners(self._context.client, self._deleted, self._stay)
 
-        def failed(error: DriverError) -> None:
+    def _is_going(self, owners: Collection[str]) -> bool:
+        """Whether one of these uids is that of an owner that goes, as far as is known."""
+        return not (self._takers.keys() | self._deleted.keys()).isdisjoint(owners)
+
+    def _looked(self, owners: Owners, owned: Mapping[ObjectKey, _Staying]) -> _Seen:
+        going, errors = dict[ObjectKey, dict[str, Takers]](), dict[ObjectKey, DriverError]()
+        for key, one in owned.items():
+            try:
+                if found := owners.going(one.live):
+                    self._disown(one, found)
+                    going[key] = found
+            except DriverError as error:
+                errors[key] = error
+        return _Seen(going, owners.missing, errors)
+
+    def _seen(self, seen: _Seen) -> None:
+        self._is_looking, self._looked_at, self._pause = False, time.monotonic(), len(seen.going) / READS_PER_SECOND
+        self._failed(seen.errors)
+        for key, owners in seen.going.items():
+            self._takers.update(owners)
+            if missing := seen.missing & owners.keys():
+                self._forget(key, missing)
+        if self._is_due:
+            self._look()
+        elif seen.errors:
+            self._loop.after(backoff.delay(self._failures), self._look)
+        elif self._deleted or self._unsettled:
+            self._look_later()
+
+    def _failed(self, errors: Mapping[ObjectKey, DriverError]) -> None:
+        self._errors = {key: redact(str(error)) for key, error in errors.items()}
+        for key, error in errors.items():
             if passes(error) or (self._operation.abandon and not isinstance(error, Superseded)):
-                self._errors[key] = redact(str(error))
                 LOG.warning("%s is not released from its owner yet, which is deleted: %s", key, self._errors[key])
-                again()
             else:
                 self._loop.refuse(error)
+        self._failures = self._failures + 1 if errors else 0
+        if self._operation.abandon and self._failures >= ABANDONED_AFTER:
+            self._unsettled.clear()
 
-        if not self._loop.refusals:
-            self._loop.send(functools.partial(self._disown, *self._staying[key], owners), lambda _: then(), failed)
+    def _forget(self, key: ObjectKey, owners: set[str]) -> None:
+        """An object is released from owners that no longer exist, so that they never own it again."""
+        for uid in owners:
+            self._takers.pop(uid, None)
+            self._owned[uid].discard(key)
+        if one := self._staying.get(key):
+            left = [reference for reference in references(one.live) if reference.get("uid") not in owners]
+            self._staying[key] = one._replace(live={**one.live, "metadata": {**one.live["metadata"], "ownerReferences": left}})
+        if key in self._unsettled:
+            self._unsettled[key] -= owners
+            if not self._unsettled[key]:
+                del self._unsettled[key]
 
-    def _disown(self, resource: Resource, live: Object, owners: Collection[str]) -> None:
+    def _disown(self, one: _Staying, owners: Collection[str]) -> None:
         self._context.inventory.fence.before_write()
-        disown(self._context.client, resource, live, owners)
+        disown(self._context.client, one.resource, one.live, owners)
+
+
+def _with_owners_of_both(before: Object, live: Object) -> Object:
+    """The later of two states of one object, with the owners of both. A list may be older than what a watch has shown."""
+    later = before if is_older(live, version(before)) else live
+    owners = {str(one.get("uid")): one for one in (*references(before), *references(live))}
+    if len(owners) == len(references(later)):
+        return later
+    return {**later, "metadata": {**later["metadata"], "ownerReferences": list(owners.values())}}

@@ -20,10 +20,11 @@ from k8s_cr_driver.engine.releases import Releases
 from k8s_cr_driver.engine.run import Run
 from k8s_cr_driver.errors import DriverError, Refused, passes
 from k8s_cr_driver.kube import backoff
+from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.kube.watch import Change, Message, Relist
 from k8s_cr_driver.objects.keys import Object, ObjectKey, key_of, kind_of
 from k8s_cr_driver.ownership.labels import KEEP, SHARED, is_kept, is_managed
-from k8s_cr_driver.ownership.owners import Owners, dependents, release_from_owners
+from k8s_cr_driver.ownership.owners import Owners, by_uid, dependents, release_from_owners
 from k8s_cr_driver.ownership.write import record_finished
 
 READ_EVERY, SHARE = 1.0, 0.1
@@ -84,7 +85,8 @@ class Replacer:
         if ended := {key for key, _ in self._context.inventory.content.finished} & self.rerun:
             self._operation.persist(lambda: self._forget(ended))
         if own := [live for live in lives if is_managed(live, self._context.instance)]:
-            self._operation.persist(lambda: self._release_from(own))
+            self._note(self._operation.persist(lambda: self._release_from(own)))
+            self._look_later()
         self._pruner.start(lives)
         for selector, several in self._replacement.to_delete:
             keys = [key_of(live) for live in several]
@@ -98,15 +100,39 @@ class Replacer:
             self._context.inventory.note_finished(key, None)
         record_finished(self._context)
 
-    def _release_from(self, own: list[Object]) -> None:
+    def _release_from(self, own: list[Object]) -> list[Object]:
         """The instance's other objects outlive those that are created again: the garbage collector would delete them."""
-        keys = self.keys
-        others = [(resource, live) for resource, live in dependents(self._context) if key_of(live) not in keys]
-        owners = Owners(self._context.client, own, [live for _, live in others])
+        others = self._others()
+        owners = Owners(self._context.client, by_uid(own), by_uid(live for _, live in others))
         release_from_owners(self._context, owners, others)
-        for _, live in others:
-            self._releases.take_along(owners.going(live), owners.missing)
+        return [live for _, live in others]
+
+    def _others(self) -> list[tuple[Resource, Object]]:
+        keys = self.keys
+        return [(resource, live) for resource, live in dependents(self._context) if key_of(live) not in keys]
+
+    def _note(self, others: list[Object]) -> None:
+        for live in others:
             self._releases.stays(live)
+
+    def _look_later(self) -> None:
+        """No watch of the other objects is open yet, and operators may own them while these are finalized."""
+
+        def seen(others: list[tuple[Resource, Object]]) -> None:
+            self._note([live for _, live in others])
+            self._look_later()
+
+        def look() -> None:
+            if self.nodes:
+                self._loop.send(self._others, seen, failed)
+
+        def failed(error: DriverError) -> None:
+            if passes(error):
+                self._look_later()
+            else:
+                self._loop.refuse(error)
+
+        self._loop.after(self._pause(), look)
 
     def check(self) -> None:
         """Calls `unfinished` until it reports nothing: then the run `is_whole`."""
@@ -124,10 +150,13 @@ class Replacer:
             self._loop.refuse(error)
 
     def _check_later(self) -> None:
+        self._loop.after(self._pause(), self.check)
+
+    def _pause(self) -> float:
+        """Seconds until the next look: the longer it waits, the longer."""
         if self._waits_since is None:
             self._waits_since = time.monotonic()
-        share = SHARE * (time.monotonic() - self._waits_since)
-        self._loop.after(max(READ_EVERY, min(share, backoff.LAST)), self.check)
+        return max(READ_EVERY, min(SHARE * (time.monotonic() - self._waits_since), backoff.LAST))
 
     def _message(self, keys: Collection[ObjectKey], message: Message) -> None:
         if isinstance(message, Relist):

@@ -24,7 +24,7 @@ from k8s_cr_driver.objects.crds import defined_by
 from k8s_cr_driver.objects.keys import CRD, NAMESPACE, Object, ObjectKey, key_of
 from k8s_cr_driver.ownership.labels import is_managed
 from k8s_cr_driver.ownership.orphans import OwnedOrphans, oldest_owner, release_orphans
-from k8s_cr_driver.ownership.owners import Owners, Takers, release_from_owners, with_owners
+from k8s_cr_driver.ownership.owners import Owners, Takers, by_uid, release_from_owners, with_owners
 from k8s_cr_driver.resources.registry import resource_for
 
 
@@ -94,7 +94,7 @@ class Rest:
         if any(map(deletes, members)):
             desired = request(lambda: with_owners(self._context, desired))
         kept = list(itertools.filterfalse(deletes, members))
-        owners = Owners(self._context.client, filter(deletes, members), [*kept, *(live for _, live in desired)])
+        owners = Owners(self._context.client, by_uid(filter(deletes, members)), by_uid([*kept, *(live for _, live in desired)]))
         request(lambda: release_from_owners(self._context, owners, desired))
         takers: dict[str, Takers] = {}
         for live in kept:
@@ -103,10 +103,8 @@ class Rest:
         for _, live in desired:
             takers |= request(functools.partial(owners.going, live))
         self._is_pruning = True
-        self._releases.take_along(takers, owners.missing)
+        self._releases.take_along(takers)
         self._pruner.start(members, takers, desired=[live for _, live in desired], with_orphans=not self._applier.nodes)
-        self._loop.run(self._is_pruned, self._timeout)
-        request(lambda: release_from_owners(self._context, owners, self._applier.live()))
         self._loop.run(self._is_pruned, self._timeout)
 
     def _is_released(self, live: Object, members: Collection[ObjectKey], orphans: OwnedOrphans) -> bool:

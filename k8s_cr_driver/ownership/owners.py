@@ -9,7 +9,7 @@ after its owner is not safe.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
 from oslo_log import log as logging
 
@@ -58,12 +58,15 @@ def named(resources: Resources, reference: Object, namespace: str) -> tuple[Reso
 
 
 class Owners:
-    """The owners that go when a run deletes the objects `deleted`. Reads those that are neither in it nor `staying`, once."""
+    """
+    The owners that go when a run deletes the objects `deleted`, by their uids.
 
-    def __init__(self, client: Client, deleted: Iterable[Object], staying: Iterable[Object]) -> None:
-        self._client = client
-        self._deleted = {_uid(live): live for live in deleted}
-        self._takers: dict[str, Takers | None] = dict.fromkeys(map(_uid, staying))
+    Reads those that are neither in it nor in `staying`, by their uids, once. Both may change meanwhile.
+    """
+
+    def __init__(self, client: Client, deleted: Mapping[str, Object], staying: Container[str]) -> None:
+        self._client, self._deleted, self._staying = client, deleted, staying
+        self._takers: dict[str, Takers | None] = {}
         self.missing: set[str] = set()
         """The uids of those that no longer exist: they own nothing again."""
 
@@ -82,10 +85,13 @@ class Owners:
         return self._takers[uid]
 
     def _found(self, dependent: Object, owner: Object, below: tuple[str, ...]) -> Takers | None:
-        deleted = self._deleted.get(str(owner.get("uid")))
+        uid = str(owner.get("uid"))
+        deleted = self._deleted.get(uid)
+        if not deleted and uid in self._staying:
+            return None
         live = deleted or self._read(dependent, owner)
         if live is None:
-            self.missing.add(str(owner.get("uid")))
+            self.missing.add(uid)
         if live is None or (not deleted and field(live, "metadata", "deletionTimestamp")):
             return frozenset()
         above = [self._takers_of(live, one, below) for one in references(live)]
@@ -157,5 +163,5 @@ def _listed(context: WriteContext, resource: Resource) -> Sequence[Object]:
     return [live for place in places for live in context.client.list_if_served(resource, place, wanted)]
 
 
-def _uid(live: Object) -> str:
-    return str(live["metadata"]["uid"])
+def by_uid(lives: Iterable[Object]) -> dict[str, Object]:
+    return {str(live["metadata"]["uid"]): live for live in lives}

@@ -498,7 +498,7 @@ def test_no_owner_is_read_after_the_end_of_the_operation(api: FakeApi) -> None:
         return len(api.requests.select("GET", "/configmaps/none-"))
 
     with Connection(Endpoint(api.url), is_stopped=lambda: reads() >= 3) as connection:
-        found = Owners(Client(connection, discover(connection)), [], [])
+        found = Owners(Client(connection, discover(connection)), {}, ())
         with pytest.raises(TransportError, match="ConfigMap default/a: not all of its owners are read: the operation"):
             found.going(api.get("ConfigMap", "default", "a"))
     assert reads() == 3

@@ -13,7 +13,7 @@ from k8s_cr_driver.kube import backoff
 from k8s_cr_driver.objects.dependencies import DEPENDS_ON
 from k8s_cr_driver.objects.keys import Object
 from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, KEEP
-from tests.fake_api import FakeApi, faults
+from tests.fake_api import FakeApi, controllers, faults
 from tests.fake_api.recording import Request
 from tests.instance import BLUE, GREEN, Instance, config_map, controlled_by, crontab, crontab_crd, deployment, obj, wait_for
 from tests.ownership.claims import (
@@ -62,6 +62,22 @@ def test_a_claim_outlives_a_deleted_owner_whose_own_owner_turns_out_to_stay(api:
     assert_outlives(api, uid, run, live, ("ConfigMap", "owner"))
 
 
+def test_a_claim_of_what_an_operator_has_made_for_a_deleted_owner_whose_own_owner_turns_out_to_stay_outlives_it(
+    api: FakeApi
+) -> None:
+    blue, owner = Instance(api.url), config_map("owner")
+    owner["metadata"]["finalizers"] = HELD
+    blue.reconcile([crontab_crd(), owner, volume("kept")])
+    live = depend(api, "ConfigMap", "owner", api.get("CustomResourceDefinition", None, CRD_NAME))
+    made = api.put(controllers.owned(live, "v1", "ConfigMap", "made"))
+    api.put(crontab("theirs"))
+    uid = own(api, made)
+    run = blue.start([])
+    wait_for(api, lambda: is_going(api, "ConfigMap", "owner"))
+    blue.wait_until_reported(CRD_NAME, "left")
+    assert_outlives(api, uid, run, made, ("ConfigMap", "owner"))
+
+
 @pytest.mark.parametrize("whose", ["ours", "cleared"])
 def test_an_object_that_others_take_over_while_it_waits_for_its_deletion_stays(api: FakeApi, whose: str) -> None:
     """Cleared: somebody has emptied its `managedFields`, so that it is a member by its label and the inventory alone."""
@@ -79,6 +95,22 @@ def test_an_object_that_others_take_over_while_it_waits_for_its_deletion_stays(a
     api.release("ConfigMap", "default", "first", HELD)
     run.result(10)
     assert api.get("ConfigMap", "default", "a")["metadata"]["uid"] == uid
+
+
+def test_what_is_left_to_the_collector_is_deleted_though_others_have_taken_its_owner_over(api: FakeApi) -> None:
+    blue, first = Instance(api.url), config_map("first")
+    first["metadata"] |= {"finalizers": HELD, "annotations": {DEPENDS_ON: "/namespaces/default/ConfigMap/a"}}
+    blue.reconcile([config_map("a"), config_map("owned"), first])
+    depended = controlled_by(api.get("ConfigMap", "default", "a"))
+    api.edit("ConfigMap", "default", "owned", lambda live: live["metadata"].update(ownerReferences=[depended]))
+    run = blue.start([])
+    wait_for(api, lambda: is_going(api, "ConfigMap", "first"))
+    taken = {"labels": {INSTANCE_LABEL: GREEN}, "managedFields": [{}]}
+    api.edit("ConfigMap", "default", "a", lambda live: live["metadata"].update(taken))
+    blue.wait_until_reported("a", "deleted")
+    api.release("ConfigMap", "default", "first", HELD)
+    run.result(15)
+    assert api.find("ConfigMap", "default", "owned") is None
 
 
 def test_a_claim_outlives_an_owner_of_a_failed_change_that_is_gone_before_the_deletions_begin(
@@ -256,3 +288,21 @@ def test_a_kept_claim_stays_with_an_owner_that_others_have_taken_over(api: FakeA
     blue.reconcile([])
     assert api.find("ConfigMap", "default", "owner") is not None
     assert is_owned(api)
+
+
+def test_what_is_released_from_what_an_operator_has_made_is_not_read_again_and_again_once_that_is_gone(
+    api: FakeApi
+) -> None:
+    """The run waits for another object."""
+    blue, slow = Instance(api.url), config_map("slow")
+    slow["metadata"]["finalizers"] = HELD
+    blue.reconcile([crontab_crd(), crontab("a"), volume(), slow])
+    made = api.put(controllers.owned(api.get("CronTab", "default", "a"), "v1", "ConfigMap", "made"))
+    uid = own(api, made)
+    run = blue.start([crontab_crd(), volume()])
+    wait_for(api, lambda: api.find("ConfigMap", "default", "made") is None)
+    api.requests.clear()
+    never(api, lambda: len(api.requests.select("GET", "/persistentvolumeclaims/volume")) > 3)
+    api.release("ConfigMap", "default", "slow", HELD)
+    run.result(10)
+    assert is_the_same(api, uid)

@@ -3,20 +3,22 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from k8s_cr_driver.engine import releases
+from k8s_cr_driver.engine import recreate, releases
 from k8s_cr_driver.engine.replace import Replacement
 from k8s_cr_driver.kube import backoff
 from k8s_cr_driver.objects.dependencies import DEPENDS_ON
 from k8s_cr_driver.objects.keys import Object
-from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, KEEP
+from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, KEEP, is_managed
+from k8s_cr_driver.ownership.owners import release_from_owners
 from tests.fake_api import FakeApi, controllers, faults
 from tests.fake_api.recording import Request
-from tests.instance import Instance, config_map, crontab, crontab_crd, deployment, wait_for
+from tests.instance import Instance, config_map, created_again, crontab, crontab_crd, deployment, wait_for
 from tests.ownership.claims import (
     HELD,
     after_a_failed_change,
@@ -143,6 +145,41 @@ def test_a_claim_outlives_a_desired_owner_that_others_have_deleted(api: FakeApi,
     assert api.get("ConfigMap", "default", "owner")["metadata"]["uid"] != owner["metadata"]["uid"]
 
 
+@WHOSE
+def test_a_claim_of_what_an_operator_has_made_for_a_desired_owner_that_others_have_deleted_outlives_both(
+    api: FakeApi, whose: str
+) -> None:
+    """As a change that has failed, before a rollback whose set has the owner again."""
+    blue = Instance(api.url)
+    blue.reconcile([replaceable(), volume(whose)])
+    made = made_for(api, api.get("ConfigMap", "default", "owner"))
+    uid = own(api, made)
+    api.delete("ConfigMap", "default", "owner")
+    run = blue.start([replaceable(), volume(whose)])
+    wait_for(api, lambda: not is_owned(api))
+    assert_outlives(api, uid, run, made, ("ConfigMap", "owner"))
+
+
+@WHOSE
+def test_a_claim_of_what_an_operator_has_made_for_an_owner_that_a_failed_change_has_deleted_outlives_both(
+    api: FakeApi, whose: str
+) -> None:
+    """The set is not ready yet, so that the deletions have not begun."""
+    blue, web = Instance(api.url), deployment()
+    web["metadata"]["namespace"] = "default"
+    blue.reconcile([crontab_crd(), held_crontab(), volume(whose)])
+    made = made_for(api, api.get("CronTab", "default", "a"))
+    uid = own(api, made)
+    api.delete("CronTab", "default", "a")
+    run = blue.start([crontab_crd(), web, *([volume()] if whose == "desired" else [])])
+    wait_for(api, lambda: api.find("Deployment", "default", "web") is not None)
+    assert_released(api, made)
+    api.release("CronTab", "default", "a", HELD)
+    assert is_the_same(api, uid)
+    blue.stop.set()
+    run.exception(10)
+
+
 def test_a_claim_that_is_annotated_to_be_kept_while_its_owner_is_finalized_outlives_it(api: FakeApi) -> None:
     """No watch reports it once it is released: it has lost its label."""
     blue = Instance(api.url)
@@ -154,6 +191,26 @@ def test_a_claim_that_is_annotated_to_be_kept_while_its_owner_is_finalized_outli
     api.edit("PersistentVolumeClaim", "default", "volume", lambda live: live["metadata"].update(annotations={KEEP: "true"}))
     blue.wait_until_reported("volume", "left")
     assert_outlives(api, uid, run, tab, ("CronTab", "a"))
+
+
+def test_a_claim_of_what_an_operator_has_made_for_an_owner_outlives_both_though_it_is_annotated_to_be_kept_late(
+    api: FakeApi
+) -> None:
+    """It waits for its deletion, while its owner is finalized."""
+    volume_key = "/namespaces/default/PersistentVolumeClaim/volume"
+    blue, first = Instance(api.url), config_map("first")
+    first["metadata"] |= {"finalizers": HELD, "annotations": {DEPENDS_ON: volume_key}}
+    blue.reconcile([crontab_crd(), held_crontab(), volume(), first])
+    made = made_for(api, api.get("CronTab", "default", "a"))
+    uid = own(api, made)
+    run = blue.start([crontab_crd()])
+    wait_for(api, lambda: is_going(api, "CronTab", "a") and is_going(api, "ConfigMap", "first"))
+    place = "PersistentVolumeClaim", "default", "volume"
+    api.edit(*place, lambda live: live["metadata"].update(annotations={KEEP: "true"}))
+    wait_for(api, lambda: not is_owned(api))
+    api.release("ConfigMap", "default", "first", HELD)
+    blue.wait_until_reported("volume", "left")
+    assert_outlives(api, uid, run, made, ("CronTab", "a"))
 
 
 @WHOSE
@@ -187,12 +244,38 @@ def test_a_kept_claim_that_a_replaced_object_owns_only_while_it_is_finalized_out
     assert_outlives(api, uid, run, owner, ("ConfigMap", "owner"))
 
 
+@WHOSE
+def test_a_claim_that_a_healed_object_owns_only_while_it_is_finalized_outlives_it(api: FakeApi, whose: str) -> None:
+    blue = Instance(api.url)
+    blue.reconcile([replaceable(), volume(whose)])
+    owner = api.get("ConfigMap", "default", "owner")
+    uid = api.get("PersistentVolumeClaim", "default", "volume")["metadata"]["uid"]
+    run = blue.start([replaceable(), volume(whose)], **healed(blue, owner))
+    wait_for(api, lambda: is_going(api, "ConfigMap", "owner"))
+    assert_outlives(api, uid, run, owner, ("ConfigMap", "owner"))
+
+
 def test_a_desired_claim_outlives_an_owner_that_a_failed_change_has_deleted(api: FakeApi) -> None:
     """The set is not ready yet, so that the deletions have not begun."""
     (blue, tab, uid), web = after_a_failed_change(api), deployment()
     web["metadata"]["namespace"] = "default"
     run = blue.start([crontab_crd(), web, volume()])
     wait_for(api, lambda: api.find("Deployment", "default", "web") is not None)
+    assert_released(api, tab)
+    api.release("CronTab", "default", "a", HELD)
+    assert is_the_same(api, uid)
+    blue.stop.set()
+    run.exception(10)
+
+
+def test_a_claim_outlives_an_owner_that_loses_its_label_while_it_is_finalized(api: FakeApi) -> None:
+    """Its watch says the same then as if it were gone. The set is not ready yet."""
+    (blue, tab, uid), web = after_a_failed_change(api), deployment()
+    web["metadata"]["namespace"] = "default"
+    run = blue.start([crontab_crd(), web, volume()])
+    wait_for(api, lambda: api.find("Deployment", "default", "web") is not None)
+    wait_for(api, lambda: not is_owned(api))
+    api.edit("CronTab", "default", "a", lambda live: live["metadata"].update(labels={}))
     assert_released(api, tab)
     api.release("CronTab", "default", "a", HELD)
     assert is_the_same(api, uid)
@@ -222,5 +305,46 @@ def test_a_claim_that_is_owned_again_right_before_its_owner_is_gone_outlives_it_
     api.release("ConfigMap", "default", "owner", HELD)
     run.result(10)
     assert not is_owned(api)
+    collect()
+    assert is_the_same(api, uid)
+
+
+def test_a_claim_that_others_have_created_again_since_it_was_listed_outlives_an_owner(
+    api: FakeApi, monkeypatch: pytest.MonkeyPatch, collect: Callable[[], None]
+) -> None:
+    """The watch has reported it before the run notes what the list says."""
+    blue = Instance(api.url)
+    blue.reconcile([replaceable(), volume()])
+    other, owner = api.put(config_map("other")), api.get("ConfigMap", "default", "owner")
+    own(api, other)
+    is_listed, is_noted = threading.Event(), threading.Event()
+    stays, owned = releases.Releases.stays, list[str]()
+
+    def late(*about: Any) -> None:
+        release_from_owners(*about)
+        is_listed.set()
+        assert is_noted.wait(10)
+
+    def noted(found: releases.Releases, live: Object) -> None:
+        stays(found, live)
+        if len(owned) == 2 and live["metadata"]["resourceVersion"] == owned[1]:
+            is_noted.set()
+
+    monkeypatch.setattr(releases, "AGAIN", 60)
+    monkeypatch.setattr(recreate, "release_from_owners", late)
+    monkeypatch.setattr(releases.Releases, "stays", noted)
+    run = blue.start([{**replaceable(), "data": {"a": "2"}}, volume()], prune=False)
+    assert is_listed.wait(10)
+    created_again(api, "PersistentVolumeClaim", "default", "volume")
+    wait_for(api, lambda: is_managed(api.get("PersistentVolumeClaim", "default", "volume"), blue.id))
+    for _ in range(2):
+        wait_for(api, lambda: not is_owned(api))
+        with api.cluster.writing():
+            uid = own(api, owner)
+            owned.append(api.get("PersistentVolumeClaim", "default", "volume")["metadata"]["resourceVersion"])
+    assert is_noted.wait(10)
+    wait_for(api, lambda: is_going(api, "ConfigMap", "owner"))
+    api.release("ConfigMap", "default", "owner", HELD)
+    run.result(10)
     collect()
     assert is_the_same(api, uid)
