@@ -128,10 +128,9 @@ def _remove(cluster: Cluster, resource: Resource, key: Key) -> Object:
 
 def _owners(cluster: Cluster, obj: Object) -> Iterator[Object]:
     for reference in obj["metadata"].get("ownerReferences") or []:
-        kind = cluster.by_kind(reference["kind"], reference["apiVersion"])
-        namespace = obj["metadata"].get("namespace", "") if kind.namespaced else ""
-        owner = cluster.store.get(kind.resource, (namespace, reference["name"]))
-        if owner is not None and owner["metadata"]["uid"] == reference["uid"]:
+        found = cluster.store.by_uid(reference["uid"])
+        owner = cluster.store.get(*found) if found else None
+        if owner is not None:
             yield owner
 
 

@@ -99,6 +99,7 @@ class Ledger:
         self.scheduler = scheduler
         delays = (seconds for feature, seconds in DELAYS_OF_RECORDS.items() if feature in features)
         self._time_to_record = TIME_TO_RECORD + sum(delays)
+        self._time_to_release = TIME_TO_RELEASE + sum(DELAYS_OF_RELEASES.get(feature, 0.0) for feature in features)
         self.actor = NOBODY
         self.entries: dict[str, Entry] = {}
         self.lost: dict[tuple[Resource, Key], float] = {}
@@ -145,6 +146,8 @@ class Ledger:
         """The workers that have deleted a StatefulSet."""
         self._applied: set[tuple[str, Resource, Key]] = set()
         """The names of workers, and the objects that each has applied."""
+        self._owned: dict[tuple[str, str], float] = {}
+        """When an operator has set an owner of an object last, by the uids of both."""
 
     def note(self, text: str) -> None:
         self.trace.append((self.scheduler.now, text))
@@ -209,10 +212,13 @@ class Ledger:
             self._doubted.pop(entry.owner, None)
             self._unname(entry.owner)
         if actor.owner != entry.owner or entry.is_marked_by_others:
-            self.lost[resource, key_of(old)] = self.scheduler.now
-            if resource == STATEFUL_SETS:
-                self.leave_claims(entry.owner)
+            self._lose(entry)
         if resource == STATEFUL_SETS and entry.owner in self._unnamed:  # the next one's claims are older than it is
+            self.leave_claims(entry.owner)
+
+    def _lose(self, entry: Entry) -> None:
+        self.lost[entry.resource, entry.key] = self.scheduler.now
+        if entry.resource == STATEFUL_SETS:
             self.leave_claims(entry.owner)
 
     def _cause(self, entry: Entry) -> Actor:
@@ -402,6 +408,28 @@ class Ledger:
         is_shared = actor.owner not in (USER, CONTROLLER) and users - {actor.owner}
         if is_shared or not self._may_delete(entry, actor):
             self.violated(f"deleted what is not its own: {actor} deleted {entry} of {entry.owner}")
+        self._check_taken(entry, old)
+
+    def owns(self, owner: str, live: Object) -> None:
+        """An operator has set an owner of that uid."""
+        self._owned[owner, live["metadata"]["uid"]] = self.scheduler.now
+
+    def _check_taken(self, entry: Entry, old: Object) -> None:
+        """An owner takes nothing along that the package has, unless an operator has set it when it was too late."""
+        uid = old["metadata"]["uid"]
+        owners = {one["uid"] for one in dig(old, "metadata", "ownerReferences", default=None) or ()} if self._owned else set()
+        since = [self._owned[owner, uid] for owner in owners if (owner, uid) in self._owned]
+        if not since or owners & self.entries.keys():
+            return
+        self._lose(entry)
+        if self._could_release(entry, max(since)) and not self._is_in_a_going_namespace(entry):
+            self.violated(f"an owner has taken along {entry}, which the package has")
+
+    def _could_release(self, entry: Entry, since: float) -> bool:
+        """Whether a worker whose package has the object is at work, and has had the time to release it."""
+        workers = [name for name, run in self._runs.items() if run.instance == entry.owner]
+        is_wanted = workers and (entry.resource, entry.key) in self._runs[workers[-1]].wanted and workers[-1] not in self.ended
+        return bool(is_wanted) and max(since, self._began[workers[-1]]) < self.scheduler.now - self._time_to_release
 
     def _may_change(self, entry: Entry, actor: Actor) -> bool:
         is_mine = actor.owner in (entry.owner, entry.reclaimable_by, *entry.adopted_by, USER, CONTROLLER)
@@ -432,6 +460,12 @@ TIME_TO_RECORD = 10.0
 """Seconds within which a worker, unless it crashes, has stored that it has seen the end of a Job."""
 DELAYS_OF_RECORDS = {"lost answers": 125.0, "webhooks": 900.0}
 """More of them: two lost responses in a row, and a webhook that refuses the inventory as long as an operation lasts."""
+TIME_TO_RELEASE = 8.0
+"""Seconds within which a run releases what stays from an owner that goes: two, four until a watch says so, and the way."""
+_RETRIES = dict.fromkeys(("server errors", "streams not found"), 30.0)
+_TAKEOVERS = dict.fromkeys(("crashes", "two workers", "early rollbacks"), 900.0)
+DELAYS_OF_RELEASES = {"latency": 8.0, "silent streams": 320.0, **_RETRIES, **_TAKEOVERS, **DELAYS_OF_RECORDS}
+"""More of them; a worker that takes over waits first until the one before it cannot write any more."""
 NAMESPACES: Resource = ("", "namespaces")
 WIDGETS: Resource = ("sim.example.com", "widgets")
 CRDS: Resource = ("apiextensions.k8s.io", "customresourcedefinitions")

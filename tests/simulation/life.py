@@ -36,6 +36,7 @@ from tests.simulation.client import Client
 from tests.simulation.controllers import Controllers
 from tests.simulation.invariants import Invariants
 from tests.simulation.ledger import Ledger, Run
+from tests.simulation.operators import Operator
 from tests.simulation.scheduler import Scheduler, activated
 from tests.simulation.servers import Servers
 from tests.simulation.users import Users
@@ -57,7 +58,7 @@ FEW, FEWEST = 4, 2.5
 """Kinds of trouble in a short life, and in a brief one, on average."""
 BRIEF = 16
 """Of so many lives one is as its seed wants it, the others are brief: for the time that they take these find as much."""
-ONE_MORE, ONE_MORE_IN_BRIEF = 0.5, 0.3
+ONE_MORE, ONE_MORE_IN_BRIEF, ONE_MORE_WITH_OWNERS = 0.5, 0.3, 0.8
 """How often a verb follows that is neither the first nor the last."""
 TRIES = 4
 """Tries of a verb after which the trouble ends."""
@@ -127,6 +128,7 @@ class Life:
         self.servers = Servers(self.scheduler, self.ledger, self.weather)
         self.blue = Instance("blue")
         self.users = Users(self.servers, self.blue.id, features)
+        self.operator = Operator(self.servers, features)
         self.invariants = Invariants(self.servers, self.users)
         self._begun: list[Worker] = []
         self._asked: dict[str, Worker] = {}
@@ -178,6 +180,7 @@ class Life:
         if has_widgets:
             self.users.put(package.crd())
         blue.objects = self._first(has_widgets=has_widgets)
+        self.operator.begin(blue.objects)
         green = Instance("green", "elsewhere" if "guests" in self.features else "default")
         rolled_back = blue.objects
         if self._perform(blue, verbs.instantiate(blue.objects), verbs.undo_instantiate(blue.objects)):
@@ -187,6 +190,7 @@ class Life:
                 if not self._perform(green, verbs.instantiate(green.objects), verbs.undo_instantiate(green.objects)):
                     green.objects = []
             one_more = ONE_MORE_IN_BRIEF if self._is_brief else ONE_MORE
+            one_more = ONE_MORE_WITH_OWNERS if self.operator.owners else one_more
             while chance.random() < one_more and self._go_on() and not self._is_short:
                 pass
             self._perform(blue, verbs.terminate(), None)
@@ -215,7 +219,10 @@ class Life:
     def _first(self, *, has_widgets: bool = False) -> list[Object]:
         objects = package.first(self._random, "blue", "shared", self.features, has_widgets=has_widgets)
         if self._is_short:
-            objects = package.few(self._random, objects, 1 if self._is_brief else self._random.choice((1, 1, 2, 3)))
+            count = 1 if self._is_brief else self._random.choice((1, 1, 2, 3))
+            objects = package.few(self._random, objects, 2 if self.operator.is_there else count)
+        if self.operator.is_there:
+            objects = package.gathered(objects)
         package.depend(self._random, objects)
         return objects
 
@@ -238,7 +245,7 @@ class Life:
         if kind < 0.3:
             return self._perform(blue, verbs.heal(chance, blue.objects), verbs.terminate())
         scaled = verbs.scale(chance, blue.objects) if kind < 0.6 else None
-        newer = scaled or verbs.change(package.second(chance, blue.objects, "blue", self.features))
+        newer = scaled or verbs.change(package.second(chance, blue.objects, "blue", self.features, self.operator.owners))
         undo = verbs.undo_scale(blue.objects, scaled) if scaled else verbs.change(blue.objects, yields=True)
         if self._perform(blue, newer, undo):
             blue.objects = newer.desired

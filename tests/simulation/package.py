@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Collection
 from typing import Any
 
 from tests.fake_api.kinds import Resource
@@ -99,6 +100,14 @@ def first(
     return objects
 
 
+def gathered(objects: list[Object]) -> list[Object]:
+    """All in the same Namespace, and one more: one may be the owner of others."""
+    places = [where for obj in objects if (where := obj["metadata"].get("namespace"))]
+    place = {"namespace": (places or ["default"])[0]}
+    placed = [{**obj, "metadata": {**obj["metadata"], **place}} if "namespace" in obj["metadata"] else obj for obj in objects]
+    return [*placed, config_map("map-more", place["namespace"], version="1")]
+
+
 def few(chance: random.Random, objects: list[Object], count: int) -> list[Object]:
     """So many of them at most, with the Namespaces and the CRD that they need."""
     chosen = chance.sample(objects, min(count, len(objects)))
@@ -158,9 +167,15 @@ def depend(chance: random.Random, objects: list[Object]) -> None:
             obj["metadata"].setdefault("annotations", {})[DEPENDS_ON] = "/".join(steps)
 
 
-def second(chance: random.Random, before: list[Object], own: str, features: frozenset[str]) -> list[Object]:
-    """The next version of a package: some objects go, some change, one is new."""
-    objects = [copy(obj) for obj in before if not _goes(chance, obj, before, features)]
+def second(
+    chance: random.Random,
+    before: list[Object],
+    own: str,
+    features: frozenset[str],
+    owners: Collection[tuple[Resource, Key]] = (),
+) -> list[Object]:
+    """The next version of a package: some objects go, `owners` mostly, some change, one is new."""
+    objects = [copy(obj) for obj in before if not _goes(chance, obj, features, is_owner=named(obj) in owners)]
     for obj in objects:
         obj["metadata"].pop("annotations", None)
         if obj.get("immutable"):
@@ -180,11 +195,11 @@ def _with_images(features: frozenset[str]) -> tuple[str, ...]:
     return ("Deployment", "StatefulSet", "Job") if "immutable fields" in features else ("Deployment", "StatefulSet")
 
 
-def _goes(chance: random.Random, obj: Object, among: list[Object], features: frozenset[str]) -> bool:
+def _goes(chance: random.Random, obj: Object, features: frozenset[str], *, is_owner: bool) -> bool:
     """Containers of objects that stay are left out only with that feature."""
     if obj["kind"] in ("Namespace", "CustomResourceDefinition"):
         return "dropped containers" in features and chance.random() < 0.5
-    return chance.random() < 0.3
+    return chance.random() < (0.7 if is_owner else 0.3)
 
 
 def named(manifest: Object) -> tuple[Resource, Key]:
