@@ -29,7 +29,7 @@ FILLED = 32 * 1024 * 1024
 DECLARATIONS = 100_000
 """Data types that are looked at for parameters, and properties in them; those that several node types use count each time."""
 CONSTRAINTS = 1_000
-"""Of all parameters: RE2 takes up to 10 ms and 1 MiB to compile one's pattern."""
+"""Of all parameters: RE2 takes up to 10 ms and 1 MiB to compile a hundred characters of a pattern."""
 STEPS = 100_000_000
 """In which the defaults in references are compared with constraints (see `parameters.steps`): some ten seconds at most."""
 

@@ -96,7 +96,7 @@ def declared(definitions: Mapping[str, Mapping[str, Any]]) -> dict[str, Declarat
             continue
         holders.add(holder)
         for parameter, definition in _properties(types, holder, budget).items():
-            clauses.spend(len(sequence(definition, "constraints")))
+            clauses.spend(sum(map(_cost, sequence(definition, "constraints"))))
             found[parameter] = _declaration(parameter, definition, f"parameter {parameter} in the VNFD's {holder}")
     return found
 
@@ -216,6 +216,13 @@ def steps(declared: Declaration, text: str) -> int:
         patterns.steps(str(bound), text) if name == "pattern" else 10 + (len(bound) if isinstance(bound, list) else 0)
         for name, bound in declared.constraints
     )
+
+
+def _cost(clause: Any) -> int:
+    """How many constraints it counts as: a pattern is one more for each hundred characters."""
+    pattern = mapping(clause).get("pattern")
+    texts = [part for part in (pattern if isinstance(pattern, list) else [pattern]) if isinstance(part, str)]
+    return 1 + sum(map(len, texts)) // 100
 
 
 def _is_scalar(value: Any) -> bool:

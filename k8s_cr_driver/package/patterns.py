@@ -22,20 +22,25 @@ CALL = 200
 
 _MEMORY = 1024 * 1024
 _MEMORY_OF_CRD = 64 * 1024
-"""Bytes for an expression: it takes less than a millisecond to compile, or to be found too large. CRDs have thousands."""
-KEPT = 1280
-"""Compiled expressions that are kept: as many as the budget of a package pays for."""
-_NOT_ALIKE = ("pattern too large", "invalid character class range: \\p", "invalid character class range: \\P")
+"""Bytes for an expression: most compile, or are found too large, in less than a millisecond. CRDs have thousands."""
+_LONGEST = 2_000
+"""
+Characters of an expression; a longer one is too large. RE2 parses it within the interpreter's lock before it looks at the
+memory: each character takes up to 40 microseconds, and up to a kilobyte.
+"""
+LONG = 200
+"""Characters of an expression; of longer ones fewer are kept. In 500 files of CRDs in use none is longer."""
+KEPT, KEPT_LONG = 1280, 128
+"""Compiled expressions that are kept, and long ones: as many as the budget of a package pays for."""
+_TOO_LARGE = "pattern too large"
+_NOT_ALIKE = (_TOO_LARGE, "invalid character class range: \\p", "invalid character class range: \\P")
 """RE2 limits memory and Go does not; their tables of Unicode's scripts differ in age."""
 
 
 def problem(pattern: str, memory: int = _MEMORY) -> str:
     """Why RE2 does not take `pattern`; empty if it does."""
-    try:
-        _compiled(pattern, memory)
-    except re2.error as error:
-        return bytes(error.args[0]).decode(errors="replace")
-    return ""
+    compiled = _expression(pattern, memory)
+    return compiled if isinstance(compiled, str) else ""
 
 
 def refused_by_go(pattern: str) -> str:
@@ -46,32 +51,44 @@ def refused_by_go(pattern: str) -> str:
 
 def found_in(pattern: str, text: str) -> bool:
     """Whether `pattern` matches a part of `text`, as the API server asks; True where that is left to it."""
-    try:
-        compiled = _compiled(pattern, _MEMORY_OF_CRD)
-    except re2.error:
+    compiled = _expression(pattern, _MEMORY_OF_CRD)
+    if isinstance(compiled, str):
         return True
     return compiled.programsize * len(text) > COST_LIMIT or compiled.search(text) is not None
 
 
 def steps(pattern: str, text: str) -> int:
     """How many `is_match` takes at most, in the unit of COST_LIMIT; CALL for an empty text, or what is no pattern."""
-    return CALL + (0 if problem(pattern) else _compiled(pattern, _MEMORY).programsize * len(text))
+    compiled = _expression(pattern, _MEMORY)
+    return CALL + (0 if isinstance(compiled, str) else compiled.programsize * len(text))
 
 
 def is_match(pattern: str, text: str) -> bool:
     """Whether `pattern` matches all of `text`, as in TOSCA. Raises ValueError for what is no pattern or would take long."""
-    try:
-        compiled = _compiled(pattern, _MEMORY)
-    except re2.error:
-        raise ValueError("not a regular expression of RE2") from None
+    compiled = _expression(pattern, _MEMORY)
+    if isinstance(compiled, str):
+        raise ValueError("not a regular expression of RE2")
     if compiled.programsize * len(text) > COST_LIMIT:
         raise ValueError("the text is too long for this pattern")
     return compiled.fullmatch(text) is not None
 
 
-@lru_cache(maxsize=KEPT)
-def _compiled(pattern: str, memory: int) -> Any:
+def _expression(pattern: str, memory: int) -> Any:
+    """The compiled expression, or in words why there is none."""
+    if len(pattern) > _LONGEST:
+        return _TOO_LARGE
+    return (_compiled_long if len(pattern) > LONG else _compiled)(pattern, memory)
+
+
+def _compile(pattern: str, memory: int) -> Any:
     options = re2.Options()
     options.max_mem = memory
     options.log_errors = False
-    return re2.compile(pattern, options)
+    try:
+        return re2.compile(pattern, options)
+    except re2.error as error:
+        return bytes(error.args[0]).decode(errors="replace")
+
+
+_compiled = lru_cache(maxsize=KEPT)(_compile)
+_compiled_long = lru_cache(maxsize=KEPT_LONG)(_compile)

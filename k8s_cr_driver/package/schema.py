@@ -30,6 +30,8 @@ STEPS = 5_000_000
 
 PATTERNS = 4_000
 """Patterns of CRDs that are compiled for one package: some seconds. The API server checks all."""
+CHARACTERS = 200_000
+"""Of these patterns together: some ten seconds at most. Those in use have some five thousand."""
 
 _MUTATING = {
     GroupKind("admissionregistration.k8s.io", "MutatingWebhookConfiguration"): ("webhooks", "rules"),
@@ -86,9 +88,9 @@ def remove_nulls(objects: Iterable[Object], crd_of: Callable[[GroupKind], Object
 
 
 def _problems(objects: Sequence[Object]) -> Iterator[str]:
-    crds, known = crds_of(objects), dict[str, str]()
+    crds, refusals = crds_of(objects), _Refusals()
     for crd in crds.values():
-        yield from (f"{key_of(crd)}: {problem}" for problem in _pattern_problems(mapping(crd, "spec"), ("spec",), known))
+        yield from (f"{key_of(crd)}: {one}" for one in _pattern_problems(mapping(crd, "spec"), ("spec",), refusals))
     completed = _completed(crds, objects)
     budget = Budget(STEPS)
     for obj in objects:
@@ -142,20 +144,32 @@ def has_nulls(value: Any) -> bool:
     return any(map(has_nulls, value)) if isinstance(value, list) else value is None
 
 
-def _pattern_problems(value: Any, path: Path, known: dict[str, str]) -> Iterator[str]:
-    """The patterns within `value`, a part of a CustomResourceDefinition, that Go refuses. `known`: why, of some patterns."""
+class _Refusals:
+    """Why Go refuses the patterns in one package's CustomResourceDefinitions."""
+
+    def __init__(self) -> None:
+        self._known, self._left = dict[str, str](), CHARACTERS
+
+    def of(self, pattern: str) -> str:
+        """Empty if it may take it, and for what exceeds `PATTERNS` or `CHARACTERS`: that is left to the API server."""
+        if pattern not in self._known and len(self._known) < PATTERNS:
+            self._left -= len(pattern)
+            self._known[pattern] = patterns.refused_by_go(pattern) if self._left >= 0 else ""
+        return self._known.get(pattern, "")
+
+
+def _pattern_problems(value: Any, path: Path, refusals: _Refusals) -> Iterator[str]:
+    """The patterns within `value`, a part of a CustomResourceDefinition, that Go refuses."""
     if isinstance(value, dict):
         pattern = value.get("pattern")
-        if isinstance(pattern, str) and len(known) < PATTERNS and pattern not in known:
-            known[pattern] = patterns.refused_by_go(pattern)
-        if isinstance(pattern, str) and (reason := known.get(pattern)):
+        if isinstance(pattern, str) and (reason := refusals.of(pattern)):
             yield f"{_path((*path, 'pattern'))}: is no regular expression to the API server (RE2): {reason}; rewrite it"
         for name, item in value.items():
             if name not in _VALUES:
-                yield from _pattern_problems(item, (*path, name), known)
+                yield from _pattern_problems(item, (*path, name), refusals)
     elif isinstance(value, list):
         for index, item in enumerate(value):
-            yield from _pattern_problems(item, (*path, index), known)
+            yield from _pattern_problems(item, (*path, index), refusals)
 
 
 def _completed(crds: Mapping[GroupKind, Object], objects: Iterable[Object]) -> set[GroupKind]:

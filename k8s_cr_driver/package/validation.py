@@ -80,8 +80,8 @@ _ADDITIONS = frozenset({"required", "minLength", "minItems", "minProperties", "a
 """What an object may miss that a mutating webhook will complete: the API server validates after it."""
 
 
-STEPS_OF_PATTERN = 4000
-"""Of the budget, for the compilation of a pattern: no more are compiled for a package than `patterns.KEPT`."""
+STEPS_OF_PATTERN, STEPS_OF_LONG_PATTERN = 4_000, 40_000
+"""Of the budget, for the compilation of a pattern: no more are compiled for a package than `patterns.KEPT`, `KEPT_LONG`."""
 
 
 class Validation:
@@ -105,7 +105,7 @@ class Validation:
         if value is None:
             return
         if isinstance(pattern := node.get("pattern"), str):
-            self._budget.spend_once(pattern, STEPS_OF_PATTERN)
+            self._budget.spend_once(pattern, STEPS_OF_LONG_PATTERN if len(pattern) > patterns.LONG else STEPS_OF_PATTERN)
         yield from (found for found in _unmet(node, value, path) if found.keyword not in self._left_out)
         yield from (found for found in self._combined(node, value, path) if found.keyword not in self._left_out)
         yield from self._inside(node, value, path)

@@ -315,6 +315,20 @@ def test_more_constraints_than_allowed_are_refused_before_a_pattern_is_compiled(
     assert len(parameters.declared(constrained(*several[1:]))["A"].constraints) == 1000
 
 
+def test_long_patterns_are_more_constraints() -> None:
+    """RE2 takes up to 0.1 s for one of 2,000 characters."""
+    several = [{"pattern": f"a{number}?" + "b" * 1900} for number in range(100)]
+    assert len(parameters.declared(constrained(*several[:40]))["A"].constraints) == 40
+    for each in (several, [{"pattern": [one["pattern"]]} for one in several]):
+        with pytest.raises(InvalidPackage, match="more than 1,000 constraints"):
+            parameters.declared(constrained(*each))
+
+
+def test_a_number_of_thousands_of_digits_is_no_pattern() -> None:
+    with pytest.raises(InvalidPackage, match="the bound of its constraint pattern must be text"):
+        parameters.declared(constrained({"pattern": 16**5000}))
+
+
 DEFAULTS = [("a" * number).ljust(1000, "b") for number in range(1000)]
 
 

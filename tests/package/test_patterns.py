@@ -7,6 +7,7 @@ import time
 
 import pytest
 
+from k8s_cr_driver.package import patterns
 from k8s_cr_driver.package.patterns import found_in, is_match, problem, refused_by_go
 
 
@@ -52,3 +53,40 @@ def test_the_worst_text_takes_linear_time(pattern: str) -> None:
     found_in(pattern, "ab" * 3_000)
     found_in(pattern, "a" * 1_000_000 + "!")
     assert time.thread_time() - started < 3
+
+
+LETTERS = r"\pL"
+"""RE2 has 650 ranges for it, each time that it is written: that takes 100 microseconds and some kilobytes."""
+
+
+@pytest.mark.parametrize("unit", ["a{0}", LETTERS, LETTERS + "{0}"])
+def test_an_expression_of_more_than_2000_characters_is_not_parsed(unit: str) -> None:
+    """RE2 parses it within the interpreter's lock: one of 30 MiB stopped the conductor for minutes."""
+    long, kept = unit * 20_000, patterns._compiled_long.cache_info().currsize
+    started = time.thread_time()
+    assert problem(long) == "pattern too large"
+    assert refused_by_go(long) == "" and found_in(long, "1"), "the API server decides"
+    assert time.thread_time() - started < 0.1
+    assert patterns._compiled_long.cache_info().currsize == kept
+
+
+def test_an_expression_of_2000_characters_is_matched() -> None:
+    """One for addresses of IPv6 has about 1,000."""
+    long = f"^(?:{'|'.join(f'site{number:03}' for number in range(240))})$"
+    assert 1900 < len(long) <= 2000
+    assert found_in(long, "site239") and not found_in(long, "site240") and is_match(long, "site239")
+
+
+def test_few_long_expressions_are_kept() -> None:
+    """Each may take some megabytes, and they stay for the life of the process."""
+    for number in range(300):
+        assert found_in(f"(a{number})?" + "b?" * 150, "c")
+    assert patterns._compiled_long.cache_info().currsize <= 128
+
+
+def test_that_an_expression_is_too_large_is_found_out_once() -> None:
+    """A schema may have it for hundreds of thousands of values."""
+    large = LETTERS * 600
+    started = time.thread_time()
+    assert all(found_in(large, "1") for _ in range(100))
+    assert time.thread_time() - started < 1
