@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 from typing import Any
 
 from k8s_cr_driver.objects.fields import integer, mapping, text
@@ -113,7 +112,6 @@ def _counters(status: dict[str, Any], fields: dict[str, Any], wanted: int, parti
     return [(field, have, wanted - partition if field in _UPDATED else wanted) for field, have in known]
 
 
-@lru_cache(maxsize=4096)
 def _wholes(field: Any) -> tuple[str, ...]:
     """The fields that may say of how many this field counts a part: of "readyNodes" those are "nodes", "desiredNodes", ..."""
     match = _DONE.fullmatch(text(field))

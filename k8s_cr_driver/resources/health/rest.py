@@ -8,7 +8,6 @@ does. Nobody works on such an object, so whatever its status says does not chang
 from __future__ import annotations
 
 import json
-from functools import lru_cache
 from typing import Any
 
 from k8s_cr_driver.objects.fields import mapping, text
@@ -47,11 +46,9 @@ def _pauses(strategy: dict[str, Any]) -> bool:
     return strategy.get("paused") is True or mapping(strategy, "rollingUpdate").get("paused") is True
 
 
-@lru_cache(maxsize=1024)
 def _is_pause(annotation: Any) -> bool:
     return isinstance(annotation, str) and "/" in annotation and annotation.rpartition("/")[2] in _ANNOTATIONS
 
 
-@lru_cache(maxsize=1024)
 def _reconciles(annotation: Any) -> bool:
     return isinstance(annotation, str) and "/" in annotation and annotation.rpartition("/")[2].startswith("reconcil")

@@ -10,7 +10,6 @@ from __future__ import annotations
 import enum
 import re
 from collections.abc import Iterator
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 from k8s_cr_driver.objects.fields import entries, mapping, text
@@ -20,6 +19,7 @@ from k8s_cr_driver.resources.health.words import (
     TROUBLED,
     Meaning,
     Word,
+    judged_once,
     meaning_of_message,
     meaning_of_type,
     meaning_of_word,
@@ -63,7 +63,7 @@ class Role(enum.Enum):
     OTHER = enum.auto()
 
 
-@lru_cache(maxsize=8192)
+@judged_once
 def role_of(field: Any) -> Role:
     """The role of a field of this name; one that is no text has none."""
     if not isinstance(field, str) or _ELSEWHERE.match(field):

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import enum
 import re
-from functools import lru_cache
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from k8s_cr_driver.resources.health.vocabulary import (
     ASPECTS,
@@ -35,6 +36,35 @@ from k8s_cr_driver.resources.health.vocabulary import (
     WRITTEN,
     word_set,
 )
+
+_LONGEST = 200
+"""Characters of a word that are looked at."""
+_KEPT = 4096
+"""Words of which a judgement is kept."""
+
+_Judgement = TypeVar("_Judgement")
+
+
+class _Judged(dict[str, _Judgement]):
+    """What is judged of each word. `lru_cache` would keep words of any length, and a cluster may write those of a MiB."""
+
+    def __init__(self, judge: Callable[[str], _Judgement]) -> None:
+        super().__init__()
+        self._judge = judge
+
+    def __missing__(self, word: Any) -> _Judgement:
+        if isinstance(word, str) and len(word) > _LONGEST:
+            return self._judge(word[:_LONGEST])
+        if len(self) >= _KEPT:
+            self.clear()
+        self[word] = judgement = self._judge(word)
+        return judgement
+
+
+def judged_once(judge: Callable[[str], _Judgement]) -> Callable[[str], _Judgement]:
+    """`judge`, which keeps what it says of a word. Of a long word it sees the begin."""
+    return _Judged(judge).__getitem__
+
 
 _DOMAIN = re.compile(r"^[\w.-]+/")
 # Several words that mean one thing
@@ -96,14 +126,14 @@ SINGLE_WORDS = {
 
 def parts(word: str) -> list[str]:
     """The parts of a CamelCase, snake_case or spoken word, in lower case, without a `domain/` in front."""
-    return [part.lower() for part in _PART.findall(_PHRASES.sub(_joined, _DOMAIN.sub("", word[:200])))]
+    return [part.lower() for part in _PART.findall(_PHRASES.sub(_joined, _DOMAIN.sub("", word[:_LONGEST])))]
 
 
 def _joined(phrase: re.Match[str]) -> str:
     return _JOINED[(phrase.lastindex or 1) - 1]
 
 
-@lru_cache(maxsize=4096)
+@judged_once
 def meaning_of_type(condition_type: str) -> Meaning:
     """What it means that a condition of this type is True; some are named with the word Condition at their end."""
     words = parts(condition_type.removesuffix("Condition"))
@@ -139,7 +169,7 @@ def _meaning_of_ends(words: list[str]) -> Meaning:
     return Meaning.STAGE if last.endswith("ed") else Meaning.FACT
 
 
-@lru_cache(maxsize=4096)
+@judged_once
 def meaning_of_word(word: str) -> Word:
     """What a reason, a phase or a state says; the worst of its parts counts ("DeployedNotReady" is unfinished)."""
     words = parts(word)
@@ -191,14 +221,14 @@ def _is_negative(part: str) -> bool:
     return any(part.startswith(prefix) and part[len(prefix) :] in GOOD for prefix in NEGATIVE_PREFIXES)
 
 
-@lru_cache(maxsize=4096)
+@judged_once
 def ends_well(reason: str) -> bool:
     """Whether a reason says that the work is done ("NewReplicaSetAvailable")."""
     words = parts(reason)
     return bool(words) and words[-1] in GOOD and NEGATIONS.isdisjoint(words)
 
 
-@lru_cache(maxsize=4096)
+@judged_once
 def is_final(reason: str) -> bool:
     """Whether a reason says that nothing will be tried again."""
     words = parts(reason)
@@ -213,14 +243,14 @@ def _is_negated(before: list[str]) -> bool:
     return False
 
 
-@lru_cache(maxsize=4096)
+@judged_once
 def gives_up(reason: str) -> bool:
     """Whether a reason says that work has ended before its end: nobody goes on with it."""
     words = parts(reason)
     return ("aborted" in words and NEGATIONS.isdisjoint(words)) or is_final(reason)
 
 
-@lru_cache(maxsize=4096)
+@judged_once
 def contradicts(reason: str) -> bool:
     """Whether a reason contradicts what it explains, that all is well: it names trouble, work under way, or an end."""
     words = parts(reason)
@@ -231,7 +261,7 @@ def contradicts(reason: str) -> bool:
     return any(map(_is_negative, words)) or ("not" in words and not GOOD.isdisjoint(words))
 
 
-@lru_cache(maxsize=4096)
+@judged_once
 def waits(reason: str) -> bool:
     """Whether a reason says what is waited for ("WaitingForOwner")."""
     return parts(reason)[:1] in (["waiting"], ["awaiting"], ["wait"], ["pending"])

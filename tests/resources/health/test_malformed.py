@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import time
+import tracemalloc
 from typing import Any
 
 import pytest
@@ -128,3 +129,17 @@ def test_time_is_linear_in_the_size_of_the_status(status: dict[str, Any]) -> Non
     started = time.process_time()
     assess(custom(status), None)
     assert time.process_time() - started < 5
+
+
+def test_long_words_that_a_cluster_writes_are_not_kept() -> None:
+    """What is judged of a word is kept for the whole life of the process."""
+    tracemalloc.start()
+    for number in range(50):
+        long = f"Ready{number}" + "x" * 100_000
+        failed = {"type": long, "status": "False", "reason": f"Not{long}", "message": "m"}
+        paused = {"metadata": {"name": "a", "annotations": {f"example.com/{long}": "true"}}}
+        assess(custom(status={f"ready{long}": 1, long: "x", "phase": long}) | paused, None)
+        assess(custom(status={"conditions": [failed]}), None)
+    kept, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert kept < 1024 * 1024

@@ -7,7 +7,7 @@ import pytest
 
 from k8s_cr_driver.resources.health import State, assess
 from k8s_cr_driver.resources.health.vocabulary import word_set
-from k8s_cr_driver.resources.health.words import Meaning, Word, meaning_of_type, meaning_of_word
+from k8s_cr_driver.resources.health.words import Meaning, Word, judged_once, meaning_of_type, meaning_of_word
 from tests.resources.health.objects import ANY_FIELDS, Json, condition, crd, custom
 
 BAD = word_set(
@@ -134,3 +134,12 @@ def test_written_status_is_no_success_where_its_schema_has_an_error() -> None:
 def test_running_is_the_end_where_the_crd_knows_no_other() -> None:
     for definition in (None, crd(ANY_FIELDS), {}):
         assert assess(custom({"phase": "Running"}), definition).state is State.READY
+
+
+def test_a_word_is_judged_once_if_it_is_short_and_one_of_few() -> None:
+    asked: list[str] = []
+    judged = judged_once(lambda word: asked.append(word) or len(word))
+    assert [judged("ready"), judged("ready"), judged("x" * 1000), judged("x" * 1000)] == [5, 5, 200, 200]
+    assert asked == ["ready", "x" * 200, "x" * 200]
+    assert all(judged(str(number)) == len(str(number)) for number in range(10_000))
+    assert judged("ready") == 5 and asked[-1] == "ready"
