@@ -15,8 +15,8 @@ HIDDEN = "(hidden)"
 _SECRET = GroupKind("", "Secret")
 _STEPS = re.compile(r"[^.\[\]]+")
 _SECRET_NAME = re.compile(
-    r"(?i)passw|passphrase|\bpwd|secret|token|credential|"
-    r"(?:api|access|private|signing|encryption)[_-]?key|connection[_-]?string"
+    r"(?i)(?:\b|_|(?-i:[a-z](?=P)))(?:pass$|pwd)|passw|passphrase|secret|token|credential|stringdata|"
+    r"(?:api|access|private|signing|encryption|auth|hmac|licen[cs]e|shared)[_-]?key|connection[_-]?string"
 )
 _REFERENCE = re.compile(r"(?i)(?:refs?|names?|namespace|paths?|kind|type|mode)$|^keys?$")
 """Fields that say where a secret is, and are none."""
@@ -42,7 +42,7 @@ def changes(before: Object, after: Object) -> list[Change]:
     """The fields that differ, without the status; of a Secret their names, never their values."""
     found = _differences("", _wanted(before), _wanted(after))
     if kind_of(after) == _SECRET:
-        return [Change(path, _hidden(was), _hidden(now)) for path, was, now in found]
+        return list(map(_without_values, found))
     return [Change(path, *(_redacted(_STEPS.findall(path), value) for value in (was, now))) for path, was, now in found]
 
 
@@ -59,6 +59,8 @@ def _differences(path: str, before: Any, after: Any) -> Iterator[Change]:
             was, now = before.get(name), after.get(name)
             if is_secret and name == "value" and was != now:
                 yield Change(path + step, _hidden(was), _hidden(now))
+            elif _is_data_of_secret(before, name) or _is_data_of_secret(after, name):
+                yield from map(_without_values, _differences(path + step, was, now))
             else:
                 found = _differences(path + step, was, now)
                 yield from map(_in_secret_entry, found) if is_secret else found
@@ -67,7 +69,7 @@ def _differences(path: str, before: Any, after: Any) -> Iterator[Change]:
         for key in dict.fromkeys([*was, *now]):
             found = _differences(f"{path}[{key}]", was.get(key), now.get(key))
             is_secret = isinstance(key, int) and any(_is_secret_option(items.get(key - 1)) for items in (was, now))
-            yield from (Change(one.path, _hidden(one.before), _hidden(one.after)) if is_secret else one for one in found)
+            yield from map(_without_values, found) if is_secret else found
     elif before != after:
         yield Change(path, before, after)
 
@@ -92,9 +94,18 @@ def _is_secret_option(argument: Any) -> bool:
     return isinstance(argument, str) and argument.startswith("-") and "=" not in argument and _is_secret(argument)
 
 
+def _is_data_of_secret(manifest: Mapping[str, Any], field: Any) -> bool:
+    """Whether a field has what a Secret holds, also one within another object."""
+    return manifest.get("kind") == "Secret" and field in ("data", "stringData")
+
+
 def _in_secret_entry(change: Change) -> Change:
     steps = ["secret", *_STEPS.findall(change.path)]
     return Change(change.path, _redacted(steps, change.before), _redacted(steps, change.after))
+
+
+def _without_values(change: Change) -> Change:
+    return Change(change.path, _hidden(change.before), _hidden(change.after))
 
 
 def _hidden(value: Any) -> Any:
@@ -106,10 +117,8 @@ def _redacted(steps: Sequence[str], value: Any) -> Any:
     if isinstance(value, Mapping):
         is_secret = _names_secret(value)
         steps = [*steps, "secret"] if is_secret else steps
-        return {
-            name: _hidden(item) if is_secret and name == "value" else _redacted([*steps, str(name)], item)
-            for name, item in value.items()
-        }
+        hidden = {name for name in value if (is_secret and name == "value") or _is_data_of_secret(value, name)}
+        return {name: _hidden(item) if name in hidden else _redacted([*steps, str(name)], item) for name, item in value.items()}
     if isinstance(value, list):
         before = [None, *value]
         return [HIDDEN if _is_secret_option(one) else _redacted(steps, item) for one, item in zip(before, value, strict=False)]

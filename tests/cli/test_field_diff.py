@@ -140,3 +140,43 @@ def test_all_texts_of_an_entry_that_is_named_as_a_secret_are_hidden_where_the_wh
     after = obj("example.com/v1", "Db", "a", spec={"several": []})
     for found in (changes(before, after), changes(after, before)):
         assert "db-password" in str(found) and "canary" not in str(found)
+
+
+@pytest.mark.parametrize("field", ["data", "stringData"])
+@pytest.mark.parametrize(
+    "before", [{"several": [{"kind": "Secret", "data": {"key": "one"}}]}, {"several": []}, {"several": None}, {}]
+)
+def test_a_secret_within_another_object_shows_no_value(field: str, before: dict[str, Any]) -> None:
+    """As a ManifestWork has it, which creates it in another cluster."""
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a"}, field: {"key": "canary", "name": "canary"}}
+    was, now = (obj("example.com/v1", "Work", "a", spec=spec) for spec in (before, {"several": [secret]}))
+    for found in (changes(was, now), changes(now, was)):
+        assert HIDDEN in str(found) and "canary" not in str(found)
+
+
+@pytest.mark.parametrize(
+    "name", ["pass", "DB_PASS", "db-pass", "rootPass", "DB_PWD", "dbPwd", "AUTH_KEY", "hmacKey", "licenseKey", "sharedKey"]
+)
+def test_a_short_name_of_a_secret_hides_its_value(name: str) -> None:
+    variable = {"name": name, "value": "canary"}
+    assert "canary" not in changed(**{name: "canary"})
+    assert "canary" not in changed(env=[variable])
+    assert "canary" not in changed(args=[f"--{name}", "canary"])
+    before = obj("example.com/v1", "Db", "a", spec={"env": []})
+    assert "canary" not in str(changes(before, obj("example.com/v1", "Db", "a", spec={"env": [variable]})))
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        *({name: "shown"} for name in ("bypass", "BYPASS", "proxyBypass", "compass", "compassHeading", "passThrough")),
+        *({name: "shown"} for name in ("primaryKey", "keyspace", "keySize", "monkey", "keyboard", "authMode", "licenses")),
+        *({name: "shown"} for name in ("authKeyType", "sharedKeyPath", "data", "string")),
+        {"tokenTTL": 3600, "maxTokens": 5, "a": "shown"},
+        {"args": ["--bypass", "shown", "--primary-key", "shown"]},
+        {"env": [{"name": "PRIMARY_KEY", "value": "shown"}, {"name": "BYPASS", "value": "shown"}]},
+        {"several": [{"kind": "ConfigMap", "data": {"a": "shown"}}, {"kind": "Secret", "name": "shown"}]},
+    ],
+)
+def test_other_fields_are_shown(spec: dict[str, Any]) -> None:
+    assert "shown" in changed(**spec) and HIDDEN not in changed(**spec)
