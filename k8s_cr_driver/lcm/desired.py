@@ -37,19 +37,22 @@ def load(
     options: Options,
     given: Mapping[str, Any] | None = None,
     *,
-    constrained: bool = True,
+    stand_ins: Mapping[str, Any] | None = None,
     fetch: Fetch | None = None,
 ) -> tuple[list[Object], Options]:
     """The package's objects, and the options with the parameters that the package declares.
 
     `given` are the parameters of a change of the package, which the new package must declare. Stored parameters that it
-    does not declare are dropped. `constrained`: the values must meet the constraints. `fetch` reads URLs.
+    does not declare are dropped. `fetch` reads URLs. With `stand_ins`, values need not meet constraints, and these are for
+    references that have neither a value nor a default.
     """
-    declared = parameters.declared(vnfd.definitions) if constrained else _unconstrained(vnfd)
+    declared = parameters.declared(vnfd.definitions) if stand_ins is None else _unconstrained(vnfd)
     if given is not None:
         kept = {name: value for name, value in options.parameters.items() if name in declared or name in given}
         options = replace(options, parameters=kept)
     values = parameters.resolve(declared, options.parameters)
+    for name, value in (stand_ins or {}).items():
+        declared[name] = replace(declared[name], default=value)
     objects = manifests.load(
         Path(vnfd.csar_dir),
         options.files,
@@ -97,18 +100,19 @@ def _with_stored_parameters(
     """
     The package's objects with the parameters of the last change; None if the package does not accept them.
 
-    A parameter that was not given before had its default, or if it has none, another value than now: a count from it is a new
-    one. The package may forbid a former value now; one that its type does not allow is taken for not given.
+    A parameter that was not given before had its default, or that of a reference, or else another value than now: a count
+    from it is a new one. The package may forbid a former value now; one that its type does not allow is taken for not given.
     """
     declared, given = _unconstrained(vnfd), options.parameters.items()
     former = stored.options.parameters.items()
     before = {name: value for name, value in former if name in declared and not parameters.wrong(declared[name], value)}
     others = {name: value for name, value in given if name not in before and declared[name].default is None}
-    # References may all have defaults of their own; else another number stands for none, with which names must differ, too
-    for new in ({}, *({name: _another(value, step) for name, value in others.items()} for step in (-1, 1))):
+    for step in (-1, 1):  # with the one number or the other, names must differ, too
+        another = {name: _another(value, step) for name, value in others.items()}
+        kept = {name: before[name] for name, _ in given if name in before}
+        kept |= {name: value for name, value in another.items() if declared[name].must_be_given}
         with contextlib.suppress(InvalidRequest, InvalidPackage):
-            kept = {name: before[name] for name, _ in given if name in before} | new
-            return load(stored, vnfd, replace(options, parameters=kept), constrained=False, fetch=fetch)[0]
+            return load(stored, vnfd, replace(options, parameters=kept), stand_ins=another, fetch=fetch)[0]
     return None
 
 

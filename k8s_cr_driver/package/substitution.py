@@ -25,7 +25,11 @@ Path = tuple[str, ...]
 
 
 def filler(declarations: Mapping[str, Declaration], values: Mapping[str, Any]) -> Callable[[Any], Any]:
-    """`fill` for all objects of one package, which have the limits together."""
+    """
+    `fill` for all objects of one package, which have the limits together.
+
+    What has no value takes the default of its reference, and the declared one only where the reference has none.
+    """
     budgets = Budgets()
     return lambda value: fill(value, declarations, values, budgets)
 
@@ -120,6 +124,8 @@ def _value(
             left.steps.spend(steps(declaration, match["default"]))
             left.defaults[written] = _parsed(match["default"], declaration)
         value = left.defaults[written]
+    if value is None:
+        value = declaration.default
     if value is None:
         raise InvalidPackage(f"{match[0]} has no value: give the parameter, or write ${{{declaration.name}:=default}}")
     return value["secretRef"] if declaration.secret else value

@@ -366,6 +366,20 @@ def test_a_default_in_a_reference_is_a_value_before(cluster: FakeApi, tmp_path: 
     assert replicas(cluster) == 3
 
 
+@pytest.mark.parametrize("required", [True, False])
+def test_a_default_in_a_reference_is_a_value_before_beside_a_reference_without_default(
+    cluster: FakeApi, tmp_path: Path, required: bool
+) -> None:
+    package: dict[str, Any] = {"parameters": {"COUNT": {"type": "integer", "required": False}}}
+    blue = Instance(cluster, tmp_path / "old", [deployment("${COUNT:=1}")], **package)
+    blue.instantiate()
+    blue.scale("SCALE_OUT")
+    package["parameters"]["SIZE"] = {"type": "integer", "required": required}
+    new = [deployment("${COUNT:=1}"), config_map("settings", size="${SIZE}")]
+    blue.change(make_vnfd(tmp_path / "new", new, **package), parameters={"COUNT": 1, "SIZE": 5})
+    assert replicas(cluster) == 3
+
+
 def test_a_given_count_is_the_new_one_where_another_number_in_its_place_is_wrong(
     cluster: FakeApi, web: Instance, tmp_path: Path
 ) -> None:
