@@ -15,7 +15,17 @@ EXPANDED_LIMIT = 4 * SIZE_LIMIT
 """The same with aliases written out."""
 DEPTH_LIMIT = 200
 """Levels of nesting. The deepest CustomResourceDefinitions in use have about 60."""
+_LONGEST_INTEGER = 1000
+"""Characters of an integer."""
 _NODE = 64
+
+
+def integer(loader: Any, node: yaml.ScalarNode) -> int:
+    """An integer, for loaders of PyYAML, which take quadratic time for a long one in base 60, as 1:30:00 is one."""
+    if len(node.value) > _LONGEST_INTEGER:
+        problem = f"a number has more than {_LONGEST_INTEGER:,} characters; write it in quotes"
+        raise yaml.MarkedYAMLError(problem=problem, problem_mark=node.start_mark)
+    return int(loader.construct_yaml_int(node))
 
 
 class Shallow:
@@ -45,13 +55,16 @@ class _Loader(Shallow, getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: 
         return super().construct_document(node)
 
 
+_Loader.add_constructor("tag:yaml.org,2002:int", integer)
+
+
 def loaded(text: str | bytes) -> Any:
     """The value of a file with one document. ValueError, with a line but no words of it, for what is not YAML or too large."""
     if len(text) > SIZE_LIMIT:
         raise ValueError("it is too large")
     try:
         return yaml.load(text, Loader=_Loader)  # noqa: S506 (a safe one)  # nosec B506
-    except Exception as error:  # PyYAML's constructors fail in many ways: dates, numbers of 5,000 digits, `!!int ""`
+    except Exception as error:  # PyYAML's constructors fail in many ways: dates, `!!int ""`
         mark = getattr(error, "problem_mark", None)
         raise ValueError(f"it is not YAML in line {mark.line + 1}" if mark else "it is not YAML") from None
 

@@ -44,6 +44,9 @@ class _Loader(yaml_nodes.Shallow, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
         return super().construct_document(node)
 
 
+_Loader.add_constructor("tag:yaml.org,2002:int", yaml_nodes.integer)
+
+
 def definitions(folder: Path) -> dict[str, dict[str, Any]]:
     """The parsed files of a package's folder Definitions, by file name, as Tacker reads them. Raises InvalidPackage."""
     found = {}
@@ -77,7 +80,7 @@ def _parse(text: str, name: str) -> list[Any]:
         raise InvalidPackage(f"{name} is not YAML: {error}") from None
     except InvalidPackage as error:
         raise InvalidPackage(f"{name}: {error}") from None
-    except Exception as error:  # PyYAML's constructors fail in many ways: dates, numbers of 5,000 digits, `!!int ""`
+    except Exception as error:  # PyYAML's constructors fail in many ways: dates, `!!int ""`
         raise InvalidPackage(f"{name} holds a value that is no YAML: {type(error).__name__}; write it in quotes") from None
 
 

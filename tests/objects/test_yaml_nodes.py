@@ -28,6 +28,7 @@ def test_what_is_small_is_read_with_its_aliases() -> None:
         f"b0: &b0 {{x: 1}}\n{MERGES}",
         "a: &a [*a]",
         "9" * 5000,
+        "a: 1" + ":1" * 200_000,
         "2026-99-99",
         '!!int ""',
         "? {a: 1}\n: 2",
@@ -42,3 +43,7 @@ def test_what_is_large_nested_or_no_yaml_is_one_error_soon(text: str) -> None:
     with pytest.raises(ValueError, match=r"^it is "):
         loaded(text)
     assert time.thread_time() - began < 1
+
+
+def test_a_number_in_base_60_is_read() -> None:
+    assert loaded("a: 1:30:00") == {"a": 5400}

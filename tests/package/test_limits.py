@@ -87,7 +87,7 @@ def test_a_bound_of_a_constraint_is_a_scalar_or_a_list_of_them() -> None:
             parameters.declared({"a": content})
 
 
-@pytest.mark.parametrize("value", ["9" * 5000, "2001-99-99", "!!int ''", "!!timestamp x", "!!bool x", "!!float x"])
+@pytest.mark.parametrize("value", ["2001-99-99", "!!int ''", "!!timestamp x", "!!bool x", "!!float x"])
 def test_a_value_that_yaml_cannot_hold_is_an_error_of_the_file(tmp_path: Path, value: str) -> None:
     folder = definition(tmp_path, f"a: {value}\n")
     assert any(one.startswith("Definitions/extra.yaml holds a value that is no YAML") for one in check.check(folder))
