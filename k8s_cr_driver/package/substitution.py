@@ -135,7 +135,7 @@ def _parsed(text: str, declaration: Declaration) -> Any:
     """The default that is written into a reference, in the parameter's type."""
     value: Any = text
     if declaration.type != "string":
-        with contextlib.suppress(ValueError):
+        with contextlib.suppress(ValueError, RecursionError):
             value = json.loads(text)
     wrong = "is plain text, and the parameter is secret" if declaration.secret else _wrong(declaration, value)
     if wrong:

@@ -227,6 +227,7 @@ def test_where_every_object_has_text_a_number_becomes_text() -> None:
         ("${RATIO}", r"\$\{RATIO\} has no value: give the parameter, or write \$\{RATIO:=default\}"),
         ("${RATIO:=much}", "its default is text and must be of type float"),
         ("${RATIO:=-1}", "its default does not meet the constraint in_range"),
+        pytest.param("${RATIO:=" + "[" * 100_000 + "}", "its default is text and must be of type float", id="nested"),
         ("Bearer ${TOKEN}", "is secret and can only be a whole value"),
         ("${UNSET:=plain}", "its default is plain text, and the parameter is secret"),
     ],
