@@ -18,11 +18,15 @@ from typing import Any
 
 import yaml
 
+from k8s_cr_driver.errors import InvalidPackage
 from k8s_cr_driver.objects.yaml_nodes import DEPTH_LIMIT, Shallow
 from k8s_cr_driver.package.limits import Budget, values
 
 ALIAS_LIMIT = 8 * 1024 * 1024
 """Bytes, about, that aliases may copy within one file."""
+KEY_LIMIT = 1024
+"""Characters of a key: YAML has the same limit for keys without `?`. The path of each value is made of keys."""
+_LONG_KEY = f"a key has more than {KEY_LIMIT:,} characters, the limit; use a shorter one"
 
 _NODE_COST = 64
 _DIGITS = 80
@@ -57,7 +61,7 @@ def documents(text: str, budget: Budget | None = None) -> Iterator[tuple[int, An
     """
     The documents of `text`, numbered from 1; empty ones are counted, but left out.
 
-    Raises DocumentError, and InvalidPackage for more values than are left in `budget`.
+    Raises DocumentError, and InvalidPackage for more values than are left in `budget`, and for long keys of JSON.
     """
     budget = budget or values()
     if text.lstrip()[:1] in ("{", "["):
@@ -95,7 +99,7 @@ def _json(text: str, budget: Budget) -> list[Any]:
     """
     `text` as JSON values, one after another.
 
-    YAML is no superset: it knows no surrogate pairs, and no keys of more than 1024 characters.
+    YAML is no superset: it knows no surrogate pairs.
     """
     for token in _TOKENS.finditer(text.replace(r"\\", "").replace(r'\"', "")):
         if token.lastindex:
@@ -129,6 +133,8 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
         raise ValueError("a key is given twice")
+    if max(map(len, found), default=0) > KEY_LIMIT:
+        raise InvalidPackage(_LONG_KEY)
     return found
 
 
@@ -220,6 +226,8 @@ class _Builder:
                 result |= self._merge(value_node)
                 continue
             key = _key(key_node)
+            if len(key) > KEY_LIMIT:
+                raise _problem(_LONG_KEY, key_node)
             if key in own:
                 raise _problem(f"the key {key!r} is given twice in one mapping", key_node)
             own.add(key)

@@ -294,6 +294,23 @@ def test_references_that_are_written_often_take_linear_time() -> None:
     }
 
 
+MANIFESTS_WITH_A_KEY = {
+    "JSON": '{"apiVersion": "a/v1", "kind": "A", "metadata": {"name": "a"}, "spec": {"%s": [0, 0]}}',
+    "YAML": "apiVersion: a/v1\nkind: A\nmetadata: {name: a}\nspec:\n  ? %s\n  : [0, 0]\n",
+}
+
+
+@pytest.mark.parametrize("form", ["JSON", "YAML"])
+def test_long_keys_are_refused(tmp_path: Path, form: str) -> None:
+    """The path of each value in such a mapping was as long: one of 1 MB with 40,000 values took ten seconds."""
+    file, text = tmp_path / "a", MANIFESTS_WITH_A_KEY[form]
+    file.write_text(text % ("x" * 1024))
+    assert manifests.load(tmp_path, ["a"])
+    file.write_text(text % ("x" * 1025))
+    with pytest.raises(InvalidPackage, match=r"^a.*: a key has more than 1,024 characters, the limit; use a shorter one$"):
+        manifests.load(tmp_path, ["a"])
+
+
 def constrained(*constraints: dict[str, Any]) -> dict[str, dict[str, Any]]:
     """The Definitions of a package with one parameter, A."""
     inputs = {"additional_parameters": {"type": "request"}}
