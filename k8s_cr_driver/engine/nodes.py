@@ -18,6 +18,7 @@ from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.kube.sent_values import SentValues
 from k8s_cr_driver.objects import fields
 from k8s_cr_driver.objects.keys import NAMESPACE, Object, ObjectKey, kind_of
+from k8s_cr_driver.ownership.crd_cleanup import is_in_cleanup
 from k8s_cr_driver.ownership.inventory import Inventory
 from k8s_cr_driver.ownership.labels import SHARED
 from k8s_cr_driver.ownership.manifest_digest import digest_of, is_of_manifest, plain_digest
@@ -206,6 +207,10 @@ class ToDelete(Node):
 
 def _why_it_is_there(live: Object) -> str:
     """Of an object that is being deleted."""
+    if is_in_cleanup(live):
+        names = f"{fields.text(live, 'spec', 'names', 'plural')}.{fields.text(live, 'spec', 'group')}"
+        remedy = f"their controllers must remove them: kubectl get {names} -A"
+        return f"the API server deletes the objects of its kind first, and finalizers hold some: {remedy}"
     held = ", ".join(set((live.get("metadata") or {}).get("finalizers") or []) - {"foregroundDeletion"})
     return f"held by finalizers {held}: their controller must remove them" if held else "its dependents still exist"
 

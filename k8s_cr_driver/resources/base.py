@@ -27,9 +27,10 @@ from typing import Any, ClassVar, TypeVar
 from k8s_cr_driver.objects.crds import scale_path, status_selector
 from k8s_cr_driver.objects.fields import field, text
 from k8s_cr_driver.objects.keys import CloudEntry, GroupKind, Object, ObjectKey, SecretEntry, annotations_of, key_of
-from k8s_cr_driver.resources.health import Health, assess
+from k8s_cr_driver.resources.health import Health, State, assess
 from k8s_cr_driver.resources.health.custom import terminating
-from k8s_cr_driver.resources.health.model import PAUSED, suspended
+from k8s_cr_driver.resources.health.model import PAUSED, suspended, waiting
+from k8s_cr_driver.resources.health.rest import held_in_admission
 
 _Self = TypeVar("_Self", bound="CustomResource")
 
@@ -155,7 +156,12 @@ class CustomResource:
         """The health that the engine uses: one that is being deleted is never ready, what the set pauses is at rest."""
         if health := terminating(live):
             return health
-        return suspended(PAUSED, f"{self.paused_by} pauses it") if self.paused_by else self.assess(live)
+        if self.paused_by:
+            return suspended(PAUSED, f"{self.paused_by} pauses it")
+        health = self.assess(live)
+        if health.state is State.SUSPENDED and (held := held_in_admission(live, self.manifest, self.crd)):
+            return waiting("Suspended", f"{held}, by a webhook and not by the manifest: it has not begun")
+        return health
 
     def assess(self, live: Object) -> Health:
         """The health of the object as it is now, from `live`, the CRD and the old status alone."""

@@ -250,6 +250,19 @@ def test_a_denial_may_be_of_a_webhook_that_only_the_former_package_has(api: Fake
     assert api.names("ValidatingWebhookConfiguration") == ["w"] * has_webhook
 
 
+def test_a_crd_whose_objects_finalizers_hold_names_what_to_look_at(api: FakeApi) -> None:
+    Instance(api.url).reconcile([crontab_crd()])
+    held = crontab("theirs")
+    held["metadata"]["finalizers"] = ["example.com/hold"]
+    api.put(held)
+    api.delete("CronTab", "default", "theirs")
+    with pytest.raises(NotReady, match=r"finalizers hold some: .*: kubectl get crontabs\.stable\.example\.com -A"):
+        Instance(api.url, seconds=2).terminate()
+    api.release("CronTab", "default", "theirs")
+    Instance(api.url).terminate()
+    assert api.names("CustomResourceDefinition") == []
+
+
 def test_a_finalizer_is_reported_and_not_removed(api: FakeApi) -> None:
     blue = Instance(api.url)
     held = config_map("a")

@@ -15,7 +15,7 @@ from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey
 from k8s_cr_driver.resources.registry import resource_for
 from tests.fake_api import FakeApi, faults
 from tests.fake_api.recording import Request
-from tests.instance import CONDITIONS, Instance, config_map, crontab, crontab_crd, deployment, obj, status, wait_for
+from tests.instance import CONDITIONS, Instance, config_map, crontab, crontab_crd, deployment, job, obj, status, wait_for
 
 CRD = crontab_crd(**CONDITIONS)
 
@@ -381,3 +381,43 @@ def test_what_an_object_waits_for_is_reported_as_it_was_when_it_was_seen() -> No
     seen = Seen.of(node)
     node.needs.discard(needed)
     assert "waits for ConfigMap default/b" in seen.report(SentValues([])).message
+
+
+@pytest.mark.parametrize("one", [job("a", "one"), crontab("a")], ids=["Job", "custom resource"])
+def test_what_a_webhook_has_put_into_a_queue_is_waited_for(api: FakeApi, one: Object) -> None:
+    kind = one["kind"]
+    crd = crontab_crd(**CONDITIONS)
+    crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]["suspend"] = {"type": "boolean"}
+    api.put(crd)
+
+    def hold(live: Object) -> None:
+        """As the API server records what admission changes: no manager but the applier's."""
+        if "suspend" not in live["spec"]:
+            manager = live["metadata"]["managedFields"][0]["manager"]
+            api.edit(kind, "default", "a", lambda stored: stored["spec"].update(suspend=True), manager=manager)
+            api.set_status(kind, "default", "a", {"conditions": [{"type": "Suspended", "status": "True"}]})
+
+    api.react(kind, hold)
+    blue = Instance(api.url)
+    run = blue.start([one])
+    blue.wait_until_reported("a", "Waiting", "spec.suspend is true, by a webhook")
+    assert not run.done()
+    api.edit(kind, "default", "a", lambda stored: stored["spec"].update(suspend=False), manager="kueue")
+    api.set_status(kind, "default", "a", {"conditions": [{"type": "Complete", "status": "True"}]})
+    run.result(10)
+
+
+@pytest.mark.parametrize("asks", [True, False])
+def test_what_its_package_or_a_user_suspends_is_at_rest(api: FakeApi, asks: bool) -> None:
+    held = job("a", "one")
+
+    def suspend(live: Object) -> None:
+        if not live["spec"].get("suspend"):
+            api.edit("Job", "default", "a", lambda stored: stored["spec"].update(suspend=True), manager="kubectl-patch")
+
+    if asks:
+        held["spec"]["suspend"] = True
+    else:
+        api.react("Job", suspend)
+    Instance(api.url, seconds=5).reconcile([held])
+    assert api.names("Job") == ["a"]

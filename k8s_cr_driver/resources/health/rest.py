@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from k8s_cr_driver.objects.fields import mapping, text
+from k8s_cr_driver.objects.fields import entries, mapping, text
 from k8s_cr_driver.resources.health.model import Health, suspended
 from k8s_cr_driver.resources.health.vocabulary import AT_REST, word_set
 
@@ -18,6 +18,8 @@ _PAUSES = word_set("paused pause suspend suspended disabled")
 _RUNS = word_set("running enabled")
 _ANNOTATIONS = word_set("paused pause suspended pause-reconciliation reconcile-paused")
 _OFF = word_set("disabled paused suspended off false")
+_OURS = "k8s-cr-driver-"
+"""With which the names of our field managers begin, see `ownership.labels.manager`."""
 _LONGEST = max(map(len, AT_REST))
 
 
@@ -33,6 +35,37 @@ def held_by_spec(live: dict[str, Any]) -> Health | None:
         if (_is_pause(annotation) and value != "false") or (_reconciles(annotation) and text(value) in _OFF):
             return suspended("Suspended", f"the annotation {annotation} is {value!r}")
     return None
+
+
+def held_in_admission(live: dict[str, Any], manifest: dict[str, Any], crd: dict[str, Any] | None) -> str:
+    """
+    The field of the spec by which a webhook holds an object that it has admitted, as queues do; "" if there is none.
+
+    The manifest does not ask for that, no other field manager has written it, and it is no default of the CRD. Whoever holds
+    the object so lets it go when there is room: it is not at rest on purpose.
+    """
+    if not entries(live, "metadata", "managedFields"):
+        return ""  # nobody knows who has written it
+    for name, value in mapping(live, "spec").items():
+        if not _asks_for_rest(name, value) or mapping(manifest, "spec").get(name) == value or _is_of_others(live, name):
+            continue
+        if not _has_default(crd, text(live, "apiVersion").rpartition("/")[2], name):
+            return f"spec.{name} is {json.dumps(value)}"
+    return ""
+
+
+def _is_of_others(live: dict[str, Any], name: str) -> bool:
+    return any(
+        f"f:{name}" in mapping(entry, "fieldsV1", "f:spec") and not text(entry, "manager").startswith(_OURS)
+        for entry in entries(live, "metadata", "managedFields")
+    )
+
+
+def _has_default(crd: dict[str, Any] | None, version: str, name: str) -> bool:
+    for one in entries(crd or {}, "spec", "versions"):
+        if one.get("name") == version:
+            return "default" in mapping(one, "schema", "openAPIV3Schema", "properties", "spec", "properties", name)
+    return False
 
 
 def _asks_for_rest(field: Any, value: Any) -> bool:
