@@ -175,6 +175,7 @@ class Pruner:
             self._kept.discard(node.key)
             self._releases.gone(node.key)
         else:
+            self._releases.released(node.key)
             LOG.warning("%s: %s is released and stays: %s", self._operation.id, node.key, redact(node.stays))
         self._operation.progress(node.key, "left" if node.stays else "deleted", node.stays)
         for other in self._dependents.pop(node.key, ()):

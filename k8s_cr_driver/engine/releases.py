@@ -41,8 +41,8 @@ LOG = logging.getLogger(__name__)
 AGAIN = 2.0
 """Seconds between two looks while anything is deleted: no watch reports an object that was released."""
 
-READS_PER_SECOND = 50
-"""So many objects at most are released in a second: with more of them, the next look is later."""
+READS_PER_SECOND = 20
+"""So many objects at most are read or released in a second: with more of them, the next look is later."""
 
 ABANDONED_AFTER = 7
 """Tries, about 10 s: with abandon an object that cannot be released from an owner that no longer exists ends no run."""
@@ -56,8 +56,9 @@ class _Staying(NamedTuple):
 
 
 class _Seen(NamedTuple):
-    """What a look has seen: of each object the owners that go, those that no longer exist, and why no release was possible."""
+    """What a look has read, of each object the owners that go, those that no longer exist, and why no release was possible."""
 
+    read: list[Object]
     going: dict[ObjectKey, dict[str, Takers]]
     missing: set[str]
     errors: dict[ObjectKey, DriverError]
@@ -73,6 +74,8 @@ class Releases:
         """By the uids of owners, the objects that stay and have had them."""
         self._stay: dict[str, ObjectKey] = {}
         """By their uids."""
+        self._released: set[ObjectKey] = set()
+        """Kept and adopted objects that no watch selects any more: each look reads them."""
         self._deleted: dict[str, Object] = {}
         """By uid, those whose deletion was asked for, or has begun, and that still exist."""
         self._uids: dict[ObjectKey, str] = {}
@@ -101,18 +104,26 @@ class Releases:
     def stays(self, live: Object) -> None:
         """Notes an object that is not deleted, and releases it from owners that go."""
         self.observe(live)
+        owners = set(owner_uids(live))
+        if self._note(live, owners) or (self._is_going(owners) and time.monotonic() - self._looked_at > AGAIN):
+            self._look()
+
+    def _note(self, live: Object, owners: Collection[str]) -> bool:
+        """Whether it has an owner that it had not before."""
         key = key_of(live)
         known, resource = self._staying.get(key), self._resources.find(key.group_kind)
         if resource is None:
-            return
-        owners = set(owner_uids(live))
-        is_new = not owners <= set(owner_uids(known.live) if known else ())
+            return False
         self._stay[uid_of(live)] = key
         self._staying[key] = _Staying(resource, _with_owners_of_both(known.live, live) if known else live)
         for uid in owners:
             self._owned[uid].add(key)
-        if is_new or (self._is_going(owners) and time.monotonic() - self._looked_at > AGAIN):
-            self._look()
+        return not set(owners).issubset(owner_uids(known.live) if known else ())
+
+    def released(self, key: ObjectKey) -> None:
+        """No watch selects an object any more, and operators may own it now."""
+        self._released.add(key)
+        self._look_later()
 
     def leaves(self, live: Object) -> None:
         """An object is deleted from now on, with its owner or without."""
@@ -190,14 +201,16 @@ class Releases:
         if self._is_looking:
             self._is_due = True
             return
-        owned = {key: one for key, one in self._staying.items() if not all(map(self._stays, owner_uids(one.live)))}
-        if not owned:
+        open_ = {key: one for key, one in self._staying.items() if key in self._released or self._may_go_with(one.live)}
+        if not open_:
             return
-        self._is_looking, self._is_due = True, False
-        self._loop.send(functools.partial(self._looked, self._owners(), owned), self._seen, self._loop.refuse)
+        self._is_looking, self._is_due, self._pause = True, False, len(open_) / READS_PER_SECOND
+        look = functools.partial(self._looked, self._owners(), open_, frozenset(self._released))
+        self._loop.send(look, self._seen, self._loop.refuse)
 
-    def _stays(self, uid: str) -> bool:
-        return uid in self._stay and uid not in self._deleted
+    def _may_go_with(self, live: Object) -> bool:
+        """Whether an object has an owner that is not known to stay."""
+        return any(uid not in self._stay or uid in self._deleted for uid in owner_uids(live))
 
     def _deletes(self, live: Object) -> None:
         self._uids[key_of(live)] = uid_of(live)
@@ -210,20 +223,28 @@ class Releases:
         """Whether one of these uids is that of an owner that goes, as far as is known."""
         return not (self._takers.keys() | self._deleted.keys()).isdisjoint(owners)
 
-    def _looked(self, owners: Owners, owned: Mapping[ObjectKey, _Staying]) -> _Seen:
-        going, errors = dict[ObjectKey, dict[str, Takers]](), dict[ObjectKey, DriverError]()
-        for key, one in owned.items():
+    def _looked(self, owners: Owners, staying: Mapping[ObjectKey, _Staying], released: Collection[ObjectKey]) -> _Seen:
+        seen = _Seen([], {}, owners.missing, {})
+        for key, (resource, live) in staying.items():
             try:
-                if found := owners.going(one.live):
-                    self._disown(one, found)
-                    going[key] = found
+                if key in released:
+                    read = self._context.client.find(resource, key)
+                    if read is None or uid_of(read) != uid_of(live):
+                        continue  # it is gone, and another one of its name is nobody's
+                    seen.read.append(read)
+                    live = _with_owners_of_both(live, read)
+                if found := owners.going(live):
+                    self._disown(_Staying(resource, live), found)
+                    seen.going[key] = found
             except DriverError as error:
-                errors[key] = error
-        return _Seen(going, owners.missing, errors)
+                seen.errors[key] = error
+        return seen
 
     def _seen(self, seen: _Seen) -> None:
-        self._is_looking, self._looked_at, self._pause = False, time.monotonic(), len(seen.going) / READS_PER_SECOND
+        self._is_looking, self._looked_at = False, time.monotonic()
         self._failed(seen.errors)
+        for live in seen.read:
+            self._note(live, owner_uids(live))
         for key, owners in seen.going.items():
             self._takers.update(owners)
             if missing := seen.missing & owners.keys():

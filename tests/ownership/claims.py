@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any
 
@@ -52,6 +53,12 @@ def is_going(api: FakeApi, kind: str, name: str) -> bool:
 def is_the_same(api: FakeApi, uid: str) -> bool:
     live = api.get("PersistentVolumeClaim", "default", "volume")["metadata"]
     return live["uid"] == uid and "deletionTimestamp" not in live
+
+
+def never(api: FakeApi, condition: Callable[[], bool]) -> None:
+    """Not within a second."""
+    with api.cluster.store.changed:
+        assert not api.cluster.store.changed.wait_for(condition, 1)
 
 
 def assert_released(api: FakeApi, owner: Object) -> None:

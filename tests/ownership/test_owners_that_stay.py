@@ -23,6 +23,7 @@ from tests.ownership.claims import (
     is_going,
     is_owned,
     is_the_same,
+    never,
     own,
     replaceable,
     volume,
@@ -30,12 +31,6 @@ from tests.ownership.claims import (
 
 pytestmark = pytest.mark.usefixtures("soon")
 CRD_NAME = "crontabs.stable.example.com"
-
-
-def never(api: FakeApi, condition: Callable[[], bool]) -> None:
-    """Not within a second."""
-    with api.cluster.store.changed:
-        assert not api.cluster.store.changed.wait_for(condition, 1)
 
 
 def depend(api: FakeApi, kind: str, name: str, *owners: Object) -> Object:

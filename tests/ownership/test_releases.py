@@ -28,6 +28,7 @@ from tests.ownership.claims import (
     is_going,
     is_owned,
     is_the_same,
+    never,
     own,
     replaceable,
     volume,
@@ -178,6 +179,30 @@ def test_a_claim_of_what_an_operator_has_made_for_an_owner_that_a_failed_change_
     assert is_the_same(api, uid)
     blue.stop.set()
     run.exception(10)
+
+
+@pytest.mark.parametrize("is_replaced", [False, True])
+def test_a_kept_claim_that_an_operator_owns_only_once_it_is_released_outlives_its_owner(
+    api: FakeApi, *, is_replaced: bool
+) -> None:
+    """No watch selects it any more. One that somebody has made in its place since is theirs."""
+    blue = Instance(api.url)
+    blue.reconcile([crontab_crd(), held_crontab(), volume("kept")])
+    tab = api.get("CronTab", "default", "a")
+    run = blue.start([])
+    blue.wait_until_reported("volume", "left")
+    wait_for(api, lambda: is_going(api, "CronTab", "a"))
+    if is_replaced:
+        api.delete("PersistentVolumeClaim", "default", "volume")
+        api.put(volume())
+    uid = own(api, tab)
+    if is_replaced:
+        never(api, lambda: not is_owned(api))
+    else:
+        assert_released(api, tab)
+    api.release("CronTab", "default", "a", HELD)
+    run.result(10)
+    assert is_replaced or is_the_same(api, uid)
 
 
 def test_a_claim_that_is_annotated_to_be_kept_while_its_owner_is_finalized_outlives_it(api: FakeApi) -> None:
