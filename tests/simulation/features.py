@@ -9,7 +9,7 @@ _OF_WORKERS = frozenset({"crashes", "two workers", "early rollbacks"})
 _OF_USERS = frozenset({"edits", "lost labels", "finalizers", "deletions", "namespaces deleted", "recreated"})
 _OF_NEIGHBOURS = frozenset({"neighbours", "guests", "lookalikes"})
 _OF_OPERATORS = frozenset({"owners"})
-_OF_PACKAGES = frozenset({"dropped containers", "job ttl", "immutable fields"})
+_OF_PACKAGES = frozenset({"kept", "dropped containers", "job ttl", "immutable fields"})
 
 UNSEEN = _OF_THE_NETWORK | _OF_ADMISSION | _OF_WORKERS
 """What leaves no trace once an operation has come to its end."""

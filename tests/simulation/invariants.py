@@ -115,6 +115,10 @@ class Invariants:
             # the cluster names its worker, so only that same wait in each rollback would find it. `k8s-cr purge` needs an
             # inventory, so it does not delete it: the instance's label finds it.
             return
+        if entry.is_kept:
+            if entry.is_labelled or self._is_applied(entry, instance):
+                self._ledger.violated(f"{when}, and {entry}, which is kept, is not released")
+            return
         drops = "dropped containers" in self._servers.weather.features
         if entry.resource in SHARED and (drops or entry.held_others or self._is_used(entry, instance)):
             live = self._store.get(entry.resource, entry.key)
@@ -141,6 +145,8 @@ class Invariants:
     def _is_used(self, entry: Entry, instance: str) -> bool:
         """Whether a Namespace or a CRD holds what is not the instance's, or another instance lives, which may have used it."""
         for other in self._ledger.entries.values():
+            if entry.holds(other) and other.is_kept:
+                return True
             if (entry.holds(other) or is_inventory(other)) and other.owner not in (instance, CONTROLLER):
                 return True
         return False

@@ -13,7 +13,7 @@ import math
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
-from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, RELEASED_BY
+from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, KEEP, RELEASED_BY
 from tests.fake_api.kinds import Resource
 from tests.fake_api.objects import Key, Object, dig, key_of
 from tests.fake_api.store import Store
@@ -58,6 +58,10 @@ class Entry:
     """Whether it is a Namespace or CRD that has had such an object, or a widget of a user that has gone with its Namespace."""
     marker: Actor | None = None
     """Who has begun its deletion."""
+    is_kept: bool = False
+    """Whether it is to outlive its owner."""
+    released_by: str = ""
+    """The worker that has released it; a later one does not know it."""
     is_labelled: bool = False
     """Whether it has the label of its owner."""
     is_claimed: bool = False
@@ -166,6 +170,9 @@ class Ledger:
             )
             self._check_creation(actor, resource, new)
         entry = self.entries[uid]
+        entry.is_kept = dig(new, "metadata", "annotations", KEEP) == "true"
+        if entry.is_kept and actor.is_direct and dig(new, "metadata", "annotations", RELEASED_BY):
+            entry.released_by = entry.released_by or actor.name
         entry.is_labelled = dig(new, "metadata", "labels", INSTANCE_LABEL) == entry.owner
         actor = self._cause(entry)
         if resource == JOBS and dig(new, "status", "succeeded"):
@@ -180,7 +187,7 @@ class Ledger:
         what = "made" if old is None else "marked" if _is_marked(old, new) else "changed"
         self.note(f"{actor} {what} {entry} {uid[:4]} at {new['metadata']['resourceVersion']}")
         if old is not None:
-            entry.held_others |= resource in SHARED and _is_released(old, new) and self._others_live(actor.owner)
+            entry.held_others |= resource in SHARED and _is_released(old, new) and self._stays(entry, actor.owner)
             self._touch(entry, actor)
             entry.is_unnamed &= not (actor.is_direct and actor.owner in (entry.reclaimable_by, entry.owner))
             entry.is_claimed |= resource == CLAIMS and actor.is_direct and actor.owner == entry.owner
@@ -202,7 +209,7 @@ class Ledger:
             # A change without it, or with another one in its place, of which a rollback may come
             self._taken.add(old["metadata"]["uid"])
             self._seen_finished.pop((resource, key_of(old), _image(old)), None)
-        if resource == WIDGETS and entry.owner == USER and actor.owner not in (USER, CONTROLLER):
+        if entry.is_kept or (resource == WIDGETS and entry.owner == USER and actor.owner not in (USER, CONTROLLER)):
             self._hold(entry)
         if actor.owner == entry.owner and is_inventory(entry):
             self._withdrawn[entry.owner] = self.scheduler.now
@@ -367,6 +374,9 @@ class Ledger:
         """Whether its inventory was lost, and no change has named its objects again."""
         return instance in self._unnamed
 
+    def _stays(self, holder: Entry, instance: str) -> bool:
+        return self._others_live(instance) or any(one.is_kept and holder.holds(one) for one in self.entries.values())
+
     def _others_live(self, instance: str) -> bool:
         """Whether another instance has an inventory, so that it may use what this one releases: that stays from then on."""
         return any(is_inventory(entry) and entry.owner not in (instance, USER) for entry in self.entries.values())
@@ -404,38 +414,45 @@ class Ledger:
             self.violated(f"changed what is not its own: {actor} changed {entry} of {entry.owner}")
 
     def _check_deletion(self, entry: Entry, actor: Actor, old: Object) -> None:
+        if self._is_taken(entry, old):
+            return
         users = {label.partition("/")[2] for label in dig(old, "metadata", "labels", default={}) if label.startswith("used-by")}
         is_shared = actor.owner not in (USER, CONTROLLER) and users - {actor.owner}
         if is_shared or not self._may_delete(entry, actor):
             self.violated(f"deleted what is not its own: {actor} deleted {entry} of {entry.owner}")
-        self._check_taken(entry, old)
 
     def owns(self, owner: str, live: Object) -> None:
         """An operator has set an owner of that uid."""
         self._owned[owner, live["metadata"]["uid"]] = self.scheduler.now
 
-    def _check_taken(self, entry: Entry, old: Object) -> None:
-        """An owner takes nothing along that the package has, unless an operator has set it when it was too late."""
+    def _is_taken(self, entry: Entry, old: Object) -> bool:
+        """Whether an owner takes it along: nothing that is to stay, unless an operator has set that owner too late."""
         uid = old["metadata"]["uid"]
         owners = {one["uid"] for one in dig(old, "metadata", "ownerReferences", default=None) or ()} if self._owned else set()
         since = [self._owned[owner, uid] for owner in owners if (owner, uid) in self._owned]
-        if not since or owners & self.entries.keys():
-            return
+        if not since or any(uid in self.entries and not self.entries[uid].marker for uid in owners):
+            return False
         self._lose(entry)
         if self._could_release(entry, max(since)) and not self._is_in_a_going_namespace(entry):
-            self.violated(f"an owner has taken along {entry}, which the package has")
+            self.violated(f"an owner has taken along {entry}, which was to stay")
+        return True
 
     def _could_release(self, entry: Entry, since: float) -> bool:
-        """Whether a worker whose package has the object is at work, and has had the time to release it."""
+        """Whether a worker is at work that keeps the object, or whose package has it, and has had the time to release it."""
         workers = [name for name, run in self._runs.items() if run.instance == entry.owner]
-        is_wanted = workers and (entry.resource, entry.key) in self._runs[workers[-1]].wanted and workers[-1] not in self.ended
-        return bool(is_wanted) and max(since, self._began[workers[-1]]) < self.scheduler.now - self._time_to_release
+        if not workers or workers[-1] in self.ended:
+            return False
+        is_ours = entry.is_kept and entry.released_by in ("", workers[-1])
+        stays = is_ours or (entry.resource, entry.key) in self._runs[workers[-1]].wanted
+        return stays and max(since, self._began[workers[-1]]) < self.scheduler.now - self._time_to_release
 
     def _may_change(self, entry: Entry, actor: Actor) -> bool:
         is_mine = actor.owner in (entry.owner, entry.reclaimable_by, *entry.adopted_by, USER, CONTROLLER)
         return is_mine or entry.owner == NO_ONE or entry.resource in SHARED
 
     def _may_delete(self, entry: Entry, actor: Actor) -> bool:
+        if entry.is_kept and actor.owner not in (USER, CONTROLLER):
+            return False
         if actor.owner in (entry.owner, entry.reclaimable_by, USER, CONTROLLER) or entry.owner == NO_ONE:
             return True
         if entry.resource in SHARED:

@@ -223,6 +223,8 @@ class Life:
             objects = package.few(self._random, objects, 2 if self.operator.is_there else count)
         if self.operator.is_there:
             objects = package.gathered(objects)
+        if "kept" in self.features:
+            package.kept(self._random, objects)
         package.depend(self._random, objects)
         return objects
 

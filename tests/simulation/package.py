@@ -13,6 +13,7 @@ from tests.fake_api.objects import Key, Object, copy, key_of
 GROUP = "sim.example.com"
 DEPENDS_ON = "config.kubernetes.io/depends-on"
 REPLACE = {"k8s-cr-driver/replace": "true"}
+KEEP = {"k8s-cr-driver/keep": "true"}
 
 
 def make(api_version: str, kind: str, name: str, namespace: str = "", **rest: Any) -> Object:
@@ -100,6 +101,13 @@ def first(
     return objects
 
 
+def kept(chance: random.Random, objects: list[Object]) -> None:
+    """Lets some objects outlive the instance."""
+    for obj in objects:
+        if obj["kind"] in ("ConfigMap", "Widget") and not obj.get("immutable") and chance.random() < 0.4:
+            obj["metadata"]["annotations"] = dict(KEEP)
+
+
 def gathered(objects: list[Object]) -> list[Object]:
     """All in the same Namespace, and one more: one may be the owner of others."""
     places = [where for obj in objects if (where := obj["metadata"].get("namespace"))]
@@ -177,9 +185,9 @@ def second(
     """The next version of a package: some objects go, `owners` mostly, some change, one is new."""
     objects = [copy(obj) for obj in before if not _goes(chance, obj, features, is_owner=named(obj) in owners)]
     for obj in objects:
-        obj["metadata"].pop("annotations", None)
-        if obj.get("immutable"):
-            obj["metadata"]["annotations"] = dict(REPLACE)
+        annotations = obj["metadata"].pop("annotations", {})
+        if lasting := {name: text for name, text in annotations.items() if name != DEPENDS_ON}:
+            obj["metadata"]["annotations"] = lasting
         if obj["kind"] == "ConfigMap" and chance.random() < 0.5:
             obj["data"] = {"version": "2", "more": "yes"}
         elif obj["kind"] == "Widget" and chance.random() < 0.5:
