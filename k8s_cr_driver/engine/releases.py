@@ -203,10 +203,12 @@ class Releases:
             return
         open_ = {key: one for key, one in self._staying.items() if key in self._released or self._may_go_with(one.live)}
         if not open_:
+            self._unsettled.clear()
             return
         self._is_looking, self._is_due, self._pause = True, False, len(open_) / READS_PER_SECOND
         look = functools.partial(self._looked, self._owners(), open_, frozenset(self._released))
-        self._loop.send(look, self._seen, self._loop.refuse)
+        unsettled = {key: frozenset(uids) for key, uids in self._unsettled.items()}
+        self._loop.send(look, functools.partial(self._seen, unsettled), self._loop.refuse)
 
     def _may_go_with(self, live: Object) -> bool:
         """Whether an object has an owner that is not known to stay."""
@@ -240,7 +242,8 @@ class Releases:
                 seen.errors[key] = error
         return seen
 
-    def _seen(self, seen: _Seen) -> None:
+    def _seen(self, unsettled: Mapping[ObjectKey, frozenset[str]], seen: _Seen) -> None:
+        """`unsettled`: as it was when the look began."""
         self._is_looking, self._looked_at = False, time.monotonic()
         self._failed(seen.errors)
         for live in seen.read:
@@ -249,6 +252,9 @@ class Releases:
             self._takers.update(owners)
             if missing := seen.missing & owners.keys():
                 self._forget(key, missing)
+        for key in unsettled.keys() - seen.errors.keys():
+            exist = seen.going.get(key, {}).keys() - seen.missing  # those have only lost the label by which a watch selects
+            self._settle(key, unsettled[key] - exist)
         if self._is_due:
             self._look()
         elif seen.errors:
@@ -275,10 +281,10 @@ class Releases:
         if one := self._staying.get(key):
             left = [reference for reference in references(one.live) if reference.get("uid") not in owners]
             self._staying[key] = one._replace(live={**one.live, "metadata": {**one.live["metadata"], "ownerReferences": left}})
-        if key in self._unsettled:
-            self._unsettled[key] -= owners
-            if not self._unsettled[key]:
-                del self._unsettled[key]
+
+    def _settle(self, key: ObjectKey, owners: Collection[str]) -> None:
+        if left := self._unsettled.pop(key, set()).difference(owners):
+            self._unsettled[key] = left
 
     def _disown(self, one: _Staying, owners: Collection[str]) -> None:
         self._context.inventory.fence.before_write()

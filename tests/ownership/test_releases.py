@@ -205,6 +205,20 @@ def test_a_kept_claim_that_an_operator_owns_only_once_it_is_released_outlives_it
     assert is_replaced or is_the_same(api, uid)
 
 
+def test_a_kept_claim_that_somebody_deletes_is_not_waited_for(api: FakeApi) -> None:
+    blue = Instance(api.url)
+    blue.reconcile([crontab_crd(), held_crontab(), volume("kept")])
+    tab = api.get("CronTab", "default", "a")
+    run = blue.start([])
+    blue.wait_until_reported("volume", "left")
+    wait_for(api, lambda: is_going(api, "CronTab", "a"))
+    own(api, tab)
+    wait_for(api, lambda: not is_owned(api))
+    api.delete("PersistentVolumeClaim", "default", "volume")
+    api.release("CronTab", "default", "a", HELD)
+    run.result(10)
+
+
 def test_a_claim_that_is_annotated_to_be_kept_while_its_owner_is_finalized_outlives_it(api: FakeApi) -> None:
     """No watch reports it once it is released: it has lost its label."""
     blue = Instance(api.url)

@@ -219,8 +219,7 @@ class Life:
     def _first(self, *, has_widgets: bool = False) -> list[Object]:
         objects = package.first(self._random, "blue", "shared", self.features, has_widgets=has_widgets)
         if self._is_short:
-            count = 1 if self._is_brief else self._random.choice((1, 1, 2, 3))
-            objects = package.few(self._random, objects, 2 if self.operator.is_there else count)
+            objects = package.few(self._random, objects, 1 if self._is_brief else self._random.choice((1, 1, 2, 3)))
         if self.operator.is_there:
             objects = package.gathered(objects)
         if "kept" in self.features:
