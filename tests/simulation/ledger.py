@@ -152,6 +152,8 @@ class Ledger:
         """The names of workers, and the objects that each has applied."""
         self._owned: dict[tuple[str, str], float] = {}
         """When an operator has set an owner of an object last, by the uids of both."""
+        self._deleted_by_users: set[str] = set()
+        """The uids of objects."""
 
     def note(self, text: str) -> None:
         self.trace.append((self.scheduler.now, text))
@@ -414,6 +416,8 @@ class Ledger:
             self.violated(f"changed what is not its own: {actor} changed {entry} of {entry.owner}")
 
     def _check_deletion(self, entry: Entry, actor: Actor, old: Object) -> None:
+        if actor.owner == USER:
+            self._deleted_by_users.add(old["metadata"]["uid"])
         if self._is_taken(entry, old):
             return
         users = {label.partition("/")[2] for label in dig(old, "metadata", "labels", default={}) if label.startswith("used-by")}
@@ -433,7 +437,8 @@ class Ledger:
         if not since or any(uid in self.entries and not self.entries[uid].marker for uid in owners):
             return False
         self._lose(entry)
-        if self._could_release(entry, max(since)) and not self._is_in_a_going_namespace(entry):
+        is_users = not owners.isdisjoint(self._deleted_by_users) or self._is_in_a_going_namespace(entry)
+        if not is_users and self._could_release(entry, max(since)):
             self.violated(f"an owner has taken along {entry}, which was to stay")
         return True
 
