@@ -23,7 +23,7 @@ from k8s_cr_driver.engine.garbage import owner_uids
 from k8s_cr_driver.engine.nodes import is_older, version
 from k8s_cr_driver.engine.not_ready import Report
 from k8s_cr_driver.engine.run import Run
-from k8s_cr_driver.errors import DriverError, Superseded, passes
+from k8s_cr_driver.errors import DriverError, Superseded, TransportError, passes
 from k8s_cr_driver.kube import backoff
 from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.objects.fields import field, uid_of
@@ -44,8 +44,8 @@ AGAIN = 2.0
 READS_PER_SECOND = 20
 """So many objects at most are read or released in a second: with more of them, the next look is later."""
 
-ABANDONED_AFTER = 7
-"""Tries, about 10 s: with abandon an object that cannot be released from an owner that no longer exists ends no run."""
+ABANDONED_AFTER = 6.0
+"""Seconds: with abandon an object that cannot be released from an owner that no longer exists for so long ends no run."""
 
 
 class _Staying(NamedTuple):
@@ -80,14 +80,20 @@ class Releases:
         """By uid, those whose deletion was asked for, or has begun, and that still exist."""
         self._uids: dict[ObjectKey, str] = {}
         """Theirs."""
-        self._takers: dict[str, Takers] = {}
-        """By the uids of owners that go, the objects that take each along."""
+        self._gone: set[str] = set()
+        """The uids of those that do not exist any more. A list may still have them."""
+        self._going: set[str] = set()
+        """The uids of owners that go with what is deleted, as far as is known."""
+        self._taken: dict[ObjectKey, set[str]] = defaultdict(set)
+        """By the objects that take them along."""
         self._unsettled: dict[ObjectKey, set[str]] = {}
         """What was not looked at since an owner, by uid, no longer exists: the garbage collector may be late."""
         self._errors: dict[ObjectKey, str] = {}
         """Why the last try to release an object has failed."""
+        self._failing_since: dict[ObjectKey, float] = {}
         self._failures = 0
-        self._is_looking = self._is_due = self._is_later = False
+        self._is_looking = self._is_due = False
+        self._next_at = math.inf
         self._looked_at, self._pause = -math.inf, 0.0
 
     @property
@@ -112,7 +118,7 @@ class Releases:
         """Whether it has an owner that it had not before."""
         key = key_of(live)
         known, resource = self._staying.get(key), self._resources.find(key.group_kind)
-        if resource is None:
+        if resource is None or uid_of(live) in self._gone:
             return False
         self._stay[uid_of(live)] = key
         self._staying[key] = _Staying(resource, _with_owners_of_both(known.live, live) if known else live)
@@ -143,7 +149,10 @@ class Releases:
 
     def take_along(self, owners: Mapping[str, Takers]) -> None:
         """Notes owners that go with others, by uid, which a look will find again."""
-        self._takers.update(owners)
+        self._going.update(owners)
+        for uid, takers in owners.items():
+            for taker in takers:
+                self._taken[taker].add(uid)
 
     def goes(self, live: Object) -> None:
         """An object is deleted, which may take its time: until it no longer exists, it may own again what stays."""
@@ -159,10 +168,11 @@ class Releases:
         uid = self._uids.pop(key, "")
         self._deleted.pop(uid, None)
         self._stay.pop(uid, None)
-        for owned in self._owned.get(uid, ()):
-            if owned in self._staying:
-                self._unsettled.setdefault(owned, set()).add(uid)
-        if self._unsettled or any(key in takers for takers in self._takers.values()):
+        self._gone.add(uid)
+        unseen = self._released if uid and not self._deleted else set()  # it is the last, so this look is the last, too
+        for owned in (self._owned.get(uid, set()) | unseen) & self._staying.keys():
+            self._unsettled.setdefault(owned, set()).add(uid)
+        if self._unsettled or key in self._taken:
             self._look()
 
     def before(
@@ -170,7 +180,7 @@ class Releases:
     ) -> Callable[[], Removal | None]:
         """The request that deletes an object, once what stays is released from it, and from the owners that go with it."""
         self.goes(live)
-        owners = {uid_of(live), *(uid for uid, takers in self._takers.items() if key_of(live) in takers)}
+        owners = {uid_of(live), *self._taken.get(key_of(live), ())}
         owned = set[ObjectKey]().union(*(self._owned.get(uid, ()) for uid in owners))
         staying = [self._staying[key] for key in owned if key in self._staying]
         found = self._owners()
@@ -186,26 +196,33 @@ class Releases:
         return request
 
     def _look_later(self) -> None:
-        if not self._is_later:
-            self._is_later = True
-            self._loop.after(max(AGAIN, self._pause), self._look_again)
+        self._look_within(max(AGAIN, self._pause))
+
+    def _look_within(self, seconds: float) -> None:
+        """The next look begins after so many seconds, unless one is to begin before."""
+        if time.monotonic() + seconds < self._next_at:
+            self._next_at = time.monotonic() + seconds
+            self._loop.after(seconds, self._look_again)
 
     def _look_again(self) -> None:
-        self._is_later = False
+        self._next_at = math.inf
         self._look()
 
     def _look(self) -> None:
         """Looks whether owners of what stays go; one look at a time."""
-        if self._loop.refusals or not (self._deleted or self._unsettled):
-            return
-        if self._is_looking:
+        if not self._is_due and (self._deleted or self._unsettled):
             self._is_due = True
+            self._loop.post(self._begin)  # after the events of a list, which may be thousands
+
+    def _begin(self) -> None:
+        if self._is_looking or not self._is_due or self._loop.refusals:
             return
+        self._is_due = False
         open_ = {key: one for key, one in self._staying.items() if key in self._released or self._may_go_with(one.live)}
         if not open_:
             self._unsettled.clear()
             return
-        self._is_looking, self._is_due, self._pause = True, False, len(open_) / READS_PER_SECOND
+        self._is_looking = True
         look = functools.partial(self._looked, self._owners(), open_, frozenset(self._released))
         unsettled = {key: frozenset(uids) for key, uids in self._unsettled.items()}
         self._loop.send(look, functools.partial(self._seen, unsettled), self._loop.refuse)
@@ -223,11 +240,14 @@ class Releases:
 
     def _is_going(self, owners: Collection[str]) -> bool:
         """Whether one of these uids is that of an owner that goes, as far as is known."""
-        return not (self._takers.keys() | self._deleted.keys()).isdisjoint(owners)
+        return any(uid in self._going or uid in self._deleted for uid in owners)
 
     def _looked(self, owners: Owners, staying: Mapping[ObjectKey, _Staying], released: Collection[ObjectKey]) -> _Seen:
         seen = _Seen([], {}, owners.missing, {})
         for key, (resource, live) in staying.items():
+            if self._loop.refusals or not self._operation.remaining() or self._operation.stop.is_set():
+                seen.errors[key] = TransportError(f"{key}: its owners are not read: the operation has ended")
+                break
             try:
                 if key in released:
                     read = self._context.client.find(resource, key)
@@ -245,20 +265,21 @@ class Releases:
     def _seen(self, unsettled: Mapping[ObjectKey, frozenset[str]], seen: _Seen) -> None:
         """`unsettled`: as it was when the look began."""
         self._is_looking, self._looked_at = False, time.monotonic()
+        self._pause = len({*map(key_of, seen.read), *seen.going}) / READS_PER_SECOND
         self._failed(seen.errors)
         for live in seen.read:
             self._note(live, owner_uids(live))
         for key, owners in seen.going.items():
-            self._takers.update(owners)
+            self.take_along(owners)
             if missing := seen.missing & owners.keys():
                 self._forget(key, missing)
         for key in unsettled.keys() - seen.errors.keys():
             exist = seen.going.get(key, {}).keys() - seen.missing  # those have only lost the label by which a watch selects
             self._settle(key, unsettled[key] - exist)
         if self._is_due:
-            self._look()
+            self._begin()
         elif seen.errors:
-            self._loop.after(backoff.delay(self._failures), self._look)
+            self._look_within(backoff.delay(self._failures))
         elif self._deleted or self._unsettled:
             self._look_later()
 
@@ -269,14 +290,16 @@ class Releases:
                 LOG.warning("%s is not released from its owner yet, which is deleted: %s", key, self._errors[key])
             else:
                 self._loop.refuse(error)
-        self._failures = self._failures + 1 if errors else 0
-        if self._operation.abandon and self._failures >= ABANDONED_AFTER:
-            self._unsettled.clear()
+        now, self._failures = time.monotonic(), self._failures + 1 if errors else 0
+        self._failing_since = {key: self._failing_since.get(key, now) for key in errors}
+        for key, since in self._failing_since.items():
+            if self._operation.abandon and now - since >= self._operation.share(ABANDONED_AFTER):
+                self._unsettled.pop(key, None)
 
     def _forget(self, key: ObjectKey, owners: set[str]) -> None:
         """An object is released from owners that no longer exist, so that they never own it again."""
         for uid in owners:
-            self._takers.pop(uid, None)
+            self._going.discard(uid)
             self._owned[uid].discard(key)
         if one := self._staying.get(key):
             left = [reference for reference in references(one.live) if reference.get("uid") not in owners]

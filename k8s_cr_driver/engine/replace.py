@@ -86,7 +86,7 @@ class Replacer:
             self._operation.persist(lambda: self._forget(ended))
         if own := [live for live in lives if is_managed(live, self._context.instance)]:
             self._note(self._operation.persist(lambda: self._release_from(own)))
-            self._look_later()
+            self._look_later(time.monotonic())
         self._pruner.start(lives)
         for selector, several in self._replacement.to_delete:
             keys = [key_of(live) for live in several]
@@ -115,12 +115,12 @@ class Replacer:
         for live in others:
             self._releases.stays(live)
 
-    def _look_later(self) -> None:
+    def _look_later(self, since: float) -> None:
         """No watch of the other objects is open yet, and operators may own them while these are finalized."""
 
         def seen(others: list[tuple[Resource, Object]]) -> None:
             self._note([live for _, live in others])
-            self._look_later()
+            self._look_later(since)
 
         def look() -> None:
             if self.nodes:
@@ -128,11 +128,11 @@ class Replacer:
 
         def failed(error: DriverError) -> None:
             if passes(error):
-                self._look_later()
+                self._look_later(since)
             else:
                 self._loop.refuse(error)
 
-        self._loop.after(self._pause(), look)
+        self._loop.after(_pause(since), look)
 
     def check(self) -> None:
         """Calls `unfinished` until it reports nothing: then the run `is_whole`."""
@@ -150,13 +150,9 @@ class Replacer:
             self._loop.refuse(error)
 
     def _check_later(self) -> None:
-        self._loop.after(self._pause(), self.check)
-
-    def _pause(self) -> float:
-        """Seconds until the next look: the longer it waits, the longer."""
         if self._waits_since is None:
             self._waits_since = time.monotonic()
-        return max(READ_EVERY, min(SHARE * (time.monotonic() - self._waits_since), backoff.LAST))
+        self._loop.after(_pause(self._waits_since), self.check)
 
     def _message(self, keys: Collection[ObjectKey], message: Message) -> None:
         if isinstance(message, Relist):
@@ -171,6 +167,11 @@ class Replacer:
         if node is not None and node.live is not None:
             same = live is not None and live["metadata"]["uid"] == node.live["metadata"]["uid"]
             self._pruner.observe(key, live if same else None)
+
+
+def _pause(since: float) -> float:
+    """Seconds until the next look of a wait: the longer it takes, the longer."""
+    return max(READ_EVERY, min(SHARE * (time.monotonic() - since), backoff.LAST))
 
 
 def _refuse(lives: Iterable[Object], why: str) -> None:

@@ -10,6 +10,7 @@ after its owner is not safe.
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from urllib.parse import quote
 
 from oslo_log import log as logging
 
@@ -45,13 +46,15 @@ def references(live: Object) -> list[Object]:
 def named(resources: Resources, reference: Object, namespace: str) -> tuple[Resource, Object] | None:
     """The resource of an owner, and what names it; None for a kind that is not served. `namespace`: of the dependent.
 
-    None, too, for a namespaced owner of an object of the cluster: the collector looks for it in no namespace.
+    None, too, for a namespaced owner of an object of the cluster: the collector looks for it in no namespace. And for a name
+    that is not itself in a path: nobody can read such an owner.
     """
     with understood("ownerReferences"):
         kind, version = kind_of(reference), split(reference["apiVersion"])[1]
         name, uid = reference["name"], reference["uid"]
     resource = resources.find(kind, version) or resources.find(kind)
-    if resource is None or (resource.namespaced and not namespace):
+    is_readable = quote(name, safe=":") == name and name not in (".", "..")
+    if resource is None or not is_readable or (resource.namespaced and not namespace):
         return None
     key = ObjectKey(*kind, namespace if resource.namespaced else "", name)
     return resource, bare(key, resource.api_version, uid=uid)
