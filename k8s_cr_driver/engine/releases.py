@@ -13,24 +13,21 @@ from __future__ import annotations
 import functools
 import math
 import time
-from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping
 from typing import NamedTuple
 
 from oslo_log import log as logging
 
-from k8s_cr_driver.engine.garbage import owner_uids
-from k8s_cr_driver.engine.nodes import is_older, version
 from k8s_cr_driver.engine.not_ready import Report
 from k8s_cr_driver.engine.run import Run
+from k8s_cr_driver.engine.staying import Entry, Staying, with_owners_of_both
 from k8s_cr_driver.errors import DriverError, Superseded, TransportError, passes
 from k8s_cr_driver.kube import backoff
-from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.objects.fields import field, uid_of
 from k8s_cr_driver.objects.keys import Object, ObjectKey, key_of
 from k8s_cr_driver.ownership.delete import Removal
 from k8s_cr_driver.ownership.orphans import OwnedOrphans, release_orphans
-from k8s_cr_driver.ownership.owners import Owners, Takers, references
+from k8s_cr_driver.ownership.owners import Owners, Takers
 from k8s_cr_driver.ownership.released import disown
 from k8s_cr_driver.redaction import redact
 from k8s_cr_driver.resources.health import State
@@ -48,13 +45,6 @@ ABANDONED_AFTER = 6.0
 """Seconds: with abandon an object that cannot be released from an owner that no longer exists for so long ends no run."""
 
 
-class _Staying(NamedTuple):
-    """`live` has all owners that the object has had in this run, but for those that no longer exist."""
-
-    resource: Resource
-    live: Object
-
-
 class _Seen(NamedTuple):
     """What a look has read, of each object the owners that go, those that no longer exist, and why no release was possible."""
 
@@ -65,27 +55,13 @@ class _Seen(NamedTuple):
 
 
 class Releases:
-    """What stays of the instance in a run, and what is deleted."""
+    """What stays of the instance in a run is released from owners that go."""
 
     def __init__(self, run: Run) -> None:
-        self._operation, self._loop, self._context, self._resources = run.operation, run.loop, run.context, run.resources
-        self._staying: dict[ObjectKey, _Staying] = {}
-        self._owned: dict[str, set[ObjectKey]] = defaultdict(set)
-        """By the uids of owners, the objects that stay and have had them."""
-        self._stay: dict[str, ObjectKey] = {}
-        """By their uids."""
+        self._operation, self._loop, self._context = run.operation, run.loop, run.context
+        self._staying = Staying(run.resources)
         self._released: set[ObjectKey] = set()
         """Kept and adopted objects that no watch selects any more: each look reads them."""
-        self._deleted: dict[str, Object] = {}
-        """By uid, those whose deletion was asked for, or has begun, and that still exist."""
-        self._uids: dict[ObjectKey, str] = {}
-        """Theirs."""
-        self._gone: set[str] = set()
-        """The uids of those that do not exist any more. A list may still have them."""
-        self._going: set[str] = set()
-        """The uids of owners that go with what is deleted, as far as is known."""
-        self._taken: dict[ObjectKey, set[str]] = defaultdict(set)
-        """By the objects that take them along."""
         self._unsettled: dict[ObjectKey, set[str]] = {}
         """What was not looked at since an owner, by uid, no longer exists: the garbage collector may be late."""
         self._errors: dict[ObjectKey, str] = {}
@@ -110,21 +86,9 @@ class Releases:
     def stays(self, live: Object) -> None:
         """Notes an object that is not deleted, and releases it from owners that go."""
         self.observe(live)
-        owners = set(owner_uids(live))
-        if self._note(live, owners) or (self._is_going(owners) and time.monotonic() - self._looked_at > AGAIN):
+        is_pressing = self._staying.has_going_owner(live) and time.monotonic() - self._looked_at > AGAIN
+        if self._staying.note(live) or is_pressing:
             self._look()
-
-    def _note(self, live: Object, owners: Collection[str]) -> bool:
-        """Whether it has an owner that it had not before."""
-        key = key_of(live)
-        known, resource = self._staying.get(key), self._resources.find(key.group_kind)
-        if resource is None or uid_of(live) in self._gone:
-            return False
-        self._stay[uid_of(live)] = key
-        self._staying[key] = _Staying(resource, _with_owners_of_both(known.live, live) if known else live)
-        for uid in owners:
-            self._owned[uid].add(key)
-        return not set(owners).issubset(owner_uids(known.live) if known else ())
 
     def released(self, key: ObjectKey) -> None:
         """No watch selects an object any more, and operators may own it now."""
@@ -134,45 +98,40 @@ class Releases:
     def leaves(self, live: Object) -> None:
         """An object is deleted from now on, with its owner or without."""
         self.observe(live)
-        self._staying.pop(key_of(live), None)
-        self._stay.pop(uid_of(live), None)
+        self._staying.leave(live)
         self._unsettled.pop(key_of(live), None)
 
     def observe(self, live: Object) -> None:
         """Others, such as a former run, may have deleted an object, or created it again."""
-        key = key_of(live)
-        if self._uids.get(key, uid_of(live)) != uid_of(live):
-            self.gone(key)
-        if field(live, "metadata", "deletionTimestamp") and key not in self._uids:
-            self._deletes(live)
+        deleted = self._staying.deleted_uid(key_of(live))
+        if deleted not in ("", uid_of(live)):
+            self.gone(key_of(live))
+        if field(live, "metadata", "deletionTimestamp") and not self._staying.deleted_uid(key_of(live)):
+            self._staying.deletes(live)
             self._look()
 
     def take_along(self, owners: Mapping[str, Takers]) -> None:
         """Notes owners that go with others, by uid, which a look will find again."""
-        self._going.update(owners)
-        for uid, takers in owners.items():
-            for taker in takers:
-                self._taken[taker].add(uid)
+        self._staying.take_along(owners)
 
     def goes(self, live: Object) -> None:
         """An object is deleted, which may take its time: until it no longer exists, it may own again what stays."""
-        self._deletes(live)
+        self._staying.deletes(live)
         self._look_later()
 
     def remains(self, key: ObjectKey) -> None:
         """An object turns out to stay."""
-        self._deleted.pop(self._uids.pop(key, ""), None)
+        self._staying.remains(key)
 
     def gone(self, key: ObjectKey) -> None:
         """An object no longer exists. It may have owned again what stays."""
-        uid = self._uids.pop(key, "")
-        self._deleted.pop(uid, None)
-        self._stay.pop(uid, None)
-        self._gone.add(uid)
-        unseen = self._released if uid and not self._deleted else set()  # it is the last, so this look is the last, too
-        for owned in (self._owned.get(uid, set()) | unseen) & self._staying.keys():
+        uid = self._staying.gone(key)
+        found = self._staying.owned_by({uid})
+        if uid and not self._staying.deleted:  # it is the last, so the look at what was released is the last, too
+            found |= self._released & self._staying.entries.keys()
+        for owned in found:
             self._unsettled.setdefault(owned, set()).add(uid)
-        if self._unsettled or key in self._taken:
+        if self._unsettled or self._staying.takes_along(key):
             self._look()
 
     def before(
@@ -180,16 +139,13 @@ class Releases:
     ) -> Callable[[], Removal | None]:
         """The request that deletes an object, once what stays is released from it, and from the owners that go with it."""
         self.goes(live)
-        owners = {uid_of(live), *self._taken.get(key_of(live), ())}
-        owned = set[ObjectKey]().union(*(self._owned.get(uid, ()) for uid in owners))
-        staying = [self._staying[key] for key in owned if key in self._staying]
-        found = self._owners()
+        staying, owners = self._staying.owned_with(live), self._owners()
 
         def request() -> Removal | None:
             if resource_for(live).takes_orphans():
                 release_orphans(self._context, live, members, OwnedOrphans(self._context))
             for one in staying:
-                if going := found.going(one.live):
+                if going := owners.going(one.live):
                     self._disown(one, going)
             return removal()
 
@@ -210,7 +166,7 @@ class Releases:
 
     def _look(self) -> None:
         """Looks whether owners of what stays go; one look at a time."""
-        if not self._is_due and (self._deleted or self._unsettled):
+        if not self._is_due and (self._staying.deleted or self._unsettled):
             self._is_due = True
             self._loop.post(self._begin)  # after the events of a list, which may be thousands
 
@@ -218,7 +174,8 @@ class Releases:
         if self._is_looking or not self._is_due or self._loop.refusals:
             return
         self._is_due = False
-        open_ = {key: one for key, one in self._staying.items() if key in self._released or self._may_go_with(one.live)}
+        entries = self._staying.entries.items()
+        open_ = {key: one for key, one in entries if key in self._released or self._staying.may_go(one.live)}
         if not open_:
             self._unsettled.clear()
             return
@@ -227,22 +184,10 @@ class Releases:
         unsettled = {key: frozenset(uids) for key, uids in self._unsettled.items()}
         self._loop.send(look, functools.partial(self._seen, unsettled), self._loop.refuse)
 
-    def _may_go_with(self, live: Object) -> bool:
-        """Whether an object has an owner that is not known to stay."""
-        return any(uid not in self._stay or uid in self._deleted for uid in owner_uids(live))
-
-    def _deletes(self, live: Object) -> None:
-        self._uids[key_of(live)] = uid_of(live)
-        self._deleted[uid_of(live)] = live
-
     def _owners(self) -> Owners:
-        return Owners(self._context.client, self._deleted, self._stay)
+        return Owners(self._context.client, self._staying.deleted, self._staying.uids)
 
-    def _is_going(self, owners: Collection[str]) -> bool:
-        """Whether one of these uids is that of an owner that goes, as far as is known."""
-        return any(uid in self._going or uid in self._deleted for uid in owners)
-
-    def _looked(self, owners: Owners, staying: Mapping[ObjectKey, _Staying], released: Collection[ObjectKey]) -> _Seen:
+    def _looked(self, owners: Owners, staying: Mapping[ObjectKey, Entry], released: Collection[ObjectKey]) -> _Seen:
         seen = _Seen([], {}, owners.missing, {})
         for key, (resource, live) in staying.items():
             if self._loop.refusals or not self._operation.remaining() or self._operation.stop.is_set():
@@ -254,9 +199,9 @@ class Releases:
                     if read is None or uid_of(read) != uid_of(live):
                         continue  # it is gone, and another one of its name is nobody's
                     seen.read.append(read)
-                    live = _with_owners_of_both(live, read)
+                    live = with_owners_of_both(live, read)
                 if found := owners.going(live):
-                    self._disown(_Staying(resource, live), found)
+                    self._disown(Entry(resource, live), found)
                     seen.going[key] = found
             except DriverError as error:
                 seen.errors[key] = error
@@ -268,11 +213,11 @@ class Releases:
         self._pause = len({*map(key_of, seen.read), *seen.going}) / READS_PER_SECOND
         self._failed(seen.errors)
         for live in seen.read:
-            self._note(live, owner_uids(live))
+            self._staying.note(live)
         for key, owners in seen.going.items():
-            self.take_along(owners)
+            self._staying.take_along(owners)
             if missing := seen.missing & owners.keys():
-                self._forget(key, missing)
+                self._staying.forget(key, missing)
         for key in unsettled.keys() - seen.errors.keys():
             exist = seen.going.get(key, {}).keys() - seen.missing  # those have only lost the label by which a watch selects
             self._settle(key, unsettled[key] - exist)
@@ -280,7 +225,7 @@ class Releases:
             self._begin()
         elif seen.errors:
             self._look_within(backoff.delay(self._failures))
-        elif self._deleted or self._unsettled:
+        elif self._staying.deleted or self._unsettled:
             self._look_later()
 
     def _failed(self, errors: Mapping[ObjectKey, DriverError]) -> None:
@@ -296,28 +241,10 @@ class Releases:
             if self._operation.abandon and now - since >= self._operation.share(ABANDONED_AFTER):
                 self._unsettled.pop(key, None)
 
-    def _forget(self, key: ObjectKey, owners: set[str]) -> None:
-        """An object is released from owners that no longer exist, so that they never own it again."""
-        for uid in owners:
-            self._going.discard(uid)
-            self._owned[uid].discard(key)
-        if one := self._staying.get(key):
-            left = [reference for reference in references(one.live) if reference.get("uid") not in owners]
-            self._staying[key] = one._replace(live={**one.live, "metadata": {**one.live["metadata"], "ownerReferences": left}})
-
     def _settle(self, key: ObjectKey, owners: Collection[str]) -> None:
         if left := self._unsettled.pop(key, set()).difference(owners):
             self._unsettled[key] = left
 
-    def _disown(self, one: _Staying, owners: Collection[str]) -> None:
+    def _disown(self, one: Entry, owners: Collection[str]) -> None:
         self._context.inventory.fence.before_write()
         disown(self._context.client, one.resource, one.live, owners)
-
-
-def _with_owners_of_both(before: Object, live: Object) -> Object:
-    """The later of two states of one object, with the owners of both. A list may be older than what a watch has shown."""
-    later = before if is_older(live, version(before)) else live
-    owners = {str(one.get("uid")): one for one in (*references(before), *references(live))}
-    if len(owners) == len(references(later)):
-        return later
-    return {**later, "metadata": {**later["metadata"], "ownerReferences": list(owners.values())}}

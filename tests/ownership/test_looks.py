@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from k8s_cr_driver.engine import releases
+from k8s_cr_driver.engine import releases, staying
 from k8s_cr_driver.engine.garbage import owner_uids
 from k8s_cr_driver.engine.loop import Loop
 from k8s_cr_driver.kube import backoff
@@ -155,7 +155,7 @@ def test_many_events_have_the_owners_compared_once(api: FakeApi, monkeypatch: py
         compared.append(live)
         return owner_uids(live)
 
-    monkeypatch.setattr(releases, "owner_uids", counted)
+    monkeypatch.setattr(staying, "owner_uids", counted)
     run = blue.start([root, *map(config_map, names)])
     blue.wait_until_reported("owner", "deleting")
     assert len(compared) < 20 * len(names)

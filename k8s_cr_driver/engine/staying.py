@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+What stays of the instance in a run, and what goes: objects that are deleted, and owners of what stays that go with them.
+
+All objects and owners are known by their uids: another object may have the name of one that is gone.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping
+from typing import NamedTuple
+
+from k8s_cr_driver.engine.garbage import owner_uids
+from k8s_cr_driver.engine.nodes import is_older, version
+from k8s_cr_driver.kube.discovery import Resource, Resources
+from k8s_cr_driver.objects.fields import uid_of
+from k8s_cr_driver.objects.keys import Object, ObjectKey, key_of
+from k8s_cr_driver.ownership.owners import Takers, references
+
+
+class Entry(NamedTuple):
+    """`live` has all owners that the object has had in this run, but for those that no longer exist."""
+
+    resource: Resource
+    live: Object
+
+
+class Staying:
+    """`entries`: the objects that stay."""
+
+    def __init__(self, resources: Resources) -> None:
+        self._resources = resources
+        self.entries: dict[ObjectKey, Entry] = {}
+        self.uids: dict[str, ObjectKey] = {}
+        """Theirs."""
+        self.deleted: dict[str, Object] = {}
+        """By uid, the objects whose deletion was asked for, or has begun, and that still exist."""
+        self._deleted_uids: dict[ObjectKey, str] = {}
+        self._gone: set[str] = set()
+        """The uids of those that do not exist any more. A list may still have them."""
+        self._owned: dict[str, set[ObjectKey]] = defaultdict(set)
+        """By the uids of owners, the objects that stay and have had them."""
+        self._going: set[str] = set()
+        """The uids of owners that go with what is deleted, as far as is known."""
+        self._taken: dict[ObjectKey, set[str]] = defaultdict(set)
+        """By the objects that take them along."""
+
+    def note(self, live: Object) -> bool:
+        """An object stays. Returns whether it has an owner that it had not before."""
+        key, owners = key_of(live), set(owner_uids(live))
+        known, resource = self.entries.get(key), self._resources.find(key.group_kind)
+        if resource is None or uid_of(live) in self._gone:
+            return False
+        self.uids[uid_of(live)] = key
+        self.entries[key] = Entry(resource, with_owners_of_both(known.live, live) if known else live)
+        for uid in owners:
+            self._owned[uid].add(key)
+        return not owners.issubset(owner_uids(known.live) if known else ())
+
+    def leave(self, live: Object) -> None:
+        """An object does not stay."""
+        self.entries.pop(key_of(live), None)
+        self.uids.pop(uid_of(live), None)
+
+    def deletes(self, live: Object) -> None:
+        self._deleted_uids[key_of(live)] = uid_of(live)
+        self.deleted[uid_of(live)] = live
+
+    def deleted_uid(self, key: ObjectKey) -> str:
+        """Of the object of that name that is deleted; "" if none is."""
+        return self._deleted_uids.get(key, "")
+
+    def remains(self, key: ObjectKey) -> None:
+        """An object that was to be deleted turns out to stay."""
+        self.deleted.pop(self._deleted_uids.pop(key, ""), None)
+
+    def gone(self, key: ObjectKey) -> str:
+        """An object no longer exists. Returns its uid, or "" if it was none that is deleted."""
+        uid = self._deleted_uids.pop(key, "")
+        self.deleted.pop(uid, None)
+        self.uids.pop(uid, None)
+        self._gone.add(uid)
+        return uid
+
+    def take_along(self, owners: Mapping[str, Takers]) -> None:
+        """Owners go with others."""
+        self._going.update(owners)
+        for uid, takers in owners.items():
+            for taker in takers:
+                self._taken[taker].add(uid)
+
+    def takes_along(self, key: ObjectKey) -> bool:
+        """Whether an owner goes with the object."""
+        return key in self._taken
+
+    def owned_by(self, uids: Collection[str]) -> set[ObjectKey]:
+        """The objects that stay and have had one of these owners."""
+        return self.entries.keys() & set[ObjectKey]().union(*(self._owned.get(uid, ()) for uid in uids))
+
+    def owned_with(self, live: Object) -> list[Entry]:
+        """The objects that an object owns, or an owner that goes with it."""
+        return [self.entries[key] for key in sorted(self.owned_by({uid_of(live), *self._taken.get(key_of(live), ())}))]
+
+    def may_go(self, live: Object) -> bool:
+        """Whether an object has an owner that is not known to stay."""
+        return any(uid not in self.uids or uid in self.deleted for uid in owner_uids(live))
+
+    def has_going_owner(self, live: Object) -> bool:
+        """Whether an object has an owner that goes, as far as is known."""
+        return any(uid in self._going or uid in self.deleted for uid in owner_uids(live))
+
+    def forget(self, key: ObjectKey, owners: Collection[str]) -> None:
+        """An object is released from owners that no longer exist, so that they never own it again."""
+        for uid in owners:
+            self._going.discard(uid)
+            self._owned[uid].discard(key)
+        if one := self.entries.get(key):
+            left = [reference for reference in references(one.live) if reference.get("uid") not in owners]
+            self.entries[key] = one._replace(live={**one.live, "metadata": {**one.live["metadata"], "ownerReferences": left}})
+
+
+def with_owners_of_both(before: Object, live: Object) -> Object:
+    """The later of two states of one object, with the owners of both. A list may be older than what a watch has shown."""
+    later = before if is_older(live, version(before)) else live
+    owners = {str(one.get("uid")): one for one in (*references(before), *references(live))}
+    if len(owners) == len(references(later)):
+        return later
+    return {**later, "metadata": {**later["metadata"], "ownerReferences": list(owners.values())}}
