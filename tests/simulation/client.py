@@ -11,7 +11,7 @@ from greenlet import GreenletExit
 
 from k8s_cr_driver.errors import TransportError
 from tests.simulation.caches import Response
-from tests.simulation.ledger import Actor
+from tests.simulation.entries import Actor
 from tests.simulation.scheduler import active
 from tests.simulation.servers import Sent, Servers
 
@@ -96,5 +96,5 @@ class Client:
         if sent.error is not None:
             raise sent.error
         if sent.applied is not None:
-            servers.ledger.applied(process.name, *sent.applied)
+            servers.ledger.jobs.applied(process.name, *sent.applied)
         return sent.answer

@@ -8,7 +8,7 @@ from typing import Any
 
 from tests.fake_api.kinds import Resource
 from tests.fake_api.objects import Key, Object, dig
-from tests.simulation.ledger import CONTROLLER, SHARED, USER, Entry, is_inventory
+from tests.simulation.entries import CONTROLLER, SHARED, USER, Entry, is_inventory
 from tests.simulation.package import named
 from tests.simulation.servers import Servers
 from tests.simulation.users import Users

@@ -11,89 +11,31 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection
-from dataclasses import dataclass, field
 
 from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, KEEP, RELEASED_BY
 from tests.fake_api.kinds import Resource
 from tests.fake_api.objects import Key, Object, dig, key_of
-from tests.fake_api.store import Store
+from tests.simulation.entries import (
+    CLAIMS,
+    CONTROLLER,
+    CRDS,
+    JOBS,
+    NAMESPACES,
+    NO_ONE,
+    NOBODY,
+    PROTECTED,
+    SHARED,
+    STATEFUL_SETS,
+    USER,
+    WIDGETS,
+    Actor,
+    Entry,
+    Run,
+    is_inventory,
+)
+from tests.simulation.finished_jobs import FinishedJobs
+from tests.simulation.owned import Owned
 from tests.simulation.scheduler import Scheduler
-
-CONTROLLER = "controller"
-USER = "user"
-NO_ONE = "no one"
-
-
-@dataclass(frozen=True)
-class Actor:
-    """`owner`: the instance that a worker works for, USER or CONTROLLER; `is_direct`: by a request of its own."""
-
-    owner: str
-    name: str
-    is_direct: bool = True
-
-    def __str__(self) -> str:
-        return self.name if self.is_direct else f"{self.name}'s cascade"
-
-
-NOBODY = Actor(CONTROLLER, "the cluster")
-
-
-@dataclass
-class Entry:
-    """What is known of one object, by its uid."""
-
-    resource: Resource
-    key: Key
-    owner: str
-    touched: float = -1000.0
-    """When somebody other than the owner last wrote or deleted it."""
-    reclaimable_by: str = ""
-    """The instance of which this is an object that somebody else has made again, labels and all."""
-    made_by_others: float = -1000.0
-    """When somebody else made it, if it is reclaimable."""
-    is_unnamed: bool = False
-    """Whether it is reclaimable, and the inventory that named it was lost: nothing but a copied label says whose it is."""
-    held_others: bool = False
-    """Whether it is a Namespace or CRD that has had such an object, or a widget of a user that has gone with its Namespace."""
-    marker: Actor | None = None
-    """Who has begun its deletion."""
-    is_kept: bool = False
-    """Whether it is to outlive its owner."""
-    released_by: str = ""
-    """The worker that has released it; a later one does not know it."""
-    is_labelled: bool = False
-    """Whether it has the label of its owner."""
-    is_claimed: bool = False
-    """Whether it is a claim that a worker has labelled, so that it is found without its StatefulSet."""
-    adopted_by: set[str] = field(default_factory=set)
-    is_posthumous: bool = False
-    """Whether a request made it that was still on its way when its worker crashed."""
-    is_late: bool = False
-    """Whether a request made it that was still on its way when a user had deleted the inventory, and a rollback had looked."""
-
-    @property
-    def is_marked_by_others(self) -> bool:
-        """Whether others have begun its deletion."""
-        return self.marker is not None and self.marker.owner != self.owner
-
-    def holds(self, other: Entry) -> bool:
-        """Whether it is the Namespace of the other object, or the CRD of its kind."""
-        if self.resource == CRDS:
-            return other.resource == WIDGETS
-        return self.resource == NAMESPACES and other.key[0] == self.key[1]
-
-    def __str__(self) -> str:
-        return f"{self.resource[1]} {'/'.join(filter(None, self.key))}"
-
-
-@dataclass(frozen=True)
-class Run:
-    """One worker's run of a verb; `wanted`: what the package has afterwards, `brought`: what of that it had not before."""
-
-    instance: str
-    wanted: frozenset[tuple[Resource, Key]]
-    brought: frozenset[tuple[Resource, Key]]
 
 
 class Ledger:
@@ -101,9 +43,7 @@ class Ledger:
 
     def __init__(self, scheduler: Scheduler, features: frozenset[str]) -> None:
         self.scheduler = scheduler
-        delays = (seconds for feature, seconds in DELAYS_OF_RECORDS.items() if feature in features)
-        self._time_to_record = TIME_TO_RECORD + sum(delays)
-        self._time_to_release = TIME_TO_RELEASE + sum(DELAYS_OF_RELEASES.get(feature, 0.0) for feature in features)
+        self.jobs, self.owned = FinishedJobs(features), Owned(features)
         self.actor = NOBODY
         self.entries: dict[str, Entry] = {}
         self.lost: dict[tuple[Resource, Key], float] = {}
@@ -136,24 +76,12 @@ class Ledger:
         """Of each instance what workers have brought that failed, so that Tacker's record does not say where it is."""
         self._unnamed: set[str] = set()
         """The instances whose inventory was lost, until a change has named all objects again."""
-        self._seen_finished: dict[tuple[Resource, Key, str], dict[str, float]] = {}
-        """Of each Job, and its image, the workers that were shown its end, and when."""
         self._cut_off: set[str] = set()
         """The workers whose inventory a user has deleted while they ran: no token of a later one can stop their requests."""
-        self._taken: set[str] = set()
-        """The uids of Jobs that their instance has deleted; a watch may show them later."""
-        self.completed: set[str] = set()
-        """The Jobs that have run to their end, whether anybody was shown that or not."""
         self._adopted: set[tuple[str, Resource, Key]] = set()
         """The instances, and what each has adopted."""
         self._takers: set[str] = set()
         """The workers that have deleted a StatefulSet."""
-        self._applied: set[tuple[str, Resource, Key]] = set()
-        """The names of workers, and the objects that each has applied."""
-        self._owned: dict[tuple[str, str], float] = {}
-        """When an operator has set an owner of an object last, by the uids of both."""
-        self._deleted_by_users: set[str] = set()
-        """The uids of objects."""
 
     def note(self, text: str) -> None:
         self.trace.append((self.scheduler.now, text))
@@ -178,7 +106,7 @@ class Ledger:
         entry.is_labelled = dig(new, "metadata", "labels", INSTANCE_LABEL) == entry.owner
         actor = self._cause(entry)
         if resource == JOBS and dig(new, "status", "succeeded"):
-            self.completed.add(str(entry))
+            self.jobs.completed.add(str(entry))
         if is_inventory(entry) and actor.owner == entry.owner:
             self._stop_others(actor)
             if dig(new, "metadata", "annotations", "k8s-cr-driver/released") == "true":
@@ -208,15 +136,13 @@ class Ledger:
             self._check_deletion(entry, actor, old)
             self._note_taker(entry, actor)
         if resource == JOBS and (entry.marker or actor).owner == entry.owner:
-            # A change without it, or with another one in its place, of which a rollback may come
-            self._taken.add(old["metadata"]["uid"])
-            self._seen_finished.pop((resource, key_of(old), _image(old)), None)
+            self.jobs.taken(old)
         if entry.is_kept or (resource == WIDGETS and entry.owner == USER and actor.owner not in (USER, CONTROLLER)):
             self._hold(entry)
         if actor.owner == entry.owner and is_inventory(entry):
             self._withdrawn[entry.owner] = self.scheduler.now
         if actor.owner == USER and is_inventory(entry):
-            self.forget_finished(())  # what was recorded is lost with it
+            self.jobs.forget(())  # what was recorded is lost with it
             self._cut_off |= {name for name, run in self._runs.items() if run.instance == entry.owner} - self.ended.keys()
             self._doubted.pop(entry.owner, None)
             self._unname(entry.owner)
@@ -364,10 +290,8 @@ class Ledger:
 
     def show(self, reader: Actor, resource: Resource, live: Object) -> None:
         """A watch shows an object to a worker. What it sees once the inventory is lost it cannot record any more."""
-        is_end = resource == JOBS and dig(live, "status", "succeeded") and live["metadata"]["uid"] not in self._taken
-        if is_end and self._has_inventory(reader.owner):
-            seen = self._seen_finished.setdefault((resource, key_of(live), _image(live)), {})
-            seen.setdefault(reader.name, self.scheduler.now)
+        if resource == JOBS and self._has_inventory(reader.owner):
+            self.jobs.show(reader.name, self.scheduler.now, resource, live)
 
     def looked(self, reader: Actor) -> None:
         self.last_sight[reader.name] = self.scheduler.now
@@ -386,26 +310,11 @@ class Ledger:
     def _has_inventory(self, instance: str) -> bool:
         return any(entry.owner == instance and is_inventory(entry) for entry in self.entries.values())
 
-    def applied(self, worker: str, resource: Resource, key: Key) -> None:
-        """A worker knows that the server has applied an object, whether that changed it or not."""
-        self._applied.add((worker, resource, key))
-
-    def forget_finished(self, kept: Collection[tuple[Resource, Key]]) -> None:
-        """What a package no longer contains may run again when another one brings it."""
-        self._seen_finished = {job: seen for job, seen in self._seen_finished.items() if job[:2] in kept}
-
     def _check_creation(self, actor: Actor, resource: Resource, new: Object) -> None:
-        """
-        Nobody runs again what it has seen finished, or what another worker has, and had the time to record.
-
-        The end of a Job that a worker has not applied yet may be that of another manifest: then the Job has to run.
-        """
-        key = key_of(new)
-        for name, when in self._seen_finished.get((resource, key, _image(new)), {}).items():
-            has_applied = (name, resource, key) in self._applied
-            until = min(self.ended.get(name, -1000.0), self._stopped.get(name, math.inf))
-            if (name == actor.name and has_applied) or until - when > self._time_to_record:
-                self.violated(f"ran a finished Job again: {actor} made {'/'.join(key)}")
+        if resource == JOBS:
+            ends = {name: min(ended, self._stopped.get(name, math.inf)) for name, ended in self.ended.items()}
+            if not self.jobs.may_run(actor.name, resource, new, ends):
+                self.violated(f"ran a finished Job again: {actor} made {'/'.join(key_of(new))}")
 
     def _touch(self, entry: Entry, actor: Actor) -> None:
         if actor.owner not in (entry.owner, CONTROLLER):
@@ -417,7 +326,7 @@ class Ledger:
 
     def _check_deletion(self, entry: Entry, actor: Actor, old: Object) -> None:
         if actor.owner == USER:
-            self._deleted_by_users.add(old["metadata"]["uid"])
+            self.owned.deleted_by_user(old)
         if self._is_taken(entry, old):
             return
         users = {label.partition("/")[2] for label in dig(old, "metadata", "labels", default={}) if label.startswith("used-by")}
@@ -425,20 +334,14 @@ class Ledger:
         if is_shared or not self._may_delete(entry, actor):
             self.violated(f"deleted what is not its own: {actor} deleted {entry} of {entry.owner}")
 
-    def owns(self, owner: str, live: Object) -> None:
-        """An operator has set an owner of that uid."""
-        self._owned[owner, live["metadata"]["uid"]] = self.scheduler.now
-
     def _is_taken(self, entry: Entry, old: Object) -> bool:
         """Whether an owner takes it along: nothing that is to stay, unless an operator has set that owner too late."""
-        uid = old["metadata"]["uid"]
-        owners = {one["uid"] for one in dig(old, "metadata", "ownerReferences", default=None) or ()} if self._owned else set()
-        since = [self._owned[owner, uid] for owner in owners if (owner, uid) in self._owned]
-        if not since or any(uid in self.entries and not self.entries[uid].marker for uid in owners):
+        since = self.owned.since(old, self.entries)
+        if since is None:
             return False
         self._lose(entry)
-        is_users = not owners.isdisjoint(self._deleted_by_users) or self._is_in_a_going_namespace(entry)
-        if not is_users and self._could_release(entry, max(since)):
+        is_by_user = self.owned.is_by_user(old) or self._is_in_a_going_namespace(entry)
+        if not is_by_user and self._could_release(entry, since):
             self.violated(f"an owner has taken along {entry}, which was to stay")
         return True
 
@@ -449,7 +352,7 @@ class Ledger:
             return False
         is_ours = entry.is_kept and entry.released_by in ("", workers[-1])
         stays = is_ours or (entry.resource, entry.key) in self._runs[workers[-1]].wanted
-        return stays and max(since, self._began[workers[-1]]) < self.scheduler.now - self._time_to_release
+        return stays and max(since, self._began[workers[-1]]) < self.scheduler.now - self.owned.time_to_release
 
     def _may_change(self, entry: Entry, actor: Actor) -> bool:
         is_mine = actor.owner in (entry.owner, entry.reclaimable_by, *entry.adopted_by, USER, CONTROLLER)
@@ -469,38 +372,6 @@ class Ledger:
         return any(one.marker and one.resource == NAMESPACES and one.holds(entry) for one in self.entries.values())
 
 
-def _image(job: Object) -> str:
-    """What distinguishes one version of a Job from the next."""
-    containers = dig(job, "spec", "template", "spec", "containers", default=None) or [{}]
-    return str(containers[0].get("image"))
-
-
-STATEFUL_SETS: Resource = ("apps", "statefulsets")
-CLAIMS: Resource = ("", "persistentvolumeclaims")
-JOBS: Resource = ("batch", "jobs")
-TIME_TO_RECORD = 10.0
-"""Seconds within which a worker, unless it crashes, has stored that it has seen the end of a Job."""
-DELAYS_OF_RECORDS = {"lost answers": 125.0, "webhooks": 900.0}
-"""More of them: two lost responses in a row, and a webhook that refuses the inventory as long as an operation lasts."""
-TIME_TO_RELEASE = 8.0
-"""Seconds within which a run releases what stays from an owner that goes: two, four until a watch says so, and the way."""
-_RETRIES = dict.fromkeys(("server errors", "streams not found"), 30.0)
-_TAKEOVERS = dict.fromkeys(("crashes", "two workers", "early rollbacks"), 900.0)
-DELAYS_OF_RELEASES = {"latency": 8.0, "silent streams": 320.0, **_RETRIES, **_TAKEOVERS, **DELAYS_OF_RECORDS}
-"""More of them; a worker that takes over waits first until the one before it cannot write any more."""
-NAMESPACES: Resource = ("", "namespaces")
-WIDGETS: Resource = ("sim.example.com", "widgets")
-CRDS: Resource = ("apiextensions.k8s.io", "customresourcedefinitions")
-SHARED: tuple[Resource, ...] = (NAMESPACES, CRDS)
-"""The last of several instances that bring it deletes it, whoever of them made it."""
-PROTECTED: tuple[Resource, ...] = (("", "pods"), CLAIMS, ("", "secrets"))
-"""What of users never goes with a Namespace; the rest in it goes with it. Their widgets never go with the CRD."""
-
-
-def is_inventory(entry: Entry) -> bool:
-    return entry.key[1] == f"k8s-cr-driver-{entry.owner}"
-
-
 def _is_marked(old: Object, new: Object) -> bool:
     return "deletionTimestamp" in new["metadata"] and "deletionTimestamp" not in old["metadata"]
 
@@ -508,22 +379,3 @@ def _is_marked(old: Object, new: Object) -> bool:
 def _is_released(old: Object, new: Object) -> bool:
     before, after = (dig(obj, "metadata", "annotations", default={}) for obj in (old, new))
     return RELEASED_BY in after and RELEASED_BY not in before
-
-
-class WatchedStore(Store):
-    """A store that tells a ledger of all writes, and others of what has been written."""
-
-    def __init__(self, ledger: Ledger) -> None:
-        super().__init__()
-        self._ledger = ledger
-
-    def put(self, resource: Resource, obj: Object) -> Object:
-        old = self.get(resource, key_of(obj))
-        stored = super().put(resource, obj)
-        self._ledger.wrote(resource, old, stored)
-        return stored
-
-    def remove(self, resource: Resource, key: Key) -> Object:
-        gone = super().remove(resource, key)
-        self._ledger.removed(resource, gone)
-        return gone

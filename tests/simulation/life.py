@@ -34,8 +34,9 @@ from tests.fake_api.objects import Key, Object
 from tests.simulation import package, stand_ins, verbs
 from tests.simulation.client import Client
 from tests.simulation.controllers import Controllers
+from tests.simulation.entries import Run
 from tests.simulation.invariants import Invariants
-from tests.simulation.ledger import Ledger, Run
+from tests.simulation.ledger import Ledger
 from tests.simulation.operators import Operator
 from tests.simulation.scheduler import Scheduler, activated
 from tests.simulation.servers import Servers
@@ -165,7 +166,7 @@ class Life:
         elif not self._is_over:
             self.ledger.violated("the story has come to a stand")
         found = self.ledger.violations, self.ledger.trace, self.servers.requests, len(self._begun)
-        return Outcome(*found, self.blue.objects, self.invariants.applied(self.blue.id), self.ledger.completed)
+        return Outcome(*found, self.blue.objects, self.invariants.applied(self.blue.id), self.ledger.jobs.completed)
 
     def _prepare(self) -> None:
         self.servers.cluster.serve_only(KINDS)
@@ -282,7 +283,7 @@ class Life:
     def _undone(self, worker: Worker) -> None:
         """What a refused instantiate has created is deleted again, so its retry is a first run."""
         if worker.verb.is_first and worker.name in self.ledger.founders:
-            self.ledger.forget_finished(())
+            self.ledger.jobs.forget(())
 
     def _completed(self, instance: Instance, worker: Worker) -> None:
         verb = worker.verb
@@ -294,7 +295,7 @@ class Life:
             self.ledger.is_over.add(instance.id)
         if verb.desired and not any(obj["kind"] == "StatefulSet" for obj in verb.desired):
             self.ledger.leave_claims(instance.id)
-        self.ledger.forget_finished(wanted)
+        self.ledger.jobs.forget(wanted)
         self.invariants.check_completed(instance.id, verb, worker.name, worker.doomed)
 
     def _await(self, worker: Worker, *, is_patient: bool) -> bool:

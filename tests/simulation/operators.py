@@ -15,7 +15,7 @@ from tests.fake_api import errors
 from tests.fake_api.hand import Hand
 from tests.fake_api.kinds import Resource
 from tests.fake_api.objects import Key, Object
-from tests.simulation.ledger import CONTROLLER, Actor
+from tests.simulation.entries import CONTROLLER, Actor
 from tests.simulation.package import GROUP, config_map, named
 from tests.simulation.servers import Servers
 
@@ -70,7 +70,7 @@ class Operator:
             uid = owner["metadata"]["uid"]
             if live and uid not in [reference["uid"] for reference in live["metadata"].get("ownerReferences", [])]:
                 self._edit((resource, key), partial(_add_owner, owner=owner))
-                self._servers.ledger.owns(uid, live)
+                self._servers.ledger.owned.owns(uid, live, self._servers.scheduler.now)
 
     def _made(self, owner: Object) -> Object:
         """What it makes for an owner, and lets own the others in its place."""

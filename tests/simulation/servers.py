@@ -22,9 +22,11 @@ from tests.fake_api import discovery, dispatch, errors
 from tests.fake_api.cluster import Cluster, Work
 from tests.fake_api.kinds import Resource
 from tests.fake_api.objects import Key, Object, key_of
+from tests.fake_api.store import Store
 from tests.fake_api.verbs import Call
 from tests.simulation.caches import Response, Server, Watch
-from tests.simulation.ledger import USER, Actor, Ledger, WatchedStore
+from tests.simulation.entries import USER, Actor
+from tests.simulation.ledger import Ledger
 from tests.simulation.package import GROUP
 from tests.simulation.scheduler import Scheduler
 from tests.simulation.weather import Weather
@@ -142,20 +144,25 @@ class Servers:
             self.scheduler.after(BOOKMARK_EVERY, partial(self._bookmark, stream))
 
 
-class _Store(WatchedStore):
+class _Store(Store):
+    """Tells the ledger of all writes, and others of what has been written."""
+
     def __init__(self, ledger: Ledger, servers: Servers) -> None:
-        super().__init__(ledger)
-        self._servers = servers
+        super().__init__()
+        self._ledger, self._servers = ledger, servers
 
     def put(self, resource: Resource, obj: Object) -> Object:
-        if self.get(resource, key_of(obj)) is None and self._ledger.actor.owner != USER:
+        old = self.get(resource, key_of(obj))
+        if old is None and self._ledger.actor.owner != USER:
             self._servers.weather.admission.check_creation(self._servers.scheduler.now, resource, *key_of(obj))
         stored = super().put(resource, obj)
+        self._ledger.wrote(resource, old, stored)
         self._tell(resource, stored)
         return stored
 
     def remove(self, resource: Resource, key: Key) -> Object:
         gone = super().remove(resource, key)
+        self._ledger.removed(resource, gone)
         self._tell(resource, gone)
         return gone
 

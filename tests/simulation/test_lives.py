@@ -15,8 +15,8 @@ import pytest
 from tests.fake_api.objects import Object
 from tests.simulation.caches import Line
 from tests.simulation.client import Client
+from tests.simulation.entries import Actor
 from tests.simulation.features import ALL, UNSEEN
-from tests.simulation.ledger import Actor
 from tests.simulation.life import Life, Outcome
 from tests.simulation.servers import Sent, Servers
 

@@ -16,7 +16,7 @@ from tests.fake_api.hand import Hand
 from tests.fake_api.kinds import Resource
 from tests.fake_api.objects import Key, Object, copy, key_of, without
 from tests.simulation import package
-from tests.simulation.ledger import SHARED, USER, Actor
+from tests.simulation.entries import SHARED, USER, Actor
 from tests.simulation.servers import Servers
 
 WAIT = "users.example.com/wait"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from tests.fake_api import errors
 from tests.simulation.admission import Admission
-from tests.simulation.ledger import Actor
+from tests.simulation.entries import Actor
 from tests.simulation.scheduler import Process, Scheduler
 
 if TYPE_CHECKING:
