@@ -38,7 +38,7 @@ class FinishedJobs:
         self._applied.add((worker, resource, key))
 
     def taken(self, old: Object) -> None:
-        """Its instance has deleted it, by a change without it, or with another one in its place. A rollback of that may come."""
+        """Its instance has deleted it, by a change without it, or with another one in its place. A rollback may come."""
         self._taken.add(old["metadata"]["uid"])
         self._seen.pop((JOBS, key_of(old), _image(old)), None)
 
