@@ -26,7 +26,17 @@ from k8s_cr_driver.errors import ApiError, DriverError, Superseded, passes
 from k8s_cr_driver.objects import dependencies
 from k8s_cr_driver.objects.crds import defined_by
 from k8s_cr_driver.objects.fields import field, uid_of
-from k8s_cr_driver.objects.keys import CRD, NAMESPACE, Object, ObjectKey, controller_of, is_of_every_namespace, key_of, split
+from k8s_cr_driver.objects.keys import (
+    CRD,
+    NAMESPACE,
+    Object,
+    ObjectKey,
+    controller_of,
+    is_of_every_namespace,
+    key_of,
+    kind_of,
+    split,
+)
 from k8s_cr_driver.ownership.context import is_selected
 from k8s_cr_driver.ownership.delete import ANNOTATED, EXISTED, Removal, remove
 from k8s_cr_driver.ownership.guests import Guests
@@ -135,11 +145,12 @@ class Pruner:
         self.nodes[node.key] = node
         self.found.append(live)
         self._garbage.note(node)
-        if self.deletes(live):
+        if self._goes_with_owners(live):
             self._releases.leaves(live)
         else:
-            self._kept.add(node.key)
             self._releases.stays(live)
+        if not self.deletes(live):
+            self._kept.add(node.key)
         for need in node.needs:
             self._dependents.setdefault(need, []).append(node)
         return node
@@ -175,6 +186,8 @@ class Pruner:
             self._kept.discard(node.key)
             self._releases.gone(node.key)
         else:
+            if node.live is not None:  # perhaps no watch has said that it is to be kept
+                self._releases.stays(node.live)
             self._releases.released(node.key)
             LOG.warning("%s: %s is released and stays: %s", self._operation.id, node.key, redact(node.stays))
         self._operation.progress(node.key, "left" if node.stays else "deleted", node.stays)
@@ -248,10 +261,11 @@ class Pruner:
         """An object created again under the same name has to be deleted as well, and one whose owners have changed."""
         before, node.live, node.is_gone = node.live, live, False
         self._garbage.note(node)
-        if self.deletes(live):
+        if self._goes_with_owners(live):
             self._releases.observe(live)
         else:
             self._releases.stays(live)
+        if not self.deletes(live):
             self._hold_owners(node, live)
         is_other = before is None or uid_of(before) != uid_of(live) or owner_uids(before) != owner_uids(live)
         if node.phase is Phase.SENT and (is_other or (node.key in self._kept and not node.stays)):
@@ -275,7 +289,7 @@ class Pruner:
             return  # deleted while it waited for its next try
         node.phase = Phase.SENDING
         self._operation.progress(node.key, "deleting", "")
-        node.is_collected = self._may_collect and self.deletes(node.live) and self._garbage.collects(node, node.live)
+        node.is_collected = self._may_collect and self._goes_with_owners(node.live) and self._garbage.collects(node, node.live)
         if node.is_collected:
             self._releases.goes(node.live)
             self._sent(node, node.live, Removal(lingers=True))
@@ -317,6 +331,10 @@ class Pruner:
     def deletes(self, live: Object) -> bool:
         """Whether it deletes such an object, and does not only release it."""
         return not self._context.inventory.content.is_adopted(live) and not is_kept(live)
+
+    def _goes_with_owners(self, live: Object) -> bool:
+        """Whether it may go before its turn. A Namespace or CRD may not: what stays, or is not ours, would go with it."""
+        return self.deletes(live) and kind_of(live) not in SHARED
 
     def _sent(self, node: ToDelete, asked: Object, removal: Removal | None) -> None:
         """`removal`: None if the object no longer exists."""

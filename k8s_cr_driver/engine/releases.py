@@ -39,7 +39,7 @@ AGAIN = 2.0
 """Seconds between two looks while anything is deleted: no watch reports an object that was released."""
 
 READS_PER_SECOND = 20
-"""So many objects at most are read or released in a second: with more of them, the next look is later."""
+"""So many objects or owners at most are read or released in a second: with more of them, the next look is later."""
 
 ABANDONED_AFTER = 6.0
 """Seconds: with abandon an object that cannot be released from an owner that no longer exists for so long ends no run."""
@@ -84,10 +84,14 @@ class Releases:
         return [Report(key, State.WAITING.value, "NotReleased", text) for key, text in sorted(found.items())]
 
     def stays(self, live: Object) -> None:
-        """Notes an object that is not deleted, and releases it from owners that go."""
+        """Notes an object that is not deleted, and releases it from owners that go, or are gone."""
         self.observe(live)
-        is_pressing = self._staying.has_going_owner(live) and time.monotonic() - self._looked_at > AGAIN
-        if self._staying.note(live) or is_pressing:
+        has_new_owner, gone = self._staying.note(live), self._staying.gone_owners(live)
+        is_late = time.monotonic() - self._looked_at > AGAIN
+        if gone:  # the cache of an operator is late, or the watch
+            self._unsettled.setdefault(key_of(live), set()).update(gone)
+            self._look_later()
+        if (has_new_owner and not gone) or (is_late and (gone or self._staying.has_going_owner(live))):
             self._look()
 
     def released(self, key: ObjectKey) -> None:
@@ -121,17 +125,20 @@ class Releases:
 
     def remains(self, key: ObjectKey) -> None:
         """An object turns out to stay."""
-        self._staying.remains(key)
+        self._ended(self._staying.remains(key), frozenset())
 
     def gone(self, key: ObjectKey) -> None:
-        """An object no longer exists. It may have owned again what stays."""
+        """An object no longer exists. It, or an owner that goes with it, may have owned again what stays."""
         uid = self._staying.gone(key)
-        found = self._staying.owned_by({uid})
-        if uid and not self._staying.deleted:  # it is the last, so the look at what was released is the last, too
-            found |= self._released & self._staying.entries.keys()
-        for owned in found:
-            self._unsettled.setdefault(owned, set()).add(uid)
-        if self._unsettled or self._staying.takes_along(key):
+        self._ended(uid, self._staying.owned_by({uid, *self._staying.taken_by(key)}))
+
+    def _ended(self, uid: str, owned: Collection[ObjectKey]) -> None:
+        """An object is not to be deleted any more. With the last the look at what was released is the last, too."""
+        is_last = bool(uid) and not self._staying.deleted
+        released = self._released & self._staying.entries.keys() if is_last else set[ObjectKey]()
+        for key in released.union(owned):
+            self._unsettled.setdefault(key, set()).add(uid)
+        if self._unsettled:
             self._look()
 
     def before(
@@ -180,9 +187,10 @@ class Releases:
             self._unsettled.clear()
             return
         self._is_looking = True
-        look = functools.partial(self._looked, self._owners(), open_, frozenset(self._released))
+        owners = self._owners()
+        look = functools.partial(self._looked, owners, open_, frozenset(self._released))
         unsettled = {key: frozenset(uids) for key, uids in self._unsettled.items()}
-        self._loop.send(look, functools.partial(self._seen, unsettled), self._loop.refuse)
+        self._loop.send(look, functools.partial(self._seen, unsettled, owners), self._loop.refuse)
 
     def _owners(self) -> Owners:
         return Owners(self._context.client, self._staying.deleted, self._staying.uids)
@@ -207,10 +215,10 @@ class Releases:
                 seen.errors[key] = error
         return seen
 
-    def _seen(self, unsettled: Mapping[ObjectKey, frozenset[str]], seen: _Seen) -> None:
+    def _seen(self, unsettled: Mapping[ObjectKey, frozenset[str]], looked: Owners, seen: _Seen) -> None:
         """`unsettled`: as it was when the look began."""
         self._is_looking, self._looked_at = False, time.monotonic()
-        self._pause = len({*map(key_of, seen.read), *seen.going}) / READS_PER_SECOND
+        self._pause = max(len({*map(key_of, seen.read), *seen.going}), looked.reads) / READS_PER_SECOND
         self._failed(seen.errors)
         for live in seen.read:
             self._staying.note(live)

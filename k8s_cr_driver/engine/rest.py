@@ -20,9 +20,10 @@ from k8s_cr_driver.engine.not_ready import NotReady
 from k8s_cr_driver.engine.prune import Pruner
 from k8s_cr_driver.engine.releases import Releases
 from k8s_cr_driver.engine.run import Run
+from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.objects.crds import defined_by
-from k8s_cr_driver.objects.keys import CRD, NAMESPACE, Object, ObjectKey, key_of
-from k8s_cr_driver.ownership.labels import is_managed
+from k8s_cr_driver.objects.keys import CRD, NAMESPACE, Object, ObjectKey, key_of, kind_of
+from k8s_cr_driver.ownership.labels import SHARED, is_managed
 from k8s_cr_driver.ownership.orphans import OwnedOrphans, oldest_owner, release_orphans
 from k8s_cr_driver.ownership.owners import Owners, Takers, by_uid, release_from_owners, with_owners
 from k8s_cr_driver.resources.registry import resource_for
@@ -95,7 +96,7 @@ class Rest:
             desired = request(lambda: with_owners(self._context, desired))
         kept = list(itertools.filterfalse(deletes, members))
         owners = Owners(self._context.client, by_uid(filter(deletes, members)), by_uid([*kept, *(live for _, live in desired)]))
-        request(lambda: release_from_owners(self._context, owners, desired))
+        request(lambda: release_from_owners(self._context, owners, [*desired, *self._shared(members)]))
         takers: dict[str, Takers] = {}
         for live in kept:
             with self._attempts.abandonable(f"the owners of {key_of(live)}"):
@@ -106,6 +107,11 @@ class Rest:
         self._releases.take_along(takers)
         self._pruner.start(members, takers, desired=[live for _, live in desired], with_orphans=not self._applier.nodes)
         self._loop.run(self._is_pruned, self._timeout)
+
+    def _shared(self, members: list[Object]) -> list[tuple[Resource, Object]]:
+        """Namespaces and CRDs: an owner of one would take along what it holds, also objects that stay, or that are not ours."""
+        shared = [(self._context.resources.find(kind_of(live)), live) for live in members if kind_of(live) in SHARED]
+        return [(resource, live) for resource, live in shared if resource is not None and self._pruner.deletes(live)]
 
     def _is_released(self, live: Object, members: Collection[ObjectKey], orphans: OwnedOrphans) -> bool:
         """Releases what the object leaves. With `abandon` the object stays if that fails: its claims would go with it."""

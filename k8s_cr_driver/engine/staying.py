@@ -71,9 +71,11 @@ class Staying:
         """Of the object of that name that is deleted; "" if none is."""
         return self._deleted_uids.get(key, "")
 
-    def remains(self, key: ObjectKey) -> None:
-        """An object that was to be deleted turns out to stay."""
-        self.deleted.pop(self._deleted_uids.pop(key, ""), None)
+    def remains(self, key: ObjectKey) -> str:
+        """An object that was to be deleted turns out to stay. Returns its uid, or "" if it was none that is deleted."""
+        uid = self._deleted_uids.pop(key, "")
+        self.deleted.pop(uid, None)
+        return uid
 
     def gone(self, key: ObjectKey) -> str:
         """An object no longer exists. Returns its uid, or "" if it was none that is deleted."""
@@ -90,9 +92,9 @@ class Staying:
             for taker in takers:
                 self._taken[taker].add(uid)
 
-    def takes_along(self, key: ObjectKey) -> bool:
-        """Whether an owner goes with the object."""
-        return key in self._taken
+    def taken_by(self, key: ObjectKey) -> Collection[str]:
+        """The uids of owners that go with the object."""
+        return self._taken.get(key, ())
 
     def owned_by(self, uids: Collection[str]) -> set[ObjectKey]:
         """The objects that stay and have had one of these owners."""
@@ -100,7 +102,7 @@ class Staying:
 
     def owned_with(self, live: Object) -> list[Entry]:
         """The objects that an object owns, or an owner that goes with it."""
-        return [self.entries[key] for key in sorted(self.owned_by({uid_of(live), *self._taken.get(key_of(live), ())}))]
+        return [self.entries[key] for key in sorted(self.owned_by({uid_of(live), *self.taken_by(key_of(live))}))]
 
     def may_go(self, live: Object) -> bool:
         """Whether an object has an owner that is not known to stay."""
@@ -109,6 +111,10 @@ class Staying:
     def has_going_owner(self, live: Object) -> bool:
         """Whether an object has an owner that goes, as far as is known."""
         return any(uid in self._going or uid in self.deleted for uid in owner_uids(live))
+
+    def gone_owners(self, live: Object) -> set[str]:
+        """The uids of owners of an object that were deleted, and no longer exist."""
+        return self._gone.intersection(owner_uids(live))
 
     def forget(self, key: ObjectKey, owners: Collection[str]) -> None:
         """An object is released from owners that no longer exist, so that they never own it again."""

@@ -30,6 +30,9 @@ LOG = logging.getLogger(__name__)
 LONGEST_CHAIN = 10
 """Owners upwards that are read."""
 
+LONGEST_NAME = 1024
+"""Characters of the name of an owner that is read: objects have 253, and servers and proxies limit a path."""
+
 Takers = frozenset[ObjectKey]
 """Objects with which an owner goes. Empty: it no longer exists, or others delete it."""
 
@@ -47,13 +50,13 @@ def named(resources: Resources, reference: Object, namespace: str) -> tuple[Reso
     """The resource of an owner, and what names it; None for a kind that is not served. `namespace`: of the dependent.
 
     None, too, for a namespaced owner of an object of the cluster: the collector looks for it in no namespace. And for a name
-    that is not itself in a path: nobody can read such an owner.
+    that is not itself in a path, or is too long for one: nobody can read such an owner.
     """
     with understood("ownerReferences"):
         kind, version = kind_of(reference), split(reference["apiVersion"])[1]
         name, uid = reference["name"], reference["uid"]
     resource = resources.find(kind, version) or resources.find(kind)
-    is_readable = quote(name, safe=":") == name and name not in (".", "..")
+    is_readable = len(name) <= LONGEST_NAME and quote(name, safe=":") == name and name not in (".", "..")
     if resource is None or not is_readable or (resource.namespaced and not namespace):
         return None
     key = ObjectKey(*kind, namespace if resource.namespaced else "", name)
@@ -72,6 +75,7 @@ class Owners:
         self._takers: dict[str, Takers | None] = {}
         self.missing: set[str] = set()
         """The uids of those that no longer exist: they own nothing again."""
+        self.reads = 0
 
     def going(self, live: Object) -> dict[str, Takers]:
         """Owners of `live` that go, by uid: the deleted objects that take each along."""
@@ -109,6 +113,7 @@ class Owners:
             return UNKNOWN
         if self._client.connection.is_over():  # whoever may write an object can name thousands of owners
             raise TransportError(f"{key_of(dependent)}: not all of its owners are read: the operation has ended")
+        self.reads += 1
         try:
             return self._client.read_again(*found)
         except ApiError as error:

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The last looks of a run at the owners of what stays, while the garbage collector is late."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from k8s_cr_driver.engine import releases
+from k8s_cr_driver.objects.dependencies import DEPENDS_ON
+from k8s_cr_driver.ownership import guests
+from k8s_cr_driver.ownership.labels import KEEP
+from tests.fake_api import FakeApi, controllers, faults
+from tests.instance import Instance, claim, config_map, deployment, obj, wait_for
+from tests.ownership.claims import (
+    HELD,
+    assert_outlives,
+    assert_released,
+    is_going,
+    is_owned,
+    is_the_same,
+    never,
+    own,
+    replaceable,
+    volume,
+)
+
+VOLUME = "PersistentVolumeClaim", "default", "volume"
+
+pytestmark = pytest.mark.usefixtures("soon")
+
+
+@pytest.mark.parametrize("verb", ["change", "replacement"])
+def test_a_desired_claim_outlives_what_was_made_for_an_owner_and_owned_it_again_right_before_that_was_gone(
+    api: FakeApi, monkeypatch: pytest.MonkeyPatch, collect: Callable[[], None], verb: str
+) -> None:
+    """The owner was the last that was deleted."""
+    blue = Instance(api.url)
+    blue.reconcile([replaceable(), volume()])
+    made = api.put(controllers.owned(api.get("ConfigMap", "default", "owner"), "v1", "ConfigMap", "made"))
+    uid = own(api, made)
+    if verb == "change":
+        run = blue.start([volume()])
+    else:
+        run = blue.start([{**replaceable(), "data": {"a": "2"}}, volume()], prune=False)
+    wait_for(api, lambda: is_going(api, "ConfigMap", "owner"))
+    assert_released(api, made)
+    monkeypatch.setattr(releases, "AGAIN", 60)
+    never(api, lambda: is_owned(api))
+    own(api, made)
+    api.release("ConfigMap", "default", "owner", HELD)
+    run.result(10)
+    assert not is_owned(api)
+    collect()
+    assert is_the_same(api, uid)
+
+
+def test_a_kept_claim_is_looked_at_when_the_last_object_that_was_to_be_deleted_turns_out_to_stay(
+    api: FakeApi, monkeypatch: pytest.MonkeyPatch, collect: Callable[[], None]
+) -> None:
+    """A Namespace: others have a claim in it. The owner is gone meanwhile."""
+    blue, theirs = Instance(api.url), claim("theirs")
+    theirs["metadata"]["namespace"] = "inner"
+    blue.reconcile([replaceable(), volume("kept"), obj("v1", "Namespace", "inner")])
+    api.put(theirs, manager="user")
+    owner = api.get("ConfigMap", "default", "owner")
+    monkeypatch.setattr(releases, "AGAIN", 60)
+    monkeypatch.setattr(guests, "PATIENCE", 60)
+    api.fail(faults.unavailable(), method="GET", path="/namespaces/inner/persistentvolumeclaims", times=10**6)
+    run = blue.start([])
+    blue.wait_until_reported("volume", "left")
+    blue.wait_until_reported("inner", "deleting")
+    wait_for(api, lambda: is_going(api, "ConfigMap", "owner"))
+    uid = own(api, owner)
+    api.release("ConfigMap", "default", "owner", HELD)
+    blue.wait_until_reported("owner", "deleted")
+    api.clear_faults()
+    run.result(10)
+    assert not is_owned(api)
+    collect()
+    assert is_the_same(api, uid)
+
+
+def test_a_desired_claim_outlives_an_owner_that_owns_it_again_though_it_is_gone(
+    api: FakeApi, collect: Callable[[], None]
+) -> None:
+    """The cache of the operator is late, or the watch of the claim."""
+    blue, web = Instance(api.url), deployment()
+    web["metadata"]["namespace"] = "default"
+    blue.reconcile([replaceable(), volume()])
+    owner = api.get("ConfigMap", "default", "owner")
+    uid = own(api, owner)
+    blue.heard.clear()
+    run = blue.start([{**replaceable(), "data": {"a": "2"}}, volume(), web], prune=False)
+    wait_for(api, lambda: is_going(api, "ConfigMap", "owner"))
+    api.release("ConfigMap", "default", "owner", HELD)
+    blue.wait_until_reported("owner", "Ready")
+    own(api, owner)
+    wait_for(api, lambda: not is_owned(api))
+    collect()
+    assert is_the_same(api, uid)
+    blue.stop.set()
+    run.exception(10)
+
+
+def test_a_claim_without_label_that_is_to_be_kept_since_the_deletions_have_begun_outlives_its_owner(api: FakeApi) -> None:
+    blue, first = Instance(api.url), config_map("first")
+    first["metadata"] |= {"finalizers": HELD, "annotations": {DEPENDS_ON: "/namespaces/default/PersistentVolumeClaim/volume"}}
+    blue.reconcile([replaceable(), volume(), first])
+    owner, uid = api.get("ConfigMap", "default", "owner"), api.get(*VOLUME)["metadata"]["uid"]
+    run = blue.start([])
+    wait_for(api, lambda: is_going(api, "ConfigMap", "owner") and is_going(api, "ConfigMap", "first"))
+    api.requests.clear()
+    api.edit(*VOLUME, lambda live: live["metadata"].update(labels={}))
+    wait_for(api, lambda: bool(api.requests.select("GET", "/persistentvolumeclaims/volume")))
+    api.edit(*VOLUME, lambda live: live["metadata"]["annotations"].update({KEEP: "true"}))
+    api.release("ConfigMap", "default", "first", HELD)
+    blue.wait_until_reported("volume", "left")
+    assert_outlives(api, uid, run, owner, ("ConfigMap", "owner"))

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which owners looks read, and how many in a second."""
+
+from __future__ import annotations
+
+import functools
+
+import pytest
+
+from k8s_cr_driver.engine import releases
+from k8s_cr_driver.objects.keys import Object
+from tests.fake_api import FakeApi, faults
+from tests.instance import Instance, config_map, controlled_by, wait_for
+from tests.ownership.claims import HELD, is_going, replaceable, volume
+
+
+def _own(references: list[Object], live: Object) -> None:
+    live["metadata"]["ownerReferences"] = references
+
+
+def test_many_objects_with_an_owner_each_are_looked_at_in_turn(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The owners stay, but no watch says so: each look reads them all."""
+    monkeypatch.setattr(releases, "AGAIN", 0.01)
+    blue, parts = Instance(api.url), [config_map(f"part-{number}") for number in range(20)]
+    blue.reconcile([replaceable(), *parts])
+    for number in range(20):
+        references = [controlled_by(api.put(config_map(f"theirs-{number}"), manager="user"))]
+        owned = functools.partial(_own, references)
+        api.edit("ConfigMap", "default", f"part-{number}", owned)
+    run = blue.start(parts)
+    wait_for(api, lambda: is_going(api, "ConfigMap", "owner"))
+    api.requests.clear()
+    with api.cluster.store.changed:
+        assert not api.cluster.store.changed.wait_for(lambda: len(api.requests.select("GET", "/configmaps/theirs-")) > 100, 2)
+    api.release("ConfigMap", "default", "owner", HELD)
+    run.result(10)
+
+
+@pytest.mark.parametrize("answer", [None, 414, 431, 400])
+def test_an_owner_with_a_name_that_is_too_long_for_a_path_ends_no_run(api: FakeApi, answer: int | None) -> None:
+    """The API server asks of the name of an owner only that it is not empty. It accepts 1 MiB of headers, a proxy less."""
+    blue = Instance(api.url, seconds=3)
+    blue.reconcile([config_map("b"), volume()])
+    reference = {**controlled_by(api.put(config_map("owner"), manager="user")), "name": 100_000 * "a"}
+    place = "PersistentVolumeClaim", "default", "volume"
+    api.edit(*place, lambda live: live["metadata"].update(ownerReferences=[reference]))
+    if answer:
+        api.fail(faults.status(answer), method="GET", path="/configmaps/aaaaa", times=10**6)
+    blue.reconcile([volume()])
+    assert api.find("ConfigMap", "default", "b") is None
