@@ -29,7 +29,7 @@ from k8s_cr_driver.objects.fields import field, text
 from k8s_cr_driver.objects.keys import CloudEntry, GroupKind, Object, ObjectKey, SecretEntry, annotations_of, key_of
 from k8s_cr_driver.resources.health import Health, State, assess
 from k8s_cr_driver.resources.health.custom import terminating
-from k8s_cr_driver.resources.health.model import PAUSED, suspended, waiting
+from k8s_cr_driver.resources.health.model import HELD_IN_ADMISSION, PAUSED, suspended, waiting
 from k8s_cr_driver.resources.health.rest import held_in_admission
 
 _Self = TypeVar("_Self", bound="CustomResource")
@@ -160,7 +160,7 @@ class CustomResource:
             return suspended(PAUSED, f"{self.paused_by} pauses it")
         health = self.assess(live)
         if health.state is State.SUSPENDED and (held := held_in_admission(live, self.manifest, self.crd)):
-            return waiting("Suspended", f"{held}, by a webhook and not by the manifest: it has not begun")
+            return waiting(HELD_IN_ADMISSION, f"{held}, by a webhook and not by the manifest: it has not begun")
         return health
 
     def assess(self, live: Object) -> Health:

@@ -421,3 +421,79 @@ def test_what_its_package_or_a_user_suspends_is_at_rest(api: FakeApi, asks: bool
         api.react("Job", suspend)
     Instance(api.url, seconds=5).reconcile([held])
     assert api.names("Job") == ["a"]
+
+
+@pytest.mark.parametrize("may_read", [True, False])
+def test_rest_that_is_a_default_of_a_crd_on_the_cluster_is_on_purpose(api: FakeApi, may_read: bool) -> None:
+    crd = crontab_crd(**CONDITIONS)
+    fields = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
+    fields["enabled"] = {"type": "boolean", "default": False}
+    api.put(crd)
+    if not may_read:
+        denied = faults.status(403, "Forbidden", "no")
+        api.fail(denied, method="GET", path="customresourcedefinitions/crontabs", times=10)
+    Instance(api.url, seconds=5).reconcile([crontab("a")])
+    assert api.get("CronTab", "default", "a")["spec"]["enabled"] is False
+
+
+def crontab_crd_with(spec: Object, **fields: Object) -> Object:
+    """With these fields in the schema of the spec."""
+    crd = crontab_crd(**CONDITIONS)
+    schema = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
+    schema |= {**spec, "properties": schema["properties"] | fields}
+    return crd
+
+
+def test_a_queue_may_set_another_value_than_the_default(api: FakeApi) -> None:
+    """As of a TrainJob of Kubeflow, whose CRD has the default false."""
+    api.put(crontab_crd_with({}, suspend={"type": "boolean", "default": False}))
+
+    def hold(live: Object) -> None:
+        if not live["spec"].get("suspend"):
+            manager = live["metadata"]["managedFields"][0]["manager"]
+            api.edit("CronTab", "default", "a", lambda stored: stored["spec"].update(suspend=True), manager=manager)
+
+    api.react("CronTab", hold)
+    with pytest.raises(NotReady, match=r"spec\.suspend is true, by a webhook"):
+        Instance(api.url, seconds=2).reconcile([crontab("a")])
+
+
+def test_a_default_of_the_whole_spec_is_on_purpose(api: FakeApi) -> None:
+    api.put(crontab_crd_with({"default": {"enabled": False}}, enabled={"type": "boolean"}))
+    Instance(api.url, seconds=5).reconcile([obj("stable.example.com/v1", "CronTab", "a")])
+    assert api.get("CronTab", "default", "a")["spec"]["enabled"] is False
+
+
+def test_a_job_whose_policy_a_queue_suspends_is_waited_for(api: FakeApi) -> None:
+    """As a PyTorchJob or MPIJob of Kubeflow: its controller reports the condition Suspended, and nothing runs."""
+    policy = {"type": "object", "properties": {"suspend": {"type": "boolean", "default": False}}}
+    api.put(crontab_crd_with({}, runPolicy={**policy, "default": {}}))
+
+    def hold(live: Object) -> None:
+        if live["metadata"]["generation"] == 1:
+            manager = live["metadata"]["managedFields"][0]["manager"]
+            place = "CronTab", "default", "a"
+            api.edit(*place, lambda stored: stored["spec"]["runPolicy"].update(suspend=True), manager=manager)
+            api.set_status("CronTab", "default", "a", {"conditions": [{"type": "Suspended", "status": "True"}]})
+
+    api.react("CronTab", hold)
+    blue = Instance(api.url)
+    run = blue.start([crontab("a")])
+    blue.wait_until_reported("a", "Waiting", "spec.runPolicy.suspend is true, by a webhook")
+    assert not run.done()
+    api.edit("CronTab", "default", "a", lambda stored: stored["spec"]["runPolicy"].update(suspend=False), manager="kueue")
+    api.set_status("CronTab", "default", "a", {"conditions": [{"type": "Succeeded", "status": "True"}]})
+    run.result(10)
+
+
+def test_who_writes_an_atomic_spec_has_suspended_the_object(api: FakeApi) -> None:
+    """The entry of its manager names the spec alone, and no field of it."""
+    api.put(crontab_crd_with({"x-kubernetes-map-type": "atomic"}, suspend={"type": "boolean"}))
+
+    def suspend(live: Object) -> None:
+        if not live["spec"].get("suspend"):
+            api.edit("CronTab", "default", "a", lambda stored: stored["spec"].update(suspend=True), manager="kubectl-patch")
+
+    api.react("CronTab", suspend)
+    Instance(api.url, seconds=5).reconcile([crontab("a")])
+    assert api.get("CronTab", "default", "a")["spec"]["suspend"] is True

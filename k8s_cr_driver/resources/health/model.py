@@ -16,7 +16,8 @@ MESSAGE_LIMIT = 400
 REASON_LIMIT = 200
 
 NO_STATUS, READINESS_UNKNOWN, RUNNING = "NoStatus", "ReadinessUnknown", "Running"
-CRD_DECIDES = frozenset({NO_STATUS, READINESS_UNKNOWN, RUNNING})
+HELD_IN_ADMISSION = "HeldInAdmission"
+CRD_DECIDES = frozenset({NO_STATUS, READINESS_UNKNOWN, RUNNING, HELD_IN_ADMISSION})
 """Reasons of responses that the kind's CRD may change."""
 PAUSED = "Paused"
 """Reason of an object whose controllers do nothing, because somebody has paused it or what it belongs to."""

@@ -8,9 +8,10 @@ does. Nobody works on such an object, so whatever its status says does not chang
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
-from k8s_cr_driver.objects.fields import entries, mapping, text
+from k8s_cr_driver.objects.fields import entries, field, mapping, text
 from k8s_cr_driver.resources.health.model import Health, suspended
 from k8s_cr_driver.resources.health.vocabulary import AT_REST, word_set
 
@@ -25,12 +26,12 @@ _LONGEST = max(map(len, AT_REST))
 
 def held_by_spec(live: dict[str, Any]) -> Health | None:
     """SUSPENDED if the spec or an annotation asks for rest: to leave the object alone, or not to run it."""
-    for field, value in mapping(live, "spec").items():
+    for name, value in mapping(live, "spec").items():
         if isinstance(value, dict):
-            if str(field).lower().endswith("strategy") and _pauses(value):
-                return suspended("Suspended", f"spec.{field} is paused")
-        elif _asks_for_rest(field, value):
-            return suspended("Suspended", f"spec.{field} is {json.dumps(value)}")
+            if str(name).lower().endswith("strategy") and _pauses(value):
+                return suspended("Suspended", f"spec.{name} is paused")
+        elif _asks_for_rest(name, value):
+            return suspended("Suspended", f"spec.{name} is {json.dumps(value)}")
     for annotation, value in mapping(live, "metadata", "annotations").items():
         if (_is_pause(annotation) and value != "false") or (_reconciles(annotation) and text(value) in _OFF):
             return suspended("Suspended", f"the annotation {annotation} is {value!r}")
@@ -44,34 +45,60 @@ def held_in_admission(live: dict[str, Any], manifest: dict[str, Any], crd: dict[
     The manifest does not ask for that, no other field manager has written it, and it is no default of the CRD. Whoever holds
     the object so lets it go when there is room: it is not at rest on purpose.
     """
-    if not entries(live, "metadata", "managedFields"):
-        return ""  # nobody knows who has written it
-    for name, value in mapping(live, "spec").items():
-        if not _asks_for_rest(name, value) or mapping(manifest, "spec").get(name) == value or _is_of_others(live, name):
+    if not entries(live, "metadata", "managedFields") or crd == {}:
+        return ""  # nobody knows who has written it, or whether it is a default: the CRD may not be read
+    version = text(live, "apiVersion").rpartition("/")[2]
+    for path, value in _fields(mapping(live, "spec")):
+        if not _asks_for_rest(path[-1], value) or field(manifest, "spec", *path) == value or _is_of_others(live, path):
             continue
-        if not _has_default(crd, text(live, "apiVersion").rpartition("/")[2], name):
-            return f"spec.{name} is {json.dumps(value)}"
+        if not _is_default(crd, version, path, value):
+            return f"spec.{'.'.join(path)} is {json.dumps(value)}"
     return ""
 
 
-def _is_of_others(live: dict[str, Any], name: str) -> bool:
+def _fields(spec: dict[str, Any]) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """(path, value) of the fields of a spec, also of those in its policies: jobs of Kubeflow have `runPolicy.suspend`."""
+    for name, value in spec.items():
+        yield (name,), value
+        if isinstance(value, dict) and name.lower().endswith("policy"):
+            yield from (((name, inner), one) for inner, one in value.items())
+
+
+def _is_of_others(live: dict[str, Any], path: tuple[str, ...]) -> bool:
     return any(
-        f"f:{name}" in mapping(entry, "fieldsV1", "f:spec") and not text(entry, "manager").startswith(_OURS)
+        _has_written(entry, path) and not text(entry, "manager").startswith(_OURS)
         for entry in entries(live, "metadata", "managedFields")
     )
 
 
-def _has_default(crd: dict[str, Any] | None, version: str, name: str) -> bool:
+def _has_written(entry: dict[str, Any], path: tuple[str, ...]) -> bool:
+    """Whether a field manager has written the field, or an atomic mapping that it is in: that has no fields of its own."""
+    fields = mapping(entry, "fieldsV1")
+    for name in ("spec", *path):
+        if f"f:{name}" not in fields:
+            return False
+        fields = mapping(fields, f"f:{name}")
+        if not fields:
+            return True
+    return True
+
+
+def _is_default(crd: dict[str, Any] | None, version: str, path: tuple[str, ...], value: Any) -> bool:
+    """Whether the CRD has that value for the field, or for what it is in."""
     for one in entries(crd or {}, "spec", "versions"):
         if one.get("name") == version:
-            return "default" in mapping(one, "schema", "openAPIV3Schema", "properties", "spec", "properties", name)
+            schema, defaults = mapping(one, "schema", "openAPIV3Schema", "properties", "spec"), []
+            for place, name in enumerate(path):
+                defaults.append(field(schema, "default", *path[place:]))
+                schema = mapping(schema, "properties", name)
+            return value in (*defaults, schema.get("default"))
     return False
 
 
-def _asks_for_rest(field: Any, value: Any) -> bool:
+def _asks_for_rest(name: Any, value: Any) -> bool:
     if isinstance(value, str):
         return len(value) <= _LONGEST and value.lower() in AT_REST
-    return (value is True and field in _PAUSES) or (value is False and field in _RUNS)
+    return (value is True and name in _PAUSES) or (value is False and name in _RUNS)
 
 
 def _pauses(strategy: dict[str, Any]) -> bool:
