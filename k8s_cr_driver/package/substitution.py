@@ -28,7 +28,7 @@ def filler(declarations: Mapping[str, Declaration], values: Mapping[str, Any]) -
     """
     `fill` for all objects of one package, which have the limits together.
 
-    What has no value takes the default of its reference, and the declared one only where the reference has none.
+    What has no value takes the default of its reference, and the declared one only where that is none or wrong.
     """
     budgets = Budgets()
     return lambda value: fill(value, declarations, values, budgets)
@@ -122,13 +122,23 @@ def _value(
         written = declaration.name, match["default"]
         if written not in left.defaults:
             left.steps.spend(steps(declaration, match["default"]))
-            left.defaults[written] = _parsed(match["default"], declaration)
+            left.defaults[written] = _default(match["default"], declaration)
         value = left.defaults[written]
     if value is None:
         value = declaration.default
     if value is None:
         raise InvalidPackage(f"{match[0]} has no value: give the parameter, or write ${{{declaration.name}:=default}}")
     return value["secretRef"] if declaration.secret else value
+
+
+def _default(text: str, declaration: Declaration) -> Any:
+    """The default of a reference, or where that is wrong, the declared one, if there is one."""
+    try:
+        return _parsed(text, declaration)
+    except InvalidPackage:
+        if declaration.default is None:
+            raise
+        return declaration.default
 
 
 def _parsed(text: str, declaration: Declaration) -> Any:

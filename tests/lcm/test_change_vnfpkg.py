@@ -380,6 +380,18 @@ def test_a_default_in_a_reference_is_a_value_before_beside_a_reference_without_d
     assert replicas(cluster) == 3
 
 
+def test_a_given_count_is_the_new_one_beside_a_reference_whose_default_is_wrong(cluster: FakeApi, tmp_path: Path) -> None:
+    """As the empty text is for a number: nobody reads it of a parameter that is given."""
+    package: dict[str, Any] = {"parameters": {"COUNT": {"type": "integer", "required": False}}}
+    blue = Instance(cluster, tmp_path / "old", [deployment("${COUNT:=1}")], **package)
+    blue.instantiate()
+    blue.scale("SCALE_OUT")
+    package["parameters"]["SIZE"] = {"type": "integer", "required": False}
+    new = [deployment("${COUNT:=1}"), config_map("settings", size="${SIZE:=}")]
+    blue.change(make_vnfd(tmp_path / "new", new, **package), parameters={"COUNT": 4, "SIZE": 5})
+    assert replicas(cluster) == 4
+
+
 def test_a_given_count_is_the_new_one_where_another_number_in_its_place_is_wrong(
     cluster: FakeApi, web: Instance, tmp_path: Path
 ) -> None:
