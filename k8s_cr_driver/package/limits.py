@@ -24,6 +24,8 @@ EXPANDED = 32 * 1024 * 1024
 """Bytes, about, of the Definitions with their aliases written out."""
 DEFINITION = 4 * 1024 * 1024
 """Bytes of TOSCA.meta, and of each file in Definitions."""
+PATH = 4_096
+"""Characters of all keys that lead to a value: what looks at each value makes its path. Those in use have about a thousand."""
 FILLED = 32 * 1024 * 1024
 """Characters that the values of parameters may add to the manifests."""
 DECLARATIONS = 100_000
@@ -106,6 +108,18 @@ def check_expanded(value: Any, parts: Callable[[Any], Iterable[Any]], what: str)
             f"{what}: is larger than {EXPANDED // 1024**2} MiB with its aliases (*name) written out, or holds an alias of "
             "itself; use fewer aliases"
         )
+
+
+def check_paths(value: Any, length: int = 0) -> None:
+    """Raise InvalidPackage if the keys that lead to a value within `value` are longer together than `PATH`."""
+    if length > PATH:
+        raise InvalidPackage(f"the keys that lead to a value have more than {PATH:,} characters together; use shorter ones")
+    if isinstance(value, dict):
+        for key, one in value.items():
+            check_paths(one, length + len(key))
+    elif isinstance(value, list):
+        for one in value:
+            check_paths(one, length)
 
 
 def parts(value: Any) -> Iterable[Any]:

@@ -23,7 +23,7 @@ from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, key_of, kin
 from k8s_cr_driver.package import marks, names, normal_form
 from k8s_cr_driver.package.documents import DocumentError, documents
 from k8s_cr_driver.package.files import SIZE_LIMIT, Fetch, no_url, read, shown
-from k8s_cr_driver.package.limits import Budget, Limits
+from k8s_cr_driver.package.limits import Budget, Limits, check_paths
 from k8s_cr_driver.package.limits import check as check_limits
 from k8s_cr_driver.package.limits import values as value_budget
 from k8s_cr_driver.package.merge_keys import repeated_merge_keys
@@ -168,6 +168,7 @@ def _flattened(value: Any, source: str) -> Iterator[tuple[str, Object]]:
 
 def _prepared(raw: Object, source: str, fill: Callable[[Any], Any]) -> Object:
     try:
+        check_paths(raw)
         obj: Object = fill(raw)
         _name_review(obj)
         _check_identity(obj)

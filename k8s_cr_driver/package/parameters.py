@@ -97,7 +97,8 @@ def declared(definitions: Mapping[str, Mapping[str, Any]]) -> dict[str, Declarat
         holders.add(holder)
         for parameter, definition in _properties(types, holder, budget).items():
             clauses.spend(sum(map(_cost, sequence(definition, "constraints"))))
-            found[parameter] = _declaration(parameter, definition, f"parameter {parameter} in the VNFD's {holder}")
+            where = f"parameter {parameter} in the VNFD's {holder[:_SHOWN]}"  # one of MiB would be copied for each parameter
+            found[parameter] = _declaration(parameter, definition, where)
     return found
 
 
