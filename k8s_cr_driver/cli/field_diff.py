@@ -20,6 +20,8 @@ _SECRET_NAME = re.compile(
 )
 _REFERENCE = re.compile(r"(?i)(?:refs?|names?|namespace|paths?|kind|type|mode)$|^keys?$")
 """Fields that say where a secret is, and are none."""
+_MANIFEST_OF_SECRET = (re.compile(r"\bkind[\"']?:\s*[\"']?Secret\b"), re.compile(r"\b(?:data|stringData)[\"']?:"))
+"""What the text of a Secret has, as YAML or JSON: in the ConfigMap of a ClusterResourceSet, or kubectl's last-applied one."""
 LONGEST_NAME = 253
 """Characters of a field's name that are looked at: the value of a longer one is hidden."""
 _NAMES = {"name": re.compile(r".+", re.S), "key": re.compile(r"[A-Z][A-Z0-9_]*")}
@@ -122,8 +124,12 @@ def _redacted(steps: Sequence[str], value: Any) -> Any:
     if isinstance(value, list):
         before = [None, *value]
         return [HIDDEN if _is_secret_option(one) else _redacted(steps, item) for one, item in zip(before, value, strict=False)]
-    is_secret = isinstance(value, str) and (_in_secret(steps) or looks_secret(f"{steps[-1]}: {json.dumps(value)}"))
-    return HIDDEN if is_secret else value
+    return HIDDEN if isinstance(value, str) and _is_secret_text(steps, value) else value
+
+
+def _is_secret_text(steps: Sequence[str], value: str) -> bool:
+    holds_secret = all(part.search(value) for part in _MANIFEST_OF_SECRET)
+    return holds_secret or _in_secret(steps) or looks_secret(f"{steps[-1]}: {json.dumps(value)}")
 
 
 def _in_secret(steps: Sequence[str]) -> bool:

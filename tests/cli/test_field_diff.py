@@ -180,3 +180,22 @@ def test_a_short_name_of_a_secret_hides_its_value(name: str) -> None:
 )
 def test_other_fields_are_shown(spec: dict[str, Any]) -> None:
     assert "shown" in changed(**spec) and HIDDEN not in changed(**spec)
+
+
+@pytest.mark.parametrize(
+    ("text", "is_hidden"),
+    [
+        ("apiVersion: v1\nkind: Secret\nmetadata:\n  name: a\ndata:\n  a.conf: canary\n", True),
+        ('{"apiVersion":"v1","kind":"Secret","metadata":{"name":"a"},"stringData":{"a.conf":"canary"}}', True),
+        ("kind: ConfigMap\ndata:\n  a.conf: canary\n", False),
+        ("kind: SecretStore\ndata:\n  a.conf: canary\n", False),
+        ("valuesFrom:\n- kind: Secret\n  name: canary\n", False),
+    ],
+)
+def test_a_text_that_is_a_secret_is_hidden(text: str, is_hidden: bool) -> None:
+    """As the ConfigMap of a ClusterResourceSet has it, and what kubectl apply writes into an annotation."""
+    before = obj("v1", "ConfigMap", "a", data={"a": "x"})
+    annotated = {**before, "metadata": {"name": "a", "annotations": {"b": text}}}
+    for after in (obj("v1", "ConfigMap", "a", data={"a": text}), annotated):
+        for found in (changes(before, after), changes(after, before)):
+            assert ("canary" in str(found)) is not is_hidden
