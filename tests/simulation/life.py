@@ -222,7 +222,7 @@ class Life:
         if self._is_short:
             objects = package.few(self._random, objects, 1 if self._is_brief else self._random.choice((1, 1, 2, 3)))
         if self.operator.is_there:
-            objects = package.gathered(objects)
+            objects = package.gathered(self._random, objects)
         if "kept" in self.features:
             package.kept(self._random, objects)
         package.depend(self._random, objects)

@@ -65,7 +65,7 @@ MUTANTS = {
         found_by=0,
     ),
     "what stays is not released while an owner goes": Mutant(
-        {"engine.releases.Releases._look": lambda _: None}, _features("owners"), "an owner has taken along", found_by=108
+        {"engine.releases.Releases._look": lambda _: None}, _features("owners"), "an owner has taken along", found_by=19
     ),
     "one 404 on a stream counts as all gone": Mutant(
         {"kube.watch.Reflector._is_served": _no, "kube.watch.Unserved": _AllGone, "engine.rest.Rest._misses": _no},

@@ -38,14 +38,21 @@ class Operator:
         self._released: set[str] = set()
 
     def begin(self, objects: list[Object]) -> None:
-        """Chooses an owner and what it owns from those of a package that are in one Namespace."""
+        """Chooses an owner and what it owns from those of a package: in one Namespace, or Namespaces and CRDs."""
         names = [named(obj) for obj in objects if obj["metadata"].get("namespace") and obj["kind"] != "Job"]
-        if not self.is_there or len(names) < 2:
+        roles = [named(obj) for obj in objects if obj["kind"] == "ClusterRole"]
+        containers = [named(obj) for obj in objects if obj["kind"] in ("Namespace", "CustomResourceDefinition")]
+        if not self.is_there:
             return
         chance = self._random
-        owner, *self._owned = chance.sample(names, min(len(names), chance.choice((2, 2, 3))))
+        if roles and containers and chance.random() < 0.5:
+            owner, self._owned = roles[0], [chance.choice(containers)]
+        elif len(names) > 1:
+            owner, *self._owned = chance.sample(names, min(len(names), chance.choice((2, 2, 3))))
+        else:
+            return
         self.owners.append(owner)
-        self._between = chance.random() < 0.3
+        self._between = bool(owner[1][0]) and chance.random() < 0.3
         self._period, self._delay = chance.choice(_PERIODS), chance.choice(_DELAYS)
         self._look()
 

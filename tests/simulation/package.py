@@ -108,12 +108,13 @@ def kept(chance: random.Random, objects: list[Object]) -> None:
             obj["metadata"]["annotations"] = dict(KEEP)
 
 
-def gathered(objects: list[Object]) -> list[Object]:
-    """All in the same Namespace, and one more: one may be the owner of others."""
+def gathered(chance: random.Random, objects: list[Object]) -> list[Object]:
+    """All in the same Namespace, and one more, so that one may be the owner of others, or of the Namespace."""
     places = [where for obj in objects if (where := obj["metadata"].get("namespace"))]
     place = {"namespace": (places or ["default"])[0]}
     placed = [{**obj, "metadata": {**obj["metadata"], **place}} if "namespace" in obj["metadata"] else obj for obj in objects]
-    return [*placed, config_map("map-more", place["namespace"], version="1")]
+    roles = [make("rbac.authorization.k8s.io/v1", "ClusterRole", "role-more", rules=[])] if chance.random() < 0.3 else []
+    return [*placed, config_map("map-more", place["namespace"], version="1"), *roles]
 
 
 def few(chance: random.Random, objects: list[Object], count: int) -> list[Object]:
