@@ -45,6 +45,15 @@ ABANDONED_AFTER = 6.0
 """Seconds: with abandon an object that cannot be released from an owner that no longer exists for so long ends no run."""
 
 
+class _Look(NamedTuple):
+    """What is looked at, and what is not settled, as they were when the look began."""
+
+    owners: Owners
+    entries: dict[ObjectKey, Entry]
+    released: frozenset[ObjectKey]
+    unsettled: dict[ObjectKey, frozenset[str]]
+
+
 class _Seen(NamedTuple):
     """What a look has read, of each object the owners that go, those that no longer exist, and why no release was possible."""
 
@@ -187,52 +196,52 @@ class Releases:
             self._unsettled.clear()
             return
         self._is_looking = True
-        owners = self._owners()
-        look = functools.partial(self._looked, owners, open_, frozenset(self._released))
         unsettled = {key: frozenset(uids) for key, uids in self._unsettled.items()}
-        self._loop.send(look, functools.partial(self._seen, unsettled, owners), self._loop.refuse)
+        look = _Look(self._owners(), open_, frozenset(self._released), unsettled)
+        self._loop.send(functools.partial(self._looked, look), functools.partial(self._seen, look), self._loop.refuse)
 
     def _owners(self) -> Owners:
         return Owners(self._context.client, self._staying.deleted, self._staying.uids)
 
-    def _looked(self, owners: Owners, staying: Mapping[ObjectKey, Entry], released: Collection[ObjectKey]) -> _Seen:
-        seen = _Seen([], {}, owners.missing, {})
-        for key, (resource, live) in staying.items():
+    def _looked(self, look: _Look) -> _Seen:
+        seen = _Seen([], {}, look.owners.missing, {})
+        for key, (resource, live) in look.entries.items():
             if self._loop.refusals or not self._operation.remaining() or self._operation.stop.is_set():
                 seen.errors[key] = TransportError(f"{key}: its owners are not read: the operation has ended")
                 break
             try:
-                if key in released:
+                if key in look.released:
                     read = self._context.client.find(resource, key)
                     if read is None or uid_of(read) != uid_of(live):
                         continue  # it is gone, and another one of its name is nobody's
                     seen.read.append(read)
                     live = with_owners_of_both(live, read)
-                if found := owners.going(live):
+                if found := look.owners.going(live):
                     self._disown(Entry(resource, live), found)
                     seen.going[key] = found
             except DriverError as error:
                 seen.errors[key] = error
         return seen
 
-    def _seen(self, unsettled: Mapping[ObjectKey, frozenset[str]], looked: Owners, seen: _Seen) -> None:
-        """`unsettled`: as it was when the look began."""
+    def _seen(self, look: _Look, seen: _Seen) -> None:
+        """What has changed since the look began may be owned again: that is not settled."""
         self._is_looking, self._looked_at = False, time.monotonic()
-        self._pause = max(len({*map(key_of, seen.read), *seen.going}), looked.reads) / READS_PER_SECOND
+        self._pause = max(len({*map(key_of, seen.read), *seen.going}), look.owners.reads) / READS_PER_SECOND
         self._failed(seen.errors)
+        changed = {key for key, one in look.entries.items() if self._staying.entries.get(key) is not one}
         for live in seen.read:
             self._staying.note(live)
         for key, owners in seen.going.items():
             self._staying.take_along(owners)
-            if missing := seen.missing & owners.keys():
+            if key not in changed and (missing := seen.missing & owners.keys()):
                 self._staying.forget(key, missing)
-        for key in unsettled.keys() - seen.errors.keys():
+        for key in look.unsettled.keys() - seen.errors.keys() - changed:
             exist = seen.going.get(key, {}).keys() - seen.missing  # those have only lost the label by which a watch selects
-            self._settle(key, unsettled[key] - exist)
+            self._settle(key, look.unsettled[key] - exist)
         if self._is_due:
             self._begin()
-        elif seen.errors:
-            self._look_within(backoff.delay(self._failures))
+        elif seen.errors or changed & self._unsettled.keys():
+            self._look_within(backoff.delay(max(self._failures, 1)))
         elif self._staying.deleted or self._unsettled:
             self._look_later()
 

@@ -3,12 +3,15 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from k8s_cr_driver.engine import releases
 from k8s_cr_driver.objects.dependencies import DEPENDS_ON
+from k8s_cr_driver.objects.keys import Object
 from k8s_cr_driver.ownership import guests
 from k8s_cr_driver.ownership.labels import KEEP
 from tests.fake_api import FakeApi, controllers, faults
@@ -102,6 +105,41 @@ def test_a_desired_claim_outlives_an_owner_that_owns_it_again_though_it_is_gone(
     assert is_the_same(api, uid)
     blue.stop.set()
     run.exception(10)
+
+
+def test_a_desired_claim_that_a_gone_owner_owns_again_during_the_last_look_outlives_it(
+    api: FakeApi, monkeypatch: pytest.MonkeyPatch, collect: Callable[[], None]
+) -> None:
+    """The look has released it before, and ends after the watch has reported it."""
+    blue, is_noted, versions = Instance(api.url), threading.Event(), list[str]()
+    blue.reconcile([replaceable(), volume()])
+    owner = api.get("ConfigMap", "default", "owner")
+    uid = own(api, owner)
+    looked, stays = releases.Releases._looked, releases.Releases.stays
+
+    def late(found: releases.Releases, look: Any) -> Any:
+        seen = looked(found, look)
+        if seen.missing and not versions:
+            with api.cluster.writing():
+                own(api, owner)
+                versions.append(api.get(*VOLUME)["metadata"]["resourceVersion"])
+            assert is_noted.wait(10)
+        return seen
+
+    def noted(found: releases.Releases, live: Object) -> None:
+        stays(found, live)
+        if live["metadata"]["resourceVersion"] in versions:
+            is_noted.set()
+
+    monkeypatch.setattr(releases.Releases, "_looked", late)
+    monkeypatch.setattr(releases.Releases, "stays", noted)
+    run = blue.start([{**replaceable(), "data": {"a": "2"}}, volume()], prune=False)
+    wait_for(api, lambda: is_going(api, "ConfigMap", "owner"))
+    api.release("ConfigMap", "default", "owner", HELD)
+    run.result(10)
+    assert versions and not is_owned(api)
+    collect()
+    assert is_the_same(api, uid)
 
 
 def test_a_claim_without_label_that_is_to_be_kept_since_the_deletions_have_begun_outlives_its_owner(api: FakeApi) -> None:
