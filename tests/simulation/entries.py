@@ -58,6 +58,8 @@ class Entry:
     """Whether it is a Namespace or CRD that has had such an object, or a widget of a user that has gone with its Namespace."""
     marker: Actor | None = None
     """Who has begun its deletion."""
+    is_taken: bool = False
+    """Whether an owner takes it along, that an operator has set too late for anybody to release it."""
     is_kept: bool = False
     """Whether it is to outlive its owner."""
     released_by: str = ""

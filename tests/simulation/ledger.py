@@ -327,7 +327,7 @@ class Ledger:
     def _check_deletion(self, entry: Entry, actor: Actor, old: Object) -> None:
         if actor.owner == USER:
             self.owned.deleted_by_user(old)
-        if self._is_taken(entry, old):
+        if self._is_taken(entry, old) or any(one.is_taken and one.holds(entry) for one in self.entries.values()):
             return
         users = {label.partition("/")[2] for label in dig(old, "metadata", "labels", default={}) if label.startswith("used-by")}
         is_shared = actor.owner not in (USER, CONTROLLER) and users - {actor.owner}
@@ -339,6 +339,7 @@ class Ledger:
         since = self.owned.since(old, self.entries)
         if since is None:
             return False
+        entry.is_taken = True
         self._lose(entry)
         is_by_user = self.owned.is_by_user(old) or self._is_in_a_going_namespace(entry)
         if not is_by_user and self._could_release(entry, since):
@@ -351,7 +352,8 @@ class Ledger:
         if not workers or workers[-1] in self.ended:
             return False
         is_ours = entry.is_kept and entry.released_by in ("", workers[-1])
-        stays = is_ours or (entry.resource, entry.key) in self._runs[workers[-1]].wanted
+        is_wanted = (entry.resource, entry.key) in self._runs[workers[-1]].wanted
+        stays = is_ours or is_wanted or entry.resource in SHARED  # a Namespace or CRD goes at its turn alone
         return stays and max(since, self._began[workers[-1]]) < self.scheduler.now - self.owned.time_to_release
 
     def _may_change(self, entry: Entry, actor: Actor) -> bool:
