@@ -208,8 +208,7 @@ class ToDelete(Node):
 def _why_it_is_there(live: Object) -> str:
     """Of an object that is being deleted."""
     if is_in_cleanup(live):
-        names = f"{fields.text(live, 'spec', 'names', 'plural')}.{fields.text(live, 'spec', 'group')}"
-        remedy = f"their controllers must remove them: kubectl get {names} -A"
+        remedy = f"their controllers must remove them: kubectl get {fields.text(live, 'metadata', 'name')} -A"
         return f"the API server deletes the objects of its kind first, and finalizers hold some: {remedy}"
     held = ", ".join(set((live.get("metadata") or {}).get("finalizers") or []) - {"foregroundDeletion"})
     return f"held by finalizers {held}: their controller must remove them" if held else "its dependents still exist"

@@ -55,11 +55,10 @@ class _Look(NamedTuple):
 
 
 class _Seen(NamedTuple):
-    """What a look has read, of each object the owners that go, those that no longer exist, and why no release was possible."""
+    """What a look has read, of each object the owners that go, and why no release was possible."""
 
     read: list[Object]
     going: dict[ObjectKey, dict[str, Takers]]
-    missing: set[str]
     errors: dict[ObjectKey, DriverError]
 
 
@@ -204,7 +203,7 @@ class Releases:
         return Owners(self._context.client, self._staying.deleted, self._staying.uids)
 
     def _looked(self, look: _Look) -> _Seen:
-        seen = _Seen([], {}, look.owners.missing, {})
+        seen = _Seen([], {}, {})
         for key, (resource, live) in look.entries.items():
             if self._loop.refusals or not self._operation.remaining() or self._operation.stop.is_set():
                 seen.errors[key] = TransportError(f"{key}: its owners are not read: the operation has ended")
@@ -233,10 +232,11 @@ class Releases:
             self._staying.note(live)
         for key, owners in seen.going.items():
             self._staying.take_along(owners)
-            if key not in changed and (missing := seen.missing & owners.keys()):
+            if key not in changed and (missing := look.owners.missing & owners.keys()):
                 self._staying.forget(key, missing)
         for key in look.unsettled.keys() - seen.errors.keys() - changed:
-            exist = seen.going.get(key, {}).keys() - seen.missing  # those have only lost the label by which a watch selects
+            # Those that exist have only lost the label by which a watch selects
+            exist = seen.going.get(key, {}).keys() - look.owners.missing
             self._settle(key, look.unsettled[key] - exist)
         if self._is_due:
             self._begin()

@@ -12,6 +12,7 @@ from tests.fake_api import FakeApi
 from tests.instance import Instance, claim, config_map, controlled_by, crontab, crontab_crd, kept, wait_for
 
 HELD = ["example.com/hold"]
+VOLUME = "PersistentVolumeClaim", "default", "volume"
 
 
 def volume(whose: str = "desired") -> Object:
@@ -36,14 +37,12 @@ def replaceable() -> Object:
 def own(api: FakeApi, owner: Object) -> str:
     """As an operator does it in each reconciliation; returns the uid of the claim."""
     reference = controlled_by(owner)
-    made = api.edit(
-        "PersistentVolumeClaim", "default", "volume", lambda live: live["metadata"].update(ownerReferences=[reference])
-    )
+    made = api.edit(*VOLUME, lambda live: live["metadata"].update(ownerReferences=[reference]))
     return str(made["metadata"]["uid"])
 
 
 def is_owned(api: FakeApi) -> bool:
-    return bool(api.get("PersistentVolumeClaim", "default", "volume")["metadata"].get("ownerReferences"))
+    return bool(api.get(*VOLUME)["metadata"].get("ownerReferences"))
 
 
 def is_going(api: FakeApi, kind: str, name: str) -> bool:
@@ -51,7 +50,7 @@ def is_going(api: FakeApi, kind: str, name: str) -> bool:
 
 
 def is_the_same(api: FakeApi, uid: str) -> bool:
-    live = api.get("PersistentVolumeClaim", "default", "volume")["metadata"]
+    live = api.get(*VOLUME)["metadata"]
     return live["uid"] == uid and "deletionTimestamp" not in live
 
 

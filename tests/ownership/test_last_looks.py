@@ -18,6 +18,7 @@ from tests.fake_api import FakeApi, controllers, faults
 from tests.instance import Instance, claim, config_map, deployment, obj, wait_for
 from tests.ownership.claims import (
     HELD,
+    VOLUME,
     assert_outlives,
     assert_released,
     is_going,
@@ -28,8 +29,6 @@ from tests.ownership.claims import (
     replaceable,
     volume,
 )
-
-VOLUME = "PersistentVolumeClaim", "default", "volume"
 
 pytestmark = pytest.mark.usefixtures("soon")
 
@@ -119,7 +118,7 @@ def test_a_desired_claim_that_a_gone_owner_owns_again_during_the_last_look_outli
 
     def late(found: releases.Releases, look: Any) -> Any:
         seen = looked(found, look)
-        if seen.missing and not versions:
+        if look.owners.missing and not versions:
             with api.cluster.writing():
                 own(api, owner)
                 versions.append(api.get(*VOLUME)["metadata"]["resourceVersion"])

@@ -13,12 +13,11 @@ from tests.fake_api import controllers, crds, deletion, errors
 from tests.fake_api.hand import Hand
 from tests.fake_api.kinds import Resource
 from tests.fake_api.objects import Key, Object, dig, key_of
-from tests.simulation.entries import CONTROLLER, Actor
+from tests.simulation.entries import CONTROLLER, WIDGETS, Actor
 from tests.simulation.package import GROUP
 from tests.simulation.servers import Servers
 
 HOLD = f"{GROUP}/hold"
-WIDGETS: Resource = (GROUP, "widgets")
 
 
 class Controllers:

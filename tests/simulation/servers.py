@@ -25,16 +25,14 @@ from tests.fake_api.objects import Key, Object, key_of
 from tests.fake_api.store import Store
 from tests.fake_api.verbs import Call
 from tests.simulation.caches import Response, Server, Watch
-from tests.simulation.entries import USER, Actor
+from tests.simulation.entries import USER, WIDGETS, Actor
 from tests.simulation.ledger import Ledger
-from tests.simulation.package import GROUP
 from tests.simulation.scheduler import Scheduler
 from tests.simulation.weather import Weather
 
 BOOKMARK_EVERY = 60.0
 MOST_REQUESTS = 3000
 """Of one life; more would be an operation that goes round in circles."""
-WIDGETS: Resource = (GROUP, "widgets")
 _DISCOVERED: dict[tuple[str, str, bool], Object] = {}
 """The responses to discovery, by path, form and whether there are widgets."""
 _DISCOVERY = re.compile(r"/apis?|/api/[^/]+|/apis/[^/]+(/[^/]+)?")
