@@ -18,6 +18,8 @@ DEPTH_LIMIT = 200
 _LONGEST_INTEGER = 1000
 """Characters of an integer."""
 _NODE = 64
+_DIRECTIVES = 1000
+"""Words %TAG in a text. libyaml compares each such directive with all before it, within the interpreter's lock."""
 
 
 def integer(loader: Any, node: yaml.ScalarNode) -> int:
@@ -30,12 +32,18 @@ def integer(loader: Any, node: yaml.ScalarNode) -> int:
 
 class Shallow:
     """
-    For loaders of PyYAML: nesting is limited.
+    For loaders of PyYAML: nesting is limited, and so are directives.
 
     libyaml's composer is recursive and ends the process with a segmentation fault on deep nesting (yaml/pyyaml#296).
     """
 
     depth = 0
+
+    def __init__(self, text: str | bytes) -> None:
+        found = text.count("%TAG") if isinstance(text, str) else text.replace(b"\0", b"").count(b"%TAG")  # UTF-16 has zeros
+        if found > _DIRECTIVES:
+            raise yaml.MarkedYAMLError(problem=f"has more than {_DIRECTIVES:,} directives %TAG; leave them out")
+        super().__init__(text)  # type: ignore[call-arg]
 
     def descend_resolver(self, parent: Any, index: Any) -> None:
         self.depth += 1

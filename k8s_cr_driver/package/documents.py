@@ -73,7 +73,10 @@ def documents(text: str, budget: Budget | None = None) -> Iterator[tuple[int, An
             yield from enumerate(found, 1)
             return
     text = _BYTE_ORDER_MARK.sub(r"\1", text)
-    loader = _Nodes(text, budget)
+    try:
+        loader = _Nodes(text, budget)
+    except yaml.MarkedYAMLError as error:
+        raise DocumentError(str(error.problem), 1) from None
     number, copied = 0, 0
     try:
         while True:

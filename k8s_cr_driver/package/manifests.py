@@ -34,7 +34,12 @@ Scope = Callable[[GroupKind, str], bool | None]
 _NAMESPACE = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _DNS_LABEL = "write up to 63 lower-case letters, digits and hyphens, with a letter or digit at both ends"
 _NAME = re.compile(r"[^/%\s\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]{1,253}")
-_API_VERSION = re.compile(r"([A-Za-z0-9][-A-Za-z0-9.]*/)?[a-z0-9]+")
+_API_VERSION = re.compile(r"([A-Za-z0-9][-A-Za-z0-9.]{0,252}/)?[a-z0-9]{1,63}")
+_LONGEST_KIND = 253
+"""Characters, far more than the API server allows: a list may give a kind to each of its many entries."""
+
+_LONGEST_FILE = 1024
+"""Characters of a file's name. Each object is known by it, and a request may write `./` in it without end."""
 
 
 def load(
@@ -59,6 +64,8 @@ def load(
     size, budget = 0, value_budget()
     for name in files:
         content = read(root, name, fetch=fetch)
+        if len(shown(name)) > _LONGEST_FILE:
+            raise InvalidRequest(f"lcm-kubernetes-def-files: an entry has more than {_LONGEST_FILE:,} characters; shorten it")
         size += len(content)
         if size > SIZE_LIMIT:
             raise InvalidPackage(f"{shown(name)}: the manifests are larger than {SIZE_LIMIT // 1024**2} MiB together")
@@ -197,7 +204,7 @@ def _check_identity(obj: Object) -> None:
     api_version, kind, metadata = obj.get("apiVersion"), obj.get("kind"), obj.get("metadata")
     if not (isinstance(api_version, str) and _API_VERSION.fullmatch(api_version)):
         raise InvalidPackage("apiVersion: is missing or no API version; write one such as v1 or apps/v1")
-    if not (isinstance(kind, str) and kind.isalnum()):
+    if not (isinstance(kind, str) and len(kind) <= _LONGEST_KIND and kind.isalnum()):
         raise InvalidPackage("kind: is missing or no name of a kind; write one such as ConfigMap")
     if not isinstance(metadata, dict):
         raise InvalidPackage(f"metadata: is missing in this {kind}; give it at least a name")

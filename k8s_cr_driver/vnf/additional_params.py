@@ -7,6 +7,7 @@ The values of instantiate are stored with the instance and hold for every later 
 from __future__ import annotations
 
 import difflib
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
@@ -78,7 +79,7 @@ def _check_spelling(given: Iterable[str]) -> None:
 def _files(key: str, value: Any) -> tuple[str, ...]:
     if not isinstance(value, list) or not value or not all(isinstance(entry, str) and entry for entry in value):
         raise InvalidRequest(f"additionalParams {key}: give a list of paths in the package, such as Files/kubernetes/a.yaml")
-    if twice := [entry for entry in value if value.count(entry) > 1]:
+    if twice := [entry for entry, count in Counter(value).items() if count > 1]:
         raise InvalidRequest(f"additionalParams {key}: give {shown(twice[0])} once, not twice")
     return tuple(value)
 

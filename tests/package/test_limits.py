@@ -13,13 +13,15 @@ from unittest import mock
 import pytest
 import yaml
 
-from k8s_cr_driver.errors import InvalidPackage
+from k8s_cr_driver.errors import InvalidPackage, InvalidRequest
+from k8s_cr_driver.objects import yaml_nodes
 from k8s_cr_driver.objects.dependencies import DEPENDS_ON
 from k8s_cr_driver.objects.keys import Object
 from k8s_cr_driver.package import check, limits, manifests, parameters, patterns, schema, substitution, vnfd
 from k8s_cr_driver.package.limits import Limits
 from k8s_cr_driver.resources.registry import resource_for
 from k8s_cr_driver.vnf import counts, rotation, vdus
+from k8s_cr_driver.vnf.additional_params import Options
 from tests.cli.packages import META, write_package
 from tests.instance import config_map, crontab, crontab_crd, deployment, obj
 
@@ -259,7 +261,7 @@ def test_a_long_chain_of_types_is_refused() -> None:
 
 def test_long_kinds_are_not_compared(tmp_path: Path) -> None:
     crd, other = crontab_crd(), crontab("one")
-    crd["spec"]["names"]["kind"], other["kind"] = "ab" * 100_000, "ba" * 100_000
+    crd["spec"]["names"]["kind"], other["kind"] = "ab" * 100_000, "Other"
     objects = load(tmp_path, [crd, other])
     with pytest.raises(InvalidPackage, match="unknown kind"):
         manifests.place(objects, lambda kind, _: False if kind.kind == "CustomResourceDefinition" else None)
@@ -407,3 +409,41 @@ def test_keys_that_are_long_together_are_refused(tmp_path: Path) -> None:
                 manifests.load(tmp_path, ["a"])
         else:
             assert manifests.load(tmp_path, ["a"])
+
+
+def test_directives_without_number_are_refused(tmp_path: Path) -> None:
+    """Libyaml compares each with all before it: a file of 32 MiB took hours, in which no other thread ran."""
+    text = "".join(f"%TAG !{number}! x\n" for number in range(1001)) + "--- {a: b}\n"
+    (tmp_path / "a").write_text(text)
+    with pytest.raises(InvalidPackage, match="more than 1,000 directives %TAG"):
+        manifests.load(tmp_path, ["a"])
+    with pytest.raises(InvalidPackage, match="more than 1,000 directives %TAG"):
+        vnfd.definitions(definition(tmp_path, text))
+    for content in (text, text.encode(), text.encode("utf-16")):
+        with pytest.raises(ValueError, match="it is not YAML"):
+            yaml_nodes.loaded(content)
+    assert yaml_nodes.loaded("%TAG ! x\n--- {a: b}") == {"a": "b"}
+
+
+@pytest.mark.parametrize("said", [{"kind": "K" * 300 + "List"}, {"apiVersion": "g" * 300 + "/v1"}, {"apiVersion": "v" * 100}])
+def test_a_list_whose_kind_has_a_long_name_is_refused(tmp_path: Path, said: Object) -> None:
+    """Each entry had it: one of 10 MiB, and 100,000 entries, took an hour and more."""
+    items = [{"metadata": {"name": f"a{number}"}} for number in range(10)]
+    (tmp_path / "a").write_text(json.dumps({"apiVersion": "v1", "kind": "KList", "items": items, **said}))
+    with pytest.raises(InvalidPackage, match=r"is missing or no (API version|name of a kind)"):
+        manifests.load(tmp_path, ["a"])
+
+
+@pytest.mark.parametrize("name", ["./" * 600 + "a", "https://files.example/" + "x" * 1100])
+def test_a_long_name_of_a_file_is_refused(tmp_path: Path, name: str) -> None:
+    """It was copied for each object: one of 50,000 characters, and 20,000 objects, took a gigabyte."""
+    (tmp_path / "a").write_text(json.dumps(config_map("a")))
+    with pytest.raises(InvalidRequest, match="an entry has more than 1,024 characters"):
+        manifests.load(tmp_path, [name], fetch=lambda _: (tmp_path / "a").read_bytes())
+
+
+def test_many_names_of_files_take_linear_time() -> None:
+    """Each was counted among all: those of a request of 1 MB took minutes."""
+    began = time.thread_time()
+    assert len(Options().updated({"lcm-kubernetes-def-files": [f"{number:06}" for number in range(50_000)]}).files) == 50_000
+    assert time.thread_time() - began < 2
