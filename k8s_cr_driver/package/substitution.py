@@ -20,6 +20,9 @@ _REFERENCE = re.compile(rf"\$\$\{{|\$\{{(?P<name>{_NAME})(?P<inline>:=(?P<defaul
 SHELL_DEFAULT = re.compile(rf"(?<!\$)\$\{{({_NAME}):?[-=?+](?<!:=)")
 """What a shell takes for a variable and its default, and this driver for text."""
 
+_LONGEST = 253
+"""Characters of a name that an error shows."""
+
 Path = tuple[str, ...]
 """The fields that lead to a value; "[]" for any entry of a list."""
 
@@ -113,7 +116,8 @@ def _value(
         near = similar(match["name"], declarations)
         guess = f" (did you mean {near}?)" if near else ""
         raise InvalidPackage(
-            f"{match[0]} is not declared in the VNFD{guess}; declare it, or write ${match[0]} to have it as it stands"
+            f"{_shown(match)} is not declared in the VNFD{guess}; declare it, or write ${_shown(match)} to have it as it "
+            "stands"
         )
     if "${" in (match["default"] or ""):
         raise InvalidPackage(f"${{{declaration.name}:=...}}: its default refers to another parameter, which is not possible")
@@ -127,7 +131,8 @@ def _value(
     if value is None:
         value = declaration.default
     if value is None:
-        raise InvalidPackage(f"{match[0]} has no value: give the parameter, or write ${{{declaration.name}:=default}}")
+        name = declaration.name
+        raise InvalidPackage(f"{_shown(match)} has no value: give the parameter, or write ${{{name}:=default}}")
     return value["secretRef"] if declaration.secret else value
 
 
@@ -153,9 +158,15 @@ def _parsed(text: str, declaration: Declaration) -> Any:
     return value
 
 
+def _shown(match: re.Match[str]) -> str:
+    """A reference in an error: without its default, which may be a secret, and of limited length."""
+    return f"${{{match['name'][:_LONGEST]}{':=...' if match['inline'] else ''}}}"
+
+
 def _as_text(value: Any, match: re.Match[str]) -> str:
     if isinstance(value, dict):
         raise InvalidPackage(
-            f"{match[0]} is secret and can only be a whole value, as in secretKeyRef: {match[0]}; never a part of text"
+            f"{_shown(match)} is secret and can only be a whole value, as in secretKeyRef: ${{{match['name']}}}; never a "
+            "part of text"
         )
     return value if isinstance(value, str) else json.dumps(value)

@@ -298,3 +298,18 @@ def test_long_names_are_not_compared() -> None:
     with pytest.raises(InvalidRequest, match="it declares"):
         resolve({"ab" * 50_000: COUNT}, {"ba" * 50_000: 1})
     assert time.thread_time() - started < 1
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("${TOKNE:=hunter2}", r"\$\{TOKNE:=...\} is not declared in the VNFD \(did you mean TOKEN\?\)"),
+        ("Bearer ${TOKEN:=hunter2}", r"\$\{TOKEN:=...\} is secret and can only be a whole value"),
+        (f"${{{'x' * 100_000}:=hunter2}}", "is not declared"),
+    ],
+)
+def test_an_error_shows_no_default_of_a_reference(text: str, words: str) -> None:
+    """In a Secret it may be a password. Its name may have MiB."""
+    with pytest.raises(InvalidPackage, match=words) as caught:
+        fill({"stringData": {"a": text}}, ALL, {"TOKEN": SECRET})
+    assert "hunter2" not in str(caught.value) and len(str(caught.value)) < 1000
