@@ -21,6 +21,8 @@ _ANNOTATIONS = word_set("paused pause suspended pause-reconciliation reconcile-p
 _OFF = word_set("disabled paused suspended off false")
 _OURS = "k8s-cr-driver-"
 """With which the names of our field managers begin, see `ownership.labels.manager`."""
+_ATOMIC = ""
+"""In place of a field: all of them."""
 _LONGEST = max(map(len, AT_REST))
 
 
@@ -47,12 +49,13 @@ def held_in_admission(live: dict[str, Any], manifest: dict[str, Any], crd: dict[
     """
     if not entries(live, "metadata", "managedFields") or crd == {}:
         return ""  # nobody knows who has written it, or whether it is a default: the CRD may not be read
-    version = text(live, "apiVersion").rpartition("/")[2]
-    for path, value in _fields(mapping(live, "spec")):
-        if not _asks_for_rest(path[-1], value) or field(manifest, "spec", *path) == value or _is_of_others(live, path):
+    resting = [(path, value) for path, value in _fields(mapping(live, "spec")) if _asks_for_rest(path[-1], value)]
+    written = _written_by_others(live) if resting else set()
+    schema = _schema_of_spec(crd, text(live, "apiVersion").rpartition("/")[2])
+    for path, value in resting:
+        if field(manifest, "spec", *path) == value or _has_written(written, path) or _is_default(schema, path, value):
             continue
-        if not _is_default(crd, version, path, value):
-            return f"spec.{'.'.join(path)} is {json.dumps(value)}"
+        return f"spec.{'.'.join(path)} is {json.dumps(value)}"
     return ""
 
 
@@ -64,35 +67,44 @@ def _fields(spec: dict[str, Any]) -> Iterator[tuple[tuple[str, ...], Any]]:
             yield from (((name, inner), one) for inner, one in value.items())
 
 
-def _is_of_others(live: dict[str, Any], path: tuple[str, ...]) -> bool:
-    return any(
-        _has_written(entry, path) and not text(entry, "manager").startswith(_OURS)
-        for entry in entries(live, "metadata", "managedFields")
-    )
+def _written_by_others(live: dict[str, Any]) -> set[tuple[str, ...]]:
+    """
+    The paths of the fields of the spec that other field managers have written, as far as `_fields` goes.
+
+    One that ends in `_ATOMIC` is of a mapping that has no fields of its own: who has written it, has written all in it.
+    """
+    found = set[tuple[str, ...]]()
+    for entry in entries(live, "metadata", "managedFields"):
+        fields = mapping(entry, "fieldsV1")
+        if "f:spec" in fields and not text(entry, "manager").startswith(_OURS):
+            spec = mapping(fields, "f:spec")
+            found |= _paths(spec, ())
+            for name in spec:
+                found |= _paths(mapping(spec, name), (name,))
+    return found
 
 
-def _has_written(entry: dict[str, Any], path: tuple[str, ...]) -> bool:
-    """Whether a field manager has written the field, or an atomic mapping that it is in: that has no fields of its own."""
-    fields = mapping(entry, "fieldsV1")
-    for name in ("spec", *path):
-        if f"f:{name}" not in fields:
-            return False
-        fields = mapping(fields, f"f:{name}")
-        if not fields:
-            return True
-    return True
+def _paths(fields: dict[str, Any], path: tuple[str, ...]) -> set[tuple[str, ...]]:
+    return {(*path, name) for name in fields} or {(*path, _ATOMIC)}
 
 
-def _is_default(crd: dict[str, Any] | None, version: str, path: tuple[str, ...], value: Any) -> bool:
-    """Whether the CRD has that value for the field, or for what it is in."""
-    for one in entries(crd or {}, "spec", "versions"):
-        if one.get("name") == version:
-            schema, defaults = mapping(one, "schema", "openAPIV3Schema", "properties", "spec"), []
-            for place, name in enumerate(path):
-                defaults.append(field(schema, "default", *path[place:]))
-                schema = mapping(schema, "properties", name)
-            return value in (*defaults, schema.get("default"))
-    return False
+def _has_written(written: set[tuple[str, ...]], path: tuple[str, ...]) -> bool:
+    steps = tuple(f"f:{name}" for name in path)
+    return steps in written or any((*steps[:length], _ATOMIC) in written for length in range(len(steps)))
+
+
+def _is_default(schema: dict[str, Any], path: tuple[str, ...], value: Any) -> bool:
+    """Whether the CRD has that value for the field, or for what it is in; `schema` is of the spec."""
+    defaults = []
+    for place, name in enumerate(path):
+        defaults.append(field(schema, "default", *path[place:]))
+        schema = mapping(schema, "properties", name)
+    return value in (*defaults, schema.get("default"))
+
+
+def _schema_of_spec(crd: dict[str, Any] | None, version: str) -> dict[str, Any]:
+    versions = [one for one in entries(crd or {}, "spec", "versions") if one.get("name") == version]
+    return mapping(versions[0], "schema", "openAPIV3Schema", "properties", "spec") if versions else {}
 
 
 def _asks_for_rest(name: Any, value: Any) -> bool:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from k8s_cr_driver.resources.health import Health, State, assess
 from k8s_cr_driver.resources.health.builtin import RULES
+from k8s_cr_driver.resources.health.rest import held_in_admission
 from tests.resources.health.objects import custom
 
 NAMES = [
@@ -143,3 +144,15 @@ def test_long_words_that_a_cluster_writes_are_not_kept() -> None:
     kept, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert kept < 1024 * 1024
+
+
+def test_who_has_written_the_fields_of_a_spec_is_found_in_linear_time() -> None:
+    """Each field was looked for in the entries of all managers: 4,000 of both took 20 seconds, at each event."""
+    entry = {"manager": "somebody", "fieldsV1": {"f:spec": {"f:other": {}}}}
+    spec = {f"a{number}": "Paused" for number in range(10_000)}
+    last = {"manager": "somebody", "fieldsV1": {"f:spec": {f"f:{name}": {} for name in spec}}}
+    versions = [{"name": f"v{number}"} for number in range(10_000)]
+    live = {"apiVersion": "a/v1", "metadata": {"managedFields": [entry] * 3_000 + [last]}, "spec": spec}
+    began = time.thread_time()
+    assert held_in_admission(live, {}, {"spec": {"versions": versions}}) == ""
+    assert time.thread_time() - began < 2
