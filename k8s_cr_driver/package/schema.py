@@ -33,6 +33,9 @@ PATTERNS = 4_000
 CHARACTERS = 200_000
 """Of these patterns together: some ten seconds at most. Those in use have some five thousand."""
 
+_REASONS = 100
+"""Why a value fits none of several forms: these are compared, and four different ones are shown."""
+
 _MUTATING = {
     GroupKind("admissionregistration.k8s.io", "MutatingWebhookConfiguration"): ("webhooks", "rules"),
     GroupKind("admissionregistration.k8s.io", "MutatingAdmissionPolicy"): ("spec", "matchConstraints", "resourceRules"),
@@ -175,13 +178,16 @@ def _pattern_problems(value: Any, path: Path, refusals: _Refusals) -> Iterator[s
 def _completed(crds: Mapping[GroupKind, Object], objects: Iterable[Object]) -> set[GroupKind]:
     """The kinds for which a mutating webhook or policy of the set has a rule, or one that names no resources."""
     plurals = {kind: str(field(crd, "spec", "names", "plural")) for kind, crd in crds.items()}
-    groups, resources = {"*", *(kind.group for kind in crds)}, {"*", "*/*", *plurals.values()}
+    resources = {"*", "*/*", *plurals.values()}
+    groups = {"*": resources, **{kind.group: {"*", "*/*"} for kind in crds}}
+    for kind, plural in plurals.items():
+        groups[kind.group].add(plural)
     found: dict[str, set[str]] = defaultdict(set)
     for obj in objects:
         for rule in _rules(obj, *_MUTATING[kind_of(obj)]) if kind_of(obj) in _MUTATING else ():
             named = resources.intersection(texts(rule, "resources") or "*")
-            for group in groups.intersection(texts(rule, "apiGroups")):
-                found[group] |= named
+            for group in groups.keys() & texts(rule, "apiGroups"):
+                found[group] |= named & groups[group]
     return {kind for kind, plural in plurals.items() if {"*", "*/*", plural} & (found[kind.group] | found["*"])}
 
 
@@ -202,12 +208,12 @@ def _text(violation: Violation) -> str:
     if keyword == "type":
         return f"is {type_name(violation.value)}, must be {' or '.join(bound)}"
     if keyword == "enum":
-        near = similar(str(violation.value), map(str, bound))
+        near = similar(violation.value, map(str, bound)) if isinstance(violation.value, str) else ""
         return f"must be one of {_listed(bound)}" + (f"; did you mean {near}?" if near else "")
     if keyword == "unique":
         return f"another entry of this list has the same {bound}" if bound else "another entry of this list is the same"
     if keyword in ("anyOf", "oneOf"):
-        reasons = dict.fromkeys(f"{_path(reason.path)} {_text(reason)}" for reason in violation.reasons)
+        reasons = dict.fromkeys(f"{_path(reason.path)} {_text(reason)}" for reason in violation.reasons[:_REASONS])
         return f"fits {'none' if reasons else 'more than one'} of the forms that the schema allows" + "".join(
             f"; {reason}" for reason in list(reasons)[:4]
         )

@@ -22,6 +22,9 @@ Keyword = tuple[type | tuple[type, ...], type | tuple[type, ...], Callable[[Any,
 """The types of value that a keyword speaks of, those of its bound, and whether a value is within it."""
 
 _NUMBER = (int, float)
+_KEYS = "x-kubernetes-list-map-keys"
+_LISTS = ("enum", "required", "allOf", "anyOf", "oneOf", _KEYS)
+"""Keywords whose lists are looked through for each value."""
 _REASONS = 4
 """Violations reported of each alternative of `anyOf` and `oneOf`."""
 
@@ -43,7 +46,7 @@ def _is_multiple(value: float, factor: float) -> bool:
     try:
         quotient = 1 / factor * value if factor < 1 else value / _bound(value, factor)
         return abs(quotient - round(quotient)) <= 1e-9 * max(1.0, abs(quotient))
-    except OverflowError:
+    except (OverflowError, ValueError):  # a factor of 5e-324 makes infinity, and of zero no number
         return True
 
 
@@ -93,10 +96,11 @@ class Validation:
 
     def violations(self, node: Node | None, value: Any, path: Path = ()) -> Iterator[Violation]:
         """What `node` does not allow of `value`, which has its defaults already."""
+        self._budget.spend()
         if node is None:
             return
-        listed = sum(len(bound) for bound in (node.get("enum"), node.get("required")) if isinstance(bound, list))
-        self._budget.spend(1 + listed // 20 + (len(value) // 100 if isinstance(value, str) else 0))
+        listed = sum(len(bound) for bound in map(node.get, _LISTS) if isinstance(bound, list))
+        self._budget.spend(listed // 20 + (len(value) // 100 if isinstance(value, str) else 0))
         if types := self._wrong_type(node, value):
             yield Violation(path, "type", types, value)
             return
@@ -138,6 +142,7 @@ class Validation:
             for name, item in value.items():
                 yield from self.violations(child(node, name), item, (*path, name))
         elif isinstance(value, list):
+            self._budget.spend(len(value) * len(texts(node, _KEYS)) // 4)
             yield from (Violation((*path, index), "unique", key) for index, key in _repeated(node, value))
             for index, entry in enumerate(value):
                 yield from self.violations(items(node), entry, (*path, index))
@@ -182,7 +187,7 @@ def _repeated(node: Node, value: list[Any]) -> Iterator[tuple[int, str]]:
         case "set":
             keys, identities = [], value
         case "map":
-            keys = texts(node, "x-kubernetes-list-map-keys")
+            keys = texts(node, _KEYS)
             identities = ({key: mapping(entry)[key] for key in keys if key in mapping(entry)} for entry in value)
         case _:
             return

@@ -405,3 +405,63 @@ def test_no_more_characters_of_patterns_are_compiled_than_take_some_seconds(monk
     patterns._compiled_long.cache_clear()
     assert len(compiled) > 100
     assert sum(map(len, compiled)) < 500_000
+
+
+KEYS = [f"key{number}" for number in range(4_000)]
+
+
+@pytest.mark.parametrize(
+    ("node", "value"),
+    [
+        (
+            {
+                "type": "array",
+                "x-kubernetes-list-type": "map",
+                "x-kubernetes-list-map-keys": ["id", *KEYS],
+                "items": {"type": "object", "properties": {"id": {"type": "integer"}}},
+            },
+            [{"id": number} for number in range(10_000)],
+        ),
+        ({"type": "array", "items": {"type": "integer", "anyOf": [0] * 10_000, "allOf": [0] * 10_000}}, [0] * 10_000),
+    ],
+    ids=["merge keys", "what is no schema"],
+)
+def test_lists_of_a_schema_are_counted(node: Object, value: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """All of it was looked through for each value, whatever the limit of steps: 500,000 values took an hour."""
+    monkeypatch.setattr(schema, "STEPS", schema.STEPS // 20)
+    started = time.thread_time()
+    check([with_schema(node), tab(value=value)])
+    assert time.thread_time() - started < 2
+
+
+def test_a_large_value_that_fits_no_form_is_not_written_for_each() -> None:
+    """Its text was made for each form, to look for a similar one."""
+    forms = [{"enum": [number]} for number in range(400)]
+    crd = with_schema({"type": "object", "x-kubernetes-preserve-unknown-fields": True, "anyOf": forms})
+    started = time.thread_time()
+    with pytest.raises(InvalidPackage, match=r"value: fits none of the forms .*must be one of 0; .*must be one of 3$"):
+        check([crd, tab(value={"a": "x" * 5_000_000})])
+    assert time.thread_time() - started < 1
+
+
+def test_a_webhook_for_many_groups_and_resources_takes_little_memory() -> None:
+    """Each of 5,000 groups was kept with each of 5,000 resources, in a gigabyte."""
+    crds = []
+    for number in range(1_000):
+        crds.append({**CRD, "metadata": {"name": f"tabs{number}"}})
+        crds[-1]["spec"] = {"group": f"{number}.com", "names": {"kind": f"Tab{number}", "plural": f"tabs{number}"}}
+    rule = {
+        "apiGroups": [f"{number}.com" for number in range(1_000)],
+        "resources": [f"tabs{number}" for number in range(1_000)],
+    }
+    hook = obj("admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration", "a", webhooks=[{"rules": [rule]}])
+    tracemalloc.start()
+    try:
+        check([*crds, hook])
+        assert tracemalloc.get_traced_memory()[1] < 5 * 1024**2
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_multiple_of_almost_nothing_is_left_to_the_api_server() -> None:
+    check([with_schema({"type": "number", "multipleOf": 5e-324}), tab(value=0)])
