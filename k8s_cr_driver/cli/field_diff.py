@@ -20,8 +20,13 @@ _SECRET_NAME = re.compile(
 )
 _REFERENCE = re.compile(r"(?i)(?:refs?|names?|namespace|paths?|kind|type|mode)$|^keys?$")
 """Fields that say where a secret is, and are none."""
-_MANIFEST_OF_SECRET = (re.compile(r"\bkind[\"']?:\s*[\"']?Secret\b"), re.compile(r"\b(?:data|stringData)[\"']?:"))
+_MANIFEST_OF_SECRET = (
+    re.compile(r"(?:\b|\\n)kind\\?[\"']?:\s*\\?[\"']?Secret\b"),
+    re.compile(r"(?:\b|\\n)(?:data|stringData)\\?[\"']?:"),
+)
 """What the text of a Secret has, as YAML or JSON: in the ConfigMap of a ClusterResourceSet, or kubectl's last-applied one."""
+_ELEMENT = re.compile(r"<([\w:.-]{1,253})>(?=\s*[^<\s])")
+"""The begin of an element of XML that holds text."""
 LONGEST_NAME = 253
 """Characters of a field's name that are looked at: the value of a longer one is hidden."""
 _NAMES = {"name": re.compile(r".+", re.S), "key": re.compile(r"[A-Z][A-Z0-9_]*")}
@@ -45,7 +50,11 @@ def changes(before: Object, after: Object) -> list[Change]:
     found = _differences("", _wanted(before), _wanted(after))
     if kind_of(after) == _SECRET:
         return list(map(_without_values, found))
-    return [Change(path, *(_redacted(_STEPS.findall(path), value) for value in (was, now))) for path, was, now in found]
+    return [Change(path, _redacted(_steps(path), was), _redacted(_steps(path), now)) for path, was, now in found]
+
+
+def _steps(path: str) -> list[str]:
+    return _STEPS.findall(path) or [path]  # a field may be named "."
 
 
 def _wanted(obj: Object) -> Object:
@@ -129,6 +138,7 @@ def _redacted(steps: Sequence[str], value: Any) -> Any:
 
 def _is_secret_text(steps: Sequence[str], value: str) -> bool:
     holds_secret = all(part.search(value) for part in _MANIFEST_OF_SECRET)
+    holds_secret = holds_secret or any(map(_is_secret, _ELEMENT.findall(value)))
     return holds_secret or _in_secret(steps) or looks_secret(f"{steps[-1]}: {json.dumps(value)}")
 
 

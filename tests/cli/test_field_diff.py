@@ -9,7 +9,7 @@ import pytest
 
 from k8s_cr_driver.cli.field_diff import HIDDEN, changes
 from k8s_cr_driver.redaction import FOREIGN_LIMIT
-from tests.instance import obj
+from tests.instance import config_map, obj
 
 
 def changed(**after: Any) -> str:
@@ -199,3 +199,16 @@ def test_a_text_that_is_a_secret_is_hidden(text: str, is_hidden: bool) -> None:
     for after in (obj("v1", "ConfigMap", "a", data={"a": text}), annotated):
         for found in (changes(before, after), changes(after, before)):
             assert ("canary" in str(found)) is not is_hidden
+
+
+@pytest.mark.parametrize(
+    "text",
+    [r'{"s.yaml": "apiVersion: v1\nkind: Secret\ndata:\n  ca.key: hunter2"}', "<users><password>hunter2</password></users>"],
+)
+def test_a_secret_in_json_or_xml_is_hidden(text: str) -> None:
+    before, after = (config_map("a", **{"a.txt": value}) for value in ("x", text))
+    assert "hunter2" not in "".join(map(str, changes(before, after)))
+
+
+def test_a_field_that_has_a_dot_as_its_name_is_compared() -> None:
+    assert [change.path for change in changes({**config_map("a"), ".": "a"}, config_map("a"))] == ["[.]"]
