@@ -104,7 +104,8 @@ class Client:
         key = key_of(live)
         found = self.read(resource, key)
         if found["metadata"]["uid"] != live["metadata"]["uid"]:
-            raise ApiError(f"GET {resource.path(key.namespace, key.name)}", 404, "NotFound", "another object has its name")
+            attempt, subject = f"GET {resource.path(key.namespace, key.name)}", (resource.plural, key.name)
+            raise ApiError(attempt, 404, "NotFound", "another object has its name", subject=subject)
         return found
 
     def crd(self, resource: Resource) -> Object:

@@ -16,7 +16,7 @@ from oslo_log import log as logging
 
 from k8s_cr_driver.errors import ApiError, TransportError
 from k8s_cr_driver.kube.client import Client
-from k8s_cr_driver.kube.discovery import Resource, Resources
+from k8s_cr_driver.kube.discovery import Resource, Resources, discover
 from k8s_cr_driver.kube.responses import understood
 from k8s_cr_driver.objects.fields import field
 from k8s_cr_driver.objects.keys import Object, ObjectKey, bare, key_of, kind_of, split
@@ -115,7 +115,7 @@ class Owners:
             raise TransportError(f"{key_of(dependent)}: not all of its owners are read: the operation has ended")
         self.reads += 1
         try:
-            return self._client.read_again(*found)
+            return self._as_it_is(found, dependent, owner)
         except ApiError as error:
             if error.status == 404:
                 return None
@@ -123,6 +123,17 @@ class Owners:
                 raise
             LOG.warning("%s has an owner that the driver may not read, and is deleted with it: %s", key_of(dependent), error)
             return UNKNOWN
+
+    def _as_it_is(self, found: tuple[Resource, Object], dependent: Object, owner: Object) -> Object:
+        """ApiError 404 if it no longer exists. A change of package may have ended the version in which it is named."""
+        try:
+            return self._client.read_again(*found)
+        except ApiError as error:
+            is_of_kind = error.status == 404 and not error.subject[1]
+            other = named(discover(self._client.connection), owner, key_of(dependent).namespace) if is_of_kind else None
+            if other is None:
+                raise
+        return self._client.read_again(*other)
 
 
 def release_from_owners(context: WriteContext, owners: Owners, staying: Iterable[tuple[Resource, Object]]) -> None:

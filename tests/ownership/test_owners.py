@@ -320,6 +320,18 @@ def test_references_to_owners_that_stay_are_not_touched(api: FakeApi, other: str
     assert api.get("ConfigMap", "default", "a")["metadata"]["ownerReferences"] == before["metadata"]["ownerReferences"]
 
 
+def test_a_reference_to_an_owner_in_a_version_that_a_change_no_longer_serves_is_not_touched(api: FakeApi) -> None:
+    blue, before, after = Instance(api.url), crontab_crd(), crontab_crd()
+    [first] = before["spec"]["versions"]
+    before["spec"]["versions"] = [first, {**first, "name": "v2", "storage": False}]
+    after["spec"]["versions"] = [{**first, "served": False, "storage": False}, {**first, "name": "v2"}]
+    blue.reconcile([before, config_map("a"), config_map("goes")])
+    theirs = controlled_by(api.put(crontab("theirs"), manager="user"))
+    depend(api, "ConfigMap", "a", theirs)
+    blue.reconcile([after, config_map("a")])
+    assert api.get("ConfigMap", "default", "a")["metadata"]["ownerReferences"] == [theirs]
+
+
 @pytest.mark.parametrize("whose", ["desired", "kept"])
 def test_an_object_outlives_an_owner_that_is_replaced(api: FakeApi, whose: str) -> None:
     controllers.run_workloads(api)
