@@ -22,6 +22,7 @@ from k8s_cr_driver.engine.releases import Releases
 from k8s_cr_driver.engine.run import Run
 from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.objects.crds import defined_by
+from k8s_cr_driver.objects.fields import uid_of
 from k8s_cr_driver.objects.keys import CRD, NAMESPACE, Object, ObjectKey, key_of, kind_of
 from k8s_cr_driver.ownership.labels import SHARED, is_managed
 from k8s_cr_driver.ownership.orphans import OwnedOrphans, oldest_owner, release_orphans
@@ -90,13 +91,17 @@ class Rest:
         """A controller may make a desired object the dependent of one that is deleted at any time: so also at the end."""
         deletes, request = self._pruner.deletes, self._attempts.request
         keys, orphans = by_key(members).keys(), OwnedOrphans(self._context)
+        members = [self._as_it_is(live) if not deletes(live) or kind_of(live) in SHARED else live for live in members]
         members = [live for live in members if not deletes(live) or self._is_released(live, keys, orphans)]
         desired = self._applier.live()
         if any(map(deletes, members)):
             desired = request(lambda: with_owners(self._context, desired))
         kept = list(itertools.filterfalse(deletes, members))
         owners = Owners(self._context.client, by_uid(filter(deletes, members)), by_uid([*kept, *(live for _, live in desired)]))
-        request(lambda: release_from_owners(self._context, owners, [*desired, *self._shared(members)]))
+        request(lambda: release_from_owners(self._context, owners, desired))
+        for shared in self._shared(members):
+            with self._attempts.abandonable(f"the owners of {key_of(shared[1])}"):
+                request(functools.partial(release_from_owners, self._context, owners, [shared]))
         takers: dict[str, Takers] = {}
         for live in kept:
             with self._attempts.abandonable(f"the owners of {key_of(live)}"):
@@ -107,6 +112,14 @@ class Rest:
         self._releases.take_along(takers)
         self._pruner.start(members, takers, desired=[live for _, live in desired], with_orphans=not self._applier.nodes)
         self._loop.run(self._is_pruned, self._timeout)
+
+    def _as_it_is(self, live: Object) -> Object:
+        """An object that stays, or a Namespace or CRD, with the owners that it has now: a watch may be late."""
+        with self._attempts.abandonable(f"the owners of {key_of(live)}"):
+            resource = self._context.resources.find(kind_of(live))
+            found = self._attempts.request(lambda: self._context.client.find(resource, key_of(live)))
+            return found if found is not None and uid_of(found) == uid_of(live) else live
+        return live
 
     def _shared(self, members: list[Object]) -> list[tuple[Resource, Object]]:
         """Namespaces and CRDs: an owner of one would take along what it holds, also objects that stay, or that are not ours."""

@@ -15,7 +15,7 @@ from k8s_cr_driver.engine.garbage import owner_uids
 from k8s_cr_driver.engine.nodes import is_older, version
 from k8s_cr_driver.kube.discovery import Resource, Resources
 from k8s_cr_driver.objects.fields import uid_of
-from k8s_cr_driver.objects.keys import Object, ObjectKey, key_of
+from k8s_cr_driver.objects.keys import Object, ObjectKey, key_of, split
 from k8s_cr_driver.ownership.owners import Takers, references
 
 
@@ -49,7 +49,8 @@ class Staying:
     def note(self, live: Object) -> bool:
         """An object stays. Returns whether it has an owner that it had not before."""
         key, owners = key_of(live), set(owner_uids(live))
-        known, resource = self.entries.get(key), self._resources.find(key.group_kind)
+        known, served = self.entries.get(key), split(live["apiVersion"])[1]  # others may not be served any more
+        resource = self._resources.find(key.group_kind, served) or self._resources.find(key.group_kind)
         if resource is None or uid_of(live) in self._gone:
             return False
         self.uids[uid_of(live)] = key
@@ -83,6 +84,8 @@ class Staying:
         self.deleted.pop(uid, None)
         self.uids.pop(uid, None)
         self._gone.add(uid)
+        if (one := self.entries.get(key)) and uid_of(one.live) == uid:
+            del self.entries[key]
         return uid
 
     def take_along(self, owners: Mapping[str, Takers]) -> None:

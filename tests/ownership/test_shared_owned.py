@@ -6,8 +6,8 @@ from __future__ import annotations
 import pytest
 
 from k8s_cr_driver.objects.keys import Object
-from tests.fake_api import FakeApi
-from tests.instance import Instance, claim, controlled_by, crontab, crontab_crd, kept, obj, wait_for
+from tests.fake_api import FakeApi, controllers, faults
+from tests.instance import Instance, claim, config_map, controlled_by, crontab, crontab_crd, deployment, kept, obj, wait_for
 from tests.ownership.claims import HELD
 
 ROLE = obj("rbac.authorization.k8s.io/v1", "ClusterRole", "owner", rules=[])
@@ -74,3 +74,58 @@ def test_a_namespace_that_an_object_of_the_instance_owns_is_deleted(api: FakeApi
     own_by_role(api, NAMESPACE)
     blue.terminate()
     assert api.find(*NAMESPACE) is None
+
+
+DENIED = faults.denied("a Namespace of a tenant keeps its owner")
+
+
+@pytest.mark.parametrize("fault", [DENIED, faults.internal()])
+def test_a_namespace_that_cannot_be_released_keeps_none_from_being_abandoned(api: FakeApi, fault: faults.Answer) -> None:
+    blue = Instance(api.url)
+    blue.reconcile([ROLE, obj("v1", "Namespace", "inner"), config_map("b")])
+    own_by_role(api, NAMESPACE)
+    api.fail(fault, method="PATCH", path="/namespaces/inner$", times=10**6)
+    blue.abandon, blue.seconds = True, 4
+    blue.terminate()
+    assert api.find("ConfigMap", "default", "b") is None
+    assert api.find("ClusterRole", None, "owner") is None
+    assert api.find(*NAMESPACE) is None
+
+
+@pytest.mark.usefixtures("soon")
+def test_a_namespace_that_is_gone_is_not_released_any_more(api: FakeApi) -> None:
+    """Another owner of it cannot be read any more, as when its API has gone, too."""
+    blue = Instance(api.url)
+    blue.reconcile([{**ROLE, "metadata": {"name": "owner", "finalizers": HELD}}, obj("v1", "Namespace", "inner")])
+    theirs = api.put({**ROLE, "metadata": {"name": "theirs"}}, manager="user")
+    owners = [{**controlled_by(one), "controller": False} for one in (theirs, api.get("ClusterRole", None, "owner"))]
+    api.edit(*NAMESPACE, lambda live: live["metadata"].update(ownerReferences=owners))
+    run = blue.start([])
+    blue.wait_until_reported("inner", "deleted")
+    api.fail(faults.unavailable(), method="GET", path="/clusterroles/theirs$", times=10**6)
+    wait_for(api, lambda: "deletionTimestamp" in api.get("ClusterRole", None, "owner")["metadata"])
+    api.release("ClusterRole", None, "owner", HELD)
+    run.result(10)
+
+
+@pytest.mark.parametrize("whose", ["kept", "a guest's"])
+def test_what_stays_outlives_an_owner_of_which_the_watch_is_late(api: FakeApi, whose: str) -> None:
+    """A kept claim has the owner, or the Namespace of a claim of others."""
+    blue, web, inside = Instance(api.url), deployment(), inner(whose)
+    web["metadata"]["namespace"] = "default"
+    blue.reconcile([ROLE, obj("v1", "Namespace", "inner"), *([inside] if whose == "kept" else [])])
+    if whose == "a guest's":
+        api.put(inside, manager="user")
+    place = ("PersistentVolumeClaim", "inner", "volume") if whose == "kept" else NAMESPACE
+    uid = api.get("PersistentVolumeClaim", "inner", "volume")["metadata"]["uid"]
+    plural = "persistentvolumeclaims" if whose == "kept" else "namespaces"
+    api.fail(faults.half_open(after=2), path=f"/{plural}$")  # one object, and the end of the list
+    run = blue.start([web])
+    wait_for(api, lambda: api.find("Deployment", "default", "web") is not None)
+    reference = controlled_by(api.get("ClusterRole", None, "owner"))
+    api.edit(*place, lambda live: live["metadata"].update(ownerReferences=[reference]))
+    controllers.run_workloads(api)
+    api.edit("Deployment", "default", "web", lambda live: live["metadata"].update(annotations={"a": "b"}))
+    run.result(10)
+    assert api.find("ClusterRole", None, "owner") is None
+    assert api.get("PersistentVolumeClaim", "inner", "volume")["metadata"]["uid"] == uid
