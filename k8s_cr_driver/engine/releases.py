@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 from oslo_log import log as logging
 
+from k8s_cr_driver.engine.garbage import owner_uids
 from k8s_cr_driver.engine.not_ready import Report
 from k8s_cr_driver.engine.run import Run
 from k8s_cr_driver.engine.staying import Entry, Staying, with_owners_of_both
@@ -71,7 +72,12 @@ class Releases:
         self._released: set[ObjectKey] = set()
         """Kept and adopted objects that no watch selects any more: each look reads them."""
         self._unsettled: dict[ObjectKey, set[str]] = {}
-        """What was not looked at since an owner, by uid, no longer exists: the garbage collector may be late."""
+        """
+        What was not looked at since an owner, by uid, no longer exists: the collector may be late. Or since another
+        one owns it, while anything is deleted, which may take that owner along: by no uid.
+        """
+        self._reported: dict[ObjectKey, set[str]] = {}
+        """The owners with which objects were reported during a look."""
         self._errors: dict[ObjectKey, str] = {}
         """Why the last try to release an object has failed."""
         self._failing_since: dict[ObjectKey, float] = {}
@@ -82,22 +88,26 @@ class Releases:
 
     @property
     def is_settled(self) -> bool:
-        """Whether what stays is released from all owners that no longer exist, or is abandoned."""
+        """Whether what stays is known to be released from all owners that go, or is abandoned."""
         return not self._unsettled
 
     def reports(self) -> list[Report]:
-        """One for each object that is not released from an owner that no longer exists."""
-        why = "not released yet from an owner that no longer exists"
-        found = {key: f"{why}: {self._errors[key]}" if key in self._errors else why for key in self._unsettled}
+        """One for each object that is not known to be released from the owners that go."""
+        new, gone = "its new owner was not read yet", "not released yet from an owner that no longer exists"
+        why = {key: gone if uids else new for key, uids in self._unsettled.items()}
+        found = {key: f"{text}: {self._errors[key]}" if key in self._errors else text for key, text in why.items()}
         return [Report(key, State.WAITING.value, "NotReleased", text) for key, text in sorted(found.items())]
 
     def stays(self, live: Object) -> None:
         """Notes an object that is not deleted, and releases it from owners that go, or are gone."""
         self.observe(live)
+        if self._is_looking:
+            self._reported.setdefault(key_of(live), set()).update(owner_uids(live))
         has_new_owner, gone = self._staying.note(live), self._staying.gone_owners(live)
         is_late = time.monotonic() - self._looked_at > AGAIN
-        if gone:  # the cache of an operator is late, or the watch
+        if gone or (has_new_owner and self._staying.deleted):  # what is deleted may take the owner along
             self._unsettled.setdefault(key_of(live), set()).update(gone)
+        if gone:  # the cache of an operator is late, or the watch
             self._look_later()
         if (has_new_owner and not gone) or (is_late and (gone or self._staying.has_going_owner(live))):
             self._look()
@@ -194,7 +204,7 @@ class Releases:
         if not open_:
             self._unsettled.clear()
             return
-        self._is_looking = True
+        self._is_looking, self._reported = True, {}
         unsettled = {key: frozenset(uids) for key, uids in self._unsettled.items()}
         look = _Look(self._owners(), open_, frozenset(self._released), unsettled)
         self._loop.send(functools.partial(self._looked, look), functools.partial(self._seen, look), self._loop.refuse)
@@ -223,11 +233,11 @@ class Releases:
         return seen
 
     def _seen(self, look: _Look, seen: _Seen) -> None:
-        """What has changed since the look began may be owned again: that is not settled."""
+        """What was reported since the look began may be owned again: that is not settled."""
         self._is_looking, self._looked_at = False, time.monotonic()
         self._pause = max(len({*map(key_of, seen.read), *seen.going}), look.owners.reads) / READS_PER_SECOND
         self._failed(seen.errors)
-        changed = {key for key, one in look.entries.items() if self._staying.entries.get(key) is not one}
+        changed = {key for key in look.entries if self._may_be_owned_again(key, look, seen)}
         for live in seen.read:
             self._staying.note(live)
         for key, owners in seen.going.items():
@@ -244,6 +254,11 @@ class Releases:
             self._look_within(backoff.delay(max(self._failures, 1)))
         elif self._staying.deleted or self._unsettled:
             self._look_later()
+
+    def _may_be_owned_again(self, key: ObjectKey, look: _Look, seen: _Seen) -> bool:
+        """Whether an object was reported with an owner that goes, or that the look does not know."""
+        owners = self._reported.get(key, set())
+        return not (owners.isdisjoint(seen.going.get(key, {})) and owners.issubset(owner_uids(look.entries[key].live)))
 
     def _failed(self, errors: Mapping[ObjectKey, DriverError]) -> None:
         self._errors = {key: redact(str(error)) for key, error in errors.items()}

@@ -10,11 +10,13 @@ from typing import Any
 import pytest
 
 from k8s_cr_driver.engine import releases
+from k8s_cr_driver.kube import backoff
 from k8s_cr_driver.objects.dependencies import DEPENDS_ON
 from k8s_cr_driver.objects.keys import Object
 from k8s_cr_driver.ownership import guests
 from k8s_cr_driver.ownership.labels import KEEP
 from tests.fake_api import FakeApi, controllers, faults
+from tests.fake_api.recording import Request
 from tests.instance import Instance, claim, config_map, deployment, obj, wait_for
 from tests.ownership.claims import (
     HELD,
@@ -155,3 +157,59 @@ def test_a_claim_without_label_that_is_to_be_kept_since_the_deletions_have_begun
     api.release("ConfigMap", "default", "first", HELD)
     blue.wait_until_reported("volume", "left")
     assert_outlives(api, uid, run, owner, ("ConfigMap", "owner"))
+
+
+def test_a_run_ends_though_others_write_a_claim_during_each_look(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a controller does that has a time in the status, while a look at many other objects takes as long."""
+    blue, is_noted, versions = Instance(api.url), threading.Event(), list[str]()
+    blue.reconcile([replaceable(), volume()])
+    own(api, api.get("ConfigMap", "default", "owner"))
+    looked, stays = releases.Releases._looked, releases.Releases.stays
+
+    def written(found: releases.Releases, look: Any) -> Any:
+        seen = looked(found, look)
+        is_noted.clear()
+        with api.cluster.writing():
+            made = api.edit(*VOLUME, lambda live: live["metadata"]["annotations"].update(beat=str(len(versions))))
+            versions.append(made["metadata"]["resourceVersion"])
+        assert is_noted.wait(10)
+        return seen
+
+    def noted(found: releases.Releases, live: Object) -> None:
+        stays(found, live)
+        if live["metadata"]["resourceVersion"] in versions:
+            is_noted.set()
+
+    monkeypatch.setattr(releases.Releases, "_looked", written)
+    monkeypatch.setattr(releases.Releases, "stays", noted)
+    run = blue.start([{**replaceable(), "data": {"a": "2"}}, volume()], prune=False)
+    wait_for(api, lambda: is_going(api, "ConfigMap", "owner"))
+    api.release("ConfigMap", "default", "owner", HELD)
+    run.result(10)
+    assert versions and not is_owned(api)
+
+
+def test_a_desired_claim_is_looked_at_again_when_the_look_at_its_new_owner_fails_as_the_last_object_ends(
+    api: FakeApi, monkeypatch: pytest.MonkeyPatch, collect: Callable[[], None]
+) -> None:
+    """An operator has made the new owner for the last object that is deleted."""
+    blue = Instance(api.url)
+    blue.reconcile([replaceable(), volume()])
+    owner = api.get("ConfigMap", "default", "owner")
+    run = blue.start([volume()])
+    wait_for(api, lambda: is_going(api, "ConfigMap", "owner"))
+    monkeypatch.setattr(releases, "AGAIN", 60)
+    monkeypatch.setattr(backoff, "FIRST", 1.0)
+    never(api, lambda: is_owned(api))
+    made = api.put(controllers.owned(owner, "v1", "ConfigMap", "made"))
+
+    def ends(_: Request) -> bool:
+        api.release("ConfigMap", "default", "owner", HELD)
+        return True
+
+    api.fail(faults.unavailable(), method="GET", path="/configmaps/made$", when=ends)
+    uid = own(api, made)
+    run.result(10)
+    assert not is_owned(api)
+    collect()
+    assert is_the_same(api, uid)
