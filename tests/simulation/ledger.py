@@ -34,7 +34,7 @@ from tests.simulation.entries import (
     is_inventory,
 )
 from tests.simulation.finished_jobs import FinishedJobs
-from tests.simulation.owned import Owned
+from tests.simulation.owned import Owned, Ownership
 from tests.simulation.scheduler import Scheduler
 
 
@@ -72,6 +72,8 @@ class Ledger:
         """When a worker of an instance has last deleted the inventory."""
         self._doubted: dict[str, set[tuple[Resource, Key]]] = {}
         """Of each instance what workers have brought that ended early. Whether they wrote or found it, no inventory says."""
+        self._completed: set[str] = set()
+        """The workers that have come to a good end."""
         self._failed: dict[str, set[tuple[Resource, Key]]] = {}
         """Of each instance what workers have brought that failed, so that Tacker's record does not say where it is."""
         self._unnamed: set[str] = set()
@@ -148,6 +150,7 @@ class Ledger:
             self._unname(entry.owner)
         if actor.owner != entry.owner or entry.is_marked_by_others:
             self._lose(entry)
+        self.owned.removed(old, self.scheduler.now)
         if resource == STATEFUL_SETS and entry.owner in self._unnamed:  # the next one's claims are older than it is
             self.leave_claims(entry.owner)
 
@@ -233,6 +236,9 @@ class Ledger:
         for entry in self.entries.values():
             if entry.owner == instance and entry.resource == CLAIMS and not entry.is_claimed:
                 entry.owner = NO_ONE
+
+    def completed(self, worker: str) -> None:
+        self._completed.add(worker)
 
     def failed(self, worker: str) -> None:
         run = self._runs[worker]
@@ -336,25 +342,34 @@ class Ledger:
 
     def _is_taken(self, entry: Entry, old: Object) -> bool:
         """Whether an owner takes it along: nothing that is to stay, unless an operator has set that owner too late."""
-        since = self.owned.since(old, self.entries)
-        if since is None:
+        ownership = self.owned.ownership(old, self.entries)
+        if ownership is None:
             return False
         entry.is_taken = True
         self._lose(entry)
         is_by_user = self.owned.is_by_user(old) or self._is_in_a_going_namespace(entry)
-        if not is_by_user and self._could_release(entry, since):
+        if not is_by_user and self._could_release(entry, ownership):
             self.violated(f"an owner has taken along {entry}, which was to stay")
         return True
 
-    def _could_release(self, entry: Entry, since: float) -> bool:
-        """Whether a worker is at work that keeps the object, or whose package has it, and has had the time to release it."""
+    def _could_release(self, entry: Entry, ownership: Ownership) -> bool:
+        """
+        Whether a worker keeps the object, or its package has it, and it has had the time to release it.
+
+        A worker that has COMPLETED once it knew of the owner, and once that was removed, has said that the object stays.
+        """
         workers = [name for name, run in self._runs.items() if run.instance == entry.owner]
-        if not workers or workers[-1] in self.ended:
+        if not workers:
             return False
-        is_ours = entry.is_kept and entry.released_by in ("", workers[-1])
-        is_wanted = (entry.resource, entry.key) in self._runs[workers[-1]].wanted
+        last = workers[-1]
+        is_ours = entry.is_kept and entry.released_by in ("", last)
+        is_wanted = (entry.resource, entry.key) in self._runs[last].wanted
         stays = is_ours or is_wanted or entry.resource in SHARED  # a Namespace or CRD goes at its turn alone
-        return stays and max(since, self._began[workers[-1]]) < self.scheduler.now - self.owned.time_to_release
+        if last in self._completed:
+            known, within = max(ownership.first, self._began[last]), self.owned.time_to_hear
+            return stays and known + within < ownership.gone < self.ended[last]
+        known, within = max(ownership.last, self._began[last]), self.owned.time_to_release
+        return stays and last not in self.ended and known + within < self.scheduler.now
 
     def _may_change(self, entry: Entry, actor: Actor) -> bool:
         is_mine = actor.owner in (entry.owner, entry.reclaimable_by, *entry.adopted_by, USER, CONTROLLER)

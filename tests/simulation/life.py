@@ -66,6 +66,9 @@ TRIES = 4
 PAUSE = 20.0
 """Seconds between two tries without trouble: the cluster's controllers have done by then what was to be done."""
 
+QUIET, LATE_QUIET = 60.0, 300.0
+"""Seconds after which nothing happens any more once the trouble is over; with a late collector, for four of its steps."""
+
 
 @dataclass
 class Instance:
@@ -344,6 +347,8 @@ class Life:
             self.ledger.unrecorded(worker.name)
         if worker.error:
             self.ledger.failed(worker.name)
+        else:
+            self.ledger.completed(worker.name)
         worker.is_over = True
         self._ended(worker)
         self.ledger.note(f"{name} ends: {type(worker.error).__name__} {str(worker.error).partition(chr(10))[0]}")
@@ -367,7 +372,7 @@ class Life:
         self.weather.calm()
         for worker in self._begun:
             worker.end.wait()
-        self.scheduler.sleep(60.0)
+        self.scheduler.sleep(LATE_QUIET if "late collector" in self.features else QUIET)
 
 
 def surroundings() -> contextlib.AbstractContextManager[None]:

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from tests.fake_api.objects import Object, dig
 from tests.simulation.entries import Entry
@@ -11,36 +13,54 @@ from tests.simulation.finished_jobs import DELAYS_OF_RECORDS
 
 TIME_TO_RELEASE = 8.0
 """Seconds within which a run releases what stays from an owner that goes: two, four until a watch says so, and the way."""
+TIME_TO_HEAR = 4.5
+"""Seconds within which a watch tells a run of an owner."""
 _RETRIES = dict.fromkeys(("server errors", "streams not found"), 30.0)
 _TAKEOVERS = dict.fromkeys(("crashes", "two workers", "early rollbacks"), 900.0)
 DELAYS_OF_RELEASES = {"latency": 8.0, "silent streams": 320.0, **_RETRIES, **_TAKEOVERS, **DELAYS_OF_RECORDS}
 """More of them; a worker that takes over waits first until the one before it cannot write any more."""
 
 
+class Ownership(NamedTuple):
+    """When an operator first, and last, has set an owner of one object, and when the last owner of these was removed."""
+
+    first: float
+    last: float
+    gone: float
+
+
 class Owned:
-    """`time_to_release`: what a run needs in a life with these `features`."""
+    """`time_to_release` and `time_to_hear` of an owner: what a run needs in a life with these `features`."""
 
     def __init__(self, features: frozenset[str]) -> None:
-        self.time_to_release = TIME_TO_RELEASE + sum(DELAYS_OF_RELEASES.get(feature, 0.0) for feature in features)
-        self._set: dict[tuple[str, str], float] = {}
-        """When an operator has set an owner of an object last, by the uids of both."""
+        delays = sum(DELAYS_OF_RELEASES.get(feature, 0.0) for feature in features)
+        self.time_to_release, self.time_to_hear = TIME_TO_RELEASE + delays, TIME_TO_HEAR + delays
+        self._set: dict[tuple[str, str], tuple[float, float]] = {}
+        """When an operator has first and last set an owner of an object, by the uids of both."""
+        self._gone: dict[str, float] = {}
+        """When an owner was removed."""
         self._deleted_by_users: set[str] = set()
         """The uids of objects."""
 
     def owns(self, owner: str, live: Object, now: float) -> None:
         """An operator has set an owner of that uid."""
-        self._set[owner, live["metadata"]["uid"]] = now
+        first, _ = self._set.setdefault((owner, live["metadata"]["uid"]), (now, now))
+        self._set[owner, live["metadata"]["uid"]] = first, now
+
+    def removed(self, old: Object, now: float) -> None:
+        self._gone[old["metadata"]["uid"]] = now
 
     def deleted_by_user(self, old: Object) -> None:
         self._deleted_by_users.add(old["metadata"]["uid"])
 
-    def since(self, old: Object, entries: Mapping[str, Entry]) -> float | None:
-        """When an operator has set the last owner of an object that goes with its owners; None of one that does not."""
+    def ownership(self, old: Object, entries: Mapping[str, Entry]) -> Ownership | None:
+        """By those whose owners an operator has set; None of an object that does not go with its owners."""
         uid, owners = old["metadata"]["uid"], _owners(old) if self._set else set()
-        since = [self._set[owner, uid] for owner in owners if (owner, uid) in self._set]
-        if not since or any(owner in entries and not entries[owner].marker for owner in owners):
+        found = [self._set[owner, uid] for owner in owners if (owner, uid) in self._set]
+        if not found or any(owner in entries and not entries[owner].marker for owner in owners):
             return None
-        return max(since)
+        first, last = map(max, zip(*found, strict=True))
+        return Ownership(first, last, max(self._gone.get(owner, math.inf) for owner in owners))
 
     def is_by_user(self, old: Object) -> bool:
         """Whether a user has deleted an owner."""

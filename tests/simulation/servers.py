@@ -84,7 +84,7 @@ class Servers:
 
     def _later(self, work: Work) -> None:
         actor = Actor(self.ledger.actor.owner, self.ledger.actor.name, is_direct=False)
-        self.scheduler.after(self.weather.controller(), partial(self.acting, actor, work))
+        self.scheduler.after(self.weather.collector(), partial(self.acting, actor, work))
 
     def execute(self, sent: Sent, actor: Actor) -> None:
         """What a server does when a request gets there."""

@@ -24,7 +24,7 @@ BLOCKS, LIVES = 10, 200
 """Blocks of seeds, which run beside each other, and lives in each."""
 GROWN = 120
 """Of those that are compared with a life without faults."""
-SINCE = {"immutable fields", "owners", "kept"}
+SINCE = {"immutable fields", "owners", "late collector", "kept"}
 """Kinds of trouble that came later than the lives of those seeds."""
 CRASHED = 8
 """Lives that are led once for each of their requests, with a crash there."""

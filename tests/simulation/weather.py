@@ -22,6 +22,8 @@ LONGEST_TRAVEL = 1.5
 """Seconds that a request or an answer may be under way."""
 LATEST_CRASH = 80
 """Requests after which at the latest a life crashes that crashes once."""
+LATEST_COLLECTION = 60.0
+"""Seconds by which a controller that deletes objects may be late."""
 LONGEST_LAG = 4.0
 """Seconds by which a watch may be late, but for one that has fallen silent."""
 
@@ -37,6 +39,7 @@ class Weather:
         self._travel = chance.choice((0.001, 0.005, 0.03))
         self._lag = chance.choice((0.002, 0.05, 0.5))
         self._controller = chance.choice((0.01, 0.2, 2.0))
+        self._collector = chance.choice((5.0, 30.0)) if "late collector" in features else self._controller
         self._slow = self._rate("latency", 0.02, 0.1)
         self._lost = self._rate("lost answers", 0.005, 0.03)
         self._error = self._rate("server errors", 0.01, 0.05)
@@ -77,6 +80,10 @@ class Weather:
     def controller(self) -> float:
         """Seconds until a controller does what there is to be done."""
         return self._random.expovariate(1 / self._controller)
+
+    def collector(self) -> float:
+        """Seconds until one of the controllers that delete objects does so: of garbage, of a Namespace, of a CRD."""
+        return min(self._random.expovariate(1 / self._collector), LATEST_COLLECTION)
 
     def loses_answer(self) -> bool:
         return self._happens(self._lost)
