@@ -8,16 +8,15 @@ removed an object, unless a test has it otherwise.
 from collections.abc import Iterator
 from functools import partial
 
-from tests.fake_api import errors
+from tests.fake_api import crds, errors
 from tests.fake_api.cluster import Cluster
-from tests.fake_api.kinds import Kind, Resource
+from tests.fake_api.kinds import CRDS, Kind, Resource
 from tests.fake_api.objects import Key, Object, dig, key_of, now, without
 
 FOREGROUND = "foregroundDeletion"
 CRD_CLEANUP = "customresourcecleanup.apiextensions.k8s.io"
 NAMESPACES: Resource = ("", "namespaces")
 _IMMORTAL = ("default", "kube-public", "kube-system")
-CRDS: Resource = ("apiextensions.k8s.io", "customresourcedefinitions")
 
 
 def check_preconditions(kind: Kind, obj: Object, options: Object) -> None:
@@ -118,8 +117,7 @@ def _deleted(cluster: Cluster, resource: Resource, key: Key, uid: str) -> Object
 def _remove(cluster: Cluster, resource: Resource, key: Key) -> Object:
     gone = cluster.store.remove(resource, key)
     if resource == CRDS:
-        spec = gone["spec"]
-        cluster.serve((spec["group"], spec["names"]["plural"]), [])
+        crds.removed(cluster, gone)
     _after_removal(cluster, resource, gone)
     for owner in _owners(cluster, gone):
         cluster.written(owner)  # controllers look again at what has lost a child

@@ -12,6 +12,7 @@ from typing import Any
 from tests.fake_api.shapes import Shape, of_kind
 
 Resource = tuple[str, str]
+CRDS: Resource = ("apiextensions.k8s.io", "customresourcedefinitions")
 
 ALL_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 CREATE_ONLY = ("create",)

@@ -14,7 +14,7 @@ import jsonpatch
 from tests.fake_api import apply, crds, defaults, deletion, errors, reviews, scale, validation
 from tests.fake_api.apply import Manager
 from tests.fake_api.cluster import Cluster
-from tests.fake_api.kinds import Kind
+from tests.fake_api.kinds import CRDS, Kind
 from tests.fake_api.objects import Key, Object, copy, dig, key_of, without
 from tests.fake_api.selectors import selector
 
@@ -259,7 +259,7 @@ def _commit(call: Call, old: Object | None, new: Object) -> Object:
         return new
     stored = cluster.store.put(kind.resource, new)
     cluster.written(stored)
-    if kind.resource == deletion.CRDS:
+    if kind.resource == CRDS:
         if old is not None and "deletionTimestamp" in old["metadata"]:
             cluster.knobs.stalled_crds.discard(stored["metadata"]["name"])
         crds.written(cluster, old, stored)

@@ -21,6 +21,7 @@ from k8s_cr_driver.ownership.inventory_content import NOTHING, InventoryContent
 from k8s_cr_driver.vnf.additional_params import Options
 from k8s_cr_driver.vnf.session import Session
 from tests.fake_api import FakeApi, controllers, defaults, deletion, faults
+from tests.fake_api.kinds import CRDS
 from tests.fake_api.recording import Request
 from tests.instance import (
     BLUE,
@@ -642,7 +643,7 @@ def test_no_custom_resource_is_created_again_while_its_crd_goes(api: FakeApi) ->
     blue.wait_until_reported(name, "Waiting", "is being deleted")
     assert not is_fought_for.wait(0.5)
     api.cluster.knobs.stalled_crds.clear()
-    deletion.settle(api.cluster, deletion.CRDS, ("", name))
+    deletion.settle(api.cluster, CRDS, ("", name))
     finish(api)
     run.result(10)
     assert api.names("CronTab", "default") == ["a"]

@@ -109,6 +109,21 @@ def test_names_of_a_crd_can_be_taken(api: FakeApi, client: Client) -> None:
     assert client.apply(cron_tab()).status == 404
 
 
+def test_names_of_a_crd_are_free_when_the_crd_that_has_them_is_gone(api: FakeApi, client: Client) -> None:
+    other = crd()
+    other["metadata"]["name"], other["spec"]["names"]["plural"] = "cronjobtabs.stable.example.com", "cronjobtabs"
+    client.create(crd())
+    api.put(other)
+    live = api.get("CustomResourceDefinition", None, other["metadata"]["name"])
+    names = next(one for one in live["status"]["conditions"] if one["type"] == "NamesAccepted")
+    assert (names["reason"], names["message"]) == ("ListKindConflict", '"CronTabList" is already in use')
+    assert (live["status"]["acceptedNames"]["kind"], live["status"]["acceptedNames"]["plural"]) == ("", "cronjobtabs")
+    client.delete(crd())
+    live = api.get("CustomResourceDefinition", None, other["metadata"]["name"])
+    assert [one["status"] for one in live["status"]["conditions"]] == ["True", "True"]
+    assert [kind.plural for kind in api.cluster.kinds() if kind.kind == "CronTab"] == ["cronjobtabs"]
+
+
 def test_tokens(api: FakeApi, client: Client) -> None:
     api.knobs.tokens = {"good"}
     assert client.call("GET", "/api/v1/pods").body["reason"] == "Unauthorized"
