@@ -273,3 +273,10 @@ def crontab_crd(**status: Any) -> Object:
             ],
         },
     )
+
+
+def crontab_crd_of(plural: str) -> Object:
+    """Another CRD of the same kind."""
+    crd = crontab_crd()
+    crd["metadata"]["name"], crd["spec"]["names"]["plural"] = f"{plural}.stable.example.com", plural
+    return crd

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from k8s_cr_driver.cli.cluster import Cluster, Instance
 from k8s_cr_driver.errors import DriverError
-from k8s_cr_driver.objects.crds import defined_by
+from k8s_cr_driver.objects.crds import defined_by, is_refused
 from k8s_cr_driver.objects.keys import NAMESPACE, Object, ObjectKey, key_of
 from k8s_cr_driver.ownership.context import WriteContext
 from k8s_cr_driver.ownership.delete import IN_USE
@@ -77,7 +77,7 @@ class Fates:
     def _is_used(self, key: ObjectKey, live: Object) -> bool:
         if key.group_kind == NAMESPACE:
             return any(one.namespace == key.name for one in self._staying)
-        return any(one.group_kind == defined_by(live) for one in self._staying)
+        return not is_refused(live) and any(one.group_kind == defined_by(live) for one in self._staying)
 
     def _orphans(self) -> list[Object]:
         whole = [self._read(key) for key, live in self._lives.items() if _may_leave_orphans(live)]

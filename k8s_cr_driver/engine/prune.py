@@ -24,7 +24,7 @@ from k8s_cr_driver.engine.releases import Releases
 from k8s_cr_driver.engine.run import Run
 from k8s_cr_driver.errors import ApiError, DriverError, Superseded, passes
 from k8s_cr_driver.objects import dependencies
-from k8s_cr_driver.objects.crds import defined_by
+from k8s_cr_driver.objects.crds import defined_by, is_refused
 from k8s_cr_driver.objects.fields import field, uid_of
 from k8s_cr_driver.objects.keys import (
     CRD,
@@ -319,7 +319,7 @@ class Pruner:
 
     def _is_used(self, live: Object) -> bool:
         """Whether objects that stay need this Namespace or CRD."""
-        return self._uses(live) or self._holds_kept(live)
+        return not is_refused(live) and (self._uses(live) or self._holds_kept(live))
 
     def _holds_kept(self, live: Object) -> bool:
         """Whether a Namespace or CRD would take an object along that is kept, or was adopted, and that exists."""

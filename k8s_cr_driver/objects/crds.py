@@ -28,8 +28,21 @@ def crds_of(objects: Iterable[Object]) -> dict[GroupKind, Object]:
 
 def is_established(crd: Object) -> bool:
     """Whether the API server has begun to serve the kind, so that there may be objects of it."""
-    conditions = entries(crd, "status", "conditions")
-    return any((one.get("type"), one.get("status")) == ("Established", "True") for one in conditions)
+    return _has(crd, "Established", "True")
+
+
+def is_refused(crd: Object) -> bool:
+    """
+    Whether another CRD of the group has one of its names, and it was never served, so that it has no objects.
+
+    Objects of its kind are those of that other CRD. Established stays True once it is, and names are accepted before.
+    """
+    return _has(crd, "NamesAccepted", "False") and not is_established(crd)
+
+
+def _has(crd: Object, condition: str, status: str) -> bool:
+    found = entries(crd, "status", "conditions")
+    return any((one.get("type"), one.get("status")) == (condition, status) for one in found)
 
 
 def served_versions(crd: Object) -> dict[str, dict[str, Any]]:

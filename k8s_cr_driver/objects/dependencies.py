@@ -17,7 +17,7 @@ from graphlib import CycleError, TopologicalSorter
 from k8s_cr_driver.errors import InvalidPackage
 from k8s_cr_driver.objects.api_groups import is_builtin
 from k8s_cr_driver.objects.backends import Backends, Budget, callers, controllers, role_of, servers
-from k8s_cr_driver.objects.crds import defined_by
+from k8s_cr_driver.objects.crds import defined_by, is_refused
 from k8s_cr_driver.objects.fields import field, pod_spec, similar, text
 from k8s_cr_driver.objects.keys import CRD, NAMESPACE, GroupKind, Object, ObjectKey, annotations_of, key_of, kind_of, split
 
@@ -127,7 +127,7 @@ def repoint(obj: Object, names: Mapping[ObjectKey, str]) -> None:
 def _structure(objects: Sequence[Object]) -> Edges:
     """What the API server needs to accept an object: its kind, its namespace, and what admission looks up."""
     keys = {key_of(obj) for obj in objects}
-    definitions = {defined_by(obj): key_of(obj) for obj in objects if kind_of(obj) == CRD}
+    definitions = {defined_by(obj): key_of(obj) for obj in objects if kind_of(obj) == CRD and not is_refused(obj)}
     edges: Edges = defaultdict(set)
     for obj in objects:
         key = key_of(obj)

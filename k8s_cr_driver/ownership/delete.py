@@ -17,7 +17,7 @@ from oslo_log import log as logging
 from k8s_cr_driver.errors import ApiError, Contended
 from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.objects.api_groups import is_builtin
-from k8s_cr_driver.objects.crds import defined_by
+from k8s_cr_driver.objects.crds import defined_by, is_refused
 from k8s_cr_driver.objects.fields import field
 from k8s_cr_driver.objects.keys import CRD, NAMESPACE, GroupKind, Object, is_of_every_namespace, key_of, kind_of
 from k8s_cr_driver.ownership.context import WriteContext, has_gone
@@ -48,8 +48,9 @@ def withdraw(context: WriteContext, shared: Collection[Object]) -> None:
     Removes Namespaces and CRDs from the inventory that the instance is about to `remove`, by one write.
 
     Only then may their other users be looked up: else of two instances that leave at once each would find the other.
+    The kind of a refused CRD stays: the instance may have objects of the CRD that has its names.
     """
-    kinds = {defined_by(live) for live in shared if kind_of(live) == CRD}
+    kinds = {defined_by(live) for live in shared if kind_of(live) == CRD and not is_refused(live)}
     namespaces = {key_of(live).name for live in shared if kind_of(live) == NAMESPACE}
     context.inventory.fence.before_delete()
     with context.lock:

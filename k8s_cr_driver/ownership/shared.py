@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.discovery import Resource
-from k8s_cr_driver.objects.crds import defined_by
+from k8s_cr_driver.objects.crds import defined_by, is_refused
 from k8s_cr_driver.objects.keys import NAMESPACE, Object, bare, key_of, kind_of
 from k8s_cr_driver.ownership.inventory import Inventory
 from k8s_cr_driver.ownership.labels import KEEP, SHARED, has_applied, is_created, is_released, manager, used_by, users
@@ -23,7 +23,13 @@ def is_co_user(live: Object, instance: str) -> bool:
 
 
 def claimed_by_others(inventory: Inventory, live: Object) -> str:
-    """Why other instances may use a shared object, by their inventories, with or without their label; "" if none does."""
+    """
+    Why other instances may use a shared object, by their inventories, with or without their label; "" if none does.
+
+    Inventories name kinds: what others have of the kind of a refused CRD is of the CRD that has its names.
+    """
+    if is_refused(live):
+        return ""
     key, kind = key_of(live), defined_by(live)
     for other in inventory.others():
         if other is None:

@@ -5,6 +5,7 @@ import time
 
 import pytest
 
+from k8s_cr_driver.engine.not_ready import NotReady
 from k8s_cr_driver.objects.keys import Object, key_of
 from k8s_cr_driver.ownership.labels import INSTANCE_LABEL
 from tests.cli.tool import Tool
@@ -17,6 +18,8 @@ from tests.instance import (
     created_again,
     crontab,
     crontab_crd,
+    crontab_crd_of,
+    kept,
     obj,
     replaced,
     restored,
@@ -185,6 +188,16 @@ def test_what_stays_is_announced_with_the_reason(api: FakeApi, tool: Tool) -> No
     result = tool.run("purge", BLUE, "--yes")
     assert "1 object deleted, 2 released" in result.stderr
     assert api.names("CronTab") == ["users"]
+
+
+def test_a_crd_that_the_server_refuses_is_announced_as_it_goes(api: FakeApi, tool: Tool) -> None:
+    ours = kept(crontab("one"))
+    Instance(api.url).reconcile([crontab_crd(), ours])
+    with pytest.raises(NotReady, match="ListKindConflict"):
+        Instance(api.url).reconcile([crontab_crd_of("cronjobtabs"), ours])
+    lines = tool.run("purge", BLUE, "--yes").stdout.splitlines()
+    assert "delete  CustomResourceDefinition.apiextensions.k8s.io cronjobtabs.stable.example.com" in lines
+    assert api.names("CustomResourceDefinition") == ["crontabs.stable.example.com"]
 
 
 def test_delete_guests_takes_all_and_announces_it(api: FakeApi, tool: Tool) -> None:
