@@ -14,6 +14,8 @@ from k8s_cr_driver.objects.fields import entries, field, mapping
 from k8s_cr_driver.objects.keys import CRD, GroupKind, Object, kind_of, split
 
 PRESERVE = "x-kubernetes-preserve-unknown-fields"
+CLEANUP = "customresourcecleanup.apiextensions.k8s.io"
+"""The finalizer of a CRD that the API server removes when no object of its kind is left."""
 
 
 def defined_by(crd: Object) -> GroupKind:

@@ -14,12 +14,11 @@ import uuid
 
 from k8s_cr_driver.kube.connection import METADATA_LIST
 from k8s_cr_driver.kube.discovery import Resource
-from k8s_cr_driver.objects.crds import defined_by
+from k8s_cr_driver.objects.crds import CLEANUP, defined_by
 from k8s_cr_driver.objects.fields import field
 from k8s_cr_driver.objects.keys import Object
 from k8s_cr_driver.ownership.context import WriteContext
 
-CLEANUP = "customresourcecleanup.apiextensions.k8s.io"
 LOOK_AGAIN = "k8s-cr-driver/look-again"
 """An annotation whose value differs each time."""
 

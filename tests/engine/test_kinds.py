@@ -16,6 +16,7 @@ from k8s_cr_driver.engine.not_ready import NotReady
 from k8s_cr_driver.errors import Conflict, Forbidden, Refused
 from k8s_cr_driver.objects.keys import Object
 from k8s_cr_driver.ownership.labels import KEEP, is_managed
+from k8s_cr_driver.resources.health import silence
 from tests.fake_api import FakeApi, controllers, errors, faults
 from tests.fake_api.kinds import ALL_VERBS, Kind
 from tests.fake_api.recording import Request
@@ -250,7 +251,12 @@ def test_a_denial_may_be_of_a_webhook_that_only_the_former_package_has(api: Fake
     assert api.names("ValidatingWebhookConfiguration") == ["w"] * has_webhook
 
 
-def test_a_crd_whose_objects_finalizers_hold_names_what_to_look_at(api: FakeApi) -> None:
+@pytest.mark.parametrize("patience", [0.0, 30.0])
+def test_a_crd_whose_objects_finalizers_hold_names_what_to_look_at(
+    api: FakeApi, monkeypatch: pytest.MonkeyPatch, patience: float
+) -> None:
+    """Also when nothing was written to the CRD for a while: the API server waits as the driver does."""
+    monkeypatch.setattr(silence, "PATIENCE", patience)
     Instance(api.url).reconcile([crontab_crd()])
     held = crontab("theirs")
     held["metadata"]["finalizers"] = ["example.com/hold"]

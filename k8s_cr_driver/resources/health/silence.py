@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import datetime
 
+from k8s_cr_driver.objects.crds import CLEANUP
 from k8s_cr_driver.objects.fields import entries, mapping, sequence, text
 from k8s_cr_driver.objects.keys import Object, kind_of
 from k8s_cr_driver.resources.health.conditions import explain, status_of
@@ -75,9 +76,9 @@ def _silent(seconds: float, sign: str) -> Health:
 
 
 def _finalizers(live: Object) -> list[str]:
-    """Without those that the API server's garbage collector handles."""
+    """Without those that the API server itself handles: that of a CRD waits for objects of its kind."""
     found = map(str, sequence(live, "metadata", "finalizers"))
-    return [one for one in found if one not in ("foregroundDeletion", "orphan")]
+    return [one for one in found if one not in ("foregroundDeletion", "orphan", CLEANUP)]
 
 
 def _age(stamp: str, now: datetime.datetime) -> float | None:
