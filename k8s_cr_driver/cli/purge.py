@@ -72,17 +72,20 @@ def _confirmed(question: str) -> bool:
 
 
 def _remove(cluster: Cluster, instance: Instance, timeout: float, prune: Prune, keys: Collection[ObjectKey]) -> None:
-    """Shows progress on standard error: a bar on a terminal, else a line for each deleted object."""
+    """Shows progress on standard error: a bar on a terminal, else a line for each deleted object.
+
+    What stays is a warning of the engine's, which the tool prints as any other.
+    """
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task("Removing", total=len(keys))
 
-        def heard(key: ObjectKey, state: str, message: str) -> None:
+        def heard(key: ObjectKey, state: str, _: str) -> None:
             if state in ("deleted", "left") and key in keys:
                 bar.advance(task)
-                if bar.disable:
-                    click.echo(f"{state:<8}{key}" + (f" ({message})" if message else ""), err=True)
+                if bar.disable and state == "deleted":
+                    click.echo(f"deleted {key}", err=True)
 
         operation = Operation.lasting(timeout, id="purge", instance=instance.id, progress=heard)
         target = WriteContext(cluster.client, Inventory(cluster.connection, instance.namespace, instance.id))

@@ -120,12 +120,14 @@ def test_what_is_shared_or_adopted_is_released(api: FakeApi, tool: Tool) -> None
     namespace = obj("v1", "Namespace", "common")
     Instance(api.url, BLUE, adopt=True).reconcile([namespace, config_map("theirs"), config_map("own", "common")])
     Instance(api.url, GREEN).reconcile([namespace])
-    result = tool.run("purge", BLUE, "--yes")
-    lines, progress = result.stdout.splitlines(), result.stderr.splitlines()
+    process = tool.start("purge", BLUE, "--yes")
+    lines, progress = (output.splitlines() for output in process.communicate())
     assert f"release Namespace common (used by VNF instance {GREEN})" in lines
     assert "release ConfigMap default/theirs (it existed before the instance)" in lines
-    assert f"left    Namespace common (used by VNF instance {GREEN})" in progress
-    assert "left    ConfigMap default/theirs (it existed before the instance)" in progress
+    assert [line for line in progress if "Namespace common" in line] == [
+        f"purge: Namespace common is released and stays: used by VNF instance {GREEN}"
+    ]
+    assert "purge: ConfigMap default/theirs is released and stays: it existed before the instance" in progress
     assert "deleted ConfigMap common/own" in progress
     assert api.find("Namespace", None, "common")
     assert api.find("ConfigMap", "default", "theirs")
