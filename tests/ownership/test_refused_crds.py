@@ -12,14 +12,14 @@ from k8s_cr_driver.ownership.labels import used_by
 from tests.fake_api import FakeApi, faults
 from tests.instance import BLUE, GREEN, Instance, crontab, crontab_crd, crontab_crd_of, kept, state, wait_for
 
-CRD, FIRST, SECOND = "CustomResourceDefinition", "crontabs.stable.example.com", "cronjobtabs.stable.example.com"
+CRD, FIRST, SECOND = "CustomResourceDefinition", "crontabs.stable.example.com", "tabs.stable.example.com"
 V1 = [crontab_crd(), crontab("one")]
 
 
 def refused(api: FakeApi, id: str, *objects: Object) -> None:
     """Has an operation fail because of the second CRD."""
     with pytest.raises(NotReady, match="ListKindConflict"):
-        Instance(api.url, id).reconcile([crontab_crd_of("cronjobtabs"), *objects])
+        Instance(api.url, id).reconcile([crontab_crd_of("tabs"), *objects])
 
 
 def test_a_rollback_deletes_the_crd_that_was_refused_because_of_that_of_the_former_package(api: FakeApi) -> None:
