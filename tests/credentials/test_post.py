@@ -105,6 +105,12 @@ def test_a_redirect_stays_on_the_server(receiver: Web) -> None:
         send(receiver.url, receiver.ca)
 
 
+def test_a_redirect_to_what_is_no_url_is_refused(receiver: Web) -> None:
+    receiver.responses += [(307, {"Location": "//["})]
+    with pytest.raises(NotDelivered, match="redirects to another server, which is refused"):
+        send(receiver.url, receiver.ca)
+
+
 def test_a_wrong_certificate_ends_it_before_anything_is_sent(receiver: Web) -> None:
     with pytest.raises(NotDelivered, match=r"no status: .*certificate.* \(attempt 1\)"):
         send(receiver.url, server_context()[1])

@@ -260,6 +260,15 @@ def test_with_warn_a_failure_is_noted_in_the_instance_and_the_operation_succeeds
     assert "warning" not in conductor.metadata["credential_sender"]
 
 
+def test_a_receiver_that_redirects_to_what_is_no_url_fails_no_operation_with_warn(
+    conductor: Conductor, workload: FakeApi, receiver: Web
+) -> None:
+    conductor.settings["on-failure"] = "warn"
+    receiver.responses.append((307, {"Location": "//["}))
+    assert conductor.run("instantiate_end") == ""
+    assert "redirects to another server" in conductor.metadata["credential_sender"]["warning"]
+
+
 def test_a_receiver_that_never_responds_does_not_hold_up_the_operation(
     conductor: Conductor, workload: FakeApi, receiver: Web
 ) -> None:
