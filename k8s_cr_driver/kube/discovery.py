@@ -26,6 +26,8 @@ _AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryL
 _ACCEPT = f"{_AGGREGATED},{_AGGREGATED.replace('v=v2', 'v=v2beta1')},application/json"
 KINDS_LIMIT = 20_000
 """Kinds of a cluster, in each version."""
+NAMES_LIMIT = 2_000
+"""Characters of all names of a kind in one version: its group, plural, verbs, subresources, ..."""
 VERSIONS_LIMIT = 2_000
 """Group versions, of which an API server without aggregated discovery is asked one after another."""
 KNOWN_LIMIT = 128
@@ -189,15 +191,18 @@ def _root(connection: Connection, root: str, etag: str) -> _Discovered | None:
             found += _group_by_group(connection, root, body, down)
         else:
             raise ValueError(body["kind"])
-        if len(found) > KINDS_LIMIT:
+        if len(found) > KINDS_LIMIT or len(down) > VERSIONS_LIMIT:
             raise ValueError("more kinds than any cluster has")
-        for resource in found:
-            names = "".join((*resource.group_kind, resource.version, resource.plural, *resource.verbs))  # all of them are text
-            if not names.isprintable():
-                raise ValueError("they are in log lines and errors")
+        for names in map("".join, [*map(_names, found), *down]):  # all of them are text
+            if len(names) > NAMES_LIMIT or not names.isprintable():
+                raise ValueError("they are in log lines and errors, and remembered")
         if not found:
             raise ValueError("an API server has kinds")  # remembered, this would hide them until /apis changes
     return _Discovered(found, frozenset(down), etag)
+
+
+def _names(resource: Resource) -> list[str]:
+    return [*resource.group_kind, resource.version, resource.plural, *resource.verbs, *resource.subresources]
 
 
 def serves(connection: Connection, resource: Resource) -> bool:

@@ -53,6 +53,37 @@ def test_kinds_without_end_are_malformed(api: FakeApi, monkeypatch: pytest.Monke
         found(api)
 
 
+@pytest.mark.parametrize("aggregated", [True, False])
+@pytest.mark.parametrize("where", ["group", "version", "plural", "kind", "verb", "subresource"])
+def test_names_of_kinds_without_end_are_malformed(api: FakeApi, where: str, aggregated: bool) -> None:
+    """What discovery has found is remembered for many clusters."""
+    names = {**dict.fromkeys(("group", "version", "plural", "kind", "verb", "subresource"), "a"), where: "a" * 1_000_000}
+    if aggregated:
+        subresources = [{"subresource": names["subresource"]}]
+        kind = {"resource": names["plural"], "scope": "Cluster", "verbs": [names["verb"]], "subresources": subresources}
+        version = {"version": names["version"], "resources": [{**kind, "responseKind": {"kind": names["kind"]}}]}
+        group = {"metadata": {"name": names["group"]}, "versions": [version]}
+        lie(api, "^/apis$", {"kind": "APIGroupDiscoveryList", "items": [group]})
+    else:
+        api.knobs.aggregated_discovery = False
+        versions = [{"version": names["version"], "groupVersion": "a/v1"}]
+        lie(api, "^/apis$", {"kind": "APIGroupList", "groups": [{"name": names["group"], "versions": versions}]})
+        kind = {"name": names["plural"], "kind": names["kind"], "verbs": [names["verb"]]}
+        lie(api, "^/apis/a/v1$", {"resources": [kind, {"name": f"{names['plural']}/{names['subresource']}"}]})
+    with pytest.raises(TransportError, match="GET /apis: the response is malformed"):
+        found(api)
+
+
+def test_groups_that_are_down_without_end_are_malformed(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(discovery, "VERSIONS_LIMIT", 3)
+    versions = [{"version": f"v{number}", "freshness": "Stale"} for number in range(4)]
+    kind = {"resource": "things", "responseKind": {"kind": "Thing"}, "scope": "Cluster", "verbs": ["list"]}
+    group = {"metadata": {"name": "a"}, "versions": [{"version": "v0", "resources": [kind]}, *versions]}
+    lie(api, "^/apis$", {"kind": "APIGroupDiscoveryList", "items": [group]})
+    with pytest.raises(TransportError, match="GET /apis: the response is malformed"):
+        found(api)
+
+
 def test_groups_without_end_are_not_asked_for(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(discovery, "VERSIONS_LIMIT", 3)
     api.knobs.aggregated_discovery = False
