@@ -13,6 +13,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 from k8s_cr_driver.errors import ApiError, TransportError
 from k8s_cr_driver.kube.connection import Connection
@@ -186,9 +187,9 @@ def _root(connection: Connection, root: str, etag: str) -> _Discovered | None:
     down: set[tuple[str, str]] = set()
     with understood(f"GET {root}"):
         if body["kind"] == "APIGroupDiscoveryList":
-            found += _aggregated(body, down)
+            found += islice(_aggregated(body, down), KINDS_LIMIT + 1)
         elif body["kind"] == _UNAGGREGATED[root]:
-            found += _group_by_group(connection, root, body, down)
+            found += islice(_group_by_group(connection, root, body, down), KINDS_LIMIT + 1)
         else:
             raise ValueError(body["kind"])
         if len(found) > KINDS_LIMIT or len(down) > VERSIONS_LIMIT:

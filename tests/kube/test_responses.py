@@ -53,6 +53,17 @@ def test_kinds_without_end_are_malformed(api: FakeApi, monkeypatch: pytest.Monke
         found(api)
 
 
+def test_no_group_is_asked_for_after_kinds_without_end(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(discovery, "KINDS_LIMIT", 2)
+    api.knobs.aggregated_discovery = False
+    versions = [{"version": version, "groupVersion": f"a/{version}"} for version in ("v1", "v2")]
+    lie(api, "^/apis$", {"kind": "APIGroupList", "groups": [{"name": "a", "versions": versions}]})
+    lie(api, "^/apis/a/v1$", {"resources": [{"name": name, "kind": name} for name in ("a", "b", "c")]})
+    with pytest.raises(TransportError, match="GET /apis: the response is malformed"):
+        found(api)
+    assert not api.requests.select(path="/apis/a/v2")
+
+
 @pytest.mark.parametrize("aggregated", [True, False])
 @pytest.mark.parametrize("where", ["group", "version", "plural", "kind", "verb", "subresource"])
 def test_names_of_kinds_without_end_are_malformed(api: FakeApi, where: str, aggregated: bool) -> None:
