@@ -26,6 +26,9 @@ from k8s_cr_driver.vnf.counts import FEWER
 from k8s_cr_driver.vnf.descent import read_owner
 from k8s_cr_driver.vnf.vdus import VduObjects
 
+LONGEST = 1_000
+"""Characters of a value in a VNFC's metadata: the record of an instance has those of all its VNFCs."""
+
 _Collection = tuple[GroupKind, str, str]
 """Kind, version ("" for any) and namespace: what one LIST returns (API concepts, "Collections")."""
 
@@ -69,10 +72,14 @@ def listed(vdus: VduObjects, there: Members, most: int) -> list[Vnfc]:
         new = functools.partial(Vnfc, vdu=vdu, kind=obj.key.kind, qualified=qualified)
         if vdu in there.children:
             ordered = _in_order(obj, there.children[vdu])
-            found += [new(child["metadata"]["name"], metadata=obj.child_metadata(child)) for child in ordered]
+            found += [new(child["metadata"]["name"], metadata=_metadata(obj, child)) for child in ordered]
         else:
             found += [new(f"{obj.full_name}-{index}") for index in reversed(range(numbers[vdu]))]
     return found
+
+
+def _metadata(obj: CustomResource, child: Object) -> dict[str, str]:
+    return {name: str(value)[:LONGEST] for name, value in obj.child_metadata(child).items()}
 
 
 def _number(vdu: str, obj: CustomResource, there: Members) -> int:

@@ -132,6 +132,15 @@ def test_the_newest_comes_first(api: FakeApi) -> None:
     assert [(one.id, one.metadata["node"]) for one in found] == [("pod-2", "n2"), ("pod-1", "n1"), ("pod-3", "n3")]
 
 
+def test_what_the_cluster_says_of_a_vnfc_is_recorded_within_limits(api: FakeApi) -> None:
+    replica_set = {**deployment("web", 1), "kind": "ReplicaSet"}
+    owner = api.put(replica_set)
+    spec = {"containers": [{"name": "c", "image": "i"}], "nodeName": "n" * 1_000_000}
+    api.put(controllers.owned(owner, "v1", "Pod", "pod", spec=spec, labels={"app": "web"}))
+    [found] = collect(api, {"VDU1": replica_set})
+    assert found.metadata == {"node": "n" * vnfcs.LONGEST}
+
+
 def test_the_pods_that_the_status_of_a_custom_resource_selects_are_its_vnfcs(api: FakeApi) -> None:
     controllers.run_workloads(api)
     crd, tab, new = scalable(labelSelectorPath=".status.selector"), ours(crontab("tab")), ours(crontab("new"))
