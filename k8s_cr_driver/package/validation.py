@@ -104,8 +104,11 @@ class Validation:
         if types := self._wrong_type(node, value):
             yield Violation(path, "type", types, value)
             return
-        if not _is_in(value, node.get("enum")):
-            yield Violation(path, "enum", node["enum"], value)
+        enum = node.get("enum")
+        if enum and isinstance(enum, list) and isinstance(value, dict | list):
+            self._budget.spend(_size(value) * len(enum) // 5)  # it may differ from each at its end only
+        if not _is_in(value, enum):
+            yield Violation(path, "enum", enum, value)
         if value is None:
             return
         if isinstance(pattern := node.get("pattern"), str):
@@ -146,6 +149,12 @@ class Validation:
             yield from (Violation((*path, index), "unique", key) for index, key in _repeated(node, value))
             for index, entry in enumerate(value):
                 yield from self.violations(items(node), entry, (*path, index))
+
+
+def _size(value: Any) -> int:
+    """How many values it has."""
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return 1 + sum(map(_size, inner))
 
 
 def _is_of(value: Any, name: str) -> bool:

@@ -407,6 +407,11 @@ def test_no_more_characters_of_patterns_are_compiled_than_take_some_seconds(monk
     assert sum(map(len, compiled)) < 500_000
 
 
+def alike(last: range) -> list[Object]:
+    """Mappings that differ in their last field."""
+    return [dict.fromkeys(map(str, range(100)), 0) | {"99": number} for number in last]
+
+
 KEYS = [f"key{number}" for number in range(4_000)]
 
 
@@ -422,9 +427,20 @@ KEYS = [f"key{number}" for number in range(4_000)]
             },
             [{"id": number} for number in range(10_000)],
         ),
+        (
+            {
+                "type": "array",
+                "items": {
+                    "type": "object",
+                    "x-kubernetes-preserve-unknown-fields": True,
+                    "not": {"enum": alike(range(1, 1001))},
+                },
+            },
+            alike(range(-1000, 0)),
+        ),
         ({"type": "array", "items": {"type": "integer", "anyOf": [0] * 10_000, "allOf": [0] * 10_000}}, [0] * 10_000),
     ],
-    ids=["merge keys", "what is no schema"],
+    ids=["merge keys", "an enum of mappings", "what is no schema"],
 )
 def test_lists_of_a_schema_are_counted(node: Object, value: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
     """All of it was looked through for each value, whatever the limit of steps: 500,000 values took an hour."""
