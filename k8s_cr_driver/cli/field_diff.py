@@ -25,8 +25,12 @@ _MANIFEST_OF_SECRET = (
     re.compile(r"(?:\b|\\n)(?:data|stringData)\\?[\"']?:"),
 )
 """What the text of a Secret has, as YAML or JSON: in the ConfigMap of a ClusterResourceSet, or kubectl's last-applied one."""
-_ELEMENT = re.compile(r"<([\w:.-]{1,253})>(?=\s*[^<\s])")
-"""The begin of an element of XML that holds text."""
+_ELEMENT = re.compile(r"<([\w:.-]{1,253})(?:\s[^<>]*)?(?<!/)>(?=\s*(?:[^<\s]|<[^/]))")
+"""The begin of an element of XML that holds anything: text, a CDATA section, or another element."""
+_ENTRY = re.compile(
+    r"<\w{1,253}\s[^<>]{0,100}?\b(?:key|name)\s{0,8}=\s{0,8}[\"']([^\"'<>]{1,253})|<(?:key|name)>([^<]{1,253})<"
+)
+"""What names an entry in XML, whose value is in another attribute or element."""
 LONGEST_NAME = 253
 """Characters of a field's name that are looked at: the value of a longer one is hidden."""
 _NAMES = {"name": re.compile(r".+", re.S), "key": re.compile(r"[A-Z][A-Z0-9_]*")}
@@ -138,7 +142,8 @@ def _redacted(steps: Sequence[str], value: Any) -> Any:
 
 def _is_secret_text(steps: Sequence[str], value: str) -> bool:
     holds_secret = all(part.search(value) for part in _MANIFEST_OF_SECRET)
-    holds_secret = holds_secret or any(map(_is_secret, _ELEMENT.findall(value)))
+    named = (*_ELEMENT.findall(value), *("".join(one) for one in _ENTRY.findall(value)))
+    holds_secret = holds_secret or any(map(_is_secret, named))
     return holds_secret or _in_secret(steps) or looks_secret(f"{steps[-1]}: {json.dumps(value)}")
 
 

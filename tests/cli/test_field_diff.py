@@ -203,7 +203,15 @@ def test_a_text_that_is_a_secret_is_hidden(text: str, is_hidden: bool) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    [r'{"s.yaml": "apiVersion: v1\nkind: Secret\ndata:\n  ca.key: hunter2"}', "<users><password>hunter2</password></users>"],
+    [
+        r'{"s.yaml": "apiVersion: v1\nkind: Secret\ndata:\n  ca.key: hunter2"}',
+        "<users><password>hunter2</password></users>",
+        '<users><password type="plain">hunter2</password></users>',
+        "<users><password><![CDATA[hunter2]]></password></users>",
+        "<users><password>\n  <value>hunter2</value>\n</password></users>",
+        '<properties><entry key="db.password">hunter2</entry></properties>',
+        "<configuration><property><name>db.password</name><value>hunter2</value></property></configuration>",
+    ],
 )
 def test_a_secret_in_json_or_xml_is_hidden(text: str) -> None:
     before, after = (config_map("a", **{"a.txt": value}) for value in ("x", text))
