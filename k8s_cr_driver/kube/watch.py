@@ -10,6 +10,7 @@ without a word, hang half-open, and their lists fail half-way.
 from __future__ import annotations
 
 import contextlib
+import functools
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -276,7 +277,8 @@ class Reflector:
             if self._stopped.is_set():
                 return
             received = values = 0
-            for line in watch_events.lines(response.stream(65536)):
+            # `read1` and not `stream`, which in urllib3 before 2.8 reads a chunk's size without a limit.
+            for line in watch_events.lines(iter(functools.partial(response.read1, 65536), b"")):
                 event = watch_events.parse(self.resource, line) if line.strip() else None
                 if self._is_initial:
                     received, values = received + len(line), values + measured(line, event)

@@ -219,3 +219,27 @@ def test_a_watch_without_end_is_given_up_and_opened_again(monkeypatch: pytest.Mo
             assert heard.get(timeout=5) == Relist(stream, {})
         finally:
             stream.stop()
+
+
+def test_a_watch_reads_no_size_of_a_chunk_without_end() -> None:
+    sent: queue.SimpleQueue[int] = queue.SimpleQueue()
+    most = 64 * 1024 * 1024
+
+    def respond(send: Send, closing: threading.Event) -> None:
+        number = 0
+        send(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+        try:
+            while number < most:
+                send(b"0" * 65536)
+                number += 65536
+        finally:
+            sent.put(number)
+
+    with server(respond) as url, Connection(Endpoint(url)) as connection:
+        resource = Resource(GroupKind("", "ConfigMap"), "v1", "configmaps", True, frozenset({"watch"}))
+        reflector = Reflector(connection, resource, "", "", lambda _: None)
+        reflector.start(lambda: None)
+        try:
+            assert sent.get(timeout=30) < most
+        finally:
+            reflector.stop()
