@@ -110,6 +110,11 @@ def is_ahead(envelope: Envelope, now: float) -> bool:
     return moment(envelope).timestamp() > now + WINDOW
 
 
+def is_cluster(name: str) -> bool:
+    """Whether a Cluster can have this NAMESPACE/NAME."""
+    return _CLUSTER.fullmatch(name) is not None
+
+
 def _now() -> str:
     return datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="microseconds")
 
@@ -119,7 +124,7 @@ def _checks(envelope: Envelope) -> dict[str, bool]:
     return {
         "event": envelope.event in _EVENTS,
         "vnfInstanceId": _INSTANCE.fullmatch(envelope.vnfInstanceId) is not None,
-        "cluster": _CLUSTER.fullmatch(envelope.cluster) is not None,
+        "cluster": is_cluster(envelope.cluster),
         "endpoint": _is_url(envelope.endpoint) or (not is_ready and not envelope.endpoint),
         "kubeconfig": bool(envelope.kubeconfig) is is_ready,
         "digest": not is_ready or envelope.digest == digest(envelope.kubeconfig),

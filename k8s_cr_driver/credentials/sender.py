@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from k8s_cr_driver.credentials import secrets
+from k8s_cr_driver.credentials import envelope, secrets
 from k8s_cr_driver.credentials.envelope import GOING, GONE, READY, Envelope
 from k8s_cr_driver.credentials.management import ManagementCluster, WorkloadCluster
 from k8s_cr_driver.credentials.post import NotDelivered, Poster, poster
@@ -51,7 +51,7 @@ class Record:
     @classmethod
     def read(cls, stored: Any) -> Record:
         """Of what `as_dict` returned; users of Tacker's API may have changed it since."""
-        found = {name: mapping(stored, name) for name in mapping(stored)}
+        found = {name: mapping(stored, name) for name in mapping(stored) if envelope.is_cluster(name)}
         keys = {"url": "", "endpoint": "", "digest": "", "event": READY}
         return cls(
             {

@@ -269,6 +269,16 @@ def test_a_receiver_that_redirects_to_what_is_no_url_fails_no_operation_with_war
     assert "redirects to another server" in conductor.metadata["credential_sender"]["warning"]
 
 
+def test_what_a_user_has_written_into_the_record_fails_no_operation(
+    conductor: Conductor, workload: FakeApi, receiver: Web
+) -> None:
+    conductor.run("instantiate_end")
+    conductor.metadata["credential_sender"]["clusters"] |= {"red": {}, "default/../red": {}}
+    for operation in ("heal_end", "terminate_start", "terminate_end"):
+        assert conductor.run(operation) == ""
+    assert receiver.events == [("ready", NAME), ("going", NAME), ("gone", NAME)]
+
+
 def test_a_receiver_that_never_responds_does_not_hold_up_the_operation(
     conductor: Conductor, workload: FakeApi, receiver: Web
 ) -> None:
