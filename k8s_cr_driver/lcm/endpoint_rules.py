@@ -40,9 +40,9 @@ class EndpointRules:
 
     def check(self, url: str, where: str) -> None:
         """Raise NotPermitted, which names the field `where` and the rule, unless the conductor may connect to `url`."""
-        parts = urlsplit(url)
         if not is_plain(url):
             raise NotPermitted(f"{where}: has a query, a fragment, or the path segment . or ..; give the plain URL")
+        parts = urlsplit(url)
         if parts.scheme != "https" and not self.plain_http:
             raise NotPermitted(f"{where}: is not https; the operator allows http by [k8s_cr] allow_http_endpoints")
         if not self.may_permit((parts.hostname or "").lower()):

@@ -38,6 +38,11 @@ def test_loopback_and_link_local_are_refused_by_default(host: str) -> None:
     assert "[k8s_cr] allowed_endpoints" in problem(f"https://{host}:6443", EndpointRules())
 
 
+def test_a_url_that_parsers_read_differently_is_refused() -> None:
+    """For one parser the host ends at the backslash, for the other one it has half of an IPv6 address."""
+    assert "give the plain URL" in problem("https://a\\[b", EndpointRules())
+
+
 @pytest.mark.parametrize("url", ["https://10.0.0.1:6443", "https://a.example.com", "https://[2001:db8::1]:6443/clusters/a"])
 def test_other_hosts_are_allowed_by_default(url: str) -> None:
     assert problem(url, EndpointRules()) == ""
