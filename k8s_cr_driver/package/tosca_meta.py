@@ -57,9 +57,11 @@ def _files(folder: Path) -> list[str]:
 def check_links(folder: Path) -> None:
     """Raise InvalidPackage for a link that leads out of the folder: what it leads to would be part of the package."""
     base = folder.resolve()
-    for path in folder.rglob("*"):
-        if path.is_symlink() and not path.resolve().is_relative_to(base):
-            name = path.relative_to(folder).as_posix()
+    for path in filter(Path.is_symlink, folder.rglob("*")):
+        name = path.relative_to(folder).as_posix()
+        if not path.exists():
+            raise InvalidPackage(f"{name}: is a link that leads nowhere; remove it")
+        if not path.resolve().is_relative_to(base):
             raise InvalidPackage(f"{name}: is a link that leads out of the folder; put a copy of the file there")
 
 

@@ -63,6 +63,8 @@ def _documents(path: Path, name: str) -> list[Any]:
 
 
 def _read(path: Path, name: str) -> str:
+    if not path.is_file():  # a named pipe has no end
+        raise InvalidPackage(f"{name}: is no file")
     if path.stat().st_size > limits.DEFINITION:
         raise InvalidPackage(f"{name}: is larger than {limits.DEFINITION // 1024**2} MiB, the limit; divide it")
     try:

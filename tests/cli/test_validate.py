@@ -314,6 +314,15 @@ def test_a_path_that_does_not_exist_is_reported_with_what_a_package_is(tool: Too
     assert problem.endswith("give the folder with TOSCA-Metadata/TOSCA.meta, or a CSAR file")
 
 
+def test_a_link_to_itself_and_a_pipe_are_one_error_each(tool: Tool, tmp_path: Path) -> None:
+    folder = write_package(tmp_path / "p", [config_map("a")])
+    (folder / "Files/loop").symlink_to("loop")
+    assert tool.json("validate", str(folder), code=1)["problems"] == ["Files/loop: is a link that leads nowhere; remove it"]
+    (folder / "Files/loop").unlink()
+    os.mkfifo(folder / "Definitions/pipe.yaml")
+    assert "Definitions/pipe.yaml: is no file" in tool.json("validate", str(folder), code=1)["problems"]
+
+
 @pytest.mark.parametrize("link", ["Files/leak.txt", "Definitions/leak.yaml", "Files/kubernetes/folder", "Scripts"])
 def test_a_link_that_leaves_the_folder_is_refused(tool: Tool, tmp_path: Path, link: str) -> None:
     folder = write_package(tmp_path / "p", [config_map("a")])
