@@ -184,16 +184,16 @@ class Response:
         """Half open: nothing comes any more, not even an end."""
         self.is_silent = True
 
-    def stream(self, size: int) -> Iterator[Line]:
+    def read1(self, size: int) -> Line | bytes:
+        """One line, once there is one; b"" at the end."""
         del size
-        while True:
-            while self._chunks:
-                yield self._chunks.pop(0)
+        while not self._chunks:
             if self._is_over:
-                return
+                return b""
             self._waiter = self._scheduler.waiter()
             if not self._waiter.wait(self._idle_limit):
                 raise urllib3.exceptions.HTTPError("read timed out")
+        return self._chunks.pop(0)
 
     def shutdown(self) -> None:
         """The client's own end."""
