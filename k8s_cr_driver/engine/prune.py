@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 import itertools
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from types import MappingProxyType
 
 from oslo_log import log as logging
@@ -89,18 +89,20 @@ class Pruner:
         owners: Mapping[str, Takers] = MappingProxyType({}),
         *,
         desired: Sequence[Object] = (),
+        later: Collection[str] = (),
         with_orphans: bool = False,
     ) -> None:
         """
         Begins to delete `lives`; `with_orphans`: their orphans go, too, and keep no Namespace.
 
         `owners`: of those that stay, the owners that go, with the objects that take them along. They are released from
-        `desired` objects, too: a later operation deletes these, and does not know them any more.
+        `desired` objects, too, and from owners that go with these, by their uids `later`: a later operation deletes
+        them, and does not know any more what is released now.
         """
         self._guests = Guests(self._context, leaving=lives if with_orphans else ())
         deleted = list(filter(self.deletes, lives))
         stay = frozenset(map(key_of, lives)).difference(map(key_of, deleted))
-        self._owners = frozenset({*owners, *map(uid_of, desired), *map(uid_of, deleted)})
+        self._owners = frozenset({*owners, *later, *map(uid_of, desired), *map(uid_of, deleted)})
         objects = [resource_for(live) for live in lives]
         pairs = [(one.key, later) for one in objects for later in one.delete_before(lives)]
         # With abandon nothing waits for an object that refers to it: its finalizer may be one that nobody removes any more

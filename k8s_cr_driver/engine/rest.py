@@ -96,21 +96,23 @@ class Rest:
         desired = self._applier.live()
         if any(map(deletes, members)):
             desired = request(lambda: with_owners(self._context, desired))
-        kept = list(itertools.filterfalse(deletes, members))
-        owners = Owners(self._context.client, by_uid(filter(deletes, members)), by_uid([*kept, *(live for _, live in desired)]))
+        kept, lives = list(itertools.filterfalse(deletes, members)), [live for _, live in desired]
+        owners = Owners(self._context.client, by_uid(filter(deletes, members)), by_uid([*kept, *lives]))
         request(lambda: release_from_owners(self._context, owners, desired))
         for shared in self._shared(members):
             with self._attempts.abandonable(f"the owners of {key_of(shared[1])}"):
                 request(functools.partial(release_from_owners, self._context, owners, [shared]))
         takers: dict[str, Takers] = {}
+        later, going_later = Owners(self._context.client, by_uid([*filter(deletes, members), *lives]), by_uid(kept)), set[str]()
         for live in kept:
             with self._attempts.abandonable(f"the owners of {key_of(live)}"):
                 takers |= request(functools.partial(owners.going, live))
-        for _, live in desired:
+                going_later.update(request(functools.partial(later.going, live)))
+        for live in lives:
             takers |= request(functools.partial(owners.going, live))
         self._is_pruning = True
         self._releases.take_along(takers)
-        self._pruner.start(members, takers, desired=[live for _, live in desired], with_orphans=not self._applier.nodes)
+        self._pruner.start(members, takers, desired=lives, later=going_later, with_orphans=not self._applier.nodes)
         self._loop.run(self._is_pruned, self._timeout)
 
     def _as_it_is(self, live: Object) -> Object:

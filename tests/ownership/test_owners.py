@@ -433,6 +433,20 @@ def test_what_a_change_has_released_outlives_its_owner_in_a_later_operation(api:
     assert survives(api, uid)
 
 
+@pytest.mark.parametrize("whose", ["kept", "adopted"])
+def test_what_a_change_has_released_outlives_the_owner_of_its_owner_in_a_later_operation(api: FakeApi, whose: str) -> None:
+    """An operator has made the one between for an object of the instance."""
+    blue = Instance(api.url, adopt=True)
+    if whose == "adopted":
+        api.put(config_map("a"), manager="user")
+    blue.reconcile([config_map("owner"), kept(config_map("a")) if whose == "kept" else config_map("a")])
+    api.put(controllers.owned(api.get("ConfigMap", "default", "owner"), "v1", "ConfigMap", "made"))
+    uid = own(api, "a", "made")
+    blue.reconcile([config_map("owner")])
+    blue.terminate()
+    assert survives(api, uid)
+
+
 @pytest.mark.parametrize("whose", ["kept", "plain", "adopted", "cleared"])
 def test_an_object_outlives_one_that_a_run_without_prune_replaces(api: FakeApi, whose: str) -> None:
     """Such a run watches the kinds of its set alone. Cleared: somebody has emptied `managedFields`."""
