@@ -208,6 +208,8 @@ class Guests:
             return False
         if key_of(live) in self._going or self._is_member(live):
             return True
+        if is_released(live):  # whoever owns it may still let it go
+            return False
         owners = field(live, "metadata", "ownerReferences") or []
         return bool(owners) and chain > 0 and all(self._owner_goes(live, owner, chain - 1) for owner in owners)
 

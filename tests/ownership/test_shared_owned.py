@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from k8s_cr_driver.objects.keys import Object
@@ -129,3 +131,23 @@ def test_what_stays_outlives_an_owner_of_which_the_watch_is_late(api: FakeApi, w
     run.result(10)
     assert api.find("ClusterRole", None, "owner") is None
     assert api.get("PersistentVolumeClaim", "inner", "volume")["metadata"]["uid"] == uid
+
+
+@pytest.mark.parametrize("place", [NAMESPACE, CRD])
+def test_a_released_object_that_is_owned_again_keeps_what_it_is_in(
+    api: FakeApi, collect: Callable[[], None], place: tuple[str, None, str]
+) -> None:
+    """Its operator lets it go as the owner ends, before the garbage collector comes."""
+    blue, tab = Instance(api.url), kept(crontab("a"))
+    owner, inside = (ROLE, inner("kept")) if place == NAMESPACE else (config_map("owner"), tab)
+    claimed, tabbed = ("PersistentVolumeClaim", "inner", "volume"), ("CronTab", "default", "a")
+    whose = claimed if place == NAMESPACE else tabbed
+    around = [owner, obj("v1", "Namespace", "inner") if place == NAMESPACE else crontab_crd()]
+    blue.reconcile([*around, inside])
+    blue.reconcile(around)
+    reference = controlled_by(api.get(owner["kind"], owner["metadata"].get("namespace"), "owner"))
+    live = api.edit(*whose, lambda one: one["metadata"].update(ownerReferences=[reference]))
+    blue.terminate()
+    api.edit(*whose, lambda one: one["metadata"].update(ownerReferences=[]))
+    collect()
+    assert api.get(*whose)["metadata"]["uid"] == live["metadata"]["uid"]
