@@ -40,19 +40,20 @@ AGAIN = 2.0
 """Seconds between two looks while anything is deleted: no watch reports an object that was released."""
 
 READS_PER_SECOND = 20
-"""So many objects or owners at most are read or released in a second: with more of them, the next look is later."""
+"""So many objects or owners at most are read or released in a second: with more of them, the next look at all is later."""
 
 ABANDONED_AFTER = 6.0
 """Seconds: with abandon an object that cannot be released from an owner that no longer exists for so long ends no run."""
 
 
 class _Look(NamedTuple):
-    """What is looked at, and what is not settled, as they were when the look began."""
+    """What is looked at, and what is not settled, as they were when the look began. `is_full`: at all that stays."""
 
     owners: Owners
     entries: dict[ObjectKey, Entry]
     released: frozenset[ObjectKey]
     unsettled: dict[ObjectKey, frozenset[str]]
+    is_full: bool
 
 
 class _Seen(NamedTuple):
@@ -74,7 +75,7 @@ class Releases:
         self._unsettled: dict[ObjectKey, set[str]] = {}
         """
         What was not looked at since an owner, by uid, no longer exists: the collector may be late. Or since another
-        one owns it, while anything is deleted, which may take that owner along: by no uid.
+        one owns it, once anything was deleted, which may take that owner along, or one again that goes: by no uid.
         """
         self._reported: dict[ObjectKey, set[str]] = {}
         """The owners with which objects were reported during a look."""
@@ -82,9 +83,11 @@ class Releases:
         """Why the last try to release an object has failed."""
         self._failing_since: dict[ObjectKey, float] = {}
         self._failures = 0
-        self._is_looking = self._is_due = False
+        self._is_looking = self._is_due = self._is_full = False
+        """`_is_full`: whether the look that is due is at all that stays, and not only at what is not settled."""
         self._next_at = math.inf
-        self._looked_at, self._pause = -math.inf, 0.0
+        self._looked_at, self._pause = -math.inf, AGAIN
+        """When the last full look has ended, and the seconds until the next one."""
 
     @property
     def is_settled(self) -> bool:
@@ -105,11 +108,12 @@ class Releases:
             self._reported.setdefault(key_of(live), set()).update(owner_uids(live))
         has_new_owner, gone = self._staying.note(live), self._staying.gone_owners(live)
         is_late = time.monotonic() - self._looked_at > AGAIN
-        if gone or (has_new_owner and self._staying.deleted):  # what is deleted may take the owner along
+        is_owned_again = is_late and self._staying.has_going_owner(live)
+        if gone or is_owned_again or (has_new_owner and self._staying.has_deleted):  # what goes may take the owner along
             self._unsettled.setdefault(key_of(live), set()).update(gone)
         if gone:  # the cache of an operator is late, or the watch
             self._look_later()
-        if (has_new_owner and not gone) or (is_late and (gone or self._staying.has_going_owner(live))):
+        if (has_new_owner and not gone) or (gone and is_late) or is_owned_again:
             self._look()
 
     def released(self, key: ObjectKey) -> None:
@@ -130,7 +134,7 @@ class Releases:
             self.gone(key_of(live))
         if field(live, "metadata", "deletionTimestamp") and not self._staying.deleted_uid(key_of(live)):
             self._staying.deletes(live)
-            self._look()
+            self._look(is_full=True)
 
     def take_along(self, owners: Mapping[str, Takers]) -> None:
         """Notes owners that go with others, by uid, which a look will find again."""
@@ -177,36 +181,43 @@ class Releases:
         return request
 
     def _look_later(self) -> None:
-        self._look_within(max(AGAIN, self._pause))
+        self._look_within(max(AGAIN, self._looked_at + self._pause - time.monotonic()))
 
     def _look_within(self, seconds: float) -> None:
         """The next look begins after so many seconds, unless one is to begin before."""
-        if time.monotonic() + seconds < self._next_at:
-            self._next_at = time.monotonic() + seconds
-            self._loop.after(seconds, self._look_again)
+        at = time.monotonic() + seconds
+        if at < self._next_at:
+            self._next_at = at
+            self._loop.after(seconds, functools.partial(self._look_again, at))
 
-    def _look_again(self) -> None:
-        self._next_at = math.inf
-        self._look()
+    def _look_again(self, at: float) -> None:
+        if at == self._next_at:  # else one that was to begin before has taken its place
+            self._next_at = math.inf
+            self._look(is_full=time.monotonic() >= self._looked_at + self._pause)
 
-    def _look(self) -> None:
+    def _look(self, *, is_full: bool = False) -> None:
         """Looks whether owners of what stays go; one look at a time."""
-        if not self._is_due and (self._staying.deleted or self._unsettled):
+        if not (self._staying.deleted or self._unsettled):
+            return
+        self._is_full |= is_full
+        if not self._is_due:
             self._is_due = True
             self._loop.post(self._begin)  # after the events of a list, which may be thousands
 
     def _begin(self) -> None:
         if self._is_looking or not self._is_due or self._loop.refusals:
             return
-        self._is_due = False
+        is_full, self._is_due, self._is_full = self._is_full, False, False
         entries = self._staying.entries.items()
         open_ = {key: one for key, one in entries if key in self._released or self._staying.may_go(one.live)}
-        if not open_:
-            self._unsettled.clear()
+        self._unsettled = {key: uids for key, uids in self._unsettled.items() if key in open_}
+        looked = {key: one for key, one in open_.items() if is_full or key in self._unsettled or key in self._errors}
+        if not looked:
+            self._look_later()
             return
         self._is_looking, self._reported = True, {}
         unsettled = {key: frozenset(uids) for key, uids in self._unsettled.items()}
-        look = _Look(self._owners(), open_, frozenset(self._released), unsettled)
+        look = _Look(self._owners(), looked, frozenset(self._released), unsettled, is_full)
         self._loop.send(functools.partial(self._looked, look), functools.partial(self._seen, look), self._loop.refuse)
 
     def _owners(self) -> Owners:
@@ -234,8 +245,10 @@ class Releases:
 
     def _seen(self, look: _Look, seen: _Seen) -> None:
         """What was reported since the look began may be owned again: that is not settled."""
-        self._is_looking, self._looked_at = False, time.monotonic()
-        self._pause = max(len({*map(key_of, seen.read), *seen.going}), look.owners.reads) / READS_PER_SECOND
+        self._is_looking = False
+        if look.is_full:
+            reads = max(len({*map(key_of, seen.read), *seen.going}), look.owners.reads)
+            self._looked_at, self._pause = time.monotonic(), max(AGAIN, reads / READS_PER_SECOND)
         self._failed(seen.errors)
         changed = {key for key in look.entries if self._may_be_owned_again(key, look, seen)}
         for live in seen.read:

@@ -59,6 +59,11 @@ class Staying:
             self._owned[uid].add(key)
         return not owners.issubset(owner_uids(known.live) if known else ())
 
+    @property
+    def has_deleted(self) -> bool:
+        """Whether anything is deleted, or was."""
+        return bool(self.deleted or self._gone)
+
     def leave(self, live: Object) -> None:
         """An object does not stay."""
         self.entries.pop(key_of(live), None)
@@ -81,6 +86,8 @@ class Staying:
     def gone(self, key: ObjectKey) -> str:
         """An object no longer exists. Returns its uid, or "" if it was none that is deleted."""
         uid = self._deleted_uids.pop(key, "")
+        if not uid:
+            return ""
         self.deleted.pop(uid, None)
         self.uids.pop(uid, None)
         self._gone.add(uid)

@@ -108,6 +108,27 @@ def test_a_desired_claim_outlives_an_owner_that_owns_it_again_though_it_is_gone(
     run.exception(10)
 
 
+def test_a_desired_claim_outlives_what_was_made_for_an_owner_and_owns_it_though_the_owner_is_gone(
+    api: FakeApi, collect: Callable[[], None]
+) -> None:
+    """The cache of the operator is late, or the watch of the claim."""
+    blue, web = Instance(api.url), deployment()
+    web["metadata"]["namespace"] = "default"
+    blue.reconcile([replaceable(), volume()])
+    made = api.put(controllers.owned(api.get("ConfigMap", "default", "owner"), "v1", "ConfigMap", "made"))
+    blue.heard.clear()
+    run = blue.start([{**replaceable(), "data": {"a": "2"}}, volume(), web], prune=False)
+    wait_for(api, lambda: is_going(api, "ConfigMap", "owner"))
+    api.release("ConfigMap", "default", "owner", HELD)
+    blue.wait_until_reported("owner", "Ready")
+    uid = own(api, made)
+    wait_for(api, lambda: not is_owned(api))
+    collect()
+    assert is_the_same(api, uid)
+    blue.stop.set()
+    run.exception(10)
+
+
 def test_a_desired_claim_that_a_gone_owner_owns_again_during_the_last_look_outlives_it(
     api: FakeApi, monkeypatch: pytest.MonkeyPatch, collect: Callable[[], None]
 ) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from k8s_cr_driver.engine import releases
 from k8s_cr_driver.objects.keys import Object
-from tests.fake_api import FakeApi, faults
+from tests.fake_api import FakeApi, controllers, faults
 from tests.instance import Instance, config_map, controlled_by, wait_for
 from tests.ownership.claims import HELD, is_going, replaceable, volume
 
@@ -34,6 +34,28 @@ def test_many_objects_with_an_owner_each_are_looked_at_in_turn(api: FakeApi, mon
         assert not api.cluster.store.changed.wait_for(lambda: len(api.requests.select("GET", "/configmaps/theirs-")) > 100, 2)
     api.release("ConfigMap", "default", "owner", HELD)
     run.result(10)
+
+
+def test_the_owners_of_all_are_not_read_again_for_each_new_one(api: FakeApi) -> None:
+    blue, parts = Instance(api.url, seconds=60), [config_map(f"part-{number}") for number in range(40)]
+    blue.reconcile([replaceable(), *parts])
+    run = blue.start(parts)
+    wait_for(api, lambda: is_going(api, "ConfigMap", "owner"))
+    api.requests.clear()
+    going = api.get("ConfigMap", "default", "owner")
+
+    def is_released(name: str) -> bool:
+        return not api.get("ConfigMap", "default", name)["metadata"].get("ownerReferences")
+
+    for part in parts:
+        name = part["metadata"]["name"]
+        made = controlled_by(api.put(controllers.owned(going, "v1", "ConfigMap", f"their-{name}")))
+        api.edit("ConfigMap", "default", name, lambda live, made=made: live["metadata"].update(ownerReferences=[made]))
+        wait_for(api, functools.partial(is_released, name))
+    reads = len(api.requests.select("GET", "/configmaps/their-"))
+    api.release("ConfigMap", "default", "owner", HELD)
+    run.result(30)
+    assert reads < 5 * len(parts)
 
 
 @pytest.mark.parametrize("answer", [None, 414, 431, 400])
