@@ -109,9 +109,9 @@ class Pruner:
         needs = dependencies.deletion(lives, pairs, frozenset(map(key_of, lives)) if self._operation.abandon else stay)
         self._release_first(lives, owners, needs)
         for live in desired:
-            self._releases.stays(live)
+            self._releases.knows(live)
         for live in lives:
-            self.add(live, needs)
+            self.add(live, needs, stays=self._releases.knows)
         for live in filter(self._context.inventory.content.is_adopted, lives):
             LOG.warning("%s is released, not deleted. %s", key_of(live), NOT_RESTORED)
         for node in list(self.nodes.values()):
@@ -137,7 +137,10 @@ class Pruner:
             for taker in frozenset[ObjectKey]().union(*takers):
                 needs.setdefault(taker, set()).add(key)
 
-    def add(self, live: Object, needs: dict[ObjectKey, set[ObjectKey]]) -> ToDelete:
+    def add(
+        self, live: Object, needs: dict[ObjectKey, set[ObjectKey]], stays: Callable[[Object], None] | None = None
+    ) -> ToDelete:
+        """`stays` is told of an object that is not deleted now; without it, its owners may be new."""
         obj = resource_for(live)
         version = split(live["apiVersion"])[1]  # a server may name one that it does not serve
         resource = self._resources.find(obj.key.group_kind, version) or self._resources.find(obj.key.group_kind)
@@ -150,7 +153,7 @@ class Pruner:
         if self._goes_with_owners(live):
             self._releases.leaves(live)
         else:
-            self._releases.stays(live)
+            (stays or self._releases.stays)(live)
         if not self.deletes(live):
             self._kept.add(node.key)
         for need in node.needs:
@@ -189,7 +192,7 @@ class Pruner:
             self._releases.gone(node.key)
         else:
             if node.live is not None:  # perhaps no watch has said that it is to be kept
-                self._releases.stays(node.live)
+                self._releases.knows(node.live)
             self._releases.released(node.key)
             LOG.warning("%s: %s is released and stays: %s", self._operation.id, node.key, redact(node.stays))
         self._operation.progress(node.key, "left" if node.stays else "deleted", node.stays)

@@ -88,6 +88,8 @@ class Releases:
         self._next_at = math.inf
         self._looked_at, self._pause = -math.inf, AGAIN
         """When the last full look has ended, and the seconds until the next one."""
+        self._seen_at: dict[ObjectKey, float] = {}
+        """When each object was last looked at, or released."""
 
     @property
     def is_settled(self) -> bool:
@@ -107,13 +109,23 @@ class Releases:
         if self._is_looking:
             self._reported.setdefault(key_of(live), set()).update(owner_uids(live))
         has_new_owner, gone = self._staying.note(live), self._staying.gone_owners(live)
-        is_late = time.monotonic() - self._looked_at > AGAIN
-        is_owned_again = is_late and self._staying.has_going_owner(live)
+        is_late = time.monotonic() - self._seen_at.get(key_of(live), -math.inf) > AGAIN
+        is_owned_again = self._staying.has_going_owner(live)
         if gone or is_owned_again or (has_new_owner and self._staying.has_deleted):  # what goes may take the owner along
             self._unsettled.setdefault(key_of(live), set()).update(gone)
         if gone:  # the cache of an operator is late, or the watch
             self._look_later()
-        if (has_new_owner and not gone) or (gone and is_late) or is_owned_again:
+        if (has_new_owner and not gone) or (is_late and (gone or is_owned_again)):
+            self._look()
+        elif is_owned_again:
+            self._look_within(AGAIN)
+
+    def knows(self, live: Object) -> None:
+        """Notes an object that is not deleted, and whose owners were just read: new are those that a watch has shown since."""
+        self.observe(live)
+        self._staying.note(live)
+        if self._staying.has_other_owners(live):
+            self._unsettled.setdefault(key_of(live), set())
             self._look()
 
     def released(self, key: ObjectKey) -> None:
@@ -122,7 +134,7 @@ class Releases:
         self._look_later()
 
     def leaves(self, live: Object) -> None:
-        """An object is deleted from now on, with its owner or without."""
+        """An object is to be deleted, with its owner or without, perhaps after others."""
         self.observe(live)
         self._staying.leave(live)
         self._unsettled.pop(key_of(live), None)
@@ -141,7 +153,13 @@ class Releases:
         self._staying.take_along(owners)
 
     def goes(self, live: Object) -> None:
-        """An object is deleted, which may take its time: until it no longer exists, it may own again what stays."""
+        """
+        An object is deleted, which may take its time: until it no longer exists, it may own again what stays.
+
+        Whoever deletes it releases that first. A look at the same time would only be in the way.
+        """
+        owned = [key_of(one.live) for one in self._staying.owned_with(live)]
+        self._seen_at.update(dict.fromkeys(owned, time.monotonic()))
         self._staying.deletes(live)
         self._look_later()
 
@@ -193,7 +211,7 @@ class Releases:
     def _look_again(self, at: float) -> None:
         if at == self._next_at:  # else one that was to begin before has taken its place
             self._next_at = math.inf
-            self._look(is_full=time.monotonic() >= self._looked_at + self._pause)
+            self._look()
 
     def _look(self, *, is_full: bool = False) -> None:
         """Looks whether owners of what stays go; one look at a time."""
@@ -207,7 +225,9 @@ class Releases:
     def _begin(self) -> None:
         if self._is_looking or not self._is_due or self._loop.refusals:
             return
-        is_full, self._is_due, self._is_full = self._is_full, False, False
+        # Each look may be full: while events come in each, no timer begins one
+        is_full = self._is_full or time.monotonic() >= self._looked_at + self._pause
+        self._is_due = self._is_full = False
         entries = self._staying.entries.items()
         open_ = {key: one for key, one in entries if key in self._released or self._staying.may_go(one.live)}
         self._unsettled = {key: uids for key, uids in self._unsettled.items() if key in open_}
@@ -216,12 +236,13 @@ class Releases:
             self._look_later()
             return
         self._is_looking, self._reported = True, {}
+        self._seen_at.update(dict.fromkeys(looked, time.monotonic()))
         unsettled = {key: frozenset(uids) for key, uids in self._unsettled.items()}
         look = _Look(self._owners(), looked, frozenset(self._released), unsettled, is_full)
         self._loop.send(functools.partial(self._looked, look), functools.partial(self._seen, look), self._loop.refuse)
 
     def _owners(self) -> Owners:
-        return Owners(self._context.client, self._staying.deleted, self._staying.uids)
+        return Owners(self._context.client, self._staying.leaving, self._staying.uids)
 
     def _looked(self, look: _Look) -> _Seen:
         seen = _Seen([], {}, {})
@@ -263,8 +284,10 @@ class Releases:
             self._settle(key, look.unsettled[key] - exist)
         if self._is_due:
             self._begin()
-        elif seen.errors or changed & self._unsettled.keys():
+        elif seen.errors or any(self._unsettled.get(key) for key in changed):
             self._look_within(backoff.delay(max(self._failures, 1)))
+        elif changed & self._unsettled.keys():  # an owner that still exists owns it again: that is not answered at once
+            self._look_within(AGAIN)
         elif self._staying.deleted or self._unsettled:
             self._look_later()
 

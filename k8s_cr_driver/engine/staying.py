@@ -36,7 +36,9 @@ class Staying:
         """Theirs."""
         self.deleted: dict[str, Object] = {}
         """By uid, the objects whose deletion was asked for, or has begun, and that still exist."""
-        self._deleted_uids: dict[ObjectKey, str] = {}
+        self.leaving: dict[str, Object] = {}
+        """By uid, these, and the objects that the run is to delete after others."""
+        self._leaving_uids: dict[ObjectKey, str] = {}
         self._gone: set[str] = set()
         """The uids of those that do not exist any more. A list may still have them."""
         self._owned: dict[str, set[ObjectKey]] = defaultdict(set)
@@ -54,6 +56,8 @@ class Staying:
         if resource is None or uid_of(live) in self._gone:
             return False
         self.uids[uid_of(live)] = key
+        if not self.deleted_uid(key):
+            self.remains(key)
         self.entries[key] = Entry(resource, with_owners_of_both(known.live, live) if known else live)
         for uid in owners:
             self._owned[uid].add(key)
@@ -61,34 +65,43 @@ class Staying:
 
     @property
     def has_deleted(self) -> bool:
-        """Whether anything is deleted, or was."""
-        return bool(self.deleted or self._gone)
+        """Whether anything is deleted, or was, or is to be."""
+        return bool(self.leaving or self._gone)
 
     def leave(self, live: Object) -> None:
         """An object does not stay."""
         self.entries.pop(key_of(live), None)
         self.uids.pop(uid_of(live), None)
+        if not self.deleted_uid(key_of(live)):
+            self.remains(key_of(live))  # one of that name, which others have deleted
+            self._leave(live)
+
+    def _leave(self, live: Object) -> None:
+        self._leaving_uids[key_of(live)] = uid_of(live)
+        self.leaving[uid_of(live)] = live
 
     def deletes(self, live: Object) -> None:
-        self._deleted_uids[key_of(live)] = uid_of(live)
+        self._leave(live)
         self.deleted[uid_of(live)] = live
 
     def deleted_uid(self, key: ObjectKey) -> str:
         """Of the object of that name that is deleted; "" if none is."""
-        return self._deleted_uids.get(key, "")
+        uid = self._leaving_uids.get(key, "")
+        return uid if uid in self.deleted else ""
 
     def remains(self, key: ObjectKey) -> str:
         """An object that was to be deleted turns out to stay. Returns its uid, or "" if it was none that is deleted."""
-        uid = self._deleted_uids.pop(key, "")
-        self.deleted.pop(uid, None)
-        return uid
+        uid = self._leaving_uids.pop(key, "")
+        self.leaving.pop(uid, None)
+        return uid if self.deleted.pop(uid, None) else ""
 
     def gone(self, key: ObjectKey) -> str:
-        """An object no longer exists. Returns its uid, or "" if it was none that is deleted."""
-        uid = self._deleted_uids.pop(key, "")
+        """An object no longer exists. Returns its uid, or "" if it was none that is deleted, or to be."""
+        uid = self._leaving_uids.pop(key, "")
         if not uid:
             return ""
         self.deleted.pop(uid, None)
+        self.leaving.pop(uid, None)
         self.uids.pop(uid, None)
         self._gone.add(uid)
         if (one := self.entries.get(key)) and uid_of(one.live) == uid:
@@ -121,6 +134,11 @@ class Staying:
     def has_going_owner(self, live: Object) -> bool:
         """Whether an object has an owner that goes, as far as is known."""
         return any(uid in self._going or uid in self.deleted for uid in owner_uids(live))
+
+    def has_other_owners(self, live: Object) -> bool:
+        """Whether an object is known with owners that this state of it has not."""
+        known = self.entries.get(key_of(live))
+        return known is not None and not set(owner_uids(known.live)).issubset(owner_uids(live))
 
     def gone_owners(self, live: Object) -> set[str]:
         """The uids of owners of an object that were deleted, and no longer exist."""

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import functools
+import time
 
 import pytest
 
@@ -11,7 +12,7 @@ from k8s_cr_driver.engine import releases
 from k8s_cr_driver.objects.keys import Object
 from tests.fake_api import FakeApi, controllers, faults
 from tests.instance import Instance, config_map, controlled_by, wait_for
-from tests.ownership.claims import HELD, is_going, replaceable, volume
+from tests.ownership.claims import HELD, is_going, is_owned, never, own, replaceable, volume
 
 
 def _own(references: list[Object], live: Object) -> None:
@@ -70,3 +71,27 @@ def test_an_owner_with_a_name_that_is_too_long_for_a_path_ends_no_run(api: FakeA
         api.fail(faults.status(answer), method="GET", path="/configmaps/aaaaa", times=10**6)
     blue.reconcile([volume()])
     assert api.find("ConfigMap", "default", "b") is None
+
+
+def test_a_claim_that_is_owned_again_and_again_is_released_in_turn_though_looks_at_all_are_rare(
+    api: FakeApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As with hundreds of other objects, which are read for many seconds."""
+    monkeypatch.setattr(releases, "AGAIN", 0.5)
+    monkeypatch.setattr(releases, "READS_PER_SECOND", 0.01)
+    blue = Instance(api.url)
+    blue.reconcile([replaceable(), volume()])
+    owner = api.get("ConfigMap", "default", "owner")
+    run = blue.start([volume()])
+    wait_for(api, lambda: is_going(api, "ConfigMap", "owner"))
+    own(api, owner)
+    wait_for(api, lambda: not is_owned(api))
+    never(api, lambda: is_owned(api))
+    began = time.monotonic()
+    for _ in range(4):
+        own(api, owner)
+        wait_for(api, lambda: not is_owned(api))
+    seconds = time.monotonic() - began
+    api.release("ConfigMap", "default", "owner", HELD)
+    run.result(10)
+    assert 1.5 <= seconds < 5

@@ -233,7 +233,10 @@ def test_many_objects_of_an_owner_that_is_finalized_are_released_in_turn(
     run.result(10)
 
 
-def test_an_operator_that_owns_again_at_each_event_is_not_answered_without_pause(api: FakeApi) -> None:
+def test_an_operator_that_owns_again_at_each_event_is_not_answered_without_pause(
+    api: FakeApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(releases, "AGAIN", 0.5)
     blue, tab = Instance(api.url), crontab("a")
     tab["metadata"]["finalizers"] = HELD
     blue.reconcile([crontab_crd(), tab, volume()])

@@ -215,7 +215,13 @@ def test_a_claim_outlives_an_owner_that_goes_though_it_was_changed_again(api: Fa
     blue.reconcile([owner, volume()])
     live = api.get("ConfigMap", "default", "owner")
     uid = own(api, live)
-    api.fail(faults.denied("data: field is immutable", 422, "Invalid"), method="PATCH", path="/configmaps/owner", times=1)
+
+    def is_refused(_: Request) -> bool:
+        found = api.find("ConfigMap", "default", "owner")
+        return found is not None and "deletionTimestamp" not in found["metadata"]
+
+    refusal = faults.denied("data: field is immutable", 422, "Invalid")
+    api.fail(refusal, method="PATCH", path="/configmaps/owner", times=10**6, when=is_refused)
     api.fail(faults.reset_after(), method="DELETE", path="/configmaps/owner$")
     run = blue.start([{**owner, "data": {"a": "2"}}, volume()], prune=False)
     wait_for(api, lambda: is_going(api, "ConfigMap", "owner"))
