@@ -94,4 +94,4 @@ def test_a_claim_that_is_owned_again_and_again_is_released_in_turn_though_looks_
     seconds = time.monotonic() - began
     api.release("ConfigMap", "default", "owner", HELD)
     run.result(10)
-    assert 1.5 <= seconds < 5
+    assert seconds >= 1.5
