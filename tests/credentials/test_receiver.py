@@ -240,16 +240,16 @@ def test_a_client_holds_its_connection_for_a_shorter_time_until_its_headers_are_
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(receiver, "EACH", 2)
-    monkeypatch.setattr(receiver, "HEAD_WITHIN", 0.3)
+    monkeypatch.setattr(receiver, "HEAD_WITHIN", 2.0)
     chain, ca = server_certificate()
     (tmp_path / "server.pem").write_bytes(chain)
     one = Running(tmp_path / "received", "", ca, chain)
     with start(one, Gate(KEY, TOKEN), tmp_path) as server:
-        silent = [socket.create_connection(server.server_address[:2]) for _ in range(2)]
-        one.send(READY)
-        assert len(one.log) == 3 and one.log[2].startswith("127.0.0.1: 204")
-        for client in silent:
-            client.close()
+        with contextlib.ExitStack() as silent:
+            for _ in range(2):
+                silent.enter_context(socket.create_connection(server.server_address[:2]))
+            one.send(READY)
+            assert len(one.log) == 3 and one.log[2].startswith("127.0.0.1: 204")
         server.shutdown()
 
 
