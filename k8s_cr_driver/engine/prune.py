@@ -143,7 +143,7 @@ class Pruner:
         """`stays` is told of an object that is not deleted now; without it, its owners may be new."""
         obj = resource_for(live)
         version = split(live["apiVersion"])[1]  # a server may name one that it does not serve
-        resource = self._resources.find(obj.key.group_kind, version) or self._resources.find(obj.key.group_kind)
+        resource = self._resources.find_any(obj.key.group_kind, version)
         assert resource is not None, "a watch reported it"
         node = ToDelete(obj, resource, set(needs.get(obj.key, ())), live=live)
         node.is_unwatched = self._is_unwatched(node.key, live)

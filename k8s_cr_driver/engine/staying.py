@@ -52,7 +52,7 @@ class Staying:
         """An object stays. Returns whether it has an owner that it had not before."""
         key, owners = key_of(live), set(owner_uids(live))
         known, served = self.entries.get(key), split(live["apiVersion"])[1]  # others may not be served any more
-        resource = self._resources.find(key.group_kind, served) or self._resources.find(key.group_kind)
+        resource = self._resources.find_any(key.group_kind, served)
         if resource is None or uid_of(live) in self._gone:
             return False
         self.uids[uid_of(live)] = key

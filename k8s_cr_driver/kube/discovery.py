@@ -94,6 +94,10 @@ class Resources:
         versions = self._of.get(of, {})
         return versions.get(version) if version else next(iter(versions.values()), None)
 
+    def find_any(self, of: GroupKind, version: str) -> Resource | None:
+        """The kind in that version; in the one that the server prefers if it does not serve that one."""
+        return self.find(of, version) or self.find(of)
+
     def unknown_in(self, of: GroupKind, version: str = "") -> tuple[str, str] | None:
         """The (group, version) that is down and may have the kind, if the kind is not known from elsewhere."""
         asked = (api for api in sorted(self.down) if api[0] == of.group and version in ("", api[1]))

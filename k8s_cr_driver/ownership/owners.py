@@ -55,7 +55,7 @@ def named(resources: Resources, reference: Object, namespace: str) -> tuple[Reso
     with understood("ownerReferences"):
         kind, version = kind_of(reference), split(reference["apiVersion"])[1]
         name, uid = reference["name"], reference["uid"]
-    resource = resources.find(kind, version) or resources.find(kind)
+    resource = resources.find_any(kind, version)
     is_readable = len(name) <= LONGEST_NAME and quote(name, safe=":") == name and name not in (".", "..")
     if resource is None or not is_readable or (resource.namespaced and not namespace):
         return None

@@ -46,7 +46,7 @@ class StoredCrds:
     def scalable(self, obj: CustomResource) -> CustomResource:
         """The object with its CRD, if only that defines the field of the count, and the cluster has it; see `hides_count`."""
         kind, version = obj.key.group_kind, split(obj.manifest["apiVersion"])[1]
-        resource = self._client.resources.find(kind, version) or self._client.resources.find(kind)
+        resource = self._client.resources.find_any(kind, version)
         asks = obj.crd is None and not obj.replicas() and not is_builtin(kind)
         if resource is None or not asks or "scale" not in resource.subresources:
             return obj
