@@ -3,10 +3,14 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any
 
+import pytest
+
+from k8s_cr_driver.engine import releases
 from k8s_cr_driver.objects.keys import Object
 from tests.fake_api import FakeApi
 from tests.instance import Instance, claim, config_map, controlled_by, crontab, crontab_crd, kept, wait_for
@@ -58,6 +62,36 @@ def never(api: FakeApi, condition: Callable[[], bool]) -> None:
     """Not within a second."""
     with api.cluster.store.changed:
         assert not api.cluster.store.changed.wait_for(condition, 1)
+
+
+def write_during_looks(api: FakeApi, monkeypatch: pytest.MonkeyPatch, write: Callable[[Any], Object | None]) -> list[str]:
+    """
+    Each look calls `write` with what it looks at, once it has read all, and ends when the watch has reported what that returns.
+
+    Returns the list of their versions, to which each look adds; `write` returns None if it writes nothing.
+    """
+    versions, is_noted = list[str](), threading.Event()
+    looked, stays = releases.Releases._looked, releases.Releases.stays
+
+    def busy(found: releases.Releases, look: Any) -> Any:
+        seen = looked(found, look)
+        is_noted.clear()
+        with api.cluster.writing():
+            made = write(look)
+            if made is None:
+                return seen
+            versions.append(made["metadata"]["resourceVersion"])
+        assert is_noted.wait(10)
+        return seen
+
+    def noted(found: releases.Releases, live: Object) -> None:
+        stays(found, live)
+        if live["metadata"]["resourceVersion"] in versions:
+            is_noted.set()
+
+    monkeypatch.setattr(releases.Releases, "_looked", busy)
+    monkeypatch.setattr(releases.Releases, "stays", noted)
+    return versions
 
 
 def assert_released(api: FakeApi, owner: Object) -> None:

@@ -13,7 +13,7 @@ from k8s_cr_driver.engine import releases
 from k8s_cr_driver.objects.keys import Object
 from tests.fake_api import FakeApi, controllers
 from tests.instance import Instance, config_map, controlled_by, wait_for
-from tests.ownership.claims import HELD, is_going, is_owned, is_the_same, own, replaceable, volume
+from tests.ownership.claims import HELD, is_going, is_owned, is_the_same, own, replaceable, volume, write_during_looks
 
 
 def test_a_kept_claim_is_looked_at_though_a_desired_object_has_a_new_owner_during_each_look(
@@ -21,31 +21,18 @@ def test_a_kept_claim_is_looked_at_though_a_desired_object_has_a_new_owner_durin
 ) -> None:
     """No watch selects the claim any more, so only a look at all that stays finds its owner."""
     monkeypatch.setattr(releases, "AGAIN", 0.1)
-    blue, is_noted, is_over, versions = Instance(api.url, seconds=30), threading.Event(), threading.Event(), list[str]()
+    blue, is_over = Instance(api.url, seconds=30), threading.Event()
     other = config_map("other")
     other["metadata"]["finalizers"] = HELD
     blue.reconcile([replaceable(), other, config_map("busy"), volume("kept")])
-    looked, stays = releases.Releases._looked, releases.Releases.stays
 
-    def busy(found: releases.Releases, look: Any) -> Any:
-        seen = looked(found, look)
+    def new_owner(_: Any) -> Object | None:
         if is_over.is_set():
-            return seen
-        is_noted.clear()
-        with api.cluster.writing():
-            one = controlled_by(api.put(config_map(f"theirs-{len(versions)}"), manager="user"))
-            made = api.edit("ConfigMap", "default", "busy", lambda live: live["metadata"].update(ownerReferences=[one]))
-            versions.append(made["metadata"]["resourceVersion"])
-        assert is_noted.wait(10)
-        return seen
+            return None
+        one = controlled_by(api.put(config_map(f"theirs-{len(versions)}"), manager="user"))
+        return api.edit("ConfigMap", "default", "busy", lambda live: live["metadata"].update(ownerReferences=[one]))
 
-    def noted(found: releases.Releases, live: Object) -> None:
-        stays(found, live)
-        if live["metadata"]["resourceVersion"] in versions:
-            is_noted.set()
-
-    monkeypatch.setattr(releases.Releases, "_looked", busy)
-    monkeypatch.setattr(releases.Releases, "stays", noted)
+    versions = write_during_looks(api, monkeypatch, new_owner)
     run = blue.start([config_map("busy")])
     blue.wait_until_reported("volume", "left")
     wait_for(api, lambda: is_going(api, "ConfigMap", "owner") and len(versions) > 2)

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -30,6 +29,7 @@ from tests.ownership.claims import (
     own,
     replaceable,
     volume,
+    write_during_looks,
 )
 
 pytestmark = pytest.mark.usefixtures("soon")
@@ -133,28 +133,18 @@ def test_a_desired_claim_that_a_gone_owner_owns_again_during_the_last_look_outli
     api: FakeApi, monkeypatch: pytest.MonkeyPatch, collect: Callable[[], None]
 ) -> None:
     """The look has released it before, and ends after the watch has reported it."""
-    blue, is_noted, versions = Instance(api.url), threading.Event(), list[str]()
+    blue = Instance(api.url)
     blue.reconcile([replaceable(), volume()])
     owner = api.get("ConfigMap", "default", "owner")
     uid = own(api, owner)
-    looked, stays = releases.Releases._looked, releases.Releases.stays
 
-    def late(found: releases.Releases, look: Any) -> Any:
-        seen = looked(found, look)
-        if look.owners.missing and not versions:
-            with api.cluster.writing():
-                own(api, owner)
-                versions.append(api.get(*VOLUME)["metadata"]["resourceVersion"])
-            assert is_noted.wait(10)
-        return seen
+    def owned_again(look: Any) -> Object | None:
+        if not look.owners.missing or versions:
+            return None
+        own(api, owner)
+        return api.get(*VOLUME)
 
-    def noted(found: releases.Releases, live: Object) -> None:
-        stays(found, live)
-        if live["metadata"]["resourceVersion"] in versions:
-            is_noted.set()
-
-    monkeypatch.setattr(releases.Releases, "_looked", late)
-    monkeypatch.setattr(releases.Releases, "stays", noted)
+    versions = write_during_looks(api, monkeypatch, owned_again)
     run = blue.start([{**replaceable(), "data": {"a": "2"}}, volume()], prune=False)
     wait_for(api, lambda: is_going(api, "ConfigMap", "owner"))
     api.release("ConfigMap", "default", "owner", HELD)
@@ -182,27 +172,14 @@ def test_a_claim_without_label_that_is_to_be_kept_since_the_deletions_have_begun
 
 def test_a_run_ends_though_others_write_a_claim_during_each_look(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
     """As a controller does that has a time in the status, while a look at many other objects takes as long."""
-    blue, is_noted, versions = Instance(api.url), threading.Event(), list[str]()
+    blue = Instance(api.url)
     blue.reconcile([replaceable(), volume()])
     own(api, api.get("ConfigMap", "default", "owner"))
-    looked, stays = releases.Releases._looked, releases.Releases.stays
 
-    def written(found: releases.Releases, look: Any) -> Any:
-        seen = looked(found, look)
-        is_noted.clear()
-        with api.cluster.writing():
-            made = api.edit(*VOLUME, lambda live: live["metadata"]["annotations"].update(beat=str(len(versions))))
-            versions.append(made["metadata"]["resourceVersion"])
-        assert is_noted.wait(10)
-        return seen
+    def beat(_: Any) -> Object:
+        return api.edit(*VOLUME, lambda live: live["metadata"]["annotations"].update(beat=str(len(versions))))
 
-    def noted(found: releases.Releases, live: Object) -> None:
-        stays(found, live)
-        if live["metadata"]["resourceVersion"] in versions:
-            is_noted.set()
-
-    monkeypatch.setattr(releases.Releases, "_looked", written)
-    monkeypatch.setattr(releases.Releases, "stays", noted)
+    versions = write_during_looks(api, monkeypatch, beat)
     run = blue.start([{**replaceable(), "data": {"a": "2"}}, volume()], prune=False)
     wait_for(api, lambda: is_going(api, "ConfigMap", "owner"))
     api.release("ConfigMap", "default", "owner", HELD)
