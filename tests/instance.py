@@ -89,7 +89,7 @@ class Instance:
             found = Inventory(connection, self.inventory_namespace, self.id).read()
         assert found is not None
         known = {"uid": found.uid, "created": found.created}
-        self.remembered = InventoryContent(found.kinds, found.namespaces, found.adopted, **known)
+        self.remembered = InventoryContent(found.kinds, found.namespaces, found.adopted, found.adopted_uids, **known)
 
     def start(self, objects: Sequence[Object], **options: Any) -> Future[dict[ObjectKey, Object]]:
         """`converge` in a thread of its own."""

@@ -18,7 +18,7 @@ from tacker.sol_refactored.common import vnf_instance_utils as inst_utils
 from k8s_cr_driver.errors import InvalidRequest, Refused
 from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, labels
 from k8s_cr_driver.ownership.inventory import Inventory
-from k8s_cr_driver.ownership.inventory_content import NOTHING, InventoryContent
+from k8s_cr_driver.ownership.inventory_content import NOTHING, InventoryContent, known_uids
 from k8s_cr_driver.ownership.labels import INSTANCE_LABEL
 from k8s_cr_driver.vnf import counts, vdus
 from k8s_cr_driver.vnf.additional_params import FILES, OF_ONE_REQUEST, Options
@@ -238,6 +238,7 @@ class StoredInstance:
                 "kinds": sorted(map(str, self.inventory_content.kinds)),
                 "namespaces": sorted(self.inventory_content.namespaces),
                 "adopted": sorted(map(list, self.inventory_content.adopted)),
+                "adopted-uids": self.inventory_content.uids_in_order(),
                 "uid": self.inventory_content.uid,
                 "created": self.inventory_content.created,
             },
@@ -289,10 +290,12 @@ def _options(metadata: dict[str, Any]) -> Options:
 def _parsed(inventory: dict[str, Any] | None) -> tuple[str | None, InventoryContent]:
     if inventory is None:
         return None, NOTHING
+    adopted = [ObjectKey(*one) for one in inventory["adopted"]]
     return inventory["namespace"], InventoryContent(
         frozenset(map(GroupKind.parse, inventory["kinds"])),
         frozenset(inventory["namespaces"]),
-        frozenset(ObjectKey(*one) for one in inventory["adopted"]),
+        frozenset(adopted),
+        known_uids(adopted, inventory.get("adopted-uids") or [""] * len(adopted)),
         uid=inventory.get("uid") or "",
         created=inventory.get("created") or "",
     )

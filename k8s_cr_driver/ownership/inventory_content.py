@@ -94,6 +94,10 @@ class InventoryContent(_Fields):
         key, uid = key_of(live), str(live["metadata"].get("uid"))[:UID_DIGITS]
         return key in self.adopted and self._uids.get(key, uid) == uid
 
+    def uids_in_order(self) -> list[str]:
+        """Those of the adopted objects, in the order of their keys; empty ones are not known. See `known_uids`."""
+        return [self._uids.get(key, "") for key in sorted(self.adopted)]
+
     def is_member(self, key: ObjectKey) -> bool:
         return self.members is not None and key in self.members
 
@@ -153,8 +157,7 @@ def form(content: InventoryContent) -> Object:
 def _values(content: InventoryContent) -> dict[str, Any]:
     finished = [[*key, digest] for key, digest in sorted(content.finished)]
     members = {} if content.members is None else {"members": _grouped(content.members)}
-    known = dict(content.adopted_uids)
-    uids = [known.get(key, "") for key in sorted(content.adopted)]
+    uids = content.uids_in_order()
     new = {"new": True if content.new == content.members else _grouped(content.new)} if content.new else {}
     return {"finished": finished, "adopted": _grouped(content.adopted), "adopted-uids": uids, **members, **new}
 
@@ -244,10 +247,13 @@ def _stored(live: Object, name: str) -> Any:
 
 
 def _uids(live: Object) -> frozenset[tuple[ObjectKey, str]]:
-    """Those of adopted objects are stored without the keys, in the order of these."""
     uids = _stored(live, "adopted-uids")
-    keys = sorted(_keys(_stored(live, "adopted") or {})) if uids else []
-    return frozenset((key, uid) for key, uid in zip(keys, uids or [], strict=True) if uid)
+    return known_uids(_keys(_stored(live, "adopted") or {}) if uids else [], uids or [])
+
+
+def known_uids(adopted: Iterable[ObjectKey], uids: Iterable[str]) -> frozenset[tuple[ObjectKey, str]]:
+    """Uids of adopted objects are stored without the keys, in the order of these; ValueError if one is missing."""
+    return frozenset((key, uid) for key, uid in zip(sorted(adopted), uids, strict=True) if uid)
 
 
 def _unpacked(packed: bytes) -> bytes:

@@ -5,12 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tacker.sol_refactored.common import exceptions as sol_ex
 
 from k8s_cr_driver.objects.keys import Object
-from tests.fake_api import FakeApi, defaults
+from tests.fake_api import FakeApi, defaults, faults
 from tests.instance import BLUE, config_map, crontab, crontab_crd, obj, state
 from tests.lcm.instance import Instance, make_vnfd
 from tests.lcm.web import deployment
@@ -40,6 +41,25 @@ def test_terminate_deletes_everything_of_ours_and_nothing_that_was_adopted(clust
     lose_inventory(cluster)
     blue.terminate()
     assert left(cluster) == ["theirs"]
+
+
+def test_what_was_made_again_in_place_of_an_adopted_object_is_deleted(cluster: FakeApi, tmp_path: Path) -> None:
+    """The record has the uid of the object that was adopted; the inventory, which knew of the new one, is lost, too."""
+    cluster.put(config_map("theirs"))
+    blue = Instance(cluster, tmp_path, [deployment(1), config_map("theirs")])
+    blue.instantiate(**{"adopt-existing": True, "force-conflicts": True})
+    cluster.delete("ConfigMap", "default", "theirs")
+    lose_inventory(cluster)
+    b: dict[str, Any] = {"method": "PATCH", "path": "/b$", "times": 10**6}
+    cluster.fail(faults.denied("no"), when=lambda _: "theirs" in left(cluster), **b)
+    cluster.fail(faults.unavailable(), **b)
+    with pytest.raises(sol_ex.SolException, match="denied"):
+        blue.change(make_vnfd(tmp_path / "next", [deployment(1), config_map("theirs"), config_map("b")]))
+    assert "theirs" in left(cluster)
+    cluster.clear_faults()
+    lose_inventory(cluster)
+    blue.terminate()
+    assert left(cluster) == []
 
 
 def test_the_record_has_when_the_first_inventory_was_made(

@@ -382,7 +382,8 @@ def surroundings() -> contextlib.AbstractContextManager[None]:
 
 def _recorded(content: InventoryContent) -> InventoryContent:
     """What Tacker's record has of an inventory: it names no objects but those that were adopted."""
-    return InventoryContent(content.kinds, content.namespaces, content.adopted, uid=content.uid, created=content.created)
+    known = {"uid": content.uid, "created": content.created}
+    return InventoryContent(content.kinds, content.namespaces, content.adopted, content.adopted_uids, **known)
 
 
 @functools.cache
