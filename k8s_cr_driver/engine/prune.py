@@ -346,6 +346,7 @@ class Pruner:
         stays, lingers = removal or Removal()
         node.phase, node.error, node.attempts, node.stays, node.lingers = Phase.SENT, None, 0, stays, lingers
         self.others_delete |= removal is None
+        self._releases.is_asked(asked)
         if stays:
             self._releases.remains(node.key)
         if stays and (is_kept(asked) or not is_of_every_namespace(node.key)):

@@ -13,7 +13,7 @@ import functools
 import math
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from k8s_cr_driver.engine.ends import Ends
 from k8s_cr_driver.engine.nodes import Desired, Phase
@@ -25,7 +25,7 @@ from k8s_cr_driver.objects.fields import field
 from k8s_cr_driver.objects.keys import Object, ObjectKey, key_of
 from k8s_cr_driver.ownership.delete import Removal, remove
 from k8s_cr_driver.ownership.orphans import OwnedOrphans
-from k8s_cr_driver.ownership.owners import Owners, by_uid, dependents, release_from_owners
+from k8s_cr_driver.ownership.owners import Owners, Takers, by_uid, dependents, release_from_owners
 from k8s_cr_driver.ownership.unlabeled import reclaim
 from k8s_cr_driver.ownership.write_errors import is_denied
 
@@ -102,14 +102,14 @@ class Recreator:
             others = [one for one in self._dependents() if key_of(one[1]) != node.key]
             others.extend(OwnedOrphans(self._context).of(live))
             owners = Owners(self._context.client, by_uid([live]), by_uid(other for _, other in others))
-            release_from_owners(self._context, owners, others)
+            takers = release_from_owners(self._context, owners, others)
             lives = [other for _, other in others]
-            self._loop.post(functools.partial(self._note, lives))
+            self._loop.post(functools.partial(self._note, lives, takers))
             if self._loop.refusals:  # the run has ended, so that nobody would create it again
                 raise self._loop.refusals[0]
             return remove(self._context, node.obj, node.resource, live, None)
 
-        deleted, failed = functools.partial(self._deleted, node), functools.partial(self._failed, node)
+        deleted, failed = functools.partial(self._deleted, node, live), functools.partial(self._failed, node)
         delete = functools.partial(self._loop.send, request, deleted, failed)
         forget = functools.partial(self._ends.forget_former, node, delete)
         if node.has_former_end:  # a rollback does not run it again if its deletion is denied, and it vanishes then
@@ -128,13 +128,15 @@ class Recreator:
                 self._listed, self._listed_at = list(dependents(self._context)), began
             return self._listed
 
-    def _note(self, others: list[Object]) -> None:
-        """Objects that outlive what is deleted."""
+    def _note(self, others: list[Object], takers: Mapping[str, Takers]) -> None:
+        """Objects that outlive what is deleted, and the owners of theirs that go with it."""
+        self._releases.take_along(takers)
         for live in others:
             self._releases.stays(live)
 
-    def _deleted(self, node: Desired, removal: Removal | None) -> None:
+    def _deleted(self, node: Desired, live: Object, removal: Removal | None) -> None:
         """The watch may have been faster; or somebody has created the object again, so that nothing was deleted."""
+        self._releases.is_asked(live)
         if removal is None:
             self._try_later(node)
         elif node.live is None or not node.replaces(node.live):

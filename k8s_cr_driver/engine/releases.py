@@ -163,6 +163,13 @@ class Releases:
         self._staying.deletes(live)
         self._look_later()
 
+    def is_asked(self, live: Object) -> None:
+        """The request that deletes an object is answered: what it owns again from now on, or did meanwhile, is looked at."""
+        for one in self._staying.owned_with(live):
+            self._seen_at.pop(key_of(one.live), None)
+        if self._unsettled:
+            self._look()
+
     def remains(self, key: ObjectKey) -> None:
         """An object turns out to stay."""
         self._ended(self._staying.remains(key), frozenset())
@@ -192,7 +199,8 @@ class Releases:
             if resource_for(live).takes_orphans():
                 release_orphans(self._context, live, members, OwnedOrphans(self._context))
             for one in staying:
-                if going := owners.going(one.live):
+                # Looks release from those that are gone: each deletion would read all of them again
+                if going := owners.going(self._staying.without_gone_owners(one.live)):
                     self._disown(one, going)
             return removal()
 

@@ -23,7 +23,7 @@ from k8s_cr_driver.kube import backoff
 from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.kube.watch import Change, Message, Relist
 from k8s_cr_driver.objects.keys import Object, ObjectKey, key_of, kind_of
-from k8s_cr_driver.ownership.labels import KEEP, SHARED, is_kept, is_managed
+from k8s_cr_driver.ownership.labels import KEEP, SHARED, is_kept
 from k8s_cr_driver.ownership.owners import Owners, by_uid, dependents, release_from_owners
 from k8s_cr_driver.ownership.write import record_finished
 
@@ -84,8 +84,8 @@ class Replacer:
         _refuse((live for live in lives if kind_of(live) in SHARED), "all that is in it or of it would be lost")
         if ended := {key for key, _ in self._context.inventory.content.finished} & self.rerun:
             self._operation.persist(lambda: self._forget(ended))
-        if own := [live for live in lives if is_managed(live, self._context.instance)]:
-            self._note(self._operation.persist(lambda: self._release_from(own)))
+        if lives:
+            self._note(self._operation.persist(lambda: self._release_from(lives)))
             self._look_later(time.monotonic())
         self._pruner.start(lives)
         for selector, several in self._replacement.to_delete:
@@ -100,11 +100,11 @@ class Replacer:
             self._context.inventory.note_finished(key, None)
         record_finished(self._context)
 
-    def _release_from(self, own: list[Object]) -> list[Object]:
-        """The instance's other objects outlive those that are created again: the garbage collector would delete them."""
+    def _release_from(self, replaced: list[Object]) -> list[Object]:
+        """The instance's other objects outlive those that are replaced: the garbage collector would delete them."""
         others = self._others()
-        owners = Owners(self._context.client, by_uid(own), by_uid(live for _, live in others))
-        release_from_owners(self._context, owners, others)
+        owners = Owners(self._context.client, by_uid(replaced), by_uid(live for _, live in others))
+        self._releases.take_along(release_from_owners(self._context, owners, others))
         return [live for _, live in others]
 
     def _others(self) -> list[tuple[Resource, Object]]:

@@ -99,10 +99,10 @@ class Rest:
         kept, lives = list(itertools.filterfalse(deletes, members)), [live for _, live in desired]
         owners = Owners(self._context.client, by_uid(filter(deletes, members)), by_uid([*kept, *lives]))
         request(lambda: release_from_owners(self._context, owners, desired))
+        takers: dict[str, Takers] = {}
         for shared in self._shared(members):
             with self._attempts.abandonable(f"the owners of {key_of(shared[1])}"):
-                request(functools.partial(release_from_owners, self._context, owners, [shared]))
-        takers: dict[str, Takers] = {}
+                takers |= request(functools.partial(release_from_owners, self._context, owners, [shared]))
         later, going_later = Owners(self._context.client, by_uid([*filter(deletes, members), *lives]), by_uid(kept)), set[str]()
         for live in kept:
             with self._attempts.abandonable(f"the owners of {key_of(live)}"):

@@ -150,8 +150,16 @@ class Staying:
             self._going.discard(uid)
             self._owned[uid].discard(key)
         if one := self.entries.get(key):
-            left = [reference for reference in references(one.live) if reference.get("uid") not in owners]
-            self.entries[key] = one._replace(live={**one.live, "metadata": {**one.live["metadata"], "ownerReferences": left}})
+            self.entries[key] = one._replace(live=_without_owners(one.live, owners))
+
+    def without_gone_owners(self, live: Object) -> Object:
+        """An object without the references to owners that were deleted, and no longer exist. For all threads."""
+        return _without_owners(live, self._gone)
+
+
+def _without_owners(live: Object, owners: Collection[str]) -> Object:
+    left = [reference for reference in references(live) if reference.get("uid") not in owners]
+    return {**live, "metadata": {**live["metadata"], "ownerReferences": left}}
 
 
 def with_owners_of_both(before: Object, live: Object) -> Object:

@@ -136,13 +136,18 @@ class Owners:
         return self._client.read_again(*other)
 
 
-def release_from_owners(context: WriteContext, owners: Owners, staying: Iterable[tuple[Resource, Object]]) -> None:
-    """Removes from these objects the references to owners that go, or that no longer exist."""
+def release_from_owners(
+    context: WriteContext, owners: Owners, staying: Iterable[tuple[Resource, Object]]
+) -> dict[str, Takers]:
+    """Removes from these objects the references to owners that go, or that no longer exist. Returns these, by uid."""
+    found: dict[str, Takers] = {}
     for resource, live in staying:
         if going := owners.going(live):
             LOG.warning("%s stays, so it is released from its owner, which is deleted", key_of(live))
             context.inventory.fence.before_write()
             disown(context.client, resource, live, going)
+            found |= going
+    return found
 
 
 def with_owners(context: WriteContext, lives: Iterable[tuple[Resource, Object]]) -> list[tuple[Resource, Object]]:

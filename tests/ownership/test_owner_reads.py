@@ -95,3 +95,15 @@ def test_a_claim_that_is_owned_again_and_again_is_released_in_turn_though_looks_
     api.release("ConfigMap", "default", "owner", HELD)
     run.result(10)
     assert seconds >= 1.5
+
+
+def test_many_owners_of_one_object_are_not_all_read_again_for_each_that_is_deleted(api: FakeApi) -> None:
+    """As of a ConfigMap that all custom resources of an operator share."""
+    blue, owners = Instance(api.url, seconds=60), [config_map(f"owner-{number}") for number in range(40)]
+    blue.reconcile([*owners, config_map("shared")])
+    lives = [api.get("ConfigMap", "default", one["metadata"]["name"]) for one in owners]
+    references = [{**controlled_by(live), "controller": False} for live in lives]
+    api.edit("ConfigMap", "default", "shared", functools.partial(_own, references))
+    api.requests.clear()
+    blue.reconcile([config_map("shared")])
+    assert len(api.requests.select("GET", "/configmaps/owner-")) < 5 * len(owners)

@@ -15,7 +15,7 @@ from k8s_cr_driver.kube import backoff
 from k8s_cr_driver.objects.dependencies import DEPENDS_ON
 from k8s_cr_driver.objects.keys import Object
 from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, KEEP, is_managed
-from k8s_cr_driver.ownership.owners import release_from_owners
+from k8s_cr_driver.ownership.owners import Takers, release_from_owners
 from tests.fake_api import FakeApi, controllers, faults
 from tests.fake_api.recording import Request
 from tests.instance import Instance, config_map, created_again, crontab, crontab_crd, deployment, wait_for
@@ -359,10 +359,11 @@ def test_a_claim_that_others_have_created_again_since_it_was_listed_outlives_an_
     is_listed, is_noted = threading.Event(), threading.Event()
     stays, owned = releases.Releases.stays, list[str]()
 
-    def late(*about: Any) -> None:
-        release_from_owners(*about)
+    def late(*about: Any) -> dict[str, Takers]:
+        found = release_from_owners(*about)
         is_listed.set()
         assert is_noted.wait(10)
+        return found
 
     def noted(found: releases.Releases, live: Object) -> None:
         stays(found, live)

@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The first answer to an operator that owns again what was released, once the deletion of the owner has begun."""
+
+from __future__ import annotations
+
+import pytest
+
+from k8s_cr_driver.engine import releases
+from tests.fake_api import FakeApi
+from tests.instance import Instance, wait_for
+from tests.ownership.claims import HELD, is_going, is_owned, is_the_same, own, replaceable, volume
+
+
+@pytest.mark.parametrize("verb", ["change", "replacement"])
+def test_a_desired_claim_that_is_owned_again_right_after_the_deletion_of_its_owner_has_begun_is_released_at_once(
+    api: FakeApi, monkeypatch: pytest.MonkeyPatch, verb: str
+) -> None:
+    """The operator does so as it hears of the deletion, and takes its finalizer off soon after."""
+    monkeypatch.setattr(releases, "AGAIN", 60)
+    blue = Instance(api.url)
+    blue.reconcile([replaceable(), volume()])
+    owner = api.get("ConfigMap", "default", "owner")
+    uid = own(api, owner)
+    if verb == "change":
+        run = blue.start([volume()])
+    else:
+        run = blue.start([{**replaceable(), "data": {"a": "2"}}, volume()], prune=False)
+    wait_for(api, lambda: is_going(api, "ConfigMap", "owner"))
+    own(api, owner)
+    try:
+        wait_for(api, lambda: not is_owned(api))
+    finally:
+        api.release("ConfigMap", "default", "owner", HELD)
+        run.result(10)
+    assert is_the_same(api, uid)
