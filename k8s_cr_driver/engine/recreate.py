@@ -25,7 +25,7 @@ from k8s_cr_driver.objects.fields import field
 from k8s_cr_driver.objects.keys import Object, ObjectKey, key_of
 from k8s_cr_driver.ownership.delete import Removal, remove
 from k8s_cr_driver.ownership.orphans import OwnedOrphans
-from k8s_cr_driver.ownership.owners import Owners, Takers, by_uid, dependents, release_from_owners
+from k8s_cr_driver.ownership.owners import Owners, Takers, by_uid, dependents, holders, release_from_owners
 from k8s_cr_driver.ownership.unlabeled import reclaim
 from k8s_cr_driver.ownership.write_errors import is_denied
 
@@ -101,6 +101,7 @@ class Recreator:
         def request() -> Removal | None:
             others = [one for one in self._dependents() if key_of(one[1]) != node.key]
             others.extend(OwnedOrphans(self._context).of(live))
+            others.extend(holders(self._context, [live], self._context.inventory.content.members or ()))
             owners = Owners(self._context.client, by_uid([live]), by_uid(other for _, other in others))
             takers = release_from_owners(self._context, owners, others)
             lives = [other for _, other in others]

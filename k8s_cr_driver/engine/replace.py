@@ -24,7 +24,7 @@ from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.kube.watch import Change, Message, Relist
 from k8s_cr_driver.objects.keys import Object, ObjectKey, key_of, kind_of
 from k8s_cr_driver.ownership.labels import KEEP, SHARED, is_kept
-from k8s_cr_driver.ownership.owners import Owners, by_uid, dependents, release_from_owners
+from k8s_cr_driver.ownership.owners import Owners, by_uid, dependents, holders, release_from_owners
 from k8s_cr_driver.ownership.write import record_finished
 
 READ_EVERY, SHARE = 1.0, 0.1
@@ -102,7 +102,7 @@ class Replacer:
 
     def _release_from(self, replaced: list[Object]) -> list[Object]:
         """The instance's other objects outlive those that are replaced: the garbage collector would delete them."""
-        others = self._others()
+        others = [*self._others(), *holders(self._context, replaced, self._context.inventory.content.members or ())]
         owners = Owners(self._context.client, by_uid(replaced), by_uid(live for _, live in others))
         self._releases.take_along(release_from_owners(self._context, owners, others))
         return [live for _, live in others]

@@ -26,7 +26,7 @@ from k8s_cr_driver.objects.fields import uid_of
 from k8s_cr_driver.objects.keys import CRD, NAMESPACE, Object, ObjectKey, key_of, kind_of
 from k8s_cr_driver.ownership.labels import SHARED, is_managed
 from k8s_cr_driver.ownership.orphans import OwnedOrphans, oldest_owner, release_orphans
-from k8s_cr_driver.ownership.owners import Owners, Takers, by_uid, release_from_owners, with_owners
+from k8s_cr_driver.ownership.owners import Owners, Takers, by_uid, holders, release_from_owners, with_owners
 from k8s_cr_driver.resources.registry import resource_for
 
 
@@ -93,17 +93,19 @@ class Rest:
         keys, orphans = by_key(members).keys(), OwnedOrphans(self._context)
         members = [self._as_it_is(live) if not deletes(live) or kind_of(live) in SHARED else live for live in members]
         members = [live for live in members if not deletes(live) or self._is_released(live, keys, orphans)]
+        deleted, kept = list(filter(deletes, members)), list(itertools.filterfalse(deletes, members))
         desired = self._applier.live()
-        if any(map(deletes, members)):
+        if deleted:
             desired = request(lambda: with_owners(self._context, desired))
-        kept, lives = list(itertools.filterfalse(deletes, members)), [live for _, live in desired]
-        owners = Owners(self._context.client, by_uid(filter(deletes, members)), by_uid([*kept, *lives]))
+        lives = [live for _, live in desired]
+        owners = Owners(self._context.client, by_uid(deleted), by_uid([*kept, *lives]))
         request(lambda: release_from_owners(self._context, owners, desired))
         takers: dict[str, Takers] = {}
-        for shared in self._shared(members):
+        of_others = request(lambda: holders(self._context, deleted, map(key_of, [*kept, *lives])))
+        for shared in [*self._shared(members), *of_others]:
             with self._attempts.abandonable(f"the owners of {key_of(shared[1])}"):
                 takers |= request(functools.partial(release_from_owners, self._context, owners, [shared]))
-        later, going_later = Owners(self._context.client, by_uid([*filter(deletes, members), *lives]), by_uid(kept)), set[str]()
+        later, going_later = Owners(self._context.client, by_uid([*deleted, *lives]), by_uid(kept)), set[str]()
         for live in kept:
             with self._attempts.abandonable(f"the owners of {key_of(live)}"):
                 takers |= request(functools.partial(owners.going, live))
@@ -112,6 +114,9 @@ class Rest:
             takers |= request(functools.partial(owners.going, live))
         self._is_pruning = True
         self._releases.take_along(takers)
+        for _, live in of_others:
+            self._releases.knows(live)
+            self._releases.released(key_of(live))
         self._pruner.start(members, takers, desired=lives, later=going_later, with_orphans=not self._applier.nodes)
         self._loop.run(self._is_pruned, self._timeout)
 

@@ -19,7 +19,7 @@ from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.discovery import Resource, Resources, discover
 from k8s_cr_driver.kube.responses import understood
 from k8s_cr_driver.objects.fields import field
-from k8s_cr_driver.objects.keys import Object, ObjectKey, bare, key_of, kind_of, split
+from k8s_cr_driver.objects.keys import CRD, NAMESPACE, Object, ObjectKey, bare, key_of, kind_of, split
 from k8s_cr_driver.ownership.context import WriteContext, selector
 from k8s_cr_driver.ownership.labels import is_managed
 from k8s_cr_driver.ownership.released import disown
@@ -169,6 +169,22 @@ def dependents(context: WriteContext) -> Iterator[tuple[Resource, Object]]:
         for live in find_unlabeled(context, resource, namespace):
             if references(live):
                 yield resource, live
+
+
+def holders(context: WriteContext, deleted: Iterable[Object], keys: Iterable[ObjectKey]) -> list[tuple[Resource, Object]]:
+    """The Namespaces and CRDs of others that have owners, and that hold objects of these `keys`, which stay.
+
+    An operator makes them for objects without a namespace: if none of `deleted` is such a one, nothing is read.
+    """
+    if all(key_of(live).namespace for live in deleted):
+        return []
+    stay = set(keys)
+    kinds = filter(None, (context.resources.find(kind) for kind in {key.group_kind for key in stay}))
+    named = {ObjectKey(*CRD, "", kind.crd_name) for kind in kinds if kind.group_kind.group}
+    named |= {ObjectKey(*NAMESPACE, "", key.namespace) for key in stay if key.namespace}
+    read = ((context.resources.find(key.group_kind), key) for key in sorted(named - stay))
+    found = [(resource, context.client.find(resource, key)) for resource, key in read]
+    return [(resource, live) for resource, live in found if resource and live and references(live)]
 
 
 def _is_dependent(context: WriteContext, live: Object) -> bool:
