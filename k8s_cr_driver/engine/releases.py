@@ -113,11 +113,9 @@ class Releases:
         is_owned_again = self._staying.has_going_owner(live)
         if gone or is_owned_again or (has_new_owner and self._staying.has_deleted):  # what goes may take the owner along
             self._unsettled.setdefault(key_of(live), set()).update(gone)
-        if gone:  # the cache of an operator is late, or the watch
-            self._look_later()
         if (has_new_owner and not gone) or (is_late and (gone or is_owned_again)):
             self._look()
-        elif is_owned_again:
+        elif gone or is_owned_again:  # gone: the cache of an operator is late, or the watch
             self._look_within(AGAIN)
 
     def knows(self, live: Object) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import functools
 import time
+from collections.abc import Callable
 
 import pytest
 
@@ -12,7 +13,7 @@ from k8s_cr_driver.engine import releases
 from k8s_cr_driver.objects.keys import Object
 from tests.fake_api import FakeApi, controllers, faults
 from tests.instance import Instance, config_map, controlled_by, wait_for
-from tests.ownership.claims import HELD, is_going, is_owned, never, own, replaceable, volume
+from tests.ownership.claims import HELD, is_going, is_owned, is_the_same, never, own, replaceable, volume
 
 
 def _own(references: list[Object], live: Object) -> None:
@@ -107,3 +108,33 @@ def test_many_owners_of_one_object_are_not_all_read_again_for_each_that_is_delet
     api.requests.clear()
     blue.reconcile([config_map("shared")])
     assert len(api.requests.select("GET", "/configmaps/owner-")) < 5 * len(owners)
+
+
+def test_a_claim_that_a_gone_owner_owns_again_right_after_a_look_is_released_soon_though_looks_at_all_are_rare(
+    api: FakeApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The cache of the operator is late. The run waits for another object."""
+    monkeypatch.setattr(releases, "AGAIN", 1.5)
+    monkeypatch.setattr(releases, "READS_PER_SECOND", 0.01)
+    blue, slow = Instance(api.url, seconds=30), config_map("slow")
+    slow["metadata"]["finalizers"] = HELD
+    blue.reconcile([replaceable(), slow, volume()])
+    owner = api.get("ConfigMap", "default", "owner")
+    own(api, owner)
+    run = blue.start([volume()])
+    wait_for(api, lambda: is_going(api, "ConfigMap", "owner") and is_going(api, "ConfigMap", "slow"))
+    for _ in range(2):
+        never(api, lambda: is_owned(api))  # no timer is left
+    own(api, owner)
+    wait_for(api, lambda: not is_owned(api))
+    later: list[Callable[[], None]] = []
+    api.cluster.later = later.append
+    api.release("ConfigMap", "default", "owner", HELD)
+    never(api, lambda: is_owned(api))
+    uid = own(api, owner)
+    try:
+        wait_for(api, lambda: not is_owned(api))
+    finally:
+        api.release("ConfigMap", "default", "slow", HELD)
+        run.result(10)
+    assert is_the_same(api, uid)

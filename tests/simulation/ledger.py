@@ -80,6 +80,8 @@ class Ledger:
         """The instances whose inventory was lost, until a change has named all objects again."""
         self._cut_off: set[str] = set()
         """The workers whose inventory a user has deleted while they ran: no token of a later one can stop their requests."""
+        self._adopted: set[tuple[str, Resource, Key]] = set()
+        """The instances, and what each has adopted."""
         self._takers: set[str] = set()
         """The workers that have deleted a StatefulSet."""
 
@@ -262,11 +264,14 @@ class Ledger:
     def adopts(self, entry: Entry, instance: str) -> None:
         """Whoever asked for the verb lets the instance have the object."""
         entry.adopted_by.add(instance)
+        self._adopted.add((instance, entry.resource, entry.key))
 
     def _check_named(self, entry: Entry) -> None:
         instance = entry.reclaimable_by
         if instance in self._unnamed and entry.key[1] != f"k8s-cr-driver-{instance}":
             self.unnamed(entry)
+            if (instance, entry.resource, entry.key) in self._adopted:  # Tacker's record still says so, of any of that name
+                entry.adopted_by.add(instance)
 
     def unnamed(self, entry: Entry) -> None:
         """Nothing but its label says whose it is, so it may stay, with what it is in."""
