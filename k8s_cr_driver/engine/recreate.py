@@ -133,7 +133,7 @@ class Recreator:
         """Objects that outlive what is deleted, and the owners of theirs that go with it."""
         self._releases.take_along(takers)
         for live in others:
-            self._releases.stays(live)
+            self._releases.knows(live)
 
     def _deleted(self, node: Desired, live: Object, removal: Removal | None) -> None:
         """The watch may have been faster; or somebody has created the object again, so that nothing was deleted."""
