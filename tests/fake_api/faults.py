@@ -5,6 +5,7 @@ A fault is an action and a match. Actions of `Answer` and `Lie` replace the answ
 into the connection or the watch stream at the moment that they name.
 """
 
+import math
 import re
 import threading
 from collections.abc import Callable
@@ -47,9 +48,10 @@ class Hang:
 
 @dataclass(frozen=True)
 class Held:
-    """An admission webhook takes so many seconds; the request's `timeout` ends that, and nothing is written."""
+    """An admission webhook takes so many seconds, or until `end`; the request's `timeout` ends that, and nothing is written."""
 
     seconds: float
+    end: threading.Event | None = None
 
 
 @dataclass(frozen=True)
@@ -150,8 +152,8 @@ def hang() -> Hang:
     return Hang()
 
 
-def held(seconds: float) -> Held:
-    return Held(seconds)
+def held(seconds: float = math.inf, end: threading.Event | None = None) -> Held:
+    return Held(seconds, end)
 
 
 def blank_line(after: int = 0) -> StreamFault:

@@ -130,7 +130,7 @@ class Handler(BaseHTTPRequestHandler):
                 self._cut(reset=True)
             else:
                 if isinstance(fault, Held):
-                    self._hold(request, fault.seconds)
+                    self._hold(request, fault)
                 self._answer(request, fault)
         except ApiError as error:
             self._send(request, error.code, error.status, error.headers)
@@ -238,11 +238,14 @@ class Handler(BaseHTTPRequestHandler):
             self.connection.shutdown(socket.SHUT_RDWR)
         os.close(self.connection.detach())
 
-    def _hold(self, request: Request, seconds: float) -> None:
+    def _hold(self, request: Request, held: Held) -> None:
         """The filter of request deadlines: `timeout` is a Go duration; the handlers of writes have a limit of their own."""
         limit = min(float(request.query.get("timeout", "34s").removesuffix("s")), 34.0)
-        self.server.closing.wait(min(seconds, limit))
-        if seconds > limit:
+        if held.end is None:
+            self.server.closing.wait(min(held.seconds, limit))
+        elif held.end.wait(min(held.seconds, limit)):
+            return
+        if held.seconds > limit:
             raise errors.timed_out()
 
     def _hang(self) -> None:

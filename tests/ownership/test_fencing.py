@@ -5,16 +5,18 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 from concurrent.futures import Future
 
 import pytest
 
+from k8s_cr_driver.engine.loop import Loop
 from k8s_cr_driver.engine.not_ready import NotReady
 from k8s_cr_driver.engine.operation import Operation
 from k8s_cr_driver.engine.reconcile import Prune, reconcile
 from k8s_cr_driver.engine.replace import Replacement
 from k8s_cr_driver.errors import Superseded
-from k8s_cr_driver.kube import connection
+from k8s_cr_driver.kube import connection, watch
 from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.discovery import Resource, discover
 from k8s_cr_driver.kube.endpoint import Endpoint
@@ -110,7 +112,7 @@ def test_a_worker_that_was_superseded_unnoticed_writes_nothing(api: FakeApi) -> 
 @pytest.mark.usefixtures("half_open")
 @pytest.mark.parametrize("abandon", [False, True])
 def test_a_worker_that_was_superseded_unnoticed_deletes_nothing(api: FakeApi, abandon: bool) -> None:
-    blue = Instance(api.url, seconds=5)
+    blue = Instance(api.url)
     blue.reconcile([config_map("a"), config_map("b")])
     blue.abandon = abandon
     parent = api.get("ConfigMap", "default", f"k8s-cr-driver-{blue.id}")
@@ -237,11 +239,13 @@ def terminate_while_a_write_is_under_way(api: FakeApi, monkeypatch: pytest.Monke
     runs[0].result(60)
 
 
-@pytest.mark.usefixtures("real_limits")
 def test_terminate_deletes_what_a_superseded_worker_writes_late_though_the_watches_are_half_open(
     api: FakeApi, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A write of the first worker is under way, and arrives when the second has deleted all that it has listed."""
+    monkeypatch.setattr(watch, "IDLE_LIMIT", 300.0)
+    monkeypatch.setattr(watch, "INITIAL_LIMIT", 300.0)
+    monkeypatch.setattr(fence, "IN_FLIGHT", 5.0)
     terminate_while_a_write_is_under_way(api, monkeypatch, travels=0)
     assert state(api) == {}
 
@@ -259,7 +263,7 @@ def test_terminate_leaves_nothing_though_a_webhook_holds_a_write_of_a_superseded
     monkeypatch.setattr(connection, "WRITE_TIMEOUT", 0.5)
     monkeypatch.setattr(fence, "IN_FLIGHT", 0.6)
     held = threading.Event()
-    api.fail(faults.held(2.0), method="PATCH", path="configmaps/late", when=lambda _: held.set() is None)
+    api.fail(faults.held(2.0), method="PATCH", path="configmaps/late", when=lambda _: held.set() is None, times=1000)
     old = Instance(api.url).start([config_map("late")])
     assert held.wait(10)
     Instance(api.url).terminate()
@@ -268,8 +272,10 @@ def test_terminate_leaves_nothing_though_a_webhook_holds_a_write_of_a_superseded
     assert state(api) == {}
 
 
-@pytest.mark.usefixtures("real_limits")
-def test_a_run_gives_its_token_back_so_that_terminate_need_not_wait(api: FakeApi) -> None:
+def test_a_run_gives_its_token_back_so_that_terminate_need_not_wait(
+    api: FakeApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fence, "WRITE_WITHIN", 60.0)
     blue = Instance(api.url)
     blue.reconcile([config_map("a")])
     assert annotations_of(api.get("ConfigMap", "default", f"k8s-cr-driver-{blue.id}"))["k8s-cr-driver/released"] == "true"
@@ -284,12 +290,24 @@ def _ready(api: FakeApi) -> None:
 
 def test_the_wait_for_a_former_worker_is_no_part_of_the_time_limit(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
     """Tacker's retries and rollbacks take no parameters: none could give a longer limit."""
-    monkeypatch.setattr(fence, "WRITE_WITHIN", 2.0)
-    monkeypatch.setattr(fence, "IN_FLIGHT", 1.0)
+    monkeypatch.setattr(fence, "WRITE_WITHIN", 100.0)
+    monkeypatch.setattr(fence, "IN_FLIGHT", 100.0)
     blue = Instance(api.url)
     run = blue.start([config_map("a"), CRD, crontab("one")])
     blue.wait_until_reported("one", "Waiting")
-    Instance(api.url, seconds=2).terminate()
+    wait_for(api, lambda: api.find("ConfigMap", "default", "a") is not None)
+    waits, after = list[float](), Loop.after
+
+    def leap(loop: Loop, seconds: float, action: Callable[[], None]) -> None:
+        """A wait for the former worker is over at once, and the deadline so much nearer."""
+        if seconds > 50:
+            waits.append(seconds)
+            loop._operation.deadline -= seconds
+        after(loop, 0 if seconds > 50 else seconds, action)
+
+    monkeypatch.setattr(Loop, "after", leap)
+    Instance(api.url, seconds=60).terminate()
+    assert len(waits) == 2
     with pytest.raises(Superseded):
         run.result(10)
     assert state(api) == {}
@@ -314,21 +332,21 @@ def test_an_object_that_vanished_is_created_again_after_the_token_was_read_again
 
 @pytest.mark.parametrize("is_ready", [True, False], ids=["prunes nothing", "fails"])
 def test_a_run_that_prunes_nothing_or_fails_gives_its_token_back(api: FakeApi, is_ready: bool) -> None:
-    blue = Instance(api.url, seconds=1)
+    blue = Instance(api.url)
     if is_ready:
         blue.reconcile([config_map("a")], prune=False)
     else:
+        blue.seconds = 1
         with pytest.raises(NotReady):
             blue.reconcile([CRD, crontab("one")])
     assert annotations_of(api.get("ConfigMap", "default", f"k8s-cr-driver-{blue.id}"))["k8s-cr-driver/released"] == "true"
 
 
-@pytest.mark.usefixtures("real_limits")
 def test_terminate_waits_out_the_time_for_which_a_superseded_worker_may_still_write(
     api: FakeApi, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A write of the first worker arrives a second after the second one has deleted all that it has listed."""
-    monkeypatch.setattr(fence, "IN_FLIGHT", 4.0)
+    monkeypatch.setattr(fence, "IN_FLIGHT", 7.0)
     terminate_while_a_write_is_under_way(api, monkeypatch, travels=1)
     assert state(api) == {}
 

@@ -199,6 +199,14 @@ def test_the_timeout_of_a_request_ends_a_write_that_a_webhook_holds(
     assert (api.find("ConfigMap", "default", "a") is not None) == (code == 201)
 
 
+def test_a_webhook_holds_a_write_until_an_event(api: FakeApi, client: Client) -> None:
+    end = threading.Event()
+    api.fail(faults.held(end=end), method="PATCH", times=2)
+    assert client.apply(config_map(), timeout="0.05s").status == 504
+    end.set()
+    assert client.apply(config_map(), timeout="30s").status == 201
+
+
 def test_connections_are_kept_and_every_request_is_recorded(api: FakeApi, client: Client) -> None:
     client.apply(config_map(x="1"), force="true")
     client.call("GET", MAPS, labelSelector="a=b")
