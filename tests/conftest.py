@@ -42,12 +42,11 @@ def no_known_clusters(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(autouse=True)
 def short_limits(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Time limits that are right for a cluster are long for a test."""
+    """Time limits that are right for a cluster are long for a test. Those with seconds are for what no test waits for."""
     monkeypatch.setattr(backoff, "FIRST", 0.01)
-    monkeypatch.setattr(watch, "IDLE_LIMIT", 0.5)
-    monkeypatch.setattr(watch, "INITIAL_LIMIT", 0.5)
-    monkeypatch.setattr(auth, "REFUSED_GRACE", 0.2)
-    monkeypatch.setattr(apply, "FAILURE_GRACE", 0.2)
+    monkeypatch.setattr(watch, "IDLE_LIMIT", 5.0)
+    monkeypatch.setattr(auth, "REFUSED_GRACE", 5.0)
+    monkeypatch.setattr(apply, "FAILURE_GRACE", 5.0)
     monkeypatch.setattr(apply, "SILENCE", 0.2)
     monkeypatch.setattr(recreate, "HOLD", 0.5)
     monkeypatch.setattr(replace, "READ_EVERY", 0.05)
@@ -55,3 +54,9 @@ def short_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fence, "TRAVEL", 0.1)
     monkeypatch.setattr(fence, "IN_FLIGHT", 0.3)
     monkeypatch.setattr(guests, "PATIENCE", 0.2)
+
+
+@pytest.fixture
+def failed_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An object that says that it has failed has little time to recover."""
+    monkeypatch.setattr(apply, "FAILURE_GRACE", 0.2)

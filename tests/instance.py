@@ -41,7 +41,7 @@ class Instance:
         self,
         url: str,
         id: str = BLUE,
-        seconds: float = 10,
+        seconds: float = 60,
         authorization: str = "",
         inventory_namespace: str = "default",
         **target: Any,
@@ -52,6 +52,7 @@ class Instance:
         self.is_current: Callable[[], bool] = lambda: True
         self.heard: list[tuple[ObjectKey, str, str]] = []
         self.watches = WatchLimits()
+        self._operation: Operation | None = None
         self._reported = threading.Condition()
 
     def reconcile(
@@ -70,7 +71,7 @@ class Instance:
             for crd in crds.values():
                 resources.add_crd(crd)
             deadline = time.monotonic() + self.seconds
-            operation = Operation(
+            self._operation = operation = Operation(
                 "test", self.id, deadline, self.stop, self._hear, abandon=self.abandon, is_current=self.is_current,
                 watches=self.watches,
             )
@@ -104,6 +105,11 @@ class Instance:
         threading.Thread(target=run, daemon=True).start()
         return future
 
+    def end(self) -> None:
+        """The deadline of the run passes now."""
+        assert self._operation
+        self._operation.deadline = time.monotonic()
+
     def wait_until_reported(self, name: str, state: str, words: str = "") -> None:
         """Until a run has reported that the object of that name is in that state, with these words in the message."""
 
@@ -111,7 +117,7 @@ class Instance:
             return any(key.name == name and was == state and words in message for key, was, message in self.heard)
 
         with self._reported:
-            assert self._reported.wait_for(is_reported, 10)
+            assert self._reported.wait_for(is_reported, 60)
 
     def _hear(self, key: ObjectKey, state: str, message: str) -> None:
         with self._reported:
@@ -134,9 +140,12 @@ def state(api: FakeApi) -> dict[ObjectKey, Object]:
 
 
 def wait_for(api: FakeApi, condition: Callable[[], bool]) -> None:
-    """Until what a test asks of the cluster is so."""
+    """Until what a test asks of the cluster, or of a run, is so; a run changes without a word of the cluster."""
+    until = time.monotonic() + 60
     with api.cluster.store.changed:
-        assert api.cluster.store.changed.wait_for(condition, 10)
+        while not condition():
+            assert time.monotonic() < until
+            api.cluster.store.changed.wait(0.1)
 
 
 _OF_A_RUN = ("k8s-cr-driver/token", "k8s-cr-driver/operation", "k8s-cr-driver/released")

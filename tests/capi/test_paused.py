@@ -50,7 +50,7 @@ def test_what_belongs_to_a_cluster_that_the_package_pauses_is_applied_and_not_wa
     for kind in ("Cluster", "KubeadmControlPlane", "MachineDeployment") if reported else ():
         api.react(kind, pause)
     objects = paused_by_package()
-    assert len(Instance(api.url, seconds=5).reconcile(objects)) == len(objects)
+    assert len(Instance(api.url).reconcile(objects)) == len(objects)
 
 
 def test_what_belongs_to_another_cluster_is_waited_for(api: FakeApi) -> None:

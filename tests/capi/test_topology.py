@@ -205,7 +205,7 @@ def test_a_cluster_of_cluster_api_1_8_waits_until_its_objects_are_as_its_topolog
     serve_clusters(api)
     api.react("Cluster", report)
     if not words:
-        Instance(api.url, seconds=5).reconcile([manifest])
+        Instance(api.url).reconcile([manifest])
         return
     with pytest.raises(NotReady) as error:
         Instance(api.url, seconds=2).reconcile([manifest])

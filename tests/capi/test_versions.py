@@ -271,7 +271,7 @@ def test_a_cloud_chooses_the_patch_version_of_a_pool_and_a_distribution_its_buil
     api: FakeApi, pool: Object, version: str
 ) -> None:
     put_machine(api, "blue-mp-0", version)
-    Instance(api.url, seconds=3).reconcile([pool])
+    Instance(api.url).reconcile([pool])
 
 
 def test_a_machine_of_a_pool_that_is_being_deleted_holds_up_nothing(api: FakeApi, pool: Object) -> None:
@@ -279,7 +279,7 @@ def test_a_machine_of_a_pool_that_is_being_deleted_holds_up_nothing(api: FakeApi
     put_machine(api, "blue-mp-0", "v1.36.0")
     put_machine(api, "blue-mp-1", "v1.35.0", ["machine.cluster.x-k8s.io"])
     api.delete("Machine", "default", "blue-mp-1")
-    Instance(api.url, seconds=3).reconcile([pool])
+    Instance(api.url).reconcile([pool])
 
 
 @pytest.mark.parametrize("kind", ["AzureManagedControlPlane", "GCPManagedControlPlane"])

@@ -53,7 +53,7 @@ def abandoned(blue: Instance, seconds: float = 1) -> str:
     blue.abandon, blue.seconds = True, seconds
     with pytest.raises(NotReady) as left:
         blue.terminate()
-    blue.abandon, blue.seconds = False, 10
+    blue.abandon, blue.seconds = False, 60
     return str(left.value)
 
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
 
@@ -69,16 +70,18 @@ def test_the_end_of_a_newer_job_is_kept_though_it_comes_before_the_response(
 
 def test_an_end_during_a_write_of_the_inventory_is_recorded_soon(api: FakeApi) -> None:
     api.put(crontab_crd(**CONDITIONS))
-    blue = Instance(api.url, seconds=8)
+    blue = Instance(api.url)
     run = blue.start([job("one", "i:1"), job("two", "i:1"), crontab("slow")])
     blue.wait_until_reported("one", "Waiting")
     blue.wait_until_reported("two", "Waiting")
-    api.fail(faults.held(1.0), method="PATCH", path=INVENTORY)
+    begun, end = threading.Event(), threading.Event()
+    api.fail(faults.held(end=end), method="PATCH", path=INVENTORY, when=lambda _: begun.set() is None)
     complete(api, "one")
-    time.sleep(0.8)
+    assert begun.wait(10)
     complete(api, "two")
     blue.wait_until_reported("two", "Ready")
-    until = time.monotonic() + 4
+    end.set()
+    until = time.monotonic() + 30
     while ends(api) != {"one", "two"} and time.monotonic() < until:
         time.sleep(0.1)
     assert not run.done() and ends(api) == {"one", "two"}
@@ -88,30 +91,35 @@ def test_an_end_during_a_write_of_the_inventory_is_recorded_soon(api: FakeApi) -
 
 def test_a_newer_job_is_not_the_finished_one_though_its_worker_dies_at_once(api: FakeApi) -> None:
     api.react("Job", runs_at_once(api, "i:1"))
-    blue = Instance(api.url, seconds=3)
+    blue = Instance(api.url)
     blue.reconcile([job("one", "i:1"), config_map("a")])
+    blue.seconds = 3
     api.delete("Job", "default", "one")
     kill(api, lambda: api.find("Job", "default", "one") is not None)
     with pytest.raises(DriverError):
         blue.reconcile([job("one", "i:2"), config_map("a")])
     api.clear_faults()
     assert image_of(api.get("Job", "default", "one")) == "i:2"
-    Instance(api.url, yields=True, seconds=5).reconcile([job("one", "i:1"), config_map("a")])
+    Instance(api.url, yields=True).reconcile([job("one", "i:1"), config_map("a")])
     assert image_of(api.get("Job", "default", "one")) == "i:1"
 
 
 def test_a_newer_job_is_not_the_finished_one_though_the_response_to_it_is_lost(
     api: FakeApi, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(backoff, "FIRST", 3)
+    monkeypatch.setattr(backoff, "FIRST", 60)
     api.react("Job", runs_at_once(api, "i:1"))
-    Instance(api.url, seconds=5).reconcile([job("one", "i:1"), config_map("a")])
+    Instance(api.url).reconcile([job("one", "i:1"), config_map("a")])
     api.delete("Job", "default", "one")
     api.fail(faults.reset_after(), method="PATCH", path="/jobs/one")
+    blue = Instance(api.url)
+    run = blue.start([job("one", "i:2"), config_map("a", a="2")])
+    wait_for(api, lambda: api.find("Job", "default", "one") is not None)
+    blue.end()
     with pytest.raises(NotReady):
-        Instance(api.url, seconds=1.5).reconcile([job("one", "i:2"), config_map("a", a="2")])
+        run.result(10)
     complete(api)
-    Instance(api.url, yields=True, seconds=5).reconcile([job("one", "i:1"), config_map("a")])
+    Instance(api.url, yields=True).reconcile([job("one", "i:1"), config_map("a")])
     assert image_of(api.get("Job", "default", "one")) == "i:1"
 
 
@@ -129,7 +137,7 @@ def test_a_heal_that_dies_after_the_deletion_of_a_finished_object_can_be_retried
     before = uid_of(api, made)
     kill(api, lambda: api.find("CronTab", "default", "one") is None)
     for is_retry in (False, True):
-        operation = Operation.lasting(10 if is_retry else 3, id="test", instance=BLUE)
+        operation = Operation.lasting(60 if is_retry else 3, id="test", instance=BLUE)
         with Session(Endpoint(api.url), Options(), operation, inventory_namespace="default") as opened:
             wanted = opened.place([made], {})
             chosen = opened.replacement({"vdu": wanted[0]}, {"vdu": {"one"}}, wanted, everything=False, recreate=True)
@@ -171,7 +179,7 @@ def test_a_pod_whose_containers_end_because_it_is_deleted_is_created_again(api: 
     """The kubelet writes the phase Succeeded then, if they end with 0."""
     api.put(crontab_crd(**CONDITIONS))
     run_pods(api)
-    blue = Instance(api.url, seconds=8)
+    blue = Instance(api.url)
     run = blue.start([pod(restart), crontab("slow")])
     blue.wait_until_reported("one", "Ready")
     wait_for(api, lambda: api.find("CronTab", "default", "slow") is not None)
@@ -194,7 +202,7 @@ def test_an_end_that_was_recorded_of_a_pod_that_runs_for_ever_is_not_believed(
     run_pods(api)
     with monkeypatch.context() as earlier:
         earlier.setattr(Pod, "runs_to_end", lambda _: True)
-        blue = Instance(api.url, seconds=5)
+        blue = Instance(api.url)
         run = blue.start([pod("Always")])
         blue.wait_until_reported("one", "Ready")
         run.result(10)
@@ -202,7 +210,7 @@ def test_an_end_that_was_recorded_of_a_pod_that_runs_for_ever_is_not_believed(
         blue.reconcile([pod("Always")])
     assert ends(api) == {"one"}
     api.delete("Pod", "default", "one")
-    Instance(api.url, seconds=5).reconcile([pod("Always")], prune=False)
+    Instance(api.url).reconcile([pod("Always")], prune=False)
     assert api.names("Pod", "default") == ["one"]
 
 
@@ -215,23 +223,26 @@ def test_a_changed_image_of_a_pod_that_has_ended_is_not_waited_for(api: FakeApi)
             api.set_status("Pod", "default", "one", ended)
 
     api.react("Pod", run)
-    Instance(api.url, seconds=5).reconcile([pod("Never")])
-    Instance(api.url, seconds=5).reconcile([pod("Never", "i:2")])
+    Instance(api.url).reconcile([pod("Never")])
+    Instance(api.url).reconcile([pod("Never", "i:2")])
 
 
 def test_a_rollback_creates_the_pod_again_whose_deletion_a_change_has_begun(api: FakeApi) -> None:
     run_pods(api)
     newer = pod("Always")
     newer["spec"]["containers"][0]["ports"] = [{"containerPort": 99}]
-    blue = Instance(api.url, seconds=1.5)
+    blue = Instance(api.url)
     blue.reconcile([pod("Always")])
     api.edit("Pod", "default", "one", hold)
+    run = blue.start([newer])
+    wait_for(api, lambda: "deletionTimestamp" in api.get("Pod", "default", "one")["metadata"])
+    blue.end()
     with pytest.raises(NotReady):
-        blue.reconcile([newer])
-    rollback = Instance(api.url, yields=True, seconds=8)
+        run.result(10)
+    rollback = Instance(api.url, yields=True)
     run = rollback.start([pod("Always")])
     rollback.wait_until_reported("one", "Waiting", "is being deleted")
     api.set_status("Pod", "default", "one", SUCCEEDED)
     api.release("Pod", "default", "one")
-    run.result(12)
+    run.result(10)
     assert api.names("Pod", "default") == ["one"]

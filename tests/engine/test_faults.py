@@ -13,6 +13,7 @@ import pytest
 from k8s_cr_driver.engine import loop
 from k8s_cr_driver.engine.not_ready import NotReady
 from k8s_cr_driver.errors import DriverError
+from k8s_cr_driver.kube import watch
 from k8s_cr_driver.objects.keys import Object, ObjectKey
 from tests.fake_api import FakeApi, faults
 from tests.fake_api.recording import Request
@@ -108,7 +109,9 @@ def test_any_one_request_is_answered_with_an_error(verb: str, turn: int) -> None
 
 @pytest.mark.parametrize("verb", LIFE)
 @pytest.mark.parametrize("fault", STREAM)
-def test_a_fault_of_any_one_stream(verb: str, fault: str) -> None:
+def test_a_fault_of_any_one_stream(verb: str, fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watch, "IDLE_LIMIT", 0.5)
+    monkeypatch.setattr(watch, "INITIAL_LIMIT", 0.5)
     requests, _ = faultless(verb)
     check(verb, ((request.index, fault) for request in requests if request.watch))
 
@@ -154,6 +157,7 @@ def test_a_removal_that_is_always_in_conflict_ends_at_the_deadline(api: FakeApi,
         blue.terminate()
     assert len(api.requests.select("DELETE")) < 20
     api.clear_faults()
+    blue.seconds = 60
     blue.terminate()
     assert state(api) == {}
 
@@ -166,6 +170,6 @@ def test_a_cluster_that_is_silent_holds_up_no_other_one(api: FakeApi) -> None:
         blue = Instance(silent.url)
         blue.start(several)
         wait_for(silent, lambda: len(silent.requests.select("PATCH", "/configmaps/a")) == loop.THREADS)
-        Instance(api.url, seconds=10).reconcile(several)
+        Instance(api.url).reconcile(several)
         assert len(silent.requests.select("PATCH", "/configmaps/a")) == loop.THREADS
         blue.stop.set()

@@ -195,6 +195,7 @@ def test_a_scale_that_an_autoscaler_would_undo_fails_and_names_the_field(api: Fa
     assert api.get("Deployment", "default", "web")["spec"]["replicas"] == 3
 
 
+@pytest.mark.usefixtures("failed_soon")
 def test_only_a_scale_minds_that_its_count_is_reset(api: FakeApi) -> None:
     controllers.run_workloads(api)
     blue = Instance(api.url)
@@ -284,8 +285,9 @@ def test_a_finalizer_is_reported_and_not_removed(api: FakeApi) -> None:
 
 
 def test_a_namespace_that_stays_is_reported_with_its_content(api: FakeApi) -> None:
-    blue = Instance(api.url, seconds=1)
+    blue = Instance(api.url)
     blue.reconcile([obj("v1", "Namespace", "stuck")])
+    blue.seconds = 1
     left = "Some content in the namespace has finalizers remaining: example.com/hold in 1 resource instances"
     conditions = [
         controllers.condition("NamespaceFinalizersRemaining", message=left),

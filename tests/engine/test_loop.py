@@ -50,9 +50,14 @@ def test_the_end_of_a_run_waits_for_a_worker_that_hangs_only_so_long(monkeypatch
 
 def test_a_run_with_a_worker_that_hangs_keeps_its_token(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loops, "FINISH_LIMIT", 0.2)
-    api.fail(faults.held(5), method="PATCH", path="configmaps/a")
-    blue = Instance(api.url, seconds=3)
+    begun, over = threading.Event(), threading.Event()
+    api.fail(faults.held(end=over), method="PATCH", path="configmaps/a", when=lambda _: begun.set() is None)
+    blue = Instance(api.url)
+    run = blue.start([config_map("a")])
+    assert begun.wait(10)
+    blue.end()
     with pytest.raises(NotReady):
-        blue.reconcile([config_map("a")])
+        run.result(10)
+    over.set()
     inventory = api.get("ConfigMap", "default", f"k8s-cr-driver-{BLUE}")
     assert inventory["metadata"]["annotations"]["k8s-cr-driver/released"] == "false"

@@ -146,7 +146,8 @@ def test_a_token_that_has_expired_is_one_clear_error(api: FakeApi) -> None:
     assert len(api.requests) == 1
 
 
-def test_a_token_that_expires_during_the_wait_ends_the_run(api: FakeApi) -> None:
+def test_a_token_that_expires_during_the_wait_ends_the_run(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(auth, "REFUSED_GRACE", 0.2)
     api.knobs.tokens = {"secret"}
     blue = Instance(api.url, authorization="Bearer secret")
     crd = crontab_crd(conditions={"type": "array", "items": {"type": "object"}})

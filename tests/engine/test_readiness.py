@@ -9,6 +9,7 @@ from k8s_cr_driver.engine import timeouts
 from k8s_cr_driver.engine.diagnosis import Seen
 from k8s_cr_driver.engine.nodes import Desired
 from k8s_cr_driver.engine.not_ready import NotReady
+from k8s_cr_driver.kube import watch
 from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.kube.sent_values import SentValues
 from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey
@@ -91,8 +92,9 @@ def wait_until_last_told(one: Instance, name: str, state: str) -> None:
         assert one._reported.wait_for(lambda: [s for key, s, _ in one.heard if key.name == name][-1:] == [state], 10)
 
 
+@pytest.mark.usefixtures("failed_soon")
 def test_the_report_names_the_worst_first_with_its_warnings(api: FakeApi) -> None:
-    blue = Instance(api.url, seconds=5)
+    blue = Instance(api.url)
     needs = {"config.kubernetes.io/depends-on": "stable.example.com/namespaces/default/CronTab/slow"}
     blocked = config_map("blocked")
     blocked["metadata"]["annotations"] = needs
@@ -166,7 +168,7 @@ def test_a_crd_that_was_not_found_once_is_read_again(api: FakeApi) -> None:
     """A load balancer without an API server responds 404 to every path. The kind has no status, so it is ready once stored."""
     api.put(crontab_crd())
     api.fail(faults.page_not_found(), method="GET", path="customresourcedefinitions/crontabs")
-    Instance(api.url, seconds=10).reconcile([crontab("one")])
+    Instance(api.url).reconcile([crontab("one")])
     assert api.faults_pending == 0
 
 
@@ -216,14 +218,16 @@ def test_a_status_that_has_not_changed_since_our_change_within_the_same_second_i
     run.result(10)
 
 
+@pytest.mark.usefixtures("failed_soon")
 @pytest.mark.parametrize("said", [{"phase": "Failed"}, {"phase": "Pending"}, {"phase": "Error", "message": "x"}])
 def test_an_old_status_that_says_not_ready_is_believed(api: FakeApi, said: Object) -> None:
     """Nobody writes it any more, so it counts as current; that does not make the object ready."""
     api.put(crontab_crd(phase=TEXT, message=TEXT))
-    blue = Instance(api.url, seconds=3)
+    blue = Instance(api.url)
     run = blue.start([crontab("one")])
     blue.wait_until_reported("one", "Waiting")
     api.set_status("CronTab", "default", "one", said)
+    blue.end()
     with pytest.raises(NotReady):
         run.result(10)
     with pytest.raises(NotReady, match=r"phase is (Failed|Pending|Error)"):
@@ -244,7 +248,7 @@ def test_a_new_image_of_a_bare_pod_is_waited_for(
         conditions = [{"type": "Ready", "status": "True"}]
         return {"phase": "Running", **observed, "conditions": conditions, "containerStatuses": [container]}
 
-    blue = Instance(api.url, seconds=6)
+    blue = Instance(api.url)
     run = blue.start([pod("i:1")])
     blue.wait_until_reported("one", "Waiting")
     api.set_status("Pod", "default", "one", running("i:1"))
@@ -272,12 +276,14 @@ def test_an_apply_that_changes_nothing_leaves_the_status_current(api: FakeApi, m
 
 
 def test_the_report_names_what_is_in_trouble_before_what_takes_its_time(api: FakeApi) -> None:
-    blue = Instance(api.url, seconds=1)
+    blue = Instance(api.url)
     run = blue.start([CRD, crontab("a-slow"), crontab("broken"), crontab("slow")])
     for name in ("a-slow", "broken", "slow"):
         blue.wait_until_reported(name, "Waiting")
     api.set_status("CronTab", "default", "a-slow", status("False", "Starting"))
     api.set_status("CronTab", "default", "broken", status("False", "ImagePullFailed"))
+    blue.wait_until_reported("broken", "Waiting", "ImagePullFailed")
+    blue.end()
     with pytest.raises(NotReady) as raised:
         run.result(10)
     assert [report.key.name for report in raised.value.reports] == ["broken", "a-slow", "slow"]
@@ -329,11 +335,14 @@ def test_a_workload_with_its_controllers(api: FakeApi) -> None:
     assert api.names("Pod", "default") == []
 
 
-def test_a_half_open_stream_delays_but_does_not_hide_that_an_object_is_ready(api: FakeApi) -> None:
+def test_a_half_open_stream_delays_but_does_not_hide_that_an_object_is_ready(
+    api: FakeApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watch, "IDLE_LIMIT", 1.0)
     blue = Instance(api.url)
     run = blue.start([CRD, crontab("one")])
     blue.wait_until_reported("one", "Waiting")
-    assert api.break_streams(faults.half_open(), "CronTab") == 1
+    wait_for(api, lambda: api.break_streams(faults.half_open(), "CronTab") == 1)
     api.set_status("CronTab", "default", "one", status())
     run.result(10)
 
@@ -419,7 +428,7 @@ def test_what_its_package_or_a_user_suspends_is_at_rest(api: FakeApi, asks: bool
         held["spec"]["suspend"] = True
     else:
         api.react("Job", suspend)
-    Instance(api.url, seconds=5).reconcile([held])
+    Instance(api.url).reconcile([held])
     assert api.names("Job") == ["a"]
 
 
@@ -432,7 +441,7 @@ def test_rest_that_is_a_default_of_a_crd_on_the_cluster_is_on_purpose(api: FakeA
     if not may_read:
         denied = faults.status(403, "Forbidden", "no")
         api.fail(denied, method="GET", path="customresourcedefinitions/crontabs", times=10)
-    Instance(api.url, seconds=5).reconcile([crontab("a")])
+    Instance(api.url).reconcile([crontab("a")])
     assert api.get("CronTab", "default", "a")["spec"]["enabled"] is False
 
 
@@ -460,7 +469,7 @@ def test_a_queue_may_set_another_value_than_the_default(api: FakeApi) -> None:
 
 def test_a_default_of_the_whole_spec_is_on_purpose(api: FakeApi) -> None:
     api.put(crontab_crd_with({"default": {"enabled": False}}, enabled={"type": "boolean"}))
-    Instance(api.url, seconds=5).reconcile([obj("stable.example.com/v1", "CronTab", "a")])
+    Instance(api.url).reconcile([obj("stable.example.com/v1", "CronTab", "a")])
     assert api.get("CronTab", "default", "a")["spec"]["enabled"] is False
 
 
@@ -495,5 +504,5 @@ def test_who_writes_an_atomic_spec_has_suspended_the_object(api: FakeApi) -> Non
             api.edit("CronTab", "default", "a", lambda stored: stored["spec"].update(suspend=True), manager="kubectl-patch")
 
     api.react("CronTab", suspend)
-    Instance(api.url, seconds=5).reconcile([crontab("a")])
+    Instance(api.url).reconcile([crontab("a")])
     assert api.get("CronTab", "default", "a")["spec"]["suspend"] is True

@@ -92,11 +92,12 @@ def test_a_shared_namespace_that_a_user_made_survives(api: FakeApi) -> None:
 
 def test_an_object_that_is_left_to_the_garbage_collector_is_reported_with_its_owner(api: FakeApi) -> None:
     """A finalizer holds the owner; nobody has asked for the deletion of the object."""
-    blue, owner = Instance(api.url, seconds=1), config_map("owner")
+    blue, owner = Instance(api.url), config_map("owner")
     owner["metadata"]["finalizers"] = ["example.com/hold"]
     blue.reconcile([owner, config_map("a")])
     reference = controlled_by(api.get("ConfigMap", "default", "owner"))
     api.edit("ConfigMap", "default", "a", lambda live: live["metadata"].update(ownerReferences=[reference]))
+    blue.seconds = 1
     expected = r"ConfigMap default/a: .*not deleted yet, the garbage collector deletes it after ConfigMap owner"
     with pytest.raises(NotReady, match=expected):
         blue.terminate()

@@ -145,10 +145,11 @@ def test_certificates_that_cannot_be_read(reported: list[str]) -> None:
 
 def test_an_unready_object_whose_events_hold_a_password(api: FakeApi, reported: list[str]) -> None:
     """Events are the cluster's words; what looks like a credential in them is left out."""
-    blue = Instance(api.url, seconds=2)
+    blue = Instance(api.url)
     run = blue.start([crontab_crd(**CONDITIONS), crontab("one")])
     blue.wait_until_reported("one", "Waiting")
     api.event(api.get("CronTab", "default", "one"), "Failed", f"login failed: password={CANARY} was refused")
+    blue.end()
     error = run.exception(10)
     assert "login failed" in str(error)
     reported.append(str(error))
@@ -165,7 +166,7 @@ def test_an_unready_object_whose_status_and_events_quote_what_the_operation_has_
         lambda live: "status" in live or api.set_status("CronTab", "default", "one", status("False", message=said)),
         "stable.example.com",
     )
-    blue = Instance(api.url, seconds=1)
+    blue = Instance(api.url, seconds=2)
     run = blue.start([crontab_crd(**CONDITIONS), secret(), {**crontab("one"), "spec": {"cronSpec": str(NUMBER)}}])
     blue.wait_until_reported("one", "Waiting")
     api.event(api.get("CronTab", "default", "one"), "Failed", f"no entry {CANARY}{'.' * 300}")
@@ -267,7 +268,7 @@ def of_value(value: str) -> Object:
 def test_a_value_hides_no_word_by_which_a_refusal_is_known(
     api: FakeApi, status: int, words: str, value: str, meaning: str
 ) -> None:
-    blue = Instance(api.url, seconds=2)
+    blue = Instance(api.url)
     blue.reconcile([secret()])
     api.fail(faults.status(status, "", words), method="PATCH", path="/secrets/", times=99)
     with pytest.raises(DriverError) as refused:
@@ -283,7 +284,7 @@ def test_a_value_hides_no_word_by_which_a_refusal_is_known_to_pass(api: FakeApi)
 
 def test_a_refused_change_of_a_secret_shows_neither_value(api: FakeApi, reported: list[str]) -> None:
     """A webhook gets the former object, too."""
-    blue = Instance(api.url, seconds=3)
+    blue = Instance(api.url)
     blue.reconcile([obj("v1", "Secret", "s", "default", data={"a": ENCODED})])
     words = f"must not go from {CANARY} to another"
     api.fail(faults.status(400, "BadRequest", words), method="PATCH", path="/secrets/s")
@@ -295,7 +296,7 @@ def test_a_refused_change_of_a_secret_shows_neither_value(api: FakeApi, reported
 
 def test_what_a_namespace_says_of_its_contents_names_no_value_that_was_sent(api: FakeApi, reported: list[str]) -> None:
     """A webhook that refuses to delete them may quote anything."""
-    blue = Instance(api.url, seconds=2)
+    blue = Instance(api.url)
     blue.reconcile([obj("v1", "Namespace", "home"), secret()])
     api.knobs.hold_namespaces.add("home")
     text = f'admission webhook "a.example.com" denied the request: cannot log in with {CANARY}'
@@ -306,6 +307,7 @@ def test_what_a_namespace_says_of_its_contents_names_no_value_that_was_sent(api:
             api.set_status("Namespace", None, "home", {"phase": "Terminating", "conditions": [failure]})
 
     api.react("Namespace", held)
+    blue.seconds = 2
     error = blue.start([secret()]).exception(10)
     assert "cannot log in with" in str(error)
     reported.append(str(error))

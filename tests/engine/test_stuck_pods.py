@@ -63,7 +63,7 @@ def roll_out(api: FakeApi, second: Object, revision: str, *, comes_back: bool = 
 @pytest.mark.parametrize("second", [BROKEN, UNSCHEDULABLE], ids=["image", "no node"])
 def test_it_is_deleted(api: FakeApi, second: Object) -> None:
     roll_out(api, second, "broken")
-    Instance(api.url, seconds=6).reconcile([stateful_set("db", replicas=2)])
+    Instance(api.url).reconcile([stateful_set("db", replicas=2)])
     assert api.names("Pod", "default") == ["db-0"]
 
 
@@ -114,7 +114,7 @@ def test_a_conflict_ends_no_watch(api: FakeApi) -> None:
     """The status of a Pod that crashes changes all the time."""
     roll_out(api, BROKEN, "broken")
     api.fail(faults.conflict("db-1", "pods"), method="DELETE", path="/pods/db-1", times=3)
-    Instance(api.url, seconds=8).reconcile([stateful_set("db", replicas=2)])
+    Instance(api.url).reconcile([stateful_set("db", replicas=2)])
     assert api.names("Pod", "default") == ["db-0"]
 
 
@@ -137,7 +137,7 @@ def test_a_pod_that_comes_back_as_it_was_is_deleted_once(api: FakeApi) -> None:
 def test_it_is_deleted_while_a_short_time_is_left_for_its_successor(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stuck_pods, "PATIENCE", 30.0)
     roll_out(api, BROKEN, "broken")
-    Instance(api.url, seconds=6).reconcile([stateful_set("db", replicas=2)])
+    Instance(api.url).reconcile([stateful_set("db", replicas=2)])
 
 
 def test_no_pod_of_a_stateful_set_of_others_is_deleted(api: FakeApi) -> None:

@@ -14,7 +14,7 @@ CRD = "crontabs.stable.example.com"
 
 def test_a_crd_whose_deletion_stalls_is_taken_up_again(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(nudges, "NUDGE_EVERY", 0.05)
-    blue = Instance(api.url, seconds=5)
+    blue = Instance(api.url)
     blue.reconcile([crontab_crd(), crontab("one")])
     api.cluster.knobs.stalled_crds.add(CRD)
     blue.terminate()
@@ -23,7 +23,7 @@ def test_a_crd_whose_deletion_stalls_is_taken_up_again(api: FakeApi, monkeypatch
 
 def test_a_crd_that_has_objects_is_not_changed_while_it_is_deleted(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(nudges, "NUDGE_EVERY", 0.05)
-    blue = Instance(api.url, seconds=5, delete_guests=True)
+    blue = Instance(api.url, delete_guests=True)
     blue.reconcile([crontab_crd()])
     held = crontab("theirs")
     held["metadata"]["finalizers"] = ["example.com/hold"]

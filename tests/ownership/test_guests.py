@@ -326,9 +326,9 @@ def test_a_kept_object_of_a_kind_that_is_abandoned_keeps_what_holds_it(
 ) -> None:
     holder, precious = (HOME, config_map("precious", "home")) if what == "Namespace" else (crontab_crd(), crontab("precious"))
     precious["metadata"]["annotations"] = {KEEP: "true"}
-    blue = Instance(api.url, seconds=2)
+    blue = Instance(api.url)
     blue.reconcile([holder, precious])
-    blue.abandon = True
+    blue.abandon, blue.seconds = True, 2
     path = "/configmaps$" if what == "Namespace" else "/crontabs$"
     api.fail(fault, method="GET", path=path, when=lambda request: not of_inventory(request), times=10**6)
     with pytest.raises(NotReady):

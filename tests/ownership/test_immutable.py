@@ -194,7 +194,7 @@ def test_an_object_that_is_replaced_stays_if_only_a_value_or_a_name_says_immutab
         made["metadata"]["annotations"] = {"k8s-cr-driver/replace": "true"}
         return made
 
-    blue = Instance(api.url, seconds=3)
+    blue = Instance(api.url)
     blue.reconcile([crontab_crd(), immutable_cache("* * * * *")])
     refusal = faults.status(422, "Invalid", f'CronTab.stable.example.com "immutable-cache" is invalid: {words}')
     api.fail(refusal, method="PATCH", path="/crontabs/immutable-cache$", times=9)
@@ -212,7 +212,7 @@ FORBIDDEN = ("FieldValueForbidden", "spec", "Forbidden: pod updates may not chan
 def test_an_object_is_replaced_only_if_the_server_would_create_it(api: FakeApi, is_invalid: bool) -> None:
     """All faults of a change are named at once, and the first may be that a field never changes."""
     controllers.run_workloads(api)
-    blue = Instance(api.url, seconds=5)
+    blue = Instance(api.url)
     blue.reconcile([POD])
     uid = api.get("Pod", "default", "one")["metadata"]["uid"]
     changed = copy.deepcopy(POD)
@@ -247,7 +247,7 @@ def test_only_a_refusal_by_admission_counts_against_a_change_of_what_never_chang
 ) -> None:
     """What cannot be tried because of the name of a trial, or of a webhook, is no fault of the object."""
     controllers.run_workloads(api)
-    blue, changed = Instance(api.url, seconds=5), copy.deepcopy(POD)
+    blue, changed = Instance(api.url), copy.deepcopy(POD)
     blue.reconcile([POD])
     uid = api.get("Pod", "default", "one")["metadata"]["uid"]
     changed["spec"]["nodeName"] = "n1"

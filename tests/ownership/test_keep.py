@@ -71,7 +71,7 @@ def test_the_namespace_or_crd_of_a_kept_object_stays(api: FakeApi, shared: Objec
 @pytest.mark.parametrize("keeps", ["stateful set", "claim"])
 def test_a_kept_stateful_set_and_a_kept_claim_keep_the_data(api: FakeApi, keeps: str) -> None:
     controllers.run_workloads(api)
-    blue = Instance(api.url, seconds=5)
+    blue = Instance(api.url)
     blue.reconcile([kept(stateful_set("db")) if keeps == "stateful set" else stateful_set("db")])
     api.put(claim("data-db-0", app="db") if keeps == "stateful set" else kept(claim("data-db-0", app="db")))
     blue.terminate()
@@ -675,7 +675,7 @@ def test_what_an_adopter_has_kept_is_a_users_again(api: FakeApi) -> None:
 
 @pytest.mark.parametrize("what", ["ConfigMap", "Namespace"])
 def test_a_response_that_is_no_object_is_an_error_of_the_driver(api: FakeApi, what: str) -> None:
-    blue = Instance(api.url, seconds=3)
+    blue = Instance(api.url)
     if what == "Namespace":
         released_home(api)
     else:

@@ -131,7 +131,7 @@ def test_a_look_ends_with_the_operation(api: FakeApi) -> None:
 @pytest.mark.parametrize("name", ["a/b", "a?b", "a%b", ".", ".."])
 def test_an_owner_with_a_name_that_no_path_can_have_ends_no_run(api: FakeApi, name: str) -> None:
     """The API server asks of the name of an owner only that it is not empty."""
-    blue = Instance(api.url, seconds=3)
+    blue = Instance(api.url)
     blue.reconcile([config_map("b"), volume()])
     reference = {**controlled_by(api.put(config_map("owner"), manager="user")), "name": name}
     place = "PersistentVolumeClaim", "default", "volume"

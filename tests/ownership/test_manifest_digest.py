@@ -22,7 +22,7 @@ OF_POD = ("FieldValueForbidden", "spec", "Forbidden: pod updates may not change 
 def changed_by_a_webhook(api: FakeApi, manifest: Object = POD) -> tuple[Instance, str]:
     """An instance with a Pod whose next applies are refused, and the uid of the Pod."""
     controllers.run_workloads(api)
-    blue = Instance(api.url, seconds=5)
+    blue = Instance(api.url)
     blue.reconcile([manifest])
     refuse(api, POD, invalid(OF_POD))
     return blue, uid_of(api, POD)
@@ -110,7 +110,7 @@ def test_what_an_object_waits_for_is_no_part_of_its_digest() -> None:
 def test_a_kept_object_that_a_webhook_has_changed_is_applied_again(api: FakeApi) -> None:
     controllers.run_workloads(api)
     for manifest, words in ((kept(POD), OF_POD), (kept(job("two", "i:1")), OF_TEMPLATE)):
-        blue = Instance(api.url, seconds=5)
+        blue = Instance(api.url)
         blue.reconcile([manifest])
         before = uid_of(api, manifest)
         refuse(api, manifest, invalid(words))
@@ -120,7 +120,7 @@ def test_a_kept_object_that_a_webhook_has_changed_is_applied_again(api: FakeApi)
 
 def test_an_object_that_a_webhook_has_changed_gets_its_label_back(api: FakeApi) -> None:
     controllers.run_workloads(api)
-    blue = Instance(api.url, seconds=8)
+    blue = Instance(api.url)
     blue.reconcile([POD])
     api.edit("Pod", "default", "one", lambda live: live["metadata"]["labels"].pop(INSTANCE_LABEL))
     refuse(api, POD, invalid(OF_POD))

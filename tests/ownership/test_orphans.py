@@ -562,7 +562,7 @@ def test_a_set_whose_claims_cannot_be_released_is_abandoned_with_them_and_nothin
 
 def test_a_late_claim_that_is_deleted_before_the_watch_of_claims_opens_is_gone(api: FakeApi) -> None:
     """No watch has reported it, so none reports that it no longer exists."""
-    instance = Instance(api.url, seconds=10)
+    instance = Instance(api.url)
     instance.reconcile([stateful_set("db")])
     none = {"apiVersion": "v1", "kind": "PersistentVolumeClaimList", "metadata": {"resourceVersion": "1"}, "items": []}
     api.fail(faults.lie(json.dumps(none).encode()), method="GET", path="persistentvolumeclaims$", times=1)

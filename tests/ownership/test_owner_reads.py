@@ -63,7 +63,7 @@ def test_the_owners_of_all_are_not_read_again_for_each_new_one(api: FakeApi) -> 
 @pytest.mark.parametrize("answer", [None, 414, 431, 400])
 def test_an_owner_with_a_name_that_is_too_long_for_a_path_ends_no_run(api: FakeApi, answer: int | None) -> None:
     """The API server asks of the name of an owner only that it is not empty. It accepts 1 MiB of headers, a proxy less."""
-    blue = Instance(api.url, seconds=3)
+    blue = Instance(api.url)
     blue.reconcile([config_map("b"), volume()])
     reference = {**controlled_by(api.put(config_map("owner"), manager="user")), "name": 100_000 * "a"}
     place = "PersistentVolumeClaim", "default", "volume"

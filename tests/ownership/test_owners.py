@@ -469,7 +469,7 @@ def test_an_object_outlives_one_that_a_run_without_prune_replaces(api: FakeApi, 
 def test_a_namespaced_owner_of_an_object_of_the_cluster_is_nobody(api: FakeApi, verb: str) -> None:
     """It was read at a path that does not exist, until the deadline."""
     role = obj("rbac.authorization.k8s.io/v1", "ClusterRole", "role", rules=[])
-    blue = Instance(api.url, seconds=3)
+    blue = Instance(api.url)
     blue.reconcile([kept(role), config_map("b")])
     reference = controlled_by(api.put(config_map("owner"), manager="user"))
     api.edit("ClusterRole", None, "role", lambda live: live["metadata"].update(ownerReferences=[reference]))

@@ -68,7 +68,7 @@ def owned_by(live: Object, *owners: Object) -> None:
 
 def test_an_object_with_another_owner_that_stays_is_deleted(api: FakeApi, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO")
-    blue = Instance(api.url, seconds=5)
+    blue = Instance(api.url)
     blue.reconcile([crontab_crd(), crontab("owner"), config_map("child")])
     owners = api.get("CronTab", "default", "owner"), api.put(config_map("theirs"))
     api.edit("ConfigMap", "default", "child", lambda live: owned_by(live, *owners))
@@ -78,7 +78,7 @@ def test_an_object_with_another_owner_that_stays_is_deleted(api: FakeApi, caplog
 
 
 def test_an_object_left_to_an_owner_that_releases_it_is_deleted(api: FakeApi) -> None:
-    blue = Instance(api.url, seconds=5)
+    blue = Instance(api.url)
     owner = crontab("owner")
     owner["metadata"]["finalizers"] = ["example.com/hold"]
     blue.reconcile([crontab_crd(), owner, config_map("child")])
@@ -421,14 +421,13 @@ def test_an_adopted_object_outlives_the_inventory_of_a_failed_instantiate(api: F
 
 
 def test_a_rollback_keeps_what_the_failed_change_has_adopted_when_the_inventory_is_lost(api: FakeApi) -> None:
-    blue = Instance(api.url, seconds=1)
+    blue = Instance(api.url)
     blue.reconcile([config_map("ours")])
     blue.record()
     theirs = api.put(config_map("theirs", data="precious"))
     with pytest.raises(NotReady):
         Instance(api.url, adopt=True, seconds=1).reconcile([config_map("ours"), config_map("theirs", m="2"), deployment("web")])
     api.delete("ConfigMap", "default", f"k8s-cr-driver-{BLUE}")
-    blue.seconds = 10
     blue.reconcile([config_map("ours")])
     assert api.get("ConfigMap", "default", "theirs")["metadata"]["uid"] == theirs["metadata"]["uid"]
 
@@ -483,7 +482,7 @@ def test_a_conflict_names_no_key_of_an_entry_of_a_custom_resource(
     Instance(api.url).reconcile([crd, tab(1)])
     api.edit("CronTab", "default", "tab", lambda live: live["spec"]["licences"][0].update(seats=2), manager="kubectl-edit")
     try:
-        Instance(api.url, seconds=5, force=how == "forced", yields=how == "yielded").reconcile([crd, tab(3)])
+        Instance(api.url, force=how == "forced", yields=how == "yielded").reconcile([crd, tab(3)])
     except DriverError as found:
         error = str(found)
     assert "kubectl-edit" in error + caplog.text and value not in error + caplog.text

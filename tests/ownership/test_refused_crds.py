@@ -12,6 +12,8 @@ from k8s_cr_driver.ownership.labels import used_by
 from tests.fake_api import FakeApi, faults
 from tests.instance import BLUE, GREEN, Instance, crontab, crontab_crd, crontab_crd_of, kept, state, wait_for
 
+pytestmark = pytest.mark.usefixtures("failed_soon")
+
 CRD, FIRST, SECOND = "CustomResourceDefinition", "crontabs.stable.example.com", "tabs.stable.example.com"
 V1 = [crontab_crd(), crontab("one")]
 

@@ -35,6 +35,7 @@ from tests.instance import (
     obj,
     owned,
     stateful_set,
+    wait_for,
 )
 from tests.vnf.test_session import session
 
@@ -133,7 +134,7 @@ def test_what_only_a_creation_is_refused_for_keeps_the_object(
     api: FakeApi, made: Object, changed: Object, update: tuple[str, str, str], creation: tuple[str, str, str]
 ) -> None:
     controllers.run_workloads(api)
-    blue = Instance(api.url, seconds=5)
+    blue = Instance(api.url)
     crds = [crontab_crd()] if made["kind"] == "CronTab" else []
     blue.reconcile([*crds, made])
     before = uid_of(api, made)
@@ -152,7 +153,7 @@ def test_what_only_a_creation_is_refused_for_keeps_the_object(
     ],
 )
 def test_a_denial_counts_whatever_its_code_and_its_words(api: FakeApi, denial: faults.Answer) -> None:
-    blue = Instance(api.url, seconds=5)
+    blue = Instance(api.url)
     blue.reconcile([crontab_crd(), CRONTAB])
     before = uid_of(api, CRONTAB)
     refuse(api, CRONTAB, invalid(NEVER_CHANGES), denial)
@@ -163,7 +164,7 @@ def test_a_denial_counts_whatever_its_code_and_its_words(api: FakeApi, denial: f
 
 def test_the_default_priority_class_is_replaced(api: FakeApi) -> None:
     """The API server has one default at most, so the trial of another one is none."""
-    blue, usual = Instance(api.url, seconds=5), {**PRIORITY, "globalDefault": True}
+    blue, usual = Instance(api.url), {**PRIORITY, "globalDefault": True}
     blue.reconcile([usual])
     refuse(api, usual, invalid(("FieldValueForbidden", "value", "Forbidden: may not be changed in an update.")))
     second = forbidden("PriorityClass one is already marked as default. Only one default can exist")
@@ -174,7 +175,7 @@ def test_the_default_priority_class_is_replaced(api: FakeApi) -> None:
 
 @pytest.mark.parametrize("answer", [faults.webhook_down(), forbidden("failed quota: q: must specify limits.cpu")])
 def test_what_may_not_be_replaced_is_refused_without_a_trial(api: FakeApi, answer: faults.Answer) -> None:
-    blue = Instance(api.url, seconds=6)
+    blue = Instance(api.url)
     blue.reconcile([crontab_crd(), CRONTAB])
     refuse(api, CRONTAB, invalid(NEVER_CHANGES))
     api.fail(answer, when=is_trial, times=99)
@@ -196,7 +197,7 @@ def test_an_adopted_object_has_another_remedy(api: FakeApi) -> None:
 @pytest.mark.parametrize("code", [400, 403, 406, 410, 422])
 def test_a_webhook_may_say_that_a_field_never_changes(api: FakeApi, code: int) -> None:
     """The library controller-runtime responds with 403 to whatever error a webhook of it has."""
-    blue = Instance(api.url, seconds=5)
+    blue = Instance(api.url)
     blue.reconcile([crontab_crd(), CRONTAB])
     before = uid_of(api, CRONTAB)
     refuse(api, CRONTAB, faults.denied("spec.cronSpec is immutable", code))
@@ -208,7 +209,7 @@ def test_a_server_that_stores_dry_runs_stores_no_trial(api: FakeApi, monkeypatch
     """An aggregated API may not know `dryRun`: the name is taken."""
     monkeypatch.setattr(verbs.Call, "dry_run", property(lambda _: False))
     api.put(crontab_crd())
-    blue = Instance(api.url, seconds=8)
+    blue = Instance(api.url)
     blue.reconcile([CRONTAB])
     before = uid_of(api, CRONTAB)
     refuse(api, CRONTAB, invalid(NEVER_CHANGES))
@@ -220,7 +221,7 @@ def test_a_server_that_stores_dry_runs_stores_no_trial(api: FakeApi, monkeypatch
 def test_a_finished_job_of_the_same_manifest_does_not_run_again(api: FakeApi) -> None:
     """A webhook has changed the image of the Job's template when it was created, so each apply differs from it."""
     controllers.run_workloads(api)
-    blue = Instance(api.url, seconds=5)
+    blue = Instance(api.url)
     blue.reconcile([job("one", "i:1")])
     before = uid_of(api, job("one", "i:1"))
     refuse(api, job("one", "i:1"), invalid(OF_TEMPLATE))
@@ -245,10 +246,13 @@ def test_a_rollback_brings_a_finished_job_back_in_place_of_the_newer_one(api: Fa
             api.set_status("Job", "default", "one", COMPLETE)
 
     api.react("Job", run)
-    blue = Instance(api.url, seconds=4)
+    blue = Instance(api.url)
     blue.reconcile([job("one", "i:1")])
+    change = blue.start([job("one", "i:2")])
+    wait_for(api, lambda: image_of(api.find("Job", "default", "one") or job("one", "")) == "i:2")
+    blue.end()
     with pytest.raises(NotReady):
-        blue.reconcile([job("one", "i:2")])
+        change.result(10)
     assert image_of(api.get("Job", "default", "one")) == "i:2"
     if has_ended:
         api.set_status("Job", "default", "one", COMPLETE)
@@ -263,7 +267,7 @@ def image_of(live: Object) -> str:
 def test_a_rollback_creates_a_finished_job_that_the_change_has_deleted(api: FakeApi) -> None:
     """The change ends between the deletion of the one and the creation of the other."""
     controllers.run_workloads(api)
-    blue, first = Instance(api.url, seconds=5), job("one", "i:1")
+    blue, first = Instance(api.url), job("one", "i:1")
     blue.reconcile([first])
     is_creation = creation_of(api, first)
     refusal = invalid(("FieldValueInvalid", "spec", "Invalid value: x"))
@@ -285,13 +289,16 @@ def test_a_rollback_brings_back_a_finished_job_that_had_gone_before_the_change(a
             done.append("i:1")
 
     api.react("Job", run)
-    blue = Instance(api.url, seconds=4)
+    blue = Instance(api.url)
     blue.reconcile([job("one", "i:1"), config_map("a")])
     api.delete("Job", "default", "one")
     blue.reconcile([job("one", "i:1"), config_map("a", a="2")])
     assert done == ["i:1"]
+    change = blue.start([job("one", "i:2"), config_map("a")])
+    wait_for(api, lambda: api.find("Job", "default", "one") is not None)
+    blue.end()
     with pytest.raises(NotReady):
-        blue.reconcile([job("one", "i:2"), config_map("a")])
+        change.result(10)
     Instance(api.url, yields=True).reconcile([job("one", "i:1"), config_map("a")])
     assert image_of(api.get("Job", "default", "one")) == "i:1"
 
@@ -299,7 +306,7 @@ def test_a_rollback_brings_back_a_finished_job_that_had_gone_before_the_change(a
 def test_nothing_is_deleted_once_another_object_is_refused(api: FakeApi) -> None:
     """The run has ended then, so that nothing would be created again."""
     controllers.run_workloads(api)
-    blue, first = Instance(api.url, seconds=8), job("one", "i:1")
+    blue, first = Instance(api.url), job("one", "i:1")
     blue.reconcile([first, config_map("a")])
     before = uid_of(api, first)
     api.fail(faults.held(1.5), when=is_trial)
@@ -315,7 +322,7 @@ def test_nothing_is_deleted_before_the_other_objects_are_answered(api: FakeApi) 
     controllers.run_workloads(api)
     api.put(crontab_crd())
     api.establish("crontabs.stable.example.com")
-    blue, first, late = Instance(api.url, seconds=8), job("one", "i:1"), crontab("late")
+    blue, first, late = Instance(api.url), job("one", "i:1"), crontab("late")
     blue.reconcile([first, late])
     before = uid_of(api, first)
     api.fail(faults.held(1.5), method="PATCH", path="/crontabs/late")
@@ -328,7 +335,7 @@ def test_nothing_is_deleted_before_the_other_objects_are_answered(api: FakeApi) 
 
 def test_an_object_that_waits_for_the_replaced_one_delays_no_deletion(api: FakeApi) -> None:
     controllers.run_workloads(api)
-    blue, first, later = Instance(api.url, seconds=8), job("one", "i:1"), config_map("a")
+    blue, first, later = Instance(api.url), job("one", "i:1"), config_map("a")
     blue.reconcile([first])
     before = uid_of(api, first)
     later["metadata"]["annotations"] = {"config.kubernetes.io/depends-on": "batch/namespaces/default/Job/one"}
@@ -339,7 +346,7 @@ def test_an_object_that_waits_for_the_replaced_one_delays_no_deletion(api: FakeA
 
 def test_an_object_that_goes_while_the_others_are_not_answered_is_created(api: FakeApi) -> None:
     controllers.run_workloads(api)
-    blue, first = Instance(api.url, seconds=8), job("one", "i:1")
+    blue, first = Instance(api.url), job("one", "i:1")
     blue.reconcile([first, config_map("a")])
     before, is_tried = uid_of(api, first), threading.Event()
     api.fail(faults.held(1.5), method="PATCH", path="/configmaps/a")
@@ -356,7 +363,7 @@ def test_an_object_that_goes_while_the_others_are_not_answered_is_created(api: F
 
 def test_a_job_that_has_lost_the_label_is_replaced(api: FakeApi) -> None:
     controllers.run_workloads(api)
-    blue = Instance(api.url, seconds=8)
+    blue = Instance(api.url)
     blue.reconcile([job("one", "i:1")])
     before = uid_of(api, job("one", "i:1"))
     api.edit("Job", "default", "one", lambda live: live["metadata"]["labels"].pop(INSTANCE_LABEL))
@@ -420,7 +427,7 @@ def test_a_heal_waits_until_the_quota_no_longer_counts_what_it_has_deleted(api: 
 
 
 def test_what_else_is_wrong_counts_if_no_trial_is_possible(api: FakeApi) -> None:
-    blue = Instance(api.url, seconds=4)
+    blue = Instance(api.url)
     blue.reconcile([crontab_crd(), CRONTAB])
     before = uid_of(api, CRONTAB)
     other = ("FieldValueInvalid", "spec.image", "Invalid value: spec.image in body should match '^registry/'")
@@ -433,7 +440,7 @@ def test_what_else_is_wrong_counts_if_no_trial_is_possible(api: FakeApi) -> None
 
 
 def test_an_object_that_a_user_creates_again_during_its_trial_is_not_taken_for_the_new_one(api: FakeApi) -> None:
-    blue, is_tried = Instance(api.url, seconds=8), threading.Event()
+    blue, is_tried = Instance(api.url), threading.Event()
     blue.reconcile([crontab_crd(), CRONTAB])
     refuse(api, CRONTAB, invalid(NEVER_CHANGES))
     api.fail(faults.held(1.5), when=lambda request: is_trial(request) and not is_tried.set())
@@ -536,7 +543,7 @@ def test_a_change_that_the_server_ignores_is_none(api: FakeApi, request_crd: Obj
 
     api.put(request_crd)
     api.react("CertificateSigningRequest", sign)
-    blue = Instance(api.url, seconds=5)
+    blue = Instance(api.url)
     blue.reconcile([signing("Zmlyc3Q=")])
     newer = signing("c2Vjb25k", annotations=annotations)
     blue.reconcile([signing("Zmly\nc3Q=\n"), config_map("a")])  # line ends, as of a block in YAML, are no change
@@ -643,8 +650,9 @@ def test_a_denied_deletion_is_reported_and_forgets_no_end(api: FakeApi) -> None:
             api.set_status("Job", "default", "one", COMPLETE)
 
     api.react("Job", run)
-    blue, first = Instance(api.url, seconds=3), job("one", "i:1")
+    blue, first = Instance(api.url), job("one", "i:1")
     blue.reconcile([first, config_map("a")])
+    blue.seconds = 3
     api.fail(forbidden('admission webhook "guard" denied the request: a freeze'), method="DELETE", path="/jobs/one", times=99)
     with pytest.raises(NotReady, match=r"Job\.batch default/one: .*a freeze"):
         blue.reconcile([job("one", "i:2"), config_map("a")])
@@ -737,10 +745,11 @@ def test_claims_that_still_have_a_replaced_stateful_set_as_owner_stay(api: FakeA
 
 def test_a_deletion_that_hangs_is_not_explained_by_a_former_error(api: FakeApi) -> None:
     controllers.run_workloads(api)
-    blue = Instance(api.url, seconds=3)
+    blue = Instance(api.url)
     blue.reconcile([job("one", "i:1")])
     api.edit("Job", "default", "one", lambda live: live["metadata"].update(finalizers=["example.com/wait"]))
     api.fail(faults.unavailable(), method="PATCH", path="/jobs/one")
+    blue.seconds = 3
     with pytest.raises(NotReady, match=r"Job\.batch default/one: .*held by finalizers example\.com/wait"):
         blue.reconcile([job("one", "i:2")])
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
+from k8s_cr_driver.kube import watch
 from k8s_cr_driver.objects.keys import Object
 from tests.fake_api import FakeApi, controllers, faults
 from tests.instance import Instance, claim, config_map, controlled_by, crontab, crontab_crd, deployment, kept, obj, wait_for
@@ -111,8 +112,11 @@ def test_a_namespace_that_is_gone_is_not_released_any_more(api: FakeApi) -> None
 
 
 @pytest.mark.parametrize("whose", ["kept", "a guest's"])
-def test_what_stays_outlives_an_owner_of_which_the_watch_is_late(api: FakeApi, whose: str) -> None:
+def test_what_stays_outlives_an_owner_of_which_the_watch_is_late(
+    api: FakeApi, whose: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A kept claim has the owner, or the Namespace of a claim of others."""
+    monkeypatch.setattr(watch, "IDLE_LIMIT", 0.5)
     blue, web, inside = Instance(api.url), deployment(), inner(whose)
     web["metadata"]["namespace"] = "default"
     blue.reconcile([ROLE, obj("v1", "Namespace", "inner"), *([inside] if whose == "kept" else [])])

@@ -54,7 +54,7 @@ def exceed(api: FakeApi, requested: str, used: str, limited: str, *, cpu: str, q
 
 def replaces(api: FakeApi, first: Object, newer: Object, refusal: tuple[str, str, str], *others: Object) -> bool:
     """Whether the object is replaced; an error leaves it as it is."""
-    blue, before = Instance(api.url, seconds=5), uid_of(api, first)
+    blue, before = Instance(api.url), uid_of(api, first)
     refuse(api, first, invalid(refusal))
     try:
         blue.reconcile([*others, newer])
@@ -110,7 +110,7 @@ def test_a_job_is_replaced_within_a_quota_that_counts_jobs(api: FakeApi) -> None
     words = "exceeded quota: q, requested: count/jobs.batch=1, used: count/jobs.batch=1, limited: count/jobs.batch=1"
     api.fail(forbidden(words), when=is_trial, times=99)
     before = uid_of(api, job("one", "i:1"))
-    Instance(api.url, seconds=5).reconcile([job("one", "i:2")])
+    Instance(api.url).reconcile([job("one", "i:2")])
     assert uid_of(api, job("one", "i:1")) != before
 
 
@@ -261,7 +261,7 @@ def test_a_quota_that_counts_late_is_waited_for(api: FakeApi) -> None:
 def test_a_freeze_of_all_changes_deletes_nothing(api: FakeApi, code: int) -> None:
     """A webhook that denies each update says nothing of a field, and a Pod is replaced without an annotation."""
     controllers.run_workloads(api)
-    blue = Instance(api.url, seconds=5)
+    blue = Instance(api.url)
     blue.reconcile([pod("1")])
     before = uid_of(api, pod("1"))
     words = "updates to running Pods are forbidden, they are immutable"
@@ -277,7 +277,7 @@ def test_an_error_of_a_trial_has_no_value_of_the_live_object(api: FakeApi) -> No
     def secret(value: str) -> Object:
         return annotated(obj("v1", "Secret", "one", "default", immutable=True, stringData={"door": value}))
 
-    blue = Instance(api.url, seconds=5)
+    blue = Instance(api.url)
     blue.reconcile([secret("canary-of-live")])
     denied = forbidden('admission webhook "w" denied the request: canary-of-live stays until Monday')
     api.fail(denied, when=is_trial, times=99)

@@ -239,8 +239,9 @@ def test_no_more_lists_are_sent_when_the_operation_ends(
 def test_an_object_that_loses_its_label_before_its_deletion_is_waited_for(api: FakeApi) -> None:
     """Its watch reports the same as for an object that no longer exists. Its ReplicaSet holds it."""
     controllers.run_workloads(api)
-    blue = Instance(api.url, seconds=2)
+    blue = Instance(api.url)
     blue.reconcile([deployment()])
+    blue.seconds = 2
     [owned] = api.names("ReplicaSet", "default")
 
     def hold(live: Object) -> None:
@@ -259,6 +260,7 @@ def test_an_object_that_loses_its_label_before_its_deletion_is_waited_for(api: F
     run = blue.start([])
     with pytest.raises(NotReady, match=r"Deployment.apps default/web"):
         run.result(10)
+    blue.seconds = 60
     api.release("ReplicaSet", "default", owned)
     blue.terminate()
     assert state(api) == {}

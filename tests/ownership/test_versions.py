@@ -50,7 +50,7 @@ def test_an_object_that_is_deleted_while_its_fields_are_moved_is_made_again(api:
 def test_the_fields_of_all_managers_are_moved(api: FakeApi) -> None:
     """The API server converts the object to the version of each of them."""
     api.put(of_two_versions())
-    blue = Instance(api.url, seconds=8)
+    blue = Instance(api.url)
     blue.reconcile([crontab("one")])
     entry = {"manager": "controller", "operation": "Update", "apiVersion": V1, "fieldsType": "FieldsV1"}
     entry |= {"fieldsV1": {"f:status": {"f:seen": {}}}, "subresource": "status", "time": "2026-01-01T00:00:00Z"}
@@ -65,7 +65,7 @@ def test_the_fields_of_all_managers_are_moved(api: FakeApi) -> None:
 
 def test_a_rollback_moves_fields_from_a_version_that_is_served_no_more(api: FakeApi) -> None:
     api.put(of_two_versions())
-    blue = Instance(api.url, seconds=8)
+    blue = Instance(api.url)
     blue.reconcile([in_v2(crontab("one"))])
     api.put(crontab_crd())
     unknown = "request to convert CR to an invalid group/version: stable.example.com/v2"
@@ -76,7 +76,7 @@ def test_a_rollback_moves_fields_from_a_version_that_is_served_no_more(api: Fake
         return is_apply and live is not None and any(one["apiVersion"] != V1 for one in live["metadata"]["managedFields"])
 
     api.fail(faults.status(500, "InternalError", unknown), method="PATCH", when=is_refused, times=99)
-    Instance(api.url, seconds=8, yields=True).reconcile([crontab("one")])
+    Instance(api.url, yields=True).reconcile([crontab("one")])
     assert {one["apiVersion"] for one in api.get("CronTab", "default", "one")["metadata"]["managedFields"]} == {V1}
 
 
@@ -84,7 +84,7 @@ def test_a_rollback_moves_fields_from_a_version_that_is_served_no_more(api: Fake
 def test_an_adopted_object_is_released_in_another_version(api: FakeApi, wanted: list[Object]) -> None:
     api.put(of_two_versions())
     api.put(crontab("one"), manager="kubectl")
-    blue = Instance(api.url, seconds=8, adopt=True)
+    blue = Instance(api.url, adopt=True)
     adopted = crontab("one")
     adopted["metadata"]["labels"] = {"x": "y"}
     blue.reconcile([adopted, config_map("a")])
