@@ -29,7 +29,7 @@ def receiver() -> Iterator[Web]:
         yield one
 
 
-def send(url: str, ca: str, seconds: float = 5, **settings: Any) -> None:
+def send(url: str, ca: str, seconds: float = 30, **settings: Any) -> None:
     found = Settings(url, {}, ca_bundle=ca, **settings)
     with post.poster(found, Secrets(KEY), time.monotonic() + seconds) as poster:
         poster.post(MESSAGE)

@@ -54,7 +54,7 @@ class Running:
 
     def send(self, message: Envelope, **secrets: Any) -> None:
         given = Secrets(**{"hmac_key": KEY, "bearer_token": TOKEN, **secrets})
-        with post.poster(Settings(self.url, {}, ca_bundle=self.ca), given, time.monotonic() + 10) as poster:
+        with post.poster(Settings(self.url, {}, ca_bundle=self.ca), given, time.monotonic() + 30) as poster:
             poster.post(message)
 
     def post(self, body: bytes, **headers: str) -> int:
@@ -198,7 +198,8 @@ def test_a_silent_client_holds_its_connection_for_a_limited_time(tmp_path: Path,
     one = Running(tmp_path / "received", "", ca, chain)
     with start(one, Gate(KEY, TOKEN), tmp_path) as server, socket.create_connection(server.server_address[:2]):
         one.send(READY)
-        assert one.log == ["127.0.0.1: no response, TimeoutError", f"127.0.0.1: 204, ready default/red of VNF instance {BLUE}"]
+        assert one.log[0] == "127.0.0.1: no response, TimeoutError"
+        assert one.log[-1] == f"127.0.0.1: 204, ready default/red of VNF instance {BLUE}"
         server.shutdown()
 
 
@@ -219,7 +220,7 @@ def test_a_client_that_drips_holds_its_connection_for_a_limited_time(
                 client.sendall(b"x")
         return not any("process_request_thread" in thread.name for thread in threading.enumerate())
 
-    wait_until(are_closed, 5)
+    wait_until(are_closed, 20)
     unsecured.close()
     secured.close()
 
@@ -249,27 +250,34 @@ def test_a_client_holds_its_connection_for_a_shorter_time_until_its_headers_are_
             for _ in range(2):
                 silent.enter_context(socket.create_connection(server.server_address[:2]))
             one.send(READY)
-            assert len(one.log) == 3 and one.log[2].startswith("127.0.0.1: 204")
+            assert len(one.log) >= 3 and one.log[-1].startswith("127.0.0.1: 204")
         server.shutdown()
 
 
 def test_a_client_that_sends_no_body_is_timed_out(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(receiver, "PATIENCE", 0.3)
-    monkeypatch.setattr(receiver._Handler, "timeout", 0.3)
+    accept = receiver._Handler._accept
+
+    def impatient(handler: receiver._Handler) -> str:
+        """The headers are there, however long that has taken."""
+        handler.connection.settimeout(0.3)
+        return accept(handler)
+
+    monkeypatch.setattr(receiver._Handler, "_accept", impatient)
     port = int(running.url.rpartition(":")[2].strip("/"))
     context = ssl.create_default_context(cadata=running.ca)
     with context.wrap_socket(socket.create_connection(("127.0.0.1", port)), server_hostname="127.0.0.1") as client:
-        client.settimeout(5)
+        client.settimeout(30)
         client.sendall(f"POST / HTTP/1.1\r\nAuthorization: Bearer {TOKEN}\r\nContent-Length: 100\r\n\r\nxx".encode())
         assert client.recv(100).startswith(b"HTTP/1.0 408")
-    assert running.log == ["127.0.0.1: 408, refused: the body has not arrived for 0.3 seconds"]
+    assert running.log == ["127.0.0.1: 408, refused: the body has not arrived for 10 seconds"]
+    assert receiver._Handler.timeout == receiver.PATIENCE == 10
 
 
 def test_without_the_token_little_of_a_body_is_read(running: Running) -> None:
     port = int(running.url.rpartition(":")[2].strip("/"))
     context = ssl.create_default_context(cadata=running.ca)
     with context.wrap_socket(socket.create_connection(("127.0.0.1", port)), server_hostname="127.0.0.1") as client:
-        client.settimeout(5)
+        client.settimeout(30)
         head = f"POST / HTTP/1.1\r\nContent-Length: {receiver.BODY_LIMIT}\r\n\r\n"
         client.sendall(head.encode() + b"x" * receiver.REFUSED_LIMIT)
         assert client.recv(100).startswith(b"HTTP/1.0 401")

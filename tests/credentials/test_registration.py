@@ -226,9 +226,9 @@ def test_the_registrar_outlives_an_error_of_the_disk(
 
     monkeypatch.setattr(registrar.store, "clusters", failing)
     registrar.start()
-    wait_until(lambda: not failures, 5)
+    wait_until(lambda: not failures)
     registrar.changed(message)
-    wait_until(lambda: cloud.vims, 5)
+    wait_until(lambda: cloud.vims)
 
 
 def test_clusters_for_which_there_is_no_thread_are_registered_later(
@@ -245,9 +245,9 @@ def test_clusters_for_which_there_is_no_thread_are_registered_later(
     with monkeypatch.context() as full:
         full.setattr(threads, "start", refuse)
         registrar.start()
-        wait_until(lambda: log, 5)
+        wait_until(lambda: log)
     registrar.changed(message)
-    wait_until(lambda: len(cloud.vims) == 2, 5)
+    wait_until(lambda: len(cloud.vims) == 2)
     assert [line for line in log if "no thread can be started" in line] == log[:1]
 
 
@@ -267,9 +267,9 @@ def test_a_silent_cluster_holds_up_no_other(registrar: Registrar, workload: Fake
         registrar.start()
         with silent.accept()[0]:
             registrar.changed(registrar.store.accept(ready(workload)))
-            wait_until(lambda: cloud.vims, 5)
+            wait_until(lambda: cloud.vims)
             registrar.changed(registrar.store.accept(gone(ready(workload))))
-            wait_until(lambda: not cloud.vims, 5)
+            wait_until(lambda: not cloud.vims)
 
 
 def test_no_token_is_requested_of_a_server_without_tls(registrar: Registrar, api: FakeApi, cloud: Cloud) -> None:

@@ -91,7 +91,7 @@ def web(context: ssl.SSLContext | None = None, ca: str = "") -> Iterator[Web]:
         server.server_close()
 
 
-def wait_until(condition: Any, seconds: float = 10) -> None:
+def wait_until(condition: Any, seconds: float = 30) -> None:
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end

@@ -101,8 +101,11 @@ def test_a_token_that_expires_in_an_operation_is_renewed_also_for_its_streams(
     assert len(provider.asked) == 2
 
 
-def test_an_api_server_that_has_just_started_is_asked_again(api: FakeApi, endpoint: Endpoint) -> None:
+def test_an_api_server_that_has_just_started_is_asked_again(
+    api: FakeApi, endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """It does not know the provider's keys yet, and refuses every token."""
+    monkeypatch.setattr(auth, "REFUSED_GRACE", 30.0)
     blue = Instance(api.url)
     blue.endpoint = endpoint
     run = blue.start([crontab_crd(**CONDITIONS), crontab("one")])

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from k8s_cr_driver.errors import DriverError, TransportError
-from k8s_cr_driver.kube import auth, backoff, bounded
+from k8s_cr_driver.kube import auth, backoff, bounded, watch
 from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.discovery import Resource, discover
 from k8s_cr_driver.kube.endpoint import Endpoint
@@ -72,7 +72,7 @@ def test_a_response_that_drips_ends_at_the_read_timeout_and_at_the_deadline(stat
             for request in (connection.request, lambda *_: connection.get_if_changed("/api", "application/json", "")):
                 with pytest.raises(TransportError, match="timed out"):
                     request("GET", MAPS)
-        assert time.monotonic() - began < 5
+        assert time.monotonic() - began < 15
 
 
 def dripped(text: bytes) -> Callable[[Send, threading.Event], None]:
@@ -110,7 +110,7 @@ def test_a_head_and_a_handshake_that_drip_end_at_the_read_timeout_and_at_the_dea
                 connection.request("GET", MAPS)
             with pytest.raises(TransportError, match="timed out"):
                 connection.stream(MAPS, (), 60.0)
-        assert time.monotonic() - began < 5
+        assert time.monotonic() - began < 15
 
 
 def test_a_deadline_holds_in_green_threads() -> None:
@@ -194,6 +194,8 @@ EVENT = b'{"type": "ADDED", "object": {"kind": "ConfigMap", "metadata": {"name":
 def test_a_watch_without_end_is_given_up_and_opened_again(monkeypatch: pytest.MonkeyPatch, limit: str, content: bytes) -> None:
     """In one event, and in initial events."""
     monkeypatch.setattr(backoff, "FIRST", 0.01)
+    for limit_of_time in ("INITIAL_LIMIT", "IDLE_LIMIT"):
+        monkeypatch.setattr(watch, limit_of_time, 300.0)
     monkeypatch.setattr(f"k8s_cr_driver.kube.{limit}", 100_000)
     metadata = b'{"resourceVersion": "5", "annotations": {"k8s.io/initial-events-end": "true"}}'
     whole = b'{"type": "BOOKMARK", "object": {"metadata": %b}}\n' % metadata
@@ -216,7 +218,7 @@ def test_a_watch_without_end_is_given_up_and_opened_again(monkeypatch: pytest.Mo
         stream = Reflector(connection, resource, "", "a=b", heard.put)
         stream.start(lambda: None)
         try:
-            assert heard.get(timeout=5) == Relist(stream, {})
+            assert heard.get(timeout=30) == Relist(stream, {})
         finally:
             stream.stop()
 

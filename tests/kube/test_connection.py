@@ -126,6 +126,7 @@ def test_credentials_that_were_accepted_may_be_refused_for_a_while(
     with pytest.raises(ConnectionFailed, match=r"does not accept the credentials \(401\)"):
         connection.request("GET", MAPS)
     connection.request("GET", MAPS)
+    monkeypatch.setattr(auth, "REFUSED_GRACE", 60)
     api.fail(faults.status(401, "Unauthorized"), times=2)
     with pytest.raises(TransportError, match=r"does not accept the credentials \(401\)"):
         connection.request("GET", MAPS)

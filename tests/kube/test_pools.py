@@ -123,10 +123,11 @@ def test_a_resolver_that_does_not_respond_is_given_up(monkeypatch: pytest.Monkey
 
 
 def test_a_resolver_that_hangs_holds_one_thread_for_each_host(monkeypatch: pytest.MonkeyPatch) -> None:
-    ended, asked = threading.Event(), list[str]()
+    begun, ended, asked = threading.Event(), threading.Event(), list[str]()
 
     def resolve(host: str, *_: Any, **__: Any) -> list[Any]:
         asked.append(host)
+        begun.set()
         ended.wait(20)
         raise socket.gaierror("no such host")
 
@@ -136,6 +137,7 @@ def test_a_resolver_that_hangs_holds_one_thread_for_each_host(monkeypatch: pytes
             for _ in range(3):
                 with pytest.raises(NotConnected, match="timed out"):
                     connection.request("GET", "/api", read_timeout=0.1)
+            assert begun.wait(10)
             assert asked == ["slower.example.com"]
             ended.set()
             with pytest.raises(NotConnected, match="resolve"):
