@@ -62,7 +62,7 @@ def come_back(api: FakeApi, at: int) -> None:
 
 
 @contextmanager
-def session(api: FakeApi, seconds: float = 10) -> Iterator[Session]:
+def session(api: FakeApi, seconds: float = 60) -> Iterator[Session]:
     operation = Operation.lasting(seconds, id="test", instance=BLUE)
     with Session(Endpoint(api.url), Options(), operation, inventory_namespace="default") as opened:
         yield opened
@@ -148,7 +148,7 @@ def test_a_desired_object_waits_for_its_api(api: FakeApi) -> None:
 
 def test_a_desired_object_of_an_api_that_is_down_is_reported_at_the_deadline(api: FakeApi) -> None:
     api.knobs.down.add(API)
-    with session(api, seconds=0.3) as opened, pytest.raises(NotReady, match=NAMED):
+    with session(api, seconds=1) as opened, pytest.raises(NotReady, match=NAMED):
         opened.place([remote("a"), config_map("b")])
     assert state(api) == {}
 

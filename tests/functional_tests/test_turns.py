@@ -30,13 +30,13 @@ def run(one: Any) -> None:
         pass
 
 
-def waits(one: Any, other: Any) -> bool:
-    """Does one wait while the other runs, and run after it?"""
+def waits(one: Any, other: Any, seconds: float) -> bool:
+    """Does one wait for so many seconds while the other runs, and run after it?"""
     with ThreadPoolExecutor() as pool:
         with turns.turn(other):
             running = pool.submit(run, one)
             try:
-                running.result(0.2)
+                running.result(seconds)
             except TimeoutError:
                 has_waited = True
             else:
@@ -67,7 +67,7 @@ CONDUCTORS, CONTROL_PLANE = item("recovery/test_crashes.py", "tacker"), item("te
     ],
 )
 def test_a_test_waits_for_another_that_has_what_it_needs_to_itself(one: Any, other: Any, does: bool):
-    assert waits(one, other) is does
+    assert waits(one, other, 0.2 if does else 30) is does
 
 
 @pytest.mark.parametrize("one", [DYING_CONDUCTOR, STOPPED_PROVIDER])

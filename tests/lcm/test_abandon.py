@@ -61,7 +61,7 @@ def test_a_cluster_that_comes_back_in_time_is_cleaned_up(
 ) -> None:
     for path in ("^/apis$", "configmaps/k8s-cr"):
         api.fail(faults.reset_before(), path=path)
-    blue.terminate(**{**ABANDON, "wait-timeout": 10})
+    blue.terminate(**{**ABANDON, "wait-timeout": 60})
     assert (api.names("Deployment"), api.names("ConfigMap"), api.faults_pending) == ([], [], 0)
     assert "abandoned" not in caplog.text
 
@@ -77,7 +77,7 @@ def test_objects_that_cannot_be_deleted_are_logged_and_the_rest_deleted(
         api.fail(faults.status(403, "Forbidden", "no"), method="DELETE", path="configmaps/a$", times=1000)
         api.fail(faults.unavailable(), method="DELETE", path="configmaps/b$")  # deleted after the refusal
         reason = "403 Forbidden: no"
-    blue.terminate(**ABANDON)
+    blue.terminate(**{**ABANDON, "wait-timeout": 3})
     assert set(api.names("ConfigMap")) == {"a", INVENTORY}
     assert api.names("Deployment") == []
     assert "ConfigMap default/a: Waiting" in caplog.text
@@ -91,7 +91,7 @@ def test_an_instance_that_another_worker_has_taken_over_is_not_abandoned(api: Fa
     api.edit("ConfigMap", "default", "a", lambda live: live["metadata"].update(finalizers=["example.com/stays"]))
     api.react("Deployment", lambda _: api.edit("ConfigMap", "default", INVENTORY, take_over))
     with pytest.raises(sol_ex.SolException, match="nother worker took over"):
-        blue.terminate(**{**ABANDON, "wait-timeout": 10})
+        blue.terminate(**{**ABANDON, "wait-timeout": 60})
 
 
 def test_a_value_that_is_no_flag_is_refused(api: FakeApi, blue: Instance) -> None:
@@ -126,7 +126,7 @@ def test_an_instantiate_after_one_that_was_given_up_finds_what_has_lost_its_labe
     with pytest.raises(sol_ex.SolException, match="not ready"):
         blue.instantiate(**{"wait-timeout": 1, "lcm-kubernetes-def-files": [second, first]})
     replaced(cluster, "ConfigMap", "default", "a")
-    blue.instantiate(**{"wait-timeout": 5, "lcm-kubernetes-def-files": [second]})
+    blue.instantiate(**{"lcm-kubernetes-def-files": [second]})
     assert cluster.find("ConfigMap", "default", "a") is None
 
 

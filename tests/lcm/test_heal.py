@@ -171,7 +171,7 @@ def test_the_pods_that_a_status_selects_are_found_again_when_their_object_was_de
     tab = Instance(cluster, tmp_path, selecting(cluster, 1))
     tab.instantiate()
     cluster.delete("CronTab", "default", "tab")
-    tab.heal(**{"wait-timeout": 5})
+    tab.heal()
     assert vnfcs(tab) == set(cluster.names("Pod", "default"))
 
 
@@ -374,7 +374,7 @@ def test_a_heal_creates_again_what_has_gone_with_its_crd(cluster: FakeApi, tmp_p
     blue = Instance(cluster, tmp_path, [crontab_crd(), tab])
     blue.instantiate()
     cluster.delete("CustomResourceDefinition", None, "crontabs.stable.example.com")
-    blue.heal(**{"wait-timeout": 5})
+    blue.heal()
     assert cluster.names("CronTab", "default") == ["tab"]
 
 

@@ -113,7 +113,7 @@ def test_one_deadline_holds_for_all_urls(tmp_path: Path, base: str) -> None:
     fetch = RemoteManifests(LOCAL, 0)
     with pytest.raises(InvalidPackage, match="were not read within 0 s"):
         fetch(f"{base}/one")
-    assert time.monotonic() - began < 4
+    assert time.monotonic() - began < 0.2 * len(CONFIG) - 1
 
 
 def test_a_certificate_of_no_known_authority_is_refused(tmp_path: Path, server: ThreadingHTTPServer) -> None:

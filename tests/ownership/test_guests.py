@@ -190,7 +190,7 @@ def test_a_namespace_with_an_adopted_object_stays(api: FakeApi) -> None:
 
 @pytest.mark.parametrize("code", [400, 406, 500, 503, 504])
 def test_a_namespace_stays_if_a_kind_cannot_be_listed(api: FakeApi, caplog: pytest.LogCaptureFixture, code: int) -> None:
-    blue = Instance(api.url, seconds=5)
+    blue = Instance(api.url)
     blue.reconcile([HOME, config_map("ours", "home")])
     api.fail(faults.status(code, "", "out of order"), method="GET", path="/namespaces/home/secrets$", times=10**6)
     blue.terminate()

@@ -38,7 +38,7 @@ def test_a_claim_outlives_what_was_made_for_an_owner_that_waits_for_its_turn(
 
     api.fail(faults.unavailable(), method="GET", path="/configmaps/made", when=again)
     uid = own(api, api.put(controllers.owned(api.get("ConfigMap", "default", "owner"), "v1", "ConfigMap", "made")))
-    assert is_read.wait(5)
+    assert is_read.wait(30)
     api.release("ConfigMap", "default", "first", HELD)
     run.result(10)
     assert not is_owned(api)

@@ -153,5 +153,5 @@ def test_who_reads_the_vnfcs_of_a_selector_withdraws_no_choice_of_another_instan
 
 
 def opened(api: FakeApi, instance: str) -> Session:
-    operation = Operation.lasting(10, id="test", instance=instance)
+    operation = Operation.lasting(60, id="test", instance=instance)
     return Session(Endpoint(api.url), Options(), operation, inventory_namespace="default")
