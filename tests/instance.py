@@ -10,10 +10,16 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from typing import Any
 
+import pytest
+
+from k8s_cr_driver.engine.apply import Applier
+from k8s_cr_driver.engine.loop import Loop
+from k8s_cr_driver.engine.nodes import Desired
 from k8s_cr_driver.engine.operation import Operation
 from k8s_cr_driver.engine.reconcile import Prune, reconcile
 from k8s_cr_driver.engine.replace import NO_REPLACEMENT, Replacement
 from k8s_cr_driver.engine.watches import WatchLimits
+from k8s_cr_driver.errors import DriverError
 from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.discovery import discover
@@ -136,6 +142,31 @@ def state(api: FakeApi) -> dict[ObjectKey, Object]:
             marks = {name: value for name, value in metadata.get("annotations", {}).items() if name not in _OF_A_RUN}
             rest = {name: value for name, value in live.items() if name not in ("metadata", "status")}
             found[key_of(live)] = {**rest, "labels": metadata.get("labels"), "annotations": marks}
+    return found
+
+
+def run_refused(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
+    """Is set when a run has a refusal, which ends it."""
+    found, refuse = threading.Event(), Loop.refuse
+
+    def noted(loop: Loop, error: DriverError) -> None:
+        refuse(loop, error)
+        found.set()
+
+    monkeypatch.setattr(Loop, "refuse", noted)
+    return found
+
+
+def observed(monkeypatch: pytest.MonkeyPatch, what: Callable[[Object | None], bool]) -> threading.Event:
+    """Is set when a watch has reported such a state of a desired object to a run; None: it no longer exists."""
+    found, observe = threading.Event(), Applier.observe
+
+    def noted(applier: Applier, node: Desired, live: Object | None) -> None:
+        observe(applier, node, live)
+        if what(live):
+            found.set()
+
+    monkeypatch.setattr(Applier, "observe", noted)
     return found
 
 

@@ -172,5 +172,5 @@ def test_a_reference_to_no_object_asks_for_nothing_else(api: FakeApi, name: str)
     api.put(obj(f"{INFRASTRUCTURE}/v1", "DevMachine", "of-others", "default", spec={}))
     machine = obj(f"{GROUP}/v1", "Machine", "m", "default", spec={"infrastructureRef": reference(DEV_MACHINES, name)})
     with pytest.raises(NotReady):
-        Instance(api.url, seconds=1).reconcile([machine])
+        Instance(api.url, seconds=2).reconcile([machine])
     assert not [request for request in api.requests if "/devmachines" in request.path]

@@ -54,7 +54,7 @@ def stored(api: FakeApi, *several: Object) -> list[Object]:
 def test_refused_credentials_are_the_first_line_of_a_cluster_on_which_nobody_acts(api: FakeApi, cloud: Keystone) -> None:
     put_clouds(api, cloud.auth(application_credential_secret="wrong-and-never-shown"))
     with pytest.raises(NotReady) as error:
-        Instance(api.url, seconds=1).reconcile(manifests())
+        Instance(api.url, seconds=2).reconcile(manifests())
     first = error.value.reports[0]
     assert (first.key.kind, first.reason) == ("OpenStackCluster", "NobodyActs")
     assert first.message.startswith(f"Keystone at {cloud.url} refuses the credentials (401): {WHERE}; no controller acts on it")
@@ -66,7 +66,7 @@ def test_refused_credentials_are_the_first_line_of_a_cluster_on_which_nobody_act
 @pytest.mark.usefixtures("impatient")
 def test_a_secret_that_does_not_exist_is_named(api: FakeApi, cloud: Keystone) -> None:
     with pytest.raises(NotReady, match=r"\(NobodyActs\): the Secret default/cloud-config, which is to have the cloud"):
-        Instance(api.url, seconds=1).reconcile(manifests())
+        Instance(api.url, seconds=2).reconcile(manifests())
 
 
 @pytest.mark.usefixtures("impatient")
@@ -79,7 +79,7 @@ def test_of_a_cloud_that_opens_the_log_of_the_controller_is_named(api: FakeApi, 
 def test_no_cloud_is_asked_while_somebody_acts(api: FakeApi, cloud: Keystone) -> None:
     put_clouds(api, cloud.auth())
     with pytest.raises(NotReady) as error:
-        Instance(api.url, seconds=1).reconcile(manifests())
+        Instance(api.url, seconds=2).reconcile(manifests())
     assert error.value.reports[0].reason == "NoStatus"
     assert not cloud.requests
 
@@ -219,7 +219,7 @@ def first_report(api: FakeApi, server: Object) -> str:
     make_machine(api, server)
     control_plane = obj(f"{CONTROL_PLANES.group}/v1", "KubeadmControlPlane", "blue", "default", spec={"replicas": 1})
     with pytest.raises(NotReady) as error:
-        Instance(api.url, seconds=1).reconcile([control_plane])
+        Instance(api.url, seconds=2).reconcile([control_plane])
     return str(error.value.reports[0])
 
 

@@ -56,7 +56,7 @@ def test_what_belongs_to_a_cluster_that_the_package_pauses_is_applied_and_not_wa
 def test_what_belongs_to_another_cluster_is_waited_for(api: FakeApi) -> None:
     other = obj(f"{GROUP}/v1", "MachineDeployment", "green-workers", "default", spec={"replicas": 0, "clusterName": "green"})
     with pytest.raises(NotReady) as error:
-        Instance(api.url, seconds=1).reconcile([*paused_by_package(), other])
+        Instance(api.url, seconds=2).reconcile([*paused_by_package(), other])
     assert [report.key.name for report in error.value.reports] == ["green-workers"]
 
 

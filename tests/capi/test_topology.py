@@ -237,6 +237,6 @@ def test_a_cluster_is_applied_when_its_class_is_ready(api: FakeApi, reference: O
     manifest["spec"]["topology"] |= reference
     with pytest.raises(NotReady) as error:
         quick = obj("cluster.x-k8s.io/v1", "ClusterClass", "quick", "default", spec={})
-        Instance(api.url, seconds=1).reconcile([manifest, quick])
+        Instance(api.url, seconds=2).reconcile([manifest, quick])
     assert {one.key.kind: one.reason for one in error.value.reports} == {"ClusterClass": "NoStatus", "Cluster": "Blocked"}
     assert api.find("Cluster", "default", "blue") is None

@@ -89,7 +89,7 @@ def test_the_cloud_of_a_cluster_on_which_nobody_acts_is_asked(
     with keystone() as cloud:
         put_clouds(api, cloud.auth(application_credential_secret="wrong"))
         with pytest.raises(NotReady):
-            Instance(api.url, seconds=0.5).reconcile(manifests())
+            Instance(api.url, seconds=2).reconcile(manifests())
         lines = tool.run("tree", BLUE).stdout.splitlines()
         (line,) = [line for line in lines if line.startswith("OpenStackCluster")]
         assert f"Waiting (NobodyActs) Keystone at {cloud.url} refuses the credentials (401)" in line

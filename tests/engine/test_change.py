@@ -115,7 +115,7 @@ def test_a_rollback_does_not_run_a_finished_job_again_that_the_failed_change_has
     run.result(10)
     api.edit("ConfigMap", "default", "b", lambda live: live["metadata"].update(finalizers=["example.com/hold"]))
     with pytest.raises(NotReady, match="ConfigMap default/b"):
-        Instance(api.url, seconds=1).reconcile([config_map("c")])
+        Instance(api.url, seconds=2).reconcile([config_map("c")])
     assert api.names("Job") == []
     api.release("ConfigMap", "default", "b")
     Instance(api.url).reconcile(before)
@@ -144,7 +144,7 @@ def test_an_end_that_was_recorded_of_a_failed_object_is_forgotten(api: FakeApi) 
     run_to_its_end(api, blue)
     api.set_status("CronTab", "default", "one", ended("False"))
     with pytest.raises(NotReady, match="Succeeded is False"):
-        Instance(api.url, seconds=0.5).reconcile([crontab("one")])
+        Instance(api.url, seconds=1.5).reconcile([crontab("one")])
     api.delete("CronTab", "default", "one")
     run_to_its_end(api, blue)
 

@@ -304,7 +304,7 @@ def test_a_namespace_in_the_set_waits_for_the_object_that_a_finalizer_holds(api:
     held["metadata"]["finalizers"] = ["example.com/hold"]
     Instance(api.url).reconcile([obj("v1", "Namespace", "blue"), held])
     with pytest.raises(NotReady) as raised:
-        Instance(api.url, seconds=1).terminate()
+        Instance(api.url, seconds=2).terminate()
     first, second = map(str, raised.value.reports)
     assert first.startswith("ConfigMap blue/a: Waiting (Terminating): held by finalizers example.com/hold: their controller")
     assert second.startswith("Namespace blue: Waiting (Blocked): not deleted yet, waits for the deletion of ConfigMap blue/a")

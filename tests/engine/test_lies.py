@@ -113,7 +113,7 @@ def test_a_kind_that_cannot_be_read_is_the_first_cause(again: list[Object]) -> N
     with FakeApi(like=before()) as api:
         api.fail(faults.lie(deep), path="/crontabs$", times=1000)
         with pytest.raises(NotReady) as found:
-            Instance(api.url, seconds=1).reconcile(again)
+            Instance(api.url, seconds=2).reconcile(again)
     [headline, first, *others] = str(found.value).splitlines()
     cause = "WATCH crontabs: the JSON is nested deeper than 300 levels"
     assert first == f"CronTab.stable.example.com *: Waiting (NotListed): {cause}", headline

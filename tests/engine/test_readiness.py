@@ -293,7 +293,7 @@ def test_without_the_permission_to_read_the_crd_the_timeout_names_the_remedy(api
     api.put(crontab_crd())
     api.knobs.denied.add(("get", "apiextensions.k8s.io", "customresourcedefinitions", "*"))
     with pytest.raises(NotReady, match="ready-when: stored"):
-        Instance(api.url, seconds=0.5).reconcile([crontab("one")])
+        Instance(api.url, seconds=1.5).reconcile([crontab("one")])
 
 
 def test_a_status_without_observed_generation_counts_after_a_while(api: FakeApi) -> None:
@@ -377,7 +377,7 @@ def test_a_stop_ends_the_search_for_causes_and_all_objects_are_reported(api: Fak
 def test_the_search_for_causes_has_a_limit(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(timeouts, "SEARCH_SECONDS", 0)
     with pytest.raises(NotReady) as late:
-        Instance(api.url, seconds=0.5).reconcile([deployment()])
+        Instance(api.url, seconds=1.5).reconcile([deployment()])
     assert len(late.value.reports) == 1
     assert api.requests.select("GET", "/pods") == []
 

@@ -182,7 +182,7 @@ def test_an_event_of_an_object_that_is_not_deleted_names_no_value_of_it(api: Fak
     Instance(api.url).reconcile([crontab_crd(), held])
     api.event(api.get("CronTab", "default", "one"), "FailedDelete", f"no entry {CANARY}")
     with pytest.raises(NotReady, match="FailedDelete: no entry") as error:
-        Instance(api.url, seconds=1).terminate()
+        Instance(api.url, seconds=2).terminate()
     reported.append(everything(error.value))
 
 
@@ -192,7 +192,7 @@ def test_an_event_of_a_deletion_names_no_value_of_another_object_that_goes(api: 
     Instance(api.url).reconcile([crontab_crd(), held, secret()])
     api.event(api.get("CronTab", "default", "one"), "FailedDelete", f"cannot log in with {CANARY}")
     with pytest.raises(NotReady, match="FailedDelete: cannot log in with") as error:
-        Instance(api.url, seconds=1).terminate()
+        Instance(api.url, seconds=2).terminate()
     reported.append(everything(error.value))
 
 

@@ -70,7 +70,7 @@ def test_a_crd_that_serves_no_version_keeps_its_objects_and_the_inventory(
 ) -> None:
     serve(api, False)
     with pytest.raises(NotReady, match=NAMED):
-        Instance(api.url, seconds=1).reconcile(left)
+        Instance(api.url, seconds=2).reconcile(left)
     assert "CronTab.stable.example.com" in kinds_of_inventory(api)
     serve(api, True)
     assert api.names("CronTab") == ["one"]
@@ -130,7 +130,7 @@ def test_a_kind_that_an_aggregated_api_no_longer_lists_stays_as_long_as_its_api_
     api.cluster.serve(kind.resource, [])
     named = r"APIService.apiregistration.k8s.io v1.remote.example.com: Waiting \(NotServed\): .*Remote.remote.example.com"
     with pytest.raises(NotReady, match=named):
-        Instance(api.url, seconds=0.5).terminate()
+        Instance(api.url, seconds=1.5).terminate()
     api.cluster.serve(kind.resource, [kind])
     Instance(api.url).terminate()
     assert api.names("Remote") == []

@@ -111,7 +111,7 @@ def fail_before_the_copy_is_met(api: FakeApi, desired: Object) -> list[Object]:
     brought = [config_map("a"), config_map("first"), last]
     api.fail(faults.internal(), path="configmaps/first", times=1000)
     with pytest.raises(NotReady):
-        Instance(api.url, seconds=1).reconcile(brought)
+        Instance(api.url, seconds=2).reconcile(brought)
     api.clear_faults()
     return brought
 
@@ -172,7 +172,7 @@ def test_an_object_that_a_killed_worker_has_created_is_ours(api: FakeApi) -> Non
     blue.reconcile([config_map("a")])
     api.fail(faults.internal(), path="configmaps/c", times=100)
     with pytest.raises(NotReady):
-        Instance(api.url, seconds=1).reconcile([config_map("a"), config_map("b"), config_map("c")])
+        Instance(api.url, seconds=2).reconcile([config_map("a"), config_map("b"), config_map("c")])
     api.clear_faults()
     blue.reconcile([config_map("a"), config_map("b")])
     blue.terminate()

@@ -35,6 +35,7 @@ from tests.instance import (
     job,
     kept,
     obj,
+    run_refused,
     state,
     wait_for,
 )
@@ -248,7 +249,9 @@ def test_namespaces_that_go_at_one_time_leave_the_inventory_by_few_writes(api: F
     assert len(api.requests.select("PATCH", "configmaps/k8s-cr-driver-")) < 12
 
 
-def test_no_namespace_is_deleted_after_a_refusal_during_its_withdrawal(api: FakeApi) -> None:
+def test_no_namespace_is_deleted_after_a_refusal_during_its_withdrawal(
+    api: FakeApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
     blue, names = Instance(api.url), [f"home-{number:02}" for number in range(30)]
     blue.reconcile([*(obj("v1", "Namespace", name) for name in names), config_map("c"), config_map("stays")])
     api.requests.clear()
@@ -259,7 +262,8 @@ def test_no_namespace_is_deleted_after_a_refusal_during_its_withdrawal(api: Fake
         writes.append(request)
         return len(writes) == 2
 
-    api.fail(faults.held(1.0), method="PATCH", path="/configmaps/k8s-cr-driver-", when=is_second)
+    held = faults.held(end=run_refused(monkeypatch))
+    api.fail(held, method="PATCH", path="/configmaps/k8s-cr-driver-", when=is_second)
     with pytest.raises(DriverError):
         blue.reconcile([config_map("stays")])
     assert not api.requests.select("DELETE", "/namespaces/home-[0-9]*$")

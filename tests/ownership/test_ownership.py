@@ -180,9 +180,11 @@ def test_an_object_whose_creation_got_no_response_is_ours(api: FakeApi, next_run
     api.fail(faults.reset_after(), method="PATCH", path="configmaps/a$")
     if next_run == "terminate":  # by another worker, for this one dies at once
         api.fail(faults.reset_before(), method="PATCH", path="configmaps/a$", times=1000)
-        blue.seconds = 0.5
+        run = blue.start([config_map("a", ours="2")])
+        wait_for(api, lambda: api.find("ConfigMap", "default", "a") is not None)
+        blue.end()
         with pytest.raises(NotReady):
-            blue.reconcile([config_map("a", ours="2")])
+            run.result(10)
         api.clear_faults()
     else:
         blue.reconcile([config_map("a", ours="2")])
@@ -371,7 +373,6 @@ def test_an_owner_that_waits_for_what_it_owns_does_not_hold_it(api: FakeApi) -> 
     blue.reconcile([crontab_crd(), crontab("owner"), child])
     owner = api.get("CronTab", "default", "owner")
     api.edit("ConfigMap", "default", "child", lambda live: live["metadata"].update(ownerReferences=[controlled_by(owner)]))
-    blue.seconds = 3
     blue.terminate()
     assert state(api) == {}
 
@@ -406,7 +407,7 @@ def test_an_adopted_object_outlives_the_inventory_of_a_failed_instantiate(api: F
     theirs = api.put(config_map("theirs", data="precious"))
     package = [config_map("theirs", more="2"), deployment("web")]
     with pytest.raises(NotReady):
-        Instance(api.url, adopt=True, seconds=1).reconcile(package)
+        Instance(api.url, adopt=True, seconds=2).reconcile(package)
     if is_lost:
         api.delete("ConfigMap", "default", f"k8s-cr-driver-{BLUE}")
     controllers.run_workloads(api)
@@ -426,7 +427,7 @@ def test_a_rollback_keeps_what_the_failed_change_has_adopted_when_the_inventory_
     blue.record()
     theirs = api.put(config_map("theirs", data="precious"))
     with pytest.raises(NotReady):
-        Instance(api.url, adopt=True, seconds=1).reconcile([config_map("ours"), config_map("theirs", m="2"), deployment("web")])
+        Instance(api.url, adopt=True, seconds=2).reconcile([config_map("ours"), config_map("theirs", m="2"), deployment("web")])
     api.delete("ConfigMap", "default", f"k8s-cr-driver-{BLUE}")
     blue.reconcile([config_map("ours")])
     assert api.get("ConfigMap", "default", "theirs")["metadata"]["uid"] == theirs["metadata"]["uid"]

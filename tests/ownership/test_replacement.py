@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from k8s_cr_driver.engine import recreate
+from k8s_cr_driver.engine.nodes import Desired
 from k8s_cr_driver.engine.not_ready import NotReady
 from k8s_cr_driver.engine.reconcile import Prune
 from k8s_cr_driver.errors import Conflict, DriverError, Refused
@@ -33,7 +34,9 @@ from tests.instance import (
     job,
     kept,
     obj,
+    observed,
     owned,
+    run_refused,
     stateful_set,
     wait_for,
 )
@@ -303,13 +306,13 @@ def test_a_rollback_brings_back_a_finished_job_that_had_gone_before_the_change(a
     assert image_of(api.get("Job", "default", "one")) == "i:1"
 
 
-def test_nothing_is_deleted_once_another_object_is_refused(api: FakeApi) -> None:
+def test_nothing_is_deleted_once_another_object_is_refused(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
     """The run has ended then, so that nothing would be created again."""
     controllers.run_workloads(api)
     blue, first = Instance(api.url), job("one", "i:1")
     blue.reconcile([first, config_map("a")])
     before = uid_of(api, first)
-    api.fail(faults.held(1.5), when=is_trial)
+    api.fail(faults.held(end=run_refused(monkeypatch)), when=is_trial)
     api.fail(invalid(("FieldValueInvalid", "data", "Invalid value: wrong")), method="PATCH", path="/configmaps/a")
     with pytest.raises(Refused, match="ConfigMap"):
         blue.reconcile([job("one", "i:2"), config_map("a", a="2")])
@@ -344,18 +347,27 @@ def test_an_object_that_waits_for_the_replaced_one_delays_no_deletion(api: FakeA
     assert api.find("ConfigMap", "default", "a")
 
 
-def test_an_object_that_goes_while_the_others_are_not_answered_is_created(api: FakeApi) -> None:
+def test_an_object_that_goes_while_the_others_are_not_answered_is_created(
+    api: FakeApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
     controllers.run_workloads(api)
     blue, first = Instance(api.url), job("one", "i:1")
     blue.reconcile([first, config_map("a")])
-    before, is_tried = uid_of(api, first), threading.Event()
-    api.fail(faults.held(1.5), method="PATCH", path="/configmaps/a")
-    api.fail(faults.held(0), when=lambda request: is_trial(request) and not is_tried.set())
-    run = threading.Thread(target=blue.reconcile, args=([job("one", "i:2"), config_map("a", a="2")],))
-    run.start()
-    assert is_tried.wait(10)
+    before, is_held, is_answered, add = uid_of(api, first), threading.Event(), threading.Event(), recreate.Recreator.add
+
+    def held(recreator: recreate.Recreator, node: Desired, live: Object) -> None:
+        add(recreator, node, live)
+        is_held.set()
+
+    monkeypatch.setattr(recreate.Recreator, "add", held)
+    is_gone = observed(monkeypatch, lambda live: live is None)
+    api.fail(faults.held(end=is_answered), method="PATCH", path="/configmaps/a")
+    run = blue.start([job("one", "i:2"), config_map("a", a="2")])
+    assert is_held.wait(10)
     api.delete("Job", "default", "one")
-    run.join()
+    assert is_gone.wait(10)
+    is_answered.set()
+    run.result(10)
     assert uid_of(api, first) != before
     assert image_of(api.get("Job", "default", "one")) == "i:2"
     assert not api.requests.select("DELETE", "/jobs/one")
@@ -439,11 +451,15 @@ def test_what_else_is_wrong_counts_if_no_trial_is_possible(api: FakeApi) -> None
     assert uid_of(api, CRONTAB) == before
 
 
-def test_an_object_that_a_user_creates_again_during_its_trial_is_not_taken_for_the_new_one(api: FakeApi) -> None:
+def test_an_object_that_a_user_creates_again_during_its_trial_is_not_taken_for_the_new_one(
+    api: FakeApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
     blue, is_tried = Instance(api.url), threading.Event()
     blue.reconcile([crontab_crd(), CRONTAB])
     refuse(api, CRONTAB, invalid(NEVER_CHANGES))
-    api.fail(faults.held(1.5), when=lambda request: is_trial(request) and not is_tried.set())
+    before = uid_of(api, CRONTAB)
+    is_another = observed(monkeypatch, lambda live: live is not None and live["metadata"]["uid"] != before)
+    api.fail(faults.held(end=is_another), when=lambda request: is_trial(request) and not is_tried.set())
     run = blue.start([CHANGED])
     assert is_tried.wait(10)
     created_again(api, "CronTab", "default", "one")
@@ -835,7 +851,7 @@ def test_a_denial_that_passes_soon_replaces_nothing_meanwhile(api: FakeApi, monk
 def test_a_denial_may_pass_when_another_object_is_replaced(api: FakeApi) -> None:
     """The webhook may be served by it."""
     controllers.run_workloads(api)
-    blue = Instance(api.url, seconds=12)
+    blue = Instance(api.url, seconds=16)  # half of it for the denial, of whose tries one is after ten seconds
     blue.reconcile([job("one", "i:1"), config_map("z")])
     before = api.get("Job", "default", "one")["metadata"]["uid"]
 

@@ -85,4 +85,4 @@ def test_an_object_that_is_being_deleted_is_not_ready_whatever_its_class_says(ap
     Instance(api.url).reconcile([held])
     api.delete("CronTab", "default", "a")
     with pytest.raises(NotReady, match=r"CronTab.stable.example.com default/a: Waiting \(Terminating\)"):
-        Instance(api.url, seconds=1).reconcile([held])
+        Instance(api.url, seconds=2).reconcile([held])
