@@ -48,7 +48,7 @@ def blue(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> Instance:
     return Instance(api.url)
 
 
-def abandoned(blue: Instance, seconds: float = 1) -> str:
+def abandoned(blue: Instance, seconds: float = 2) -> str:
     """What the error of a terminate with `abandon` says."""
     blue.abandon, blue.seconds = True, seconds
     with pytest.raises(NotReady) as left:

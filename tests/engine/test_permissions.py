@@ -122,7 +122,7 @@ def test_after_the_first_refusal_nothing_more_is_sent(api: FakeApi) -> None:
 def test_a_refused_deletion_keeps_no_other_from_its_own_if_the_rest_is_abandoned(api: FakeApi) -> None:
     blue = Instance(api.url)
     blue.reconcile([config_map(name) for name in ("a", "b", "c")])
-    blue.abandon, blue.seconds = True, 1
+    blue.abandon, blue.seconds = True, 2
     api.fail(faults.status(403, "Forbidden", "no"), method="DELETE", path="configmaps/a$", times=1000)
     api.fail(faults.unavailable(), method="DELETE", path="configmaps/[bc]$", times=2)
     with pytest.raises(NotReady) as left:

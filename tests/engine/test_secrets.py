@@ -224,7 +224,7 @@ def test_a_refusal_of_what_sends_no_value_names_none_of_the_object(
     blue.reconcile([made])
     words = f'admission webhook "a.example.com" denied the request: {ENCODED} is in use'
     api.fail(faults.status(403, "Forbidden", words), method=method, path="/secrets/", times=99)
-    blue.seconds = 1
+    blue.seconds = 2
     with pytest.raises(DriverError, match=r"a.example.com.*\[value removed\] is in use") as refused:
         blue.terminate()
     reported.append(everything(refused.value))
@@ -251,7 +251,7 @@ def test_a_refusal_of_a_label_names_no_value_of_the_object(api: FakeApi, reporte
     replaced(api, "Secret", "default", "credentials")
     is_sent = lambda request: "force" not in request.query  # noqa: E731
     api.fail(faults.denied(f"{ENCODED} is in use"), method="PATCH", path="/secrets/", times=99, when=is_sent)
-    blue.seconds = 1
+    blue.seconds = 2
     with pytest.raises(DriverError, match=r"validate.example.com.*\[value removed\] is in use") as refused:
         blue.terminate()
     reported.append(everything(refused.value))

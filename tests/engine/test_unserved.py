@@ -189,9 +189,9 @@ def test_terminate_goes_on_in_the_version_that_a_crd_serves_by_then(api: FakeApi
         crd["spec"]["versions"] = [{**version, "served": False}, {**version, "name": "v2", "storage": False}]
 
     api.edit("CustomResourceDefinition", None, CRD, serves_another)
+    wait_for(api, lambda: any("/v2/" in request.path for request in api.requests))
     with pytest.raises(TimeoutError):  # before, all of them counted as deleted at once
-        run.result(2)
-    assert any("/v2/" in request.path for request in api.requests)
+        run.result(1)
     api.release("CronTab", "default", "one", ["example.com/held"])
     run.result(10)
     assert [key.name for key in state(api)] == [CRD]

@@ -38,7 +38,7 @@ def test_a_kept_claim_is_looked_at_though_a_desired_object_has_a_new_owner_durin
     wait_for(api, lambda: is_going(api, "ConfigMap", "owner") and len(versions) > 2)
     uid = own(api, api.put(controllers.owned(api.get("ConfigMap", "default", "owner"), "v1", "ConfigMap", "made")))
     with api.cluster.store.changed:
-        api.cluster.store.changed.wait_for(lambda: not is_owned(api), 3)
+        api.cluster.store.changed.wait_for(lambda: not is_owned(api), 20)
     api.release("ConfigMap", "default", "owner", HELD)
     blue.wait_until_reported("owner", "deleted")
     collect()

@@ -77,9 +77,13 @@ def test_a_foreground_deletion_stays_one_when_it_is_asked_for_again(api: FakeApi
     owner = controlled_by(api.get("Job", "default", "a"))
     child["metadata"].update(ownerReferences=[{**owner, "blockOwnerDeletion": True}], finalizers=["example.com/hold"])
     api.put(child)
-    for _ in range(2):
+    for number in (1, 2):
+        terminating = Instance(api.url)
+        run = terminating.start([])
+        wait_for(api, lambda number=number: len(api.requests.select("DELETE", "jobs/a")) == number)
+        terminating.end()
         with pytest.raises(NotReady):
-            Instance(api.url, seconds=1.5).terminate()
+            run.result(10)
     policies = [request.body["propagationPolicy"] for request in api.requests.select("DELETE", "jobs/a")]
     assert policies == ["Foreground", "Foreground"]
 
