@@ -157,7 +157,7 @@ def test_a_terminal_gets_a_table_that_fits_it(api: FakeApi, tool: Tool) -> None:
     Instance(api.url, BLUE).reconcile([config_map("own")])
     with tool.on_terminal("instances") as (process, until):
         assert "\x1b[1m" in until("1 ConfigMap")
-        assert process.wait(10) == 0
+        assert process.wait(60) == 0
 
 
 def test_an_interrupt_of_the_imports_ends_with_130(tool: Tool) -> None:

@@ -189,7 +189,7 @@ def test_a_watch_sees_new_kinds_and_ends_with_the_instance(api: FakeApi, tool: T
         instance.reconcile([config_map("own"), crontab_crd(), crontab("one")])
         until("CronTab.stable.example.com default/one")
         instance.terminate()
-        assert process.wait(20) == 0
+        assert process.wait(60) == 0
 
 
 def test_secret_data_is_not_read(api: FakeApi, tool: Tool) -> None:

@@ -74,7 +74,7 @@ class Tool:
         def until(text: str) -> str:
             nonlocal shown
             while text not in shown:
-                assert select.select([ours], [], [], 20)[0], shown
+                assert select.select([ours], [], [], 60)[0], shown
                 shown += os.read(ours, 65536).decode()
             return shown
 

@@ -85,7 +85,7 @@ class FakeApi(Hand):
         """The watches that are open now, of one kind or all."""
         return [one for one in self._server.streams() if kind in (None, one.kind.kind)]
 
-    def wait_for_streams(self, count: int, kind: str | None = None, timeout: float = 10) -> bool:
+    def wait_for_streams(self, count: int, kind: str | None = None, timeout: float = 30) -> bool:
         """Wait until exactly so many watches are open; false after `timeout` seconds."""
         changed = self.cluster.store.changed
         with changed:

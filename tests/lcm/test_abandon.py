@@ -124,7 +124,7 @@ def test_an_instantiate_after_one_that_was_given_up_finds_what_has_lost_its_labe
     first, second = "Files/kubernetes/first.yaml", "Files/kubernetes/all.yaml"
     (tmp_path / first).write_text(yaml.safe_dump_all(never_ready))
     with pytest.raises(sol_ex.SolException, match="not ready"):
-        blue.instantiate(**{"wait-timeout": 1, "lcm-kubernetes-def-files": [second, first]})
+        blue.instantiate(**{"wait-timeout": 2, "lcm-kubernetes-def-files": [second, first]})
     replaced(cluster, "ConfigMap", "default", "a")
     blue.instantiate(**{"lcm-kubernetes-def-files": [second]})
     assert cluster.find("ConfigMap", "default", "a") is None

@@ -122,7 +122,7 @@ def test_rollback_restores_the_former_set(cluster: FakeApi, web: Instance, tmp_p
     broken = crontab_crd(phase={"type": "string"})
     new = make_vnfd(tmp_path / "new", [deployment(1), config_map("added"), broken, crontab("never-ready")])
     with pytest.raises(sol_ex.SolException, match=r"CronTab.stable.example.com default/never-ready: Waiting"):
-        web.change(new, **{"wait-timeout": 1})
+        web.change(new, **{"wait-timeout": 2})
     web.inst = stored  # Tacker saves the instance only after success
     web.roll_back_change()
     assert maps(cluster) == {"kept", "dropped"}

@@ -148,7 +148,7 @@ def test_workers_are_upgraded_after_the_control_plane(api: FakeApi, plain: Insta
     api.set_status("KubeadmControlPlane", "default", "web", upgrading)
     stored = plain.inst.obj_clone()
     with pytest.raises(sol_ex.SolException, match=r"has Machines of version v1\.35\.0 instead of v1\.36\.0"):
-        plain.change(new, **{"wait-timeout": 1})
+        plain.change(new, **{"wait-timeout": 2})
     assert versions(api) == ("v1.36.0", "v1.35.0")
     api.set_status("KubeadmControlPlane", "default", "web", {**upgrading, "version": "v1.36.0"})
     plain.change(new)
@@ -166,9 +166,9 @@ def test_a_version_is_not_skipped_by_two_changes_of_which_the_first_has_failed(
     former = {"conditions": conditions, "version": "v1.35.0", "versions": [{"version": "v1.35.0", "replicas": 1}]}
     api.set_status("KubeadmControlPlane", "default", "web", former)
     with pytest.raises(sol_ex.SolException):
-        plain.change(make_vnfd(tmp_path / "v1.36", upgradable("v1.36.0")), **{"wait-timeout": 1})
+        plain.change(make_vnfd(tmp_path / "v1.36", upgradable("v1.36.0")), **{"wait-timeout": 2})
     with pytest.raises(sol_ex.SolException, match=r"cannot change from v1\.35\.0 to v1\.37\.0"):
-        plain.change(make_vnfd(tmp_path / "v1.37", upgradable("v1.37.0")), **{"wait-timeout": 1})
+        plain.change(make_vnfd(tmp_path / "v1.37", upgradable("v1.37.0")), **{"wait-timeout": 2})
 
 
 def test_workers_alone_are_not_downgraded(plain: Instance, tmp_path: Path) -> None:

@@ -68,7 +68,7 @@ class Host:
 
     def is_free(self) -> bool:
         """Waits until its only thread has taken another call; whether the lock of the instance is free."""
-        return bool(self._client.prepare(timeout=10).call({}, "lock"))
+        return bool(self._client.prepare(timeout=60).call({}, "lock"))
 
     def retry_lcm_op(self, message: Any) -> None:
         """An RPC. Tacker's server makes the context of what comes with the message."""

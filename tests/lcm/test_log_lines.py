@@ -87,7 +87,7 @@ def test_the_first_line_has_the_plan_and_the_last_one_the_result(
 def test_a_failed_operation_has_a_last_line_too(cluster: FakeApi, tmp_path: Path, lines: io.StringIO) -> None:
     blue = Instance(cluster, tmp_path / "package", [crontab_crd(), crontab("tab", "missing")])
     with pytest.raises(sol_ex.SolException):
-        blue.instantiate(**{"wait-timeout": 1})
+        blue.instantiate(**{"wait-timeout": 2})
     assert re.search(r"instantiate of VNF instance \S+ failed in \d+\.\d s: \d objects", lines.getvalue())
 
 

@@ -103,7 +103,7 @@ def test_any_verb_creates_it_again(cluster: FakeApi, tmp_path: Path, verb: Calla
 def test_rollback_of_instantiate_finds_what_the_package_says(cluster: FakeApi, tmp_path: Path) -> None:
     blue = Instance(cluster, tmp_path, [deployment(1), obj("v1", "Namespace", "blue"), NEVER_READY, crontab("tab")])
     with pytest.raises(sol_ex.SolException, match="not ready"):
-        blue.instantiate(**{"wait-timeout": 1})
+        blue.instantiate(**{"wait-timeout": 2})
     lose_inventory(cluster)
     blue.roll_back_instantiate()
     assert left(cluster) == []
@@ -134,7 +134,7 @@ def test_rollback_of_change_finds_kinds_that_only_the_failed_change_has_written(
     blue.instantiate()
     newer = make_vnfd(tmp_path / "new", [deployment(1), config_map("a"), NEVER_READY, crontab("tab")])
     with pytest.raises(sol_ex.SolException, match="not ready"):
-        blue.change(newer, **{"wait-timeout": 1})
+        blue.change(newer, **{"wait-timeout": 2})
     lose_inventory(cluster)
     blue.roll_back_change()
     assert not {"a", "tab"} & set(left(cluster))
@@ -155,7 +155,7 @@ def test_a_rollback_without_inventory_looks_where_the_request_has_put_the_object
     for group, plural in (("", "configmaps"), ("stable.example.com", "crontabs")):
         cluster.knobs.denied |= {(verb, group, plural, "") for verb in ("list", "watch")}
     with pytest.raises(sol_ex.SolException, match="not ready"):
-        blue.instantiate(**{"wait-timeout": 1, "namespace": "blue"})
+        blue.instantiate(**{"wait-timeout": 2, "namespace": "blue"})
     cluster.delete("ConfigMap", "default", f"k8s-cr-driver-{BLUE}")
     blue.roll_back_instantiate()
     assert cluster.names("CronTab") == [] and cluster.find("ConfigMap", "blue", "web") is None
