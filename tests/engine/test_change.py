@@ -144,7 +144,7 @@ def test_an_end_that_was_recorded_of_a_failed_object_is_forgotten(api: FakeApi) 
     run_to_its_end(api, blue)
     api.set_status("CronTab", "default", "one", ended("False"))
     with pytest.raises(NotReady, match="Succeeded is False"):
-        Instance(api.url, seconds=1.5).reconcile([crontab("one")])
+        Instance(api.url, seconds=3).reconcile([crontab("one")])
     api.delete("CronTab", "default", "one")
     run_to_its_end(api, blue)
 

@@ -264,7 +264,7 @@ def test_a_crd_whose_objects_finalizers_hold_names_what_to_look_at(
     api.put(held)
     api.delete("CronTab", "default", "theirs")
     with pytest.raises(NotReady, match=r"finalizers hold some: .*: kubectl get crontabs\.stable\.example\.com -A"):
-        Instance(api.url, seconds=2).terminate()
+        Instance(api.url, seconds=3).terminate()
     api.release("CronTab", "default", "theirs")
     Instance(api.url).terminate()
     assert api.names("CustomResourceDefinition") == []
@@ -276,7 +276,7 @@ def test_a_finalizer_is_reported_and_not_removed(api: FakeApi) -> None:
     held["metadata"]["finalizers"] = ["example.com/hold"]
     blue.reconcile([held, config_map("b")])
     with pytest.raises(NotReady, match=r"ConfigMap default/a: .*held by finalizers example.com/hold") as raised:
-        Instance(api.url, seconds=2).terminate()
+        Instance(api.url, seconds=3).terminate()
     assert [report.key.name for report in raised.value.reports] == ["a"]
     assert api.get("ConfigMap", "default", "a")["metadata"]["finalizers"] == ["example.com/hold"]
     api.release("ConfigMap", "default", "a")
@@ -287,7 +287,7 @@ def test_a_finalizer_is_reported_and_not_removed(api: FakeApi) -> None:
 def test_a_namespace_that_stays_is_reported_with_its_content(api: FakeApi) -> None:
     blue = Instance(api.url)
     blue.reconcile([obj("v1", "Namespace", "stuck")])
-    blue.seconds = 1
+    blue.seconds = 2
     left = "Some content in the namespace has finalizers remaining: example.com/hold in 1 resource instances"
     conditions = [
         controllers.condition("NamespaceFinalizersRemaining", message=left),

@@ -360,7 +360,7 @@ def test_running_settles_nothing_while_the_crd_is_being_read(api: FakeApi) -> No
 
 
 def test_a_stop_ends_the_search_for_causes_and_all_objects_are_reported(api: FakeApi) -> None:
-    blue = Instance(api.url, seconds=0.5)
+    blue = Instance(api.url, seconds=2)
 
     def stop(request: Request) -> bool:
         if request.path.endswith(("/pods", "/replicasets")):

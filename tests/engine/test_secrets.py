@@ -224,7 +224,7 @@ def test_a_refusal_of_what_sends_no_value_names_none_of_the_object(
     blue.reconcile([made])
     words = f'admission webhook "a.example.com" denied the request: {ENCODED} is in use'
     api.fail(faults.status(403, "Forbidden", words), method=method, path="/secrets/", times=99)
-    blue.seconds = 2
+    blue.seconds = 3
     with pytest.raises(DriverError, match=r"a.example.com.*\[value removed\] is in use") as refused:
         blue.terminate()
     reported.append(everything(refused.value))
@@ -251,7 +251,7 @@ def test_a_refusal_of_a_label_names_no_value_of_the_object(api: FakeApi, reporte
     replaced(api, "Secret", "default", "credentials")
     is_sent = lambda request: "force" not in request.query  # noqa: E731
     api.fail(faults.denied(f"{ENCODED} is in use"), method="PATCH", path="/secrets/", times=99, when=is_sent)
-    blue.seconds = 2
+    blue.seconds = 3
     with pytest.raises(DriverError, match=r"validate.example.com.*\[value removed\] is in use") as refused:
         blue.terminate()
     reported.append(everything(refused.value))
@@ -307,7 +307,7 @@ def test_what_a_namespace_says_of_its_contents_names_no_value_that_was_sent(api:
             api.set_status("Namespace", None, "home", {"phase": "Terminating", "conditions": [failure]})
 
     api.react("Namespace", held)
-    blue.seconds = 2
+    blue.seconds = 3
     error = blue.start([secret()]).exception(10)
     assert "cannot log in with" in str(error)
     reported.append(str(error))

@@ -137,7 +137,7 @@ def test_a_pod_that_comes_back_as_it_was_is_deleted_once(api: FakeApi) -> None:
 def test_it_is_deleted_while_a_short_time_is_left_for_its_successor(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stuck_pods, "PATIENCE", 30.0)
     roll_out(api, BROKEN, "broken")
-    Instance(api.url).reconcile([stateful_set("db", replicas=2)])
+    Instance(api.url, seconds=12).reconcile([stateful_set("db", replicas=2)])
 
 
 def test_no_pod_of_a_stateful_set_of_others_is_deleted(api: FakeApi) -> None:
