@@ -42,7 +42,7 @@ def no_known_clusters(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(autouse=True)
 def short_limits(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Time limits that are right for a cluster are long for a test. Those with seconds are for what no test waits for."""
+    """Time limits that are right for a cluster are long for a test; no test waits for those of five seconds."""
     monkeypatch.setattr(backoff, "FIRST", 0.01)
     monkeypatch.setattr(watch, "IDLE_LIMIT", 5.0)
     monkeypatch.setattr(auth, "REFUSED_GRACE", 5.0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from k8s_cr_driver.kube import watch
+from k8s_cr_driver.kube import backoff, watch
 from k8s_cr_driver.ownership import fence
 from tests.fake_api import FakeApi
 from tests.instance import CONDITIONS, Instance, config_map, crontab, crontab_crd, obj, status
@@ -27,6 +27,7 @@ STRAYS = 3 * 2
 def patience(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is requested only because time has passed does not count: a run here lasts as long as the machine is busy."""
     monkeypatch.setattr(watch, "IDLE_LIMIT", 300)
+    monkeypatch.setattr(backoff, "FIRST", backoff.LAST)
     monkeypatch.setattr(fence, "WRITE_WITHIN", 300)
     monkeypatch.setattr(fence, "DELETE_WITHIN", 300)
 

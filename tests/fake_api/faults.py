@@ -48,7 +48,7 @@ class Hang:
 
 @dataclass(frozen=True)
 class Held:
-    """An admission webhook takes so many seconds, or until `end`; the request's `timeout` ends that, and nothing is written."""
+    """An admission webhook takes so many seconds, or until `end`. After the request's `timeout` nothing is written."""
 
     seconds: float
     end: threading.Event | None = None
