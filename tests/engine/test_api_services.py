@@ -75,7 +75,7 @@ def test_a_kind_of_an_api_that_is_down_is_not_gone(api: FakeApi, aggregated: boo
     blue.reconcile([remote("a"), config_map("b")])
     api.knobs.down.add(API)
     with pytest.raises(NotReady, match=NAMED):
-        Instance(api.url, seconds=1.5).terminate()
+        Instance(api.url, seconds=2.5).terminate()
     assert api.names("Remote") == ["a"]
     assert "Remote.remote.example.com" in kinds_of_inventory(api)
     api.knobs.down.clear()
@@ -99,7 +99,7 @@ def test_terminate_waits_for_a_kind_that_discovery_lists_as_stale(api: FakeApi) 
     blue.reconcile([remote("a")])
     api.knobs.down.add(API)
     with pytest.raises(NotReady, match=r"Remote.remote.example.com \*: .*/v1 has not listed remotes yet: .*503"):
-        Instance(api.url, seconds=1.5).terminate()
+        Instance(api.url, seconds=2.5).terminate()
     api.knobs.down.clear()
     blue.terminate()
     assert state(api) == {}
@@ -134,7 +134,7 @@ def test_discovery_is_repeated_at_a_bounded_rate(api: FakeApi, monkeypatch: pyte
     api.knobs.down.add(API)
     api.requests.clear()
     with pytest.raises(NotReady):
-        Instance(api.url, seconds=1.5).terminate()
+        Instance(api.url, seconds=2.5).terminate()
     assert len(api.requests.select(when=is_discovery)) == 1
 
 

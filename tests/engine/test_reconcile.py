@@ -97,7 +97,7 @@ def test_an_object_that_is_left_to_the_garbage_collector_is_reported_with_its_ow
     blue.reconcile([owner, config_map("a")])
     reference = controlled_by(api.get("ConfigMap", "default", "owner"))
     api.edit("ConfigMap", "default", "a", lambda live: live["metadata"].update(ownerReferences=[reference]))
-    blue.seconds = 1
+    blue.seconds = 3
     expected = r"ConfigMap default/a: .*not deleted yet, the garbage collector deletes it after ConfigMap owner"
     with pytest.raises(NotReady, match=expected):
         blue.terminate()
