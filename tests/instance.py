@@ -111,10 +111,10 @@ class Instance:
         threading.Thread(target=run, daemon=True).start()
         return future
 
-    def end(self) -> None:
-        """The deadline of the run passes now."""
+    def end(self, seconds: float = 0) -> None:
+        """The deadline of the run passes after so many seconds from now."""
         assert self._operation
-        self._operation.deadline = time.monotonic()
+        self._operation.deadline = time.monotonic() + seconds
 
     def wait_until_reported(self, name: str, state: str, words: str = "") -> None:
         """Until a run has reported that the object of that name is in that state, with these words in the message."""

@@ -57,7 +57,7 @@ def test_the_owners_of_all_are_not_read_again_for_each_new_one(api: FakeApi) -> 
     reads = len(api.requests.select("GET", "/configmaps/their-"))
     api.release("ConfigMap", "default", "owner", HELD)
     run.result(30)
-    assert reads < 5 * len(parts)
+    assert reads < 10 * len(parts)  # all of them each time are 820, and a look that is due meanwhile reads all, too
 
 
 @pytest.mark.parametrize("answer", [None, 414, 431, 400])

@@ -188,7 +188,7 @@ def test_the_error_says_which_object_is_not_released(
     api.fail(faults.webhook_down(), method="GET", path="/persistentvolumeclaims/volume$", times=10**6)
     api.release("ConfigMap", "default", "owner", HELD)
     wait_for(api, lambda: "volume is not released from its owner yet" in caplog.text)
-    blue.end()
+    blue.end(2)  # it also sees that the owner is gone
     error = str(run.exception(10))
     assert re.search(r"not released after \d+ s", error)
     assert "PersistentVolumeClaim default/volume" in error and "failed calling webhook" in error
