@@ -239,6 +239,7 @@ def terminate_while_a_write_is_under_way(api: FakeApi, monkeypatch: pytest.Monke
     runs[0].result(60)
 
 
+@pytest.mark.usefixtures("real_limits")
 def test_terminate_deletes_what_a_superseded_worker_writes_late_though_the_watches_are_half_open(
     api: FakeApi, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -342,6 +343,7 @@ def test_a_run_that_prunes_nothing_or_fails_gives_its_token_back(api: FakeApi, i
     assert annotations_of(api.get("ConfigMap", "default", f"k8s-cr-driver-{blue.id}"))["k8s-cr-driver/released"] == "true"
 
 
+@pytest.mark.usefixtures("real_limits")
 def test_terminate_waits_out_the_time_for_which_a_superseded_worker_may_still_write(
     api: FakeApi, monkeypatch: pytest.MonkeyPatch
 ) -> None:

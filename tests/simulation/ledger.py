@@ -80,6 +80,8 @@ class Ledger:
         """The instances whose inventory was lost, until a change has named all objects again."""
         self._cut_off: set[str] = set()
         """The workers whose inventory a user has deleted while they ran: no token of a later one can stop their requests."""
+        self._wrote: dict[str, set[tuple[Resource, Key]]] = {}
+        """What each worker has written."""
         self._adopted: set[tuple[str, Resource, Key]] = set()
         """The instances, and what each has adopted."""
         self._takers: set[str] = set()
@@ -95,6 +97,7 @@ class Ledger:
     def wrote(self, resource: Resource, old: Object | None, new: Object) -> None:
         uid, actor = new["metadata"]["uid"], self.actor
         self.writers[actor.name] = actor.owner
+        self._wrote.setdefault(actor.name, set()).add((resource, key_of(new)))
         if old is None:
             is_posthumous, is_late = actor.name in self.ended, self._is_late(actor.owner)
             self.entries[uid] = Entry(
@@ -146,7 +149,8 @@ class Ledger:
         if actor.owner == USER and is_inventory(entry):
             self.jobs.forget(())  # what was recorded is lost with it
             self._cut_off |= {name for name, run in self._runs.items() if run.instance == entry.owner} - self.ended.keys()
-            self._doubted.pop(entry.owner, None)
+            if not self._under_way(entry.owner):  # a worker that has read it goes by what it said
+                self._doubted.pop(entry.owner, None)
             self._unname(entry.owner)
         if actor.owner != entry.owner or entry.is_marked_by_others:
             self._lose(entry)
@@ -172,8 +176,10 @@ class Ledger:
 
     def _is_being_removed(self, instance: str) -> bool:
         """Whether a worker that leaves nothing is on it, which may have looked for objects already."""
-        runs = [run for worker, run in self._runs.items() if worker not in self.ended]
-        return any(run.instance == instance and not run.wanted for run in runs)
+        return any(not run.wanted for run in self._under_way(instance))
+
+    def _under_way(self, instance: str) -> list[Run]:
+        return [run for worker, run in self._runs.items() if worker not in self.ended and run.instance == instance]
 
     def _stop_others(self, actor: Actor) -> None:
         """A worker that writes the inventory has its fence: no other one can write it after that."""
@@ -243,6 +249,8 @@ class Ledger:
     def failed(self, worker: str) -> None:
         run = self._runs[worker]
         self._failed.setdefault(run.instance, set()).update(run.brought)
+        if worker in self.founders:  # the inventory says that it has not written these
+            self._doubted.setdefault(run.instance, set()).update(run.brought - self._wrote.get(worker, set()))
 
     def is_untraceable(self, entry: Entry) -> bool:
         """Whether neither a label, nor the inventory, which was lost, nor Tacker's record says where the object is."""
