@@ -199,7 +199,8 @@ class Releases:
             for one in staying:
                 # Looks release from those that are gone: each deletion would read all of them again
                 if going := owners.going(self._staying.without_gone_owners(one.live)):
-                    self._disown(one, going)
+                    # From those too now: with no other owner left the collector would delete it
+                    self._disown(one, {*going, *self._staying.gone_owners(one.live)})
             return removal()
 
         return request
