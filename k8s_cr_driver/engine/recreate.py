@@ -101,11 +101,13 @@ class Recreator:
         def request() -> Removal | None:
             others = [one for one in self._dependents() if key_of(one[1]) != node.key]
             others.extend(OwnedOrphans(self._context).of(live))
-            others.extend(holders(self._context, [live], self._context.inventory.content.members or ()))
+            around = holders(self._context, [live], self._context.inventory.content.members)
+            others.extend(around)
             owners = Owners(self._context.client, by_uid([live]), by_uid(other for _, other in others))
             takers = release_from_owners(self._context, owners, others)
             lives = [other for _, other in others]
-            self._loop.post(functools.partial(self._note, lives, takers))
+            unwatched = [key_of(other) for _, other in around]
+            self._loop.post(functools.partial(self._note, lives, takers, unwatched))
             if self._loop.refusals:  # the run has ended, so that nobody would create it again
                 raise self._loop.refusals[0]
             return remove(self._context, node.obj, node.resource, live, None)
@@ -129,11 +131,13 @@ class Recreator:
                 self._listed, self._listed_at = list(dependents(self._context)), began
             return self._listed
 
-    def _note(self, others: list[Object], takers: Mapping[str, Takers]) -> None:
+    def _note(self, others: list[Object], takers: Mapping[str, Takers], unwatched: list[ObjectKey]) -> None:
         """Objects that outlive what is deleted, and the owners of theirs that go with it."""
         self._releases.take_along(takers)
         for live in others:
             self._releases.knows(live)
+        for key in unwatched:
+            self._releases.released(key)
 
     def _deleted(self, node: Desired, live: Object, removal: Removal | None) -> None:
         """The watch may have been faster; or somebody has created the object again, so that nothing was deleted."""

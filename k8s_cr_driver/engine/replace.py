@@ -102,9 +102,12 @@ class Replacer:
 
     def _release_from(self, replaced: list[Object]) -> list[Object]:
         """The instance's other objects outlive those that are replaced: the garbage collector would delete them."""
-        others = [*self._others(), *holders(self._context, replaced, self._context.inventory.content.members or ())]
+        around = holders(self._context, replaced, self._context.inventory.content.members)
+        others = [*self._others(), *around]
         owners = Owners(self._context.client, by_uid(replaced), by_uid(live for _, live in others))
         self._releases.take_along(release_from_owners(self._context, owners, others))
+        for _, live in around:
+            self._releases.released(key_of(live))
         return [live for _, live in others]
 
     def _others(self) -> list[tuple[Resource, Object]]:

@@ -101,7 +101,7 @@ class Rest:
         owners = Owners(self._context.client, by_uid(deleted), by_uid([*kept, *lives]))
         request(lambda: release_from_owners(self._context, owners, desired))
         takers: dict[str, Takers] = {}
-        of_others = request(lambda: holders(self._context, deleted, map(key_of, [*kept, *lives])))
+        of_others = holders(self._context, deleted, map(key_of, [*kept, *lives]), self._find)
         for shared in [*self._shared(members), *of_others]:
             with self._attempts.abandonable(f"the owners of {key_of(shared[1])}"):
                 takers |= request(functools.partial(release_from_owners, self._context, owners, [shared]))
@@ -122,11 +122,14 @@ class Rest:
 
     def _as_it_is(self, live: Object) -> Object:
         """An object that stays, or a Namespace or CRD, with the owners that it has now: a watch may be late."""
-        with self._attempts.abandonable(f"the owners of {key_of(live)}"):
-            resource = self._context.resources.find(kind_of(live))
-            found = self._attempts.request(lambda: self._context.client.find(resource, key_of(live)))
-            return found if found is not None and uid_of(found) == uid_of(live) else live
-        return live
+        found = self._find(self._context.resources.find(kind_of(live)), key_of(live))
+        return found if found is not None and uid_of(found) == uid_of(live) else live
+
+    def _find(self, resource: Resource | None, key: ObjectKey) -> Object | None:
+        """With `abandon` None for one that cannot be read."""
+        with self._attempts.abandonable(f"the owners of {key}"):
+            return self._attempts.request(lambda: self._context.client.find(resource, key))
+        return None
 
     def _shared(self, members: list[Object]) -> list[tuple[Resource, Object]]:
         """Namespaces and CRDs: an owner of one would take along what it holds, also objects that stay, or that are not ours."""

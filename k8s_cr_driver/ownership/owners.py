@@ -9,7 +9,7 @@ after its owner is not safe.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from urllib.parse import quote
 
 from oslo_log import log as logging
@@ -36,6 +36,8 @@ LONGEST_NAME = 1024
 Takers = frozenset[ObjectKey]
 """Objects with which an owner goes. Empty: it no longer exists, or others delete it."""
 
+Find = Callable[[Resource | None, ObjectKey], Object | None]
+"""Reads an object, as `Client.find` does."""
 
 UNKNOWN: Object = {"metadata": {}}
 """Stands for an owner that cannot be read: the collector keeps what it owns, as far as anybody can say."""
@@ -171,20 +173,30 @@ def dependents(context: WriteContext) -> Iterator[tuple[Resource, Object]]:
                 yield resource, live
 
 
-def holders(context: WriteContext, deleted: Iterable[Object], keys: Iterable[ObjectKey]) -> list[tuple[Resource, Object]]:
-    """The Namespaces and CRDs of others that have owners, and that hold objects of these `keys`, which stay.
+def holders(
+    context: WriteContext, deleted: Iterable[Object], keys: Iterable[ObjectKey] | None, find: Find | None = None
+) -> list[tuple[Resource, Object]]:
+    """The Namespaces and CRDs of others that hold objects of these `keys`, which stay.
 
-    An operator makes them for objects without a namespace: if none of `deleted` is such a one, nothing is read.
+    An operator makes them for objects without a namespace: if none of `deleted` is such a one, nothing is read. `keys` None:
+    all objects of the instance, of which an inventory that was lost has kinds and namespaces alone. `find` reads one.
     """
     if all(key_of(live).namespace for live in deleted):
         return []
-    stay = set(keys)
-    kinds = filter(None, (context.resources.find(kind) for kind in {key.group_kind for key in stay}))
+    content, stay = context.inventory.content, set(keys or ())
+    groups = content.kinds if keys is None else {key.group_kind for key in stay}
+    namespaces = content.namespaces if keys is None else {key.namespace for key in stay} - {""}
+    kinds = filter(None, map(context.resources.find, groups))
     named = {ObjectKey(*CRD, "", kind.crd_name) for kind in kinds if kind.group_kind.group}
-    named |= {ObjectKey(*NAMESPACE, "", key.namespace) for key in stay if key.namespace}
+    named |= {ObjectKey(*NAMESPACE, "", namespace) for namespace in namespaces}
     read = ((context.resources.find(key.group_kind), key) for key in sorted(named - stay))
-    found = [(resource, context.client.find(resource, key)) for resource, key in read]
-    return [(resource, live) for resource, live in found if resource and live and references(live)]
+    found = [(resource, (find or context.client.find)(resource, key)) for resource, key in read]
+    return [(resource, live) for resource, live in found if resource and live and not _is_going(live)]
+
+
+def _is_going(live: Object) -> bool:
+    """Whether it is deleted already: it takes along what it holds, and no watch would report when it no longer exists."""
+    return bool(field(live, "metadata", "deletionTimestamp"))
 
 
 def _is_dependent(context: WriteContext, live: Object) -> bool:

@@ -3,12 +3,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
+from k8s_cr_driver.engine import releases
 from k8s_cr_driver.objects.keys import Object
-from tests.fake_api import FakeApi
-from tests.instance import Instance, controlled_by, crontab, crontab_crd, kept, obj, wait_for
-from tests.ownership.claims import HELD
+from tests.fake_api import FakeApi, faults
+from tests.instance import Instance, config_map, controlled_by, crontab, crontab_crd, kept, obj, wait_for
+from tests.ownership.claims import HELD, is_the_same, own, volume
 from tests.ownership.test_shared_owned import CRD, NAMESPACE, ROLE, inner, own_by_role
 
 FINALIZED = {**ROLE, "metadata": {"name": "owner", "finalizers": HELD}}
@@ -61,7 +64,8 @@ def test_a_claim_in_a_namespace_that_an_operator_owns_again_while_the_owner_is_f
     assert uid_of_volume(api) == uid
 
 
-def test_a_claim_in_a_namespace_of_an_operator_outlives_an_owner_that_is_created_again(api: FakeApi) -> None:
+@pytest.mark.parametrize("inventory", ["there", "lost"])
+def test_a_claim_in_a_namespace_of_an_operator_outlives_an_owner_that_is_created_again(api: FakeApi, inventory: str) -> None:
     """A roleRef cannot be changed."""
     binding = obj("rbac.authorization.k8s.io/v1", "ClusterRoleBinding", "owner", **BINDING)
     binding["metadata"]["annotations"] = {"k8s-cr-driver/replace": "true"}
@@ -72,6 +76,9 @@ def test_a_claim_in_a_namespace_of_an_operator_outlives_an_owner_that_is_created
     uid = uid_of_volume(api)
     reference = controlled_by(api.get("ClusterRoleBinding", None, "owner"))
     api.edit(*NAMESPACE, lambda live: live["metadata"].update(ownerReferences=[reference]))
+    if inventory == "lost":
+        blue.record()
+        api.delete("ConfigMap", "default", f"k8s-cr-driver-{blue.id}")
     blue.reconcile([other, inside])
     assert uid_of_volume(api) == uid
 
@@ -83,3 +90,67 @@ def test_a_namespace_of_an_operator_goes_with_its_owner_if_nothing_of_the_instan
     own_by_role(api, NAMESPACE)
     blue.terminate()
     assert api.find(*NAMESPACE) is None
+
+
+@pytest.mark.parametrize("fault", [faults.internal(), faults.unavailable()])
+def test_a_namespace_of_an_operator_that_cannot_be_read_keeps_none_from_being_abandoned(
+    api: FakeApi, fault: faults.Answer
+) -> None:
+    """Neither the other objects, nor a Namespace that can be read."""
+    blue, other = Instance(api.url), inner("kept")
+    other["metadata"]["namespace"] = "outer"
+    for name in ("inner", "outer"):
+        api.put(obj("v1", "Namespace", name), manager="operator")
+    blue.reconcile([ROLE, config_map("b"), inner("kept"), other])
+    own_by_role(api, ("Namespace", None, "outer"))
+    api.fail(fault, method="GET", path="/namespaces/inner$", times=10**6)
+    blue.abandon, blue.seconds = True, 4
+    blue.terminate()
+    assert api.find("ConfigMap", "default", "b") is None
+    assert api.find("ClusterRole", None, "owner") is None
+    assert api.find("PersistentVolumeClaim", "outer", "volume") is not None
+
+
+def test_a_namespace_that_is_deleted_already_ends_no_last_look_at_a_kept_claim(
+    api: FakeApi, collect: Callable[[], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A finalizer of what is in it holds it, longer than the owner exists, which owns the claim again at its end."""
+    monkeypatch.setattr(releases, "AGAIN", 60)
+    blue, inside = Instance(api.url), inner("kept")
+    inside["metadata"] |= {"name": "inside", "finalizers": HELD}
+    api.put(obj("v1", "Namespace", "inner"), manager="operator")
+    blue.reconcile([FINALIZED, inside, volume("kept")])
+    own_by_role(api, NAMESPACE)
+    api.delete(*NAMESPACE)
+    run = blue.start([])
+    blue.wait_until_reported("volume", "left")
+    wait_for(api, lambda: "deletionTimestamp" in api.get("ClusterRole", None, "owner")["metadata"])
+    with api.cluster.writing():
+        uid = own(api, api.get("ClusterRole", None, "owner"))
+        api.release("ClusterRole", None, "owner", HELD)
+    run.result(10)
+    collect()
+    assert is_the_same(api, uid)
+
+
+@pytest.mark.usefixtures("soon")
+@pytest.mark.parametrize("verb", ["change", "replacement"])
+def test_a_claim_in_a_namespace_that_an_operator_owns_only_while_the_owner_is_finalized_outlives_it(
+    api: FakeApi, verb: str
+) -> None:
+    """As after a run that has released it, and that has not ended in time."""
+    blue, inside = Instance(api.url), inner("desired")
+    binding = obj("rbac.authorization.k8s.io/v1", "ClusterRoleBinding", "owner", **BINDING)
+    binding["metadata"] |= {"annotations": {"k8s-cr-driver/replace": "true"}, "finalizers": HELD}
+    other: Object = {**binding, "roleRef": {**BINDING["roleRef"], "name": "edit"}}
+    api.put(obj("v1", "Namespace", "inner"), manager="operator")
+    blue.reconcile([binding, inside])
+    uid, owner = uid_of_volume(api), api.get("ClusterRoleBinding", None, "owner")
+    run = blue.start([inside] if verb == "change" else [other, inside])
+    wait_for(api, lambda: "deletionTimestamp" in api.get("ClusterRoleBinding", None, "owner")["metadata"])
+    for _ in range(2):
+        api.edit(*NAMESPACE, lambda live: live["metadata"].update(ownerReferences=[controlled_by(owner)]))
+        wait_for(api, lambda: not api.get(*NAMESPACE)["metadata"].get("ownerReferences"))
+    api.release("ClusterRoleBinding", None, "owner", HELD)
+    run.result(10)
+    assert uid_of_volume(api) == uid
