@@ -85,9 +85,8 @@ class InventoryContent(_Fields):
 
     def has_adopted(self, live: Object) -> bool:
         """The same by what is recorded alone: whoever asked for the adoption has consented to it."""
-        if not is_created(live):
-            return key_of(live) in self.adopted
-        return self.may_change_adopted(live)  # anybody may write the annotation
+        is_recorded = key_of(live) in self.adopted
+        return is_recorded and (not is_created(live) or self.may_change_adopted(live))  # anybody may write the annotation
 
     def may_change_adopted(self, live: Object) -> bool:
         """Whether it is the object itself that was adopted: of another one of its name nobody has asked for the adoption."""

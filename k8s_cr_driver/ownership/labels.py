@@ -43,12 +43,12 @@ Instances may use a shared object with it as one of theirs, but they do not dele
 
 def has_been_adopted(live: Object) -> bool:
     """Whether an instance has applied that it has adopted the object. A copied annotation alone does not say so."""
-    is_ours = any(
+    is_marked = annotations_of(live).get(ADOPTED) == "true" and kind_of(live) not in SHARED
+    return is_marked and any(
         str(entry.get("manager")).startswith(manager(""))
         and field(entry, "fieldsV1", "f:metadata", "f:annotations", f"f:{ADOPTED}") is not None
         for entry in entries(live, "metadata", "managedFields")
     )
-    return is_ours and kind_of(live) not in SHARED and annotations_of(live).get(ADOPTED) == "true"
 
 
 def is_kept(live: Object) -> bool:
