@@ -11,7 +11,7 @@ from typing import Any
 
 from tests.fake_api import errors
 from tests.fake_api.fields import Flat, Path, TypedError, changes, decode, display, encode, flatten, item_step
-from tests.fake_api.objects import Object, copy, now, without
+from tests.fake_api.objects import Object, now, without
 from tests.fake_api.shapes import Shape
 
 _SERVER_FIELDS = {("f:apiVersion",), ("f:kind",), ("f:metadata",)} | {
@@ -185,13 +185,11 @@ def merge(old: Any, new: Any, shape: Shape) -> Any:
     if isinstance(old, dict) and isinstance(new, dict) and not shape.atomic:
         merged = dict(old)
         for name, value in new.items():
-            if name in old and isinstance(value, dict | list):
-                merged[name] = merge(old[name], value, shape.child(name))
-            else:
-                merged[name] = copy(value)
+            is_mergeable = name in old and isinstance(value, (dict, list))
+            merged[name] = merge(old[name], value, shape.child(name)) if is_mergeable else value
         return merged
     if not (isinstance(old, list) and isinstance(new, list) and shape.granular_list):
-        return copy(new)
+        return new
     present = {item_step(item, shape): item for item in old}
     wanted = {item_step(item, shape): item for item in new}
     result = []
@@ -199,7 +197,7 @@ def merge(old: Any, new: Any, shape: Shape) -> Any:
         if step in present and step in wanted:
             result.append(merge(present[step], wanted[step], shape.item()))
         else:
-            result.append(present[step] if step in present else copy(wanted[step]))
+            result.append(present[step] if step in present else wanted[step])
     return result
 
 

@@ -48,7 +48,7 @@ def _flatten(value: Any, shape: Shape, path: Path, flat: Flat, faults: list[str]
     if isinstance(value, dict) and value and not shape.atomic:
         flat.maps.add(path)
         for name, child in value.items():
-            if shape.schema is None and not isinstance(child, dict | list):  # of a built-in kind: its shape says nothing
+            if shape.schema is None and not isinstance(child, (dict, list)):  # of a built-in kind: its shape says nothing
                 flat.leaves[(*path, "f:" + name)] = child
                 continue
             if faults is not None and not shape.declares(name) and (path or name not in _TOP):
@@ -88,13 +88,13 @@ def _compare(old: Any, new: Any, shape: Shape, path: Path, found: Changes) -> No
     if isinstance(old, dict) and isinstance(new, dict) and old and new and not shape.atomic:
         for name, before in old.items():
             if name in new and before != (after := new[name]):
-                if isinstance(before, dict | list) or isinstance(after, dict | list):
+                if isinstance(before, (dict, list)) or isinstance(after, (dict, list)):
                     _compare(before, after, shape.child(name), (*path, "f:" + name), found)
                 else:
                     found.modified.add((*path, "f:" + name))
         for one, other, paths in ((old, new, found.removed), (new, old, found.added)):
             for name in one.keys() - other.keys():
-                if isinstance(one[name], dict | list):
+                if isinstance(one[name], (dict, list)):
                     paths |= _flat(one[name], shape.child(name), (*path, "f:" + name)).paths()
                 else:
                     paths.add((*path, "f:" + name))

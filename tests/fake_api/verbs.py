@@ -309,7 +309,7 @@ def _without_nulls(value: Any) -> Any:
     if isinstance(value, dict):
         found = {}
         for name, child in value.items():
-            if isinstance(child, dict | list):
+            if isinstance(child, (dict, list)):
                 found[name] = _without_nulls(child)
             elif child is not None:
                 found[name] = child
