@@ -295,10 +295,16 @@ def _parsed(inventory: dict[str, Any] | None) -> tuple[str | None, InventoryCont
         frozenset(map(GroupKind.parse, inventory["kinds"])),
         frozenset(inventory["namespaces"]),
         frozenset(adopted),
-        known_uids(adopted, inventory.get("adopted-uids") or [""] * len(adopted)),
+        _known_uids(adopted, inventory.get("adopted-uids")),
         uid=inventory.get("uid") or "",
         created=inventory.get("created") or "",
     )
+
+
+def _known_uids(adopted: Sequence[ObjectKey], uids: Any) -> frozenset[tuple[ObjectKey, str]]:
+    """None if the list does not fit, as when somebody has edited the record: the keys alone say then what was adopted."""
+    fits = isinstance(uids, list) and len(uids) == len(adopted) and all(isinstance(uid, str) for uid in uids)
+    return known_uids(adopted, uids) if fits else frozenset()
 
 
 def _labelled(manifest: Object, instance: str) -> Object:

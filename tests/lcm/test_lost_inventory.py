@@ -62,6 +62,18 @@ def test_what_was_made_again_in_place_of_an_adopted_object_is_deleted(cluster: F
     assert left(cluster) == []
 
 
+@pytest.mark.parametrize("uids", [[], ["abcd", "abcd"], [1], [["abcd"]], None])
+def test_uids_in_a_record_that_somebody_has_edited_block_nothing(cluster: FakeApi, tmp_path: Path, uids: Any) -> None:
+    """The key alone says then that an object was adopted."""
+    cluster.put(config_map("theirs"))
+    blue = Instance(cluster, tmp_path, [deployment(1), config_map("theirs")])
+    blue.instantiate(**{"adopt-existing": True, "force-conflicts": True})
+    blue.inst.instantiatedVnfInfo.metadata["k8s_cr"]["inventory"]["adopted-uids"] = uids
+    lose_inventory(cluster)
+    blue.terminate()
+    assert left(cluster) == ["theirs"]
+
+
 def test_the_record_has_when_the_first_inventory_was_made(
     cluster: FakeApi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
