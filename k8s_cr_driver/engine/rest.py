@@ -22,9 +22,9 @@ from k8s_cr_driver.engine.releases import Releases
 from k8s_cr_driver.engine.run import Run
 from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.objects.crds import defined_by
-from k8s_cr_driver.objects.fields import uid_of
-from k8s_cr_driver.objects.keys import CRD, NAMESPACE, Object, ObjectKey, key_of, kind_of
-from k8s_cr_driver.ownership.labels import SHARED, is_managed
+from k8s_cr_driver.objects.fields import field, uid_of
+from k8s_cr_driver.objects.keys import CRD, NAMESPACE, Object, ObjectKey, annotations_of, key_of, kind_of
+from k8s_cr_driver.ownership.labels import RELEASED_BY, SHARED, is_managed
 from k8s_cr_driver.ownership.orphans import OwnedOrphans, oldest_owner, release_orphans
 from k8s_cr_driver.ownership.owners import Owners, Takers, by_uid, holders, release_from_owners, with_owners
 from k8s_cr_driver.resources.registry import resource_for
@@ -101,7 +101,9 @@ class Rest:
         owners = Owners(self._context.client, by_uid(deleted), by_uid([*kept, *lives]))
         request(lambda: release_from_owners(self._context, owners, desired))
         takers: dict[str, Takers] = {}
-        of_others = holders(self._context, deleted, map(key_of, [*kept, *lives]), self._find)
+        earlier = self._released_earlier(keys) if deleted else []
+        stay = map(key_of, [*kept, *lives, *(live for _, live in earlier)])
+        of_others = [*earlier, *holders(self._context, deleted, stay, self._find)]
         for shared in [*self._shared(members), *of_others]:
             with self._attempts.abandonable(f"the owners of {key_of(shared[1])}"):
                 takers |= request(functools.partial(release_from_owners, self._context, owners, [shared]))
@@ -130,6 +132,20 @@ class Rest:
         with self._attempts.abandonable(f"the owners of {key}"):
             return self._attempts.request(lambda: self._context.client.find(resource, key))
         return None
+
+    def _released_earlier(self, members: Collection[ObjectKey]) -> list[tuple[Resource, Object]]:
+        """What a run that failed has released: its operator may own it again, and it is no member any more."""
+        recorded = self._context.inventory.content.members or frozenset()
+        missing = sorted(recorded.difference(self._applier.nodes, members))
+        named = [(self._context.resources.find(key.group_kind), key) for key in missing]
+        found = [(resource, self._find(resource, key)) for resource, key in named]
+        return [(resource, live) for resource, live in found if resource and live and self._was_released(live)]
+
+    def _was_released(self, live: Object) -> bool:
+        """And still stays. An adopted object without a namespace has no mark."""
+        is_marked = annotations_of(live).get(RELEASED_BY) == self._context.instance
+        is_going = bool(field(live, "metadata", "deletionTimestamp"))
+        return not is_going and (is_marked or self._context.inventory.content.is_adopted(live))
 
     def _shared(self, members: list[Object]) -> list[tuple[Resource, Object]]:
         """Namespaces and CRDs: an owner of one would take along what it holds, also objects that stay, or that are not ours."""
