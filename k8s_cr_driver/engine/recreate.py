@@ -57,7 +57,9 @@ class Recreator:
         self._retry, self._try_later, self._failed, self._mark_unready = retry, try_later, failed, mark_unready
         self._held: list[tuple[Desired, Object]] = []
         self._lock = threading.Lock()
+        self._replaced: list[Object] = []
         self._listed: list[tuple[Resource, Object]] = []
+        self._around: list[tuple[Resource, Object]] = []
         self._listed_at = -math.inf
 
     def add(self, node: Desired, live: Object) -> None:
@@ -95,14 +97,14 @@ class Recreator:
     def _delete(self, node: Desired, live: Object) -> None:
         """The watch reports when the object no longer exists. The others outlive it."""
         node.phase, node.finished, node.replaced = Phase.SENDING, False, live["metadata"]["uid"]
+        self._replaced.append(live)
         self._releases.goes(live)
         self._mark_unready(node)
 
         def request() -> Removal | None:
-            others = [one for one in self._dependents() if key_of(one[1]) != node.key]
+            listed, around = self._dependents()
+            others = [one for one in (*listed, *around) if key_of(one[1]) != node.key]
             others.extend(OwnedOrphans(self._context).of(live))
-            around = holders(self._context, [live], self._context.inventory.content.members)
-            others.extend(around)
             owners = Owners(self._context.client, by_uid([live]), by_uid(other for _, other in others))
             takers = release_from_owners(self._context, owners, others)
             lives = [other for _, other in others]
@@ -121,15 +123,21 @@ class Recreator:
         else:
             forget()
 
-    def _dependents(self) -> list[tuple[Resource, Object]]:
-        """The instance's objects that have owners, as of now: a watch may be late. All who wait for a list share the next."""
+    def _dependents(self) -> tuple[list[tuple[Resource, Object]], list[tuple[Resource, Object]]]:
+        """
+        The instance's objects that have owners, and what holds its objects, as of now: a watch may be late.
+
+        All who wait for a list share the next.
+        """
         asked_at = time.monotonic()
         with self._lock:
             self._operation.check_stopped()
             if self._listed_at < asked_at:
                 began = time.monotonic()
+                members = self._context.inventory.content.members
+                self._around = holders(self._context, list(self._replaced), members)
                 self._listed, self._listed_at = list(dependents(self._context)), began
-            return self._listed
+            return self._listed, self._around
 
     def _note(self, others: list[Object], takers: Mapping[str, Takers], unwatched: list[ObjectKey]) -> None:
         """Objects that outlive what is deleted, and the owners of theirs that go with it."""
