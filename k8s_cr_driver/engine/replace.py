@@ -23,7 +23,7 @@ from k8s_cr_driver.kube import backoff
 from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.kube.watch import Change, Message, Relist
 from k8s_cr_driver.objects.keys import Object, ObjectKey, key_of, kind_of
-from k8s_cr_driver.ownership.labels import KEEP, SHARED, is_kept
+from k8s_cr_driver.ownership.labels import KEEP, SHARED, is_kept, is_managed
 from k8s_cr_driver.ownership.owners import Owners, by_uid, dependents, holders, release_from_owners
 from k8s_cr_driver.ownership.write import record_finished
 
@@ -86,6 +86,7 @@ class Replacer:
             self._operation.persist(lambda: self._forget(ended))
         if lives:
             self._note(self._operation.persist(lambda: self._release_from(lives)))
+        if any(is_managed(live, self._context.instance) for live in lives):  # no operator owns others by a Pod again
             self._look_later(time.monotonic())
         self._pruner.start(lives)
         for selector, several in self._replacement.to_delete:
