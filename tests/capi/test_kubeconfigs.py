@@ -44,9 +44,13 @@ def desired(**annotations: str) -> Object:
     return {**manifest, "metadata": {**manifest["metadata"], "annotations": annotations}, "spec": {}}
 
 
-def why(blue: Instance) -> Report:
+def why(blue: Instance, words: str) -> Report:
+    """What the run reports at its end, once it has reported these words of the cluster."""
+    run = blue.start([desired()])
+    blue.wait_until_reported("blue", "Waiting", words)
+    blue.end()
     with pytest.raises(NotReady) as error:
-        blue.reconcile([desired()])
+        run.result(60)
     assert TOKEN not in str(error.value)
     return error.value.reports[0]
 
@@ -69,7 +73,7 @@ def test_a_cluster_is_ready_when_its_kubeconfig_has_opened_it(management: FakeAp
 )
 def test_a_kubeconfig_that_does_not_open_the_cluster_is_the_reason(management: FakeApi, url: str, words: str) -> None:
     management.react("Cluster", lambda live: put_kubeconfig(management, live, url, TOKEN))
-    report = why(Instance(management.url, seconds=2))
+    report = why(Instance(management.url), words)
     assert report.reason == "KubeconfigNotOpened"
     assert report.message.startswith("the kubeconfig in Secret default/blue-kubeconfig does not open the cluster: ")
     assert words in report.message
@@ -77,7 +81,7 @@ def test_a_kubeconfig_that_does_not_open_the_cluster_is_the_reason(management: F
 
 def test_a_cluster_with_another_certificate_is_not_ready(management: FakeApi, tls_api: FakeApi) -> None:
     management.react("Cluster", lambda live: put_kubeconfig(management, live, tls_api.url, TOKEN))
-    assert "certificate" in why(Instance(management.url, seconds=2)).message
+    assert "certificate" in why(Instance(management.url), "certificate").message
 
 
 def test_the_kubeconfig_leads_only_where_the_connection_to_the_management_cluster_may_go(management: FakeApi) -> None:
@@ -87,9 +91,9 @@ def test_the_kubeconfig_leads_only_where_the_connection_to_the_management_cluste
         return addresses
 
     management.react("Cluster", lambda live: put_kubeconfig(management, live, "http://localhost:1", TOKEN))
-    blue = Instance(management.url, seconds=4)
+    blue = Instance(management.url)
     blue.endpoint = replace(blue.endpoint, judge=judge)
-    assert "may not connect to this host" in why(blue).message
+    assert "may not connect to this host" in why(blue, "may not connect").message
 
 
 @pytest.mark.parametrize("annotations", [{UNREACHABLE: "true"}, {"k8s-cr-driver/ready-when": "stored"}])
@@ -146,7 +150,7 @@ def test_a_kubeconfig_that_makes_no_sense_keeps_its_cluster_waiting(
     management: FakeApi, given: dict[str, str], reason: str
 ) -> None:
     management.react("Cluster", lambda live: put_kubeconfig(management, live, **{"token": TOKEN, **given}))
-    report = why(Instance(management.url, seconds=1))
+    report = why(Instance(management.url), reason)
     assert reason in report.message
     assert not {"hunter2", "reboot"} & set(re.findall(r"\w+", report.message))
 
@@ -167,4 +171,4 @@ def test_what_a_workload_cluster_responds_has_a_limited_size(management: FakeApi
     management.react("Cluster", lambda live: put_kubeconfig(management, live, token=TOKEN))
     large = json.dumps({"items": "x" * RESPONSE_LIMIT}).encode()
     management.fail(faults.lie(large), path="^/api/v1/namespaces$", times=1000)
-    assert "the response has more than" in why(Instance(management.url, seconds=1)).message
+    assert "the response has more than" in why(Instance(management.url), "the response").message

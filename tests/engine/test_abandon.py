@@ -76,7 +76,7 @@ def test_an_api_that_comes_back_late_loses_its_objects_too(api: FakeApi, blue: I
     api.knobs.down.add(API)
     api.react("ConfigMap", lambda live: api.knobs.down.clear() if "deletionTimestamp" in live["metadata"] else None)
     api.edit("ConfigMap", "default", "b", lambda live: live["metadata"].update(finalizers=["example.com/hold"]))
-    blue.abandon, blue.seconds = True, 4
+    blue.abandon, blue.seconds = True, 8
     run = blue.start([])
     wait_for(api, lambda: api.names("Remote") == [])
     api.release("ConfigMap", "default", "b")
@@ -111,7 +111,7 @@ def test_volume_claims_that_cannot_be_marked_keep_no_other_object(
     for name in ("data-db-0", "data-db-1"):
         api.put(claim(name, app="db"), manager=controllers.MANAGER)
     api.fail(fault, method="PATCH", path="persistentvolumeclaims/data-db-1", times=10**6)
-    blue.abandon, blue.seconds = True, 4
+    blue.abandon, blue.seconds = True, 8
     blue.terminate()
     assert (api.names("StatefulSet"), api.names("ConfigMap", "default")) == ([], [])
     assert api.names("PersistentVolumeClaim", "default") == ["data-db-1"]
@@ -133,7 +133,7 @@ def test_an_object_that_may_not_be_read_any_more_is_deleted_in_its_turn(api: Fak
 
     api.fail(faults.status(403, "Forbidden", "no"), method="GET", path="configmaps/last$", when=looked, times=10**6)
     api.react("ConfigMap", lambda live: unlabel(api) if "deletionTimestamp" in live["metadata"] else None)
-    blue.abandon, blue.seconds = True, 4
+    blue.abandon, blue.seconds = True, 8
     with pytest.raises(NotReady, match=r"ConfigMap default/last: .*403 Forbidden: no"):
         blue.terminate()
     assert looks

@@ -18,7 +18,7 @@ def test_a_desired_claim_that_is_owned_again_right_after_the_deletion_of_its_own
     api: FakeApi, monkeypatch: pytest.MonkeyPatch, verb: str
 ) -> None:
     """The operator does so as it hears of the deletion, and takes its finalizer off soon after."""
-    monkeypatch.setattr(releases, "AGAIN", 60)
+    monkeypatch.setattr(releases, "AGAIN", 20)
     blue = Instance(api.url)
     blue.reconcile([replaceable(), volume()])
     owner = api.get("ConfigMap", "default", "owner")
@@ -33,7 +33,7 @@ def test_a_desired_claim_that_is_owned_again_right_after_the_deletion_of_its_own
         wait_for(api, lambda: not is_owned(api))
     finally:
         api.release("ConfigMap", "default", "owner", HELD)
-        run.result(10)
+        run.result(60)
     assert is_the_same(api, uid)
 
 
@@ -55,4 +55,4 @@ def test_what_a_replacement_has_released_itself_is_not_looked_at_meanwhile(
     never(api, lambda: is_owned(api))
     assert not looks
     api.release("ConfigMap", "default", "owner", HELD)
-    run.result(10)
+    run.result(60)

@@ -60,7 +60,7 @@ def test_a_claim_in_a_namespace_that_an_operator_owns_again_while_the_owner_is_f
         own_by_role(api, NAMESPACE)
         wait_for(api, lambda: not api.get(*NAMESPACE)["metadata"].get("ownerReferences"))
     api.release("ClusterRole", None, "owner", HELD)
-    run.result(10)
+    run.result(60)
     assert uid_of_volume(api) == uid
 
 
@@ -104,7 +104,7 @@ def test_a_namespace_of_an_operator_that_cannot_be_read_keeps_none_from_being_ab
     blue.reconcile([ROLE, config_map("b"), inner("kept"), other])
     own_by_role(api, ("Namespace", None, "outer"))
     api.fail(fault, method="GET", path="/namespaces/inner$", times=10**6)
-    blue.abandon, blue.seconds = True, 4
+    blue.abandon, blue.seconds = True, 8
     blue.terminate()
     assert api.find("ConfigMap", "default", "b") is None
     assert api.find("ClusterRole", None, "owner") is None
@@ -115,7 +115,7 @@ def test_a_namespace_that_is_deleted_already_ends_no_last_look_at_a_kept_claim(
     api: FakeApi, collect: Callable[[], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A finalizer of what is in it holds it, longer than the owner exists, which owns the claim again at its end."""
-    monkeypatch.setattr(releases, "AGAIN", 60)
+    monkeypatch.setattr(releases, "AGAIN", 20)
     blue, inside = Instance(api.url), inner("kept")
     inside["metadata"] |= {"name": "inside", "finalizers": HELD}
     api.put(obj("v1", "Namespace", "inner"), manager="operator")
@@ -128,7 +128,7 @@ def test_a_namespace_that_is_deleted_already_ends_no_last_look_at_a_kept_claim(
     with api.cluster.writing():
         uid = own(api, api.get("ClusterRole", None, "owner"))
         api.release("ClusterRole", None, "owner", HELD)
-    run.result(10)
+    run.result(60)
     collect()
     assert is_the_same(api, uid)
 
@@ -152,5 +152,5 @@ def test_a_claim_in_a_namespace_that_an_operator_owns_only_while_the_owner_is_fi
         api.edit(*NAMESPACE, lambda live: live["metadata"].update(ownerReferences=[controlled_by(owner)]))
         wait_for(api, lambda: not api.get(*NAMESPACE)["metadata"].get("ownerReferences"))
     api.release("ClusterRoleBinding", None, "owner", HELD)
-    run.result(10)
+    run.result(60)
     assert uid_of_volume(api) == uid

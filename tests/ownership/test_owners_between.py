@@ -21,7 +21,7 @@ RBAC = "rbac.authorization.k8s.io/v1"
 @pytest.fixture(autouse=True)
 def no_look_in_turn(monkeypatch: pytest.MonkeyPatch) -> None:
     """The owners are gone before one."""
-    monkeypatch.setattr(releases, "AGAIN", 60)
+    monkeypatch.setattr(releases, "AGAIN", 20)
 
 
 @pytest.mark.parametrize("verb", ["heal", "replacement", "change"])
@@ -43,7 +43,7 @@ def test_a_claim_that_is_owned_again_by_what_was_made_for_an_owner_outlives_both
     wait_for(api, lambda: is_going(api, "ConfigMap", "owner") and not is_owned(api))
     own(api, made)
     api.release("ConfigMap", "default", "owner", HELD)
-    run.result(10)
+    run.result(60)
     collect()
     assert is_the_same(api, uid)
 
@@ -74,7 +74,7 @@ def test_a_namespace_of_guests_that_is_owned_again_by_what_was_made_for_an_owner
     wait_for(api, lambda: not api.get("Namespace", None, "edge")["metadata"].get("ownerReferences"))
     own_again()
     api.release("ClusterRole", None, "owner", HELD)
-    run.result(10)
+    run.result(60)
     collect()
     assert not is_deleted(api.get("Namespace", None, "edge"))
     assert api.names("PersistentVolumeClaim", "edge") == ["guest"]

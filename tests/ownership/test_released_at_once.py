@@ -34,7 +34,7 @@ def test_a_claim_is_not_left_to_an_owner_that_is_gone_when_it_is_released_from_t
         collect()
         return looked(found, look)
 
-    monkeypatch.setattr(releases, "AGAIN", 60)
+    monkeypatch.setattr(releases, "AGAIN", 20)
     monkeypatch.setattr(releases.Releases, "_looked", late)
     monkeypatch.setattr(releases.Releases, "stays", noted)
     first, last, blue = config_map("first"), config_map("last"), Instance(api.url)
@@ -46,5 +46,5 @@ def test_a_claim_is_not_left_to_an_owner_that_is_gone_when_it_is_released_from_t
     live = api.edit(*VOLUME, lambda one: one["metadata"].update(ownerReferences=owners))
     assert seen.wait(10)
     api.release("ConfigMap", "default", "first", HELD)
-    run.result(10)
+    run.result(60)
     assert is_the_same(api, live["metadata"]["uid"])
