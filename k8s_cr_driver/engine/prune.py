@@ -199,8 +199,6 @@ class Pruner:
         for other in self._dependents.pop(node.key, ()):
             other.needs.discard(node.key)
             self._try(other)
-        for owner in filter(None, map(self._garbage.find, owner_uids(node.live) if node.live else ())):
-            self._retry_later(owner)  # perhaps this one could not be released from it
         if node.stays:
             self._retry_owned_by(uid_of(node.live))
 
@@ -372,7 +370,7 @@ class Pruner:
     def _failed(self, node: ToDelete, error: DriverError) -> None:
         if passes(error) or (isinstance(error, ApiError) and error.status == 409) or self._may_be_admitted_later(node, error):
             node.phase, node.error = Phase.BACKOFF, error
-            self._loop.after(node.backoff(), functools.partial(self._retry_later, node))
+            self._loop.after(node.backoff(), functools.partial(self._retry, node))
             if node.is_gone or node.is_unwatched:
                 self._read(node)
         else:
@@ -392,11 +390,6 @@ class Pruner:
             node.error = error
         else:
             self._loop.refuse(error)
-
-    def _retry_later(self, node: ToDelete) -> None:
-        """Unless it was retried meanwhile."""
-        if node.phase is Phase.BACKOFF:
-            self._retry(node)
 
     def _retry(self, node: ToDelete) -> None:
         node.phase = Phase.BLOCKED

@@ -26,6 +26,7 @@ from k8s_cr_driver.objects.keys import Object, ObjectKey, key_of, kind_of
 from k8s_cr_driver.ownership.labels import KEEP, SHARED, is_kept, is_managed
 from k8s_cr_driver.ownership.owners import Owners, by_uid, dependents, holders, release_from_owners
 from k8s_cr_driver.ownership.write import record_finished
+from k8s_cr_driver.resources.base import PODS
 
 READ_EVERY, SHARE = 1.0, 0.1
 """Seconds between two counts of the replacements; of a long wait this share, up to `backoff.LAST`."""
@@ -86,7 +87,8 @@ class Replacer:
             self._operation.persist(lambda: self._forget(ended))
         if lives:
             self._note(self._operation.persist(lambda: self._release_from(lives)))
-        if any(is_managed(live, self._context.instance) for live in lives):  # no operator owns others by a Pod again
+        # No operator owns others by the Pod of a controller again, but by a Machine, which finalizers hold
+        if any(kind_of(live) != PODS or is_managed(live, self._context.instance) for live in lives):
             self._look_later(time.monotonic())
         self._pruner.start(lives)
         for selector, several in self._replacement.to_delete:

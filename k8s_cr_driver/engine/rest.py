@@ -20,6 +20,7 @@ from k8s_cr_driver.engine.not_ready import NotReady
 from k8s_cr_driver.engine.prune import Pruner
 from k8s_cr_driver.engine.releases import Releases
 from k8s_cr_driver.engine.run import Run
+from k8s_cr_driver.kube.connection import METADATA_LIST
 from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.objects.crds import defined_by
 from k8s_cr_driver.objects.fields import field, uid_of
@@ -28,6 +29,9 @@ from k8s_cr_driver.ownership.labels import RELEASED_BY, SHARED, is_managed
 from k8s_cr_driver.ownership.orphans import OwnedOrphans, oldest_owner, release_orphans
 from k8s_cr_driver.ownership.owners import Owners, Takers, by_uid, holders, release_from_owners, with_owners
 from k8s_cr_driver.resources.registry import resource_for
+
+FEW = 10
+"""So many objects of a kind and a namespace at most are read one by one."""
 
 
 class Rest:
@@ -136,10 +140,23 @@ class Rest:
     def _released_earlier(self, members: Collection[ObjectKey]) -> list[tuple[Resource, Object]]:
         """What a run that failed has released: its operator may own it again, and it is no member any more."""
         recorded = self._context.inventory.content.members or frozenset()
-        missing = sorted(recorded.difference(self._applier.nodes, members))
-        named = [(self._context.resources.find(key.group_kind), key) for key in missing]
-        found = [(resource, self._find(resource, key)) for resource, key in named]
-        return [(resource, live) for resource, live in found if resource and live and self._was_released(live)]
+        unlisted = self._informers.unlisted_kinds()  # what cannot be listed may hang when it is read
+        missing = sorted(key for key in recorded.difference(self._applier.nodes, members) if key.group_kind not in unlisted)
+        found: list[tuple[Resource, Object]] = []
+        for (kind, namespace), keys in itertools.groupby(missing, lambda key: (key.group_kind, key.namespace)):
+            if resource := self._context.resources.find(kind):
+                found += [(resource, live) for live in self._found_of(resource, namespace, list(keys))]
+        return [(resource, live) for resource, live in found if self._was_released(live)]
+
+    def _found_of(self, resource: Resource, namespace: str, keys: Collection[ObjectKey]) -> list[Object]:
+        """Those of a kind in a namespace that exist. One LIST for many: a run that failed may have deleted thousands."""
+        if len(keys) <= FEW or "list" not in resource.verbs:
+            return [live for live in (self._find(resource, key) for key in keys) if live]
+        with self._attempts.abandonable(f"the owners of {resource.plural} in {namespace}"):
+            listing = functools.partial(self._context.client.list_if_served, resource, namespace, "", METADATA_LIST)
+            wanted = set(keys)
+            return [live for live in self._attempts.request(listing) if key_of(live) in wanted]
+        return []
 
     def _was_released(self, live: Object) -> bool:
         """And still stays. An adopted object without a namespace has no mark."""

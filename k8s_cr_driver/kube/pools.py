@@ -46,7 +46,12 @@ def pools(judge: Judge, tls: ssl.SSLContext | None, **options: Any) -> urllib3.P
     kinds = {"http": (urllib3.HTTPConnectionPool, _Limited), "https": (urllib3.HTTPSConnectionPool, _Secure)}
     classes: Any = {scheme: functools.partial(_pool, *kind, judge) for scheme, kind in kinds.items()}
     manager.pool_classes_by_scheme = classes
+    manager.pools.dispose_func = _close  # urllib3 leaves it to the garbage collector
     return manager
+
+
+def _close(pool: urllib3.HTTPConnectionPool) -> None:
+    pool.close()
 
 
 def _pool(kind: Callable[..., Any], connection: Callable[..., Any], judge: Judge, *address: Any, **options: Any) -> Any:

@@ -21,7 +21,7 @@ from k8s_cr_driver.kube.responses import understood
 from k8s_cr_driver.objects.fields import field
 from k8s_cr_driver.objects.keys import CRD, NAMESPACE, Object, ObjectKey, bare, key_of, kind_of, split
 from k8s_cr_driver.ownership.context import WriteContext, selector
-from k8s_cr_driver.ownership.labels import SHARED, is_managed, users
+from k8s_cr_driver.ownership.labels import is_managed
 from k8s_cr_driver.ownership.released import disown
 from k8s_cr_driver.ownership.unlabeled import find_unlabeled, may_be_unlabeled
 
@@ -80,14 +80,9 @@ class Owners:
         self.reads = 0
 
     def going(self, live: Object) -> dict[str, Takers]:
-        """Owners of `live` that go, by uid: the deleted objects that take each along.
-
-        None of a Namespace or CRD of others that another owner keeps: a webhook may deny its release.
-        """
+        """Owners of `live` that go, by uid: the deleted objects that take each along."""
         found = {str(owner.get("uid")): self._takers_of(live, owner, ()) for owner in references(live)}
-        going = {uid: takers for uid, takers in found.items() if takers is not None}
-        is_of_others = kind_of(live) in SHARED and not users(live)
-        return {} if is_of_others and len(going) < len(found) else going
+        return {uid: takers for uid, takers in found.items() if takers is not None}
 
     def _takers_of(self, dependent: Object, owner: Object, below: tuple[str, ...]) -> Takers | None:
         """None if the owner stays. `below`: the owners from which this one was reached."""

@@ -181,15 +181,23 @@ def own_fields(client: Client, instance: str, resource: Resource, live: Object, 
 
 
 def disown(client: Client, resource: Resource, live: Object, owners: Collection[str]) -> None:
-    """Removes the references to these owners from an object; Contended if others write it at the same time."""
+    """
+    Removes the references to these owners from an object; Contended if others write it at the same time.
+
+    A Namespace or CRD of others that may not be patched stays as it is if another owner keeps it.
+    """
+    is_kept_by_another = False
     try:
         live = client.read_again(resource, live)
         if orphaned := _orphaned(live, owners):
+            is_kept_by_another = kind_of(live) in SHARED and not users(live) and bool(orphaned["ownerReferences"])
             _patch(client, resource, live, **orphaned)
     except ApiError as error:
         if error.status == 409:
             raise Contended(str(error)) from None
-        if error.status != 404:
+        if is_kept_by_another and error.status in (403, 422):
+            LOG.warning("%s is not released from an owner that goes; another one keeps it: %s", key_of(live), error)
+        elif error.status != 404:
             raise
 
 

@@ -9,8 +9,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+import urllib3
+from urllib3.exceptions import ClosedPoolError
 
 from k8s_cr_driver.errors import ConnectionFailed, InvalidRequest, NotConnected
+from k8s_cr_driver.kube import pools
 from k8s_cr_driver.kube.auth import Provider
 from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.endpoint import Endpoint
@@ -147,3 +150,13 @@ def test_a_resolver_that_hangs_holds_one_thread_for_each_host(monkeypatch: pytes
             assert len(asked) > 1
     finally:
         ended.set()
+
+
+def test_connections_are_closed_with_the_manager_though_somebody_has_a_pool(api: FakeApi) -> None:
+    """Else the garbage collector closes them, in whatever thread and depth of calls it runs."""
+    manager = pools.pools(pools.anywhere, None, retries=False, timeout=urllib3.Timeout(60))
+    pool = manager.connection_from_url(api.url)
+    assert pool.request("GET", "/apis").status == 200
+    manager.clear()
+    with pytest.raises(ClosedPoolError):
+        pool.request("GET", "/apis")

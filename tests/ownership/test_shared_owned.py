@@ -88,7 +88,7 @@ def test_a_namespace_that_cannot_be_released_keeps_none_from_being_abandoned(api
     blue.reconcile([ROLE, obj("v1", "Namespace", "inner"), config_map("b")])
     own_by_role(api, NAMESPACE)
     api.fail(fault, method="PATCH", path="/namespaces/inner$", times=10**6)
-    blue.abandon, blue.seconds = True, 8
+    blue.abandon, blue.seconds = True, 12
     blue.terminate()
     assert api.find("ConfigMap", "default", "b") is None
     assert api.find("ClusterRole", None, "owner") is None
