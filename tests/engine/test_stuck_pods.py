@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from k8s_cr_driver.engine import stuck_pods
@@ -60,6 +62,17 @@ def roll_out(api: FakeApi, second: Object, revision: str, *, comes_back: bool = 
     api.react("Pod", lambda pod: act(api.get("StatefulSet", "default", "db")))
 
 
+def stays(api: FakeApi, **spec: Any) -> None:
+    """No run deletes a Pod within two seconds after there are both."""
+    blue = Instance(api.url)
+    run = blue.start([stateful_set("db", replicas=2, **spec)])
+    wait_for(api, lambda: api.names("Pod", "default") == ["db-0", "db-1"])
+    blue.end(2)
+    with pytest.raises(NotReady):
+        run.result(60)
+    assert api.names("Pod", "default") == ["db-0", "db-1"]
+
+
 @pytest.mark.parametrize("second", [BROKEN, UNSCHEDULABLE], ids=["image", "no node"])
 def test_it_is_deleted(api: FakeApi, second: Object) -> None:
     roll_out(api, second, "broken")
@@ -80,9 +93,7 @@ def test_it_is_deleted(api: FakeApi, second: Object) -> None:
 )
 def test_it_stays(api: FakeApi, second: Object, revision: str, spec: Object) -> None:
     roll_out(api, second, revision)
-    with pytest.raises(NotReady):
-        Instance(api.url, seconds=2).reconcile([stateful_set("db", replicas=2, **spec)])
-    assert api.names("Pod", "default") == ["db-0", "db-1"]
+    stays(api, **spec)
 
 
 RECOVERING = {
@@ -94,19 +105,20 @@ RECOVERING = {
 
 def test_a_pod_that_runs_again_is_waited_for(api: FakeApi) -> None:
     roll_out(api, RECOVERING, "broken")
-    with pytest.raises(NotReady):
-        Instance(api.url, seconds=2).reconcile([stateful_set("db", replicas=2)])
-    assert api.names("Pod", "default") == ["db-0", "db-1"]
+    stays(api)
 
 
-def test_a_pod_that_a_user_keeps_stays(api: FakeApi) -> None:
+def test_a_pod_that_a_user_keeps_stays(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stuck_pods, "PATIENCE", 1.5)
     roll_out(api, BROKEN, "broken")
-    run = Instance(api.url, seconds=3).start([stateful_set("db", replicas=2)])
+    blue = Instance(api.url)
+    run = blue.start([stateful_set("db", replicas=2)])
     wait_for(api, lambda: "db-1" in api.names("Pod", "default"))
     keep = {"k8s-cr-driver/keep": "true"}
     api.edit("Pod", "default", "db-1", lambda live: live["metadata"].update(annotations=keep))
+    blue.end(3)
     with pytest.raises(NotReady):
-        run.result(10)
+        run.result(60)
     assert api.names("Pod", "default") == ["db-0", "db-1"]
 
 
