@@ -140,7 +140,7 @@ class Pruner:
     def add(
         self, live: Object, needs: dict[ObjectKey, set[ObjectKey]], stays: Callable[[Object], None] | None = None
     ) -> ToDelete:
-        """`stays` is told of an object that is not deleted now; without it, its owners may be new."""
+        """`stays` notes an object that is not deleted now; without it, its owners may be new."""
         obj = resource_for(live)
         version = split(live["apiVersion"])[1]  # a server may name one that it does not serve
         resource = self._resources.find_any(obj.key.group_kind, version)

@@ -29,6 +29,8 @@ from k8s_cr_driver.ownership.owners import Owners, Takers, by_uid, dependents, h
 from k8s_cr_driver.ownership.unlabeled import reclaim
 from k8s_cr_driver.ownership.write_errors import is_denied
 
+Found = list[tuple[Resource, Object]]
+
 HOLD = 30.0
 """Seconds for which an error that may pass is no response to go by, because a refusal may follow."""
 
@@ -58,8 +60,8 @@ class Recreator:
         self._held: list[tuple[Desired, Object]] = []
         self._lock = threading.Lock()
         self._replaced: list[Object] = []
-        self._listed: list[tuple[Resource, Object]] = []
-        self._around: list[tuple[Resource, Object]] = []
+        self._listed: Found = []
+        self._around: Found = []
         self._listed_at = -math.inf
 
     def add(self, node: Desired, live: Object) -> None:
@@ -103,13 +105,11 @@ class Recreator:
 
         def request() -> Removal | None:
             listed, around = self._dependents()
-            others = [one for one in (*listed, *around) if key_of(one[1]) != node.key]
+            others = [one for one in listed if key_of(one[1]) != node.key]
             others.extend(OwnedOrphans(self._context).of(live))
-            owners = Owners(self._context.client, by_uid([live]), by_uid(other for _, other in others))
-            takers = release_from_owners(self._context, owners, others)
-            lives = [other for _, other in others]
-            unwatched = [key_of(other) for _, other in around]
-            self._loop.post(functools.partial(self._note, lives, takers, unwatched))
+            owners = Owners(self._context.client, by_uid([live]), by_uid(other for _, other in (*others, *around)))
+            takers = release_from_owners(self._context, owners, (*others, *around))
+            self._loop.post(functools.partial(self._note, others, around, takers))
             if self._loop.refusals:  # the run has ended, so that nobody would create it again
                 raise self._loop.refusals[0]
             return remove(self._context, node.obj, node.resource, live, None)
@@ -123,7 +123,7 @@ class Recreator:
         else:
             forget()
 
-    def _dependents(self) -> tuple[list[tuple[Resource, Object]], list[tuple[Resource, Object]]]:
+    def _dependents(self) -> tuple[Found, Found]:
         """
         The instance's objects that have owners, and what holds its objects, as of now: a watch may be late.
 
@@ -135,17 +135,17 @@ class Recreator:
             if self._listed_at < asked_at:
                 began = time.monotonic()
                 members = self._context.inventory.content.members
-                self._around = holders(self._context, list(self._replaced), members)
+                self._around = holders(self._context, list(self._replaced), members, self._context.client.find)
                 self._listed, self._listed_at = list(dependents(self._context)), began
             return self._listed, self._around
 
-    def _note(self, others: list[Object], takers: Mapping[str, Takers], unwatched: list[ObjectKey]) -> None:
-        """Objects that outlive what is deleted, and the owners of theirs that go with it."""
+    def _note(self, others: Found, around: Found, takers: Mapping[str, Takers]) -> None:
+        """Objects that outlive what is deleted, those `around` without a watch, and the owners of theirs that go with it."""
         self._releases.take_along(takers)
-        for live in others:
+        for _, live in others:
             self._releases.knows(live)
-        for key in unwatched:
-            self._releases.released(key)
+        for _, live in around:
+            self._releases.follows(live)
 
     def _deleted(self, node: Desired, live: Object, removal: Removal | None) -> None:
         """The watch may have been faster; or somebody has created the object again, so that nothing was deleted."""

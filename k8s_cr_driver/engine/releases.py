@@ -131,6 +131,11 @@ class Releases:
         self._released.add(key)
         self._look_later()
 
+    def follows(self, live: Object) -> None:
+        """Notes an object as `knows` does that no watch selects: each look reads it."""
+        self.knows(live)
+        self.released(key_of(live))
+
     def leaves(self, live: Object) -> None:
         """An object is to be deleted, with its owner or without, perhaps after others."""
         self.observe(live)

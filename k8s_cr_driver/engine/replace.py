@@ -105,7 +105,7 @@ class Replacer:
 
     def _release_from(self, replaced: list[Object]) -> list[Object]:
         """The instance's other objects outlive those that are replaced: the garbage collector would delete them."""
-        around = holders(self._context, replaced, self._context.inventory.content.members)
+        around = holders(self._context, replaced, self._context.inventory.content.members, self._context.client.find)
         others = [*self._others(), *around]
         owners = Owners(self._context.client, by_uid(replaced), by_uid(live for _, live in others))
         self._releases.take_along(release_from_owners(self._context, owners, others))

@@ -27,7 +27,7 @@ from k8s_cr_driver.objects.fields import field, uid_of
 from k8s_cr_driver.objects.keys import CRD, NAMESPACE, Object, ObjectKey, annotations_of, key_of, kind_of
 from k8s_cr_driver.ownership.labels import RELEASED_BY, SHARED, is_managed
 from k8s_cr_driver.ownership.orphans import OwnedOrphans, oldest_owner, release_orphans
-from k8s_cr_driver.ownership.owners import Owners, Takers, by_uid, holders, release_from_owners, with_owners
+from k8s_cr_driver.ownership.owners import Owners, by_uid, holders, release_from_owners, with_owners
 from k8s_cr_driver.resources.registry import resource_for
 
 FEW = 10
@@ -103,8 +103,7 @@ class Rest:
             desired = request(lambda: with_owners(self._context, desired))
         lives = [live for _, live in desired]
         owners = Owners(self._context.client, by_uid(deleted), by_uid([*kept, *lives]))
-        request(lambda: release_from_owners(self._context, owners, desired))
-        takers: dict[str, Takers] = {}
+        takers = request(lambda: release_from_owners(self._context, owners, desired))
         earlier = self._released_earlier(keys) if deleted else []
         stay = map(key_of, [*kept, *lives, *(live for _, live in earlier)])
         of_others = [*earlier, *holders(self._context, deleted, stay, self._find)]
@@ -116,13 +115,10 @@ class Rest:
             with self._attempts.abandonable(f"the owners of {key_of(live)}"):
                 takers |= request(functools.partial(owners.going, live))
                 going_later.update(request(functools.partial(later.going, live)))
-        for live in lives:
-            takers |= request(functools.partial(owners.going, live))
         self._is_pruning = True
         self._releases.take_along(takers)
         for _, live in of_others:
-            self._releases.knows(live)
-            self._releases.released(key_of(live))
+            self._releases.follows(live)
         self._pruner.start(members, takers, desired=lives, later=going_later, with_orphans=not self._applier.nodes)
         self._loop.run(self._is_pruned, self._timeout)
 

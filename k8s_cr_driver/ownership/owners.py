@@ -174,7 +174,7 @@ def dependents(context: WriteContext) -> Iterator[tuple[Resource, Object]]:
 
 
 def holders(
-    context: WriteContext, deleted: Iterable[Object], keys: Iterable[ObjectKey] | None, find: Find | None = None
+    context: WriteContext, deleted: Iterable[Object], keys: Iterable[ObjectKey] | None, find: Find
 ) -> list[tuple[Resource, Object]]:
     """The Namespaces and CRDs of others that hold objects of these `keys`, which stay.
 
@@ -190,7 +190,7 @@ def holders(
     named = {ObjectKey(*CRD, "", kind.crd_name) for kind in kinds if kind.group_kind.group}
     named |= {ObjectKey(*NAMESPACE, "", namespace) for namespace in namespaces}
     read = ((context.resources.find(key.group_kind), key) for key in sorted(named - stay))
-    found = [(resource, (find or context.client.find)(resource, key)) for resource, key in read]
+    found = [(resource, find(resource, key)) for resource, key in read]
     return [(resource, live) for resource, live in found if resource and live and not _is_going(live)]
 
 
