@@ -9,8 +9,7 @@ from k8s_cr_driver.errors import DriverError
 from tests.fake_api import FakeApi, faults
 from tests.instance import Instance, obj
 from tests.ownership.claims import is_the_same, own, volume
-from tests.ownership.test_owned_namespaces import uid_of_volume
-from tests.ownership.test_shared_owned import NAMESPACE, ROLE, inner, own_by_role
+from tests.ownership.holders import NAMESPACE, ROLE, inner, own_by_role, uid_of_volume
 
 
 def fail_to_terminate(api: FakeApi, blue: Instance) -> None:

@@ -8,18 +8,22 @@ from collections.abc import Callable
 import pytest
 
 from k8s_cr_driver.engine import releases
-from k8s_cr_driver.objects.keys import Object
 from tests.fake_api import FakeApi, faults
-from tests.instance import Instance, config_map, controlled_by, crontab, crontab_crd, kept, obj, wait_for
+from tests.instance import Instance, config_map, crontab, crontab_crd, kept, obj, wait_for
 from tests.ownership.claims import HELD, is_the_same, own, volume
-from tests.ownership.test_shared_owned import CRD, NAMESPACE, ROLE, inner, own_by_role
+from tests.ownership.holders import (
+    CRD,
+    NAMESPACE,
+    ROLE,
+    assert_released_again,
+    binding,
+    inner,
+    own_by,
+    own_by_role,
+    uid_of_volume,
+)
 
 FINALIZED = {**ROLE, "metadata": {"name": "owner", "finalizers": HELD}}
-BINDING = {"roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "view"}}
-
-
-def uid_of_volume(api: FakeApi) -> object:
-    return api.get("PersistentVolumeClaim", "inner", "volume")["metadata"]["uid"]
 
 
 @pytest.mark.parametrize("whose", ["kept", "desired"])
@@ -56,9 +60,7 @@ def test_a_claim_in_a_namespace_that_an_operator_owns_again_while_the_owner_is_f
     own_by_role(api, NAMESPACE)
     run = blue.start([inside])
     wait_for(api, lambda: "deletionTimestamp" in api.get("ClusterRole", None, "owner")["metadata"])
-    for _ in range(2):
-        own_by_role(api, NAMESPACE)
-        wait_for(api, lambda: not api.get(*NAMESPACE)["metadata"].get("ownerReferences"))
+    assert_released_again(api, api.get("ClusterRole", None, "owner"))
     api.release("ClusterRole", None, "owner", HELD)
     run.result(60)
     assert uid_of_volume(api) == uid
@@ -67,19 +69,15 @@ def test_a_claim_in_a_namespace_that_an_operator_owns_again_while_the_owner_is_f
 @pytest.mark.parametrize("inventory", ["there", "lost"])
 def test_a_claim_in_a_namespace_of_an_operator_outlives_an_owner_that_is_created_again(api: FakeApi, inventory: str) -> None:
     """A roleRef cannot be changed."""
-    binding = obj("rbac.authorization.k8s.io/v1", "ClusterRoleBinding", "owner", **BINDING)
-    binding["metadata"]["annotations"] = {"k8s-cr-driver/replace": "true"}
-    other: Object = {**binding, "roleRef": {**BINDING["roleRef"], "name": "edit"}}
     blue, inside = Instance(api.url), inner("desired")
     api.put(obj("v1", "Namespace", "inner"), manager="operator")
-    blue.reconcile([binding, inside])
+    blue.reconcile([binding("view"), inside])
     uid = uid_of_volume(api)
-    reference = controlled_by(api.get("ClusterRoleBinding", None, "owner"))
-    api.edit(*NAMESPACE, lambda live: live["metadata"].update(ownerReferences=[reference]))
+    own_by(api, NAMESPACE, api.get("ClusterRoleBinding", None, "owner"))
     if inventory == "lost":
         blue.record()
         api.delete("ConfigMap", "default", f"k8s-cr-driver-{blue.id}")
-    blue.reconcile([other, inside])
+    blue.reconcile([binding("edit"), inside])
     assert uid_of_volume(api) == uid
 
 
@@ -140,17 +138,15 @@ def test_a_claim_in_a_namespace_that_an_operator_owns_only_while_the_owner_is_fi
 ) -> None:
     """As after a run that has released it, and that has not ended in time."""
     blue, inside = Instance(api.url), inner("desired")
-    binding = obj("rbac.authorization.k8s.io/v1", "ClusterRoleBinding", "owner", **BINDING)
-    binding["metadata"] |= {"annotations": {"k8s-cr-driver/replace": "true"}, "finalizers": HELD}
-    other: Object = {**binding, "roleRef": {**BINDING["roleRef"], "name": "edit"}}
+    first, second = binding("view"), binding("edit")
+    for one in (first, second):
+        one["metadata"]["finalizers"] = HELD
     api.put(obj("v1", "Namespace", "inner"), manager="operator")
-    blue.reconcile([binding, inside])
+    blue.reconcile([first, inside])
     uid, owner = uid_of_volume(api), api.get("ClusterRoleBinding", None, "owner")
-    run = blue.start([inside] if verb == "change" else [other, inside])
+    run = blue.start([inside] if verb == "change" else [second, inside])
     wait_for(api, lambda: "deletionTimestamp" in api.get("ClusterRoleBinding", None, "owner")["metadata"])
-    for _ in range(2):
-        api.edit(*NAMESPACE, lambda live: live["metadata"].update(ownerReferences=[controlled_by(owner)]))
-        wait_for(api, lambda: not api.get(*NAMESPACE)["metadata"].get("ownerReferences"))
+    assert_released_again(api, owner)
     api.release("ClusterRoleBinding", None, "owner", HELD)
     run.result(60)
     assert uid_of_volume(api) == uid

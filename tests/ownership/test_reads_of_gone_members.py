@@ -7,8 +7,8 @@ from k8s_cr_driver.objects.keys import Object
 from tests.fake_api import FakeApi
 from tests.instance import Instance, config_map, kept
 from tests.ownership.claims import is_the_same, own, volume
+from tests.ownership.holders import ROLE
 from tests.ownership.test_owned_after_a_failure import fail_to_terminate
-from tests.ownership.test_shared_owned import ROLE
 
 MANY = 50
 

@@ -5,18 +5,11 @@ from __future__ import annotations
 
 import re
 
-from k8s_cr_driver.objects.keys import Object
 from tests.fake_api import FakeApi
 from tests.instance import Instance, config_map, obj
-from tests.ownership.test_owned_namespaces import BINDING
+from tests.ownership.holders import binding
 
 MANY = 20
-
-
-def binding(number: int, role: str) -> Object:
-    made = obj("rbac.authorization.k8s.io/v1", "ClusterRoleBinding", f"b{number}", roleRef={**BINDING["roleRef"], "name": role})
-    made["metadata"]["annotations"] = {"k8s-cr-driver/replace": "true"}
-    return made
 
 
 def test_objects_that_are_created_again_share_the_reads_of_namespaces(api: FakeApi) -> None:
@@ -24,8 +17,8 @@ def test_objects_that_are_created_again_share_the_reads_of_namespaces(api: FakeA
     for one in inside:
         api.put(obj("v1", "Namespace", one["metadata"]["namespace"]), manager="operator")
     blue = Instance(api.url)
-    blue.reconcile([*(binding(number, "view") for number in range(MANY)), *inside])
+    blue.reconcile([*(binding("view", f"b{number}") for number in range(MANY)), *inside])
     api.requests.clear()
-    blue.reconcile([*(binding(number, "edit") for number in range(MANY)), *inside], prune=False)
+    blue.reconcile([*(binding("edit", f"b{number}") for number in range(MANY)), *inside], prune=False)
     reads = [one for one in api.requests if one.method == "GET" and re.search(r"/namespaces/n\d+$", one.path)]
     assert len(reads) < MANY * MANY / 2

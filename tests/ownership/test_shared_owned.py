@@ -8,26 +8,10 @@ from collections.abc import Callable
 import pytest
 
 from k8s_cr_driver.kube import watch
-from k8s_cr_driver.objects.keys import Object
 from tests.fake_api import FakeApi, controllers, faults
-from tests.instance import Instance, claim, config_map, controlled_by, crontab, crontab_crd, deployment, kept, obj, wait_for
+from tests.instance import Instance, config_map, controlled_by, crontab, crontab_crd, deployment, kept, obj, wait_for
 from tests.ownership.claims import HELD
-
-ROLE = obj("rbac.authorization.k8s.io/v1", "ClusterRole", "owner", rules=[])
-NAMESPACE = "Namespace", None, "inner"
-CRD = "CustomResourceDefinition", None, "crontabs.stable.example.com"
-
-
-def own_by_role(api: FakeApi, place: tuple[str, None, str]) -> None:
-    """As an operator of tenants owns their Namespaces."""
-    reference = controlled_by(api.get("ClusterRole", None, "owner"))
-    api.edit(*place, lambda live: live["metadata"].update(ownerReferences=[reference]))
-
-
-def inner(whose: str) -> Object:
-    found = claim("volume")
-    found["metadata"] |= {"namespace": "inner", "annotations": {"k8s-cr-driver/ready-when": "stored"}}
-    return kept(found) if whose == "kept" else found
+from tests.ownership.holders import CRD, NAMESPACE, ROLE, assert_released_again, inner, own_by, own_by_role, uid_of_volume
 
 
 @pytest.mark.parametrize("whose", ["kept", "a guest's", "desired"])
@@ -36,11 +20,11 @@ def test_what_stays_in_a_namespace_outlives_the_owner_of_the_namespace(api: Fake
     blue.reconcile([ROLE, obj("v1", "Namespace", "inner"), *([] if whose == "a guest's" else [inside])])
     if whose == "a guest's":
         api.put(inside, manager="user")
-    uid = api.get("PersistentVolumeClaim", "inner", "volume")["metadata"]["uid"]
+    uid = uid_of_volume(api)
     own_by_role(api, NAMESPACE)
     blue.reconcile([inside] if whose == "desired" else [])
     assert api.find("ClusterRole", None, "owner") is None
-    assert api.get("PersistentVolumeClaim", "inner", "volume")["metadata"]["uid"] == uid
+    assert uid_of_volume(api) == uid
 
 
 @pytest.mark.parametrize("whose", ["kept", "a guest's"])
@@ -60,15 +44,13 @@ def test_what_stays_of_a_kind_outlives_the_owner_of_its_crd(api: FakeApi, whose:
 def test_a_kept_object_in_a_namespace_that_is_owned_again_while_its_owner_is_finalized_outlives_it(api: FakeApi) -> None:
     blue, inside = Instance(api.url), inner("kept")
     blue.reconcile([{**ROLE, "metadata": {"name": "owner", "finalizers": HELD}}, obj("v1", "Namespace", "inner"), inside])
-    uid = api.get("PersistentVolumeClaim", "inner", "volume")["metadata"]["uid"]
+    uid = uid_of_volume(api)
     run = blue.start([])
     wait_for(api, lambda: "deletionTimestamp" in api.get("ClusterRole", None, "owner")["metadata"])
-    for _ in range(2):
-        own_by_role(api, NAMESPACE)
-        wait_for(api, lambda: not api.get(*NAMESPACE)["metadata"].get("ownerReferences"))
+    assert_released_again(api, api.get("ClusterRole", None, "owner"))
     api.release("ClusterRole", None, "owner", HELD)
     run.result(10)
-    assert api.get("PersistentVolumeClaim", "inner", "volume")["metadata"]["uid"] == uid
+    assert uid_of_volume(api) == uid
 
 
 def test_a_namespace_that_an_object_of_the_instance_owns_is_deleted(api: FakeApi) -> None:
@@ -101,8 +83,7 @@ def test_a_namespace_that_is_gone_is_not_released_any_more(api: FakeApi) -> None
     blue = Instance(api.url)
     blue.reconcile([{**ROLE, "metadata": {"name": "owner", "finalizers": HELD}}, obj("v1", "Namespace", "inner")])
     theirs = api.put({**ROLE, "metadata": {"name": "theirs"}}, manager="user")
-    owners = [{**controlled_by(one), "controller": False} for one in (theirs, api.get("ClusterRole", None, "owner"))]
-    api.edit(*NAMESPACE, lambda live: live["metadata"].update(ownerReferences=owners))
+    own_by(api, NAMESPACE, theirs, api.get("ClusterRole", None, "owner"))
     run = blue.start([])
     blue.wait_until_reported("inner", "deleted")
     api.fail(faults.unavailable(), method="GET", path="/clusterroles/theirs$", times=10**6)
@@ -123,7 +104,7 @@ def test_what_stays_outlives_an_owner_of_which_the_watch_is_late(
     if whose == "a guest's":
         api.put(inside, manager="user")
     place = ("PersistentVolumeClaim", "inner", "volume") if whose == "kept" else NAMESPACE
-    uid = api.get("PersistentVolumeClaim", "inner", "volume")["metadata"]["uid"]
+    uid = uid_of_volume(api)
     plural = "persistentvolumeclaims" if whose == "kept" else "namespaces"
     api.fail(faults.half_open(after=2), path=f"/{plural}$")  # one object, and the end of the list
     run = blue.start([web])
@@ -134,7 +115,7 @@ def test_what_stays_outlives_an_owner_of_which_the_watch_is_late(
     api.edit("Deployment", "default", "web", lambda live: live["metadata"].update(annotations={"a": "b"}))
     run.result(10)
     assert api.find("ClusterRole", None, "owner") is None
-    assert api.get("PersistentVolumeClaim", "inner", "volume")["metadata"]["uid"] == uid
+    assert uid_of_volume(api) == uid
 
 
 @pytest.mark.parametrize("place", [NAMESPACE, CRD])

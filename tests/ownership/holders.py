@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A Namespace that holds a claim, a CRD, and the owners that operators give them."""
+
+from __future__ import annotations
+
+from k8s_cr_driver.objects.keys import Object
+from tests.fake_api import FakeApi
+from tests.instance import claim, controlled_by, kept, obj, wait_for
+
+RBAC = "rbac.authorization.k8s.io"
+ROLE = obj(f"{RBAC}/v1", "ClusterRole", "owner", rules=[])
+NAMESPACE = "Namespace", None, "inner"
+CRD = "CustomResourceDefinition", None, "crontabs.stable.example.com"
+
+
+def binding(role: str, name: str = "owner") -> Object:
+    """An owner that is replaced when its role changes."""
+    made = obj(f"{RBAC}/v1", "ClusterRoleBinding", name, roleRef={"apiGroup": RBAC, "kind": "ClusterRole", "name": role})
+    made["metadata"]["annotations"] = {"k8s-cr-driver/replace": "true"}
+    return made
+
+
+def inner(whose: str) -> Object:
+    found = claim("volume")
+    found["metadata"] |= {"namespace": "inner", "annotations": {"k8s-cr-driver/ready-when": "stored"}}
+    return kept(found) if whose == "kept" else found
+
+
+def uid_of_volume(api: FakeApi) -> object:
+    return api.get("PersistentVolumeClaim", "inner", "volume")["metadata"]["uid"]
+
+
+def own_by(api: FakeApi, place: tuple[str, None, str], *owners: Object) -> None:
+    """As an operator of tenants owns their Namespaces. Only a single owner is the controller."""
+    references = [{**controlled_by(owner), "controller": len(owners) == 1} for owner in owners]
+    api.edit(*place, lambda live: live["metadata"].update(ownerReferences=references))
+
+
+def own_by_role(api: FakeApi, place: tuple[str, None, str]) -> None:
+    own_by(api, place, api.get("ClusterRole", None, "owner"))
+
+
+def assert_released_again(api: FakeApi, owner: Object) -> None:
+    """The Namespace is released each time the owner owns it again."""
+    for _ in range(2):
+        own_by(api, NAMESPACE, owner)
+        wait_for(api, lambda: not api.get(*NAMESPACE)["metadata"].get("ownerReferences"))
