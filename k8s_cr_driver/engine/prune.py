@@ -90,6 +90,7 @@ class Pruner:
         *,
         desired: Sequence[Object] = (),
         later: Collection[str] = (),
+        released: Collection[ObjectKey] = (),
         with_orphans: bool = False,
     ) -> None:
         """
@@ -97,8 +98,10 @@ class Pruner:
 
         `owners`: of those that stay, the owners that go, with the objects that take them along. They are released from
         `desired` objects, too, and from owners that go with these, by their uids `later`: a later operation deletes
-        them, and does not know any more what is released now.
+        them, and does not know any more what is released now. `released`: what a run before this one has released, and
+        that stays in its Namespace and CRD.
         """
+        self._kept.update(released)
         self._guests = Guests(self._context, leaving=lives if with_orphans else ())
         deleted = list(filter(self.deletes, lives))
         stay = frozenset(map(key_of, lives)).difference(map(key_of, deleted))

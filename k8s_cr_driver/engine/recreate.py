@@ -25,7 +25,7 @@ from k8s_cr_driver.objects.fields import field
 from k8s_cr_driver.objects.keys import Object, ObjectKey, key_of
 from k8s_cr_driver.ownership.delete import Removal, remove
 from k8s_cr_driver.ownership.orphans import OwnedOrphans
-from k8s_cr_driver.ownership.owners import Owners, Takers, by_uid, dependents, holders, release_from_owners
+from k8s_cr_driver.ownership.owners import Owners, Takers, by_uid, dependents_and_released, holders, release_from_owners
 from k8s_cr_driver.ownership.unlabeled import reclaim
 from k8s_cr_driver.ownership.write_errors import is_denied
 
@@ -107,8 +107,9 @@ class Recreator:
             listed, around = self._dependents()
             others = [one for one in listed if key_of(one[1]) != node.key]
             others.extend(OwnedOrphans(self._context).of(live))
-            owners = Owners(self._context.client, by_uid([live]), by_uid(other for _, other in (*others, *around)))
-            takers = release_from_owners(self._context, owners, (*others, *around))
+            staying = [*others, *around]
+            owners = Owners(self._context.client, by_uid([live]), by_uid(other for _, other in staying))
+            takers = release_from_owners(self._context, owners, staying)
             self._loop.post(functools.partial(self._note, others, around, takers))
             if self._loop.refusals:  # the run has ended, so that nobody would create it again
                 raise self._loop.refusals[0]
@@ -125,7 +126,7 @@ class Recreator:
 
     def _dependents(self) -> tuple[Found, Found]:
         """
-        The instance's objects that have owners, and what holds its objects, as of now: a watch may be late.
+        The instance's objects that have owners, and what no watch selects: as of now, a watch may be late.
 
         All who wait for a list share the next.
         """
@@ -135,8 +136,9 @@ class Recreator:
             if self._listed_at < asked_at:
                 began = time.monotonic()
                 members = self._context.inventory.content.members
-                self._around = holders(self._context, list(self._replaced), members, self._context.client.find)
-                self._listed, self._listed_at = list(dependents(self._context)), began
+                held_by = holders(self._context, list(self._replaced), members, self._context.client.find)
+                self._listed, released = dependents_and_released(self._context)
+                self._around, self._listed_at = [*released, *held_by], began
             return self._listed, self._around
 
     def _note(self, others: Found, around: Found, takers: Mapping[str, Takers]) -> None:

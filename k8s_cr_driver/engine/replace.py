@@ -24,7 +24,7 @@ from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.kube.watch import Change, Message, Relist
 from k8s_cr_driver.objects.keys import Object, ObjectKey, key_of, kind_of
 from k8s_cr_driver.ownership.labels import KEEP, SHARED, is_kept, is_managed
-from k8s_cr_driver.ownership.owners import Owners, by_uid, dependents, holders, release_from_owners
+from k8s_cr_driver.ownership.owners import Owners, by_uid, dependents, dependents_and_released, holders, release_from_owners
 from k8s_cr_driver.ownership.write import record_finished
 from k8s_cr_driver.resources.base import PODS
 
@@ -105,8 +105,10 @@ class Replacer:
 
     def _release_from(self, replaced: list[Object]) -> list[Object]:
         """The instance's other objects outlive those that are replaced: the garbage collector would delete them."""
-        around = holders(self._context, replaced, self._context.inventory.content.members, self._context.client.find)
-        others = [*self._others(), *around]
+        members, keys = self._context.inventory.content.members, self.keys
+        listed, released = dependents_and_released(self._context)
+        around = [*released, *holders(self._context, replaced, members, self._context.client.find)]
+        others = [*(one for one in listed if key_of(one[1]) not in keys), *around]
         owners = Owners(self._context.client, by_uid(replaced), by_uid(live for _, live in others))
         self._releases.take_along(release_from_owners(self._context, owners, others))
         for _, live in around:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 
 from k8s_cr_driver.engine.apply import Applier
 from k8s_cr_driver.engine.attempts import Attempts
@@ -20,18 +20,15 @@ from k8s_cr_driver.engine.not_ready import NotReady
 from k8s_cr_driver.engine.prune import Pruner
 from k8s_cr_driver.engine.releases import Releases
 from k8s_cr_driver.engine.run import Run
-from k8s_cr_driver.kube.connection import METADATA_LIST
 from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.objects.crds import defined_by
-from k8s_cr_driver.objects.fields import field, uid_of
-from k8s_cr_driver.objects.keys import CRD, NAMESPACE, Object, ObjectKey, annotations_of, key_of, kind_of
-from k8s_cr_driver.ownership.labels import RELEASED_BY, SHARED, is_managed
+from k8s_cr_driver.objects.fields import uid_of
+from k8s_cr_driver.objects.keys import CRD, NAMESPACE, Object, ObjectKey, key_of, kind_of
+from k8s_cr_driver.ownership.earlier import released_earlier
+from k8s_cr_driver.ownership.labels import SHARED, is_managed
 from k8s_cr_driver.ownership.orphans import OwnedOrphans, oldest_owner, release_orphans
 from k8s_cr_driver.ownership.owners import Owners, by_uid, holders, release_from_owners, with_owners
 from k8s_cr_driver.resources.registry import resource_for
-
-FEW = 10
-"""So many objects of a kind and a namespace at most are read one by one."""
 
 
 class Rest:
@@ -119,7 +116,11 @@ class Rest:
         self._releases.take_along(takers)
         for _, live in of_others:
             self._releases.follows(live)
-        self._pruner.start(members, takers, desired=lives, later=going_later, with_orphans=not self._applier.nodes)
+        released = [key_of(live) for _, live in earlier]
+        with_orphans = not self._applier.nodes
+        self._pruner.start(
+            members, takers, desired=lives, later=going_later, released=released, with_orphans=with_orphans
+        )
         self._loop.run(self._is_pruned, self._timeout)
 
     def _as_it_is(self, live: Object) -> Object:
@@ -134,31 +135,17 @@ class Rest:
         return None
 
     def _released_earlier(self, members: Collection[ObjectKey]) -> list[tuple[Resource, Object]]:
-        """What a run that failed has released: its operator may own it again, and it is no member any more."""
+        """What a run that failed has released, and that is none of these `members` any more."""
         recorded = self._context.inventory.content.members or frozenset()
         unlisted = self._informers.unlisted_kinds()  # what cannot be listed may hang when it is read
-        missing = sorted(key for key in recorded.difference(self._applier.nodes, members) if key.group_kind not in unlisted)
-        found: list[tuple[Resource, Object]] = []
-        for (kind, namespace), keys in itertools.groupby(missing, lambda key: (key.group_kind, key.namespace)):
-            if resource := self._context.resources.find(kind):
-                found += [(resource, live) for live in self._found_of(resource, namespace, list(keys))]
-        return [(resource, live) for resource, live in found if self._was_released(live)]
+        missing = [key for key in recorded.difference(self._applier.nodes, members) if key.group_kind not in unlisted]
+        return list(released_earlier(self._context, missing, self._owners_of))
 
-    def _found_of(self, resource: Resource, namespace: str, keys: Collection[ObjectKey]) -> list[Object]:
-        """Those of a kind in a namespace that exist. One LIST for many: a run that failed may have deleted thousands."""
-        if len(keys) <= FEW or "list" not in resource.verbs:
-            return [live for live in (self._find(resource, key) for key in keys) if live]
-        with self._attempts.abandonable(f"the owners of {resource.plural} in {namespace}"):
-            listing = functools.partial(self._context.client.list_if_served, resource, namespace, "", METADATA_LIST)
-            wanted = set(keys)
-            return [live for live in self._attempts.request(listing) if key_of(live) in wanted]
-        return []
-
-    def _was_released(self, live: Object) -> bool:
-        """And still stays. An adopted object without a namespace has no mark."""
-        is_marked = annotations_of(live).get(RELEASED_BY) == self._context.instance
-        is_going = bool(field(live, "metadata", "deletionTimestamp"))
-        return not is_going and (is_marked or self._context.inventory.content.is_adopted(live))
+    def _owners_of(self, request: Callable[[], Sequence[Object]], what: str) -> Sequence[Object]:
+        """With `abandon` none of what cannot be read."""
+        with self._attempts.abandonable(f"the owners of {what}"):
+            return self._attempts.request(request)
+        return ()
 
     def _shared(self, members: list[Object]) -> list[tuple[Resource, Object]]:
         """Namespaces and CRDs: an owner of one would take along what it holds, also objects that stay, or that are not ours."""

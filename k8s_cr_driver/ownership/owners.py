@@ -21,6 +21,7 @@ from k8s_cr_driver.kube.responses import understood
 from k8s_cr_driver.objects.fields import field
 from k8s_cr_driver.objects.keys import CRD, NAMESPACE, Object, ObjectKey, bare, key_of, kind_of, split
 from k8s_cr_driver.ownership.context import WriteContext, selector
+from k8s_cr_driver.ownership.earlier import released_earlier
 from k8s_cr_driver.ownership.labels import is_managed
 from k8s_cr_driver.ownership.released import disown
 from k8s_cr_driver.ownership.unlabeled import find_unlabeled, may_be_unlabeled
@@ -160,17 +161,19 @@ def with_owners(context: WriteContext, lives: Iterable[tuple[Resource, Object]])
 
 
 def dependents(context: WriteContext) -> Iterator[tuple[Resource, Object]]:
-    """The objects of the instance that have owners, by one LIST for each kind, or one for each of its namespaces."""
-    found = filter(None, map(context.resources.find, sorted(context.inventory.content.kinds)))
-    resources = [resource for resource in found if "list" in resource.verbs]
-    for resource in resources:
-        for live in _listed(context, resource):
-            if _is_dependent(context, live):
-                yield resource, live
-    for resource, namespace in may_be_unlabeled(context, resources):
-        for live in find_unlabeled(context, resource, namespace):
-            if references(live):
-                yield resource, live
+    """The objects of the instance that have owners."""
+    return (one for one in _listed(context) if _is_dependent(context, one[1]))
+
+
+def dependents_and_released(context: WriteContext) -> tuple[list[tuple[Resource, Object]], list[tuple[Resource, Object]]]:
+    """The objects of the instance that have owners, and what a run before this one has released."""
+    found = list[tuple[Resource, Object]]()
+    missing = set(context.inventory.content.members or ()) - context.inventory.content.new
+    for resource, live in _listed(context):
+        missing.discard(key_of(live))
+        if _is_dependent(context, live):
+            found.append((resource, live))
+    return found, list(released_earlier(context, missing))
 
 
 def holders(
@@ -200,11 +203,23 @@ def _is_going(live: Object) -> bool:
 
 
 def _is_dependent(context: WriteContext, live: Object) -> bool:
-    """Whether an object with the instance's label is one of its objects, and has owners; `managedFields` may be cleared."""
+    """Whether it is one of the instance's objects, and has owners; `managedFields` may be cleared."""
     return bool(references(live)) and (is_managed(live, context.instance) or context.inventory.owns(live))
 
 
-def _listed(context: WriteContext, resource: Resource) -> Sequence[Object]:
+def _listed(context: WriteContext) -> Iterator[tuple[Resource, Object]]:
+    """What has the instance's label, or has lost it: one LIST of each for a kind, or for each of its namespaces."""
+    found = filter(None, map(context.resources.find, sorted(context.inventory.content.kinds)))
+    resources = [resource for resource in found if "list" in resource.verbs]
+    for resource in resources:
+        for live in _labelled(context, resource):
+            yield resource, live
+    for resource, namespace in may_be_unlabeled(context, resources):
+        for live in find_unlabeled(context, resource, namespace):
+            yield resource, live
+
+
+def _labelled(context: WriteContext, resource: Resource) -> Sequence[Object]:
     wanted = selector(context.instance, resource.group_kind)
     try:
         return context.client.list_if_served(resource, "", wanted)

@@ -293,6 +293,30 @@ def test_delete_guests_takes_no_object_that_stays_if_the_answer_to_its_release_i
 
 
 @HELD
+@pytest.mark.parametrize("how", ["kept", "adopted"])
+def test_a_retry_of_a_terminate_that_deletes_guests_takes_no_object_that_the_first_try_has_released(
+    api: FakeApi, how: str, holder: Object, precious: Object
+) -> None:
+    """A finalizer has held another object for longer than the first try has waited."""
+    blue, where = Instance(api.url, adopt=True), (precious["kind"], precious["metadata"]["namespace"], "precious")
+    slow = {**precious, "metadata": {"name": "slow", "namespace": where[1], "finalizers": ["example.com/hold"]}}
+    blue.reconcile([holder, slow])
+    if how == "adopted":
+        precious = {**precious, "metadata": {**precious["metadata"], "annotations": {}}}
+        api.put(precious)
+    blue.reconcile([holder, slow, precious])
+    run = Instance(api.url, delete_guests=True)
+    first = run.start([])
+    run.wait_until_reported("precious", "left")
+    run.end()
+    with pytest.raises(DriverError, match=r"example\.com/hold"):
+        first.result(60)
+    api.release(where[0], where[1], "slow", ["example.com/hold"])
+    Instance(api.url, delete_guests=True).terminate()
+    assert api.find(*where)
+
+
+@HELD
 @pytest.mark.parametrize("whose", ["of this instance", "of another instance"])
 def test_delete_guests_takes_what_an_earlier_operation_has_kept(
     api: FakeApi, whose: str, holder: Object, precious: Object

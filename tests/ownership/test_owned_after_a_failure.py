@@ -1,22 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kept and adopted objects that a failed operation has released, and that their operator owns again before the retry."""
+"""What a failed operation has released, and an operator owns again before the next one: kept, adopted and shared objects."""
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 
+from k8s_cr_driver.engine.replace import Replacement
 from k8s_cr_driver.errors import DriverError
+from k8s_cr_driver.objects.keys import Object
+from k8s_cr_driver.ownership.labels import INSTANCE_LABEL
 from tests.fake_api import FakeApi, faults
-from tests.instance import Instance, obj
+from tests.fake_api.recording import Request
+from tests.instance import GREEN, Instance, config_map, crontab, crontab_crd, obj
 from tests.ownership.claims import is_the_same, own, volume
-from tests.ownership.holders import NAMESPACE, ROLE, inner, own_by_role, uid_of_volume
+from tests.ownership.holders import CRD, NAMESPACE, ROLE, binding, inner, own_by, own_by_role, uid_of_volume
 
 
 def fail_to_terminate(api: FakeApi, blue: Instance) -> None:
+    fail_to_change(api, blue, [])
+
+
+def fail_to_change(api: FakeApi, blue: Instance, objects: list[Object]) -> None:
     api.fail(faults.denied("not now"), method="DELETE", path="/clusterroles/owner$", times=10**6)
     blue.seconds = 3
     with pytest.raises(DriverError, match="not now"):
-        blue.terminate()
+        blue.reconcile(objects)
     api.clear_faults()
     blue.seconds = 10
 
@@ -47,3 +57,65 @@ def test_a_kept_claim_in_a_namespace_that_is_owned_again_after_a_failed_terminat
     blue.terminate()
     assert api.find("ClusterRole", None, "owner") is None
     assert uid_of_volume(api) == uid
+
+
+@pytest.mark.parametrize("whose", ["kept", "adopted"])
+def test_a_claim_that_a_failed_change_has_released_outlives_an_owner_that_a_heal_replaces(api: FakeApi, whose: str) -> None:
+    """The operation is failed, not retried. The instance has its former package, with the claim."""
+    blue, owner = Instance(api.url, adopt=True, force=True), config_map("owner")
+    if whose == "adopted":
+        api.put(volume(), manager="user")
+    blue.reconcile([ROLE, owner, volume(whose)])
+    fail_to_change(api, blue, [owner])
+    before = api.get("ConfigMap", "default", "owner")
+    uid = own(api, before)
+    replacement = Replacement([(f"{INSTANCE_LABEL}={blue.id}", [before])])
+    blue.reconcile([owner], prune=False, replacement=replacement)
+    assert api.get("ConfigMap", "default", "owner")["metadata"]["uid"] != before["metadata"]["uid"]
+    assert is_the_same(api, uid)
+
+
+def test_a_kept_claim_that_a_failed_change_has_released_outlives_an_owner_that_the_rollback_creates_again(api: FakeApi) -> None:
+    """The claim waits for its Namespace, and an admission webhook for claims is slow: the owner is deleted before."""
+    blue, home, place = Instance(api.url), obj("v1", "Namespace", "inner"), ("PersistentVolumeClaim", "inner", "volume")
+    former = [home, binding("view"), inner("kept")]
+    blue.reconcile([ROLE, *former])
+    uid = uid_of_volume(api)
+    fail_to_change(api, blue, [home, binding("edit")])
+    own_by(api, place, api.get("ClusterRoleBinding", None, "owner"))
+    deleted = threading.Event()
+
+    def is_write(request: Request) -> bool:
+        return request.query.get("fieldManager", "").endswith(blue.id) and "dryRun" not in request.query
+
+    def is_created_again(_: Request) -> bool:
+        if api.requests.select("DELETE", "/clusterrolebindings/owner"):
+            deleted.set()
+        return False
+
+    api.fail(faults.held(60, deleted), method="PATCH", path="/persistentvolumeclaims/volume$", when=is_write)
+    api.fail(faults.internal(), method="PATCH", path="/clusterrolebindings/owner$", when=is_created_again)
+    api.requests.clear()
+    blue.seconds = 60
+    blue.reconcile([ROLE, *former])
+    assert api.get("ClusterRoleBinding", None, "owner")["roleRef"]["name"] == "view"
+    assert uid_of_volume(api) == uid
+
+
+@pytest.mark.parametrize("place", [NAMESPACE, CRD], ids=["Namespace", "CRD"])
+def test_what_another_instance_has_outlives_the_owner_of_a_shared_object_that_a_failed_terminate_has_released(
+    api: FakeApi, place: tuple[str, None, str]
+) -> None:
+    shared, inside = {NAMESPACE: (obj("v1", "Namespace", "inner"), inner("desired")), CRD: (crontab_crd(), crontab("a"))}[place]
+    blue, green = Instance(api.url), Instance(api.url, GREEN)
+    blue.reconcile([ROLE, shared])
+    green.reconcile([shared, inside])
+    where = inside["kind"], inside["metadata"]["namespace"], inside["metadata"]["name"]
+    uid = api.get(*where)["metadata"]["uid"]
+    own_by_role(api, place)
+    fail_to_terminate(api, blue)
+    own_by_role(api, place)
+    blue.terminate()
+    assert api.find("ClusterRole", None, "owner") is None
+    assert api.find(*place)
+    assert api.get(*where)["metadata"]["uid"] == uid

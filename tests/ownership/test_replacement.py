@@ -895,13 +895,13 @@ def test_owners_are_listed_once_for_all_that_wait(api: FakeApi, monkeypatch: pyt
     controllers.run_workloads(api)
     blue, names = Instance(api.url, seconds=30), [f"j{number:02}" for number in range(16)]
     blue.reconcile([job(name, "i:1") for name in names])
-    listed, dependents = list[int](), recreate.dependents
+    listed, dependents = list[int](), recreate.dependents_and_released
 
     def slow(*arguments: Any) -> Any:
         listed.append(1)
         time.sleep(0.3)
         return dependents(*arguments)
 
-    monkeypatch.setattr(recreate, "dependents", slow)
+    monkeypatch.setattr(recreate, "dependents_and_released", slow)
     blue.reconcile([job(name, "i:2") for name in names])
     assert len(listed) <= 8
