@@ -108,7 +108,8 @@ class Recreator:
             others = [one for one in listed if key_of(one[1]) != node.key]
             others.extend(OwnedOrphans(self._context).of(live))
             staying = [*others, *around]
-            owners = Owners(self._context.client, by_uid([live]), by_uid(other for _, other in staying))
+            # All that are replaced: another one of them keeps nothing that the driver may not write
+            owners = Owners(self._context.client, by_uid(list(self._replaced)), by_uid(other for _, other in staying))
             takers = release_from_owners(self._context, owners, staying)
             self._loop.post(functools.partial(self._note, others, around, takers))
             if self._loop.refusals:  # the run has ended, so that nobody would create it again

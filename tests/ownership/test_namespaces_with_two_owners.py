@@ -7,6 +7,7 @@ import threading
 
 import pytest
 
+from k8s_cr_driver.errors import DriverError
 from tests.fake_api import FakeApi, faults
 from tests.fake_api.recording import Request
 from tests.instance import GREEN, Instance, config_map, obj
@@ -69,4 +70,18 @@ def test_a_claim_outlives_two_owners_of_its_namespace_that_are_created_again_at_
     uid = uid_of_volume(api)
     own_by_both(api)
     blue.reconcile([binding("edit", "b1"), binding("edit", "b2"), inside], prune=False)
+    assert uid_of_volume(api) == uid
+
+
+def test_a_claim_outlives_two_owners_of_a_namespace_that_may_not_be_patched_and_that_are_created_again(api: FakeApi) -> None:
+    """Neither keeps the Namespace for the other one: the run fails, and nothing is lost."""
+    blue, inside = Instance(api.url), inner("desired")
+    api.put(obj("v1", "Namespace", "inner"), manager="operator")
+    blue.reconcile([binding("view", "b1"), binding("view", "b2"), inside])
+    uid = uid_of_volume(api)
+    own_by_both(api)
+    api.knobs.denied |= {("patch", "", "namespaces", "*"), ("patch", "", "namespaces", "")}
+    blue.seconds = 4
+    with pytest.raises(DriverError, match="namespaces"):
+        blue.reconcile([binding("edit", "b1"), binding("edit", "b2"), inside], prune=False)
     assert uid_of_volume(api) == uid
