@@ -120,6 +120,8 @@ class Applier:
         if live is None:
             self._gone(node)
             return
+        if field(live, "metadata", "deletionTimestamp") and not node.replaces(live):
+            self._recreator.goes(live)
         self._releases.stays(live)
         if node.phase is Phase.SENT:
             self._judge(node, live)

@@ -21,7 +21,7 @@ from k8s_cr_driver.engine.releases import Releases
 from k8s_cr_driver.engine.run import Run
 from k8s_cr_driver.errors import DriverError
 from k8s_cr_driver.kube.discovery import Resource
-from k8s_cr_driver.objects.fields import field
+from k8s_cr_driver.objects.fields import field, uid_of
 from k8s_cr_driver.objects.keys import Object, ObjectKey, key_of
 from k8s_cr_driver.ownership.delete import Removal, remove
 from k8s_cr_driver.ownership.orphans import OwnedOrphans
@@ -60,6 +60,8 @@ class Recreator:
         self._held: list[tuple[Desired, Object]] = []
         self._lock = threading.Lock()
         self._replaced: list[Object] = []
+        self._going: set[str] = set()
+        """The uids of those that others delete."""
         self._listed: Found = []
         self._around: Found = []
         self._listed_at = -math.inf
@@ -73,6 +75,21 @@ class Recreator:
             self._loop.send(labelled, lambda _: self._try_later(node), functools.partial(self._failed, node))
         else:
             self._held.append((node, live))
+
+    def goes(self, live: Object) -> None:
+        """Others, such as a former run, delete a desired object: what holds the instance's objects outlives it, too."""
+        if uid_of(live) in self._going:
+            return
+        self._going.add(uid_of(live))
+        members = self._context.inventory.content.members
+        request = functools.partial(holders, self._context, [live], members, self._context.client.find)
+        self._loop.send(functools.partial(self._operation.persist, request), self._follow, self._loop.refuse)
+
+    def _follow(self, around: Found) -> None:
+        """What no watch selects, and may own what goes, is read by each look."""
+        for _, live in around:
+            self._releases.stays(live)
+            self._releases.released(key_of(live))
 
     def delayed(self, node: Desired, error: DriverError) -> None:
         """

@@ -8,6 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from k8s_cr_driver.engine import releases
+from k8s_cr_driver.errors import DriverError
 from tests.fake_api import FakeApi, faults
 from tests.instance import Instance, config_map, crontab, crontab_crd, kept, obj, wait_for
 from tests.ownership.claims import HELD, is_the_same, own, volume
@@ -149,4 +150,30 @@ def test_a_claim_in_a_namespace_that_an_operator_owns_only_while_the_owner_is_fi
     assert_released_again(api, owner)
     api.release("ClusterRoleBinding", None, "owner", HELD)
     run.result(60)
+    assert uid_of_volume(api) == uid
+
+
+@pytest.mark.usefixtures("soon")
+def test_a_claim_in_a_namespace_that_an_operator_owns_outlives_an_owner_whose_finalizer_ends_in_the_rollback(
+    api: FakeApi
+) -> None:
+    """The change was to replace the owner, which is deleted, and has not ended in time. The rollback creates it again."""
+    blue, inside = Instance(api.url), inner("desired")
+    former, new = binding("view"), binding("edit")
+    for one in (former, new):
+        one["metadata"]["finalizers"] = HELD
+    api.put(obj("v1", "Namespace", "inner"), manager="operator")
+    blue.reconcile([former, inside])
+    uid, owner = uid_of_volume(api), api.get("ClusterRoleBinding", None, "owner")
+    own_by(api, NAMESPACE, owner)
+    change = blue.start([new, inside])
+    wait_for(api, lambda: "deletionTimestamp" in api.get("ClusterRoleBinding", None, "owner")["metadata"])
+    blue.end()
+    with pytest.raises(DriverError):
+        change.result(60)
+    own_by(api, NAMESPACE, owner)
+    rollback = blue.start([former, inside])
+    assert_released_again(api, owner)
+    api.release("ClusterRoleBinding", None, "owner", HELD)
+    rollback.result(60)
     assert uid_of_volume(api) == uid
