@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from k8s_cr_driver.objects.fields import entries, mapping, text
 from k8s_cr_driver.resources.health.model import RUNNING, Health, failed, ready, suspended, waiting
-from k8s_cr_driver.resources.health.vocabulary import word_set
+from k8s_cr_driver.resources.health.vocabulary import GOOD, word_set
 from k8s_cr_driver.resources.health.words import (
     TROUBLED,
     Meaning,
@@ -24,6 +24,7 @@ from k8s_cr_driver.resources.health.words import (
     meaning_of_type,
     meaning_of_word,
     parts,
+    still_waits,
 )
 
 DEPTH = 2
@@ -73,7 +74,7 @@ def role_of(field: Any) -> Role:
     if _ERROR.fullmatch(field):
         return Role.ERROR
     words = parts(field)
-    if field in _FLAGS or words[:1] == ["is"] or words[:2] == ["ready", "to"]:
+    if field in _FLAGS or (words[:1] == ["is"] and words[-1] in GOOD) or words[:2] == ["ready", "to"]:
         return Role.FLAG
     if words and words[-1] in _FLAGS:
         return Role.FLAG_OF_PART
@@ -176,6 +177,8 @@ def _settled(signs: list[Sign], status: dict[str, Any], fields: dict[str, Any]) 
         if _has_an_end_to_come(status, fields):
             return waiting(health.reason, f"{health.message}, and its work is not done yet")
         return ready(RUNNING, health.message)
+    if health.settled and still_waits(text(best.beside.get("message"))):
+        return waiting(health.reason, health.message)
     return health
 
 

@@ -21,7 +21,7 @@ GOOD = word_set(
     attached issued published initialized compliant normal stable ok programmed operational serving listening reachable
     discoverable resolved uptodate known matched updated upgraded joined loaded realized configured formed satisfied
     fulfilled enforced admitted imported replicated advertised enrolled unsealed unlocked discovered delivered open
-    opened alive live passed pass merged mounted allocated executed"""
+    opened alive live passed pass merged mounted allocated executed usable provided"""
 )
 COMPLETION = word_set("succeeded success successful successfully complete completed completely done finished passed")
 CLEAR = word_set("ready healthy running")

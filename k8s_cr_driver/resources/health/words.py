@@ -70,8 +70,9 @@ _DOMAIN = re.compile(r"^[\w.-]+/")
 # Several words that mean one thing
 _PHRASES = re.compile(
     r"(?i)(up[ _-]?to[ _-]?date)|(out[ _-]?of[ _-]?sync)|(back[ _-]?off)|(rolled?[ _-]?back)|(timed[ _-]?out)"
+    r"|(failed[ _-]?over)"
 )
-_JOINED = ("Uptodate", "Outofsync", "Backoff", "Rollback", "Timeout")
+_JOINED = ("Uptodate", "Outofsync", "Backoff", "Rollback", "Timeout", "Failedover")
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _HALF = word_set("partially partial out")
 _FINAL = word_set("stalled terminal fatal unrecoverable unretryable permanent permanently")
@@ -81,6 +82,7 @@ _TROUBLE_TOLD = re.compile(
     r"missing|unhealthy|degraded|misconfigured)\b"
 )
 _WAITS = re.compile(r"(?i)\s*(?:still )?(?:a?waiting|a?waits?|pending)\b")
+_WAITS_STILL = re.compile(r"(?i)\s*(?:still )?a?waiting\b|.*\bnot (?:\w+ )?yet\b")
 _WORK_TOLD = re.compile(
     r"(?i)\b(?:in progress|is being|are being|not yet|waiting|pending|creating|updating|initializing|provisioning|starting|"
     r"deploying|reconciling|installing|restoring|scaling)\b"
@@ -158,15 +160,19 @@ def _meaning_of_ends(words: list[str]) -> Meaning:
         return Meaning.BUSY
     if last in FACTS:
         return Meaning.FACT
-    if any(word in TROUBLE or word in REFUSAL for word in (first, last)):
+    if _is_trouble(last) or (_is_trouble(first) and last not in GOOD):  # "DeadLetterSinkResolved" is well
         return Meaning.TROUBLE
     if not NEGATIONS.isdisjoint(words) or _is_negative(first) or _is_negative(last) or last in ENDED or first in _HALF:
         return Meaning.NEGATED
     if last in GOOD or (first in GOOD and first.endswith("ed")):
         return Meaning.FACT if first in STEMS and last not in COMPLETION else Meaning.PART_IS_WELL
-    if first in BUSY:
+    if first in BUSY and last not in STAGES:
         return Meaning.BUSY
     return Meaning.STAGE if last.endswith("ed") else Meaning.FACT
+
+
+def _is_trouble(part: str) -> bool:
+    return part in TROUBLE or part in REFUSAL
 
 
 @judged_once
@@ -201,7 +207,7 @@ def _meaning_of_part(words: list[str], index: int) -> Word:
         if part in MUST_BE:
             return Word.TROUBLE
         return Word.UNFINISHED if part in GOOD else Word.UNKNOWN
-    if part in TROUBLE or part in REFUSAL:
+    if _is_trouble(part):
         return Word.TROUBLE
     if words[:2] == ["out", "of"] or _is_unfinished(part) or (part in NEGATIONS and index == len(words) - 1):
         return Word.UNFINISHED
@@ -275,3 +281,8 @@ def meaning_of_message(message: str) -> Word:
     if _TROUBLE_TOLD.search(start):
         return Word.TROUBLE
     return Word.UNFINISHED if _WORK_TOLD.search(start) else Word.UNKNOWN
+
+
+def still_waits(message: str) -> bool:
+    """Whether a sentence for humans says that something has not come yet, also beside a word that sounds well."""
+    return bool(_WAITS_STILL.match(message[:400]))

@@ -55,6 +55,9 @@ def test_unknown_word_is_a_stage_and_no_success(word: str) -> None:
         ("UpgradeAvailable", Meaning.FACT),
         ("Configuring", Meaning.BUSY),
         ("Terminal", Meaning.FINAL_FAILURE),
+        ("DeadLetterSinkResolved", Meaning.PART_IS_WELL),
+        ("ProvisioningStarted", Meaning.STAGE),
+        ("RecommendationProvided", Meaning.PART_IS_WELL),
     ],
 )
 def test_condition_type(kind: str, meaning: Meaning) -> None:
@@ -80,6 +83,8 @@ def test_condition_type(kind: str, meaning: Meaning) -> None:
         ("Rejected", Word.REFUSED),
         ("InvalidCertificateRef", Word.TROUBLE),
         ("NotInvalid", Word.UNKNOWN),
+        ("FailedOver", Word.UNKNOWN),
+        ("Usable", Word.GOOD),
     ],
 )
 def test_reason_or_phase(word: str, meaning: Word) -> None:
@@ -94,6 +99,11 @@ def test_reason_or_phase(word: str, meaning: Word) -> None:
         ({"readyToUse": True, "error": {"message": "no such driver"}}, State.WAITING, True),
         ({"upToDate": False}, State.WAITING, False),
         ({"isHealthy": True}, State.READY, False),
+        ({"isHealthy": False}, State.WAITING, False),
+        ({"isFailed": True}, State.WAITING, True),
+        ({"state": "available", "isDefault": False}, State.READY, False),
+        ({"state": "created", "message": "Created, not processed yet"}, State.WAITING, False),
+        ({"state": "synced", "message": "waiting for the copy to complete"}, State.WAITING, False),
         ({"valid": "false"}, State.WAITING, False),
         ({"controlPlaneReady": True, "infrastructureReady": True}, State.READY, False),
         ({"controlPlaneReady": True, "infrastructureReady": False}, State.WAITING, False),
