@@ -41,6 +41,7 @@ from k8s_cr_driver.ownership.context import is_selected
 from k8s_cr_driver.ownership.delete import ANNOTATED, EXISTED, Removal, remove
 from k8s_cr_driver.ownership.guests import Guests
 from k8s_cr_driver.ownership.labels import SHARED, is_kept, is_managed
+from k8s_cr_driver.ownership.orphans import leaving_kinds
 from k8s_cr_driver.ownership.owners import Takers
 from k8s_cr_driver.ownership.write_errors import NOT_RESTORED, is_denied
 from k8s_cr_driver.redaction import redact
@@ -71,6 +72,8 @@ class Pruner:
         self.nodes: dict[ObjectKey, ToDelete] = {}
         self.found: list[Object] = []
         """What there was to delete, as it was found."""
+        self.last: dict[ObjectKey, Object] = {}
+        """As it was last seen, what is gone and may have left orphans: only a late state says who writes its status."""
         self.others_delete = False
         """Whether others have deleted one of the objects: they may have created it again, as `kubectl replace --force` does."""
         self._dependents: dict[ObjectKey, list[ToDelete]] = {}
@@ -189,6 +192,8 @@ class Pruner:
         if self.nodes.pop(node.key, None) is None:
             return
         self._last_gone = time.monotonic()
+        if node.live is not None and node.key.group_kind in leaving_kinds():
+            self.last[node.key] = node.live
         self.others_delete |= node.phase is not Phase.SENT
         if not node.stays:
             self._kept.discard(node.key)

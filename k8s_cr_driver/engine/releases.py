@@ -57,11 +57,12 @@ class _Look(NamedTuple):
 
 
 class _Seen(NamedTuple):
-    """What a look has read, of each object the owners that go, and why no release was possible."""
+    """What a look has read, of each object the owners that go, why no release was possible, and what was gone."""
 
     read: list[Object]
     going: dict[ObjectKey, dict[str, Takers]]
     errors: dict[ObjectKey, DriverError]
+    gone: set[ObjectKey]
 
 
 class Releases:
@@ -257,7 +258,7 @@ class Releases:
         return Owners(self._context.client, self._staying.leaving, self._staying.uids)
 
     def _looked(self, look: _Look) -> _Seen:
-        seen = _Seen([], {}, {})
+        seen = _Seen([], {}, {}, set())
         for key, (resource, live) in look.entries.items():
             if self._loop.refusals or not self._operation.remaining() or self._operation.stop.is_set():
                 seen.errors[key] = TransportError(f"{key}: its owners are not read: the operation has ended")
@@ -270,7 +271,8 @@ class Releases:
                     seen.read.append(read)
                     live = with_owners_of_both(live, read)
                 if found := look.owners.going(live):
-                    self._disown(Entry(resource, live), found)
+                    if not self._disown(Entry(resource, live), found):
+                        seen.gone.add(key)
                     seen.going[key] = found
             except DriverError as error:
                 seen.errors[key] = error
@@ -283,7 +285,8 @@ class Releases:
             reads = max(len({*map(key_of, seen.read), *seen.going}), look.owners.reads)
             self._looked_at, self._pause = time.monotonic(), max(AGAIN, reads / READS_PER_SECOND)
         self._failed(seen.errors)
-        changed = {key for key in look.entries if self._may_be_owned_again(key, look, seen)}
+        changed = seen.gone | {key for key in look.entries if self._may_be_owned_again(key, look, seen)}
+        self._released |= seen.gone  # the next look reads them: until then a watch says what becomes of the run
         for live in seen.read:
             self._staying.note(live)
         for key, owners in seen.going.items():
@@ -325,6 +328,6 @@ class Releases:
         if left := self._unsettled.pop(key, set()).difference(owners):
             self._unsettled[key] = left
 
-    def _disown(self, one: Entry, owners: Collection[str]) -> None:
+    def _disown(self, one: Entry, owners: Collection[str]) -> bool:
         self._context.inventory.fence.before_write()
-        disown(self._context.client, one.resource, one.live, owners)
+        return disown(self._context.client, one.resource, one.live, owners)

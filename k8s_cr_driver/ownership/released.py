@@ -180,11 +180,11 @@ def own_fields(client: Client, instance: str, resource: Resource, live: Object, 
     return _patch(client, resource, live, manager(instance), managedFields=owning(live, manager(instance), paths))
 
 
-def disown(client: Client, resource: Resource, live: Object, owners: Collection[str]) -> None:
+def disown(client: Client, resource: Resource, live: Object, owners: Collection[str]) -> bool:
     """
     Removes the references to these owners from an object; Contended if others write it at the same time.
 
-    A Namespace or CRD of others that may not be patched stays as it is if another owner keeps it.
+    False if it does not exist any more. A Namespace or CRD of others that may not be patched stays as it is if another owner keeps it.
     """
     is_kept_by_another = False
     try:
@@ -197,8 +197,11 @@ def disown(client: Client, resource: Resource, live: Object, owners: Collection[
             raise Contended(str(error)) from None
         if is_kept_by_another and error.status in (403, 422):
             LOG.warning("%s is not released from an owner that goes; another one keeps it: %s", key_of(live), error)
-        elif error.status != 404:
+        elif error.status == 404:
+            return False
+        else:
             raise
+    return True
 
 
 def _orphaned(live: Object, owners: Collection[str]) -> Object:

@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from k8s_cr_driver.engine import releases
-from k8s_cr_driver.kube import backoff
+from k8s_cr_driver.kube import backoff, watch
 from k8s_cr_driver.objects.dependencies import DEPENDS_ON
 from k8s_cr_driver.objects.keys import Object
 from k8s_cr_driver.ownership import guests
@@ -211,3 +212,34 @@ def test_a_desired_claim_is_looked_at_again_when_the_look_at_its_new_owner_fails
     assert not is_owned(api)
     collect()
     assert is_the_same(api, uid)
+
+
+def test_a_change_waits_for_what_the_watch_says_of_a_claim_that_a_look_has_not_found(
+    api: FakeApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An operator owns it at the moment in which the owner is deleted, and the collector is faster than the watch."""
+    monkeypatch.setattr(watch, "IDLE_LIMIT", 0.5)
+    blue = Instance(api.url)
+    blue.reconcile([config_map("owner"), volume()])
+    owner = api.get("ConfigMap", "default", "owner")
+    uid, is_created_again, reads = own(api, owner), threading.Event(), list[Request]()
+
+    def owns(_: Request) -> bool:
+        own(api, owner)
+        return False
+
+    def is_of_second_look(request: Request) -> bool:
+        if api.find("ConfigMap", "default", "owner") is None:
+            reads.append(request)
+        return len(reads) > 1
+
+    api.fail(faults.half_open(2), path="/persistentvolumeclaims$", when=lambda request: "watch" in request.query)
+    api.fail(faults.internal(), method="DELETE", path="/configmaps/owner$", when=owns)
+    held = faults.held(end=is_created_again)
+    api.fail(held, method="GET", path="/persistentvolumeclaims/volume$", when=is_of_second_look, times=1000)
+    run = blue.start([volume()])
+    wait_for(api, lambda: api.find("ConfigMap", "default", "owner") is None)
+    wait_for(api, lambda: (api.find(*VOLUME) or {"metadata": {"uid": uid}})["metadata"]["uid"] != uid)
+    is_created_again.set()
+    run.result(60)
+    assert api.find(*VOLUME)
