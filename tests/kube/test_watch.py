@@ -91,6 +91,7 @@ def test_a_server_that_ignores_the_wish_for_initial_events_is_listed(
     api: FakeApi, listener: Listener, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(watch, "INITIAL_LIMIT", 0.2)
+    monkeypatch.setattr(watch, "IDLE_LIMIT", 300.0)  # as it is: longer than an operation
     api.knobs.ignore_initial_events = True
     api.put(config_map("a"))
     listener.open()

@@ -217,8 +217,14 @@ def token_of(api: FakeApi) -> str:
     return annotations_of(api.get("ConfigMap", "default", f"k8s-cr-driver-{Instance(api.url).id}"))["k8s-cr-driver/token"]
 
 
-def terminate_while_a_write_is_under_way(api: FakeApi, monkeypatch: pytest.MonkeyPatch, travels: float) -> None:
-    """Two workers: the write of the first needs `travels` seconds after the second has deleted what it has listed."""
+def terminate_while_a_write_is_under_way(
+    api: FakeApi, monkeypatch: pytest.MonkeyPatch, travels: float, *, is_lost: bool = False
+) -> None:
+    """
+    Two workers: the write of the first needs `travels` seconds after the second has deleted what it has listed.
+
+    `is_lost`: somebody has deleted the inventory before the second claims the instance, so that it knows no members.
+    """
     second = Instance(api.url, seconds=60)
     runs: list[Future[dict[ObjectKey, Object]]] = []
     send = Client.create
@@ -226,6 +232,9 @@ def terminate_while_a_write_is_under_way(api: FakeApi, monkeypatch: pytest.Monke
     def delayed(client: Client, resource: Resource, manifest: Object, manager: str) -> Object:
         if manifest["metadata"]["name"] == "late":
             api.fail(faults.half_open(after=3), path="configmaps", times=100)
+            if is_lost:
+                second.record()
+                api.delete("ConfigMap", "default", f"k8s-cr-driver-{second.id}")
             runs.append(second.start([]))
             wait_for(api, lambda: api.find("ConfigMap", "default", "a") is None)
             time.sleep(travels)
@@ -240,14 +249,15 @@ def terminate_while_a_write_is_under_way(api: FakeApi, monkeypatch: pytest.Monke
 
 
 @pytest.mark.usefixtures("real_limits")
+@pytest.mark.parametrize("is_lost", [False, True], ids=["", "its inventory was deleted"])
 def test_terminate_deletes_what_a_superseded_worker_writes_late_though_the_watches_are_half_open(
-    api: FakeApi, monkeypatch: pytest.MonkeyPatch
+    api: FakeApi, monkeypatch: pytest.MonkeyPatch, is_lost: bool
 ) -> None:
     """A write of the first worker is under way, and arrives when the second has deleted all that it has listed."""
     monkeypatch.setattr(watch, "IDLE_LIMIT", 300.0)
     monkeypatch.setattr(watch, "INITIAL_LIMIT", 300.0)
     monkeypatch.setattr(fence, "IN_FLIGHT", 5.0)
-    terminate_while_a_write_is_under_way(api, monkeypatch, travels=0)
+    terminate_while_a_write_is_under_way(api, monkeypatch, travels=0, is_lost=is_lost)
     assert state(api) == {}
 
 
@@ -329,6 +339,32 @@ def test_an_object_that_vanished_is_created_again_after_the_token_was_read_again
     own = [request for request in api.requests if not request.watch and "/configmaps/" in request.path]
     assert [str(request.path).rpartition("/")[2] for request in own[:2]] == [f"k8s-cr-driver-{blue.id}", "a"]
     assert [request.method for request in own[:2]] == ["GET", "PATCH"]
+
+
+@pytest.mark.usefixtures("real_limits")
+def test_an_object_that_is_gone_when_its_apply_arrives_is_not_created_again_by_a_superseded_worker(api: FakeApi) -> None:
+    """The worker that has taken over has deleted it, and no watch has said so yet: not that of the inventory either."""
+    blue = Instance(api.url)
+    blue.reconcile([config_map("a")])
+    taken_over: list[Request] = []
+
+    def take_over(request: Request) -> bool:
+        """Just before the apply, which names the uid of the object, arrives."""
+        if request.method == "PATCH" and request.path.endswith("/configmaps/a") and not taken_over:
+            taken_over.append(request)
+            api.edit("ConfigMap", "default", f"k8s-cr-driver-{blue.id}", mark)
+            api.delete("ConfigMap", "default", "a")
+        return False
+
+    def mark(live: Object) -> None:
+        live["metadata"]["annotations"]["k8s-cr-driver/token"] = "another"
+
+    api.fail(faults.half_open(), when=is_fence, times=100)
+    api.fail(faults.internal(), when=take_over, times=100)
+    with pytest.raises(Superseded):
+        blue.reconcile([config_map("a", a="2")])
+    assert taken_over
+    assert not api.find("ConfigMap", "default", "a")
 
 
 @pytest.mark.parametrize("is_ready", [True, False], ids=["prunes nothing", "fails"])

@@ -119,6 +119,9 @@ MANY = 20_000
     [
         pytest.param({"conditions": [{"type": "Ready", "status": "False"}] * MANY}, id="conditions"),
         pytest.param({"conditions": [{"type": f"P{n}Ready", "status": "False"} for n in range(MANY)]}, id="types"),
+        pytest.param(
+            {"conditions": [{"type": "Ready", "status": "False", "message": str(n)} for n in range(MANY)]}, id="messages"
+        ),
         pytest.param({"members": [{"phase": "Failed", "ready": False}] * MANY}, id="parts"),
         pytest.param({f"member{n}Ready": False for n in range(MANY)}, id="flags"),
         pytest.param({"parents": [{"conditions": [{"type": "Accepted", "status": "False"}]}] * MANY}, id="lists"),
