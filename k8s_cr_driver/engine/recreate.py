@@ -77,18 +77,19 @@ class Recreator:
             self._held.append((node, live))
 
     def goes(self, live: Object) -> None:
-        """Others, such as a former run, delete a desired object: what holds the instance's objects outlives it, too."""
+        """Others, such as a former run, delete a desired object: what it owns of the instance, and around it, outlives it."""
         if uid_of(live) in self._going:
             return
         self._going.add(uid_of(live))
-        members = self._context.inventory.content.members
-        request = functools.partial(holders, self._context, [live], members, self._context.client.find)
-        self._loop.send(functools.partial(self._operation.persist, request), self._follow, self._loop.refuse)
+        self._replaced.append(live)
+        self._loop.send(functools.partial(self._operation.persist, self._dependents), self._follow, self._loop.refuse)
 
-    def _follow(self, around: Found) -> None:
+    def _follow(self, found: tuple[Found, Found]) -> None:
         """What no watch selects, and may own what goes, is read by each look."""
-        for _, live in around:
+        others, around = found
+        for _, live in (*others, *around):
             self._releases.stays(live)
+        for _, live in around:
             self._releases.released(key_of(live))
 
     def delayed(self, node: Desired, error: DriverError) -> None:

@@ -184,7 +184,8 @@ def disown(client: Client, resource: Resource, live: Object, owners: Collection[
     """
     Removes the references to these owners from an object; Contended if others write it at the same time.
 
-    False if it does not exist any more. A Namespace or CRD of others that may not be patched stays as it is if another owner keeps it.
+    False if it does not exist any more. A Namespace or CRD of others that may not be patched stays as it is if another owner
+    keeps it.
     """
     is_kept_by_another = False
     try:

@@ -14,8 +14,18 @@ from k8s_cr_driver.ownership.labels import INSTANCE_LABEL
 from tests.fake_api import FakeApi, faults
 from tests.fake_api.recording import Request
 from tests.instance import GREEN, Instance, config_map, crontab, crontab_crd, obj
-from tests.ownership.claims import is_the_same, own, volume
-from tests.ownership.holders import CRD, NAMESPACE, ROLE, binding, inner, own_by, own_by_role, uid_of_volume
+from tests.ownership.claims import HELD, after_a_failed_change, assert_outlives, held_crontab, is_the_same, own, volume
+from tests.ownership.holders import (
+    CRD,
+    NAMESPACE,
+    ROLE,
+    assert_released_again,
+    binding,
+    inner,
+    own_by,
+    own_by_role,
+    uid_of_volume,
+)
 
 
 def fail_to_terminate(api: FakeApi, blue: Instance) -> None:
@@ -119,3 +129,42 @@ def test_what_another_instance_has_outlives_the_owner_of_a_shared_object_that_a_
     assert api.find("ClusterRole", None, "owner") is None
     assert api.find(*place)
     assert api.get(*where)["metadata"]["uid"] == uid
+
+
+@pytest.mark.usefixtures("soon")
+def test_a_claim_outlives_an_owner_that_is_finalized_in_a_heal_that_has_no_watch_of_the_claim(api: FakeApi) -> None:
+    """A failed change has deleted the owner, which a finalizer holds. The heal or scale of it wants it again."""
+    blue, tab, uid = after_a_failed_change(api)
+    run = blue.start([held_crontab()], prune=False)
+    assert_outlives(api, uid, run, tab, ("CronTab", "a"))
+
+
+@pytest.mark.usefixtures("soon")
+def test_a_kept_claim_that_a_failed_change_has_released_outlives_an_owner_that_is_finalized_in_a_heal(api: FakeApi) -> None:
+    blue = Instance(api.url)
+    blue.reconcile([ROLE, crontab_crd(), held_crontab(), volume("kept")])
+    tab = api.get("CronTab", "default", "a")
+    uid = own(api, tab)
+    fail_to_change(api, blue, [crontab_crd()])
+    own(api, tab)
+    blue.seconds = 60
+    run = blue.start([held_crontab()], prune=False)
+    assert_outlives(api, uid, run, tab, ("CronTab", "a"))
+
+
+@pytest.mark.usefixtures("soon")
+def test_what_another_instance_has_in_a_released_namespace_outlives_an_owner_that_is_finalized_in_a_heal(api: FakeApi) -> None:
+    blue, green, home, owner = Instance(api.url), Instance(api.url, GREEN), obj("v1", "Namespace", "inner"), binding("view")
+    owner["metadata"]["finalizers"] = HELD
+    blue.reconcile([ROLE, home, owner])
+    green.reconcile([home, inner("desired")])
+    uid, live = uid_of_volume(api), api.get("ClusterRoleBinding", None, "owner")
+    own_by(api, NAMESPACE, live)
+    fail_to_change(api, blue, [])
+    own_by(api, NAMESPACE, live)
+    blue.seconds = 60
+    run = blue.start([owner], prune=False)
+    assert_released_again(api, live)
+    api.release("ClusterRoleBinding", None, "owner", HELD)
+    run.result(60)
+    assert uid_of_volume(api) == uid
