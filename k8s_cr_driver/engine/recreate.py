@@ -59,9 +59,8 @@ class Recreator:
         self._retry, self._try_later, self._failed, self._mark_unready = retry, try_later, failed, mark_unready
         self._held: list[tuple[Desired, Object]] = []
         self._lock = threading.Lock()
-        self._replaced: list[Object] = []
-        self._going: set[str] = set()
-        """The uids of those that others delete."""
+        self._replaced: dict[str, Object] = {}
+        """By uid, what is deleted, by this run or by others. All threads read it."""
         self._listed: Found = []
         self._around: Found = []
         self._listed_at = -math.inf
@@ -78,15 +77,17 @@ class Recreator:
 
     def goes(self, live: Object) -> None:
         """Others, such as a former run, delete a desired object: what it owns of the instance, and around it, outlives it."""
-        if uid_of(live) in self._going:
+        if uid_of(live) in self._replaced:
             return
-        self._going.add(uid_of(live))
-        self._replaced.append(live)
-        self._loop.send(functools.partial(self._operation.persist, self._dependents), self._follow, self._loop.refuse)
+        self._replaced[uid_of(live)] = live
+        self._releases.unread.add(uid_of(live))
+        request, follow = functools.partial(self._operation.persist, self._dependents), functools.partial(self._follow, live)
+        self._loop.send(request, follow, self._loop.refuse)
 
-    def _follow(self, found: tuple[Found, Found]) -> None:
-        """What no watch selects, and may own what goes, is read by each look."""
+    def _follow(self, going: Object, found: tuple[Found, Found]) -> None:
+        """What no watch selects, and may be owned by what goes, is read by each look."""
         others, around = found
+        self._releases.unread.discard(uid_of(going))
         for _, live in (*others, *around):
             self._releases.stays(live)
         for _, live in around:
@@ -117,7 +118,7 @@ class Recreator:
     def _delete(self, node: Desired, live: Object) -> None:
         """The watch reports when the object no longer exists. The others outlive it."""
         node.phase, node.finished, node.replaced = Phase.SENDING, False, live["metadata"]["uid"]
-        self._replaced.append(live)
+        self._replaced[uid_of(live)] = live
         self._releases.goes(live)
         self._mark_unready(node)
 
@@ -127,7 +128,7 @@ class Recreator:
             others.extend(OwnedOrphans(self._context).of(live))
             staying = [*others, *around]
             # All that are replaced: another one of them keeps nothing that the driver may not write
-            owners = Owners(self._context.client, by_uid(list(self._replaced)), by_uid(other for _, other in staying))
+            owners = Owners(self._context.client, self._replaced, by_uid(other for _, other in staying))
             takers = release_from_owners(self._context, owners, staying)
             self._loop.post(functools.partial(self._note, others, around, takers))
             if self._loop.refusals:  # the run has ended, so that nobody would create it again
@@ -155,7 +156,7 @@ class Recreator:
             if self._listed_at < asked_at:
                 began = time.monotonic()
                 members = self._context.inventory.content.members
-                held_by = holders(self._context, list(self._replaced), members, self._context.client.find)
+                held_by = holders(self._context, list(self._replaced.values()), members, self._context.client.find)
                 self._listed, released = dependents_and_released(self._context)
                 self._around, self._listed_at = [*released, *held_by], began
             return self._listed, self._around

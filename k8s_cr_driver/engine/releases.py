@@ -73,6 +73,8 @@ class Releases:
         self._staying = Staying(run.resources)
         self._released: set[ObjectKey] = set()
         """Kept and adopted objects that no watch selects any more: each look reads them."""
+        self.unread: set[str] = set()
+        """The uids of objects that others delete, while it is not known what they own."""
         self._unsettled: dict[ObjectKey, set[str]] = {}
         """
         What was not looked at since an owner, by uid, no longer exists: the collector may be late. Or since another
@@ -95,7 +97,7 @@ class Releases:
     @property
     def is_settled(self) -> bool:
         """Whether what stays is known to be released from all owners that go, or is abandoned."""
-        return not self._unsettled
+        return not (self._unsettled or self.unread)
 
     def reports(self) -> list[Report]:
         """One for each object that is not known to be released from the owners that go."""

@@ -168,7 +168,7 @@ def dependents(context: WriteContext) -> Iterator[tuple[Resource, Object]]:
 def dependents_and_released(context: WriteContext) -> tuple[list[tuple[Resource, Object]], list[tuple[Resource, Object]]]:
     """The objects of the instance that have owners, and what a run before this one has released."""
     found = list[tuple[Resource, Object]]()
-    missing = set(context.inventory.content.members or ()) - context.inventory.content.new
+    missing = set(context.inventory.content.members or ())
     for resource, live in _listed(context):
         missing.discard(key_of(live))
         if _is_dependent(context, live):

@@ -10,6 +10,7 @@ import pytest
 from k8s_cr_driver.engine.replace import Replacement
 from k8s_cr_driver.errors import DriverError
 from k8s_cr_driver.objects.keys import Object
+from k8s_cr_driver.ownership.inventory import Inventory
 from k8s_cr_driver.ownership.labels import INSTANCE_LABEL
 from tests.fake_api import FakeApi, faults
 from tests.fake_api.recording import Request
@@ -168,3 +169,24 @@ def test_what_another_instance_has_in_a_released_namespace_outlives_an_owner_tha
     api.release("ClusterRoleBinding", None, "owner", HELD)
     run.result(60)
     assert uid_of_volume(api) == uid
+
+
+def test_a_kept_claim_of_a_change_that_was_killed_outlives_an_owner_that_a_heal_replaces(
+    api: FakeApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The inventory calls the claim new still. The rollback has released it, and has failed, too."""
+    blue, owner = Instance(api.url, seconds=3), config_map("owner")
+    blue.reconcile([ROLE, owner])
+    api.fail(faults.denied("not now"), method="PATCH", path="/configmaps/other$", times=10**6)
+    with monkeypatch.context() as killed:
+        killed.setattr(Inventory, "release", lambda _: None)
+        with pytest.raises(DriverError, match="not now"):
+            blue.reconcile([ROLE, owner, volume("kept"), config_map("other")])
+    api.clear_faults()
+    fail_to_change(api, blue, [owner])
+    before = api.get("ConfigMap", "default", "owner")
+    uid = own(api, before)
+    replacement = Replacement([(f"{INSTANCE_LABEL}={blue.id}", [before])])
+    blue.reconcile([owner], prune=False, replacement=replacement)
+    assert api.get("ConfigMap", "default", "owner")["metadata"]["uid"] != before["metadata"]["uid"]
+    assert is_the_same(api, uid)

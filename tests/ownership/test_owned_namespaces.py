@@ -177,3 +177,28 @@ def test_a_claim_in_a_namespace_that_an_operator_owns_outlives_an_owner_whose_fi
     api.release("ClusterRoleBinding", None, "owner", HELD)
     rollback.result(60)
     assert uid_of_volume(api) == uid
+
+
+@pytest.mark.usefixtures("soon")
+def test_a_run_waits_until_it_has_read_the_namespace_of_an_operator_whose_owner_is_finalized(
+    api: FakeApi, collect: Callable[[], None]
+) -> None:
+    """The Namespace cannot be read until the owner is created again, and the collector is late, too."""
+    blue, inside, owner = Instance(api.url), inner("desired"), binding("view")
+    owner["metadata"]["finalizers"] = HELD
+    api.put(obj("v1", "Namespace", "inner"), manager="operator")
+    blue.reconcile([owner, inside])
+    uid, former = uid_of_volume(api), api.get("ClusterRoleBinding", None, "owner")
+    own_by(api, NAMESPACE, former)
+    api.delete("ClusterRoleBinding", None, "owner")
+    api.fail(faults.unavailable(), method="GET", path="/namespaces/inner$", times=10**6)
+    api.requests.clear()
+    blue.heard.clear()
+    run = blue.start([owner, inside], prune=False)
+    wait_for(api, lambda: bool(api.requests.select("GET", "/namespaces/inner")))
+    api.release("ClusterRoleBinding", None, "owner", HELD)
+    blue.wait_until_reported("owner", "Ready")
+    api.clear_faults()
+    run.result(60)
+    collect()
+    assert uid_of_volume(api) == uid
