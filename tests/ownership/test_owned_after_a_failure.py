@@ -9,12 +9,13 @@ import pytest
 
 from k8s_cr_driver.engine.replace import Replacement
 from k8s_cr_driver.errors import DriverError
+from k8s_cr_driver.objects.dependencies import DEPENDS_ON
 from k8s_cr_driver.objects.keys import Object
 from k8s_cr_driver.ownership.inventory import Inventory
 from k8s_cr_driver.ownership.labels import INSTANCE_LABEL
 from tests.fake_api import FakeApi, faults
 from tests.fake_api.recording import Request
-from tests.instance import GREEN, Instance, config_map, crontab, crontab_crd, obj
+from tests.instance import GREEN, Instance, config_map, crontab, crontab_crd, obj, wait_for
 from tests.ownership.claims import HELD, after_a_failed_change, assert_outlives, held_crontab, is_the_same, own, volume
 from tests.ownership.holders import (
     CRD,
@@ -29,17 +30,22 @@ from tests.ownership.holders import (
 )
 
 
-def fail_to_terminate(api: FakeApi, blue: Instance) -> None:
-    fail_to_change(api, blue, [])
+def fail_to_terminate(api: FakeApi, blue: Instance, released: str = "volume") -> None:
+    fail_to_change(api, blue, [], released)
 
 
-def fail_to_change(api: FakeApi, blue: Instance, objects: list[Object]) -> None:
+def fail_to_change(api: FakeApi, blue: Instance, objects: list[Object], released: str = "volume") -> None:
+    """Once an object of that name is released, and the deletion of another one was denied."""
     api.fail(faults.denied("not now"), method="DELETE", path="/clusterroles/owner$", times=10**6)
-    blue.seconds = 3
+    api.requests.clear()
+    blue.heard.clear()
+    run = blue.start(objects)
+    blue.wait_until_reported(released, "left")
+    wait_for(api, lambda: len(api.requests.select("DELETE", "/clusterroles/owner")) > 1)
+    blue.end()
     with pytest.raises(DriverError, match="not now"):
-        blue.reconcile(objects)
+        run.result(60)
     api.clear_faults()
-    blue.seconds = 10
 
 
 @pytest.mark.parametrize("whose", ["kept", "adopted"])
@@ -107,7 +113,6 @@ def test_a_kept_claim_that_a_failed_change_has_released_outlives_an_owner_that_t
     api.fail(faults.held(60, deleted), method="PATCH", path="/persistentvolumeclaims/volume$", when=is_write)
     api.fail(faults.internal(), method="PATCH", path="/clusterrolebindings/owner$", when=is_created_again)
     api.requests.clear()
-    blue.seconds = 60
     blue.reconcile([ROLE, *former])
     assert api.get("ClusterRoleBinding", None, "owner")["roleRef"]["name"] == "view"
     assert uid_of_volume(api) == uid
@@ -124,7 +129,7 @@ def test_what_another_instance_has_outlives_the_owner_of_a_shared_object_that_a_
     where = inside["kind"], inside["metadata"]["namespace"], inside["metadata"]["name"]
     uid = api.get(*where)["metadata"]["uid"]
     own_by_role(api, place)
-    fail_to_terminate(api, blue)
+    fail_to_terminate(api, blue, place[2])
     own_by_role(api, place)
     blue.terminate()
     assert api.find("ClusterRole", None, "owner") is None
@@ -148,7 +153,6 @@ def test_a_kept_claim_that_a_failed_change_has_released_outlives_an_owner_that_i
     uid = own(api, tab)
     fail_to_change(api, blue, [crontab_crd()])
     own(api, tab)
-    blue.seconds = 60
     run = blue.start([held_crontab()], prune=False)
     assert_outlives(api, uid, run, tab, ("CronTab", "a"))
 
@@ -161,9 +165,8 @@ def test_what_another_instance_has_in_a_released_namespace_outlives_an_owner_tha
     green.reconcile([home, inner("desired")])
     uid, live = uid_of_volume(api), api.get("ClusterRoleBinding", None, "owner")
     own_by(api, NAMESPACE, live)
-    fail_to_change(api, blue, [])
+    fail_to_terminate(api, blue, "inner")
     own_by(api, NAMESPACE, live)
-    blue.seconds = 60
     run = blue.start([owner], prune=False)
     assert_released_again(api, live)
     api.release("ClusterRoleBinding", None, "owner", HELD)
@@ -175,13 +178,16 @@ def test_a_kept_claim_of_a_change_that_was_killed_outlives_an_owner_that_a_heal_
     api: FakeApi, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The inventory calls the claim new still. The rollback has released it, and has failed, too."""
-    blue, owner = Instance(api.url, seconds=3), config_map("owner")
+    blue, owner, other = Instance(api.url), config_map("owner"), config_map("other")
+    other["metadata"]["annotations"] = {DEPENDS_ON: "/namespaces/default/PersistentVolumeClaim/volume"}
     blue.reconcile([ROLE, owner])
     api.fail(faults.denied("not now"), method="PATCH", path="/configmaps/other$", times=10**6)
     with monkeypatch.context() as killed:
         killed.setattr(Inventory, "release", lambda _: None)
-        with pytest.raises(DriverError, match="not now"):
-            blue.reconcile([ROLE, owner, volume("kept"), config_map("other")])
+        run = blue.start([ROLE, owner, volume("kept"), other])
+        wait_for(api, lambda: bool(api.requests.select("PATCH", "/configmaps/other")))
+        blue.end()
+        run.exception(60)
     api.clear_faults()
     fail_to_change(api, blue, [owner])
     before = api.get("ConfigMap", "default", "owner")
