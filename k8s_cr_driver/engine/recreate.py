@@ -85,11 +85,12 @@ class Recreator:
         self._loop.send(request, follow, self._loop.refuse)
 
     def _follow(self, going: Object, found: tuple[Found, Found]) -> None:
-        """What no watch selects, and may be owned by what goes, is read by each look."""
+        """What no watch selects, and may be owned by what goes, is read by each look. What goes, too, does not stay."""
         others, around = found
         self._releases.unread.discard(uid_of(going))
         for _, live in (*others, *around):
-            self._releases.stays(live)
+            if self._releases.may_stay(live):
+                self._releases.stays(live)
         for _, live in around:
             self._releases.released(key_of(live))
 

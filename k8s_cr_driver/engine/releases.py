@@ -145,6 +145,10 @@ class Releases:
         self._staying.leave(live)
         self._unsettled.pop(key_of(live), None)
 
+    def may_stay(self, live: Object) -> bool:
+        """Whether an object is neither deleted nor to be deleted after others."""
+        return uid_of(live) not in self._staying.leaving and not field(live, "metadata", "deletionTimestamp")
+
     def observe(self, live: Object) -> None:
         """Others, such as a former run, may have deleted an object, or created it again."""
         deleted = self._staying.deleted_uid(key_of(live))
