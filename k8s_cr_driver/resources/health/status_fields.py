@@ -74,7 +74,7 @@ def role_of(field: Any) -> Role:
     if _ERROR.fullmatch(field):
         return Role.ERROR
     words = parts(field)
-    if field in _FLAGS or (words[:1] == ["is"] and words[-1] in GOOD) or words[:2] == ["ready", "to"]:
+    if field in _FLAGS or (words[:1] == ["is"] and not GOOD.isdisjoint(words)) or words[:2] == ["ready", "to"]:
         return Role.FLAG
     if words and words[-1] in _FLAGS:
         return Role.FLAG_OF_PART

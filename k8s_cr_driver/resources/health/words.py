@@ -70,7 +70,7 @@ _DOMAIN = re.compile(r"^[\w.-]+/")
 # Several words that mean one thing
 _PHRASES = re.compile(
     r"(?i)(up[ _-]?to[ _-]?date)|(out[ _-]?of[ _-]?sync)|(back[ _-]?off)|(rolled?[ _-]?back)|(timed[ _-]?out)"
-    r"|(failed[ _-]?over)"
+    r"|(failed[ _-]?over$)"
 )
 _JOINED = ("Uptodate", "Outofsync", "Backoff", "Rollback", "Timeout", "Failedover")
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
@@ -160,7 +160,7 @@ def _meaning_of_ends(words: list[str]) -> Meaning:
         return Meaning.BUSY
     if last in FACTS:
         return Meaning.FACT
-    if _is_trouble(last) or (_is_trouble(first) and last not in GOOD):  # "DeadLetterSinkResolved" is well
+    if _is_trouble(last) or (_is_trouble(first) and last not in ("resolved", "ready")):  # "DeadLetterSinkResolved" is well
         return Meaning.TROUBLE
     if not NEGATIONS.isdisjoint(words) or _is_negative(first) or _is_negative(last) or last in ENDED or first in _HALF:
         return Meaning.NEGATED
