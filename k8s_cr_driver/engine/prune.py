@@ -72,8 +72,8 @@ class Pruner:
         self.nodes: dict[ObjectKey, ToDelete] = {}
         self.found: list[Object] = []
         """What there was to delete, as it was found."""
-        self.last: dict[ObjectKey, Object] = {}
-        """As it was last seen, what is gone and may have left orphans: only a late state says who writes its status."""
+        self.last: dict[str, Object] = {}
+        """By uid, as it was last seen, what is gone and may have left orphans: only a late state says who writes its status."""
         self.others_delete = False
         """Whether others have deleted one of the objects: they may have created it again, as `kubectl replace --force` does."""
         self._dependents: dict[ObjectKey, list[ToDelete]] = {}
@@ -193,7 +193,7 @@ class Pruner:
             return
         self._last_gone = time.monotonic()
         if node.live is not None and node.key.group_kind in leaving_kinds():
-            self.last[node.key] = node.live
+            self.last[uid_of(node.live)] = node.live
         self.others_delete |= node.phase is not Phase.SENT
         if not node.stays:
             self._kept.discard(node.key)

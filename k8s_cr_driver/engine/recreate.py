@@ -80,14 +80,14 @@ class Recreator:
         if uid_of(live) in self._replaced:
             return
         self._replaced[uid_of(live)] = live
-        self._releases.unread.add(uid_of(live))
+        self._releases.unread[uid_of(live)] = key_of(live)
         request, follow = functools.partial(self._operation.persist, self._dependents), functools.partial(self._follow, live)
         self._loop.send(request, follow, self._loop.refuse)
 
     def _follow(self, going: Object, found: tuple[Found, Found]) -> None:
         """What no watch selects, and may be owned by what goes, is read by each look. What goes, too, does not stay."""
         others, around = found
-        self._releases.unread.discard(uid_of(going))
+        self._releases.unread.pop(uid_of(going), None)
         for _, live in (*others, *around):
             if self._releases.may_stay(live):
                 self._releases.stays(live)
@@ -166,7 +166,8 @@ class Recreator:
         """Objects that outlive what is deleted, those `around` without a watch, and the owners of theirs that go with it."""
         self._releases.take_along(takers)
         for _, live in others:
-            self._releases.knows(live)
+            if self._releases.may_stay(live):  # what goes, too, may be of a kind without a watch
+                self._releases.knows(live)
         for _, live in around:
             self._releases.follows(live)
 

@@ -73,8 +73,8 @@ class Releases:
         self._staying = Staying(run.resources)
         self._released: set[ObjectKey] = set()
         """Kept and adopted objects that no watch selects any more: each look reads them."""
-        self.unread: set[str] = set()
-        """The uids of objects that others delete, while it is not known what they own."""
+        self.unread: dict[str, ObjectKey] = {}
+        """By uid, objects that others delete, while it is not known what they own."""
         self._unsettled: dict[ObjectKey, set[str]] = {}
         """
         What was not looked at since an owner, by uid, no longer exists: the collector may be late. Or since another
@@ -104,6 +104,7 @@ class Releases:
         new, gone = "its new owner was not read yet", "not released yet from an owner that no longer exists"
         why = {key: gone if uids else new for key, uids in self._unsettled.items()}
         found = {key: f"{text}: {self._errors[key]}" if key in self._errors else text for key, text in why.items()}
+        found |= dict.fromkeys(self.unread.values(), "others have deleted it, and what it owned is not read yet")
         return [Report(key, State.WAITING.value, "NotReleased", text) for key, text in sorted(found.items())]
 
     def stays(self, live: Object) -> None:

@@ -162,7 +162,7 @@ class Rest:
 
     def _delete_late_orphans(self, members: list[Object]) -> None:
         """A controller may create orphans until its object is deleted: claims of a StatefulSet, one for each of its pods."""
-        while late := self._members.late_orphans([self._pruner.last.get(key_of(live), live) for live in members]):
+        while late := self._members.late_orphans([self._pruner.last.get(uid_of(live), live) for live in members]):
             self._informers.open(self._context.inventory.content.kinds)
             for live in late:
                 self._informers.report(live)

@@ -30,7 +30,6 @@ from tests.instance import (
     stateful_set,
     wait_for,
 )
-from tests.ownership.claims import HELD, is_going
 
 
 @pytest.fixture(autouse=True)
@@ -643,26 +642,3 @@ def test_claims_that_their_watch_reports_are_read_no_more_than_once(api: FakeApi
         assert not api.cluster.store.changed.wait_for(lambda: len(api.requests.select("GET", "claims/data-db-0")) > 3, 1)
     api.release("PersistentVolumeClaim", "default", "data-db-0")
     run.result(10)
-
-
-def test_a_claim_of_the_first_second_of_an_instance_goes_though_a_list_did_not_say_who_has_made_it(
-    api: FakeApi, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The list of a server that lags has no status of the set yet, which names its controller. The watch has it."""
-    monkeypatch.setattr(defaults, "now", lambda: "2026-01-01T00:00:00Z")
-    blue, database = Instance(api.url), stateful_set("db")
-    database["metadata"]["finalizers"] = HELD
-    blue.reconcile([database])
-    api.edit("StatefulSet", "default", "db", without_status_manager)
-    run = blue.start([])
-    wait_for(api, lambda: is_going(api, "StatefulSet", "db"))
-    seen = api.get("StatefulSet", "default", "db")["status"]
-    api.set_status("StatefulSet", "default", "db", {**seen, "collisionCount": 0}, manager=controllers.MANAGER)
-    api.release("StatefulSet", "default", "db", HELD)
-    run.result(60)
-    assert state(api) == {}
-
-
-def without_status_manager(live: Object) -> None:
-    metadata = live["metadata"]
-    metadata["managedFields"] = [one for one in metadata["managedFields"] if one.get("subresource") != "status"]
