@@ -315,7 +315,9 @@ class Ledger:
         return instance in self._unnamed
 
     def _stays(self, holder: Entry, instance: str) -> bool:
-        return self._others_live(instance) or any(one.is_kept and holder.holds(one) for one in self.entries.values())
+        """Whether a Namespace or CRD is needed now; it stays then, though what it holds may go later."""
+        held = (one for one in self.entries.values() if holder.holds(one))
+        return self._others_live(instance) or any(one.is_kept or one.owner == USER for one in held)
 
     def _others_live(self, instance: str) -> bool:
         """Whether another instance has an inventory, so that it may use what this one releases: that stays from then on."""
