@@ -166,8 +166,7 @@ class Recreator:
         """Objects that outlive what is deleted, those `around` without a watch, and the owners of theirs that go with it."""
         self._releases.take_along(takers)
         for _, live in others:
-            if self._releases.may_stay(live):  # what goes, too, may be of a kind without a watch
-                self._releases.knows(live)
+            self._releases.knows(live)
         for _, live in around:
             self._releases.follows(live)
 

@@ -121,8 +121,7 @@ class Replacer:
 
     def _note(self, others: list[Object]) -> None:
         for live in others:
-            if self._releases.may_stay(live):  # what goes, too, may be of a kind without a watch
-                self._releases.stays(live)
+            self._releases.stays(live)
 
     def _look_later(self, since: float) -> None:
         """No watch of the other objects is open yet, and operators may own them while these are finalized."""

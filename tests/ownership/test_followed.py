@@ -13,13 +13,12 @@ from k8s_cr_driver.engine import releases
 from k8s_cr_driver.engine.not_ready import NotReady
 from k8s_cr_driver.engine.recreate import Recreator
 from k8s_cr_driver.engine.timeouts import Timeouts
-from k8s_cr_driver.errors import DriverError
 from k8s_cr_driver.objects.dependencies import DEPENDS_ON
 from k8s_cr_driver.ownership.labels import INSTANCE_LABEL
 from tests.fake_api import FakeApi, controllers, faults
 from tests.fake_api.recording import Request
-from tests.instance import Instance, config_map, controlled_by, crontab_crd, wait_for
-from tests.ownership.claims import HELD, VOLUME, held_crontab, is_going, is_the_same, own, replaceable, volume
+from tests.instance import Instance, config_map, controlled_by, wait_for
+from tests.ownership.claims import HELD, VOLUME, is_going, is_the_same, own, volume
 
 
 def follows(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
@@ -123,27 +122,3 @@ def test_a_run_says_what_it_waits_for_when_a_list_hangs(api: FakeApi, monkeypatc
     blue.end()
     with pytest.raises(NotReady, match="what it owned is not read yet"):
         run.result(60)
-
-
-def test_a_kept_claim_outlives_its_owner_in_a_scale_though_a_failed_change_has_not_deleted_all(
-    api: FakeApi, collect: Callable[[], None], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The scale has no watch of what the change deletes, and is not to wait for it."""
-    blue, home = Instance(api.url), config_map("home")
-    blue.reconcile([crontab_crd(), home, replaceable(), held_crontab(), volume("kept")])
-    reference = controlled_by(api.get("ConfigMap", "default", "home"))
-    api.edit("CronTab", "default", "a", lambda live: live["metadata"].update(ownerReferences=[reference]))
-    change = blue.start([crontab_crd(), home, replaceable()])
-    wait_for(api, lambda: is_going(api, "CronTab", "a"))
-    blue.wait_until_reported("volume", "left")
-    blue.end()
-    with pytest.raises(DriverError):
-        change.result(60)
-    monkeypatch.setattr(releases, "AGAIN", 20)
-    run = blue.start([home, {**replaceable(), "data": {"a": "2"}}], prune=False)
-    wait_for(api, lambda: is_going(api, "ConfigMap", "owner"))
-    uid = own(api, api.get("ConfigMap", "default", "owner"))
-    api.release("ConfigMap", "default", "owner", HELD)
-    run.result(60)
-    collect()
-    assert is_the_same(api, uid)
