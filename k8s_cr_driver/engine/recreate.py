@@ -85,12 +85,11 @@ class Recreator:
         self._loop.send(request, follow, self._loop.refuse)
 
     def _follow(self, going: Object, found: tuple[Found, Found]) -> None:
-        """What no watch selects, and may be owned by what goes, is read by each look. What goes, too, does not stay."""
+        """What no watch selects, and may be owned by what goes, is read by each look."""
         others, around = found
         self._releases.unread.pop(uid_of(going), None)
         for _, live in (*others, *around):
-            if self._releases.may_stay(live):
-                self._releases.stays(live)
+            self._releases.lists(live)
         for _, live in around:
             self._releases.released(key_of(live))
 

@@ -146,9 +146,14 @@ class Releases:
         self._staying.leave(live)
         self._unsettled.pop(key_of(live), None)
 
-    def may_stay(self, live: Object) -> bool:
-        """Whether an object is neither deleted nor to be deleted after others."""
-        return uid_of(live) not in self._staying.leaving and not field(live, "metadata", "deletionTimestamp")
+    def lists(self, live: Object) -> None:
+        """Notes what was listed, unless it goes. No watch may tell when it goes later: looks read it as an owner."""
+        if uid_of(live) in self._staying.leaving or field(live, "metadata", "deletionTimestamp"):
+            return
+        is_watched = uid_of(live) in self._staying.uids
+        self.stays(live)
+        if not is_watched:
+            self._staying.uids.pop(uid_of(live), None)
 
     def observe(self, live: Object) -> None:
         """Others, such as a former run, may have deleted an object, or created it again."""

@@ -17,8 +17,8 @@ from k8s_cr_driver.objects.dependencies import DEPENDS_ON
 from k8s_cr_driver.ownership.labels import INSTANCE_LABEL
 from tests.fake_api import FakeApi, controllers, faults
 from tests.fake_api.recording import Request
-from tests.instance import Instance, config_map, controlled_by, wait_for
-from tests.ownership.claims import HELD, VOLUME, is_going, is_the_same, own, volume
+from tests.instance import Instance, config_map, controlled_by, crontab_crd, wait_for
+from tests.ownership.claims import HELD, VOLUME, assert_outlives, held_crontab, is_going, is_the_same, own, volume
 
 
 def follows(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
@@ -49,7 +49,7 @@ def test_a_claim_outlives_what_goes_later_in_a_change_in_which_others_delete_a_d
     run = blue.start([home, other, volume()])
     wait_for(api, lambda: is_going(api, "ConfigMap", "user"))
     api.delete("ConfigMap", "default", "other")
-    assert is_followed.wait(10)
+    assert is_followed.wait(60)
     api.requests.clear()
     uid = own(api, made)
     wait_for(api, lambda: bool(api.requests.select("GET", "/configmaps/made")))
@@ -85,11 +85,11 @@ def test_the_last_look_is_made_though_a_list_has_an_object_that_is_gone(
     blue.heard.clear()
     api.fail(faults.held(60, is_gone), method="GET", path="/persistentvolumeclaims$", when=is_list)
     api.delete("ConfigMap", "default", "other")
-    assert is_held.wait(10)
+    assert is_held.wait(60)
     api.release("ConfigMap", "default", "part", HELD)
     blue.wait_until_reported("part", "deleted")
     is_gone.set()
-    assert is_followed.wait(10)
+    assert is_followed.wait(60)
     api.release("ConfigMap", "default", "other", HELD)
     blue.wait_until_reported("other", "Ready")
     uid = own(api, api.get("ConfigMap", "default", "owner"))
@@ -122,3 +122,22 @@ def test_a_run_says_what_it_waits_for_when_a_list_hangs(api: FakeApi, monkeypatc
     blue.end()
     with pytest.raises(NotReady, match="what it owned is not read yet"):
         run.result(60)
+
+
+@pytest.mark.usefixtures("soon")
+def test_a_claim_outlives_an_owner_that_others_delete_after_a_desired_object_in_a_scale(
+    api: FakeApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The scale has no watch of the owner, which it has listed when the desired object went."""
+    blue, home, other = Instance(api.url), config_map("home"), config_map("other")
+    other["metadata"]["finalizers"] = HELD
+    blue.reconcile([crontab_crd(), home, other, held_crontab(), volume()])
+    reference = controlled_by(api.get("ConfigMap", "default", "home"))
+    tab = api.edit("CronTab", "default", "a", lambda live: live["metadata"].update(ownerReferences=[reference]))
+    uid = str(api.get("PersistentVolumeClaim", "default", "volume")["metadata"]["uid"])
+    api.delete("ConfigMap", "default", "other")
+    is_followed = follows(monkeypatch)
+    run = blue.start([home, other, volume()], prune=False)
+    assert is_followed.wait(60)
+    api.delete("CronTab", "default", "a")
+    assert_outlives(api, uid, run, tab, ("CronTab", "a"), ("ConfigMap", "other"))
