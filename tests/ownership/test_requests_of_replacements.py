@@ -6,8 +6,7 @@ from __future__ import annotations
 import re
 
 from tests.fake_api import FakeApi
-from tests.instance import Instance, config_map, obj, wait_for
-from tests.ownership.claims import HELD
+from tests.instance import Instance, config_map, obj
 from tests.ownership.holders import binding
 
 MANY = 20
@@ -23,24 +22,3 @@ def test_objects_that_are_created_again_share_the_reads_of_namespaces(api: FakeA
     blue.reconcile([*(binding("edit", f"b{number}") for number in range(MANY)), *inside], prune=False)
     reads = [one for one in api.requests if one.method == "GET" and re.search(r"/namespaces/n\d+$", one.path)]
     assert len(reads) < MANY * MANY / 2
-
-
-def test_objects_that_others_delete_share_the_reads_of_namespaces(api: FakeApi) -> None:
-    inside = [config_map("a", f"n{number}") for number in range(MANY)]
-    for one in inside:
-        api.put(obj("v1", "Namespace", one["metadata"]["namespace"]), manager="operator")
-    owners = [binding("view", f"b{number}") for number in range(MANY)]
-    for one in owners:
-        one["metadata"]["finalizers"] = HELD
-    blue = Instance(api.url)
-    blue.reconcile([*owners, *inside])
-    for one in owners:
-        api.delete("ClusterRoleBinding", None, one["metadata"]["name"])
-    api.requests.clear()
-    run = blue.start([*owners, *inside])
-    wait_for(api, lambda: bool(api.requests.select("GET", f"/namespaces/n{MANY - 1}")))
-    for one in owners:
-        api.release("ClusterRoleBinding", None, one["metadata"]["name"], HELD)
-    run.result(60)
-    reads = [one for one in api.requests if one.method == "GET" and re.search(r"/namespaces/n\d+$", one.path)]
-    assert len(reads) < MANY * MANY * 3 / 4
