@@ -48,6 +48,16 @@ def fail_to_change(api: FakeApi, blue: Instance, objects: list[Object], released
     api.clear_faults()
 
 
+def assert_outlives_a_heal(api: FakeApi, blue: Instance, owner: Object) -> None:
+    """An operator owns the claim by an object that a heal replaces."""
+    before = api.get("ConfigMap", "default", "owner")
+    uid = own(api, before)
+    replacement = Replacement([(f"{INSTANCE_LABEL}={blue.id}", [before])])
+    blue.reconcile([owner], prune=False, replacement=replacement)
+    assert api.get("ConfigMap", "default", "owner")["metadata"]["uid"] != before["metadata"]["uid"]
+    assert is_the_same(api, uid)
+
+
 @pytest.mark.parametrize("whose", ["kept", "adopted"])
 def test_a_claim_that_is_owned_again_after_a_failed_terminate_outlives_the_next_one(api: FakeApi, whose: str) -> None:
     blue = Instance(api.url, adopt=True, force=True)
@@ -84,12 +94,7 @@ def test_a_claim_that_a_failed_change_has_released_outlives_an_owner_that_a_heal
         api.put(volume(), manager="user")
     blue.reconcile([ROLE, owner, volume(whose)])
     fail_to_change(api, blue, [owner])
-    before = api.get("ConfigMap", "default", "owner")
-    uid = own(api, before)
-    replacement = Replacement([(f"{INSTANCE_LABEL}={blue.id}", [before])])
-    blue.reconcile([owner], prune=False, replacement=replacement)
-    assert api.get("ConfigMap", "default", "owner")["metadata"]["uid"] != before["metadata"]["uid"]
-    assert is_the_same(api, uid)
+    assert_outlives_a_heal(api, blue, owner)
 
 
 def test_a_kept_claim_that_a_failed_change_has_released_outlives_an_owner_that_the_rollback_creates_again(api: FakeApi) -> None:
@@ -190,9 +195,4 @@ def test_a_kept_claim_of_a_change_that_was_killed_outlives_an_owner_that_a_heal_
         run.exception(60)
     api.clear_faults()
     fail_to_change(api, blue, [owner])
-    before = api.get("ConfigMap", "default", "owner")
-    uid = own(api, before)
-    replacement = Replacement([(f"{INSTANCE_LABEL}={blue.id}", [before])])
-    blue.reconcile([owner], prune=False, replacement=replacement)
-    assert api.get("ConfigMap", "default", "owner")["metadata"]["uid"] != before["metadata"]["uid"]
-    assert is_the_same(api, uid)
+    assert_outlives_a_heal(api, blue, owner)
