@@ -102,7 +102,8 @@ class Rest:
         owners = Owners(self._context.client, by_uid(deleted), by_uid([*kept, *lives]))
         takers = request(lambda: release_from_owners(self._context, owners, desired))
         earlier = self._released_earlier(keys) if deleted else []
-        stay = map(key_of, [*kept, *lives, *(live for _, live in earlier)])
+        released = [key_of(live) for _, live in earlier]
+        stay = [*map(key_of, (*kept, *lives)), *released]
         of_others = [*earlier, *holders(self._context, deleted, stay, self._find)]
         for shared in [*self._shared(members), *of_others]:
             with self._attempts.abandonable(f"the owners of {key_of(shared[1])}"):
@@ -116,10 +117,9 @@ class Rest:
         self._releases.take_along(takers)
         for _, live in of_others:
             self._releases.follows(live)
-        released = [key_of(live) for _, live in earlier]
-        with_orphans = not self._applier.nodes
+        is_terminate = not self._applier.nodes
         self._pruner.start(
-            members, takers, desired=lives, later=going_later, released=released, with_orphans=with_orphans
+            members, takers, desired=lives, later=going_later, released=released, with_orphans=is_terminate
         )
         self._loop.run(self._is_pruned, self._timeout)
 
