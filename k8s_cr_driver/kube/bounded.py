@@ -20,6 +20,9 @@ from k8s_cr_driver.kube.watchdog import shut_at
 RESPONSE_LIMIT = 256 * 1024 * 1024
 """Bytes of a response. A page of 250 objects has less, unless each has a MiB: etcd accepts 1.5 MiB for one object. The memory
 that it takes is limited by `decoding.VALUES_LIMIT`."""
+ERROR_LIMIT = 16 * 1024 * 1024
+"""Bytes that are read of the response with which a server refuses a request: it repeats an object some times at most. The rest
+is left out, so that its status is known."""
 _CHUNK = 64 * 1024
 _HARMLESS = (http.client.IncompleteRead, urllib3.exceptions.IncompleteRead)
 """Errors of http.client with numbers only; the others repeat what the server has sent."""
@@ -67,6 +70,9 @@ class Response:
         found = bytearray()
         while chunk := self.opened.read1(_CHUNK):
             found += chunk
+            if self.status >= 400 and len(found) > ERROR_LIMIT:
+                self.opened.close()
+                break
             if len(found) > self._limit:
                 raise urllib3.exceptions.HTTPError(f"the response has more than {self._limit} bytes")
         return bytes(found)

@@ -260,7 +260,7 @@ class Connection:
         try:
             response = sent(self.endpoint.authorization) if self._tokens is None else self._tokens.lend(sent, left)
         except ApiException as error:
-            refused = refusal(attempt, error, self.endpoint.url, SentValues(filter(None, (body, live))))
+            refused = refusal(attempt, error, self.endpoint.url, SentValues(filter(None, (body, live)), self.is_over))
             is_denied = isinstance(refused, ApiError) and Said.DENIED in refused.said  # an admission webhook may say any code
             raise (self._refused(attempt) if error.status == 401 and not is_denied else refused) from None
         except (urllib3.exceptions.NewConnectionError, urllib3.exceptions.ConnectTimeoutError) as error:

@@ -13,6 +13,7 @@ from kubernetes.client.rest import ApiException
 
 from k8s_cr_driver.errors import ApiError, Said
 from k8s_cr_driver.kube import tls
+from k8s_cr_driver.kube.responses import NAME_LIMIT
 from k8s_cr_driver.kube.sent_values import SentValues
 from k8s_cr_driver.objects.decoding import decoded
 from k8s_cr_driver.objects.fields import entries, mapping
@@ -20,6 +21,9 @@ from k8s_cr_driver.objects.keys import Object
 
 LONGEST_RETRY_AFTER = 60.0
 """Seconds at most of a Retry-After; more is a mistake, or a date by another clock."""
+
+CAUSES = 2_000
+"""Of one error. Fields that others own are causes each; a rollback asks again for those that it has not seen."""
 
 NO_STATUS = "the response is no Status of a Kubernetes API server"
 """What is said of an error without one."""
@@ -35,19 +39,28 @@ def refusal(attempt: str, error: ApiException, url: str, sent: SentValues) -> Ex
         return ApiError(attempt, status, responses.get(status, ""), NO_STATUS, retry_after=retry_after(error.headers))
     reason, message = str(said.get("reason") or responses.get(status, "")), str(said.get("message") or "")
     details = mapping(said, "details")
-    causes = [
-        (str(cause.get("reason", "")), _without_item(cause, sent), sent.removed_from(str(cause.get("message", ""))))
-        for cause in entries(details, "causes")
-    ]
-    subject = str(details.get("kind") or ""), str(details.get("name") or "")
+    subject = str(details.get("kind") or "")[:NAME_LIMIT], str(details.get("name") or "")[:NAME_LIMIT]
     reason, shown = sent.removed_from_reason(reason), sent.removed_from(message)
     meaning = Said.of(sent.removed_from(message, words=False))
-    return ApiError(attempt, status, reason, shown, causes, retry_after(error.headers), subject, meaning)
+    return ApiError(attempt, status, reason, shown, _causes(details, sent), retry_after(error.headers), subject, meaning)
 
 
-def _without_item(cause: Object, sent: SentValues) -> str:
-    """The path of its field. That of an entry of a list whose type is `set` ends with the entry itself: `.spec.keys[="a"]`."""
-    path, item, value = str(cause.get("field", "")).partition("[=")
+def _causes(details: Object, sent: SentValues) -> list[tuple[str, str, str]]:
+    """As many as the budgets of texts and of causes have room for, and how many more there are."""
+    given, found = entries(details, "causes"), list[tuple[str, str, str]]()
+    for cause in given[:CAUSES]:
+        if sent.left <= 0:
+            break
+        why, where, what = (str(cause.get(name, "")) for name in ("reason", "field", "message"))
+        sent.left -= len(why) + len(where)
+        found.append((why[:NAME_LIMIT], _without_item(where, sent), sent.removed_from(what)))
+    more = len(given) - len(found)
+    return [*found, ("", "", f"and {more:,} more")] if more else found
+
+
+def _without_item(field: str, sent: SentValues) -> str:
+    """The path of a field. That of an entry of a list whose type is `set` ends with the entry itself: `.spec.keys[="a"]`."""
+    path, item, value = field.partition("[=")
     return path + item + sent.removed_from(value)
 
 

@@ -4,7 +4,8 @@ Removes values of manifests from what the API server, a webhook or a controller 
 
 Nobody knows how they word it, or which field of a custom resource is secret. So the values are looked for in the text itself:
 whole or cut, their lines, quoted and escaped, in base64 and decoded. A reader still needs what names things: names, kinds,
-paths and the like stay, and so do short values and common words.
+paths and the like stay, and so do short values and common words. Both sides may be hostile: the author of an object chooses
+its values, a server its texts. So the search has a budget, and asks the deadline.
 """
 
 from __future__ import annotations
@@ -12,13 +13,15 @@ from __future__ import annotations
 import base64
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, TypeVar
 
 from k8s_cr_driver.objects import decoding
 from k8s_cr_driver.objects.api_groups import is_builtin
 from k8s_cr_driver.objects.keys import CRD, GroupKind, Object, annotations_of, key_of, kind_of
 from k8s_cr_driver.redaction import CUT, FOREIGN_LIMIT, REMOVED
+
+_Value = TypeVar("_Value")
 
 SHORTEST = 5
 """Characters of a value that is removed. Shorter ones are words of every text."""
@@ -26,6 +29,17 @@ _DIGITS = 6
 """Of a number that is removed. Shorter ones are counts and ports."""
 _PART = 8
 """Characters of a line of a value, or of the begin of a cut one, that is removed."""
+
+TEXTS = 64 * 1024
+"""Characters that are searched of all texts of one error; of each text beyond them the first BRIEF."""
+BRIEF = 200
+VALUES = 64 * 1024 * 1024
+"""Characters of the values that are searched for; no text is shown of an error that is about more."""
+UNSEARCHED = "[text removed: too much to search it for secret values]"
+_ASKS_EVERY = 1000
+"""Values between two looks at the deadline."""
+_LONGEST_PATH = 256
+"""Characters of a program's path."""
 
 _SECRET = GroupKind("", "Secret")
 _OF_BUILT_IN_KINDS = frozenset({
@@ -77,24 +91,42 @@ _CUT = re.compile(r"[\"'`]?\s?(?:\.\.\.|[(<\[]?truncated)")
 """What follows the begin of a value that somebody has cut; nothing may follow it, too."""
 
 
-class SentValues:
-    """The values of some manifests; those of a CRD are no secrets, and the words of its schema are those of its errors."""
+def _never() -> bool:
+    return False
 
-    def __init__(self, manifests: Iterable[Object]) -> None:
+
+class SentValues:
+    """The values of some manifests; those of a CRD are no secrets, and the words of its schema are those of its errors.
+
+    For the texts of one error. No text is shown if `is_over` becomes true before the values are known.
+    """
+
+    def __init__(self, manifests: Iterable[Object], is_over: Callable[[], bool] = _never) -> None:
         several = [manifest for manifest in manifests if kind_of(manifest) != CRD]
         names = {name for manifest in several for name in key_of(manifest)}
-        found = {_comparable(value[:FOREIGN_LIMIT].strip()) for value in _values(several) if value not in names}
+        self.left = TEXTS
+        """Characters that may still be searched."""
+        self._is_unknown = False
+        try:
+            values = _asking(_values(several, is_over) - names, is_over)
+            found = {_comparable(value[:FOREIGN_LIMIT].strip()) for value in values}
+        except _TooMuch:
+            self._is_unknown, found = True, set()
         self._values = sorted(value for value in found if len(value) >= SHORTEST and value.lower() not in _COMMON)
         self._begins = {value[:SHORTEST] for value in self._values}
-        self._shorter = _prefixes(self._values)
+        self._prefixes = _Prefixes(self._values)
 
     def removed_from(self, text: str, *, words: bool = True) -> str:
         """
-        `text`, of limited length, without the values. Takes linear time, but for values that begin with each other.
+        `text`, of limited length, without the values. Takes linear time.
 
         Without `words` those stay that are a single word: the author of the text may have said it himself.
         """
-        text = text if len(text) <= FOREIGN_LIMIT else text[: FOREIGN_LIMIT - len(CUT)] + CUT
+        if self._is_unknown:
+            return UNSEARCHED if text else ""
+        most = min(FOREIGN_LIMIT, max(self.left, BRIEF))
+        text = text if len(text) <= most else text[: most - len(CUT)] + CUT
+        self.left -= len(text)
         if not self._values:
             return text
         plain, starts = _canonical(text)
@@ -112,13 +144,12 @@ class SentValues:
 
     def removed_from_reason(self, reason: str) -> str:
         """As `removed_from`, but for a machine's word, which is what the API conventions want a reason to be."""
-        return reason if reason.isalpha() else self.removed_from(reason)
+        return reason if reason.isalpha() and len(reason) <= BRIEF else self.removed_from(reason)
 
     def _whole(self, text: str, at: int, *, words: bool) -> int:
         """Where the longest value ends that begins at `at`; `at` if none does."""
         number = bisect_right(self._values, text[at:]) - 1
-        while number >= 0 and not text.startswith(self._values[number], at):
-            number = self._shorter[number]
+        number = self._prefixes.longest(number, lambda one: text.startswith(self._values[one], at))
         if number < 0:
             return at
         value, end = self._values[number], at + len(self._values[number])
@@ -134,18 +165,52 @@ class SentValues:
         part = text[at:end]
         number = bisect_left(self._values, part)
         is_begin = number < len(self._values) and self._values[number].startswith(part)
-        return end if is_begin and len(part) >= _PART and not _NO_SECRET.fullmatch(part) else at
+        is_harmless = len(part) <= _LONGEST_PATH and _NO_SECRET.fullmatch(part)
+        return end if is_begin and len(part) >= _PART and not is_harmless else at
 
 
-def _prefixes(values: list[str]) -> list[int]:
-    """For each of the sorted values the place of the longest other one that it begins with; -1 for none."""
-    found: list[int] = []
-    for value in values:
-        last = len(found) - 1
-        while last >= 0 and not value.startswith(values[last]):
-            last = found[last]
-        found.append(last)
-    return found
+class _TooMuch(Exception):
+    """The values cannot be known in time."""
+
+
+class _Prefixes:
+    """Of each of some sorted values those that it begins with: a tree, in which a search takes a logarithm of its depth.
+
+    A node has its parent, and a longer jump up (skew-binary numbers, Myers 1983), which cost one number each.
+    """
+
+    def __init__(self, values: list[str]) -> None:
+        self._up: list[int] = []
+        self._jump: list[int] = []
+        depths: list[int] = []
+        for place, value in enumerate(values):
+            above = place - 1
+            while above >= 0 and not value.startswith(values[above]):
+                above = self._up[above]
+            far = self._jump[above] if above >= 0 else -1
+            farther = self._jump[far] if far >= 0 else -1
+            above_depth, far_depth, farther_depth = (depths[one] if one >= 0 else 0 for one in (above, far, farther))
+            self._up.append(above)
+            self._jump.append(farther if above_depth - far_depth == far_depth - farther_depth else above)
+            depths.append(above_depth + 1)
+
+    def longest(self, place: int, matches: Callable[[int], bool]) -> int:
+        """The longest one that `matches`, of the value at `place` and those that it begins with; -1 for none.
+
+        What a value that matches begins with matches, too.
+        """
+        while place >= 0 and not matches(place):
+            far = self._jump[place]
+            place = self._up[place] if far < 0 or matches(far) else far
+        return place
+
+
+def _asking(values: Iterable[_Value], is_over: Callable[[], bool]) -> Iterator[_Value]:
+    """The values, while it is not over."""
+    for number, value in enumerate(values):
+        if number % _ASKS_EVERY == 0 and is_over():
+            raise _TooMuch
+        yield value
 
 
 def _comparable(value: str) -> str:
@@ -189,12 +254,16 @@ def _meaning(unit: re.Match[str]) -> str:
     return chr(number) if number < 0x7F else _OTHER
 
 
-def _values(manifests: Iterable[Object]) -> set[str]:
-    """Those that may be secrets, in the forms in which others may repeat them."""
+def _values(manifests: Iterable[Object], is_over: Callable[[], bool]) -> set[str]:
+    """Those that may be secrets, in the forms in which others may repeat them; _TooMuch if that takes too long."""
     leaves: dict[bool, set[str]] = {True: set(), False: set()}
+    length = 0
     for manifest in manifests:
         kind = kind_of(manifest)
-        for name, value in _said(manifest):
+        for name, value in _asking(_said(manifest), is_over):
+            length += len(value)
+            if length > VALUES:
+                raise _TooMuch
             is_secret = kind == _SECRET or _NAMES_SECRETS.search(name) is not None
             leaves[is_secret].add(value)
     texts = [
@@ -202,7 +271,7 @@ def _values(manifests: Iterable[Object]) -> set[str]:
     ]
     forms = {
         form
-        for is_secret, text in texts
+        for is_secret, text in _asking(texts, is_over)
         for form in _forms(text, is_secret=is_secret)
         if is_secret or not _NO_SECRET.fullmatch(form)
     }

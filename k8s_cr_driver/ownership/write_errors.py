@@ -25,6 +25,8 @@ NEVER_CHANGED = "Other VNF instances use it, so it is not changed. Bring it as i
 _FORCE = (
     "Remove them from the manifest, or set additionalParams force-conflicts: true to take them by force. " + NOT_RESTORED
 )
+_SHOWN = 20
+"""Fields of a conflict that an error names."""
 _OTHER_INSTANCE = re.compile(rf"{re.escape(manager(''))}[0-9a-f]{{8}}-[0-9a-f-]{{27}}")
 
 
@@ -172,7 +174,9 @@ def is_of_fields(error: ApiError) -> bool:
 
 def conflicting(conflict: ApiError, instance: str, manifest: Object) -> str:
     """The fields of a conflict, with their managers and without values of the `manifest`, and the ids of other instances."""
-    fields = "; ".join(f"{where} ({message})" for _, where, message in conflict.causes)
+    shown = [f"{where} ({message})" if where else message for _, where, message in conflict.causes[:_SHOWN]]
+    more = len(conflict.causes) - len(shown)
+    fields = "; ".join([*shown, f"and {more:,} more"] if more else shown)
     return SentValues([manifest]).removed_from(_hidden(fields, instance))
 
 
