@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from ..cluster import CRDS, Cluster
-from ..conftest import Logged, MakeVnf
+from ..conftest import Logged, MakeVnf, Onboard
 from ..objects import Object, Place, config_map, deployment, namespace
 from ..packages import Package
 from ..testbed.tacker import CONDUCTORS
@@ -21,7 +21,7 @@ PACKAGE = Package(
     {
         "shared.yaml": [namespace("shared"), PLACE.crd("Widget")],
         "left.yaml": PLACE.custom("Widget", "left", "shared"),
-        "right.yaml": PLACE.custom("Widget", "right", "shared"),
+        "right.yaml": PLACE.custom("Widget", "right", "shared", size=1),
         "theirs.yaml": [config_map("theirs", ours="1"), config_map("ours", ours="1")],
         "one-of-many.yaml": [
             namespace("${NAME}"),
@@ -33,6 +33,13 @@ PACKAGE = Package(
     },
     parameters={"NAME": {"type": "string", "required": False}},
 )
+
+
+def widgets(**properties: Object) -> Package:
+    """Another package of the instance `left`, whose CRD has these properties beside those of `PACKAGE`, or instead."""
+    crd = PLACE.crd("Widget")
+    crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"] |= properties
+    return Package({"new.yaml": [namespace("shared"), crd, PLACE.custom("Widget", "left", "shared")]})
 
 
 @pytest.mark.parametrize("first_to_go", ["left", "right"])
@@ -48,6 +55,21 @@ def test_what_two_instances_share_goes_with_the_last_of_them(make_vnf: MakeVnf, 
     last.terminate()
     assert cluster.get("Namespace", "shared") is None
     assert cluster.get("CustomResourceDefinition", WIDGETS, api_version=CRDS) is None
+
+
+def test_a_change_of_a_shared_crd_takes_nothing_from_the_other_instance(
+    make_vnf: MakeVnf, onboard: Onboard, cluster: Cluster
+):
+    ours, theirs = make_vnf(), make_vnf()
+    ours.instantiate("shared.yaml", "left.yaml")
+    theirs.instantiate("shared.yaml", "right.yaml")
+    narrower = ours.begin_change(onboard(widgets(spec={"type": "object"})), "new.yaml")
+    assert f"Widget.{PLACE.group} shared/right would lose spec.size" in ours.failure(narrower)["detail"]
+    ours.roll_back(narrower)
+    ours.change(onboard(widgets(extra={"type": "string"})), "new.yaml")
+    theirs.heal()
+    live = cluster.get("Widget", "right", "shared", PLACE.version)
+    assert live is not None and live["spec"] == {"size": 1}
 
 
 @pytest.fixture

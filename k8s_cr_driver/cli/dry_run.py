@@ -29,7 +29,7 @@ from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.objects import dependencies
 from k8s_cr_driver.objects.api_groups import is_builtin
 from k8s_cr_driver.objects.crds import crds_of
-from k8s_cr_driver.objects.keys import NAMESPACE, GroupKind, Object, ObjectKey, kind_of, split
+from k8s_cr_driver.objects.keys import CRD, NAMESPACE, GroupKind, Object, ObjectKey, kind_of, split
 from k8s_cr_driver.ownership.context import WriteContext
 from k8s_cr_driver.ownership.inventory import Inventory
 from k8s_cr_driver.ownership.write import write
@@ -38,7 +38,7 @@ from k8s_cr_driver.package import manifests, schema, vnfd
 from k8s_cr_driver.redaction import redact
 from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.resources.registry import resource_for
-from k8s_cr_driver.vnf import counts, rotation, vdus
+from k8s_cr_driver.vnf import counts, rotation, shared_crds, vdus
 from k8s_cr_driver.vnf.vdus import VduObjects
 
 _NOBODY = "00000000-0000-0000-0000-000000000000"
@@ -174,7 +174,9 @@ class _Trial:
         if live is None:
             return Outcome(obj.key, "created")
         found = changes(live, after)
-        return Outcome(obj.key, "changed" if found else "unchanged", found)
+        verdict = shared_crds.judged(self._target, live, after) if obj.key.group_kind == CRD else shared_crds.Verdict()
+        name = "refused" if verdict.refusal else "changed" if found else "unchanged"
+        return Outcome(obj.key, name, found, redact(verdict.refusal or verdict.warning))
 
     def _in_new_version(self, obj: CustomResource) -> Outcome:
         """Of a kind, or a version of it, that only the package's CRD brings."""

@@ -7,9 +7,11 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 
 from k8s_cr_driver.cli.output import enumerated
+from k8s_cr_driver.objects.crds import crds_of
 from k8s_cr_driver.objects.immutable import changed_fields
 from k8s_cr_driver.objects.keys import Object, ObjectKey, key_of
 from k8s_cr_driver.ownership.labels import SHARED
+from k8s_cr_driver.package.crd_changes import narrowed
 from k8s_cr_driver.resources.base import REPLACE
 from k8s_cr_driver.resources.registry import resource_for
 
@@ -31,6 +33,14 @@ def immutable_changes(old: Sequence[Object], new: Sequence[Object]) -> Iterator[
             found[path, _NEVER_REPLACED if is_shared else _REPLACED].append(key)
     for (path, remedy), keys in found.items():
         yield f"{enumerated(keys)}: {path} is immutable and changes. Keep it, {remedy}"
+
+
+def narrower_crds(old: Sequence[Object], new: Sequence[Object]) -> Iterator[str]:
+    """A sentence for each part of a CRD that the new package does not have: objects of others may need it."""
+    before = crds_of(old)
+    for kind, crd in crds_of(new).items():
+        for less in narrowed(before[kind], crd) if kind in before else ():
+            yield f"{key_of(crd)}: {less}. A change is refused while objects of others need it, or other instances use the CRD"
 
 
 def lost_vdus(old: Collection[str], new: Collection[str]) -> Iterator[str]:

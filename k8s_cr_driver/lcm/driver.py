@@ -143,7 +143,9 @@ class Driver:
             given, options = request.params(req).get("parameters") or {}, request.options(stored, req)
             stored.check_flavour(vnfd)
             wanted, options, former = desired.of_change(stored, vnfd, options, given)
-            self._change(verb, stored, options, wanted, vnfd, former)
+            self._change(
+                verb, stored, options, wanted, vnfd, former, delete_guests=request.is_set(req, "delete-guests")
+            )
             inst.vnfdId = req.vnfdId
 
     def change_vnfpkg_rollback(self, req: Any, inst: Any, grant_req: Any, grant: Any, vnfd: Any) -> None:
@@ -164,6 +166,7 @@ class Driver:
         former: list[Object],
         *,
         is_rollback: bool = False,
+        delete_guests: bool = False,
     ) -> None:
         """`former`: the objects of `wanted` with the parameters before the change; a count that differs is a new one.
 
@@ -185,7 +188,8 @@ class Driver:
             kept = counts.carried_over(former_counts, stored.counts, levelled)
             assigned = counts.with_counts(kept, given)
             counts.check(assigned, before, CONF.k8s_cr.max_vnfcs)
-            session.change(desired.merged(resources, assigned), checked=not is_rollback)
+            wanted_now = desired.merged(resources, assigned)
+            session.change(wanted_now, checked=not is_rollback, delete_guests=delete_guests)
             stored.options, stored.vdus, stored.counts = options, session.with_explicit_counts(assigned), {}
             stored.vnfd_id = vnfd.vnfd_id
             scale_status.remember_new_aspects(stored, vnfd)

@@ -52,6 +52,11 @@ def served_versions(crd: Object) -> dict[str, dict[str, Any]]:
     return {str(version.get("name")): version for version in entries(crd, "spec", "versions") if version.get("served")}
 
 
+def stored_version(crd: Object) -> str:
+    """The version in which the API server stores objects; "" if none is marked."""
+    return next((str(one.get("name")) for one in entries(crd, "spec", "versions") if one.get("storage") is True), "")
+
+
 def served_schema(crd: Object, version: str) -> dict[str, Any] | None:
     """The schema of a served version; None if it is not served."""
     entry = served_versions(crd).get(version)

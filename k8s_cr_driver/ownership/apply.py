@@ -18,7 +18,7 @@ from k8s_cr_driver.objects.crds import served_versions
 from k8s_cr_driver.objects.derived import leaves, stale_fields
 from k8s_cr_driver.objects.fields import field
 from k8s_cr_driver.objects.immutable import ignored_fields, staying_fields
-from k8s_cr_driver.objects.keys import Object, annotations_of, key_of, kind_of, labels
+from k8s_cr_driver.objects.keys import CRD, Object, annotations_of, key_of, kind_of, labels
 from k8s_cr_driver.ownership.context import WriteContext, with_owner_labels
 from k8s_cr_driver.ownership.labels import KEEP, RELEASED_BY, SHARED, has_applied, is_created, is_kept, used_by, users
 from k8s_cr_driver.ownership.managed_fields import managers_of
@@ -41,6 +41,7 @@ from k8s_cr_driver.ownership.write_errors import (
     not_in_version,
 )
 from k8s_cr_driver.ownership.yielding import yielded
+from k8s_cr_driver.package.crd_changes import narrowed
 from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.resources.replicas import without_replicas
 
@@ -234,13 +235,19 @@ def _check_brought(context: WriteContext, obj: CustomResource, resource: Resourc
         merged = context.client.apply(resource, manifest, context.manager, force=False, dry_run=True, live=live)
     except ApiError as error:
         refusal = explained(error, obj, context.instance, live)
-        if not isinstance(refusal, NoDryRun):
+        if not (isinstance(refusal, NoDryRun) or _is_wider(error, obj.manifest, live)):
             raise refusal from None
     else:
         if merged.get("spec") != live.get("spec") and merged.get("spec") != _read_now(context, resource, live).get("spec"):
             raise Conflict(f"{obj.key}: the manifest sets fields that it does not have on the cluster. {NEVER_CHANGED}")
     if absent := sorted(served_versions(manifest).keys() - served_versions(live).keys()):
         raise Conflict(f"{obj.key}: does not serve {', '.join(absent)}. {NEVER_CHANGED}")
+
+
+def _is_wider(error: ApiError, manifest: Object, live: Object) -> bool:
+    """Whether others have only added to what a CRD's manifest brings: to the API server its versions are one field."""
+    is_of_versions = is_of_fields(error) and all(where == ".spec.versions" for _, where, _ in error.causes)
+    return is_of_versions and kind_of(manifest) == CRD and not narrowed(manifest, live)
 
 
 def _read_now(context: WriteContext, resource: Resource, live: Object) -> Object:

@@ -131,7 +131,7 @@ class Guests:
             return "it may hold objects of others: no version of it is served, so that they cannot be listed"
         # Of a kind that was ever served there may be objects, also if a server does not know it, as one that lags.
         find = self._client.list if is_established(live) else self._client.list_if_served
-        return _named(self._strangers(find(resource, "", "", METADATA_LIST)))
+        return _named(self.strangers(find(resource, "", "", METADATA_LIST)))
 
     def _in_namespace(self, namespace: str) -> Iterator[Object]:
         """
@@ -143,7 +143,7 @@ class Guests:
         known = {one.group_kind: one for one in (*served, *self._context.resources)}
         for resource in sorted(known.values(), key=lambda one: one.group_kind in CONTENT):  # users' data last
             if resource.group_kind in CONTENT:
-                yield from self._strangers(self._client.list_if_served(resource, namespace, "", METADATA_LIST))
+                yield from self.strangers(self._client.list_if_served(resource, namespace, "", METADATA_LIST))
             elif _is_content(resource):
                 for live in self._allowed(resource, namespace):
                     if self._is_spoken_for(live) or (self._is_own_kind(resource) and not self._goes(live, LONGEST_CHAIN)):
@@ -194,7 +194,8 @@ class Guests:
             return True
         return kind_of(live) in HELM and labels(live).get("owner") == "helm" and not self._goes(live, LONGEST_CHAIN)
 
-    def _strangers(self, found: Iterable[Object]) -> Iterator[Object]:
+    def strangers(self, found: Iterable[Object]) -> Iterator[Object]:
+        """Those of the objects that neither are the instance's, nor descend from one, nor are deleted."""
         return (live for live in found if not self._goes(live, LONGEST_CHAIN))
 
     def _goes(self, live: Object, chain: int) -> bool:

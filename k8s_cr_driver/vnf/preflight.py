@@ -52,13 +52,18 @@ def check(
     """
     if not wanted:
         return
-    client, inventory = Client(_DryRun(context.connection), context.resources), context.inventory.trial()
-    inventory.content = persist(inventory.read) or inventory.content
-    trial = replace(context, client=client, inventory=inventory, is_trial=True)
+    tried = trial(context, persist)
     for obj in wanted:
-        refusal = persist(functools.partial(_tried, trial, obj, is_recreated=obj.key in recreated))
+        refusal = persist(functools.partial(_tried, tried, obj, is_recreated=obj.key in recreated))
         if refusal and not (type(refusal) in (Refused, NotReplaced) and obj.key.group_kind in redefined):
             raise refusal
+
+
+def trial(context: WriteContext, persist: Persist) -> WriteContext:
+    """The context with which nothing is stored, and with the inventory as it is."""
+    client, inventory = Client(_DryRun(context.connection), context.resources), context.inventory.trial()
+    inventory.content = persist(inventory.read) or inventory.content
+    return replace(context, client=client, inventory=inventory, is_trial=True)
 
 
 def _tried(trial: WriteContext, obj: CustomResource, *, is_recreated: bool) -> DriverError | None:

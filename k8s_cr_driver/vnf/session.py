@@ -11,6 +11,7 @@ import functools
 import math
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from types import TracebackType
 
 from oslo_log import log as logging
@@ -38,7 +39,7 @@ from k8s_cr_driver.redaction import redact
 from k8s_cr_driver.resources import replicas
 from k8s_cr_driver.resources.base import PODS, CustomResource
 from k8s_cr_driver.resources.registry import resource_for
-from k8s_cr_driver.vnf import counts, lost_inventory, preflight, rotation, scale_in, surplus, vdus, vnfcs
+from k8s_cr_driver.vnf import counts, lost_inventory, preflight, rotation, scale_in, shared_crds, surplus, vdus, vnfcs
 from k8s_cr_driver.vnf.additional_params import Options
 from k8s_cr_driver.vnf.change_checks import changed_last
 from k8s_cr_driver.vnf.heal import Healing
@@ -170,12 +171,18 @@ class Session:
         lives = self._operation.persist(lambda: vnfcs.owners(self._client, self._operation.instance, implicit))
         return counts.with_counts(assigned, counts.live(implicit, lives))
 
-    def change(self, wanted: Sequence[CustomResource], *, checked: bool) -> None:
-        """Reconciles all objects of the instance. With `checked` their kinds can refuse that, or have some changed last."""
+    def change(self, wanted: Sequence[CustomResource], *, checked: bool, delete_guests: bool = False) -> None:
+        """
+        Reconciles all objects of the instance. With `checked` their kinds can refuse that, or have some changed last.
+
+        Refused if a CRD takes something from objects of others, except from those of users with `delete_guests`.
+        """
+        context = replace(self._context, delete_guests=delete_guests)
+        wanted = shared_crds.guarded(context, wanted, self._operation.persist)
         last = self._operation.persist(lambda: changed_last(self._client, wanted)) if checked else set()
         if last:
-            self.reconcile([obj for obj in wanted if obj.key not in last], prune=None)
-        self.reconcile(wanted, prune=Prune())
+            self._reconcile([obj for obj in wanted if obj.key not in last], prune=None)
+        self._reconcile(wanted, prune=Prune())
 
     def reconcile(
         self,
@@ -187,8 +194,21 @@ class Session:
     ) -> None:
         """`engine.reconcile`, after a dry run if `replacement` deletes objects, and of the objects to keep in any case.
 
-        If the `first` set of an instance is refused, what it has created is deleted again.
+        If the `first` set of an instance is refused, what it has created is deleted again. Only by force can it make a CRD of
+        the instance narrower: Refused if that takes something from objects of others.
         """
+        if self._options.force_conflicts:
+            wanted = shared_crds.guarded(self._context, wanted, self._operation.persist)
+        self._reconcile(wanted, prune=prune, replacement=replacement, first=first)
+
+    def _reconcile(
+        self,
+        wanted: Sequence[CustomResource],
+        *,
+        prune: Prune | None,
+        replacement: Replacement = NO_REPLACEMENT,
+        first: bool = False,
+    ) -> None:
         tried = wanted if replacement.to_delete else [obj for obj in wanted if is_kept(obj.manifest)]
         crds = () if replacement.to_delete else wanted  # VNFCs are deleted before a CRD changes
         redefined = {defined_by(obj.manifest) for obj in crds if obj.key.group_kind == CRD}

@@ -292,3 +292,27 @@ def test_a_strategy_that_takes_the_place_of_a_derived_one_is_a_change(api: FakeA
     changed = deployment("web")
     changed["spec"]["strategy"] = {"type": "Recreate"}
     assert differ.verdicts([changed], "--instance", BLUE)["Deployment.apps default/web"]["verdict"] == "changed"
+
+
+@pytest.mark.parametrize("owner", ["instance", "user"])
+def test_a_crd_that_takes_from_objects_of_others_is_refused(api: FakeApi, differ: Differ, owner: str) -> None:
+    brought = crontab_crd()
+    Instance(api.url).reconcile([brought])
+    if owner == "user":
+        api.put(crontab("theirs"), manager="kubectl")
+    else:
+        Instance(api.url, GREEN).reconcile([brought, crontab("theirs")])
+    narrower = crontab_crd()
+    del narrower["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]["cronSpec"]
+    found = differ.verdicts([narrower], "--instance", BLUE)[CRDS]
+    assert found["verdict"] == "refused"
+    assert "CronTab.stable.example.com default/theirs would lose spec.cronSpec" in found["message"]
+    assert ("delete-guests" in found["message"]) == (owner == "user")
+
+
+def test_a_crd_that_becomes_narrower_without_other_users_names_the_fields(api: FakeApi, differ: Differ) -> None:
+    Instance(api.url).reconcile([crontab_crd(phase={"type": "string"})])
+    found = differ.verdicts([crontab_crd()], "--instance", BLUE)[CRDS]
+    assert found["verdict"] == "changed"
+    assert found["message"].startswith("its schema becomes narrower: ")
+    assert "status (v1) is not in the schema" in found["message"]

@@ -220,6 +220,14 @@ def test_what_a_change_of_package_cannot_take_over(tool: Tool, tmp_path: Path) -
     assert tool.json("validate", str(old), "--update-of", str(old)) == {"problems": [], "warnings": []}
 
 
+def test_what_the_new_crd_has_no_more_is_named(tool: Tool, tmp_path: Path) -> None:
+    narrower = crontab_crd()
+    narrower["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"] = {}
+    old, new = write_package(tmp_path / "old", [crontab_crd()]), write_package(tmp_path / "new", [narrower])
+    (warning,) = tool.json("validate", str(new), "--update-of", str(old))["warnings"]
+    assert "crontabs.stable.example.com: spec.cronSpec (v1) is not in the schema" in warning
+
+
 def test_an_object_that_may_be_replaced_may_change_at_will(tool: Tool, tmp_path: Path) -> None:
     changed = deployment(app="other")
     changed["metadata"]["annotations"] = {"k8s-cr-driver/replace": "true"}
