@@ -17,8 +17,8 @@ from k8s_cr_driver.credentials import envelope, settings
 from k8s_cr_driver.errors import DriverError
 from k8s_cr_driver.kube import connection, kubeconfig, refusals, tls, watch_events
 from k8s_cr_driver.kube.discovery import Resource
+from k8s_cr_driver.kube.endpoint_rules import EndpointRules
 from k8s_cr_driver.lcm import vim
-from k8s_cr_driver.lcm.endpoint_rules import EndpointRules
 from k8s_cr_driver.objects.keys import GroupKind
 from k8s_cr_driver.ownership import yielding
 from k8s_cr_driver.package import substitution

@@ -17,7 +17,7 @@ from oslo_config import cfg
 
 from k8s_cr_driver.engine.watches import WATCH_LIMITS
 from k8s_cr_driver.errors import InvalidRequest
-from k8s_cr_driver.lcm.endpoint_rules import EndpointRules
+from k8s_cr_driver.kube.endpoint_rules import EndpointRules
 from k8s_cr_driver.package.limits import Limits
 from k8s_cr_driver.vnf.counts import VNFCS
 from k8s_cr_driver.vnf.policy import Policy
@@ -80,14 +80,15 @@ OPTIONS = [
         default=[],
         help="Hosts that the endpoint and the oidc_token_url of a VIM may have: names, with * for any part, addresses and "
         "networks, such as ``*.clusters.example.com`` or ``10.0.0.0/8``. A name is resolved for each connection, which goes "
-        "only to an address of the list, or of a name in the list that is neither loopback nor link-local. By default to all "
-        "addresses that are neither. ``*`` allows all addresses, for test beds.",
+        "only to an address of the list, or of a name in the list that is neither loopback nor link-local. Addresses of the "
+        "conductor's host, and of a cloud's metadata, must be listed themselves. By default to global addresses only. ``*`` "
+        "allows all addresses, for test beds.",
     ),
     cfg.ListOpt(
         "allowed_receivers",
         default=[],
         help="Hosts to which the credential sender of a package may send the kubeconfigs of workload clusters, in the form of "
-        "allowed_endpoints. By default all addresses that are neither loopback nor link-local.",
+        "allowed_endpoints. By default global addresses only.",
     ),
     cfg.BoolOpt(
         "allow_http_endpoints",
@@ -235,7 +236,7 @@ def endpoint_rules(options: Any) -> EndpointRules:
 
 def receiver_rules(options: Any) -> EndpointRules:
     """Which receivers of kubeconfigs the conductor connects to; whether they may be http is the package's matter."""
-    return EndpointRules(tuple(options.allowed_receivers), plain_http=True, option="allowed_receivers")
+    return EndpointRules(tuple(options.allowed_receivers), plain_http=True, option="[k8s_cr] allowed_receivers")
 
 
 def policies(conf: cfg.ConfigOpts, ids: Iterable[str]) -> dict[str, Policy]:

@@ -17,8 +17,8 @@ import urllib3
 
 from k8s_cr_driver.errors import InvalidPackage
 from k8s_cr_driver.kube import bounded, tls
+from k8s_cr_driver.kube.endpoint_rules import EndpointRules
 from k8s_cr_driver.kube.pools import pools
-from k8s_cr_driver.lcm.endpoint_rules import EndpointRules
 from k8s_cr_driver.package.files import SIZE_LIMIT, shown
 
 CONNECT_TIMEOUT = 10.0
@@ -33,7 +33,7 @@ class RemoteManifests:
 
     def __init__(self, allowed: Sequence[str], seconds: float = SECONDS) -> None:
         self._is_allowed = bool(allowed)
-        self._rules = EndpointRules(tuple(allowed), option="allow_remote_manifests")
+        self._rules = EndpointRules(tuple(allowed), option="[k8s_cr] allow_remote_manifests")
         self._seconds, self._until = seconds, time.monotonic() + seconds
 
     def __call__(self, url: str) -> bytes:

@@ -18,7 +18,7 @@ from k8s_cr_driver.errors import ApiError, Concern, ConnectionFailed, DriverErro
 from k8s_cr_driver.kube import tls
 from k8s_cr_driver.kube.auth import Provider, is_token
 from k8s_cr_driver.kube.endpoint import Endpoint
-from k8s_cr_driver.lcm.endpoint_rules import ANY, EndpointRules
+from k8s_cr_driver.kube.endpoint_rules import ANY, EndpointRules
 
 LOG = logging.getLogger(__name__)
 

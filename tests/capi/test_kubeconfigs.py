@@ -87,13 +87,13 @@ def test_a_cluster_with_another_certificate_is_not_ready(management: FakeApi, tl
 def test_the_kubeconfig_leads_only_where_the_connection_to_the_management_cluster_may_go(management: FakeApi) -> None:
     def judge(host: str, addresses: list[str]) -> list[str]:
         if host == "localhost":
-            raise InvalidRequest("localhost: the conductor may not connect to this host")
+            raise InvalidRequest("localhost: no connection to this host is permitted")
         return addresses
 
     management.react("Cluster", lambda live: put_kubeconfig(management, live, "http://localhost:1", TOKEN))
     blue = Instance(management.url)
     blue.endpoint = replace(blue.endpoint, judge=judge)
-    assert "may not connect to this host" in why(blue, "may not connect").message
+    assert "no connection to this host is permitted" in why(blue, "is permitted").message
 
 
 @pytest.mark.parametrize("annotations", [{UNREACHABLE: "true"}, {"k8s-cr-driver/ready-when": "stored"}])

@@ -14,7 +14,7 @@ from k8s_cr_driver.errors import DriverError
 from k8s_cr_driver.kube import once, openstack
 from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.endpoint import Endpoint
-from k8s_cr_driver.lcm.endpoint_rules import EndpointRules
+from k8s_cr_driver.kube.endpoint_rules import EndpointRules
 from k8s_cr_driver.objects.keys import CloudEntry, SecretEntry
 from k8s_cr_driver.redaction import foreign
 from tests.credentials.clusters import put_secret
@@ -179,7 +179,7 @@ def test_the_rules_for_endpoints_judge_the_address_of_a_cloud(api: FakeApi, clou
     def only_the_cluster(host: str, addresses: Any) -> Any:
         return addresses if host == "127.0.0.1" else EndpointRules()(host, addresses)
 
-    assert "localhost: resolves to an address that the conductor may not connect to" in why_not(api, judge=only_the_cluster)
+    assert "localhost: resolves to an address to which no connection is permitted" in why_not(api, judge=only_the_cluster)
     assert len(cloud.requests) == 1
 
 

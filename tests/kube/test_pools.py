@@ -17,7 +17,7 @@ from k8s_cr_driver.kube import pools
 from k8s_cr_driver.kube.auth import Provider
 from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.endpoint import Endpoint
-from k8s_cr_driver.lcm.endpoint_rules import EndpointRules
+from k8s_cr_driver.kube.endpoint_rules import EndpointRules
 from tests.fake_api import FakeApi
 
 LOCAL = EndpointRules(("*",))

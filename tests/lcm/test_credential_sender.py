@@ -364,7 +364,7 @@ def test_the_sender_connects_only_where_the_conductor_may(conductor: Conductor, 
     conductor.own_process = own_process
     conductor.options_file.write_text("")
     errors = conductor.run("instantiate_end", code=1)
-    assert "interfaceInfo.endpoint: the conductor may not connect to this host" in errors and "allowed_endpoints" in errors
+    assert "interfaceInfo.endpoint: no connection to this host is permitted" in errors and "allowed_endpoints" in errors
     assert receiver.posts == []
 
 
@@ -489,7 +489,7 @@ def test_a_request_cannot_have_the_conductor_send_to_any_address(conductor: Cond
     conductor.options_file.write_text("[k8s_cr]\nallowed_endpoints = *\n")
     conductor.settings["retries"] = 0
     errors = conductor.run("instantiate_end", code=1, **{"credential-sender": {"url": receiver.url}})
-    assert "127.0.0.1: resolves to an address that the conductor may not connect to" in errors and "allowed_receivers" in errors
+    assert "127.0.0.1: resolves to an address to which no connection is permitted" in errors and "allowed_receivers" in errors
     assert receiver.posts == [] and "clusters" not in conductor.error_data["credential_sender"]
     with conductor.options_file.open("a") as file:
         file.write("allowed_receivers = 127.0.0.0/8\n")

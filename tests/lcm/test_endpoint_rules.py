@@ -3,10 +3,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import ipaddress
+import socket
+from typing import Any
+
 import pytest
 
 from k8s_cr_driver.errors import InvalidRequest
-from k8s_cr_driver.lcm.endpoint_rules import EndpointRules
+from k8s_cr_driver.kube.endpoint_rules import EndpointRules
 from k8s_cr_driver.lcm.vim import endpoint
 
 WITH_PROVIDER = {"client_id": "a", "username": "a", "password": "b"}
@@ -43,7 +48,98 @@ def test_a_url_that_parsers_read_differently_is_refused() -> None:
     assert "give the plain URL" in problem("https://a\\[b", EndpointRules())
 
 
-@pytest.mark.parametrize("url", ["https://10.0.0.1:6443", "https://a.example.com", "https://[2001:db8::1]:6443/clusters/a"])
+@pytest.mark.parametrize(
+    "host",
+    [
+        *("10.0.0.1", "172.16.0.1", "192.168.1.1", "100.64.0.1", "192.0.2.1", "198.18.0.1", "240.0.0.1", "255.255.255.255"),
+        *("[fc00::1]", "[fd00::1]", "[2001:db8::1]", "[2001::1]", "[64:ff9b:1::808:808]", "[fec0::1]", "[4000::1]"),
+    ],
+)
+def test_addresses_that_are_not_global_are_refused_unless_they_are_listed(host: str) -> None:
+    assert "[k8s_cr] allowed_endpoints" in problem(f"https://{host}:6443", EndpointRules())
+    assert problem(f"https://{host}:6443", EndpointRules((host.strip("[]"),))) == ""
+
+
+@pytest.mark.parametrize("prefix", ["64:ff9b::", "::ffff:", "::", "2002:"])
+@pytest.mark.parametrize(
+    ("carried", "allowed", "permitted"),
+    [
+        ("8.8.8.8", (), True),
+        ("10.0.0.1", (), False),
+        ("10.0.0.1", ("10.0.0.0/8",), True),
+        ("127.0.0.1", (), False),
+        ("127.0.0.1", ("*.example.com",), False),
+        ("127.0.0.1", ("127.0.0.0/8",), True),
+        ("169.254.169.254", ("*.example.com",), False),
+        ("168.63.129.16", (), False),
+    ],
+)
+def test_an_embedded_ipv4_address_is_judged(prefix: str, carried: str, allowed: tuple[str, ...], permitted: bool) -> None:
+    octets = ipaddress.IPv4Address(carried).packed.hex()
+    text = f"2002:{octets[:4]}:{octets[4:]}::1" if prefix == "2002:" else prefix + carried
+    rules = EndpointRules(allowed)
+    if permitted:
+        assert rules("a.example.com", [text]) == [text]
+    else:
+        with pytest.raises(InvalidRequest):
+            rules("a.example.com", [text])
+    assert (problem(f"https://[{text}]", rules) == "") is permitted
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        *("169.254.169.254", "168.63.129.16", "100.100.100.200", "192.0.0.192", "169.254.170.2"),
+        *("fd00:ec2::254", "fd20:ce::254", "fe80::a9fe:a9fe", "fd00:c1::a9fe:a9fe"),
+    ],
+)
+def test_the_metadata_of_a_cloud_needs_its_own_address_in_the_list(address: str) -> None:
+    """A network that contains it was not meant for it."""
+    network = "0.0.0.0/0" if "." in address else "::/0"
+    for allowed in ((), ("*.example.com",), (network,)):
+        with pytest.raises(InvalidRequest):
+            EndpointRules(allowed)("a.example.com", [address])
+    assert EndpointRules((address,))("a.example.com", [address]) == [address]
+
+
+def test_an_address_of_this_host_needs_itself_in_the_list(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Probe(contextlib.closing[Any]):
+        """A socket of a host with the address 203.0.113.5 and, in a network of the list, 10.0.0.5."""
+
+        def __init__(self, *_: object) -> None:
+            super().__init__(self)
+            self.source = ""
+
+        def __enter__(self) -> Probe:
+            return self
+
+        def close(self) -> None: ...
+
+        def connect(self, target: tuple[str, int]) -> None:
+            self.source = target[0] if target[0] in ("8.8.4.4", "10.0.0.5") else "10.0.0.5"
+
+        def getsockname(self) -> tuple[str, int]:
+            return self.source, 1
+
+    monkeypatch.setattr(socket, "socket", Probe)
+    assert EndpointRules()("a.example.com", ["8.8.8.8", "8.8.4.4"]) == ["8.8.8.8"]
+    assert EndpointRules(("10.0.0.0/8",))("a.example.com", ["10.0.0.5", "10.0.0.6"]) == ["10.0.0.6"]
+    assert EndpointRules(("*.example.com",))("a.example.com", ["10.0.0.5", "10.0.0.6"]) == ["10.0.0.6"]
+    assert EndpointRules(("10.0.0.5",))("a.example.com", ["10.0.0.5"]) == ["10.0.0.5"]
+
+
+def test_the_hosts_own_addresses_are_those_of_its_interfaces() -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect(("192.0.2.1", 9))
+        except OSError:
+            pytest.skip("this host has no other interface than loopback")
+        own = probe.getsockname()[0]
+    with pytest.raises(InvalidRequest):
+        EndpointRules(("0.0.0.0/0",))("a.example.com", [own])
+
+
+@pytest.mark.parametrize("url", ["https://8.8.8.8:6443", "https://a.example.com", "https://[2606:4700::1]:6443/clusters/a"])
 def test_other_hosts_are_allowed_by_default(url: str) -> None:
     assert problem(url, EndpointRules()) == ""
 
@@ -71,8 +167,8 @@ def test_only_the_names_of_the_list_are_allowed(host: str, allowed: bool) -> Non
 @pytest.mark.parametrize(
     ("allowed", "host", "addresses", "permitted"),
     [
-        ((), "a.example.com", ["10.0.0.1", "2001:db8::1"], ["10.0.0.1", "2001:db8::1"]),
-        ((), "a.example.com", ["127.0.0.1", "10.0.0.1", "fe80::1%eth0"], ["10.0.0.1"]),
+        ((), "a.example.com", ["8.8.8.8", "2606:4700::1"], ["8.8.8.8", "2606:4700::1"]),
+        ((), "a.example.com", ["127.0.0.1", "8.8.8.8", "10.0.0.1", "fe80::1%eth0"], ["8.8.8.8"]),
         ((), "a.example.com", ["169.254.169.254"], []),
         ((), "a.example.com", ["::ffff:169.254.169.254"], []),
         (("*.example.com",), "a.example.com", ["10.0.0.1", "127.0.0.1"], ["10.0.0.1"]),
