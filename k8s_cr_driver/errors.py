@@ -13,7 +13,7 @@ import functools
 import re
 from collections.abc import Iterable
 
-from k8s_cr_driver.redaction import foreign, own_words
+from k8s_cr_driver.redaction import Lines, foreign, one_line, own_words
 
 
 class Concern(enum.Enum):
@@ -30,6 +30,10 @@ class DriverError(Exception):
 
     status = 500
     title = "Kubernetes operation failed"
+
+    def __init__(self, message: str = "") -> None:
+        """One line, whatever names of others are in the message, unless it is `redaction.Lines`."""
+        super().__init__(message if isinstance(message, Lines) else one_line(message))
 
 
 class Refused(DriverError):

@@ -4,13 +4,14 @@ Removes what must not be shown from texts, and caps their length.
 
 `foreign` is for every text that others wrote (API servers, controllers, webhooks, libraries). It is applied where such a
 text enters the driver: these texts hold values of the objects that they are about. `redact` is the last guard before a
-text leaves the driver, for what is a credential whatever is said about it. All take linear time.
+text leaves the driver, for what is a credential whatever is said about it. `one_line` is for names and the like within a
+sentence of this driver's: they are repeated as they are, but may not begin a line of their own. All take linear time.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 DETAIL_LIMIT = 8 * 1024
 """Bytes of a ProblemDetails' detail: it is stored, logged and sent to every subscriber."""
@@ -72,8 +73,12 @@ _STRUCTURE = re.compile(r"&?[\w.* ]{0,80}[{\[]")
 _QUOTE = re.compile(r'"(?:[^"\\]|\\.)*(?:"|\\?\Z)', re.S)
 _BRACKETS = re.compile(rf"[{{}}\[\]]|{_QUOTE.pattern}", re.S)
 _BARE = re.compile(r"[^\s,;:]*")
-_CONTROLS = (*range(0x20), *range(0x7F, 0xA0), *range(0x2028, 0x202F), *range(0x2066, 0x206A))
-"""What moves a terminal's cursor, ends a line of a log, or turns the direction of text (Unicode's bidirectional controls)."""
+_CONTROLS = (
+    *(*range(0x20), *range(0x7F, 0xA0), 0x61C, *range(0x200B, 0x2010), *range(0x2028, 0x202F), *range(0x2066, 0x206A)),
+    *(*range(0xD800, 0xE000), 0xFEFF),
+)
+"""What moves a terminal's cursor, ends a line of a log, turns the direction of text (Unicode's bidirectional controls), is not
+seen, or has no bytes in UTF-8 (surrogates)."""
 _ESCAPES = {code: f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}" for code in _CONTROLS if chr(code) not in "\n\t"}
 _SPACE = re.compile(r"[\t-\r\x1c-\x1f\x85\u2028\u2029]")
 _URLLIB3 = re.compile(r"<[^<>]{0,200}>:?\s{0,2}|\b\w{1,50}\(host=[^()]{0,300}\):?\s{0,2}")
@@ -108,9 +113,27 @@ def printable(text: str) -> str:
     return text.translate(_ESCAPES)
 
 
+class Lines(str):
+    """A text of several lines, none of which is of others; str() keeps the type, also as the text of an error."""
+
+    def __str__(self) -> str:
+        return self
+
+
+def lines(parts: Iterable[str]) -> Lines:
+    """Each part on a line of its own; one that is `Lines` stays as it is."""
+    return Lines("\n".join(part if isinstance(part, Lines) else one_line(part) for part in parts))
+
+
+def one_line(text: str) -> str:
+    """`text` with all its control characters escaped but tabs: what it holds of others does not begin a line."""
+    return printable(text).replace("\n", "\\n")
+
+
 def redact(text: str) -> str:
-    """`text` without PEM blocks, Authorization headers, JWTs and long base64, and without control characters."""
-    return printable(_without_credentials(text))
+    """`text` without PEM blocks, Authorization headers, JWTs and long base64, on one line unless it is `Lines`."""
+    shown = _without_credentials(text)
+    return Lines(printable(shown)) if isinstance(text, Lines) else one_line(shown)
 
 
 def _without_credentials(text: str) -> str:

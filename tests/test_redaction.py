@@ -9,7 +9,7 @@ import pytest
 
 from k8s_cr_driver.errors import ApiError
 from k8s_cr_driver.ownership.write_errors import explained
-from k8s_cr_driver.redaction import DETAIL_LIMIT, FOREIGN_LIMIT, capped, foreign, own_words, redact, words
+from k8s_cr_driver.redaction import DETAIL_LIMIT, FOREIGN_LIMIT, capped, foreign, lines, own_words, redact, words
 from k8s_cr_driver.resources.registry import resource_for
 from tests.instance import BLUE, config_map
 
@@ -132,7 +132,9 @@ def test_a_foreign_text_is_one_line_of_limited_length() -> None:
 
 
 def test_control_characters_are_escaped_in_every_text() -> None:
-    assert redact("a\x1b[2J\x9b\u202eb\r\n\tc") == "a\\x1b[2J\\x9b\\u202eb\\x0d\n\tc"
+    assert redact("a\x1b[2J\x9b\u202eb\r\n\tc") == "a\\x1b[2J\\x9b\\u202eb\\x0d\\n\tc"
+    assert redact(lines(["a\x1b", "b\nc"])) == "a\\x1b\nb\\nc"
+    assert redact("\u200f\ud800\ufeff") == "\\u200f\\ud800\\ufeff"
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 
 import click
 
+from k8s_cr_driver.cli.output import echo
 from k8s_cr_driver.engine import api_services
 from k8s_cr_driver.engine.clouds import Clouds
 from k8s_cr_driver.engine.not_ready import Report
@@ -177,7 +178,7 @@ class Cluster:
                 if id:
                     raise type(error)(f"{error}. {SPOILED}") from None
                 # Anybody who may write ConfigMaps may write such a one.
-                click.echo(f"Left out: {redact(str(error))}. {SPOILED}", err=True)
+                echo(f"Left out: {redact(str(error))}. {SPOILED}", err=True)
             else:
                 instances.append(Instance(labels(live)[INVENTORY_LABEL], live["metadata"]["namespace"], live, content))
         return instances
@@ -201,7 +202,7 @@ class Cluster:
         for report in api_services.reports(self.resources, ((kind, "") for kind in kinds)):
             if report not in self._reported:
                 self._reported.add(report)
-                click.echo(f"Incomplete: {report}", err=True)
+                echo(f"Incomplete: {report}", err=True)
         by_id = {one.id: one for one in several}
         for live in self.lists(sorted(kinds), namespaces, lenient=lenient):
             key = key_of(live)
@@ -234,7 +235,7 @@ class Cluster:
                     return []
                 if not lenient:
                     raise
-                click.echo(f"Incomplete: {redact(str(error))}", err=True)
+                echo(f"Incomplete: {redact(str(error))}", err=True)
                 return []
 
         with ThreadPoolExecutor(THREADS) as pool:

@@ -12,7 +12,7 @@ import click
 from k8s_cr_driver.cli import package_input
 from k8s_cr_driver.cli.cluster import Cluster, Kubeconfig, named, on_cluster
 from k8s_cr_driver.cli.dry_run import DryRun, Outcome, outcomes_of
-from k8s_cr_driver.cli.output import output_option, print_json
+from k8s_cr_driver.cli.output import echo, output_option, print_json
 
 _SIGNS = {
     "created": ("+", "green"),
@@ -82,6 +82,6 @@ def diff(
 def _print(outcome: Outcome, message: str) -> None:
     sign, colour = _SIGNS[outcome.verdict]
     explained = f": {message}" if outcome.message else ""
-    click.echo(click.style(f"{sign} {outcome.verdict} {outcome.key}{explained}", fg=colour))
+    echo(f"{sign} {outcome.verdict} {outcome.key}{explained}", colour=colour)
     for change in outcome.changes:
-        click.echo(f"    {change}")
+        echo(f"    {change}")

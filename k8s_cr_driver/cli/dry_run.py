@@ -174,9 +174,9 @@ class _Trial:
         if live is None:
             return Outcome(obj.key, "created")
         found = changes(live, after)
-        verdict = shared_crds.judged(self._target, live, after) if obj.key.group_kind == CRD else shared_crds.Verdict()
-        name = "refused" if verdict.refusal else "changed" if found else "unchanged"
-        return Outcome(obj.key, name, found, redact(verdict.refusal or verdict.warning))
+        judged = shared_crds.judged(self._target, live, after) if obj.key.group_kind == CRD else shared_crds.Verdict()
+        name = "refused" if judged.refusal else "changed" if found else "unchanged"
+        return Outcome(obj.key, name, found, redact(judged.refusal or judged.warning))
 
     def _in_new_version(self, obj: CustomResource) -> Outcome:
         """Of a kind, or a version of it, that only the package's CRD brings."""

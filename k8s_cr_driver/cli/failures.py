@@ -11,7 +11,7 @@ import click
 
 from k8s_cr_driver.cli import INTERRUPTED
 from k8s_cr_driver.errors import DriverError, InvalidPackage, InvalidRequest
-from k8s_cr_driver.redaction import redact
+from k8s_cr_driver.redaction import one_line, redact
 
 
 class _ClusterFailure(click.ClickException):
@@ -39,4 +39,4 @@ class Command(click.Command):
 
 def _of_a_file(error: OSError, command: str) -> str:
     """Of two files, such as of a rename, the second is the one that the user named."""
-    return f"{error.filename2 or error.filename or command}: {error.strerror or error}"
+    return one_line(f"{error.filename2 or error.filename or command}: {error.strerror or error}")

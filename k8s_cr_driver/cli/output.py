@@ -14,7 +14,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from k8s_cr_driver.redaction import printable
+from k8s_cr_driver.redaction import Lines, one_line, printable
 from k8s_cr_driver.resources.health import State
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -50,6 +50,12 @@ def enumerated(things: Sequence[object]) -> str:
 def line(text: str) -> str:
     """A text of others on one line of a terminal."""
     return printable(text.replace("\n", " "))
+
+
+def echo(text: str, *, err: bool = False, colour: str | None = None) -> None:
+    """Prints one line, or `Lines`, whatever the names of others in it have; in a colour where that is shown."""
+    shown = text if isinstance(text, Lines) else one_line(text)
+    click.echo(click.style(shown, fg=colour) if colour else shown, err=err)
 
 
 def print_json(value: Any) -> None:

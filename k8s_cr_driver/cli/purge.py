@@ -14,7 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from k8s_cr_driver.cli.cluster import Cluster, Instance, Kubeconfig, named, on_cluster
 from k8s_cr_driver.cli.fates import Fates
-from k8s_cr_driver.cli.output import counted
+from k8s_cr_driver.cli.output import counted, echo
 from k8s_cr_driver.engine.operation import Operation
 from k8s_cr_driver.engine.reconcile import Prune, reconcile
 from k8s_cr_driver.kube.connection import Connection
@@ -47,8 +47,8 @@ def purge(kubeconfig: Kubeconfig, id: str, inventory_namespace: str, timeout: fl
         instance = cluster.instance(id, inventory_namespace)
         fates = Fates(cluster, instance, cluster.members([instance])[id], delete_guests=delete_guests).all()
         for fate in fates:
-            click.echo(f"{fate.verb:<8}{fate.key}" + (f" ({fate.why})" if fate.why else ""))
-        click.echo(f"delete  ConfigMap {instance.namespace}/{instance.live['metadata']['name']} (the inventory)")
+            echo(f"{fate.verb:<8}{fate.key}" + (f" ({fate.why})" if fate.why else ""))
+        echo(f"delete  ConfigMap {instance.namespace}/{instance.live['metadata']['name']} (the inventory)")
         if not yes and not _confirmed(f"Remove VNF instance {id}?"):
             click.echo("Nothing was removed", err=True)
             raise click.exceptions.Exit(1)
@@ -85,7 +85,7 @@ def _remove(cluster: Cluster, instance: Instance, timeout: float, prune: Prune, 
             if state in ("deleted", "left") and key in keys:
                 bar.advance(task)
                 if bar.disable and state == "deleted":
-                    click.echo(f"deleted {key}", err=True)
+                    echo(f"deleted {key}", err=True)
 
         operation = Operation.lasting(timeout, id="purge", instance=instance.id, progress=heard)
         target = WriteContext(cluster.client, Inventory(cluster.connection, instance.namespace, instance.id))

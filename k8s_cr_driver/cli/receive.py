@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 
+from k8s_cr_driver.cli.output import echo
 from k8s_cr_driver.credentials import secrets
 from k8s_cr_driver.credentials.receiver import Gate, Receiver, tls_context
 from k8s_cr_driver.credentials.store import Store, Stored
@@ -122,4 +123,4 @@ def _listening(
 
 
 def _log(text: str) -> None:
-    click.echo(text, err=True)
+    echo(text, err=True)

@@ -17,7 +17,7 @@ from rich.tree import Tree
 from k8s_cr_driver.cli import package_input
 from k8s_cr_driver.cli.cluster import Cluster, Kubeconfig, named, on_cluster
 from k8s_cr_driver.cli.descendants import Node, descent
-from k8s_cr_driver.cli.output import COLOURS, age, dot, is_terminal, line, output_option, print_json
+from k8s_cr_driver.cli.output import COLOURS, age, dot, echo, is_terminal, line, output_option, print_json
 from k8s_cr_driver.objects import dependencies
 from k8s_cr_driver.objects.keys import ObjectKey, key_of, kind_of
 
@@ -143,4 +143,4 @@ def _show_package(path: Path, namespace: str, output: str) -> None:
     else:
         for key in keys:
             needs = ", ".join(map(name, sorted(graph[key])))
-            click.echo(name(key) + (f"  needs {needs}" if needs else ""))
+            echo(name(key) + (f"  needs {needs}" if needs else ""))

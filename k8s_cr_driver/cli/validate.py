@@ -14,7 +14,7 @@ from typing import Any
 import click
 
 from k8s_cr_driver.cli import management_drivers, package_input, package_update, references, scaling_policies
-from k8s_cr_driver.cli.output import counted, enumerated, output_option, print_json
+from k8s_cr_driver.cli.output import counted, echo, enumerated, output_option, print_json
 from k8s_cr_driver.errors import InvalidPackage, InvalidRequest
 from k8s_cr_driver.objects import dependencies
 from k8s_cr_driver.objects.api_groups import is_builtin
@@ -91,7 +91,7 @@ def validate(
     else:
         findings.show()
         summary = ", ".join((counted(len(findings.problems), "error"), counted(len(findings.warnings), "warning")))
-        click.echo(f"{path}: {summary}", err=True)
+        echo(f"{path}: {summary}", err=True)
     if findings.problems:
         raise click.exceptions.Exit(1)
 

@@ -19,6 +19,7 @@ import urllib3
 from k8s_cr_driver.errors import InvalidPackage, InvalidRequest
 from k8s_cr_driver.objects import yaml_nodes
 from k8s_cr_driver.objects.fields import similar, type_name
+from k8s_cr_driver.redaction import lines
 
 PARAMETER = "credential-sender"
 """Key in additionalParams."""
@@ -67,10 +68,10 @@ def load(text: str, name: str, overrides: Mapping[str, Any] | None = None) -> Se
     """
     content = _content(text, name)
     if found := _problems(content, required=False):
-        raise InvalidPackage("\n".join(f"{name}: {problem}" for problem in found))
+        raise InvalidPackage(lines(f"{name}: {problem}" for problem in found))
     given = dict(overrides or {})
     if found := [*_forbidden(content, given), *_problems({**content, **given})]:
-        raise InvalidRequest("\n".join(f"additionalParams.{PARAMETER}: {problem}" for problem in found))
+        raise InvalidRequest(lines(f"additionalParams.{PARAMETER}: {problem}" for problem in found))
     merged = {**content, **given}
     sources = {key: Source(**merged[key]) for key in SECRETS if key in merged}
     return Settings(sources=sources, **{key.replace("-", "_"): merged[key] for key in _CHECKS if key in merged})

@@ -9,14 +9,13 @@ import time
 from collections.abc import Callable, Iterator
 from typing import TypeVar
 
-from oslo_log import log as logging
-
+from k8s_cr_driver import logs
 from k8s_cr_driver.engine.not_ready import NotReady
 from k8s_cr_driver.engine.run import Run
 from k8s_cr_driver.errors import DriverError, Stopped, Superseded
 from k8s_cr_driver.redaction import redact
 
-LOG = logging.getLogger(__name__)
+LOG = logs.logger(__name__)
 
 Result = TypeVar("Result")
 

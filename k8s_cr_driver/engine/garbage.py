@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from oslo_log import log as logging
-
+from k8s_cr_driver import logs
 from k8s_cr_driver.engine.nodes import ToDelete
 from k8s_cr_driver.objects.fields import uid_of
 from k8s_cr_driver.objects.keys import Object, ObjectKey, controller_of
 
-LOG = logging.getLogger(__name__)
+LOG = logs.logger(__name__)
 
 
 def owner_uids(live: Object) -> list[str]:

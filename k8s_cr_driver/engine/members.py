@@ -10,8 +10,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterable, Mapping
 
-from oslo_log import log as logging
-
+from k8s_cr_driver import logs
 from k8s_cr_driver.engine.apply import Applier
 from k8s_cr_driver.engine.attempts import Attempts
 from k8s_cr_driver.engine.informers import Informers
@@ -31,7 +30,7 @@ from k8s_cr_driver.ownership.unlabeled import (
 )
 from k8s_cr_driver.resources.base import CustomResource
 
-LOG = logging.getLogger(__name__)
+LOG = logs.logger(__name__)
 
 
 class Members:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from k8s_cr_driver.errors import DriverError
 from k8s_cr_driver.objects.keys import ObjectKey
-from k8s_cr_driver.redaction import foreign
+from k8s_cr_driver.redaction import foreign, lines, one_line
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Report:
         head = f"{self.key}: {self.state}" + (f" ({self.reason})" if self.reason else "")
         body = f": {self.message}" if self.message else ""
         since = f" [since {self.since}]" if self.since else ""
-        return head + body + since + "".join(f"; event: {event}" for event in self.events)
+        return one_line(head + body + since + "".join(f"; event: {event}" for event in self.events))
 
 
 class NotReady(DriverError):
@@ -47,4 +47,4 @@ class NotReady(DriverError):
     def __init__(self, headline: str, reports: Iterable[Report]) -> None:
         self.headline = headline
         self.reports = tuple(reports)
-        super().__init__("\n".join([headline, *map(str, self.reports)]))
+        super().__init__(lines([headline, *map(str, self.reports)]))

@@ -14,8 +14,7 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from types import MappingProxyType
 
-from oslo_log import log as logging
-
+from k8s_cr_driver import logs
 from k8s_cr_driver.engine.departures import Departures
 from k8s_cr_driver.engine.garbage import Garbage, owner_uids
 from k8s_cr_driver.engine.nodes import Phase, ToDelete
@@ -47,7 +46,7 @@ from k8s_cr_driver.ownership.write_errors import NOT_RESTORED, is_denied
 from k8s_cr_driver.redaction import redact
 from k8s_cr_driver.resources.registry import resource_for
 
-LOG = logging.getLogger(__name__)
+LOG = logs.logger(__name__)
 
 DENIED_GRACE = 10.0
 """Seconds after a deletion for which a webhook may still deny another one: it may see the cluster through a cache."""

@@ -13,8 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from types import TracebackType
 
-from oslo_log import log as logging
-
+from k8s_cr_driver import logs
 from k8s_cr_driver.engine import permissions
 from k8s_cr_driver.engine.api_services import await_kinds
 from k8s_cr_driver.engine.apply import Applier
@@ -32,7 +31,7 @@ from k8s_cr_driver.ownership.context import WriteContext
 from k8s_cr_driver.redaction import redact
 from k8s_cr_driver.resources.base import CustomResource
 
-LOG = logging.getLogger(__name__)
+LOG = logs.logger(__name__)
 
 
 @dataclass(frozen=True)

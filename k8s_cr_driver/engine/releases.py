@@ -16,8 +16,7 @@ import time
 from collections.abc import Callable, Collection, Mapping
 from typing import NamedTuple
 
-from oslo_log import log as logging
-
+from k8s_cr_driver import logs
 from k8s_cr_driver.engine.garbage import owner_uids
 from k8s_cr_driver.engine.not_ready import Report
 from k8s_cr_driver.engine.run import Run
@@ -34,7 +33,7 @@ from k8s_cr_driver.redaction import redact
 from k8s_cr_driver.resources.health import State
 from k8s_cr_driver.resources.registry import resource_for
 
-LOG = logging.getLogger(__name__)
+LOG = logs.logger(__name__)
 
 AGAIN = 2.0
 """Seconds between two looks while anything is deleted: no watch reports an object that was released."""

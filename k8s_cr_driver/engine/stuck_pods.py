@@ -11,8 +11,7 @@ from __future__ import annotations
 
 import functools
 
-from oslo_log import log as logging
-
+from k8s_cr_driver import logs
 from k8s_cr_driver.engine.nodes import Desired
 from k8s_cr_driver.engine.run import Run
 from k8s_cr_driver.errors import ApiError, DriverError, passes
@@ -26,7 +25,7 @@ from k8s_cr_driver.resources.health.conditions import status_of
 from k8s_cr_driver.resources.health.workloads import STARTING
 from k8s_cr_driver.resources.registry import resource_for
 
-LOG = logging.getLogger(__name__)
+LOG = logs.logger(__name__)
 
 PATIENCE = 30.0
 """Seconds for which an owner is not ready before its Pods are looked at, and between two looks."""

@@ -13,8 +13,7 @@ import functools
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from oslo_log import log as logging
-
+from k8s_cr_driver import logs
 from k8s_cr_driver.engine import permissions
 from k8s_cr_driver.engine.operation import Operation
 from k8s_cr_driver.errors import ApiError, Contended, Forbidden
@@ -28,7 +27,7 @@ from k8s_cr_driver.ownership.managed_fields import succeeded
 from k8s_cr_driver.resources.builtin import RETAINED, RETENTION
 from k8s_cr_driver.resources.registry import resource_for
 
-LOG = logging.getLogger(__name__)
+LOG = logs.logger(__name__)
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,7 @@ import functools
 import time
 from collections.abc import Iterable, Sequence
 
-from oslo_log import log as logging
-
+from k8s_cr_driver import logs
 from k8s_cr_driver.engine.apply import Applier
 from k8s_cr_driver.engine.clouds import Clouds
 from k8s_cr_driver.engine.diagnosis import Seen, reports
@@ -26,7 +25,7 @@ from k8s_cr_driver.engine.run import Run
 from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.sent_values import SentValues
 
-LOG = logging.getLogger(__name__)
+LOG = logs.logger(__name__)
 
 FIRST_LINE = 40.0
 """Seconds until the first log line about what the run waits for, which can say that nobody acts (`silence.PATIENCE`)."""

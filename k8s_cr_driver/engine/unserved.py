@@ -12,8 +12,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
-from oslo_log import log as logging
-
+from k8s_cr_driver import logs
 from k8s_cr_driver.engine import api_services
 from k8s_cr_driver.engine.not_ready import Report
 from k8s_cr_driver.engine.run import Run
@@ -25,7 +24,7 @@ from k8s_cr_driver.objects.crds import defined_by
 from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, key_of
 from k8s_cr_driver.resources.health import State
 
-LOG = logging.getLogger(__name__)
+LOG = logs.logger(__name__)
 
 API_SERVICES = Resource(
     GroupKind("apiregistration.k8s.io", "APIService"), "v1", "apiservices", False, frozenset({"get", "list"})

@@ -11,9 +11,9 @@ from __future__ import annotations
 import threading
 from dataclasses import dataclass
 
-from oslo_log import log as logging
+from k8s_cr_driver import logs
 
-LOG = logging.getLogger(__name__)
+LOG = logs.logger(__name__)
 
 
 @dataclass(frozen=True)

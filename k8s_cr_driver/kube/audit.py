@@ -8,16 +8,16 @@ the content of a request or the text of a response, which may have secrets. JSON
 from __future__ import annotations
 
 import json
-import logging
 from collections.abc import Collection
 
 from oslo_context import context
 
+from k8s_cr_driver import logs
 from k8s_cr_driver.errors import ApiError, DriverError
 from k8s_cr_driver.objects.api_groups import REVIEWS
 
 LOGGER = "k8s_cr_driver.audit"
-_LOG = logging.getLogger(LOGGER)
+_LOG = logs.logger(LOGGER)
 _REVIEWS = tuple(f"/apis/{group}/" for group in sorted(REVIEWS))
 
 

@@ -17,12 +17,11 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from urllib.parse import urlsplit
 
-from oslo_log import log as logging
-
+from k8s_cr_driver import logs
 from k8s_cr_driver.errors import NotPermitted
 from k8s_cr_driver.kube.endpoint import is_plain
 
-LOG = logging.getLogger(__name__)
+LOG = logs.logger(__name__)
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 METADATA = frozenset(

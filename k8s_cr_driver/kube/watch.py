@@ -18,8 +18,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import urllib3
-from oslo_log import log as logging
 
+from k8s_cr_driver import logs
 from k8s_cr_driver.errors import ApiError, DriverError, TransportError, Unreadable
 from k8s_cr_driver.kube import backoff, threads, watch_events
 from k8s_cr_driver.kube.bounded import limit_silence
@@ -30,7 +30,7 @@ from k8s_cr_driver.kube.responses import entries
 from k8s_cr_driver.objects.decoding import measured
 from k8s_cr_driver.objects.keys import Object, ObjectKey, key_of
 
-LOG = logging.getLogger(__name__)
+LOG = logs.logger(__name__)
 
 IDLE_LIMIT = 300.0
 """Seconds without a byte after which a watch is opened again; servers that send bookmarks send one a minute."""

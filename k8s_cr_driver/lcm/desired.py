@@ -10,9 +10,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from oslo_log import log as logging
 from tacker.sol_refactored.common import config
 
+from k8s_cr_driver import logs
 from k8s_cr_driver.errors import InvalidPackage, InvalidRequest
 from k8s_cr_driver.lcm import intree_driver, request
 from k8s_cr_driver.lcm.instance_info import StoredInstance
@@ -28,7 +28,7 @@ from k8s_cr_driver.vnf.additional_params import Options
 from k8s_cr_driver.vnf.vdus import VduObjects
 
 CONF = config.CONF
-LOG = logging.getLogger(__name__)
+LOG = logs.logger(__name__)
 
 
 def load(

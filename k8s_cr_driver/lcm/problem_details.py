@@ -22,6 +22,7 @@ from tacker.sol_refactored.common import config
 from tacker.sol_refactored.common import exceptions as sol_ex
 from tacker.sol_refactored.objects.v2 import fields
 
+from k8s_cr_driver import logs
 from k8s_cr_driver.engine.statistics import Statistics
 from k8s_cr_driver.errors import DriverError, InvalidRequest, NotPermitted, Stopped, Superseded
 from k8s_cr_driver.lcm import vim
@@ -29,7 +30,7 @@ from k8s_cr_driver.lcm.instance_info import StoredInstance
 from k8s_cr_driver.lcm.log_context import log_context
 from k8s_cr_driver.redaction import capped, foreign, redact
 
-LOG = logging.getLogger(__name__)
+LOG = logs.logger(__name__)
 CONF = config.CONF
 
 _State = tuple[str, datetime.datetime]
@@ -119,7 +120,7 @@ def abandoning(stored: StoredInstance) -> Iterator[None]:
         if not isinstance(error, DriverError):
             LOG.error("The driver itself has failed: %s", _traceback(error))
         LOG.warning(
-            "VNF instance %s is abandoned: %s\nLeft on %s: %s. If that can be reached again, `k8s-cr purge %s` removes it.",
+            "VNF instance %s is abandoned: %s. Left on %s: %s. If that can be reached again, `k8s-cr purge %s` removes it.",
             stored.id,
             redact(str(error)),
             stored.endpoint or stored.vim.interfaceInfo["endpoint"],

@@ -12,16 +12,16 @@ from __future__ import annotations
 from typing import Any
 
 from oslo_context import context as oslo_context
-from oslo_log import log as logging
 from tacker import context
 from tacker.sol_refactored.common import config, vim_utils
 from tacker.sol_refactored.common import exceptions as sol_ex
 
+from k8s_cr_driver import logs
 from k8s_cr_driver.kube.endpoint import Endpoint
 from k8s_cr_driver.lcm import conf, vim
 from k8s_cr_driver.lcm.instance_info import StoredInstance
 
-LOG = logging.getLogger(__name__)
+LOG = logs.logger(__name__)
 CONF = config.CONF
 
 

@@ -10,16 +10,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from oslo_log import log as logging
 from tacker.sol_refactored import objects
 from tacker.sol_refactored.common import exceptions as sol_ex
 
+from k8s_cr_driver import logs
 from k8s_cr_driver.lcm.instance_info import StoredInstance
 from k8s_cr_driver.objects.fields import field, integer, mapping, sequence, text, texts
 from k8s_cr_driver.resources import replicas
 from k8s_cr_driver.vnf.vdus import VduObjects
 
-LOG = logging.getLogger(__name__)
+LOG = logs.logger(__name__)
 
 
 class _Aspects:

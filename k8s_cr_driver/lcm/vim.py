@@ -12,15 +12,15 @@ from collections.abc import Mapping
 from typing import Any
 
 import urllib3
-from oslo_log import log as logging
 
+from k8s_cr_driver import logs
 from k8s_cr_driver.errors import ApiError, Concern, ConnectionFailed, DriverError, InvalidRequest
 from k8s_cr_driver.kube import tls
 from k8s_cr_driver.kube.auth import Provider, is_token
 from k8s_cr_driver.kube.endpoint import Endpoint
 from k8s_cr_driver.kube.endpoint_rules import ANY, EndpointRules
 
-LOG = logging.getLogger(__name__)
+LOG = logs.logger(__name__)
 
 _REMEDIES = {
     Concern.ENDPOINT: "Check vimConnectionInfo.interfaceInfo.endpoint, and the network to it.",

@@ -9,11 +9,11 @@ workloads and RBAC of one set of objects. What an object outside of the set serv
 from __future__ import annotations
 
 import functools
-import logging
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any, NamedTuple
 
+from k8s_cr_driver import logs
 from k8s_cr_driver.objects.api_groups import is_builtin
 from k8s_cr_driver.objects.crds import defined_by
 from k8s_cr_driver.objects.fields import entries, field, mapping, pod_spec, texts
@@ -31,7 +31,7 @@ _EVERYTHING = frozenset({"*"})
 MOST = 3_000_000
 """Pairs of objects that are compared, or guessed to wait for each other: they cost a second and 200 MiB a million."""
 
-LOG = logging.getLogger(__name__)
+LOG = logs.logger(__name__)
 
 
 class Budget:

@@ -9,11 +9,11 @@ Objects without an edge are applied in parallel: controllers and kubelets retry,
 
 from __future__ import annotations
 
-import logging
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
 
+from k8s_cr_driver import logs
 from k8s_cr_driver.errors import InvalidPackage
 from k8s_cr_driver.objects.api_groups import is_builtin
 from k8s_cr_driver.objects.backends import Backends, Budget, callers, controllers, role_of, servers
@@ -30,7 +30,7 @@ REFERENCES = 100_000
 Edges = dict[ObjectKey, set[ObjectKey]]
 """For each key the keys that it has to wait for."""
 
-LOG = logging.getLogger(__name__)
+LOG = logs.logger(__name__)
 
 _RANKS = [
     *("Namespace", "CustomResourceDefinition", "PriorityClass", "RuntimeClass", "StorageClass"),

@@ -10,8 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from oslo_log import log as logging
-
+from k8s_cr_driver import logs
 from k8s_cr_driver.errors import ApiError, Conflict, Contended
 from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.objects.crds import served_versions
@@ -45,7 +44,7 @@ from k8s_cr_driver.package.crd_changes import narrowed
 from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.resources.replicas import without_replicas
 
-LOG = logging.getLogger(__name__)
+LOG = logs.logger(__name__)
 
 _MARK = f".metadata.annotations.{RELEASED_BY}"
 

@@ -12,8 +12,7 @@ import functools
 from collections.abc import Collection
 from typing import NamedTuple
 
-from oslo_log import log as logging
-
+from k8s_cr_driver import logs
 from k8s_cr_driver.errors import ApiError, Contended
 from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.objects.api_groups import is_builtin
@@ -28,7 +27,7 @@ from k8s_cr_driver.ownership.released import release_account, release_adopted, r
 from k8s_cr_driver.ownership.write_errors import is_denied
 from k8s_cr_driver.resources.base import CustomResource
 
-LOG = logging.getLogger(__name__)
+LOG = logs.logger(__name__)
 
 EXISTED, IN_USE, ANNOTATED = "it existed before the instance", "it holds objects of this instance", f"annotated with {KEEP}"
 """Why an object stays when its instance releases it."""

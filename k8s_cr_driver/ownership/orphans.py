@@ -13,8 +13,7 @@ import functools
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable
 
-from oslo_log import log as logging
-
+from k8s_cr_driver import logs
 from k8s_cr_driver.errors import ApiError, Contended
 from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.objects.fields import field, uid_of
@@ -25,7 +24,7 @@ from k8s_cr_driver.ownership.owners import Owners, by_uid, references, release_f
 from k8s_cr_driver.resources.base import CustomResource, Orphans
 from k8s_cr_driver.resources.registry import classes, resource_for
 
-LOG = logging.getLogger(__name__)
+LOG = logs.logger(__name__)
 
 
 def claim_orphans(context: WriteContext, lives: Collection[Object]) -> list[Object]:

@@ -12,8 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from urllib.parse import quote
 
-from oslo_log import log as logging
-
+from k8s_cr_driver import logs
 from k8s_cr_driver.errors import ApiError, TransportError
 from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.discovery import Resource, Resources, discover
@@ -26,7 +25,7 @@ from k8s_cr_driver.ownership.labels import is_managed
 from k8s_cr_driver.ownership.released import disown
 from k8s_cr_driver.ownership.unlabeled import find_unlabeled, may_be_unlabeled
 
-LOG = logging.getLogger(__name__)
+LOG = logs.logger(__name__)
 
 LONGEST_CHAIN = 10
 """Owners upwards that are read."""

@@ -12,8 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from oslo_log import log as logging
-
+from k8s_cr_driver import logs
 from k8s_cr_driver.errors import ApiError, Contended
 from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.discovery import Resource
@@ -38,7 +37,7 @@ from k8s_cr_driver.ownership.labels import (
 from k8s_cr_driver.ownership.managed_fields import handed, has_applier, of_version, owning
 from k8s_cr_driver.ownership.write_errors import is_denied_for_good, is_undeclared
 
-LOG = logging.getLogger(__name__)
+LOG = logs.logger(__name__)
 
 
 def release_kept(client: Client, instance: str, resource: Resource, live: Object, owners: Collection[str] = ()) -> None:

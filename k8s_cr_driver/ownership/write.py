@@ -11,8 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from oslo_log import log as logging
-
+from k8s_cr_driver import logs
 from k8s_cr_driver.errors import ApiError, Contended, DriverError, NotOurs, TransportError, passes
 from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.objects.fields import field
@@ -28,7 +27,7 @@ from k8s_cr_driver.ownership.write_errors import Immutable, Replaced, Unchangeab
 from k8s_cr_driver.redaction import printable
 from k8s_cr_driver.resources.base import CustomResource
 
-LOG = logging.getLogger(__name__)
+LOG = logs.logger(__name__)
 
 SHOWN = 63
 """Characters that are logged of a label's value: the API server allows no more."""

@@ -16,14 +16,13 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from oslo_log import log as logging
-
+from k8s_cr_driver import logs
 from k8s_cr_driver.errors import ApiError, Conflict
 from k8s_cr_driver.objects.keys import Object, key_of
 from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, used_by
 from k8s_cr_driver.ownership.write_errors import conflicting, is_of_fields
 
-LOG = logging.getLogger(__name__)
+LOG = logs.logger(__name__)
 
 ROUNDS = 5
 """How often a conflict is heeded: others may set one more field at any time."""

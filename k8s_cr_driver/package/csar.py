@@ -20,6 +20,7 @@ from k8s_cr_driver.package import scripts
 from k8s_cr_driver.package.check import check
 from k8s_cr_driver.package.tosca_meta import TOSCA_META, _digest, _files, _meta_blocks, is_remote, name_of
 from k8s_cr_driver.package.vnfd import DEFINITIONS, _missing_types
+from k8s_cr_driver.redaction import lines
 
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 """The earliest time that a zip file can hold."""
@@ -28,7 +29,7 @@ _EPOCH = (1980, 1, 1, 0, 0, 0)
 def build(folder: Path, output: Path) -> Path:
     """Write the CSAR file and return its path. Raises InvalidPackage with every problem, one a line."""
     if problems := check(folder):
-        raise InvalidPackage("\n".join(problems))
+        raise InvalidPackage(lines(problems))
     return write(folder, output)
 
 

@@ -21,6 +21,7 @@ from k8s_cr_driver.objects.keys import GroupKind, Object, key_of, kind_of, split
 from k8s_cr_driver.package import names, patterns
 from k8s_cr_driver.package.structural import Budget, Node, Path, TooMuch, Unknown, drop_nulls, unknown_fields, with_defaults
 from k8s_cr_driver.package.validation import Validation, Violation
+from k8s_cr_driver.redaction import lines
 
 REPORTED = 10
 """Violations in one error."""
@@ -72,7 +73,7 @@ def check(objects: Sequence[Object]) -> None:
     problems = list(islice(_problems(objects), REPORTED + 1))
     if problems:
         problems[REPORTED:] = ["... and more"][: len(problems) - REPORTED]
-        raise InvalidPackage("\n".join(["custom resources do not fit their CustomResourceDefinitions:", *problems]))
+        raise InvalidPackage(lines(["custom resources do not fit their CustomResourceDefinitions:", *problems]))
 
 
 def remove_nulls(objects: Iterable[Object], crd_of: Callable[[GroupKind], Object | None]) -> None:

@@ -14,13 +14,12 @@ import inspect
 from collections.abc import Iterator
 from types import ModuleType
 
-from oslo_log import log as logging
-
+from k8s_cr_driver import logs
 from k8s_cr_driver.objects.keys import GroupKind, Object, kind_of
 from k8s_cr_driver.resources import builtin
 from k8s_cr_driver.resources.base import ANY, CustomResource
 
-LOG = logging.getLogger(__name__)
+LOG = logs.logger(__name__)
 
 ENTRY_POINTS = "k8s_cr_driver.resources"
 

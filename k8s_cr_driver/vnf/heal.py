@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
-from oslo_log import log as logging
-
+from k8s_cr_driver import logs
 from k8s_cr_driver.engine.not_ready import Report
 from k8s_cr_driver.engine.replace import Replacement
 from k8s_cr_driver.errors import InvalidRequest
@@ -25,7 +24,7 @@ from k8s_cr_driver.vnf import vnfcs
 from k8s_cr_driver.vnf.descent import Descent
 from k8s_cr_driver.vnf.vdus import VduObjects
 
-LOG = logging.getLogger(__name__)
+LOG = logs.logger(__name__)
 
 
 class Healing:

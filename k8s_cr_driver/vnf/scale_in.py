@@ -11,8 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import NamedTuple
 
-from oslo_log import log as logging
-
+from k8s_cr_driver import logs
 from k8s_cr_driver.errors import ApiError, Contended, DriverError, Forbidden, InvalidRequest
 from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.objects.fields import entries
@@ -25,7 +24,7 @@ from k8s_cr_driver.vnf import vnfcs
 from k8s_cr_driver.vnf.descent import Descent
 from k8s_cr_driver.vnf.vdus import VduObjects
 
-LOG = logging.getLogger(__name__)
+LOG = logs.logger(__name__)
 
 MANAGER = "k8s-cr-driver-scale-in"
 

@@ -14,8 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import TracebackType
 
-from oslo_log import log as logging
-
+from k8s_cr_driver import logs
 from k8s_cr_driver.engine.api_services import await_kinds
 from k8s_cr_driver.engine.operation import Operation
 from k8s_cr_driver.engine.reconcile import Prune, reconcile
@@ -48,7 +47,7 @@ from k8s_cr_driver.vnf.stored_crds import StoredCrds
 from k8s_cr_driver.vnf.vdus import VduObjects
 from k8s_cr_driver.vnf.vnfcs import Members
 
-LOG = logging.getLogger(__name__)
+LOG = logs.logger(__name__)
 
 UNDO_SECONDS = 120.0
 DISCOVERY_SECONDS = 30.0

@@ -13,8 +13,7 @@ import functools
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from oslo_log import log as logging
-
+from k8s_cr_driver import logs
 from k8s_cr_driver.errors import ApiError, DriverError, Refused, passes
 from k8s_cr_driver.kube.discovery import Resources
 from k8s_cr_driver.objects.crds import defined_by, served_versions
@@ -30,7 +29,7 @@ from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.vnf import preflight
 from k8s_cr_driver.vnf.rotation import Persist
 
-LOG = logging.getLogger(__name__)
+LOG = logs.logger(__name__)
 
 NAMED = 3
 """Objects, or parts of a schema, that a message names."""

@@ -5,8 +5,7 @@ from __future__ import annotations
 
 import copy
 
-from oslo_log import log as logging
-
+from k8s_cr_driver import logs
 from k8s_cr_driver.engine.operation import Operation
 from k8s_cr_driver.errors import ApiError
 from k8s_cr_driver.kube.client import Client
@@ -15,7 +14,7 @@ from k8s_cr_driver.objects.keys import GroupKind, Object, split
 from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.resources.registry import resource_for
 
-LOG = logging.getLogger(__name__)
+LOG = logs.logger(__name__)
 
 
 class StoredCrds:

@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import time
 
-from oslo_log import log as logging
-
+from k8s_cr_driver import logs
 from k8s_cr_driver.engine.not_ready import Report
 from k8s_cr_driver.engine.replace import NO_REPLACEMENT, Replacement
 from k8s_cr_driver.kube.client import Client
@@ -19,7 +18,7 @@ from k8s_cr_driver.resources import replicas
 from k8s_cr_driver.vnf import vnfcs
 from k8s_cr_driver.vnf.vdus import VduObjects
 
-LOG = logging.getLogger(__name__)
+LOG = logs.logger(__name__)
 
 GRACE = 30.0
 """Seconds after which the status is trusted: surplus Pods may have another reason."""
