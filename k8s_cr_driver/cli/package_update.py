@@ -8,13 +8,16 @@ from collections.abc import Collection, Iterator, Sequence
 
 from k8s_cr_driver.cli.output import enumerated
 from k8s_cr_driver.objects.crds import crds_of
+from k8s_cr_driver.objects.fields import field
 from k8s_cr_driver.objects.immutable import changed_fields
-from k8s_cr_driver.objects.keys import Object, ObjectKey, key_of
+from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, key_of, kind_of
+from k8s_cr_driver.objects.quantities import is_less
 from k8s_cr_driver.ownership.labels import SHARED
 from k8s_cr_driver.package.crd_changes import narrowed
 from k8s_cr_driver.resources.base import REPLACE
 from k8s_cr_driver.resources.registry import resource_for
 
+_CLAIM, _STORAGE = GroupKind("", "PersistentVolumeClaim"), ("spec", "resources", "requests", "storage")
 _NEVER_REPLACED = "or rename the object: its kind is never replaced"
 _REPLACED = f'rename the object, or annotate it with {REPLACE}: "true"'
 
@@ -41,6 +44,16 @@ def narrower_crds(old: Sequence[Object], new: Sequence[Object]) -> Iterator[str]
     for kind, crd in crds_of(new).items():
         for less in narrowed(before[kind], crd) if kind in before else ():
             yield f"{key_of(crd)}: {less}. A change is refused while objects of others need it, or other instances use the CRD"
+
+
+def shrinking_claims(old: Sequence[Object], new: Sequence[Object]) -> Iterator[str]:
+    """A sentence for each claim that asks for less than before."""
+    before = {key_of(obj): field(obj, *_STORAGE) for obj in old if kind_of(obj) == _CLAIM}
+    for obj in new:
+        had, wants = before.get(key_of(obj)), field(obj, *_STORAGE)
+        if kind_of(obj) == _CLAIM and is_less(wants, had):
+            change = f"{'.'.join(_STORAGE)} is {wants} and was {had}"
+            yield f"{key_of(obj)}: {change}. A volume never shrinks: keep it, or rename the object"
 
 
 def lost_vdus(old: Collection[str], new: Collection[str]) -> Iterator[str]:

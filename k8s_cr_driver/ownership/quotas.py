@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from k8s_cr_driver.objects.fields import entries, field, mapping
 from k8s_cr_driver.objects.keys import GroupKind, Object, kind_of
+from k8s_cr_driver.objects.quantities import amount
 from k8s_cr_driver.resources.base import PODS
 
 _WORDS = re.compile(r"exceeded quota: (\S+), requested: (\S+), used: (\S+), limited: (\S+)")
@@ -24,9 +25,6 @@ _MEASURED = frozenset(
 """The kinds of which a quota counts more than the objects: k8s.io/kubernetes/pkg/quota/v1/evaluator/core."""
 _PLAIN = ("cpu", "memory", "ephemeral-storage")
 """The resources that a quota may name without `requests.` before them."""
-_DECIMAL = {"": 0, "n": -9, "u": -6, "m": -3, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
-_BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
-_QUANTITY = re.compile(r"([+-]?[0-9.]{1,40})([a-zA-Z]{0,2}|[eE][+-]?[0-9]{1,2})")
 
 
 class Exceeded(NamedTuple):
@@ -91,9 +89,9 @@ def _least(live: Object) -> dict[str, Fraction]:
 
 def _add(found: dict[str, Fraction], holder: Object) -> None:
     for form in ("requests", "limits"):
-        for name, amount in mapping(holder, "resources", form).items():
+        for name, requested in mapping(holder, "resources", form).items():
             with contextlib.suppress(ValueError, KeyError):
-                found[f"{form}.{name}"] += _amount(str(amount))
+                found[f"{form}.{name}"] += amount(str(requested))
 
 
 def _has_ended(live: Object) -> bool:
@@ -103,15 +101,4 @@ def _has_ended(live: Object) -> bool:
 
 def _amounts(listed: str) -> dict[str, Fraction]:
     pairs = (one.partition("=") for one in listed.split(","))
-    return {name: _amount(text) for name, _, text in pairs}
-
-
-def _amount(text: str) -> Fraction:
-    """ValueError or KeyError if it is no quantity."""
-    found = _QUANTITY.fullmatch(text)
-    if found is None:
-        raise ValueError(text)
-    number, suffix = Fraction(found[1]), found[2]
-    if suffix in _BINARY:
-        return number * Fraction(2 ** _BINARY[suffix])
-    return Fraction(number * Fraction(10) ** (int(suffix[1:]) if suffix[1:] else _DECIMAL[suffix]))
+    return {name: amount(text) for name, _, text in pairs}

@@ -207,6 +207,18 @@ def test_what_is_brought_optional_or_always_there_is_no_warning(tool: Tool, tmp_
     assert tool.json("validate", str(write_package(tmp_path / "p", objects)))["warnings"] == []
 
 
+@pytest.mark.parametrize(("size", "refused"), [("500Mi", True), ("10240Mi", False), ("20Gi", False)])
+def test_claim_that_shrinks_cannot_be_applied(tool: Tool, tmp_path: Path, size: str, refused: bool) -> None:
+    def claim(storage: str) -> Object:
+        return obj("v1", "PersistentVolumeClaim", "records", spec={"resources": {"requests": {"storage": storage}}})
+
+    old, new = write_package(tmp_path / "old", [claim("10Gi")]), write_package(tmp_path / "new", [claim(size)])
+    problems = tool.json("validate", str(new), "--update-of", str(old), code=int(refused))["problems"]
+    path = "PersistentVolumeClaim default/records: spec.resources.requests.storage"
+    wanted = f"{path} is {size} and was 10Gi. A volume never shrinks: keep it, or rename the object"
+    assert problems == ([wanted] if refused else [])
+
+
 def test_what_a_change_of_package_cannot_take_over(tool: Tool, tmp_path: Path) -> None:
     old = write_package(tmp_path / "old", [deployment(), deployment("db")], vdus={"Web": "web", "Db": "db"}, aspects=["web"])
     new = write_package(tmp_path / "new", [deployment(app="other")], vdus={"Web": "web"}, aspects=["web", "more"])

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from k8s_cr_driver.objects.fields import entries, field, sequence, text
+from k8s_cr_driver.objects.quantities import is_less
 from k8s_cr_driver.resources.health import workloads
 from k8s_cr_driver.resources.health.conditions import explain, is_trouble, status_of
 from k8s_cr_driver.resources.health.freshness import unobserved
@@ -22,6 +23,8 @@ Rule = Callable[[dict[str, Any]], Health]
 # Where the volume controller asks a provisioner for a volume it says so; a claim of a class with
 # volumeBindingMode WaitForFirstConsumer is asked for only when a Pod that uses it is scheduled
 PROVISIONING = ("volume.kubernetes.io/storage-provisioner", "volume.beta.kubernetes.io/storage-provisioner")
+_RESIZE_ERRORS = ("ControllerResizeError", "NodeResizeError", "ModifyVolumeError")
+"""Conditions of a claim whose change has failed: k8s.io/api/core/v1, PersistentVolumeClaimConditionType."""
 
 
 def condition(live: dict[str, Any], name: str) -> dict[str, Any]:
@@ -49,14 +52,14 @@ def service(live: dict[str, Any]) -> Health:
 
 
 def volume_claim(live: dict[str, Any]) -> Health:
-    """A PersistentVolumeClaim is ready when bound, at rest while it waits for the first Pod to use it.
+    """A PersistentVolumeClaim is ready when bound and of its size, at rest while it waits for the first Pod to use it.
 
     The object does not contain the binding mode of its class. Its annotations show whether a volume was requested; if not,
     and it can be provisioned at all, nothing happens before a Pod uses it. Such a Pod is itself not ready until then.
     """
     phase = text(live, "status", "phase")
     if phase == "Bound":
-        return ready("Bound")
+        return _unchanged(live) or ready("Bound")
     if phase == "Lost":
         return failed("Lost", f"its volume {field(live, 'spec', 'volumeName')} does not exist any more")
     if not phase:
@@ -67,6 +70,27 @@ def volume_claim(live: dict[str, Any]) -> Health:
     if field(live, "spec", "volumeName") or field(live, "spec", "storageClassName") == "":
         return waiting("Pending", "no volume that fits the claim is available")
     return suspended("WaitForFirstConsumer", "no volume is asked for before a Pod uses the claim")
+
+
+def _unchanged(live: dict[str, Any]) -> Health | None:
+    """WAITING if a bound claim has not got the size, or the class of attributes, that it was changed to.
+
+    That a file system grows may wait for the next start of a Pod (FileSystemResizePending): the volume has its size by then.
+    """
+    if errors := [one for name in _RESIZE_ERRORS if status_of(one := condition(live, name)) == "true"]:
+        return waiting(*explain(errors), trouble=True)
+    resize = text(live, "status", "allocatedResourceStatuses", "storage")
+    modify = text(live, "status", "modifyVolumeStatus", "status")
+    for said in (resize, modify):
+        if said.endswith("Infeasible"):
+            return waiting(said, "its driver cannot give the volume what the claim was changed to", trouble=True)
+    if modify in ("Pending", "InProgress"):
+        return waiting(modify, "the attributes of its volume are being changed")
+    has, wants = field(live, "status", "capacity", "storage"), field(live, "spec", "resources", "requests", "storage")
+    awaits_pod = resize.startswith("Node") or status_of(condition(live, "FileSystemResizePending")) == "true"
+    if awaits_pod or not is_less(has, wants):
+        return None
+    return waiting("Resizing", f"its volume has {has}, {wants} are wanted")
 
 
 def volume(live: dict[str, Any]) -> Health:

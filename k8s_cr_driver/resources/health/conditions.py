@@ -8,6 +8,7 @@ and the like are False on a healthy object, so "every condition must be True" wo
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -21,17 +22,22 @@ from k8s_cr_driver.resources.health.words import (
     contradicts,
     ends_well,
     gives_up,
+    is_completion,
     is_final,
     meaning_of_message,
     meaning_of_type,
     meaning_of_word,
+    parts,
     waits,
+    waits_for_its_time,
 )
 
 # Tuples, because the hash of an enum's member is computed in Python
 _WHOLE = (Meaning.WHOLE_IS_WELL, Meaning.SIDE_IS_WELL)
 _WELL = (*_WHOLE, Meaning.PART_IS_WELL, Meaning.STAGE)
 _ALARMS = (Meaning.TROUBLE, Meaning.NEGATED)
+_QUIET = (*_ALARMS, Meaning.FINAL_FAILURE, Meaning.BUSY, Meaning.HELD)
+_NUMBER = re.compile(r"\s*[0-9]{1,20}\s*")
 _STATUSES = {"True": "true", "False": "false", "Unknown": "unknown"}
 
 
@@ -58,7 +64,9 @@ class Condition:
         """Whether it says that the object is at rest on purpose."""
         if self.meaning is Meaning.HELD:
             return self.status == "true" and not self.stale
-        return self.word is Word.HELD and (self.status == "unknown" or (self.meaning in _WELL and self.status != "true"))
+        if self.word is not Word.HELD or self.status == "true":
+            return False
+        return self.status == "unknown" or self.meaning in _WELL or (self.meaning is Meaning.BUSY and self.status == "false")
 
     @property
     def vetoes(self) -> bool:
@@ -66,11 +74,28 @@ class Condition:
         if self.stale:
             return False
         if self.meaning in _ALARMS:
-            return self.status == "true"
+            return self.status == "true" and not (self.meaning is Meaning.NEGATED and is_completion(self.reason))
         if self.meaning is Meaning.BUSY:
             busy = self.status == "true" and not ends_well(self.reason)
             return busy or self.status == "unknown" or (self.status == "false" and self.word in TROUBLED)
         return self.meaning in _WHOLE and self.status == "true" and contradicts(self.reason)
+
+    @property
+    def stands_in_the_way(self) -> bool:
+        """Whether it is a step that was not passed for a reason of trouble, so that what follows it was of nothing."""
+        return self.meaning is Meaning.STAGE and self.status == "false" and not self.stale and self.word in TROUBLED
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether it says that a trouble is not there, or that no work is under way; its reason may repeat its type."""
+        if self.meaning not in _QUIET or self.status != "false" or self.stale:
+            return False
+        return self.word not in TROUBLED or not set(parts(self.type)).isdisjoint(parts(self.reason))
+
+    @property
+    def counts(self) -> bool:
+        """Whether it is a counter: its status is Unknown for ever, and its message a number."""
+        return self.status == "unknown" and _NUMBER.fullmatch(self.message) is not None
 
     @property
     def refuses(self) -> bool:
@@ -111,7 +136,7 @@ def judge_conditions(conditions: Any, generation: int | None, *, at_work: bool =
     `generation` is the object's; conditions observed at an older one cannot make it ready. `at_work`: the object's phase
     says that work is under way, so that what is not well without such a reason is no trouble.
     """
-    found = [Condition(raw, generation) for raw in entries(conditions) if raw]
+    found = _read(conditions, generation)
     if not found:
         return None
     if final := _final(found):
@@ -121,10 +146,29 @@ def judge_conditions(conditions: Any, generation: int | None, *, at_work: bool =
     return _judge(found, at_work)
 
 
+def judge_alarms(conditions: Any, generation: int | None) -> Health | None:
+    """READY if there are only conditions of trouble and of work under way, and none of them is True; else None.
+
+    Their controller has looked at the object and found nothing wrong. What is no more than not at work is not enough, unless
+    it waits for its time.
+    """
+    found = _read(conditions, generation)
+    if not found or not all(c.is_quiet for c in found):
+        return None
+    clear = [c for c in found if c.meaning is not Meaning.BUSY or waits_for_its_time(c.reason)]
+    return ready(*_explain(clear)) if any(c.meaning is not Meaning.HELD for c in clear) else None
+
+
+def _read(conditions: Any, generation: int | None) -> list[Condition]:
+    return [one for raw in entries(conditions) if raw and not (one := Condition(raw, generation)).counts]
+
+
 def _judge(found: list[Condition], at_work: bool) -> Health | None:
     not_well = [c for c in found if c.meaning in _WELL and c.status != "true"]
     vetoes = [c for c in found if c.vetoes]
     summed_up = Meaning.WHOLE_IS_WELL in [c.meaning for c in found]
+    if not summed_up:
+        vetoes += [c for c in found if c.stands_in_the_way]
     decisive = [c for c in found if c.meaning in _WHOLE or (c.meaning is Meaning.PART_IS_WELL and not summed_up)]
     if vetoes or any(c.status != "true" for c in decisive):
         return _unready(vetoes, not_well, at_work)
@@ -137,7 +181,7 @@ def _judge(found: list[Condition], at_work: bool) -> Health | None:
 
 def _unready(vetoes: list[Condition], not_well: list[Condition], at_work: bool) -> Health:
     busy = [c for c in vetoes if c.meaning is Meaning.BUSY]
-    objections = [c for c in vetoes if c.meaning is not Meaning.BUSY] + not_well
+    objections = [c for c in vetoes if c.meaning is not Meaning.BUSY and c not in not_well] + not_well
     stands_still = not busy and not at_work and any(c.is_settled for c in objections)
     trouble = stands_still or any(c.in_trouble for c in objections + busy)
     return waiting(*_explain(objections + busy), trouble=trouble)
@@ -167,13 +211,21 @@ def status_of(condition: dict[str, Any]) -> str:
 
 def explain(conditions: Iterable[dict[str, Any]]) -> tuple[str, str]:
     """Reason and message for an operator from the conditions that matter; False and talkative ones come first."""
-    ordered = sorted(conditions, key=lambda c: (status_of(c) == "unknown", not text(c, "message")))
+    return _lines(sorted(conditions, key=lambda c: (status_of(c) == "unknown", not text(c, "message"))))
+
+
+def _lines(ordered: list[dict[str, Any]]) -> tuple[str, str]:
     first = ordered[0]
     return text(first, "reason") or text(first, "type"), "; ".join(dict.fromkeys(map(_line, ordered[:3])))
 
 
 def _explain(conditions: list[Condition]) -> tuple[str, str]:
-    return explain([condition.raw for condition in conditions])
+    """As `explain`; among conditions of one generation those in trouble come first."""
+
+    def rank(c: Condition) -> tuple[bool, ...]:
+        return c.stale, not c.in_trouble, c.status == "unknown", not c.message
+
+    return _lines([c.raw for c in sorted(conditions, key=rank)])
 
 
 def _line(condition: dict[str, Any]) -> str:

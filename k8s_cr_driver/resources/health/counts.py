@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a status says by counts: of ready, available and updated replicas against the wanted number, and "2/3"."""
+"""What a status says by counts: of ready, available and updated replicas against the wanted number, and "2/3".
+
+Its parts may count too (`scale`, `instances`): each says itself of how many.
+"""
 
 from __future__ import annotations
 
 import re
 from typing import Any
 
-from k8s_cr_driver.objects.fields import integer, mapping, text
+from k8s_cr_driver.objects.fields import entries, integer, mapping, text
 from k8s_cr_driver.resources.health.model import Health, ready, waiting
+from k8s_cr_driver.resources.health.status_fields import Role, role_of
 
 _FRACTION = re.compile(r"\s*(\d{1,9})\s*/\s*(\d{1,9})\s*")
 _READY = ("readyReplicas", "availableReplicas", "readyInstances")
@@ -23,6 +27,7 @@ _PAIRS = {
     "currentHealthy": ("expectedMachines", "desiredHealthy"),
     "numberAvailable": ("desiredNumberScheduled",),
     "numberReady": ("desiredNumberScheduled",),
+    "availableNumber": ("desiredNumber",),
     "readyPods": ("matchedPods", "desiredPods", "pods"),
     "updatedPods": ("matchedPods", "desiredPods", "pods"),
 }
@@ -37,8 +42,9 @@ def judge_counts(live: dict[str, Any], fields: dict[str, Any]) -> Health | None:
 
     `fields` are the schemas of the status' fields.
     """
-    counts = _counts(live, fields)
-    short = _short(counts) + _surplus(live, _wanted(live)) + _missing(mapping(live, "status"))
+    status = mapping(live, "status")
+    counts = _counts(live, fields) or _counts_of_parts(status)
+    short = _short(counts + _counts_of_listed(status)) + _surplus(live, wanted_count(live)) + _missing(status)
     if short:
         return waiting("ReplicasNotReady", "; ".join(short))
     judged = "; ".join(f"{field} is {have} of {want}" for field, have, want in counts)
@@ -56,7 +62,7 @@ def contradicting_counts(live: dict[str, Any]) -> Health | None:
 
     Fewer ready replicas than wanted do not: an object of five can be available with four.
     """
-    wanted = _wanted(live)
+    wanted = wanted_count(live)
     if wanted is None:
         return None
     status = mapping(live, "status")
@@ -69,16 +75,37 @@ def contradicting_counts(live: dict[str, Any]) -> Health | None:
 
 
 def _counts(live: dict[str, Any], fields: dict[str, Any]) -> list[Count]:
-    status, wanted = mapping(live, "status"), _wanted(live)
+    status, wanted = mapping(live, "status"), wanted_count(live)
     counted = [] if wanted is None else _counters(status, fields, wanted, _partition(live))
     return list(dict.fromkeys(counted + _pairs(status) + _fractions(status)))
+
+
+def _counts_of_parts(status: dict[str, Any]) -> list[Count]:
+    """The counts in the parts of a status, each of which says of how many."""
+    parts = ((name, part) for name, part in status.items() if isinstance(part, dict) and role_of(name) is not Role.ELSEWHERE)
+    return [(f"{name}.{field}", have, want) for name, part in parts for field, have, want in _of_itself(part)]
+
+
+def _counts_of_listed(status: dict[str, Any]) -> list[Count]:
+    """The counts in the lists of a status. They can only object: there may be more parts than are listed."""
+    lists = ((name, part) for name, part in status.items() if isinstance(part, list) and role_of(name) is not Role.ELSEWHERE)
+    counted = ((name, count) for name, part in lists for one in entries(part) for count in _of_itself(one))
+    return [(f"{name}.{field}", have, want) for name, (field, have, want) in counted]
+
+
+def _of_itself(part: dict[str, Any]) -> list[Count]:
+    counted = []
+    if (wanted := integer(part.get("replicas"))) is not None:
+        counted = [(field, have, wanted) for field in _READY if (have := integer(part.get(field))) is not None]
+    return counted + _pairs(part) + _fractions(part)
 
 
 def _short(counts: list[Count]) -> list[str]:
     return [f"{field} is {have} of {want}" for field, have, want in counts if have < want]
 
 
-def _wanted(live: dict[str, Any]) -> int | None:
+def wanted_count(live: dict[str, Any]) -> int | None:
+    """How many replicas the spec asks for; None if it does not say."""
     spec = mapping(live, "spec")
     return integer(spec.get("replicas", spec.get("instances")))
 

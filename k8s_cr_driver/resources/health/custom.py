@@ -13,12 +13,12 @@ from typing import Any
 
 from k8s_cr_driver.objects.crds import is_template, status_fields
 from k8s_cr_driver.objects.fields import entries, field, integer, mapping, sequence, text
-from k8s_cr_driver.resources.health.conditions import judge_conditions, speak_for_the_whole
-from k8s_cr_driver.resources.health.counts import contradicting_counts, counts_between, judge_counts
-from k8s_cr_driver.resources.health.freshness import behind
-from k8s_cr_driver.resources.health.model import NO_STATUS, READINESS_UNKNOWN, Health, State, ready, waiting
-from k8s_cr_driver.resources.health.rest import held_by_spec
-from k8s_cr_driver.resources.health.status_fields import is_at_work, judge_words, says_readiness
+from k8s_cr_driver.resources.health.conditions import judge_alarms, judge_conditions, speak_for_the_whole
+from k8s_cr_driver.resources.health.counts import contradicting_counts, counts_between, judge_counts, wanted_count
+from k8s_cr_driver.resources.health.freshness import behind, is_observed
+from k8s_cr_driver.resources.health.model import NO_STATUS, READINESS_UNKNOWN, Health, State, ready, suspended, waiting
+from k8s_cr_driver.resources.health.rest import held_by_spec, is_detached_by_spec, is_started_by_users
+from k8s_cr_driver.resources.health.status_fields import is_at_work, judge_words, own_words, says_readiness
 
 READY_WHEN = "k8s-cr-driver/ready-when"
 STORED = "stored"
@@ -52,7 +52,7 @@ def assess_custom(live: dict[str, Any], crd: dict[str, Any] | None, old_status: 
     status = mapping(live, "status")
     if not status:
         return waiting(NO_STATUS, f"no controller has written a status yet; if none ever does, {REMEDY}")
-    return behind(live, old_status) or _judge_status(live, status, fields) or _judge_silence(status, fields)
+    return behind(live, old_status) or _judge_status(live, status, fields) or _judge_silence(live, status, fields)
 
 
 def _judge_status(live: dict[str, Any], status: dict[str, Any], fields: dict[str, Any]) -> Health | None:
@@ -68,7 +68,19 @@ def _judge_status(live: dict[str, Any], status: dict[str, Any], fields: dict[str
     # What is held speaks of other things as unfinished, and nobody works on those
     order = (State.FAILED, State.SUSPENDED, State.WAITING, State.READY)
     worst = min(found, key=lambda health: (order.index(health.state), not health.trouble), default=None)
+    if worst and worst.state is State.WAITING and (resting := _at_rest(worst, live, status)):
+        return resting
     return _unless_unfinished(worst, live, fields) if worst and worst.state is State.SUSPENDED else worst
+
+
+def _at_rest(health: Health, live: dict[str, Any], status: dict[str, Any]) -> Health | None:
+    """SUSPENDED if the object is off because its spec leaves it to a user to start, or attaches it to nothing."""
+    words = own_words(status)
+    if "stopped" in words and (path := is_started_by_users(live)):
+        return suspended("Stopped", f"{path} leaves it to a user to start")
+    if "detached" in words and not health.trouble and (path := is_detached_by_spec(live)):
+        return suspended("Detached", f"{path} attaches it to nothing")
+    return None
 
 
 def _unless_unfinished(held: Health, live: dict[str, Any], fields: dict[str, Any]) -> Health:
@@ -87,9 +99,15 @@ def _condition_lists(status: dict[str, Any]) -> Iterator[Any]:
                     yield conditions
 
 
-def _judge_silence(status: dict[str, Any], fields: dict[str, Any]) -> Health:
+def _judge_silence(live: dict[str, Any], status: dict[str, Any], fields: dict[str, Any]) -> Health:
+    others = {name: schema for name, schema in fields.items() if name != "conditions"}
+    nothing_to_come = bool(fields) and not says_readiness(others)
+    if (nothing_to_come or is_observed(live)) and not own_words(status):
+        alarms = judge_alarms(status.get("conditions"), integer(live, "metadata", "generation"))
+        if alarms:
+            return alarms
     """Judge a current status without a word on readiness: is one still to come, by the CRD's schema?"""
-    if fields and not says_readiness(fields):
+    if fields and not says_readiness(fields, counts=wanted_count(live) is not None):
         return ready("StatusWritten", "a controller has written the status, which has no field for readiness")
     types = ", ".join(text(c, "type") for c in entries(status, "conditions") if c)
     seen = f"the status, with the conditions {types}," if types else "the status"

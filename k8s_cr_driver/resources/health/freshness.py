@@ -65,6 +65,11 @@ def repeated(live: dict[str, Any], old_status: Any) -> Health | None:
     return waiting(STATUS_OLDER_THAN_SPEC, "the status is as it was when the spec was changed")
 
 
+def is_observed(live: dict[str, Any]) -> bool:
+    """Whether the controller reports which generation of the spec its status or conditions speak of."""
+    return bool(_observed(live)) or _observed_by_conditions(live)
+
+
 def is_stale(condition: dict[str, Any], generation: int | None) -> bool:
     """Whether a condition was written for an older spec."""
     if generation is None or "observedGeneration" not in condition:

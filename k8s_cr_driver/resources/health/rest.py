@@ -16,8 +16,10 @@ from k8s_cr_driver.resources.health.model import Health, suspended
 from k8s_cr_driver.resources.health.vocabulary import AT_REST, word_set
 
 _PAUSES = word_set("paused pause suspend suspended disabled")
-_RUNS = word_set("running enabled")
-_ANNOTATIONS = word_set("paused pause suspended pause-reconciliation reconcile-paused")
+_RUNS = word_set("running enabled enable")
+_ANNOTATIONS = word_set("paused pause suspended pause-reconciliation reconcile-paused detached")
+_BY_USERS = word_set("manual ondemand")
+_ATTACHED_TO = word_set("nodeID nodeId nodeName node attachedTo attachTo instanceID instanceId serverID serverId")
 _OFF = word_set("disabled paused suspended off false")
 _OURS = "k8s-cr-driver-"
 """With which the names of our field managers begin, see `ownership.labels.manager`."""
@@ -38,6 +40,17 @@ def held_by_spec(live: dict[str, Any]) -> Health | None:
         if (_is_pause(annotation) and value != "false") or (_reconciles(annotation) and text(value) in _OFF):
             return suspended("Suspended", f"the annotation {annotation} is {value!r}")
     return None
+
+
+def is_started_by_users(live: dict[str, Any]) -> str:
+    """The field of the spec that leaves it to a user when the object runs; "" if there is none."""
+    spec = mapping(live, "spec")
+    return next((f"spec.{name}" for name, value in spec.items() if isinstance(value, str) and value.lower() in _BY_USERS), "")
+
+
+def is_detached_by_spec(live: dict[str, Any]) -> str:
+    """The field of the spec that names what the object is attached to, and names nothing; "" if there is none."""
+    return next((f"spec.{name}" for name, value in mapping(live, "spec").items() if name in _ATTACHED_TO and value == ""), "")
 
 
 def held_in_admission(live: dict[str, Any], manifest: dict[str, Any], crd: dict[str, Any] | None) -> str:

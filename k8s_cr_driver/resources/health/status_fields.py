@@ -10,29 +10,36 @@ from __future__ import annotations
 import enum
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, NamedTuple
 
-from k8s_cr_driver.objects.fields import entries, mapping, text
-from k8s_cr_driver.resources.health.model import RUNNING, Health, failed, ready, suspended, waiting
+from k8s_cr_driver.objects.fields import entries, mapping, sequence, text
+from k8s_cr_driver.resources.health.model import RUNNING, Health, State, failed, ready, suspended, waiting
 from k8s_cr_driver.resources.health.vocabulary import GOOD, word_set
 from k8s_cr_driver.resources.health.words import (
     TROUBLED,
     Meaning,
     Word,
+    ends_in_part,
     judged_once,
     meaning_of_message,
     meaning_of_type,
     meaning_of_word,
     parts,
+    says_failed,
     still_waits,
 )
 
 DEPTH = 2
 WORD_FIELDS = word_set(
     """phase state status health currentPhase currentState printableStatus overallStatus compliant stage robustness
-    clusterStatus"""
+    clusterStatus verdict"""
 )
-_WORD_ENDINGS = ("Phase", "State", "Status", "Health", "Progress", "Stage")
+_WORD_ENDINGS = ("Phase", "State", "Status", "Health", "Stage", "_phase", "_state", "_status", "_health", "_stage")
+_PROGRESS = ("progress", "Progress")
+_PERCENTAGE = re.compile(r"\s*([0-9]{1,3})(?:\.[0-9]{1,9})?\s*%\s*")
+_IN_FORCE = word_set("enforced inForce inEffect")
+_WISHES = re.compile(r"(?i)(?:desired|expected|target|wanted|goal)_?(\w+)|(\w+?)_?goal")
 _FLAGS = word_set(
     """ready healthy available success successful succeeded pass passed provisioned initialized synced insync reconciled
     accepted valid applied created deployed programmed bound established uptodate"""
@@ -61,6 +68,8 @@ class Role(enum.Enum):
     FLAG = enum.auto()
     FLAG_OF_PART = enum.auto()
     ALARM = enum.auto()
+    IN_FORCE = enum.auto()
+    PROGRESS = enum.auto()
     OTHER = enum.auto()
 
 
@@ -73,6 +82,10 @@ def role_of(field: Any) -> Role:
         return Role.WORD
     if _ERROR.fullmatch(field):
         return Role.ERROR
+    if field in _IN_FORCE:
+        return Role.IN_FORCE
+    if field.endswith(_PROGRESS):
+        return Role.PROGRESS
     words = parts(field)
     if field in _FLAGS or (words[:1] == ["is"] and not GOOD.isdisjoint(words)) or words[:2] == ["ready", "to"]:
         return Role.FLAG
@@ -83,15 +96,20 @@ def role_of(field: Any) -> Role:
     return Role.ENDS_IN_WORD if field.endswith(_WORD_ENDINGS) else Role.OTHER
 
 
-def says_readiness(fields: dict[str, Any], depth: int = 0) -> bool:
-    """Whether a status of these fields (field -> schema) has one that reports readiness, also within its parts."""
+def says_readiness(fields: dict[str, Any], depth: int = 0, *, counts: bool = True) -> bool:
+    """Whether a status of these fields (field -> schema) has one that reports readiness, also within its parts.
+
+    Without `counts` the replicas of its parts do not: the spec asks for none.
+    """
     for field, schema in fields.items():
         role = role_of(field)
-        if field in ("conditions", "replicas") or role in (Role.WORD, Role.ERROR) or text(schema, "type") == "boolean":
+        if field == "conditions" or (field == "replicas" and (counts or depth == 0)):
+            return True
+        if role in (Role.WORD, Role.ERROR) or text(schema, "type") == "boolean":
             return True
         if role is not Role.ELSEWHERE and depth < DEPTH:
             inner = (mapping(schema, "properties"), mapping(schema, "items", "properties"))
-            if any(says_readiness(properties, depth + 1) for properties in inner):
+            if any(says_readiness(properties, depth + 1, counts=counts) for properties in inner):
                 return True
     return False
 
@@ -153,9 +171,17 @@ def judge_words(status: dict[str, Any], fields: dict[str, Any], own_only: bool) 
     # What a flag of a part says does not matter beside a flag of the whole that is true
     if any(sign.role is Role.FLAG and sign.word is Word.GOOD and sign.depth == 0 for sign in signs):
         signs = [sign for sign in signs if sign.role is not Role.FLAG_OF_PART]
+    if over := [sign for sign in signs if sign.objects and _is_over(sign, status, fields)]:
+        return replace(over[0].health(), state=State.FAILED, trouble=True)
     if objections := [sign for sign in signs if sign.objects]:
         return min((sign.health() for sign in objections), key=lambda health: health.badness)
     return _settled(signs, status, fields)
+
+
+def own_words(status: dict[str, Any]) -> list[str]:
+    """The object's own phases and states, in lower case."""
+    words = [(field, value) for field, value in status.items() if value and isinstance(value, str)]
+    return [value.lower() for field, value in words if role_of(field) is Role.WORD]
 
 
 def is_at_work(status: dict[str, Any]) -> bool:
@@ -182,6 +208,15 @@ def _settled(signs: list[Sign], status: dict[str, Any], fields: dict[str, Any]) 
     return health
 
 
+def _is_over(sign: Sign, status: dict[str, Any], fields: dict[str, Any]) -> bool:
+    """Whether a phase that ends in part is final: it says so, its completion time does, or the phases that its CRD lists."""
+    if sign.depth or sign.role is not Role.WORD or not isinstance(sign.value, str) or not ends_in_part(sign.value):
+        return False
+    listed = [word for word in sequence(fields, sign.field, "enum") if isinstance(word, str)]
+    at_work = any(meaning_of_word(word) is Word.UNFINISHED for word in listed)
+    return not says_failed(sign.value) or any(map(status.get, _ENDINGS)) or (sign.value in listed and at_work)
+
+
 def _has_an_end_to_come(status: dict[str, Any], fields: dict[str, Any]) -> bool:
     has_an_end = any(field in status or field in fields for field in _ENDINGS)
     return has_an_end and not any(status.get(field) for field in _ENDINGS)
@@ -195,28 +230,51 @@ def _signs(values: dict[str, Any], depth: int) -> Iterator[Sign]:
         if isinstance(value, (dict, list)) and role is not Role.ERROR:
             if depth < DEPTH and value:
                 yield from _signs_of_parts(value, depth + 1)
-        elif role is not Role.OTHER and (word := _read(role, value)) is not None:
+        elif role is not Role.OTHER and (word := _read(role, value)) is not None and not _is_wanted(field, value, word, values):
             yield Sign(depth, field, role, word, value, values)
+
+
+def _is_wanted(field: str, value: Any, word: Word, beside: dict[str, Any]) -> bool:
+    """Whether a field beside says that this state, which sounds unfinished, is the wish: of "state" it is "desiredState"."""
+    if word is not Word.UNFINISHED or not isinstance(value, str):
+        return False
+    wishes = [name for name, wish in beside.items() if wish == value and name != field]
+    matches = [match for name in wishes if isinstance(name, str) and (match := _WISHES.fullmatch(name))]
+    return any((match[1] or match[2]).lower() == field.lower() for match in matches)
 
 
 def _signs_of_parts(value: Any, depth: int) -> Iterator[Sign]:
     if isinstance(value, dict):
         yield from _signs(value, depth)
-    else:
-        # One of several parts can only object
-        every = (sign for part in entries(value) for sign in _signs(part, depth))
-        yield from (sign._replace(listed=True) for sign in every if sign.objects)
+        return
+    every = [sign._replace(listed=True) for part in entries(value) for sign in _signs(part, depth)]
+    # One of several parts can only object: there may be more than are listed. What is in force is so in each by itself
+    yield from (sign for sign in every if sign.objects or sign.role is Role.IN_FORCE)
 
 
 def _read(role: Role, value: Any) -> Word | None:
     """What a field of this role says by its value; None if it is no sign."""
     if role is Role.ERROR:
         return Word.TROUBLE if _is_error(value) else None
-    if role in (Role.FLAG, Role.FLAG_OF_PART, Role.ALARM):
+    if role is Role.PROGRESS:
+        return _read_progress(value)
+    if role in (Role.FLAG, Role.FLAG_OF_PART, Role.ALARM, Role.IN_FORCE):
         return _read_flag(role, value)
     if isinstance(value, str) and value and role in (Role.WORD, Role.ENDS_IN_WORD):
         return meaning_of_word(value)
     return Word.UNKNOWN if role is Role.WORD and isinstance(value, int) else None
+
+
+def _read_progress(value: Any) -> Word | None:
+    """A percentage, or a word as in any other field."""
+    if isinstance(value, str):
+        percentage = _PERCENTAGE.fullmatch(value)
+        return meaning_of_word(value) if percentage is None and value else _unfinished_until(percentage and int(percentage[1]))
+    return _unfinished_until(value if isinstance(value, int) and not isinstance(value, bool) else None)
+
+
+def _unfinished_until(percent: int | None) -> Word | None:
+    return Word.UNFINISHED if percent is not None and 0 <= percent < 100 else None
 
 
 def _read_flag(role: Role, value: Any) -> Word | None:

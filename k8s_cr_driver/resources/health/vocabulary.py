@@ -69,6 +69,18 @@ ENDED = word_set(
     deactivated destroyed superseded retired revoked archived abandoned withdrawn queued incomplete unknown outofsync
     outdated obsolete stale inconsistent nonfunctional malfunctioned compromised"""
 )
+# False is the usual state of a switch that turns something off
+OFF = word_set("disabled detached skipped")
+# Somebody decides on it
+PROPOSALS = word_set("proposal")
+# What waits for these is at rest until somebody comes
+STARTED_BY_USERS = word_set("consumer manual")
+SCHEDULES = word_set("schedule scheduled schedules interval window")
+# Of a sentence with one of these, the good word at its end has not come true, or not of everything
+SENTENCE_OPENERS = word_set(
+    """to be will would shall should must may might can could until till when whenever if once unless before while after except
+    only some few fewer part half almost nearly partly needs expects expected hoped none nothing nobody hardly"""
+)
 NEGATIONS = word_set("not non no never without yet")
 NEGATIVE_PREFIXES = ("un", "in", "dis", "non", "mis")
 # Said of a thing that has to be there or to be allowed: trouble if it is not

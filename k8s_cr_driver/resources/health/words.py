@@ -26,9 +26,14 @@ from k8s_cr_driver.resources.health.vocabulary import (
     MUST_BE,
     NEGATIONS,
     NEGATIVE_PREFIXES,
+    OFF,
     POINTERS,
+    PROPOSALS,
     REFUSAL,
+    SCHEDULES,
+    SENTENCE_OPENERS,
     STAGES,
+    STARTED_BY_USERS,
     STEMS,
     SUMMARIES,
     TROUBLE,
@@ -75,6 +80,7 @@ _PHRASES = re.compile(
 _JOINED = ("Uptodate", "Outofsync", "Backoff", "Rollback", "Timeout", "Failedover")
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _HALF = word_set("partially partial out")
+_OVER = ENDED | OFF
 _FINAL = word_set("stalled terminal fatal unrecoverable unretryable permanent permanently")
 _TROUBLE_TOLD = re.compile(
     r"(?i)\b(?:fail(?:s|ed|ing|ures?)?|\w*errors?|err|\w*exception|invalid|cannot|can't|couldn't|could not|unable|denied|"
@@ -154,7 +160,7 @@ def _meaning_of_ends(words: list[str]) -> Meaning:
     first, last = words[0], words[-1]
     if last == "terminal":
         return Meaning.FINAL_FAILURE
-    if last in HELD:
+    if last in HELD or (first in PROPOSALS and last in GOOD):
         return Meaning.HELD
     if last in BUSY or (last in DIRECTIONS and words[-2:][0] in BUSY):
         return Meaning.BUSY
@@ -162,7 +168,7 @@ def _meaning_of_ends(words: list[str]) -> Meaning:
         return Meaning.FACT
     if _is_trouble(last) or (_is_trouble(first) and last not in ("resolved", "ready")):  # "DeadLetterSinkResolved" is well
         return Meaning.TROUBLE
-    if not NEGATIONS.isdisjoint(words) or _is_negative(first) or _is_negative(last) or last in ENDED or first in _HALF:
+    if not NEGATIONS.isdisjoint(words) or _is_negative(first) or _is_negative(last) or first in _HALF or last in _OVER:
         return Meaning.NEGATED
     if last in GOOD or (first in GOOD and first.endswith("ed")):
         return Meaning.FACT if first in STEMS and last not in COMPLETION else Meaning.PART_IS_WELL
@@ -181,6 +187,8 @@ def meaning_of_word(word: str) -> Word:
     words = parts(word)
     if words == ["failed"]:
         return Word.FAILED
+    if waits(word) and not STARTED_BY_USERS.isdisjoint(words):
+        return Word.HELD
     found = {_meaning_of_part(words, index) for index in range(len(words))}
     if refused(words):
         return Word.REFUSED
@@ -188,10 +196,15 @@ def meaning_of_word(word: str) -> Word:
         if meaning in found:
             return meaning
     # "Another tenant already exists" is a sentence, where one good word says little
-    good = found if len(words) <= 3 else CLEAR.intersection(words)
+    good = found if len(words) <= 3 else CLEAR.intersection(words) or _is_verdict(word, words)
     if good and STEMS.intersection(words) and COMPLETION.isdisjoint(words):
         return Word.UNFINISHED
     return Word.GOOD if Word.GOOD in found and good else Word.UNKNOWN
+
+
+def _is_verdict(word: str, words: list[str]) -> bool:
+    """Whether a sentence ends in what has happened ("All rules applied"), of no number and under no condition."""
+    return words[-1] in GOOD and SENTENCE_OPENERS.isdisjoint(words) and not any(map(str.isdigit, word))
 
 
 def refused(words: list[str]) -> bool:
@@ -265,6 +278,32 @@ def contradicts(reason: str) -> bool:
     if meaning_of_word(reason) in TROUBLED or not BUSY.isdisjoint(words) or not ENDED.isdisjoint(words):
         return True
     return any(map(_is_negative, words)) or ("not" in words and not GOOD.isdisjoint(words))
+
+
+@judged_once
+def is_completion(reason: str) -> bool:
+    """Whether a reason says that what has stopped came to its end ("InstallationCompleted")."""
+    return ends_well(reason) and parts(reason)[-1] in COMPLETION
+
+
+@judged_once
+def ends_in_part(word: str) -> bool:
+    """Whether a phase names an end that was reached in part ("PartiallyFailed", "CompletedWithErrors")."""
+    words = parts(word)
+    if words[:1] and words[0] in COMPLETION:
+        return words[1:2] == ["with"]
+    return len(words) == 2 and words[0] in _HALF and (words[1] in COMPLETION or words[1] == "failed")
+
+
+def says_failed(word: str) -> bool:
+    """Whether "failed" is one of its parts: an end, or a step that may be tried again."""
+    return "failed" in parts(word)
+
+
+@judged_once
+def waits_for_its_time(reason: str) -> bool:
+    """Whether a reason says that the next work begins at its time ("WaitingForSchedule")."""
+    return waits(reason) and not SCHEDULES.isdisjoint(parts(reason))
 
 
 @judged_once

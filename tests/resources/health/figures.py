@@ -4,7 +4,7 @@
     python -m tests.resources.health.figures FILE
 
 FILE holds one case a line, or a JSON list of cases: `object`, and its health as `expected` or `status`: Healthy, Progressing,
-Degraded or Suspended (others are left out).
+Degraded or Suspended (others are left out). `status_fields`, if it is there, are those that its CRD declares.
 No rule may name a group or a kind, so the figures are also shown by
 folds of API groups: a rule that was found in one fold has to hold in the others.
 """
@@ -31,6 +31,7 @@ class Case(NamedTuple):
 
     expected: str
     live: dict[str, Any]
+    crd: dict[str, Any] | None = None
 
     @property
     def fold(self) -> int:
@@ -39,7 +40,7 @@ class Case(NamedTuple):
 
     def seconds(self) -> float:
         """The CPU time of one judgement: the best of five."""
-        return min(_timed(self.live) for _ in range(5))
+        return min(_timed(self) for _ in range(5))
 
 
 class Figures(NamedTuple):
@@ -61,8 +62,17 @@ def cases(path: Path) -> list[Case]:
     """The cases of a file."""
     content = path.read_text()
     read = json.loads(content) if content.startswith("[") else [json.loads(line) for line in content.splitlines()]
-    every = [Case(one.get("expected") or one["status"], one["object"]) for one in read]
+    every = [Case(one.get("expected") or one["status"], one["object"], crd_of(one)) for one in read]
     return [case for case in every if case.expected in _STATES.values()]
+
+
+def crd_of(case: dict[str, Any]) -> dict[str, Any] | None:
+    """The CRD that declares the fields of the case's status; None if the case does not name them."""
+    if "status_fields" not in case:
+        return None
+    schema = {"properties": {"spec": {}, "status": {"properties": case["status_fields"]}}}
+    version = str(case["object"]["apiVersion"]).rpartition("/")[2]
+    return {"spec": {"versions": [{"name": version, "schema": {"openAPIV3Schema": schema}, "subresources": {"status": {}}}]}}
 
 
 def said(health: Health) -> str:
@@ -72,16 +82,16 @@ def said(health: Health) -> str:
 
 def figures(judged: Sequence[Case]) -> Figures:
     """The figures of some cases."""
-    pairs = [(case.expected, said(assess(case.live, None))) for case in judged]
+    pairs = [(case.expected, said(assess(case.live, case.crd))) for case in judged]
     not_ready = [got for expected, got in pairs if expected != "Healthy"]
     agreed = sum((expected == "Healthy") == (got == "Healthy") for expected, got in pairs)
     exact = sum(expected == got for expected, got in pairs)
     return Figures(len(pairs), agreed / len(pairs), exact / len(pairs), not_ready.count("Healthy") / len(not_ready))
 
 
-def _timed(live: dict[str, Any]) -> float:
+def _timed(case: Case) -> float:
     started = time.perf_counter()
-    assess(live, None)
+    assess(case.live, case.crd)
     return time.perf_counter() - started
 
 

@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from k8s_cr_driver.resources.health import State, assess
-from tests.resources.health.objects import Json, condition, conditions, custom
+from tests.resources.health.objects import CONDITIONS, Json, condition, conditions, crd, custom
 
 READY, WAITING, SUSPENDED, FAILED = State.READY, State.WAITING, State.SUSPENDED, State.FAILED
 
@@ -116,3 +118,79 @@ def test_message_is_one_line_of_limited_length() -> None:
     health = assess(custom({"conditions": [condition("Ready", "False", "Broken", "line\n" * 1000)]}), None)
     assert len(health.message) == 400
     assert "\n" not in health.message
+
+
+def alarms(*types: str, **more: Any) -> Json:
+    return {"conditions": [condition(kind, "False", **more) for kind in types]}
+
+
+@pytest.mark.parametrize(
+    ("status", "state"),
+    [
+        pytest.param(alarms("Conflict", "Failed", observedGeneration=1), READY, id="at-this-generation"),
+        pytest.param(alarms("Conflict", observedGeneration=0), WAITING, id="at-an-older-one"),
+        pytest.param(alarms("Conflict"), WAITING, id="at-none"),
+        pytest.param({**alarms("Conflict"), "observedGeneration": 1}, READY, id="status-at-this-one"),
+        pytest.param({**alarms("Conflict", observedGeneration=1), "phase": "Frobnicated"}, WAITING, id="a-phase-beside"),
+        pytest.param(alarms("Progressing", observedGeneration=1), WAITING, id="only-not-at-work"),
+        pytest.param(alarms("Paused", observedGeneration=1), WAITING, id="only-not-paused"),
+        pytest.param(alarms("Backup", "Conflict", observedGeneration=1), WAITING, id="a-fact-beside"),
+        pytest.param(alarms("Degraded", reason="CheckFailed", observedGeneration=1), WAITING, id="not-known-to-be-false"),
+        pytest.param(alarms("MissingPeer", reason="MissingPeer", observedGeneration=1), READY, id="reason-repeats-the-type"),
+        pytest.param(alarms("Syncing", reason="WaitingForSchedule", observedGeneration=1), READY, id="until-its-time"),
+    ],
+)
+def test_alarms_alone_that_are_false(status: Json, state: State) -> None:
+    assert assess(custom(status), None).state is state
+
+
+def test_alarms_alone_suffice_without_a_generation_where_the_crd_has_nothing_else_to_come() -> None:
+    assert assess(custom(alarms("Conflict")), crd(CONDITIONS)).state is READY
+    more = {"type": "object", "properties": {"conditions": {}, "phase": {"type": "string"}}}
+    assert assess(custom(alarms("Conflict")), crd(more)).state is WAITING
+
+
+@pytest.mark.parametrize(
+    ("message", "state"), [("254", READY), ("254 addresses", WAITING), ("", WAITING)]
+)
+def test_condition_that_is_a_counter_says_nothing(message: str, state: State) -> None:
+    counter = condition("AddressesAvailable", "Unknown", "noreason", message)
+    assert assess(custom({"conditions": [condition("Ready"), counter]}), None).state is READY
+    beside = condition("PoolConflict", "False", observedGeneration=1)
+    assert assess(custom({"conditions": [beside, counter]}), None).state is state
+
+
+@pytest.mark.parametrize(
+    ("types", "state", "trouble"),
+    [
+        ([condition("FullyApplied"), condition("Scheduled", "False", "SchedulingFailed")], WAITING, True),
+        ([condition("FullyApplied"), condition("Scheduled", "False", "Over")], READY, False),
+        ([condition("Done"), condition("Started", "False")], READY, False),
+        ([condition("Ready"), condition("Scheduled", "False", "SchedulingFailed")], READY, False),
+    ],
+)
+def test_stage_that_failed_beside_a_part_that_is_done(types: list[Json], state: State, trouble: bool) -> None:
+    health = assess(custom({"conditions": types}), None)
+    assert (health.state, health.trouble) == (state, trouble)
+
+
+@pytest.mark.parametrize(
+    ("one", "state"),
+    [
+        pytest.param(condition("Stopped", "True", "InstallationCompleted"), READY, id="at-its-end"),
+        pytest.param(condition("Stopped", "True", "ByUser"), WAITING, id="before"),
+        pytest.param(condition("Disabled", "False", "CheckEnabled"), READY, id="not-off"),
+        pytest.param(condition("Synchronizing", "False", "WaitingForManual"), SUSPENDED, id="by-a-user"),
+        pytest.param(condition("ProposalReady", "True"), SUSPENDED, id="a-proposal"),
+    ],
+)
+def test_what_has_stopped_or_waits_for_a_user(one: Json, state: State) -> None:
+    assert assess(custom({"conditions": [condition("InstallationCompleted"), one]}), None).state is state
+
+
+def test_cause_is_the_worst_condition_of_now() -> None:
+    old = condition("Ready", "False", "Frobnicated", "as of before", observedGeneration=1)
+    work = condition("PodsReady", "False", "Starting", "two of three", observedGeneration=2)
+    worst = condition("VolumeReady", "False", "QuotaExceeded", "no room", observedGeneration=2)
+    assert assess(custom({"conditions": [old, work, worst]}, generation=2), None).reason == "QuotaExceeded"
+    assert assess(custom({"conditions": [old, work]}, generation=2), None).reason == "Starting"

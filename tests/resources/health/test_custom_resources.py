@@ -202,3 +202,86 @@ def test_template_with_a_merely_informative_status_is_ready_when_stored() -> Non
     assert assess(custom(), crd(capacity, blueprint)).state is READY
     assert assess(custom(), crd(capacity)).state is WAITING
     assert assess(custom(), crd(CONDITIONS, blueprint)).state is WAITING
+
+
+@pytest.mark.parametrize(
+    ("spec", "status", "state"),
+    [
+        ({"replicas": 2}, {"scale": {"replicas": 2, "statusReplicas": "2/2"}}, READY),
+        ({"replicas": 2}, {"scale": {"replicas": 2, "statusReplicas": "0/2"}}, WAITING),
+        ({}, {"scale": {"replicas": 0, "statusReplicas": "0/0"}}, READY),
+        ({}, {"loader": {"availableNumber": 1, "desiredNumber": 2}}, WAITING),
+        ({}, {"loader": {"availableNumber": 2, "desiredNumber": 2}}, READY),
+        ({}, {"sets": [{"replicas": 2, "readyReplicas": 0}], **conditions("HelperReady")}, WAITING),
+        ({}, {"sets": [{"replicas": 2, "readyReplicas": 2}]}, WAITING),
+        ({}, {"lastScale": {"statusReplicas": "2/2"}}, WAITING),
+    ],
+)
+def test_counts_in_the_parts_of_a_status(spec: Json, status: Json, state: State) -> None:
+    assert assess(custom(status, spec), None).state is state
+
+
+@pytest.mark.parametrize(("spec", "state"), [({}, READY), ({"replicas": 1}, WAITING)])
+def test_written_status_suffices_where_only_counts_could_come_and_none_is_asked_for(spec: Json, state: State) -> None:
+    fields = {"version": {"type": "string"}, "scale": {"properties": {"replicas": {"type": "integer"}}}}
+    assert assess(custom({"version": "1"}, spec), crd({"type": "object", "properties": fields})).state is state
+
+
+@pytest.mark.parametrize(
+    ("status", "state"),
+    [
+        ({"status": "Firewall Rules applied"}, READY),
+        ({"status": "All of the Firewall Rules applied"}, READY),
+        ({"status": "Firewall Rules not applied cleanly, please check logs"}, WAITING),
+        ({"status": "Firewall Rules will be applied"}, WAITING),
+        ({"status": "2 of 3 Firewall Rules applied"}, WAITING),
+        ({"status": "Failed before Firewall Rules applied"}, WAITING),
+        ({"status": "Only some Firewall Rules applied"}, WAITING),
+        ({"byPod": [{"enforced": True}, {"enforced": True}]}, READY),
+        ({"byPod": [{"enforced": True}, {"enforced": False}]}, WAITING),
+        ({"enforced": True}, READY),
+        ({"pool_status": "Online"}, READY),
+        ({"phase": "Running", "drainProgress": 40}, WAITING),
+        ({"phase": "Running", "drainProgress": 100}, READY),
+        ({"phase": "Bound", "progress": "35.1%"}, WAITING),
+        ({"phase": "Bound", "progress": "100.0%"}, READY),
+        ({"phase": "Bound", "progress": "N/A"}, READY),
+        ({"phase": "Ready", "nodes": [{"state": "SHUTDOWN", "stateGoal": "SHUTDOWN"}]}, READY),
+        ({"phase": "Ready", "nodes": [{"state": "stopped", "desiredState": "stopped"}]}, READY),
+        ({"phase": "Ready", "nodes": [{"state": "stopped", "desiredState": "running"}]}, WAITING),
+        ({"phase": "Ready", "nodes": [{"state": "failed", "desiredState": "failed"}]}, WAITING),
+        ({"phase": "WaitForFirstConsumer"}, SUSPENDED),
+        ({"phase": "CompletedWithErrors"}, FAILED),
+        ({"phase": "PartiallyFailed"}, WAITING),
+        ({"phase": "PartiallyFailed", "completionTimestamp": "2026-01-01T00:00:00Z"}, FAILED),
+        ({"phase": "WaitingForPluginsPartiallyFailed", "completionTimestamp": "2026-01-01T00:00:00Z"}, WAITING),
+        ({"steps": [{"phase": "PartiallyFailed"}], "completionTime": "2026-01-01T00:00:00Z"}, WAITING),
+    ],
+)
+def test_verdicts_progress_wishes_and_ends_in_part(status: Json, state: State) -> None:
+    assert assess(custom(status), None).state is state
+
+
+def test_end_in_part_is_final_where_the_crd_has_other_phases_for_work() -> None:
+    def ends(*phases: str) -> Json:
+        return {"type": "object", "properties": {"phase": {"enum": [*phases]}, "finishedAt": {}}}
+
+    assert assess(custom({"phase": "PartiallyFailed"}), crd(ends("InProgress", "PartiallyFailed", "Failed"))).state is FAILED
+    assert assess(custom({"phase": "PartiallyFailed"}), crd(ends("PartiallyFailed", "Failed"))).state is WAITING
+
+
+@pytest.mark.parametrize(
+    ("spec", "status", "metadata", "state"),
+    [
+        ({"runStrategy": "Manual"}, {"printableStatus": "Stopped", **conditions(Ready="False")}, {}, SUSPENDED),
+        ({"runStrategy": "Manual"}, {"printableStatus": "Starting", **conditions(Ready="False")}, {}, WAITING),
+        ({"runStrategy": "Always"}, {"printableStatus": "Stopped", **conditions(Ready="False")}, {}, WAITING),
+        ({"enable": False}, conditions("Validated"), {}, SUSPENDED),
+        ({"nodeID": ""}, {"state": "detached", "robustness": "unknown"}, {}, SUSPENDED),
+        ({"nodeID": "a"}, {"state": "detached", "robustness": "unknown"}, {}, WAITING),
+        ({"nodeID": ""}, {"state": "detached", "robustness": "faulted"}, {}, WAITING),
+        ({}, {"state": "detached"}, {"annotations": {"example.com/detached": ""}}, SUSPENDED),
+    ],
+)
+def test_what_only_a_user_starts_or_attaches_is_at_rest(spec: Json, status: Json, metadata: Json, state: State) -> None:
+    assert assess(custom(status, spec, **metadata), None).state is state
