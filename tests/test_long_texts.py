@@ -80,7 +80,7 @@ READERS: dict[str, Callable[[str], Any]] = {
     "conflicts": conflicts,
     "body of a message": lambda text: envelope.parse(text.encode()),
     "headers of a message": lambda text: envelope.is_signed(
-        b"key", {envelope.TIME_HEADER: text, envelope.SIGNATURE_HEADER: text}, b"", 0
+        b"key", dict.fromkeys((envelope.TIME_HEADER, envelope.SIGNATURE_HEADER, envelope.SENDER_HEADER), text), b"", 0
     ),
     "settings": lambda text: settings.load(text, "settings"),
     "VIM": vim_keys,

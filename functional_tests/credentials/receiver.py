@@ -25,33 +25,42 @@ class Receiver:
     folder: Path
     port: int
     secrets: tuple[str, str]
+    options: Path
+    """The file of options in which the conductors of the bed find it, by the name of the file."""
     registers: bool = True
     _process: subprocess.Popen[bytes] | None = field(default=None, repr=False)
 
     @classmethod
     def prepare(cls, folder: Path, bed: Environment, *, registers: bool = True) -> Receiver:
-        """Its files; it does not run yet. It `registers` clusters as VIMs."""
+        """Its files, and its definition in the options of the bed's conductors; it does not run yet.
+
+        It `registers` clusters as VIMs.
+        """
         [port] = free_ports(1)
-        receiver = cls(folder, port, (secrets.token_hex(32), secrets.token_hex(32)), registers)
+        options = Path(bed["TACKER_CONFIG_DIR"], f"receiver-{port}.conf")
+        receiver = cls(folder, port, (secrets.token_hex(32), secrets.token_hex(32)), options, registers)
         for name, text in zip(("hmac.key", "token"), receiver.secrets, strict=True):
             (folder / name).write_text(text)
         files = ("-keyout", folder / "server.key", "-out", folder / "server.crt")
         command = ("openssl", "req", "-x509", *_CERTIFICATE, *files, "-addext", "subjectAltName=IP:127.0.0.1")
         subprocess.run(command, check=True, capture_output=True)
         (folder / _CLOUDS).write_text(yaml.safe_dump({"clouds": {"tacker": _cloud(bed)}}))
+        files = {"ca_file": "server.crt", "hmac_key_file": "hmac.key", "bearer_token_file": "token"}
+        lines = [f"[k8s_cr_receiver:{options.stem}]", f"url = https://127.0.0.1:{port}/"]
+        lines += [f"{option} = {folder / name}" for option, name in files.items()]
+        new = options.with_suffix(".new")  # a conductor reads *.conf, and never half a file
+        new.write_text("\n".join([*lines, ""]))
+        new.rename(options)
         return receiver
 
     def settings(self) -> str:
         """The settings of a sender that sends to it."""
-        return yaml.safe_dump(
-            {
-                "url": f"https://127.0.0.1:{self.port}/",
-                "ca-bundle": (self.folder / "server.crt").read_text(),
-                "hmac-key": {"file": str(self.folder / "hmac.key")},
-                "bearer-token": {"file": str(self.folder / "token")},
-                "deadline": 10,
-            }
-        )
+        return yaml.safe_dump({"receiver": self.options.stem, "deadline": 10})
+
+    def forget(self) -> None:
+        """Stops it, and removes it from the options of the conductors."""
+        self.stop()
+        self.options.unlink(missing_ok=True)
 
     def start(self) -> None:
         """Returns when it listens."""

@@ -63,7 +63,7 @@ def workload(ledger: Ledger, tmp_path_factory: pytest.TempPathFactory) -> Iterat
 def receiver(bed: Environment, tmp_path: Path) -> Iterator[Receiver]:
     receiver = Receiver.prepare(tmp_path, bed)
     yield receiver
-    receiver.stop()
+    receiver.forget()
 
 
 @pytest.fixture

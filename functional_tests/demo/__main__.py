@@ -53,7 +53,7 @@ def main(on_cloud: bool) -> None:
             try:
                 demo.run(stage)
             finally:
-                receiver.stop()
+                receiver.forget()
         stage.report()
     CONSOLE.print(f"Done in {time.monotonic() - started:.0f} s.", style="bold green")
 

@@ -168,7 +168,7 @@ def receiver(bed: Environment, tmp_path: Path) -> Iterator[Receiver]:
     receiver = Receiver.prepare(tmp_path, bed)
     receiver.start()
     yield receiver
-    receiver.stop()
+    receiver.forget()
 
 
 @pytest.fixture

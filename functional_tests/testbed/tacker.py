@@ -53,7 +53,7 @@ def up(ledger: Ledger, driver: str = OWN_DRIVER) -> dict[str, str]:
         _start_server(ledger, endpoint)
         for conductor in conductors:
             conductor.wait()
-    return identity.environment()
+    return identity.environment() | {"TACKER_CONFIG_DIR": str(config_folder(ledger))}
 
 
 class Conductor:
@@ -81,7 +81,8 @@ class Conductor:
         }
         if driver:
             environment |= {"OS_TACKER__INFRA_DRIVER": driver, "OS_TACKER__VNFLCM_INFRA_DRIVER": driver}
-        argv: list[str | Path] = [_SCRIPTS / "tacker-conductor", "--config-file", config_file(self._ledger)]
+        files = ["--config-file", config_file(self._ledger), "--config-dir", config_folder(self._ledger)]
+        argv: list[str | Path] = [_SCRIPTS / "tacker-conductor", *files]
         self._ledger.spawn(self.name, argv, env=environment | options)
 
     def wait(self) -> None:
@@ -209,6 +210,11 @@ def config_file(ledger: Ledger) -> Path:
     return ledger.home / "tacker" / "tacker.conf"
 
 
+def config_folder(ledger: Ledger) -> Path:
+    """Of further files of options of the conductors, which scripts of packages read, too."""
+    return config_file(ledger).parent / "tacker.conf.d"
+
+
 def _environment(home: Path) -> dict[str, str]:
     """Of a process that is as on a host of its own. Tacker leaves unpacked packages in the folder of temporary files."""
     return os.environ | {
@@ -230,6 +236,7 @@ def _configure(ledger: Ledger, driver: str, broker: rabbitmq.Broker, database: s
     """Write tacker.conf, and enter Tacker into the catalog; the URL of Tacker's API."""
     folder = ledger.folder(ledger.home / "tacker", 0o700)
     (folder / "vim-keys").mkdir(0o700)
+    config_folder(ledger).mkdir(0o700)
     (folder / "tacker-server" / "tmp").mkdir(parents=True)
     for name in CONDUCTORS:
         (folder / name / "tmp").mkdir(parents=True)

@@ -68,5 +68,5 @@ def _unreadable(name: str, content: Mapping[str, Any]) -> Iterator[str]:
         if field(content, key, "secret"):
             yield (
                 f"{name}: {key} is in a Secret of the management cluster, which terminate_end cannot read, because Tacker "
-                "has removed the VIM from the instance; keep it in a file on the conductor's host"
+                "has removed the VIM from the instance; name a receiver of the operator's, or leave terminate_end out"
             )

@@ -2,7 +2,8 @@
 """The message of the protocol: a JSON body, and the headers that sign it.
 
 The signature is HMAC-SHA256 over the time, a dot, and the body. The time is that of the attempt: a retry has the same body
-and another signature. A receiver orders the messages of a cluster by `sentAt` in the body.
+and another signature. Its key is made for the sender, a VNF instance of a project, from the key of the receiver: one that is
+stolen signs for nothing else. A receiver orders the messages of a cluster by `sentAt` in the body.
 """
 
 from __future__ import annotations
@@ -33,10 +34,13 @@ TIME_HEADER = "K8s-Cr-Time"
 """Seconds since 1970, as an integer."""
 SIGNATURE_HEADER = "K8s-Cr-Signature"
 """Lower-case hexadecimal digits."""
+SENDER_HEADER = "K8s-Cr-Sender"
+"""PROJECT/INSTANCE, for which the key of the signature is made; without a project of which nothing is known."""
 WINDOW = 300
 """Seconds that the clocks of sender and receiver may differ."""
 
 _INSTANCE = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_SENDER = re.compile(rf"[-_.A-Za-z0-9]{{0,64}}/{_INSTANCE.pattern}")
 _CLUSTER = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?/[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 _FIELDS = ("event", "vnfInstanceId", "cluster", "endpoint", "kubeconfig", "digest", "sentAt")
 
@@ -66,18 +70,29 @@ def digest(kubeconfig: str) -> str:
     return "sha256:" + hashlib.sha256(kubeconfig.encode()).hexdigest()
 
 
-def signed(key: bytes, body: bytes, now: float) -> dict[str, str]:
-    """The headers for one attempt to send `body`."""
+def signed(key: bytes, sender: str, body: bytes, now: float) -> dict[str, str]:
+    """The headers for one attempt of `sender` to send `body` to the receiver that has `key`."""
     time = str(int(now))
-    return {TIME_HEADER: time, SIGNATURE_HEADER: _signature(key, time, body)}
+    return {SENDER_HEADER: sender, TIME_HEADER: time, SIGNATURE_HEADER: _signature(derived(key, sender), time, body)}
 
 
 def is_signed(key: bytes, headers: Mapping[str, str], body: bytes, now: float) -> bool:
-    """Whether the headers sign `body`, at a time within the window around `now`."""
+    """Whether the sender in the headers has signed `body` for the receiver with `key`, at a time within the window of `now`."""
     time, signature = headers.get(TIME_HEADER) or "", headers.get(SIGNATURE_HEADER) or ""
-    if not re.fullmatch(r"[0-9]{1,12}", time) or abs(now - int(time)) > WINDOW:
+    sender = headers.get(SENDER_HEADER) or ""
+    if not _SENDER.fullmatch(sender) or not re.fullmatch(r"[0-9]{1,12}", time) or abs(now - int(time)) > WINDOW:
         return False
-    return hmac.compare_digest(_signature(key, time, body).encode(), signature.encode())
+    return hmac.compare_digest(_signature(derived(key, sender), time, body).encode(), signature.encode())
+
+
+def derived(key: bytes, sender: str) -> bytes:
+    """The key with which `sender` signs for the receiver that has `key`."""
+    return hmac.new(key, f"k8s-cr-driver sender {sender}".encode(), hashlib.sha256).digest()
+
+
+def is_of(headers: Mapping[str, str], message: Envelope) -> bool:
+    """Whether a message is about the VNF instance for which its key is made."""
+    return (headers.get(SENDER_HEADER) or "").rpartition("/")[2] == message.vnfInstanceId
 
 
 def parse(body: bytes) -> Envelope:

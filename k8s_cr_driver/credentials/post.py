@@ -51,19 +51,21 @@ class _Failed(Exception):
 
 @dataclass(frozen=True)
 class Poster:
-    """The way to one URL; `end` is the time.monotonic() after which it stops trying."""
+    """The way to one URL, of an instance in `project`; `end` is the time.monotonic() after which it stops trying."""
 
     settings: Settings
     secrets: Secrets
     end: float
+    project: str
     http: urllib3.PoolManager = field(repr=False)
 
     def post(self, message: envelope.Envelope) -> None:
         """Returns when the receiver has accepted the message. Raises NotDelivered."""
         failures, may_have_arrived, body = 0, False, message.body()
+        sender = f"{self.project}/{message.vnfInstanceId}"
         while True:
             try:
-                return self._attempt(self.settings.url, body, REDIRECTS)
+                return self._attempt(self.settings.url, sender, body, REDIRECTS)
             except _Failed as error:
                 failures += 1
                 may_have_arrived |= error.may_have_arrived
@@ -76,9 +78,9 @@ class Poster:
                     ) from None
                 time.sleep(pause)
 
-    def _attempt(self, url: str, body: bytes, redirects: int) -> None:
+    def _attempt(self, url: str, sender: str, body: bytes, redirects: int) -> None:
         headers = {"Content-Type": "application/json", "User-Agent": "k8s-cr-driver"}
-        headers |= envelope.signed(self.secrets.hmac_key, body, time.time())
+        headers |= envelope.signed(self.secrets.hmac_key, sender, body, time.time())
         if self.secrets.bearer_token:
             headers["Authorization"] = f"Bearer {self.secrets.bearer_token}"
         limit = urllib3.Timeout(total=max(0.1, min(ATTEMPT, self.end - time.monotonic())))
@@ -88,7 +90,7 @@ class Poster:
             )
             response.close()
         if response.status in (307, 308):
-            return self._attempt(_moved(url, response.headers.get("Location"), redirects), body, redirects - 1)
+            return self._attempt(_moved(url, response.headers.get("Location"), redirects), sender, body, redirects - 1)
         if not 200 <= response.status < 300:
             raise _Failed(
                 f"status {response.status}",
@@ -100,13 +102,15 @@ class Poster:
 
 
 @contextlib.contextmanager
-def poster(settings: Settings, secrets: Secrets, end: float, judge: pools.Judge = pools.anywhere) -> Iterator[Poster]:
+def poster(
+    settings: Settings, secrets: Secrets, end: float, judge: pools.Judge = pools.anywhere, project: str = ""
+) -> Iterator[Poster]:
     """Raises InvalidRequest for a CA, certificate or key that cannot be read."""
     context = tls.context(
         settings.url, ca=settings.ca_bundle, client_cert=secrets.client_certificate, client_key=secrets.client_key
     )
     with pools.pools(judge, context, maxsize=1) as http:
-        yield Poster(settings, secrets, end, http)
+        yield Poster(settings, secrets, end, project, http)
 
 
 @contextlib.contextmanager

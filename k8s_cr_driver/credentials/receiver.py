@@ -70,6 +70,8 @@ class Gate:
             message = envelope.parse(body)
         except InvalidRequest as error:
             raise Refusal(HTTPStatus.BAD_REQUEST, str(error)) from None
+        if not envelope.is_of(headers, message):
+            raise Refusal(HTTPStatus.FORBIDDEN, "the key of the signature is that of another VNF instance")
         if envelope.is_ahead(message, time.time()):
             raise Refusal(HTTPStatus.BAD_REQUEST, "sentAt is in the future")
         return message

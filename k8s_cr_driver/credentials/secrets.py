@@ -58,11 +58,11 @@ def _value(name: str, source: Source, management: ManagementCluster | None) -> b
         try:
             return Path(source.file).read_bytes()
         except OSError as error:
-            raise InvalidRequest(f"{name} in {source.file} on the conductor's host: {error.strerror}") from None
+            raise InvalidRequest(f"{name} in {source}: {error.strerror}; ask the operator") from None
     if management is None:
         raise InvalidRequest(
             f"{name} in {source} cannot be read after the instance was terminated, because Tacker has removed its VIM; "
-            "keep it in a file on the conductor's host"
+            "name a receiver of the operator's"
         )
     return management.secret(SecretEntry(*source.secret.split("/")))
 

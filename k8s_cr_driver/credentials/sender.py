@@ -212,13 +212,19 @@ class Sender:
 
 @contextlib.contextmanager
 def sender(
-    instance: str, settings: Settings, record: Record, management: ManagementCluster | None, end: float, judge: Judge
+    instance: str,
+    project: str,
+    settings: Settings,
+    record: Record,
+    management: ManagementCluster | None,
+    end: float,
+    judge: Judge,
 ) -> Iterator[Sender]:
     """A Sender that stops trying at `end`, a time.monotonic(), and whose receiver `judge` permits.
 
     Raises InvalidRequest for a secret that cannot be used.
     """
-    with poster(settings, secrets.read(settings.sources, management), end, judge) as post:
+    with poster(settings, secrets.read(settings.sources, management), end, judge, project) as post:
         yield Sender(instance, settings, record, management, post)
 
 

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The settings of the sender: a YAML file of the package, and what a request's additionalParams override.
 
-The file only says where secrets are: in a file on the conductor's host, or in a Secret of the management cluster. A request
-cannot say that, since Tacker's API shows a request's parameters, and a user of that API could name any file of the host.
+They name a receiver that the operator has defined, with its URL and its secrets, or a URL of the package's own with secrets of
+the package's own, in Secrets of the management cluster. They name no place on the conductor's host. A request cannot name a
+secret, since Tacker's API shows a request's parameters.
 """
 
 from __future__ import annotations
@@ -23,31 +24,39 @@ from k8s_cr_driver.redaction import lines
 
 PARAMETER = "credential-sender"
 """Key in additionalParams."""
+RECEIVER = "receiver"
 ALLOW_INSECURE = "allow-insecure"
 SECRETS = ("hmac-key", "bearer-token", "client-certificate", "client-key")
+OWN = ("url", "ca-bundle", ALLOW_INSECURE, *SECRETS)
+"""What a package says of a receiver of its own."""
+_NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 _SECRET = re.compile(r"[a-z0-9-]{1,63}/[a-z0-9.-]{1,253}/[-._a-zA-Z0-9]{1,253}")
 
 
 @dataclass(frozen=True)
 class Source:
-    """Where a secret is; exactly one of the two is set."""
+    """Where a secret is: in a Secret of the management cluster, or in a file that an option of the operator names."""
 
-    file: str = ""
-    """An absolute path on the conductor's host."""
     secret: str = ""
-    """NAMESPACE/NAME/KEY of a Secret of the management cluster."""
+    """NAMESPACE/NAME/KEY."""
+    file: str = ""
+    """An absolute path on the conductor's host; no error shows it to users."""
+    option: str = ""
+    """The option that names the file."""
 
     def __str__(self) -> str:
-        return self.file or f"Secret {self.secret}"
+        return self.option or f"Secret {self.secret}"
 
 
 @dataclass(frozen=True)
 class Settings:
     """What the settings file and a request say together."""
 
-    url: str
-    sources: Mapping[str, Source]
+    url: str = ""
+    sources: Mapping[str, Source] = field(default_factory=dict)
     """By those of SECRETS that are set."""
+    receiver: str = ""
+    """The name of a receiver of the operator's, which has URL, CAs and secrets; "" for one of the package's own."""
     ca_bundle: str = field(default="", repr=False)
     """PEM; "" for the system's CAs."""
     allow_insecure: bool = False
@@ -64,9 +73,9 @@ def load(text: str, name: str, overrides: Mapping[str, Any] | None = None) -> Se
     The settings in `text`, which errors call `name`, with those of a request.
 
     Raises InvalidPackage for the file, and InvalidRequest for `overrides`, which must not name a SECRETS, allow http, nor send
-    the file's bearer token to another server.
+    the file's bearer token to another server. Of a file whose receiver a request replaces, nothing about that one counts.
     """
-    content = _content(text, name)
+    content = remaining(_content(text, name), overrides or {})
     if found := _problems(content, required=False):
         raise InvalidPackage(lines(f"{name}: {problem}" for problem in found))
     given = dict(overrides or {})
@@ -77,9 +86,15 @@ def load(text: str, name: str, overrides: Mapping[str, Any] | None = None) -> Se
     return Settings(sources=sources, **{key.replace("-", "_"): merged[key] for key in _CHECKS if key in merged})
 
 
+def remaining(before: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of `before` that hold beside `given`: a receiver of the operator's and a URL of one's own replace each other."""
+    replaced = OWN if RECEIVER in given else (RECEIVER,) if "url" in given else ()
+    return {name: value for name, value in before.items() if name not in replaced}
+
+
 def problems(text: str, name: str) -> list[str]:
     """
-    The mistakes in a settings file, a sentence each. A URL may be missing: a request can give it.
+    The mistakes in a settings file, a sentence each. Receiver and URL may be missing: a request can give one.
 
     CAs that cannot be used are among them only here, for a package's author: with `load` they are a failure to deliver, which
     `on-failure` and a request's `ca-bundle` are for.
@@ -120,12 +135,15 @@ def _problems(content: Mapping[str, Any], *, required: bool = True) -> list[str]
     found = [_unknown(key) for key in content if key not in _CHECKS and key not in SECRETS]
     found += [f"{key} {wrong}" for key, check in _CHECKS.items() if key in content and (wrong := check(content[key]))]
     found += [f"{key} {wrong}" for key in SECRETS if key in content and (wrong := _source(content[key]))]
-    if "hmac-key" not in content:
-        found.append("hmac-key is missing; without it no receiver can verify who sends")
+    own = [key for key in OWN if key in content]
+    if RECEIVER in content and own:
+        found.append(f"{own[0]} stands beside receiver, whose URL and secrets are the operator's; remove one of them")
+    if RECEIVER not in content and "hmac-key" not in content and (own or required):
+        found.append("hmac-key is missing: a URL of a package's own needs a secret of its own; or name a receiver")
     if ("client-certificate" in content) != ("client-key" in content):
         found.append("client-certificate and client-key belong together, and one is missing")
-    if required and "url" not in content:
-        found.append("url is missing")
+    if required and "url" not in content and RECEIVER not in content:
+        found.append("url is missing, and so is receiver, the name of one that the operator has defined")
     if str(content.get("url", "")).lower().startswith("http:") and content.get(ALLOW_INSECURE) is not True:
         found.append("url must be https; http sends kubeconfigs in clear text, and needs allow-insecure: true")
     return found
@@ -155,11 +173,17 @@ def _url(value: Any) -> str:
 
 def _source(value: Any) -> str:
     match value:
-        case {"file": str(path), **others} if not others:
-            return "" if path.startswith("/") else "must have as file an absolute path on the conductor's host"
         case {"secret": str(name), **others} if not others:
             return "" if _SECRET.fullmatch(name) else "must have as secret NAMESPACE/NAME/KEY"
-    return "must have file or secret: the place where the value is, never the value itself"
+        case {"file": _}:
+            return "names a file on the conductor's host, which only the operator may: name a receiver of the operator's"
+    return "must have secret: the place where the value is, never the value itself"
+
+
+def _name(value: Any) -> str:
+    """A group of tacker.conf has the name, and oslo.config ignores the case of that."""
+    is_name = isinstance(value, str) and _NAME.fullmatch(value)
+    return "" if is_name else "must be the name of a receiver: lower-case letters, digits and -"
 
 
 def _pem(value: Any) -> str:
@@ -197,6 +221,7 @@ def _choice(value: Any) -> str:
 
 
 _CHECKS: Mapping[str, Any] = {
+    RECEIVER: _name,
     "url": _url,
     "ca-bundle": _pem,
     ALLOW_INSECURE: _flag,

@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import functools
 import json
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields
 from pathlib import Path
 from types import SimpleNamespace
@@ -87,8 +88,9 @@ OPTIONS = [
     cfg.ListOpt(
         "allowed_receivers",
         default=[],
-        help="Hosts to which the credential sender of a package may send the kubeconfigs of workload clusters, in the form of "
-        "allowed_endpoints. By default global addresses only.",
+        help="Hosts of URLs to which the credential sender of a package may send the kubeconfigs of workload clusters, with "
+        "secrets of the package's own, in the form of allowed_endpoints; none by default. A group ``[k8s_cr:PROJECT]`` may "
+        "have more of them, for instances of that project. Receivers in groups ``[k8s_cr_receiver:NAME]`` need not be here.",
     ),
     cfg.BoolOpt(
         "allow_http_endpoints",
@@ -165,6 +167,19 @@ OPTIONS = [
 ]
 
 
+RECEIVER = [
+    cfg.StrOpt("url", help="The https URL to which the credential sender sends the kubeconfigs of workload clusters."),
+    cfg.StrOpt("hmac_key_file", help="File with the key of the receiver, at least 32 bytes. Each VNF instance signs with a "
+               "key that is made of it, of the project and of the instance."),
+    cfg.StrOpt("ca_file", help="File with the CAs that may sign the receiver's certificate, as PEM; else those of the host."),
+    cfg.StrOpt("bearer_token_file", help="File with a bearer token for the receiver."),
+    cfg.StrOpt("client_certificate_file", help="File with a certificate, as PEM, for mutual TLS."),
+    cfg.StrOpt("client_key_file", help="File with the key of that certificate."),
+    cfg.ListOpt("projects", default=[], help="Ids of the projects whose instances may use it; empty for all projects."),
+]  # fmt: skip
+"""In the group ``[k8s_cr_receiver:NAME]`` of a receiver that packages and requests choose by NAME."""
+
+
 def register(conf: cfg.ConfigOpts) -> None:
     conf.register_opts(OPTIONS, group="k8s_cr")
 
@@ -193,13 +208,20 @@ def _absolute(name: str, path: str) -> str:
 def of_conductor() -> Any:
     """In such a script: options of the conductor's group [k8s_cr], OF_SCRIPTS, as its files have them now. InvalidRequest.
 
-    Without the variable these are the files that tacker-conductor reads by default.
+    Without the variable these are the files that tacker-conductor reads by default. `conf` has the other options.
     """
     conf = cfg.ConfigOpts()
     register(conf)
-    try:
+    with reading():
         conf(_published(), project="tacker", prog="tacker-conductor")
-        return SimpleNamespace(**{name: conf.k8s_cr[name] for name in OF_SCRIPTS})
+        return SimpleNamespace(conf=conf, **{name: conf.k8s_cr[name] for name in OF_SCRIPTS})
+
+
+@contextlib.contextmanager
+def reading() -> Iterator[None]:
+    """InvalidRequest for options that a script cannot read."""
+    try:
+        yield
     except (cfg.Error, UnicodeDecodeError) as error:
         reason = _reason(error)
         raise InvalidRequest(f"a management driver cannot read the conductor's options: {reason}. Ask the operator.") from None
@@ -234,17 +256,38 @@ def endpoint_rules(options: Any) -> EndpointRules:
     return EndpointRules(tuple(options.allowed_endpoints), options.allow_http_endpoints)
 
 
-def receiver_rules(options: Any) -> EndpointRules:
-    """Which receivers of kubeconfigs the conductor connects to; whether they may be http is the package's matter."""
-    return EndpointRules(tuple(options.allowed_receivers), plain_http=True, option="[k8s_cr] allowed_receivers")
+def receiver_rules(options: Any, project: str) -> EndpointRules:
+    """Which receivers of their own the packages of a project may have, none if nothing is `allowed`.
+
+    Whether they may be http is the package's matter.
+    """
+    allowed = [*options.allowed_receivers]
+    if group := _group(options.conf, f"k8s_cr:{project}", [_option("allowed_receivers")]):
+        allowed += group.allowed_receivers
+    return EndpointRules(tuple(allowed), plain_http=True, option="[k8s_cr] allowed_receivers")
+
+
+def receiver(conf: cfg.ConfigOpts, name: str) -> Any:
+    """The options of the receiver that the operator has given that name; None without one."""
+    return _group(conf, f"k8s_cr_receiver:{name}", RECEIVER)
+
+
+def _option(name: str) -> cfg.Opt:
+    return next(one for one in OPTIONS if one.name == name)
+
+
+def _group(conf: cfg.ConfigOpts, name: str, options: list[cfg.Opt]) -> Any:
+    """A group whose name has a part of its own; None if no file has it."""
+    if name not in conf.list_all_sections():
+        return None
+    conf.register_opts(options, group=name)
+    return conf[name]
 
 
 def policies(conf: cfg.ConfigOpts, ids: Iterable[str]) -> dict[str, Policy]:
     """The policies of all, and of the projects and VIMs with these ids for which tacker.conf has a group, by group."""
-    groups = [group for group in (f"k8s_cr:{one}" for one in ids) if group in conf.list_all_sections()]
-    for group in groups:
-        conf.register_opts(POLICY, group=group)
-    return {group: _policy(conf[group]) for group in ("k8s_cr", *groups)}
+    named = {group: _group(conf, group, POLICY) for group in (f"k8s_cr:{one}" for one in ids)}
+    return {group: _policy(found) for group, found in {"k8s_cr": conf.k8s_cr, **named}.items() if found is not None}
 
 
 def _policy(options: Any) -> Policy:
@@ -256,4 +299,4 @@ def _policy(options: Any) -> Policy:
 
 def list_opts() -> list[tuple[str, list[cfg.Opt]]]:
     """For oslo-config-generator."""
-    return [("k8s_cr", OPTIONS)]
+    return [("k8s_cr", OPTIONS), ("k8s_cr_receiver:NAME", RECEIVER)]

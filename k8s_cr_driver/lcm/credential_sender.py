@@ -19,7 +19,7 @@ from k8s_cr_driver.credentials.sender import NotListed, Record, Sender, sender
 from k8s_cr_driver.credentials.settings import PARAMETER, Settings
 from k8s_cr_driver.errors import DriverError, InvalidPackage, InvalidRequest
 from k8s_cr_driver.kube.connection import Connection
-from k8s_cr_driver.lcm import conf, hook
+from k8s_cr_driver.lcm import hook, receivers
 from k8s_cr_driver.objects.fields import mapping, text, type_name
 from k8s_cr_driver.objects.keys import Object
 from k8s_cr_driver.vnf.additional_params import is_set
@@ -34,26 +34,38 @@ def run(call: hook.Call) -> None:
     """The management driver's entry point. Raises DriverError."""
     stored = {**mapping(call.instance, "metadata", KEY), **mapping(call.error_data, KEY)}
     kept = {name: value for name, value in mapping(stored, "settings").items() if name != sender_settings.ALLOW_INSECURE}
-    given = {**kept, **_of_request(call)}
+    request = _of_request(call)
+    given = {**sender_settings.remaining(kept, request), **request}
     settings, record = _settings(call, given, kept), Record.read(mapping(stored, "clusters"))
     # A terminate is two calls, and Tacker stores the instance after the second.
     warning = text(stored, "warning") if call.operation == "terminate_end" else ""
+    project = _project(call)
     try:
         with hook.deadline(settings.deadline + _GRACE):
-            _send(call, settings, record)
+            _send(call, settings, record, project)
     except (DriverError, hook.DeadlinePassed) as error:
         if settings.on_failure == "fail" and not isinstance(error, NotListed):
             raise
         warning = hook.line(error)
     finally:
         _keep(call, given, record, warning)
+        call.error_data[KEY] = {**mapping(call.error_data, KEY), "project": project}
 
 
-def _send(call: hook.Call, settings: Settings, record: Record) -> None:
-    end, judge = time.monotonic() + settings.deadline, conf.receiver_rules(call.options)
+def _project(call: hook.Call) -> str:
+    """That of the instance. Before an instantiate has succeeded and after a terminate nothing but `error_data` says so.
+
+    Not the metadata, which users of Tacker's API may change.
+    """
+    return receivers.project(call.instance) or text(call.error_data, KEY, "project")
+
+
+def _send(call: hook.Call, settings: Settings, record: Record, project: str) -> None:
+    end = time.monotonic() + settings.deadline
+    settings, judge = receivers.resolved(settings, call.options, call.instance, project)
     with (
         _management(call, end) as management,
-        sender(call.instance["id"], settings, record, management, end, judge) as one,
+        sender(call.instance["id"], project, settings, record, management, end, judge) as one,
     ):
         _act(call, one)
 

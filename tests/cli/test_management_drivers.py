@@ -62,7 +62,10 @@ def test_the_script_that_stands_in_mgmt_is_the_one_that_is_added() -> None:
 
 def test_mistakes_in_the_settings_are_reported(tool: Tool, folder: Path) -> None:
     settings = folder / "Scripts" / "credential_sender.yaml"
-    settings.write_text("url: http://a/\nhmac-key: {file: /k}\n")
+    settings.write_text("url: https://a/\nhmac-key: {file: /k}\n")
+    [problem] = tool.json("validate", str(folder), code=1)["problems"]
+    assert "hmac-key names a file on the conductor's host, which only the operator may" in problem
+    settings.write_text("url: http://a/\nhmac-key: {secret: a/b/c}\n")
     [problem] = tool.json("validate", str(folder), code=1)["problems"]
     assert problem.startswith("Scripts/credential_sender.yaml: url must be https;")
     settings.write_text("hmac-key: {secret: a/b/c}\n")

@@ -46,6 +46,8 @@ def kubeconfig_of(workload: FakeApi, token: str = TOKEN) -> str:
     return yaml.safe_dump(content)
 
 
-def put_secret(api: FakeApi, name: str, values: dict[str, str]) -> None:
+def put_secret(api: FakeApi, name: str, values: dict[str, str], namespace: str = "default") -> None:
+    if namespace != "default":
+        api.put(obj("v1", "Namespace", namespace))
     data = {key: base64.b64encode(value.encode()).decode() for key, value in values.items()}
-    api.put(obj("v1", "Secret", name, data=data))
+    api.put(obj("v1", "Secret", name, namespace=namespace, data=data))

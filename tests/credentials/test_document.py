@@ -58,10 +58,13 @@ def test_who_says_nothing_keeps_no_one_waiting_and_who_does_not_sign_is_refused(
 def test_the_example_of_the_protocol_has_the_signature_of_the_document() -> None:
     text = DOCUMENT.read_text()
     body = DOCUMENT.with_name("message.json").read_bytes().removesuffix(b"\n")
-    [(moment, key, signature)] = re.findall(r"printf %s\.%s (\d+) .* -hmac (\w+)\n +SHA2-256\(stdin\)= (\w+)\n", text)
-    headers = {envelope.TIME_HEADER: moment, envelope.SIGNATURE_HEADER: signature}
-    assert envelope.is_signed(key.encode(), headers, body, int(moment))
-    assert envelope.parse(body).body() == body and f"{len(body)} bytes:" in text
+    [sender] = re.findall(r"\$ sender=(\S+)\n", text)
+    [(receivers, key)] = re.findall(r"-hmac (\w+)\n +SHA2-256\(stdin\)= (\w+)\n +\$ key=\2\n", text)
+    [(moment, signature)] = re.findall(r"printf %s\.%s (\d+) .* hexkey:\$key\n +SHA2-256\(stdin\)= (\w+)\n", text)
+    assert envelope.derived(receivers.encode(), sender).hex() == key
+    headers = {envelope.SENDER_HEADER: sender, envelope.TIME_HEADER: moment, envelope.SIGNATURE_HEADER: signature}
+    assert envelope.is_signed(receivers.encode(), headers, body, int(moment))
+    assert envelope.parse(body).body() == body and f"{len(body)} bytes:" in " ".join(text.split())
 
 
 def send(settings: Settings, event: str, kubeconfig: str, key: bytes = KEY) -> None:

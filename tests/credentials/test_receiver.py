@@ -34,6 +34,7 @@ from tests.instance import BLUE
 KEY = b"0123456789abcdef0123456789abcdef"
 TOKEN = "receiver-token-fedcba9876543210"
 READY = Envelope("ready", BLUE, "default/red", "https://10.0.0.1:6443", "a: secret", envelope.digest("a: secret"))
+SENDER = f"red/{BLUE}"
 NAME = f"{BLUE}_default_red"
 
 
@@ -60,7 +61,7 @@ class Running:
     def post(self, body: bytes, **headers: str) -> int:
         """The status of the response to a request that no sender of ours makes."""
         pool = urllib3.PoolManager(ca_cert_data=self.ca, retries=False)
-        signed = {"Authorization": f"Bearer {TOKEN}", **envelope.signed(KEY, body, time.time())}
+        signed = {"Authorization": f"Bearer {TOKEN}", **envelope.signed(KEY, SENDER, body, time.time())}
         return pool.request("POST", self.url, body=body, headers={**signed, **headers}).status
 
 
@@ -128,8 +129,17 @@ def test_who_has_not_the_token_or_the_key_is_refused(running: Running) -> None:
 def test_a_signature_of_another_time_is_refused(running: Running) -> None:
     body = READY.body()
     for off in (-envelope.WINDOW - 2, envelope.WINDOW + 2):
-        assert running.post(body, **envelope.signed(KEY, body, time.time() + off)) == 403
+        assert running.post(body, **envelope.signed(KEY, SENDER, body, time.time() + off)) == 403
     assert running.post(body) == 204
+
+
+def test_a_key_that_is_made_for_one_instance_signs_for_no_other(running: Running) -> None:
+    """Not for the VIM of another tenant, although the receiver is that of both."""
+    other = f"{BLUE[:-1]}0"
+    body = replace(READY, vnfInstanceId=other).body()
+    assert running.post(body) == 403 and "the key of the signature is that of another VNF instance" in running.log[-1]
+    assert running.post(body, **{envelope.SENDER_HEADER: f"red/{other}"}) == 403, "the signature is that of another sender"
+    assert running.post(body, **envelope.signed(KEY, f"red/{other}", body, time.time())) == 204
 
 
 def test_a_body_that_is_none_or_too_large_is_refused(running: Running) -> None:

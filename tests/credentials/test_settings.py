@@ -14,7 +14,8 @@ from k8s_cr_driver.credentials.settings import Source
 from k8s_cr_driver.errors import InvalidPackage, InvalidRequest
 from tests.fake_api.tls import server_certificate
 
-RIGHT: dict[str, Any] = {"url": "https://a.example.com/", "hmac-key": {"file": "/etc/key"}}
+KEY, TOKEN = ({"secret": f"red/receiver/{key}"} for key in ("key", "token"))
+RIGHT: dict[str, Any] = {"url": "https://a.example.com/", "hmac-key": KEY}
 PEM = "-----BEGIN CERTIFICATE-----\nMA==\n-----END CERTIFICATE-----"
 
 
@@ -25,7 +26,7 @@ def problems(**changes: Any) -> list[str]:
 def test_right_settings_have_no_problem_and_defaults() -> None:
     assert problems() == []
     loaded = settings.load(yaml.safe_dump(RIGHT), "s.yaml")
-    assert loaded.sources == {"hmac-key": Source(file="/etc/key")}
+    assert loaded.sources == {"hmac-key": Source(secret="red/receiver/key")}
     assert (loaded.deadline, loaded.retries, loaded.on_failure, loaded.resend) == (120, 100, "fail", False)
 
 
@@ -39,11 +40,13 @@ def test_right_settings_have_no_problem_and_defaults() -> None:
         ({"url": "https://me:word@a.example.com"}, "url must not hold credentials"),
         ({"url": 1}, "url must be a URL"),
         ({"ca-bundle": "/etc/ca.pem"}, "ca-bundle must be certificates as PEM"),
-        ({"bearer-token": "abc"}, "bearer-token must have file or secret"),
-        ({"bearer-token": {"file": "token"}}, "bearer-token must have as file an absolute path"),
+        ({"bearer-token": "abc"}, "bearer-token must have secret: the place"),
+        ({"bearer-token": {"file": "/etc/token"}}, "bearer-token names a file on the conductor's host, which only"),
+        ({"hmac-key": {"file": "/etc/key"}}, "hmac-key names a file on the conductor's host, which only the operator may"),
+        ({"receiver": "mine"}, "url stands beside receiver, whose URL and secrets are the operator's"),
         ({"bearer-token": {"secret": "name"}}, "bearer-token must have as secret NAMESPACE/NAME/KEY"),
-        ({"bearer-token": {"file": "/a", "secret": "a/b/c"}}, "bearer-token must have file or secret"),
-        ({"client-certificate": {"file": "/a"}}, "client-certificate and client-key belong together"),
+        ({"bearer-token": {"file": "/a", "secret": "a/b/c"}}, "bearer-token names a file on the conductor's host"),
+        ({"client-certificate": KEY}, "client-certificate and client-key belong together"),
         ({"deadline": 0}, "deadline must be an integer from 1 to 3600"),
         ({"retries": True}, "retries must be an integer from 0 to 100"),
         ({"resend": "yes"}, "resend must be true or false"),
@@ -62,7 +65,31 @@ def test_a_file_that_is_no_mapping_of_each_key_once_is_a_mistake() -> None:
     assert settings.problems("- a", "s.yaml") == ["s.yaml: must be a mapping, not a list"]
     assert settings.problems("url: a\n\tresend: b", "s.yaml") == ["s.yaml: it is not YAML in line 2"]
     assert settings.problems("url: a\nurl: b", "s.yaml") == ["s.yaml: url: is written more than once; remove the others"]
-    assert "s.yaml: hmac-key is missing" in settings.problems("{}", "s.yaml")[0]
+    assert "s.yaml: hmac-key is missing" in settings.problems("url: https://a.example.com", "s.yaml")[0]
+
+
+@pytest.mark.parametrize("name", ["a" * 64, "Mine", "a/b", "mine-", 1, ""])
+def test_a_receiver_is_named_as_a_group_of_tacker_conf_can_be(name: object) -> None:
+    [problem] = settings.problems(yaml.safe_dump({"receiver": name}), "s.yaml")
+    assert problem.startswith("s.yaml: receiver must be the name of a receiver")
+
+
+def test_a_receiver_of_the_operator_needs_its_name_alone_in_the_package_or_in_the_request() -> None:
+    assert settings.problems("receiver: mine", "s.yaml") == settings.problems("{}", "s.yaml") == []
+    assert settings.load("receiver: mine", "s.yaml") == settings.load("{}", "s.yaml", {"receiver": "mine"})
+    with pytest.raises(InvalidRequest, match="url is missing, and so is receiver"):
+        settings.load("{}", "s.yaml")
+
+
+def test_a_receiver_and_a_url_replace_each_other() -> None:
+    """Nothing that is the package's own goes with the operator's receiver, also not of packages of an earlier driver."""
+    text = yaml.safe_dump({**RIGHT, "bearer-token": {"file": "/etc/token"}, "deadline": 5})
+    loaded = settings.load(text, "s.yaml", {"receiver": "mine"})
+    assert loaded == settings.Settings(receiver="mine", deadline=5)
+    with pytest.raises(InvalidRequest, match="hmac-key is missing: a URL of a package's own needs a secret of its own"):
+        settings.load("receiver: mine", "s.yaml", {"url": "https://b.example.com"})
+    with pytest.raises(InvalidRequest, match="url stands beside receiver"):
+        settings.load("{}", "s.yaml", {"url": "https://b.example.com", "receiver": "mine"})
 
 
 def test_http_needs_a_word_of_the_author() -> None:
@@ -70,7 +97,7 @@ def test_http_needs_a_word_of_the_author() -> None:
 
 
 def test_a_request_can_give_the_url_and_override_what_is_not_secret() -> None:
-    text = yaml.safe_dump({"hmac-key": {"file": "/etc/key"}})
+    text = yaml.safe_dump({"hmac-key": KEY})
     assert settings.problems(text, "s.yaml") == []
     with pytest.raises(InvalidRequest, match="url is missing"):
         settings.load(text, "s.yaml")
@@ -97,14 +124,14 @@ def test_a_ca_is_a_mistake_once_none_is_valid_any_more() -> None:
 
 
 def test_the_url_may_change_its_path_with_a_bearer_token_but_not_its_server() -> None:
-    text = yaml.safe_dump({**RIGHT, "bearer-token": {"file": "/t"}})
+    text = yaml.safe_dump({**RIGHT, "bearer-token": TOKEN})
     assert settings.load(text, "s.yaml", {"url": "https://a.example.com:443/other"}).url.endswith("/other")
     with pytest.raises(InvalidRequest, match="url is on another server"):
         settings.load(text, "s.yaml", {"url": "https://a.example.com:444/"})
 
 
 def test_a_request_cannot_name_the_server_of_a_bearer_token_of_a_package_that_names_none() -> None:
-    text = yaml.safe_dump({"hmac-key": {"file": "/etc/key"}, "bearer-token": {"file": "/t"}})
+    text = yaml.safe_dump({"hmac-key": KEY, "bearer-token": TOKEN})
     with pytest.raises(InvalidRequest, match="url must be in the package too"):
         settings.load(text, "s.yaml", {"url": "https://elsewhere.example.com/"})
 

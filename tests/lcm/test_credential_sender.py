@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 import yaml
 
+from k8s_cr_driver.credentials import envelope
 from k8s_cr_driver.lcm import hook
 from tests.credentials.clusters import (
     HMAC_KEY,
@@ -34,6 +35,7 @@ from tests.instance import BLUE
 
 SOURCE = Path(__file__).parents[2] / "mgmt" / "credential_sender"
 BEARER = "receiver-token-fedcba9876543210"
+PROJECT = "0f6f3a2c5a8e4ac9b1f6a0f7d2f6c9aa"
 
 
 @dataclass
@@ -46,8 +48,29 @@ class Conductor:
     metadata: dict[str, Any] = field(default_factory=dict)
     error_data: dict[str, Any] = field(default_factory=dict)
     settings: dict[str, Any] = field(default_factory=dict)
+    project: str = PROJECT
     own_process: bool = False
     """Whether the script runs in a process of its own, which takes a second each time."""
+
+    def define(self, name: str, receiver: Web, **options: str) -> None:
+        """The operator defines a receiver, whose key is HMAC_KEY."""
+        folder = self.options_file.parent
+        (folder / f"{name}.key").write_text(HMAC_KEY + "\n")
+        (folder / f"{name}.ca").write_text(receiver.ca)
+        files = {"hmac_key_file": folder / f"{name}.key", "ca_file": folder / f"{name}.ca"}
+        lines = [f"{option} = {value}" for option, value in {"url": receiver.url, **files, **options}.items()]
+        with self.options_file.open("a") as file:
+            file.write("\n".join([f"[k8s_cr_receiver:{name}]", *lines, ""]))
+
+    def set(self, line: str) -> None:
+        """The operator sets an option of [k8s_cr]."""
+        self.options_file.write_text(self.options_file.read_text().replace("[k8s_cr]\n", f"[k8s_cr]\n{line}\n", 1))
+
+    def has_own(self, receiver: Web, api: FakeApi) -> None:
+        """The package has a URL of its own, with a key in a Secret of its own."""
+        put_secret(api, "receiver", {"key": HMAC_KEY, "token": BEARER}, "red")
+        key = {"secret": "red/receiver/key"}
+        self.settings = {"url": receiver.url, "ca-bundle": receiver.ca, "hmac-key": key, "deadline": 10}
 
     def run(self, operation: str, *, code: int = 0, **additional_params: Any) -> str:
         """Returns what stands on standard error."""
@@ -59,7 +82,9 @@ class Conductor:
         returned, errors = self.execute(script, given)
         self.error_data.update(returned["user_script_err_handling_data"])
         if not errors:  # Tacker stores the instance only then
-            self.metadata, self.error_data = returned["vnf_instance"].get("metadata", {}), {}
+            self.metadata = returned["vnf_instance"].get("metadata", {})
+            if operation.endswith("_end"):  # before, the scripts of one operation share it
+                self.error_data = {}
         assert bool(errors) is bool(code), errors
         return errors
 
@@ -73,11 +98,12 @@ class Conductor:
 
     def _given(self, operation: str, additional_params: dict[str, Any]) -> dict[str, Any]:
         namespaces = {"namespaces": ["default"], "namespace": "default", "kinds": [], "adopted": []}
+        record = {"inventory": namespaces, "project": self.project}
         is_gone = operation == "terminate_end"
         instance = {
             "id": BLUE,
             "vimConnectionInfo": {} if is_gone else {"vim1": self.vim},
-            "instantiatedVnfInfo": {} if is_gone else {"metadata": {"k8s_cr": {"inventory": namespaces}}},
+            "instantiatedVnfInfo": {} if is_gone else {"metadata": {"k8s_cr": record}},
             "metadata": self.metadata,
         }
         return {
@@ -99,11 +125,10 @@ def receiver() -> Iterator[Web]:
 
 @pytest.fixture
 def conductor(tls_api: FakeApi, receiver: Web, tmp_path: Path, options_file: Path) -> Conductor:
-    key = tmp_path / "hmac.key"
-    key.write_text(HMAC_KEY + "\n")
     vim = {"interfaceInfo": {"endpoint": tls_api.url, "ssl_ca_cert": tls_api.ca_cert}, "accessInfo": {}}
-    settings = {"url": receiver.url, "ca-bundle": receiver.ca, "hmac-key": {"file": str(key)}, "deadline": 10}
-    return Conductor(tmp_path, vim, options_file, settings=settings)
+    one = Conductor(tmp_path, vim, options_file, settings={"receiver": "mine", "deadline": 10})
+    one.define("mine", receiver)
+    return one
 
 
 @pytest.fixture
@@ -199,7 +224,8 @@ def test_a_request_overrides_settings_and_later_operations_keep_them(
     conductor: Conductor, workload: FakeApi, receiver: Web
 ) -> None:
     with web() as other:
-        conductor.run("instantiate_end", **{"credential-sender": {"url": other.url, "ca-bundle": other.ca}})
+        conductor.define("other", other)
+        conductor.run("instantiate_end", **{"credential-sender": {"receiver": "other"}})
         conductor.run("terminate_start")
         conductor.run("terminate_end")
         assert [event for event, _ in other.events] == ["ready", "going", "gone"] and receiver.posts == []
@@ -226,10 +252,10 @@ def test_a_request_cannot_name_a_secret(conductor: Conductor, workload: FakeApi,
 
 
 def test_the_bearer_token_of_the_package_goes_to_no_other_server(
-    conductor: Conductor, workload: FakeApi, receiver: Web, tmp_path: Path
+    conductor: Conductor, tls_api: FakeApi, workload: FakeApi, receiver: Web
 ) -> None:
-    (tmp_path / "token").write_text(BEARER)
-    conductor.settings["bearer-token"] = {"file": str(tmp_path / "token")}
+    conductor.has_own(receiver, tls_api)
+    conductor.settings["bearer-token"] = {"secret": "red/receiver/token"}
     errors = conductor.run("instantiate_end", code=1, **{"credential-sender": {"url": "https://127.0.0.1:1/"}})
     assert "is on another server than that of the package" in errors
     conductor.run("instantiate_end")
@@ -239,14 +265,13 @@ def test_the_bearer_token_of_the_package_goes_to_no_other_server(
 def test_secrets_are_read_from_secrets_of_the_management_cluster(
     conductor: Conductor, tls_api: FakeApi, workload: FakeApi, receiver: Web
 ) -> None:
-    put_secret(tls_api, "receiver", {"key": HMAC_KEY, "token": BEARER})
-    conductor.settings["hmac-key"] = {"secret": "default/receiver/key"}
-    conductor.settings["bearer-token"] = {"secret": "default/receiver/token"}
+    conductor.has_own(receiver, tls_api)
+    conductor.settings["bearer-token"] = {"secret": "red/receiver/token"}
     conductor.run("instantiate_end")
     conductor.run("terminate_start")
     assert {post.headers["Authorization"] for post in receiver.posts} == {f"Bearer {BEARER}"}
     errors = conductor.run("terminate_end", code=1)
-    assert "hmac-key in Secret default/receiver/key cannot be read after the instance was terminated" in errors
+    assert "hmac-key in Secret red/receiver/key cannot be read after the instance was terminated" in errors
 
 
 def test_with_warn_a_failure_is_noted_in_the_instance_and_the_operation_succeeds(
@@ -294,7 +319,8 @@ def test_no_secret_leaves_by_anything_but_the_message(
     """Also where the receiver repeats it in its response."""
     conductor.own_process = True
     (tmp_path / "token").write_text(BEARER)
-    conductor.settings["bearer-token"] = {"file": str(tmp_path / "token")}
+    conductor.define("token", receiver, bearer_token_file=str(tmp_path / "token"))
+    conductor.settings["receiver"] = "token"
     receiver.responses.append((400, {"X-Said": BEARER}))
     shown = conductor.run("instantiate_end", code=1) + str(conductor.error_data)
     conductor.run("instantiate_end")
@@ -362,7 +388,7 @@ def test_gone_is_sent_although_another_cluster_does_not_open(
 @pytest.mark.parametrize("own_process", [True, False])
 def test_the_sender_connects_only_where_the_conductor_may(conductor: Conductor, receiver: Web, own_process: bool) -> None:
     conductor.own_process = own_process
-    conductor.options_file.write_text("")
+    conductor.options_file.write_text(conductor.options_file.read_text().replace("allowed_endpoints = *", ""))
     errors = conductor.run("instantiate_end", code=1)
     assert "interfaceInfo.endpoint: no connection to this host is permitted" in errors and "allowed_endpoints" in errors
     assert receiver.posts == []
@@ -385,8 +411,7 @@ def test_a_vim_without_ca_is_not_verified_if_the_operator_says_so(conductor: Con
     del conductor.vim["interfaceInfo"]["ssl_ca_cert"]
     conductor.settings["deadline"] = 2
     assert "The certificate of" in conductor.run("instantiate_end", code=1)
-    with conductor.options_file.open("a") as file:
-        file.write("verify_tls_without_ca = false\n")
+    conductor.set("verify_tls_without_ca = false")
     conductor.run("instantiate_end")
     assert receiver.events == [("ready", NAME)]
 
@@ -416,7 +441,8 @@ def test_a_receiver_that_has_certainly_nothing_holds_up_no_rollback(conductor: C
     receiver.responses += [(404, {}), (503, {})]
     for _ in range(2):
         conductor.run("instantiate_end", code=1)
-    conductor.settings["url"] = "https://127.0.0.1:1/"
+    conductor.define("nowhere", receiver, url="https://127.0.0.1:1/")
+    conductor.settings["receiver"] = "nowhere"
     conductor.run("instantiate_end", code=1)
     conductor.run("instantiate_rollback_end")
     assert receiver.events == [("ready", NAME)] * 2
@@ -485,20 +511,27 @@ def test_nothing_that_a_workload_cluster_says_reaches_the_error(conductor: Condu
 
 
 @pytest.mark.usefixtures("workload")
-def test_a_request_cannot_have_the_conductor_send_to_any_address(conductor: Conductor, receiver: Web) -> None:
-    conductor.options_file.write_text("[k8s_cr]\nallowed_endpoints = *\n")
+def test_a_request_cannot_have_the_conductor_send_to_any_address(
+    conductor: Conductor, tls_api: FakeApi, receiver: Web
+) -> None:
+    conductor.has_own(receiver, tls_api)
+    conductor.options_file.write_text("[k8s_cr]\nallowed_endpoints = *\nallowed_receivers = *.example.com, localhost\n")
     conductor.settings["retries"] = 0
-    errors = conductor.run("instantiate_end", code=1, **{"credential-sender": {"url": receiver.url}})
-    assert "127.0.0.1: resolves to an address to which no connection is permitted" in errors and "allowed_receivers" in errors
-    assert receiver.posts == [] and "clusters" not in conductor.error_data["credential_sender"]
-    with conductor.options_file.open("a") as file:
-        file.write("allowed_receivers = 127.0.0.0/8\n")
-    conductor.run("instantiate_end")
+    for host in ("127.0.0.1", "localhost"):
+        url = receiver.url.replace("127.0.0.1", host)
+        errors = conductor.run("instantiate_end", code=1, **{"credential-sender": {"url": url}})
+        assert "permitted" in errors and "allowed_receivers" in errors
+        assert receiver.posts == [] and "clusters" not in conductor.error_data["credential_sender"]
+    conductor.options_file.write_text("[k8s_cr]\nallowed_endpoints = *\nallowed_receivers = 127.0.0.0/8\n")
+    conductor.run("instantiate_end", **{"credential-sender": {"url": receiver.url}})
     assert receiver.events == [("ready", NAME)]
 
 
 @pytest.mark.usefixtures("workload")
-def test_http_that_an_earlier_request_has_allowed_is_forgotten(conductor: Conductor, receiver: Web) -> None:
+def test_http_that_an_earlier_request_has_allowed_is_forgotten(
+    conductor: Conductor, tls_api: FakeApi, receiver: Web
+) -> None:
+    conductor.has_own(receiver, tls_api)
     kept = {"url": receiver.url.replace("https", "http"), "allow-insecure": True}
     conductor.metadata = {"credential_sender": {"settings": kept}}
     assert "url must be https" in conductor.run("heal_end", code=1)
@@ -511,7 +544,8 @@ def test_settings_of_a_request_are_kept_until_there_is_a_cluster(
 ) -> None:
     tls_api.put(cluster_crd())
     with web() as other, FakeApi(tls=True) as workload:
-        conductor.run("instantiate_end", **{"credential-sender": {"url": other.url, "ca-bundle": other.ca}})
+        conductor.define("other", other)
+        conductor.run("instantiate_end", **{"credential-sender": {"receiver": "other"}})
         put_cluster(tls_api)
         put_kubeconfig(tls_api, workload)
         conductor.run("change_current_package_end")
@@ -610,11 +644,13 @@ def test_a_terminate_tells_of_clusters_whose_kind_is_gone(conductor: Conductor, 
 
 
 @pytest.mark.usefixtures("workload")
-def test_an_error_of_settings_that_an_earlier_request_has_given_names_them(conductor: Conductor, tmp_path: Path) -> None:
+def test_an_error_of_settings_that_an_earlier_request_has_given_names_them(
+    conductor: Conductor, tls_api: FakeApi, receiver: Web
+) -> None:
+    conductor.has_own(receiver, tls_api)
     with web() as other:
         conductor.run("instantiate_end", **{"credential-sender": {"url": other.url, "ca-bundle": other.ca}})
-        (tmp_path / "token").write_text(BEARER)
-        conductor.settings["bearer-token"] = {"file": str(tmp_path / "token")}
+        conductor.settings["bearer-token"] = {"secret": "red/receiver/token"}
         errors = conductor.run("change_current_package_end", code=1)
     assert "url is on another server" in errors and "an earlier request has given ca-bundle, url" in errors
 
@@ -624,3 +660,154 @@ def test_an_instance_without_metadata_gets_the_record(conductor: Conductor) -> N
     conductor.metadata = None  # type: ignore[assignment]
     conductor.run("instantiate_end")
     assert NAME in conductor.metadata["credential_sender"]["clusters"]
+
+
+# Nothing of the conductor's host or of other namespaces leaves by a package's wish
+
+
+@pytest.mark.usefixtures("workload")
+@pytest.mark.parametrize("name", ["hmac-key", "bearer-token", "client-key"])
+def test_no_file_of_the_conductors_host_leaves_because_a_package_names_it(
+    conductor: Conductor, tls_api: FakeApi, receiver: Web, tmp_path: Path, name: str
+) -> None:
+    (tmp_path / "private").write_text(BEARER + HMAC_KEY)
+    (tmp_path / "private").chmod(0o600)
+    conductor.has_own(receiver, tls_api)
+    certificate = {"client-certificate": {"secret": "red/receiver/key"}} if name == "client-key" else {}
+    conductor.settings |= {name: {"file": str(tmp_path / "private")}, **certificate}
+    errors = conductor.run("instantiate_end", code=1)
+    assert f"Scripts/credential_sender.yaml: {name} names a file on the conductor's host" in errors and receiver.posts == []
+
+
+@pytest.mark.usefixtures("workload")
+@pytest.mark.parametrize(
+    ("namespace", "line", "rule"),
+    [
+        ("kube-system", "", "the namespace kube-system is that"),
+        ("kube-system", "restrict_tenants = false", "the namespace kube-system is that"),
+        ("kube-public", "", "[k8s_cr] restrict_tenants"),
+        ("default", "", "the namespace default is that of the cluster or of the driver's inventories"),
+        ("journal", "inventory_namespace = journal", "the namespace journal is that"),
+        ("green", "denied_namespaces = green", "[k8s_cr] denied_namespaces"),
+        ("green", "allowed_namespaces = red*", "[k8s_cr] allowed_namespaces"),
+        ("green", "denied_kinds = Secret", "[k8s_cr] denied_kinds"),
+        ("green", f"[k8s_cr:{PROJECT}]\nallowed_namespaces = red", f"[k8s_cr:{PROJECT}] allowed_namespaces"),
+        ("green", f"[k8s_cr:{BLUE}]\ndenied_namespaces = green", f"[k8s_cr:{BLUE}] denied_namespaces"),
+    ],
+)
+def test_no_secret_of_others_leaves_because_a_package_names_it(
+    conductor: Conductor, tls_api: FakeApi, receiver: Web, namespace: str, line: str, rule: str
+) -> None:
+    conductor.vim["vimId"] = BLUE
+    conductor.has_own(receiver, tls_api)
+    put_secret(tls_api, "admin", {"token": BEARER}, namespace)
+    conductor.settings["hmac-key"] = {"secret": f"{namespace}/admin/token"}
+    if line.startswith("["):
+        conductor.options_file.write_text(f"{conductor.options_file.read_text()}{line}\n")
+    else:
+        conductor.set(line)
+    errors = conductor.run("instantiate_end", code=1)
+    assert "the operator does not allow" in errors and f"/admin/token ({rule}" in errors and receiver.posts == []
+
+
+@pytest.mark.usefixtures("workload")
+def test_no_url_of_a_package_is_allowed_unless_the_operator_lists_its_host(
+    conductor: Conductor, tls_api: FakeApi, receiver: Web
+) -> None:
+    conductor.has_own(receiver, tls_api)
+    conductor.options_file.write_text("[k8s_cr]\nallowed_endpoints = *\n")
+    for project in ("another-project", ""):
+        errors = conductor.run("instantiate_end", code=1)
+        assert f"{receiver.url}: no connection to this host is permitted for a package" in errors and receiver.posts == []
+        with conductor.options_file.open("a") as file:
+            file.write(f"[k8s_cr:{project}]\nallowed_receivers = *\n")
+    with conductor.options_file.open("a") as file:
+        file.write(f"[k8s_cr:{PROJECT}]\nallowed_receivers = 127.0.0.0/8\n")
+    conductor.run("instantiate_end")
+    assert receiver.events == [("ready", NAME)]
+
+
+@pytest.mark.usefixtures("workload")
+def test_the_operators_secrets_go_to_the_operators_url_only(
+    conductor: Conductor, tls_api: FakeApi, receiver: Web, tmp_path: Path
+) -> None:
+    (tmp_path / "token").write_text(BEARER)
+    conductor.define("token", receiver, bearer_token_file=str(tmp_path / "token"))
+    with web() as other:
+        conductor.settings["receiver"] = "token"
+        place = {"url": other.url, "ca-bundle": other.ca}
+        assert "hmac-key is missing" in conductor.run("instantiate_end", code=1, **{"credential-sender": place})
+        conductor.settings |= place
+        assert "url stands beside receiver" in conductor.run("instantiate_end", code=1)
+        conductor.has_own(other, tls_api)
+        conductor.run("instantiate_end", **{"credential-sender": {"receiver": "token"}})
+        assert receiver.posts[0].headers["Authorization"] == f"Bearer {BEARER}" and other.posts == []
+        conductor.run("heal_end", **{"credential-sender": {"url": other.url, "resend": True}})
+        assert other.events == [("ready", NAME)] and "Authorization" not in other.posts[0].headers
+
+
+@pytest.mark.usefixtures("workload")
+def test_a_receiver_is_for_the_projects_that_the_operator_names(conductor: Conductor, receiver: Web) -> None:
+    conductor.define("theirs", receiver, projects=f"another,{PROJECT}")
+    conductor.settings["receiver"] = "theirs"
+    conductor.project = "a-third"
+    refused = "receiver theirs: the operator has defined none of this name for the project of the instance"
+    assert refused in conductor.run("instantiate_end", code=1)
+    conductor.settings["receiver"] = "nobodys"
+    assert refused.replace("theirs", "nobodys") in conductor.run("instantiate_end", code=1)
+    conductor.settings["receiver"], conductor.project = "theirs", PROJECT
+    for operation in ("instantiate_end", "terminate_start", "terminate_end"):
+        conductor.run(operation)
+    assert [event for event, _ in receiver.events] == ["ready", "going", "gone"]
+
+
+@pytest.mark.usefixtures("workload")
+def test_the_project_of_a_terminated_instance_is_not_what_a_user_has_written_into_it(
+    conductor: Conductor, receiver: Web
+) -> None:
+    conductor.define("theirs", receiver, projects="another")
+    conductor.run("instantiate_end")
+    conductor.metadata["credential_sender"] |= {"project": "another", "settings": {"receiver": "theirs"}}
+    assert "receiver theirs: the operator has defined none" in conductor.run("terminate_end", code=1)
+
+
+@pytest.mark.usefixtures("workload")
+def test_each_message_is_signed_with_a_key_of_project_and_instance(conductor: Conductor, receiver: Web) -> None:
+    for operation in ("instantiate_end", "terminate_start", "terminate_end"):
+        conductor.run(operation)
+    for post in receiver.posts:
+        assert post.headers[envelope.SENDER_HEADER] == f"{PROJECT}/{BLUE}"
+        assert envelope.is_signed(HMAC_KEY.encode(), post.headers, post.body, int(post.headers[envelope.TIME_HEADER]))
+    assert len(receiver.posts) == 3
+
+
+@pytest.mark.usefixtures("workload")
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ({"hmac_key_file": "/nowhere/private.key"}, "hmac-key in [k8s_cr_receiver:bad] hmac_key_file: No such file"),
+        ({"hmac_key_file": ""}, "[k8s_cr_receiver:bad] hmac_key_file: is missing"),
+        ({"ca_file": "/nowhere/private.ca"}, "[k8s_cr_receiver:bad] ca_file: cannot be read"),
+        ({"url": "http://127.0.0.1/"}, "[k8s_cr_receiver:bad] url: must be an https URL"),
+        ({"url": "$my_url"}, "a management driver cannot read the conductor's options"),
+    ],
+)
+def test_what_is_wrong_with_a_receiver_names_its_option_and_no_place_on_the_host(
+    conductor: Conductor, receiver: Web, options: dict[str, str], problem: str
+) -> None:
+    conductor.define("bad", receiver, **options)
+    conductor.settings["receiver"] = "bad"
+    errors = conductor.run("instantiate_end", code=1)
+    assert problem in errors and "/nowhere" not in errors and receiver.posts == []
+
+
+@pytest.mark.usefixtures("workload")
+def test_an_instance_of_an_earlier_driver_goes_on_with_a_receiver_of_a_request(
+    conductor: Conductor, receiver: Web, tmp_path: Path
+) -> None:
+    conductor.settings = {"url": receiver.url, "ca-bundle": receiver.ca, "hmac-key": {"file": str(tmp_path / "mine.key")}}
+    conductor.metadata = {"credential_sender": {"settings": {"url": receiver.url}}}
+    conductor.run("heal_end", **{"credential-sender": {"receiver": "mine"}})
+    conductor.run("terminate_start")
+    conductor.run("terminate_end")
+    assert [event for event, _ in receiver.events] == ["ready", "going", "gone"] and conductor.metadata == {}

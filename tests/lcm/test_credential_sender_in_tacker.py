@@ -38,7 +38,7 @@ def receiver() -> Iterator[Web]:
 
 
 @pytest.fixture
-def vnfd(receiver: Web, tmp_path: Path) -> Vnfd:
+def vnfd(receiver: Web, tmp_path: Path, options_file: Path) -> Vnfd:
     """A package that follows the README."""
     folder = write_package(tmp_path / "package", [config_map("a")])
     [fragment] = re.findall(r"```yaml\n(.*?)```", (SENDER / "README.md").read_text(), re.S)
@@ -49,8 +49,11 @@ def vnfd(receiver: Web, tmp_path: Path) -> Vnfd:
     (folder / "Scripts").mkdir()
     shutil.copy(SENDER / "credential_sender.py", folder / "Scripts")
     (tmp_path / "hmac.key").write_text(HMAC_KEY)
-    settings = {"url": receiver.url, "ca-bundle": receiver.ca, "hmac-key": {"file": str(tmp_path / "hmac.key")}, "deadline": 20}
-    (folder / "Scripts" / "credential_sender.yaml").write_text(yaml.safe_dump(settings))
+    (tmp_path / "ca.crt").write_text(receiver.ca)
+    with options_file.open("a") as file:
+        file.write(f"[k8s_cr_receiver:mine]\nurl = {receiver.url}\n")
+        file.write(f"ca_file = {tmp_path}/ca.crt\nhmac_key_file = {tmp_path}/hmac.key\n")
+    (folder / "Scripts" / "credential_sender.yaml").write_text(yaml.safe_dump({"receiver": "mine", "deadline": 20}))
     found = Vnfd("1")
     found.init_from_csar_dir(str(folder))
     return found
