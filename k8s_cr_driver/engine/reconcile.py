@@ -28,6 +28,7 @@ from k8s_cr_driver.engine.timeouts import Timeouts
 from k8s_cr_driver.errors import DriverError, Superseded
 from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, split
 from k8s_cr_driver.ownership.context import WriteContext
+from k8s_cr_driver.ownership.inventory import Inventory
 from k8s_cr_driver.redaction import redact
 from k8s_cr_driver.resources.base import CustomResource
 
@@ -70,6 +71,14 @@ def reconcile(
         return reconciliation.run()
 
 
+def release(operation: Operation, inventory: Inventory) -> None:
+    """No write of this operation is in flight any more; a token that stays only makes the next one wait."""
+    try:
+        inventory.release()
+    except DriverError as error:
+        LOG.info("%s: the inventory's token was not released: %s", operation.id, redact(str(error)))
+
+
 class _Reconciliation:
     """One call of `reconcile`."""
 
@@ -100,18 +109,11 @@ class _Reconciliation:
     ) -> None:
         self._informers.stop()
         if self._loop.finish():
-            self._release()
+            release(self._operation, self._context.inventory)
         else:
             LOG.warning(
                 "%s: a request has not ended, so the next operation waits until it can no longer write", self._operation.id
             )
-
-    def _release(self) -> None:
-        """No write of this run is in flight any more; a token that stays only makes the next terminate wait."""
-        try:
-            self._context.inventory.release()
-        except DriverError as error:
-            LOG.info("%s: the inventory's token was not released: %s", self._operation.id, redact(str(error)))
 
     def run(self) -> dict[ObjectKey, Object]:
         if not self._take_over():

@@ -46,12 +46,14 @@ from k8s_cr_driver.objects.keys import Object
 
 CONNECT_TIMEOUT = 10.0
 READ_TIMEOUT = 60.0
-WRITE_TIMEOUT = 25.0
+WRITE_CONNECT_TIMEOUT = 2.0
+"""Seconds to connect for a write: another worker of the instance waits for them, too. A write that was not sent is repeated."""
+WRITE_TIMEOUT = 11.0
 """
 Seconds after which the API server gives up a write (its query parameter `timeout`, which cancels webhooks and transactions).
 
 Without it a write could take effect after 34 s, when the worker that sent it may no longer own the instance. Webhooks have 10 s
-unless they ask for more, so two of them that do not respond and are ignored still leave time for the write.
+unless they ask for more, so one that does not respond and is ignored still leaves time for the write.
 """
 SHORTEST_TIMEOUT = 0.1
 """Seconds for a request that is sent at a connection's deadline."""
@@ -240,6 +242,7 @@ class Connection:
         content = _yaml(body) if body is not None and content_type == APPLY else body
 
         left = max(self._deadline - time.monotonic(), SHORTEST_TIMEOUT)
+        connect = CONNECT_TIMEOUT if method == "GET" else WRITE_CONNECT_TIMEOUT
         conditions = {"If-None-Match": etag} if etag else {}
 
         def sent(authorization: str) -> Any:
@@ -251,7 +254,7 @@ class Connection:
                 content_type=content_type,
                 header_params={"Accept": accept, **conditions, **({"Authorization": authorization} if authorization else {})},
                 serialize=False,
-                _request_timeout=(min(CONNECT_TIMEOUT, left), min(read_timeout, left)),
+                _request_timeout=(min(connect, left), min(read_timeout, left)),
             )
             if not stream:
                 _ = response.data  # is read here, where its errors are understood

@@ -15,15 +15,16 @@ import uuid
 from collections.abc import Callable
 
 from k8s_cr_driver.errors import Superseded
-from k8s_cr_driver.kube.connection import CONNECT_TIMEOUT, WRITE_TIMEOUT
+from k8s_cr_driver.kube.connection import WRITE_CONNECT_TIMEOUT, WRITE_TIMEOUT
 from k8s_cr_driver.objects.keys import ObjectKey
+from k8s_cr_driver.ownership import worker
 from k8s_cr_driver.ownership.inventory_content import InventoryContent
 
-WRITE_WITHIN, DELETE_WITHIN = 5.0, 1.0
+WRITE_WITHIN = DELETE_WITHIN = 1.0
 """Seconds for which a confirmed token is trusted before it is read again: at a write, and at a delete."""
 TRAVEL = 1.0
 """Seconds for the way of a write that no webhook holds, and for etcd."""
-IN_FLIGHT = CONNECT_TIMEOUT + WRITE_TIMEOUT + TRAVEL
+IN_FLIGHT = WRITE_CONNECT_TIMEOUT + WRITE_TIMEOUT + TRAVEL
 """Seconds after the token was trusted for a write until which that may take effect."""
 
 
@@ -55,7 +56,17 @@ class Fence:
         if self._is_claimed:
             self.check(found)
         self._check_lost(found)
-        self._has_former |= was_lost or bool(found and found.token not in ("", self.token) and not found.released)
+        is_others = found is not None and found.token not in ("", self.token) and not found.released
+        self._has_former |= was_lost or bool(is_others and found and not worker.has_ended(found.worker))
+
+    @property
+    def worker(self) -> str:
+        """
+        Which process the run is of, for the next one; see `worker.this`.
+
+        "" if the end of this process does not say that nobody writes: a run before this one may.
+        """
+        return "" if self._has_former else worker.this()
 
     def claimed(self) -> None:
         """The token is in the inventory: from now on every other run finds it."""

@@ -113,6 +113,7 @@ class Inventory:
             token=self.fence.token,
             operation=operation,
             released=False,
+            worker=self.fence.worker,
             members=None if base.members is None else base.members | brought,
             new=base.new | brought,
         )

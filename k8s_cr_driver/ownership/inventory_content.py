@@ -46,6 +46,7 @@ _VERSION = "k8s-cr-driver/version"
 _TOKEN = "k8s-cr-driver/token"  # noqa: S105 (names a fencing token)
 _OPERATION = "k8s-cr-driver/operation"
 _RELEASED = "k8s-cr-driver/released"
+_WORKER = "k8s-cr-driver/worker"
 _ADOPTED = "k8s-cr-driver/adopted"
 """Where earlier versions kept the keys of adopted objects."""
 
@@ -68,6 +69,8 @@ class _Fields(NamedTuple):
     """creationTimestamp of the instance's first inventory, RFC 3339: no object of the instance is older."""
     released: bool = False
     """Whether the run that has the token is over, so that nothing of it is in flight."""
+    worker: str = ""
+    """The process of the run that has the token; see `ownership.worker`."""
     members: frozenset[ObjectKey] | None = frozenset()
     """Objects that the instance has applied, or is about to apply; None if that is not known."""
     new: frozenset[ObjectKey] = frozenset()
@@ -141,6 +144,7 @@ def form(content: InventoryContent) -> Object:
         _TOKEN: content.token,
         _OPERATION: content.operation,
         _RELEASED: json.dumps(content.released),
+        _WORKER: content.worker,
     }
     data: dict[str, str] = {}
     binary: dict[str, str] = {}
@@ -207,6 +211,7 @@ def parse(live: Object) -> InventoryContent:
             uid=live["metadata"]["uid"],
             created=str(live["metadata"].get("creationTimestamp") or ""),
             released=annotations.get(_RELEASED) == "true",
+            worker=annotations.get(_WORKER, ""),
             members=keys,
             new=(keys or frozenset()) if new is True else frozenset(_keys(new or {})),
             finished=frozenset((_key(*key), digest) for *key, digest in _stored(live, "finished") or []),

@@ -17,10 +17,10 @@ from types import TracebackType
 from k8s_cr_driver import logs
 from k8s_cr_driver.engine.api_services import await_kinds
 from k8s_cr_driver.engine.operation import Operation
-from k8s_cr_driver.engine.reconcile import Prune, reconcile
+from k8s_cr_driver.engine.reconcile import Prune, reconcile, release
 from k8s_cr_driver.engine.replace import NO_REPLACEMENT, Replacement
 from k8s_cr_driver.engine.takeover import InTreeDriver, take_over
-from k8s_cr_driver.errors import Concern, ConnectionFailed, DriverError, NotConnected, Refused, Superseded
+from k8s_cr_driver.errors import Concern, ConnectionFailed, DriverError, NotConnected, Refused, Superseded, TransportError
 from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.discovery import Resources, discover
@@ -90,6 +90,8 @@ class Session:
         )
         self._crds = StoredCrds(operation, self._client)
         self._recorded: InventoryContent | None = None
+        self._holds = False
+        """Whether the takeover has claimed the instance, and no run has begun since that gives it back."""
 
     def __enter__(self) -> Session:
         self._client.connection.__enter__()
@@ -114,6 +116,8 @@ class Session:
             raise ConnectionFailed(f"{error}.", Concern.ENDPOINT) from None
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if self._holds and not isinstance(error, (Superseded, TransportError)):  # a write without response may take effect
+            release(self._operation, self._context.inventory)
         self._client.connection.__exit__(kind, error, trace)
 
     @property
@@ -132,6 +136,7 @@ class Session:
 
     def take_over(self, intree_driver: InTreeDriver) -> None:
         """Makes the objects of the in-tree driver this driver's; see `engine.takeover`."""
+        self._holds = True
         take_over(self._operation, self._context, intree_driver)
 
     def place(self, desired: list[Object], before: VduObjects | None = None) -> list[CustomResource]:
@@ -214,6 +219,7 @@ class Session:
         persist = self._operation.persist
         preflight.check(self._context, tried, persist, recreated=replacement.keys, redefined=redefined)
         run = functools.partial(reconcile, self._operation, self._context)
+        self._holds = False  # from now on the run knows whether a write of it may still take effect
         try:
             run(wanted, prune=prune, replacement=replacement)
         except Refused as error:

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import threading
 import time
 from collections.abc import Callable
@@ -21,7 +23,7 @@ from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.discovery import Resource, discover
 from k8s_cr_driver.kube.endpoint import Endpoint
 from k8s_cr_driver.objects.keys import Object, ObjectKey, annotations_of
-from k8s_cr_driver.ownership import fence, guests
+from k8s_cr_driver.ownership import fence, guests, worker
 from k8s_cr_driver.ownership.context import WriteContext
 from k8s_cr_driver.ownership.inventory import Inventory
 from k8s_cr_driver.resources.registry import resource_for
@@ -265,7 +267,7 @@ def test_a_write_ends_before_the_time_for_which_another_worker_waits(api: FakeAp
     Instance(api.url).reconcile([config_map("a")])
     writes = api.requests.select("PATCH")
     assert {request.query["timeout"] for request in writes} == {f"{connection.WRITE_TIMEOUT:g}s"}
-    assert connection.WRITE_TIMEOUT + connection.CONNECT_TIMEOUT < REAL_IN_FLIGHT
+    assert connection.WRITE_TIMEOUT + connection.WRITE_CONNECT_TIMEOUT < REAL_IN_FLIGHT
 
 
 def test_terminate_leaves_nothing_though_a_webhook_holds_a_write_of_a_superseded_worker(
@@ -426,3 +428,52 @@ def test_a_worker_that_was_superseded_while_it_listed_guests_deletes_no_namespac
     with pytest.raises(Superseded):
         run.result(10)
     assert api.find("Namespace", None, "n") and api.find("ConfigMap", "n", "inside")
+
+
+def _left_by(api: FakeApi, monkeypatch: pytest.MonkeyPatch, process: str) -> list[float]:
+    """For which seconds a terminate waits after a run of that process that has not given its token back."""
+    blue = Instance(api.url)
+    blue.reconcile([config_map("a")])
+    name = f"k8s-cr-driver-{blue.id}"
+    inventory = api.get("ConfigMap", "default", name)
+    left = {"k8s-cr-driver/released": "false", "k8s-cr-driver/worker": process}
+    api.edit("ConfigMap", "default", name, lambda one: annotations_of(one).update(left))
+    assert annotations_of(inventory)["k8s-cr-driver/token"]
+    waits = list[float]()
+    monkeypatch.setattr(Loop, "let_pass", lambda loop, seconds, timeout: waits.append(seconds))
+    Instance(api.url).terminate()
+    return waits
+
+
+def _process_that_was_killed() -> str:
+    read, write = os.pipe()
+    if (child := os.fork()) == 0:
+        os.write(write, worker.this().encode())
+        os.kill(os.getpid(), signal.SIGKILL)
+    os.waitpid(child, 0)
+    return os.read(read, 200).decode()
+
+
+@pytest.mark.usefixtures("real_limits")
+def test_a_worker_that_was_killed_on_this_host_is_not_waited_for(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fence, "IN_FLIGHT", REAL_IN_FLIGHT)
+    assert _left_by(api, monkeypatch, _process_that_was_killed()) == []
+
+
+@pytest.mark.usefixtures("real_limits")
+@pytest.mark.parametrize("where", ["here", "elsewhere", "nowhere"])
+def test_a_worker_that_may_still_run_is_waited_for_as_long_as_its_writes_may_last(
+    api: FakeApi, monkeypatch: pytest.MonkeyPatch, where: str
+) -> None:
+    monkeypatch.setattr(fence, "IN_FLIGHT", REAL_IN_FLIGHT)
+    elsewhere = "0" * 16 + "-99999999-1"
+    waits = _left_by(api, monkeypatch, {"here": worker.this(), "elsewhere": elsewhere, "nowhere": ""}[where])
+    assert waits
+    assert 13 < max(waits) <= 15
+
+
+def test_a_process_that_has_taken_over_the_pid_of_another_is_not_that() -> None:
+    place, pid, started = worker.this().split("-")
+    assert not worker.has_ended(worker.this())
+    assert worker.has_ended(f"{place}-{pid}-{int(started) - 1}")
+    assert not worker.has_ended(f"{place[::-1]}-{pid}-{int(started) - 1}")
