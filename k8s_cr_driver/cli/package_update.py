@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 
 from k8s_cr_driver.cli.output import enumerated
+from k8s_cr_driver.objects import crds
 from k8s_cr_driver.objects.crds import crds_of
 from k8s_cr_driver.objects.fields import field
 from k8s_cr_driver.objects.immutable import changed_fields
@@ -54,6 +55,17 @@ def shrinking_claims(old: Sequence[Object], new: Sequence[Object]) -> Iterator[s
         if kind_of(obj) == _CLAIM and is_less(wants, had):
             change = f"{'.'.join(_STORAGE)} is {wants} and was {had}"
             yield f"{key_of(obj)}: {change}. A volume never shrinks: keep it, or rename the object"
+
+
+def lost_versions(old: Sequence[Object], new: Sequence[Object]) -> Iterator[str]:
+    """A sentence for each CRD that loses versions in which a cluster may have stored objects."""
+    after = crds_of(new)
+    for kind, crd in crds_of(old).items():
+        if kind in after and (lost := crds.lost_versions(crd, after[kind])):
+            yield (
+                f"{key_of(crd)}: version {enumerated(lost)} vanishes. A cluster that has stored objects in it refuses that "
+                "(status.storedVersions). Keep it with served: false until all of them are migrated"
+            )
 
 
 def lost_vdus(old: Collection[str], new: Collection[str]) -> Iterator[str]:

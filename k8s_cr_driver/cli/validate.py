@@ -231,6 +231,7 @@ def _compare(
     findings.problems += package_update.immutable_changes(former, objects)
     findings.warnings += package_update.narrower_crds(former, objects)
     findings.problems += package_update.shrinking_claims(former, objects)
+    findings.problems += package_update.lost_versions(former, objects)
     findings.problems += [f"Flavour {name} vanishes; instances keep theirs" for name in sorted(before.keys() - after.keys())]
     for name in sorted(before.keys() & after.keys()):
         findings.warnings += package_update.lost_vdus(vnfd.vdu_nodes(before[name]), vnfd.vdu_nodes(after[name]))

@@ -125,7 +125,8 @@ class Driver:
                 stored.check_applied(vnfd)
             package = desired.load(stored, vnfd, options)[0] if everything else []
             chosen = stored.chosen_vnfcs(grant_req)
-            with _session(verb, stored, options, applies=len(package) if everything else len(chosen)) as session:
+            applies = len(package) if everything else len(chosen)
+            with _session(verb, stored, options, applies=applies, keeps_versions=True) as session:
                 assigned = session.stored_vdus(stored.vdus)
                 if everything:
                     wanted = desired.merged(session.place(package, assigned), assigned)
@@ -173,7 +174,9 @@ class Driver:
         A rollback is not checked, because it restores what was permitted, unless a URL may have another content since, or the
         record does not say of which package the objects are.
         """
-        with _session(verb, stored, options, applies=len(wanted), yields=is_rollback) as session:
+        with _session(
+            verb, stored, options, applies=len(wanted), yields=is_rollback, keeps_versions=is_rollback
+        ) as session:
             if is_rollback and stored.vnfd_id and not any(map(is_url, options.files)):
                 resources = session.place(wanted, stored.vdus)
             else:
@@ -263,6 +266,7 @@ def _session(
     applies: int | None = None,
     keep_autoscaled: bool = True,
     yields: bool = False,
+    keeps_versions: bool = False,
     extra: int = 0,
     abandon: bool = False,
 ) -> Iterator[Session]:
@@ -295,6 +299,7 @@ def _session(
         remembered=stored.inventory_content,
         keep_autoscaled=keep_autoscaled,
         yields=yields,
+        keeps_versions=keeps_versions,
         request_deadline=math.inf if verb.operation else operation.deadline,
         max_vnfcs=CONF.k8s_cr.max_vnfcs,
     ) as session:

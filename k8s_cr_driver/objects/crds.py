@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from k8s_cr_driver.objects.fields import entries, field, mapping
+from k8s_cr_driver.objects.fields import entries, field, mapping, texts
 from k8s_cr_driver.objects.keys import CRD, GroupKind, Object, kind_of, split
 
 PRESERVE = "x-kubernetes-preserve-unknown-fields"
@@ -55,6 +55,29 @@ def served_versions(crd: Object) -> dict[str, dict[str, Any]]:
 def stored_version(crd: Object) -> str:
     """The version in which the API server stores objects; "" if none is marked."""
     return next((str(one.get("name")) for one in entries(crd, "spec", "versions") if one.get("storage") is True), "")
+
+
+def with_stored_versions(crd: Object, live: Object) -> tuple[Object, list[str]]:
+    """
+    The manifest of a CRD with the versions that only `live` has, and in which objects may be stored; and their names.
+
+    No CRD may lose these (apiextensions, ValidateCustomResourceDefinitionStoredVersions). They stay served, as there are
+    clients that know no other, and a version that is served is one that others see.
+    """
+    own = {version.get("name") for version in entries(crd, "spec", "versions")}
+    stored = set(texts(live, "status", "storedVersions")) - own
+    kept = [version for version in entries(live, "spec", "versions") if version.get("name") in stored]
+    if not kept or not own:
+        return crd, []
+    versions = [*entries(crd, "spec", "versions"), *({**version, "served": True, "storage": False} for version in kept)]
+    return {**crd, "spec": {**crd["spec"], "versions": versions}}, [str(version.get("name")) for version in kept]
+
+
+def lost_versions(before: Object, after: Object) -> list[str]:
+    """The versions that a CRD stores or serves, and that another manifest of it does not have."""
+    own = {version.get("name") for version in entries(after, "spec", "versions")}
+    used = (one for one in entries(before, "spec", "versions") if one.get("storage") or one.get("served"))
+    return [str(version.get("name")) for version in used if version.get("name") not in own]
 
 
 def served_schema(crd: Object, version: str) -> dict[str, Any] | None:

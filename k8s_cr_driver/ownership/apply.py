@@ -13,7 +13,7 @@ from collections.abc import Callable
 from k8s_cr_driver import logs
 from k8s_cr_driver.errors import ApiError, Conflict, Contended
 from k8s_cr_driver.kube.discovery import Resource
-from k8s_cr_driver.objects.crds import served_versions
+from k8s_cr_driver.objects.crds import served_versions, with_stored_versions
 from k8s_cr_driver.objects.derived import leaves, stale_fields
 from k8s_cr_driver.objects.fields import field
 from k8s_cr_driver.objects.immutable import ignored_fields, staying_fields
@@ -25,6 +25,7 @@ from k8s_cr_driver.ownership.released import belongs_to, move_to_version, own_fi
 from k8s_cr_driver.ownership.replacement import may_be_replaced
 from k8s_cr_driver.ownership.shared import claimed_by_others, is_co_user, join
 from k8s_cr_driver.ownership.write_errors import (
+    MIGRATE,
     NEVER_CHANGED,
     NOT_RESTORED,
     NoDryRun,
@@ -57,6 +58,7 @@ def apply(
 
     `takes_back`: `live` has just been taken back.
     """
+    obj = _with_stored_versions(context, obj, live)
     if takes_back or context.inventory.content.is_adopted(live):
         return _applied(context, obj, resource, live, takes_back=takes_back)
     is_alone = belongs_to(live, context.instance)
@@ -103,6 +105,15 @@ def _applied(
         if isinstance(refusal, Unchangeable):
             refusal.is_forced = context.force and is_of_fields(conflict)
         raise refusal from None
+
+
+def _with_stored_versions(context: WriteContext, obj: CustomResource, live: Object) -> CustomResource:
+    if not context.keeps_versions or obj.key.group_kind != CRD:
+        return obj
+    manifest, kept = with_stored_versions(obj.manifest, live)
+    if kept and not context.is_trial:
+        LOG.warning("%s keeps %s, served, as objects may be stored in it. %s", obj.key, ", ".join(kept), MIGRATE)
+    return obj.with_manifest(manifest) if kept else obj
 
 
 def _with_derived_owned(context: WriteContext, obj: CustomResource, resource: Resource, live: Object) -> Object:

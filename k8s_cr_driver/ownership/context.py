@@ -38,6 +38,8 @@ class WriteContext:
     """Leave a replica count to the autoscaler that owns it; False in SCALE, which then fails and names it."""
     yields: bool = False
     """Leave fields that others own with other values as they are: a rollback, which cannot be given force-conflicts."""
+    keeps_versions: bool = False
+    """Keep the versions of a CRD in which objects may be stored: all but a change of package, which is refused instead."""
     delete_guests: bool = False
     """Delete Namespaces and CRDs of this instance together with objects of others in them or of them."""
     is_trial: bool = False

@@ -22,6 +22,9 @@ from k8s_cr_driver.resources.replicas import explicit_count
 
 NOT_RESTORED = "Values taken from other managers by force are restored by neither rollback nor terminate."
 NEVER_CHANGED = "Other VNF instances use it, so it is not changed. Bring it as it is on the cluster, or under another name."
+MIGRATE = (
+    "To have a version removed, write each object of the kind again, and then remove the version from status.storedVersions."
+)
 _FORCE = (
     "Remove them from the manifest, or set additionalParams force-conflicts: true to take them by force. " + NOT_RESTORED
 )
@@ -96,7 +99,8 @@ def explained(error: ApiError, obj: CustomResource, instance: str, live: Object 
         return NoDryRun(f"{obj.key}: {error.message}")
     is_unmergeable = error.status == 500 and Said.UNMERGEABLE in error.said
     if error.status in (400, 413, 415, 422) or is_unmergeable or is_denied_for_good(error):
-        return Refused(f"{obj.key}: {error.message or error.reason}")
+        remedy = f". {MIGRATE}" if any("storedVersions" in where for _, where, _ in error.causes) else ""
+        return Refused(f"{obj.key}: {error.message or error.reason}{remedy}")
     return error
 
 

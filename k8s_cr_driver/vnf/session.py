@@ -72,6 +72,7 @@ class Session:
         remembered: InventoryContent = NOTHING,
         keep_autoscaled: bool = True,
         yields: bool = False,
+        keeps_versions: bool = False,
         request_deadline: float = math.inf,
         max_vnfcs: int = counts.VNFCS,
     ) -> None:
@@ -87,6 +88,7 @@ class Session:
             adopt=options.adopt_existing,
             keep_autoscaled=keep_autoscaled,
             yields=yields,
+            keeps_versions=keeps_versions,
         )
         self._crds = StoredCrds(operation, self._client)
         self._recorded: InventoryContent | None = None

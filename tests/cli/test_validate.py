@@ -417,3 +417,17 @@ def test_a_parameter_that_only_the_former_package_needs_is_no_change_of_the_othe
     old = write_package(tmp_path / "old", [database, config_map("a", x="${OTHER}")], parameters={"NAME": text, "OTHER": text})
     new = write_package(tmp_path / "new", [database, config_map("a", x="same")], parameters={"NAME": text})
     assert "serviceName" not in tool.run("validate", str(new), "--update-of", str(old), "--param", "NAME=mydb").output
+
+
+@pytest.mark.parametrize("before", [True, False], ids=["served", "not served"])
+def test_a_crd_that_drops_a_version_in_which_objects_may_be_stored_is_found(tool: Tool, tmp_path: Path, before: bool) -> None:
+    """Case 22: the API server refuses the change once the cluster has stored an object in that version."""
+    old, new = crontab_crd(), crontab_crd()
+    (version,) = new["spec"]["versions"]
+    old["spec"]["versions"] = [{**version, "storage": False, "served": before}, {**version, "name": "v2"}]
+    version["name"] = "v2"
+    former, package = write_package(tmp_path / "old", [old]), write_package(tmp_path / "new", [new])
+    problems = tool.json("validate", str(package), "--update-of", str(former), code=int(before))["problems"]
+    assert [text.partition(". A cluster")[0] for text in problems] == [
+        "CustomResourceDefinition.apiextensions.k8s.io crontabs.stable.example.com: version v1 vanishes"
+    ] * before

@@ -43,6 +43,13 @@ def establish(cluster: Cluster, name: str) -> None:
         cluster.written(updated)
 
 
+def with_stored_versions(old: Object, new: Object) -> Object:
+    """A version that stores objects is one that has stored some, from then on (apiextensions, PrepareForUpdate)."""
+    stored = dig(old, "status", "storedVersions", default=[])
+    added = [v["name"] for v in new["spec"]["versions"] if v.get("storage") and v["name"] not in stored]
+    return {**new, "status": {**new["status"], "storedVersions": [*stored, *added]}} if stored and added else new
+
+
 def removed(cluster: Cluster, gone: Object) -> None:
     """After a CRD was removed: its names are free, for CRDs of its group that were refused."""
     cluster.serve((gone["spec"]["group"], gone["spec"]["names"]["plural"]), [])

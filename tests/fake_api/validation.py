@@ -73,6 +73,7 @@ def _changes(kind: Kind, old: Object, new: Object) -> Iterator[Object]:
         yield from _immutable_content(old, new)
     if kind.kind == "CustomResourceDefinition" and dig(old, "status", "acceptedNames", "kind"):
         yield from _established(old, new)
+        yield from _stored_versions(old, new)
     yield from _worded_otherwise(kind, old, new)
     if kind.kind == "Service" and kind.group == "":
         yield from _cluster_ip(old, new)
@@ -92,6 +93,17 @@ def _established(old: Object, new: Object) -> Iterator[Object]:
     for path in (("spec", "scope"), ("spec", "names", "kind")):
         if dig(old, *path) != dig(new, *path):
             yield _invalid(path, dig(new, *path), _IMMUTABLE)
+
+
+def _stored_versions(old: Object, new: Object) -> Iterator[Object]:
+    """apiextensions, validation.ValidateCustomResourceDefinitionStoredVersions."""
+    versions = {version["name"] for version in new["spec"]["versions"]}
+    for number, name in enumerate(dig(old, "status", "storedVersions", default=[])):
+        if name not in versions:
+            yield cause("FieldValueInvalid", f"Invalid value: {errors.quoted(name)}: missing from spec.versions; {name} was "
+                        "previously a storage version, and must remain in spec.versions until a storage migration ensures "
+                        f"no data remains persisted in {name} and removes {name} from status.storedVersions",
+                        f"status.storedVersions[{number}]")
 
 
 def _worded_otherwise(kind: Kind, old: Object, new: Object) -> Iterator[Object]:

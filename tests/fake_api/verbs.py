@@ -252,6 +252,8 @@ def _commit(call: Call, old: Object | None, new: Object) -> Object:
         new = {**new, "metadata": {name: value for name, value in metadata.items() if value not in ([], {})}}
         if {**old, "apiVersion": ""} == {**new, "apiVersion": ""}:
             return shown(kind, old)
+    if kind.resource == CRDS and old is not None:
+        new = crds.with_stored_versions(old, new)
     validation.check(kind, old, new)
     if old is None and kind.namespaced:
         _check_namespace(call, new)
