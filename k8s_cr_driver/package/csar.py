@@ -9,7 +9,7 @@ drivers from `scripts`, unless the folder has them.
 
 from __future__ import annotations
 
-import os
+import secrets
 import zipfile
 from pathlib import Path
 
@@ -39,9 +39,10 @@ def write(folder: Path, output: Path) -> Path:
     content |= added(folder)
     content[TOSCA_META] = _complete_meta(folder, content).encode()
     output.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = output.with_name(f".{output.name}.{os.getpid()}")
+    unfinished = output.with_name(f".{output.name}.{secrets.token_hex(8)}")
     try:
-        with zipfile.ZipFile(unfinished, "w", zipfile.ZIP_DEFLATED) as csar:
+        # In a folder of many, somebody could have made a file or a link of that name: "x" is O_EXCL.
+        with unfinished.open("xb") as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as csar:
             for name in sorted(content):
                 entry = zipfile.ZipInfo(name, _EPOCH)
                 entry.compress_type = zipfile.ZIP_DEFLATED

@@ -2,6 +2,7 @@
 """A folder becomes a CSAR file that Tacker accepts, or one learns what is wrong with it."""
 
 import hashlib
+import os
 import zipfile
 from pathlib import Path
 
@@ -226,3 +227,12 @@ def test_the_command_says_by_its_exit_code_what_happened(tmp_path: Path) -> None
     assert bad.exit_code == 1
     assert "Definitions/vnfd.yaml is not YAML" in bad.output
     assert run(commands.main, ["package", str(tmp_path / "none"), "-o", "c.csar"]).exit_code == 2
+
+
+def test_a_link_of_the_name_of_an_unfinished_file_is_not_followed(folder: Path, tmp_path: Path) -> None:
+    """In a folder of many, such as /tmp."""
+    (victim := tmp_path / "victim").write_text("mine")
+    for name in (f".a.csar.{os.getpid()}", "a.csar"):
+        (tmp_path / name).symlink_to(victim)
+    assert csar.build(folder, tmp_path / "a.csar").read_bytes()[:2] == b"PK"
+    assert victim.read_text() == "mine"
