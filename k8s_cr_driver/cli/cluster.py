@@ -48,6 +48,11 @@ def with_remedy(error: InvalidRequest | ConnectionFailed) -> str:
     return f"{error} {remedy}" if remedy else str(error)
 
 
+def _nothing(url: str) -> bool:
+    del url
+    return False
+
+
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
@@ -133,6 +138,8 @@ class Cluster:
             raise click.UsageError(with_remedy(error)) from None
         self.resources: Resources
         self._reported: set[Report] = set()
+        self.may_ask: Callable[[str], bool] = _nothing
+        """Whether a connection may go to a URL that an object of the cluster names."""
 
     def __enter__(self) -> Cluster:
         self.connection.__enter__()
@@ -156,7 +163,7 @@ class Cluster:
     @functools.cached_property
     def clouds(self) -> Clouds:
         """One for all looks of a command."""
-        return Clouds(self.client)
+        return Clouds(self.client, self.may_ask)
 
     def instances(self, namespace: str = "", id: str = "") -> list[Instance]:
         """The inventories in `namespace`, or in all; of one instance, or of all."""

@@ -58,6 +58,17 @@ def echo(text: str, *, err: bool = False, colour: str | None = None) -> None:
     click.echo(click.style(shown, fg=colour) if colour else shown, err=err)
 
 
+def confirmed(question: str, otherwise: str) -> bool:
+    """No input, as without a terminal, means no, with a hint at an option; Ctrl-C interrupts."""
+    try:
+        return click.confirm(question, err=True)
+    except click.Abort as abort:
+        if not isinstance(abort.__context__, EOFError):
+            raise
+        click.echo(f"\nThere is nobody to ask; {otherwise}", err=True)
+        return False
+
+
 def print_json(value: Any) -> None:
     text = json.dumps(value, indent=2, ensure_ascii=False)  # which escapes only the control characters of ASCII
     click.echo(_CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text))

@@ -14,7 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from k8s_cr_driver.cli.cluster import Cluster, Instance, Kubeconfig, named, on_cluster
 from k8s_cr_driver.cli.fates import Fates
-from k8s_cr_driver.cli.output import counted, echo
+from k8s_cr_driver.cli.output import confirmed, counted, echo
 from k8s_cr_driver.engine.operation import Operation
 from k8s_cr_driver.engine.reconcile import Prune, reconcile
 from k8s_cr_driver.kube.connection import Connection
@@ -49,7 +49,7 @@ def purge(kubeconfig: Kubeconfig, id: str, inventory_namespace: str, timeout: fl
         for fate in fates:
             echo(f"{fate.verb:<8}{fate.key}" + (f" ({fate.why})" if fate.why else ""))
         echo(f"delete  ConfigMap {instance.namespace}/{instance.live['metadata']['name']} (the inventory)")
-        if not yes and not _confirmed(f"Remove VNF instance {id}?"):
+        if not yes and not confirmed(f"Remove VNF instance {id}?", "--yes does without"):
             click.echo("Nothing was removed", err=True)
             raise click.exceptions.Exit(1)
     with Cluster(kubeconfig) as cluster:  # the answer may take any time
@@ -58,17 +58,6 @@ def purge(kubeconfig: Kubeconfig, id: str, inventory_namespace: str, timeout: fl
     removed = Counter(fate.verb for fate in fates)
     deleted = counted(removed["delete"], "object")
     click.echo(f"Removed VNF instance {id}: {deleted} deleted, {removed['release']} released", err=True)
-
-
-def _confirmed(question: str) -> bool:
-    """No input, as without a terminal, means no; Ctrl-C interrupts."""
-    try:
-        return click.confirm(question, err=True)
-    except click.Abort as abort:
-        if not isinstance(abort.__context__, EOFError):
-            raise
-        click.echo("\nThere is nobody to ask; --yes does without", err=True)
-        return False
 
 
 def _remove(cluster: Cluster, instance: Instance, timeout: float, prune: Prune, keys: Collection[ObjectKey]) -> None:

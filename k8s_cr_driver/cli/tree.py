@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from graphlib import TopologicalSorter
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import click
 from rich.console import Console
@@ -17,7 +19,7 @@ from rich.tree import Tree
 from k8s_cr_driver.cli import package_input
 from k8s_cr_driver.cli.cluster import Cluster, Kubeconfig, named, on_cluster
 from k8s_cr_driver.cli.descendants import Node, descent
-from k8s_cr_driver.cli.output import COLOURS, age, dot, echo, is_terminal, line, output_option, print_json
+from k8s_cr_driver.cli.output import COLOURS, age, confirmed, dot, echo, is_terminal, line, output_option, print_json
 from k8s_cr_driver.objects import dependencies
 from k8s_cr_driver.objects.keys import ObjectKey, key_of, kind_of
 
@@ -39,8 +41,22 @@ LOOK_EVERY = 2.0
 @click.option("--inventory-namespace", default="", metavar="NAMESPACE", help="Where the inventory is; else it is looked for.")
 @click.option("--namespace", default="default", help="For objects of a package that name none.", show_default=True)
 @click.option("--watch", is_flag=True, help="Look again every two seconds, until Ctrl-C.")
+@click.option(
+    "--connect-clouds/--no-connect-clouds",
+    "clouds",
+    default=None,
+    help="Connect to the OpenStack clouds that Secrets of the cluster name, which say why a server has failed; else it asks.",
+)
 @output_option("dot")
-def tree(kubeconfig: Kubeconfig, subject: str, inventory_namespace: str, namespace: str, watch: bool, output: str) -> None:
+def tree(
+    kubeconfig: Kubeconfig,
+    subject: str,
+    inventory_namespace: str,
+    namespace: str,
+    watch: bool,
+    clouds: bool | None,
+    output: str,
+) -> None:
     """Show the objects of an instance or a package.
 
     INSTANCE: with all descendants, and their states, reasons and ages. PACKAGE, a folder or a CSAR: in the order in which
@@ -55,8 +71,10 @@ def tree(kubeconfig: Kubeconfig, subject: str, inventory_namespace: str, namespa
         raise click.UsageError("--watch is for text on a terminal")
     with Cluster(kubeconfig) as cluster:
         instance = cluster.instance(subject, inventory_namespace)
+        cluster.may_ask = consent = _Consent(clouds)
         roots = descent(cluster, instance)
         if watch:
+            consent.asks = False  # where the live tree is
             _watch(cluster, subject, inventory_namespace, roots)
         elif output == "json":
             print_json([node.as_json() for node in roots])
@@ -67,6 +85,25 @@ def tree(kubeconfig: Kubeconfig, subject: str, inventory_namespace: str, namespa
         else:
             for text in _lines(roots, 0):
                 click.echo(text)
+
+
+@dataclass
+class _Consent:
+    """Whether this host may connect to what a user of the cluster has named, by the user of the tool, who is asked once."""
+
+    given: bool | None
+    """None to ask."""
+    asks: bool = True
+    _answers: dict[str, bool] = field(default_factory=dict)
+
+    def __call__(self, url: str) -> bool:
+        if self.given is not None:
+            return self.given
+        server = urlsplit(url).netloc
+        if server not in self._answers and self.asks:
+            question = f"A Secret of the cluster has credentials for {line(url)}. Connect to it from this host, and send them?"
+            self._answers[server] = confirmed(question, "--connect-clouds does without")
+        return self._answers.get(server, False)
 
 
 def _watch(cluster: Cluster, id: str, namespace: str, roots: Sequence[Node]) -> None:

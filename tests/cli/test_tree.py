@@ -90,7 +90,7 @@ def test_the_cloud_of_a_cluster_on_which_nobody_acts_is_asked(
         put_clouds(api, cloud.auth(application_credential_secret="wrong"))
         with pytest.raises(NotReady):
             Instance(api.url, seconds=2).reconcile(manifests())
-        lines = tool.run("tree", BLUE).stdout.splitlines()
+        lines = tool.run("tree", BLUE, "--connect-clouds").stdout.splitlines()
         (line,) = [line for line in lines if line.startswith("OpenStackCluster")]
         assert f"Waiting (NobodyActs) Keystone at {cloud.url} refuses the credentials (401)" in line
 
@@ -249,3 +249,25 @@ def test_kinds_that_nobody_deletes_are_not_asked_for(api: FakeApi, tool: Tool) -
     Instance(api.url).reconcile([obj("rbac.authorization.k8s.io/v1", "ClusterRole", "one", rules=[])])
     assert tool.json("tree", BLUE)
     assert not api.requests.select("GET", "/componentstatuses")
+
+
+@pytest.mark.parametrize(
+    ("flags", "answer", "is_asked"),
+    [((), None, False), ((), "n\n", False), (("--no-connect-clouds",), "y\n", False), ((), "y\n", True)],
+)
+def test_a_cloud_that_a_secret_names_is_connected_to_if_the_user_says_so(
+    api: FakeApi, tool: Tool, monkeypatch: pytest.MonkeyPatch, flags: tuple[str, ...], answer: str | None, is_asked: bool
+) -> None:
+    """Whoever may write Secrets would have the user's host connect to any address."""
+    monkeypatch.setattr(silence, "PATIENCE", 0.0)
+    serve(api)
+    with pytest.raises(NotReady):
+        Instance(api.url, seconds=1).reconcile(manifests())
+    with keystone() as cloud:
+        put_clouds(api, cloud.auth())
+        found = tool.run("tree", BLUE, *flags, input=answer)
+    assert (cloud.requests != []) is is_asked
+    assert ("Connect to it from this host, and send them? [y/N]" in found.stderr) is (not flags)
+    assert (f"has credentials for {cloud.url}" in found.stderr) is (not flags)
+    assert ("was not asked" in found.stdout) is not is_asked
+    assert ("--connect-clouds does without" in found.stderr) is (answer is None)
