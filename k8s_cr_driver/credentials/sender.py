@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import time
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, as_completed
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -19,10 +17,10 @@ from typing import Any
 from k8s_cr_driver.credentials import envelope, secrets
 from k8s_cr_driver.credentials.envelope import GOING, GONE, READY, Envelope
 from k8s_cr_driver.credentials.management import ManagementCluster, WorkloadCluster
+from k8s_cr_driver.credentials.opening import Opening
 from k8s_cr_driver.credentials.post import NotDelivered, Poster, poster
 from k8s_cr_driver.credentials.settings import Settings
 from k8s_cr_driver.errors import ApiError, DriverError, InvalidRequest, Unreadable, passes
-from k8s_cr_driver.kube import backoff, threads
 from k8s_cr_driver.kube.pools import Judge
 from k8s_cr_driver.objects.fields import mapping
 
@@ -80,11 +78,11 @@ class Sender:
         assert self.management is not None, "an instance that exists has a VIM"
         present = self.management.clusters(self.instance, namespaces)
         removed = sorted(self.record.deliveries.keys() - set(present))
-        opening = [self._opening(cluster) for cluster in present]
+        opening = Opening(present, self._opened, self.poster.end)
         _each(
             itertools.chain(
                 (partial(self._send_removed, cluster) for cluster in removed),
-                (partial(self._send_kubeconfig, opened) for opened in as_completed(opening)),
+                (partial(self._send_kubeconfig, opened) for opened in opening),
             )
         )
 
@@ -132,8 +130,9 @@ class Sender:
             self.record.deliveries[cluster] = Delivery(self.settings.url, workload.endpoint.url, workload.digest, event="")
         return refused
 
-    def _send_kubeconfig(self, opened: Future[WorkloadCluster]) -> None:
-        workload = opened.result()
+    def _send_kubeconfig(self, workload: WorkloadCluster | Exception) -> None:
+        if isinstance(workload, Exception):
+            raise workload
         delivery = Delivery(self.settings.url, workload.endpoint.url, workload.digest)
         if self.record.deliveries.get(workload.name) == delivery and not self.settings.resend:
             return
@@ -176,38 +175,13 @@ class Sender:
             raise
         self.record.deliveries[cluster] = replace(delivery, event=event)
 
-    def _opening(self, cluster: str) -> Future[WorkloadCluster]:
-        """Opens a cluster in a thread of its own, so that one that is silent keeps no other waiting."""
-        opened: Future[WorkloadCluster] = Future()
-
-        def wait() -> None:
-            try:
-                opened.set_result(self._opened(cluster))
-            except Exception as error:
-                opened.set_exception(error)
-
-        threads.start(wait, f"open {cluster}")
-        return opened
-
     def _opened(self, cluster: str) -> WorkloadCluster:
-        """The cluster after it has opened, unless it is unreachable from here.
-
-        Cluster API may be about to write the kubeconfig, and its server may restart.
-        """
+        """The cluster after it has opened, unless it is unreachable from here. Raises DriverError."""
         assert self.management is not None
-        failures = 0
-        while True:
-            try:
-                workload = self.management.workload(cluster)
-                if not self.management.is_unreachable(cluster):
-                    workload.open(self.poster.end)
-                return workload
-            except DriverError as error:
-                failures += 1
-                pause = backoff.delay(failures, error)
-                if not _may_pass(error) or time.monotonic() + pause > self.poster.end:
-                    raise NotDelivered(f"{cluster}: its kubeconfig does not open the cluster: {error}") from None
-                time.sleep(pause)
+        workload = self.management.workload(cluster)
+        if not self.management.is_unreachable(cluster):
+            workload.open(self.poster.end)
+        return workload
 
 
 @contextlib.contextmanager
@@ -226,10 +200,6 @@ def sender(
     """
     with poster(settings, secrets.read(settings.sources, management), end, judge, project) as post:
         yield Sender(instance, settings, record, management, post)
-
-
-def _may_pass(error: DriverError) -> bool:
-    return passes(error) or (isinstance(error, ApiError) and error.status == 404)
 
 
 def _each(actions: Iterable[Callable[[], None]]) -> None:
