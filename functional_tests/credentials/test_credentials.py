@@ -94,7 +94,7 @@ def test_a_workload_cluster_is_a_vim_until_it_is_terminated(
 ) -> None:
     receiver.start()
     red.instantiate("crd.yaml", "red.yaml")
-    assert [path.read_text() for path in receiver.kubeconfigs] == [admin]
+    assert [keys(path.read_text()) for path in receiver.kubeconfigs] == [keys(admin)]
     assert until(lambda: vims(tacker, red), REGISTERED), receiver.log
     [vim] = vims(tacker, red)
 
@@ -120,7 +120,7 @@ def test_an_instantiate_waits_for_a_receiver_that_is_down_and_its_retry_sends(
     assert f"{PLACE.name}/red" in detail and f"https://127.0.0.1:{receiver.port}/" in detail
     receiver.start()
     red.retry(operation)
-    assert [path.read_text() for path in receiver.kubeconfigs] == [admin]
+    assert [keys(path.read_text()) for path in receiver.kubeconfigs] == [keys(admin)]
     assert until(lambda: vims(tacker, red), REGISTERED), receiver.log
     receiver.stop()  # with a message that it has confirmed and acted on
     receiver.start()

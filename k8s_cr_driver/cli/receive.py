@@ -13,6 +13,7 @@ from k8s_cr_driver.cli.output import echo
 from k8s_cr_driver.credentials import secrets
 from k8s_cr_driver.credentials.receiver import Gate, Receiver, tls_context
 from k8s_cr_driver.credentials.store import Store, Stored
+from k8s_cr_driver.kube.endpoint_rules import EndpointRules
 
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
@@ -42,6 +43,14 @@ def _address(context: click.Context, parameter: click.Parameter, value: str) -> 
 @click.option("--register-vim", is_flag=True, help="Keep a VIM in Tacker for each cluster.")
 @click.option("--clouds", type=FILE, help="With --register-vim: the clouds.yaml with Tacker's credentials.")
 @click.option("--cloud", metavar="NAME", default="tacker", show_default=True, help="The entry in --clouds.")
+@click.option(
+    "--allow-endpoint",
+    "allowed",
+    metavar="HOST",
+    multiple=True,
+    help="With --register-vim: only clusters there are connected to. A name with * for any part, an address or a network; "
+    "more than once for several. Else all with global addresses.",
+)
 def receive(
     listen: tuple[str, int],
     folder: Path,
@@ -53,6 +62,7 @@ def receive(
     register_vim: bool,
     clouds: Path | None,
     cloud: str,
+    allowed: tuple[str, ...],
 ) -> None:
     """Receive the kubeconfigs of workload clusters, which the credential sender sends, in a folder.
 
@@ -61,23 +71,26 @@ def receive(
     """
     if token is None and client_ca is None:
         raise click.UsageError("Give --token, --client-ca, or both: otherwise anybody may send")
+    if allowed and not register_vim:
+        raise click.UsageError("--allow-endpoint needs --register-vim: nothing else connects to a cluster")
     if register_vim != (clouds is not None):
         raise click.UsageError("--register-vim and --clouds belong together")
     gate = Gate(secrets.usable_key(hmac_key.read_bytes(), f"--hmac-key {hmac_key}"), _token(token))
     tls, store = _tls(certificate, key, client_ca), Store(folder)
     with store.claimed():
-        accepted = _registering(store, clouds, cloud) if clouds else _ignored
+        accepted = _registering(store, clouds, cloud, allowed) if clouds else _ignored
         with _listening(listen, tls, gate, store, accepted) as server:
             _log(f"Listening on {':'.join(map(str, server.server_address[:2]))}")
             server.serve_forever()
 
 
-def _registering(store: Store, clouds: Path, name: str) -> Callable[[Stored], None]:
+def _registering(store: Store, clouds: Path, name: str, allowed: tuple[str, ...]) -> Callable[[Stored], None]:
     """Starts the registrar; returns what reports a message to it."""
     from k8s_cr_driver.credentials import tacker  # keystoneauth1 is slow to import
     from k8s_cr_driver.credentials.registration import Registrar
 
-    registrar = Registrar(store, tacker.Tacker(tacker.cloud(clouds, name)), _log)
+    rules = EndpointRules(allowed, option="--allow-endpoint")
+    registrar = Registrar(store, tacker.Tacker(tacker.cloud(clouds, name)), _log, rules)
     registrar.start()
     return registrar.changed
 

@@ -15,7 +15,7 @@ from k8s_cr_driver.capi import contract
 from k8s_cr_driver.capi.cluster import UNREACHABLE
 from k8s_cr_driver.credentials import envelope
 from k8s_cr_driver.errors import ApiError, Unreadable
-from k8s_cr_driver.kube import workload
+from k8s_cr_driver.kube import kubeconfig, workload
 from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.connection import METADATA_LIST, Connection
 from k8s_cr_driver.kube.discovery import discover
@@ -26,7 +26,7 @@ from k8s_cr_driver.ownership.labels import INSTANCE_LABEL, is_copy, is_kept, is_
 
 @dataclass(frozen=True)
 class WorkloadCluster:
-    """A workload cluster with its kubeconfig of now."""
+    """A workload cluster with its kubeconfig of now, as this driver writes it."""
 
     name: str
     """NAMESPACE/NAME."""
@@ -92,10 +92,14 @@ class ManagementCluster:
         return None
 
     def workload(self, cluster: str) -> WorkloadCluster:
-        """A Cluster of `clusters`; ApiError 404 if Cluster API has not written its kubeconfig yet."""
-        where = contract.kubeconfig_entry(*cluster.split("/", 1))
-        text = self.secret(where).decode(errors="replace")
-        return WorkloadCluster(cluster, text, workload.workload_endpoint(self.connection, text, where))
+        """A Cluster of `clusters`; ApiError 404 if Cluster API has not written its kubeconfig yet.
+
+        Whoever may write the Secret decides what is in it, so what is sent is written here.
+        """
+        namespace, name = cluster.split("/", 1)
+        where = contract.kubeconfig_entry(namespace, name)
+        endpoint = workload.workload_endpoint(self.connection, self.secret(where), where)
+        return WorkloadCluster(cluster, kubeconfig.written(endpoint, name, str(where)), endpoint)
 
     def secret(self, where: SecretEntry) -> bytes:
         """One value of a Secret. InvalidRequest if the Secret has no such key."""

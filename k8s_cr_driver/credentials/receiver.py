@@ -23,7 +23,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from k8s_cr_driver.credentials import envelope
-from k8s_cr_driver.credentials.store import Outdated, Store, Stored
+from k8s_cr_driver.credentials.store import Full, Outdated, Store, Stored
 from k8s_cr_driver.errors import InvalidRequest
 
 BODY_LIMIT = 1024 * 1024
@@ -171,6 +171,11 @@ class _Handler(BaseHTTPRequestHandler):
             stored = self.server.store.accept(message)
         except Outdated:
             raise Refusal(HTTPStatus.CONFLICT, f"{message.cluster}: a later message was received before") from None
+        except InvalidRequest as error:
+            raise Refusal(HTTPStatus.BAD_REQUEST, f"{message.cluster}: {error}") from None
+        except Full:
+            reason = f"{message.cluster}: no more room in the folder, for VNF instance {message.vnfInstanceId} or for all"
+            raise Refusal(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, reason) from None
         self.server.accepted(stored)
         return f"{message.event} {message.cluster} of VNF instance {message.vnfInstanceId}"
 

@@ -13,13 +13,13 @@ from pathlib import Path
 import pytest
 import yaml
 
-from k8s_cr_driver.credentials import envelope, post
+from k8s_cr_driver.credentials import post
 from k8s_cr_driver.credentials.envelope import Envelope
 from k8s_cr_driver.credentials.post import NotDelivered
 from k8s_cr_driver.credentials.secrets import Secrets
 from k8s_cr_driver.credentials.settings import Settings
 from tests.cli.tool import Tool
-from tests.credentials.messages import gone, issue, ready
+from tests.credentials.messages import READY, STORED, gone, issue, ready
 from tests.credentials.openstack import openstack
 from tests.credentials.web import wait_until
 from tests.fake_api import FakeApi
@@ -28,7 +28,6 @@ from tests.instance import BLUE
 
 KEY = "0123456789abcdef0123456789abcdef"
 TOKEN = "receiver-token-fedcba9876543210"
-READY = Envelope("ready", BLUE, "default/red", "https://10.0.0.1:6443", "a: secret", envelope.digest("a: secret"))
 
 
 @pytest.fixture
@@ -70,12 +69,12 @@ def test_a_kubeconfig_is_received_and_a_killed_receiver_remembers_it(tool: Tool,
     with running(tool, options) as url:
         send(url, options, READY)
     stored = Path(options["--folder"], f"{BLUE}_default_red.kubeconfig")
-    assert stored.read_text() == "a: secret"
+    assert stored.read_text() == STORED
     with running(tool, options) as url:
         older = Envelope(*READY.__dict__.values()).__dict__ | {"sentAt": "2026-01-01T00:00:00+00:00"}
         with pytest.raises(NotDelivered, match="status 409"):
             send(url, options, Envelope(**older))
-    assert stored.read_text() == "a: secret"
+    assert stored.read_text() == STORED
 
 
 def test_a_folder_has_one_receiver_at_a_time(tool: Tool, options: dict[str, str]) -> None:
@@ -94,7 +93,8 @@ def test_a_cluster_is_a_vim_from_its_kubeconfig_to_its_end(
     message = ready(tls_api)
     with openstack() as cloud:
         (tmp_path / "clouds.yaml").write_text(yaml.safe_dump({"clouds": {"tacker": cloud.entry}}))
-        with running(tool, {**options, "--clouds": str(tmp_path / "clouds.yaml")}, "--register-vim") as url:
+        given = {**options, "--clouds": str(tmp_path / "clouds.yaml"), "--allow-endpoint": "127.0.0.0/8"}
+        with running(tool, given, "--register-vim") as url:
             send(url, options, message)
             wait_until(lambda: [vim["auth_url"] for vim in cloud.vims.values()] == [tls_api.url])
             send(url, options, gone(message))

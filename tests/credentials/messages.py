@@ -8,11 +8,21 @@ import datetime
 from dataclasses import replace
 from typing import Any
 
+import yaml
+
 from k8s_cr_driver.credentials import envelope
 from k8s_cr_driver.credentials.envelope import Envelope
+from k8s_cr_driver.kube import kubeconfig
+from tests.cli import tool
 from tests.credentials.clusters import TOKEN, kubeconfig_of
 from tests.fake_api import FakeApi
 from tests.instance import BLUE
+
+SERVER = "https://10.0.0.1:6443"
+SENT = yaml.safe_dump(tool.kubeconfig(SERVER, token="secret-of-the-admin"))
+STORED = kubeconfig.written(kubeconfig.parse(SENT, ""), "red", "")
+"""What the receiver makes of SENT."""
+READY = Envelope("ready", BLUE, "default/red", SERVER, SENT, envelope.digest(SENT))
 
 
 def issue(api: FakeApi, token: str) -> None:
@@ -33,3 +43,8 @@ def ready(workload: FakeApi, token: str = TOKEN, seconds: int = 0) -> Envelope:
 def gone(message: Envelope) -> Envelope:
     sent = envelope.moment(message) + datetime.timedelta(hours=1)
     return replace(message, event="gone", kubeconfig="", sentAt=sent.isoformat())
+
+
+def later(message: Envelope, event: str) -> Envelope:
+    sent = envelope.moment(message) + datetime.timedelta(seconds=1)
+    return replace(message, event=event, kubeconfig="", sentAt=sent.isoformat())

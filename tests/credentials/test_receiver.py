@@ -19,6 +19,7 @@ from typing import Any
 
 import pytest
 import urllib3
+import yaml
 
 from k8s_cr_driver.credentials import envelope, post, receiver, store
 from k8s_cr_driver.credentials.envelope import Envelope
@@ -27,13 +28,14 @@ from k8s_cr_driver.credentials.receiver import Gate, Receiver
 from k8s_cr_driver.credentials.secrets import Secrets
 from k8s_cr_driver.credentials.settings import Settings
 from k8s_cr_driver.credentials.store import Store, Stored
+from k8s_cr_driver.errors import InvalidRequest
+from tests.credentials.messages import READY, SENT, STORED, later
 from tests.credentials.web import wait_until
 from tests.fake_api.tls import server_certificate
-from tests.instance import BLUE
+from tests.instance import BLUE, GREEN, RED
 
 KEY = b"0123456789abcdef0123456789abcdef"
 TOKEN = "receiver-token-fedcba9876543210"
-READY = Envelope("ready", BLUE, "default/red", "https://10.0.0.1:6443", "a: secret", envelope.digest("a: secret"))
 SENDER = f"red/{BLUE}"
 NAME = f"{BLUE}_default_red"
 
@@ -83,14 +85,9 @@ def start(one: Running, gate: Gate, folder: Path, client_ca: str = "") -> Receiv
     return server
 
 
-def later(message: Envelope, event: str) -> Envelope:
-    sent = envelope.moment(message) + datetime.timedelta(seconds=1)
-    return replace(message, event=event, kubeconfig="", sentAt=sent.isoformat())
-
-
 def test_a_kubeconfig_is_stored_for_its_user_alone_before_the_response(running: Running) -> None:
     running.send(READY)
-    assert running.stored.read_text() == "a: secret"
+    assert running.stored.read_text() == STORED
     assert {stat.S_IMODE(path.stat().st_mode) for path in running.folder.iterdir()} == {0o600}
     assert stat.S_IMODE(running.folder.stat().st_mode) == 0o700
     assert [one.last for one in running.accepted] == [replace(READY, kubeconfig="")]
@@ -391,3 +388,88 @@ def test_a_connection_for_which_there_is_no_thread_counts_no_longer(
             assert refused.wait(10)
     running.send(READY)
     assert running.stored.exists()
+
+
+def kubeconfig(**changes: Any) -> str:
+    return yaml.safe_dump({**yaml.safe_load(SENT), **changes})
+
+
+def with_text(text: str, cluster: str = READY.cluster) -> Envelope:
+    return replace(READY, kubeconfig=text, digest=envelope.digest(text), cluster=cluster)
+
+
+def test_the_kubeconfig_is_written_by_the_receiver(running: Running) -> None:
+    """What is not used of the one that was sent does not arrive."""
+    sent = yaml.safe_load(SENT)
+    user = {"name": "other", "user": {"exec": {"command": "evil"}}}
+    running.send(with_text(kubeconfig(users=[*sent["users"], user], extensions=[{"name": "evil"}])))
+    assert running.stored.read_text() == STORED and "evil" not in STORED
+
+
+@pytest.mark.parametrize(
+    ("section", "field", "value"),
+    [
+        ("user", "exec", {"command": "evil"}),
+        ("user", "client-key", "/etc/key"),
+        ("user", "as", "admin"),
+        ("cluster", "certificate-authority", "/etc/ca"),
+        ("cluster", "insecure-skip-tls-verify", True),
+        ("cluster", "proxy-url", "http://127.0.0.1"),
+    ],
+)
+def test_a_kubeconfig_that_leads_elsewhere_is_refused(running: Running, section: str, field: str, value: Any) -> None:
+    content = yaml.safe_load(SENT)
+    content[f"{section}s"][0][section][field] = value
+    assert running.post(with_text(yaml.safe_dump(content)).body()) == 400
+    assert f"400, refused: default/red: kubeconfig: {section} " in running.log[0] and field in running.log[0]
+    assert not list(running.folder.iterdir())
+
+
+def test_a_message_about_another_server_than_that_of_its_kubeconfig_is_refused(running: Running) -> None:
+    assert running.post(replace(READY, endpoint="https://192.0.2.1:6443").body()) == 400
+    assert running.log == ["127.0.0.1: 400, refused: default/red: endpoint is not the server of kubeconfig"]
+
+
+def test_an_instance_has_limited_room(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store, "INSTANCE_LIMIT", 2 * 4096)
+    running.send(READY)
+    assert running.post(replace(READY, cluster="default/blue").body()) == 413
+    running.send(READY)
+    running.send(replace(READY, vnfInstanceId=GREEN))
+    for event in ("going", "gone"):
+        running.send(later(READY, event))
+    assert f"413, refused: default/blue: no more room in the folder, for VNF instance {BLUE} or for all" in running.log[1]
+
+
+def test_all_instances_together_have_limited_room(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store, "LIMIT", 4 * 4096)
+    for instance, status in ((BLUE, 204), (GREEN, 204), (RED, 413)):
+        body = replace(READY, vnfInstanceId=instance).body()
+        assert running.post(body, **envelope.signed(KEY, f"red/{instance}", body, time.time())) == status
+
+
+def test_a_link_in_the_folder_is_not_followed(tmp_path: Path) -> None:
+    one = Store(tmp_path / "received")
+    (victim := tmp_path / "victim").write_text("mine")
+    for name in (f"{NAME}.kubeconfig", f"{NAME}.json"):
+        (one.folder / f".{name}.new").symlink_to(victim)
+    stored = one.accept(READY)
+    assert one.kubeconfig(stored).read_text() == STORED and victim.read_text() == "mine"
+    (one.folder / ".lock").symlink_to(victim)
+    with pytest.raises(OSError), one.claimed():
+        pass
+    (one.folder / f"{NAME}.ok").symlink_to(victim)
+    victim.write_text(stored.identity)
+    assert not one.is_confirmed(stored)
+
+
+def test_a_folder_in_which_others_may_write_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder := tmp_path / "received").mkdir()
+    for mode in (0o720, 0o702):
+        folder.chmod(mode)
+        with pytest.raises(InvalidRequest, match="other users may write in it; change that with: chmod go-w"):
+            Store(folder)
+    folder.chmod(0o755)
+    monkeypatch.setattr(os, "geteuid", lambda: folder.stat().st_uid + 1)
+    with pytest.raises(InvalidRequest, match="belongs to another user"), Store(folder).claimed():
+        pass

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import socket
+import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from k8s_cr_driver.credentials import service_account
+from k8s_cr_driver.credentials import registration, service_account
 from k8s_cr_driver.credentials import store as store_module
 from k8s_cr_driver.credentials.registration import Registrar
 from k8s_cr_driver.credentials.store import Store, Stored
@@ -20,6 +21,7 @@ from k8s_cr_driver.errors import ConnectionFailed, DriverError, InvalidRequest
 from k8s_cr_driver.kube import threads
 from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.endpoint import Endpoint
+from k8s_cr_driver.kube.endpoint_rules import EndpointRules
 from tests.credentials.clusters import TOKEN
 from tests.credentials.messages import gone, issue, ready
 from tests.credentials.openstack import PASSWORD, Cloud, openstack
@@ -29,6 +31,7 @@ from tests.instance import BLUE
 
 OWN_TOKEN = "token-of-tacker-vim"
 NAME = f"red_default_{BLUE}"
+LOCAL = EndpointRules(("127.0.0.0/8",))
 
 
 @pytest.fixture
@@ -46,7 +49,7 @@ def workload(tls_api: FakeApi) -> FakeApi:
 
 @pytest.fixture
 def registrar(tmp_path: Path, cloud: Cloud) -> Registrar:
-    return Registrar(Store(tmp_path / "received"), Tacker(cloud.entry), [].append)
+    return Registrar(Store(tmp_path / "received"), Tacker(cloud.entry), [].append, LOCAL)
 
 
 def retry_now(registrar: Registrar) -> None:
@@ -102,7 +105,7 @@ def test_a_new_token_and_a_new_endpoint_reach_the_vim(registrar: Registrar, work
     assert cloud.vims[before]["auth_cred"]["bearer_token"] != OWN_TOKEN
     with FakeApi(tls=True) as moved:
         issue(moved, OWN_TOKEN)
-        registrar.store.accept(ready(moved, seconds=2))
+        registrar.store.confirm(registrar.store.accept(ready(moved, seconds=2)))
         registrar.reconcile()
         [vim] = cloud.vims.values()
         assert vim["auth_url"] == moved.url and vim["id"] != before
@@ -113,7 +116,7 @@ def test_what_is_current_is_not_asked_for_again(registrar: Registrar, workload: 
     registrar.reconcile()
     cloud.requests.clear()
     registrar.reconcile()
-    Registrar(Store(tmp_path / "received"), Tacker(cloud.entry), [].append).reconcile()
+    Registrar(Store(tmp_path / "received"), Tacker(cloud.entry), [].append, LOCAL).reconcile()
     assert cloud.requests == []
 
 
@@ -124,11 +127,11 @@ def test_a_restart_goes_on_with_what_has_failed(registrar: Registrar, workload: 
     assert cloud.vims == {}
     registrar.reconcile()
     assert len(cloud.requests) == 1, "not before the pause is over"
-    again = Registrar(Store(tmp_path / "received"), Tacker(cloud.entry), [].append)
+    again = Registrar(Store(tmp_path / "received"), Tacker(cloud.entry), [].append, LOCAL)
     again.reconcile()
     assert len(cloud.vims) == 1
     again.store.accept(gone(message))
-    Registrar(Store(tmp_path / "received"), Tacker(cloud.entry), [].append).reconcile()
+    Registrar(Store(tmp_path / "received"), Tacker(cloud.entry), [].append, LOCAL).reconcile()
     assert cloud.vims == {}
 
 
@@ -262,8 +265,9 @@ def test_a_file_of_somebody_else_in_the_folder_holds_up_nobody(registrar: Regist
 
 def test_a_silent_cluster_holds_up_no_other(registrar: Registrar, workload: FakeApi, cloud: Cloud) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        text = ready(workload).kubeconfig.replace(workload.url, f"https://127.0.0.1:{silent.getsockname()[1]}")
-        registrar.store.accept(replace(ready(workload), cluster="default/a", kubeconfig=text))
+        url = f"https://127.0.0.1:{silent.getsockname()[1]}"
+        text = ready(workload).kubeconfig.replace(workload.url, url)
+        registrar.store.accept(replace(ready(workload), cluster="default/a", kubeconfig=text, endpoint=url))
         registrar.start()
         with silent.accept()[0]:
             registrar.changed(registrar.store.accept(ready(workload)))
@@ -354,3 +358,113 @@ def test_a_message_that_comes_while_a_try_fails_is_not_held_up(
     monkeypatch.setattr(registrar, "_vim", whole)
     registrar.reconcile()
     assert len(cloud.vims) == 1
+
+
+def test_it_connects_only_where_its_rules_permit(registrar: Registrar, workload: FakeApi, cloud: Cloud) -> None:
+    """The sender decides what stands in a kubeconfig, and this host may be trusted where it leads."""
+    log: list[str] = []
+    registrar.log, registrar.judge = log.append, EndpointRules(option="--allow-endpoint")
+    registrar.store.accept(ready(workload))
+    registrar.reconcile()
+    assert "127.0.0.1: resolves to an address to which no connection is permitted; the operator allows it by --allow" in log[0]
+    assert len(workload.requests) == 0 and not cloud.vims
+
+
+@pytest.mark.parametrize("what", ["url", "ca"])
+def test_a_vim_gets_no_other_url_or_ca_until_an_operator_confirms_it(
+    registrar: Registrar, workload: FakeApi, cloud: Cloud, what: str
+) -> None:
+    log: list[str] = []
+    registrar.log = log.append
+    registrar.store.accept(ready(workload))
+    registrar.reconcile()
+    before = {id: dict(vim) for id, vim in cloud.vims.items()}
+    with FakeApi(tls=True) as other:
+        issue(other, "token-of-another")
+        message = ready(other, seconds=1)
+        if what == "ca":
+            text = message.kubeconfig.replace(other.url, workload.url)
+            message = replace(message, kubeconfig=text, endpoint=workload.url)
+        stored = registrar.store.accept(message)
+        requests = len(workload.requests)
+        for _ in range(2):
+            retry_now(registrar)
+        assert cloud.vims == before and (len(other.requests), len(workload.requests)) == (0, requests)
+        [held] = [line for line in log if "until an operator confirms" in line]
+        assert stored.identity in held and f"confirm --folder {registrar.store.folder} {stored.name}" in held
+        registrar.store.confirm(stored)
+        retry_now(registrar)
+    assert (cloud.vims != before) is (what == "url"), "of the other CA only the certificate is another, which is not accepted"
+    assert "another" not in log[1]
+
+
+def test_a_confirmation_is_for_one_change(registrar: Registrar, workload: FakeApi, cloud: Cloud) -> None:
+    with FakeApi(tls=True) as one, FakeApi(tls=True) as two:
+        for server in (one, two):
+            issue(server, OWN_TOKEN)
+        registrar.store.accept(ready(workload))
+        registrar.reconcile()
+        registrar.store.confirm(registrar.store.accept(ready(one, seconds=1)))
+        registrar.store.accept(ready(two, seconds=2))
+        registrar.reconcile()
+        assert [vim["auth_url"] for vim in cloud.vims.values()] == [workload.url] and len(two.requests) == 0
+        registrar.store.accept(ready(one, seconds=3))
+        registrar.reconcile()
+        assert [vim["auth_url"] for vim in cloud.vims.values()] == [one.url]
+        registrar.store.accept(ready(workload, seconds=4))
+        registrar.store.accept(ready(one, seconds=5))
+        registrar.reconcile()
+        registrar.store.accept(ready(workload, seconds=6))
+        registrar.reconcile()
+        assert [vim["auth_url"] for vim in cloud.vims.values()] == [one.url]
+
+
+def test_a_message_that_comes_during_a_try_is_judged_before_it_is_used(
+    registrar: Registrar, workload: FakeApi, cloud: Cloud, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    registrar.store.accept(ready(workload))
+    registrar.reconcile()
+    registrar.store.accept(ready(workload, "another-admin", seconds=1))
+    seen = registrar.store.clusters()
+    with FakeApi(tls=True) as other:
+        registrar.store.accept(ready(other, seconds=2))
+        monkeypatch.setattr(registrar.store, "clusters", lambda: seen)
+        registrar.reconcile()
+        assert len(other.requests) == 0 and len(cloud.vims) == 1
+
+
+def test_many_clusters_of_an_instance_have_a_few_threads(
+    registrar: Registrar, workload: FakeApi, cloud: Cloud, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entered, release = [], threading.Event()
+
+    def token(_: Connection) -> str:
+        entered.append(1)
+        assert release.wait(30)
+        return OWN_TOKEN
+
+    monkeypatch.setattr(service_account, "token", token)
+    for number in range(20):
+        registrar.store.accept(replace(ready(workload), cluster=f"default/red-{number}"))
+    registrar.start()
+    wait_until(lambda: len(entered) >= registration.EACH)
+    assert sum(thread.name.startswith("register ") for thread in threading.enumerate()) == registration.EACH
+    release.set()
+    wait_until(lambda: len(cloud.vims) == 20)
+
+
+def test_a_cluster_that_never_opens_is_given_up_until_it_is_sent_again(
+    registrar: Registrar, workload: FakeApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log: list[str] = []
+    registrar.log = log.append
+    monkeypatch.setattr(registration, "TRIES", 1)
+    workload.fail(faults.internal(), times=2)
+    registrar.store.accept(ready(workload))
+    registrar.reconcile()
+    monkeypatch.setattr("time.monotonic", lambda: 1e12)
+    registrar.reconcile()
+    assert len(log) == 1 and "its VIM is not current, next try when it is sent again: " in log[0]
+    monkeypatch.undo()
+    retry_now(registrar)
+    assert len(log) == 2

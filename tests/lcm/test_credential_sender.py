@@ -3,13 +3,15 @@
 
 from __future__ import annotations
 
+import base64
 import copy
 import pickle
 import shutil
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,6 +20,7 @@ import pytest
 import yaml
 
 from k8s_cr_driver.credentials import envelope
+from k8s_cr_driver.kube import threads
 from k8s_cr_driver.lcm import hook
 from tests.credentials.clusters import (
     HMAC_KEY,
@@ -484,6 +487,61 @@ def test_gone_follows_a_terminate_after_a_failed_operation_that_was_given_up(hal
     assert ("gone", "default/green") in receiver.events and ("gone", NAME) in receiver.events
     assert not [event for event in receiver.events if event[1] == "default/without-kubeconfig"]
     assert half_changed.metadata == {}
+
+
+def test_the_kubeconfig_that_is_sent_is_written_by_the_sender(
+    conductor: Conductor, tls_api: FakeApi, workload: FakeApi, receiver: Web
+) -> None:
+    """Whoever may write the Secret would have the user's kubectl run a program."""
+    content = yaml.safe_load(kubeconfig_of(workload))
+    content["users"].append({"name": "evil", "user": {"exec": {"command": "evil"}}})
+    put_secret(tls_api, "red-kubeconfig", {"value": yaml.safe_dump({**content, "extensions": ["evil"]})})
+    assert conductor.run("instantiate_end") == ""
+    [post] = receiver.posts
+    sent = yaml.safe_load(post.message["kubeconfig"])
+    assert [sent[f"{kind}s"][0]["name"] for kind in ("cluster", "user", "context")] == ["red", "red-admin", "red-admin@red"]
+    assert sent["users"][0]["user"] == {"token": TOKEN} and "evil" not in post.message["kubeconfig"]
+
+
+@pytest.mark.parametrize(("section", "field", "value"), [
+    ("cluster", "insecure-skip-tls-verify", True),
+    ("cluster", "insecure-skip-tls-verify", "false"),
+    ("cluster", "proxy-url", "http://127.0.0.1:3128"),
+    ("user", "as", "admin"),
+    ("user", "exec", {"command": "evil"}),
+])  # fmt: skip
+def test_a_kubeconfig_with_more_than_a_cluster_and_credentials_is_not_sent(
+    conductor: Conductor, tls_api: FakeApi, workload: FakeApi, receiver: Web, section: str, field: str, value: Any
+) -> None:
+    content = yaml.safe_load(kubeconfig_of(workload))
+    content[f"{section}s"][0][section][field] = value
+    put_secret(tls_api, "red-kubeconfig", {"value": yaml.safe_dump(content)})
+    assert field in conductor.run("instantiate_end", code=1) and receiver.posts == []
+
+
+@pytest.mark.usefixtures("workload")
+def test_many_clusters_are_opened_by_a_few_threads(
+    conductor: Conductor, tls_api: FakeApi, receiver: Web, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("k8s_cr_driver.credentials.opening.THREADS", 3)
+    started: list[str] = []
+    start = threads.start
+
+    def counting(target: Callable[[], None], name: str) -> threading.Thread:
+        started.append(name)
+        return start(target, name)
+
+    monkeypatch.setattr(threads, "start", counting)
+    text = secret(tls_api, "red-kubeconfig")
+    for name in "abcdefghi":
+        put_cluster(tls_api, name)
+        put_secret(tls_api, f"{name}-kubeconfig", {"value": text})
+    assert conductor.run("instantiate_end") == ""
+    assert len(receiver.posts) == 10 and sum(name.startswith("open ") for name in started) == 3
+
+
+def secret(api: FakeApi, name: str) -> str:
+    return base64.b64decode(api.get("Secret", "default", name)["data"]["value"]).decode()
 
 
 @pytest.mark.usefixtures("workload")
