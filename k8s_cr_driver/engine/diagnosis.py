@@ -9,6 +9,7 @@ that cannot be pulled, a quota).
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -21,8 +22,9 @@ from k8s_cr_driver.errors import DriverError
 from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.sent_values import SentValues
-from k8s_cr_driver.objects.fields import text
-from k8s_cr_driver.objects.keys import Object, ObjectKey, controller_of, key_of
+from k8s_cr_driver.objects.fields import text, uid_of
+from k8s_cr_driver.objects.keys import Object, ObjectKey, controlled_by, key_of
+from k8s_cr_driver.ownership.owners import named, references
 from k8s_cr_driver.resources.base import Children, CustomResource
 from k8s_cr_driver.resources.health import Health, State
 from k8s_cr_driver.resources.health.model import PAUSED
@@ -33,6 +35,10 @@ WITH_EVENTS = 5
 """Objects whose events are read: the worst."""
 EVENTS = 2
 """Warnings reported of one object: the newest."""
+CHAIN = 3
+"""Controllers between an object and one below it, at most: a Deployment has one, a Cluster of a topology two."""
+CONTROLLERS = 20
+"""That are read to see what is below one object."""
 WIDTH = 3
 """Objects below one that are reported: the worst."""
 
@@ -174,12 +180,43 @@ class _Search:
             found = self._client.list(resource, children.namespace, children.selector)
         except DriverError:
             return []
-        return found if children.selector else [one for one in found if controller_of(one) == owner["metadata"]["uid"]]
+        descent = _Descent(self._client, self._is_over)
+        return [one for one in found if key_of(one) in self._nodes or descent.includes(one, uid_of(owner))]
 
     def _report(self, live: Object, health: Health) -> Report:
         """Also without the object's own values, which another operation has sent, or nobody."""
         since = text(live, "metadata", "deletionTimestamp") or text(live, "metadata", "creationTimestamp")
         return reported(key_of(live), health, since, self._sent, SentValues([live]))
+
+
+class _Descent:
+    """Which objects an owner controls, perhaps through others: a selector finds those of anybody, whom a report must not name.
+
+    What cannot be read, or is one of too many, descends from nobody.
+    """
+
+    def __init__(self, client: Client, is_over: Callable[[], bool]) -> None:
+        self._client, self._is_over, self._read = client, is_over, dict[str, Object | None]()
+
+    def includes(self, live: Object, owner: str, chain: int = CHAIN) -> bool:
+        """`owner` is the uid that the chain has to lead to."""
+        controller = controlled_by(live)
+        for reference in [controller] if controller else references(live):
+            if text(reference, "uid") == owner:
+                return True
+            above = self._controller(reference, key_of(live).namespace) if chain else None
+            if above is not None and self.includes(above, owner, chain - 1):
+                return True
+        return False
+
+    def _controller(self, reference: Object, namespace: str) -> Object | None:
+        uid = text(reference, "uid")
+        if uid not in self._read and len(self._read) < CONTROLLERS and not self._is_over():
+            self._read[uid] = None
+            with contextlib.suppress(DriverError):
+                found = named(self._client.resources, reference, namespace)
+                self._read[uid] = self._client.read_again(*found) if found else None
+        return self._read.get(uid)
 
 
 def _warnings(connection: Connection, tree: _Tree, sent: SentValues) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from collections.abc import Collection
 from oslo_context import context
 
 from k8s_cr_driver import logs
-from k8s_cr_driver.errors import ApiError, DriverError
+from k8s_cr_driver.errors import ApiError
 from k8s_cr_driver.objects.api_groups import REVIEWS
 
 LOGGER = "k8s_cr_driver.audit"
@@ -28,7 +28,7 @@ def record(
     query: Collection[tuple[str, str]],
     adopted: bool,
     is_trial: bool,
-    error: DriverError | None,
+    error: BaseException | None,
 ) -> None:
     """Logs the request unless nothing is ever stored of it: a read, a dry run, a review. `error` is None for a success."""
     if method == "GET" or path.startswith(_REVIEWS) or is_trial:
@@ -49,7 +49,7 @@ def record(
     _LOG.info("%s", json.dumps(line))
 
 
-def _result(error: DriverError | None) -> str:
+def _result(error: BaseException | None) -> str:
     """Without a response, and with a status of 5xx, the request may have taken effect or not."""
     if error is None:
         return "accepted"

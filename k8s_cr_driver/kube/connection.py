@@ -212,7 +212,7 @@ class Connection:
         log = functools.partial(audit.record, method, self.endpoint.url, path, query, adopted, is_trial)
         try:
             response = self._send(method, path, query, *request, live=live)
-        except DriverError as error:
+        except BaseException as error:  # whatever it is, the request may have been sent
             self._traffic.count(error)
             log(error)
             raise

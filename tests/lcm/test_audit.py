@@ -14,7 +14,7 @@ from tacker import context
 
 from k8s_cr_driver.errors import DriverError
 from k8s_cr_driver.kube import audit
-from k8s_cr_driver.kube.connection import Connection
+from k8s_cr_driver.kube.connection import APPLY, Connection
 from k8s_cr_driver.kube.endpoint import Endpoint
 from tests.fake_api import FakeApi, controllers, faults
 from tests.instance import BLUE, config_map, job, obj
@@ -123,3 +123,9 @@ def test_a_custom_resource_with_a_field_dry_run_is_logged(cluster: FakeApi, capl
         with contextlib.suppress(DriverError):
             connection.request("PATCH", "/api/v1/namespaces/default/configmaps/a", body=body)
     assert [record.name for record in caplog.records].count(audit.LOGGER) == 1
+
+
+def test_a_write_that_ends_in_an_error_nobody_expects_is_a_line(cluster: FakeApi, lines: Lines) -> None:
+    with Connection(Endpoint(cluster.url)) as connection, pytest.raises(UnicodeError):
+        connection.request("PATCH", CONFIG_MAP, body=config_map("a", text="\ud800"), content_type=APPLY)
+    assert lines.results(CONFIG_MAP) == [("PATCH", "no response")]
