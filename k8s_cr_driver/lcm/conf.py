@@ -132,10 +132,18 @@ OPTIONS = [
     ),
     cfg.FloatOpt(
         "max_wait_timeout",
-        default=86400.0,
+        default=3600.0,
         min=1,
         help="Seconds that wait-timeout of a request, and the gracefulTerminationTimeout of a terminate, may have each. An "
         "operation holds a worker of the conductor for that time.",
+    ),
+    cfg.FloatOpt(
+        "project_share",
+        default=0.5,
+        min=0.01,
+        max=1,
+        help="Part of the workers of a conductor process (``executor_thread_pool_size``) that the operations of one project "
+        "may hold at the same time. A further operation fails at once, and can be retried. 1 for a site with one project.",
     ),
     cfg.IntOpt("max_objects", default=_LIMITS.max_objects, min=1, help="Objects that a VNF package may have."),
     cfg.IntOpt(

@@ -26,6 +26,7 @@ from k8s_cr_driver.lcm import desired, intree_driver, permitted, registered_vim,
 from k8s_cr_driver.lcm.instance_info import StoredInstance
 from k8s_cr_driver.lcm.problem_details import Verb, abandoning, boundary, is_current
 from k8s_cr_driver.lcm.sync_round import once_in_a_round
+from k8s_cr_driver.lcm.workers import most_of_a_project, worker_of
 from k8s_cr_driver.objects.keys import Object
 from k8s_cr_driver.package.files import is_url
 from k8s_cr_driver.resources.base import CustomResource
@@ -290,7 +291,8 @@ def _session(
         is_current=is_current(verb.operation),
         watches=WatchLimits(CONF.k8s_cr.max_watches, CONF.k8s_cr.max_process_watches),
     )
-    guard = contextlib.nullcontext() if verb.operation else once_in_a_round(endpoint)
+    worker = worker_of(stored.project, most_of_a_project(CONF))
+    guard = worker if verb.operation else once_in_a_round(endpoint)
     with guard, Session(
         endpoint,
         options,

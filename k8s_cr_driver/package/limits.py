@@ -24,6 +24,8 @@ EXPANDED = 32 * 1024 * 1024
 """Bytes, about, of the Definitions with their aliases written out."""
 DEFINITION = 4 * 1024 * 1024
 """Bytes of TOSCA.meta, and of each file in Definitions."""
+BLOCKS = 10_000
+"""Of TOSCA.meta: each is YAML of its own."""
 PATH = 4_096
 """Characters of all keys that lead to a value: what looks at each value makes its path. Those in use have about a thousand."""
 FILLED = 32 * 1024 * 1024

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from k8s_cr_driver.errors import InvalidPackage
+from k8s_cr_driver.package.limits import BLOCKS
 from k8s_cr_driver.package.vnfd import _parse, _read
 
 TOSCA_META = "TOSCA-Metadata/TOSCA.meta"
@@ -92,6 +93,8 @@ def _meta_blocks(folder: Path) -> list[dict[str, Any]]:
     if not path.is_file():
         raise InvalidPackage(f"{TOSCA_META} is missing in {folder}; a package begins with it")
     texts = [text for text in re.split(r"\n\s*\n", _read(path, TOSCA_META)) if text.strip()]
+    if len(texts) > BLOCKS:
+        raise InvalidPackage(f"{TOSCA_META} has more than {BLOCKS:,} blocks, the limit; make several packages of it")
     blocks = [document for text in texts for document in _parse(text, TOSCA_META)]
     if not blocks or not all(isinstance(block, dict) for block in blocks):
         raise InvalidPackage(f"{TOSCA_META} must be blocks of 'key: value' lines, with an empty line between blocks")

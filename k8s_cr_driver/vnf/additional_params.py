@@ -20,6 +20,8 @@ OF_ONE_REQUEST = ("force-conflicts", "adopt-existing", "moved")
 """Never stored: what a user has allowed once, a later heal or change of the package must not do by itself."""
 OF_ONE_VERB = ("recreate", "delete-guests", "abandon")
 """Flags that only heal, or only terminate, looks at; they are no fields of `Options`."""
+ENTRIES = 20_000
+"""Keys of additionalParams, and files that a request names."""
 MISSPELT = 0.93
 """How much like one of this driver's keys another key is (`difflib`, 0 to 1) that is taken for a misspelt one."""
 
@@ -46,6 +48,8 @@ class Options:
 
         Keys of other drivers are ignored.
         """
+        if len(given) > ENTRIES:
+            raise InvalidRequest(f"additionalParams has more than {ENTRIES:,} keys, the limit")
         _check_spelling(given)
         changes: dict[str, Any] = {}
         for one in fields(self):
@@ -79,6 +83,8 @@ def _check_spelling(given: Iterable[str]) -> None:
 def _files(key: str, value: Any) -> tuple[str, ...]:
     if not isinstance(value, list) or not value or not all(isinstance(entry, str) and entry for entry in value):
         raise InvalidRequest(f"additionalParams {key}: give a list of paths in the package, such as Files/kubernetes/a.yaml")
+    if len(value) > ENTRIES:
+        raise InvalidRequest(f"additionalParams {key}: has more than {ENTRIES:,} entries, the limit; put several into one file")
     if twice := [entry for entry, count in Counter(value).items() if count > 1]:
         raise InvalidRequest(f"additionalParams {key}: give {shown(twice[0])} once, not twice")
     return tuple(value)

@@ -80,3 +80,12 @@ def test_a_week_is_not_too_long() -> None:
 def test_a_value_of_a_wrong_type_is_one_error_that_names_its_key(key: str, value: Any) -> None:
     with pytest.raises(InvalidRequest, match=f"^additionalParams {key}: give "):
         Options().updated({key: value})
+
+
+@pytest.mark.parametrize(
+    "given",
+    [{FILES: [f"{number}.yaml" for number in range(20_001)]}, {f"key-{number}": 1 for number in range(20_001)}],
+)
+def test_a_request_has_a_number_of_entries(given: dict[str, Any]) -> None:
+    with pytest.raises(InvalidRequest, match="has more than 20,000"):
+        Options().updated(given)
