@@ -124,4 +124,6 @@ def cloud(path: Path, name: str) -> Mapping[str, Any]:
         raise InvalidRequest(f"{path}: is not YAML") from None
     if not mapping(found, "auth"):
         raise InvalidRequest(f"{path}: there is no cloud {name!r} with auth")
+    if not isinstance(found.get("verify", True), bool):
+        raise InvalidRequest(f"{path}: verify of cloud {name!r} must be true or false, without quotes")
     return found

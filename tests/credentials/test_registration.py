@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
-from k8s_cr_driver.credentials import registration, service_account
+from k8s_cr_driver.credentials import registration, service_account, tacker
 from k8s_cr_driver.credentials import store as store_module
 from k8s_cr_driver.credentials.registration import Registrar
 from k8s_cr_driver.credentials.store import Store, Stored
@@ -200,6 +201,14 @@ def test_credentials_that_are_incomplete_are_an_error() -> None:
         Tacker({"auth_type": "soap", "auth": {"a": "b"}})
     with pytest.raises(InvalidRequest, match=r"The entry of clouds\.yaml: auth has no setting pasword$"):
         Tacker({"auth": {"auth_url": "http://a", "username": "operator", "pasword": PASSWORD}})
+
+
+@pytest.mark.parametrize("verify", ["false", "", 0, None])
+def test_a_verification_of_tackers_certificate_that_is_no_boolean_is_an_error(tmp_path: Path, verify: Any) -> None:
+    """An empty text would switch it off."""
+    (path := tmp_path / "clouds.yaml").write_text(yaml.safe_dump({"clouds": {"a": {"auth": {"b": "c"}, "verify": verify}}}))
+    with pytest.raises(InvalidRequest, match="verify of cloud 'a' must be true or false, without quotes"):
+        tacker.cloud(path, "a")
 
 
 def test_two_clusters_of_an_instance_have_two_vims(registrar: Registrar, workload: FakeApi, cloud: Cloud) -> None:
