@@ -17,7 +17,13 @@ from k8s_cr_driver.objects.fields import field, mapping
 from k8s_cr_driver.objects.keys import CRD, NAMESPACE, GroupKind, Object, key_of, kind_of
 
 OURS = "k8s-cr-driver/"
-OF_AUTHORS = frozenset(OURS + name for name in ("vdu", "ready-when", "keep", "replace", "external-etcd", "unreachable"))
+OF_AUTHORS = frozenset(
+    OURS + name
+    for name in (
+        *("vdu", "keep", "replace", "external-etcd", "unreachable"),
+        *("ready-when", "failed-when", "suspended-when", "ignore-generation"),
+    )
+)
 """The annotations of this driver that a manifest may have."""
 INVENTORY_PREFIX = "k8s-cr-driver-"
 """Begins the name of every inventory's ConfigMap."""

@@ -13,8 +13,10 @@ import re
 from typing import Any
 
 from k8s_cr_driver.errors import InvalidPackage
+from k8s_cr_driver.objects import rule_texts
 from k8s_cr_driver.objects.fields import type_name
 from k8s_cr_driver.objects.keys import GroupKind, Object, annotations_of, kind_of
+from k8s_cr_driver.objects.rule_texts import FAILED_WHEN, IGNORE_GENERATION, READY_WHEN, SUSPENDED_WHEN
 
 _SERVER_METADATA = (
     "managedFields",
@@ -29,11 +31,11 @@ _SERVER_METADATA = (
 
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 _ANNOTATIONS = {
-    "k8s-cr-driver/ready-when": ("stored",),
     "k8s-cr-driver/keep": ("true", "false"),
     "k8s-cr-driver/replace": ("true", "false"),
     "k8s-cr-driver/external-etcd": ("true", "false"),
     "k8s-cr-driver/unreachable": ("true", "false"),
+    IGNORE_GENERATION: ("true", "false"),
 }
 """The values of the driver's own annotations: another one would have no effect, and nobody would know why."""
 
@@ -101,6 +103,10 @@ def _check_texts(obj: Object) -> None:
     for name, values in _ANNOTATIONS.items():
         if annotations_of(obj).get(name, values[0]) not in values:
             raise InvalidPackage(f"metadata.annotations.{name}: must be {' or '.join(values)}")
+    for name in (READY_WHEN, FAILED_WHEN, SUSPENDED_WHEN):
+        if (text := annotations_of(obj).get(name)) is not None and (problem := rule_texts.check(name, text)):
+            wanted = "must be stored or a rule" if name == READY_WHEN else "must be a rule"
+            raise InvalidPackage(f"metadata.annotations.{name}: {wanted}: {problem}")
 
 
 def _encode_string_data(obj: Object) -> None:

@@ -31,6 +31,7 @@ from k8s_cr_driver.resources.health import Health, State, assess
 from k8s_cr_driver.resources.health.custom import terminating
 from k8s_cr_driver.resources.health.model import HELD_IN_ADMISSION, PAUSED, suspended, waiting
 from k8s_cr_driver.resources.health.rest import held_in_admission
+from k8s_cr_driver.resources.health.rules import Rules, of_annotations
 
 _Self = TypeVar("_Self", bound="CustomResource")
 
@@ -158,6 +159,15 @@ class CustomResource:
             return health
         if self.paused_by:
             return suspended(PAUSED, f"{self.paused_by} pauses it")
+        if rules := self.rules(live):
+            return rules.health(live, self.old_status, lambda: self._by_kind(live))
+        return self._by_kind(live)
+
+    def rules(self, live: Object) -> Rules | None:
+        """What users say of the object's readiness: the first source that says something."""
+        return of_annotations(live, "annotation of the object") or of_annotations(self.crd, "annotation of the CRD")
+
+    def _by_kind(self, live: Object) -> Health:
         health = self.assess(live)
         if health.state is State.SUSPENDED and (held := held_in_admission(live, self.manifest, self.crd)):
             return waiting(HELD_IN_ADMISSION, f"{held}, by a webhook and not by the manifest: it has not begun")

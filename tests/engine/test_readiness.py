@@ -156,6 +156,23 @@ def test_where_being_stored_is_enough_nothing_is_waited_for(api: FakeApi) -> Non
     Instance(api.url).reconcile([annotated, crontab("one"), crontab("two")])
 
 
+def test_rule_of_an_annotation_decides_when_the_wait_ends_and_costs_no_request(api: FakeApi) -> None:
+    plain, ruled = crontab("plain"), crontab("ruled")
+    ruled["metadata"]["annotations"] = {"k8s-cr-driver/ready-when": "jsonpath={.status.phase}=Frobnicated"}
+    desired = [crontab_crd(phase={"type": "string"}, **CONDITIONS)]
+    blue, counts = Instance(api.url), []
+    for tab, phase in ((plain, "Ready"), (ruled, "Frobnicated")):
+        name = tab["metadata"]["name"]
+        desired.append(tab)
+        run = blue.start(desired)
+        blue.wait_until_reported(name, "Waiting")
+        api.requests.clear()
+        api.set_status("CronTab", "default", name, {"phase": phase})
+        run.result(10)
+        counts.append(len(api.requests))
+    assert counts[0] == counts[1]
+
+
 @pytest.mark.parametrize("count", [1, 5])
 def test_a_crd_that_is_not_of_the_package_is_asked_once_whether_a_status_is_to_come(api: FakeApi, count: int) -> None:
     api.put(crontab_crd())

@@ -13,13 +13,13 @@ from k8s_cr_driver.capi.cluster import UNREACHABLE
 from k8s_cr_driver.capi.control_plane import EXTERNAL_ETCD
 from k8s_cr_driver.errors import InvalidPackage
 from k8s_cr_driver.objects.keys import CRD, NAMESPACE, Object
+from k8s_cr_driver.objects.rule_texts import FAILED_WHEN, IGNORE_GENERATION, READY_WHEN, SUSPENDED_WHEN
 from k8s_cr_driver.ownership import labels
 from k8s_cr_driver.ownership.inventory import INVENTORY_LABEL
 from k8s_cr_driver.ownership.inventory_content import InventoryContent, form
 from k8s_cr_driver.ownership.labels import SHARED
 from k8s_cr_driver.package import manifests, marks
 from k8s_cr_driver.resources.base import REPLACE
-from k8s_cr_driver.resources.health.custom import READY_WHEN
 from k8s_cr_driver.vnf.vdus import VDU
 from tests.instance import BLUE, config_map, crontab_crd, deployment, obj
 
@@ -62,6 +62,7 @@ def test_a_mark_in_a_template_is_refused_with_its_field(tmp_path: Path) -> None:
 def test_the_annotations_of_authors_are_accepted(tmp_path: Path) -> None:
     values = {VDU: "Web", READY_WHEN: "stored", labels.KEEP: "true"}
     values |= {REPLACE: "true", EXTERNAL_ETCD: "false", UNREACHABLE: "true"}
+    values |= {FAILED_WHEN: "condition=Broken", SUSPENDED_WHEN: "cel: spec.off", IGNORE_GENERATION: "true"}
     assert set(values) == marks.OF_AUTHORS
     (found,) = loaded(tmp_path, with_metadata(config_map("a"), annotations=values))
     assert found["metadata"]["annotations"] == values

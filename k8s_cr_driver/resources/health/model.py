@@ -62,6 +62,10 @@ class Health:
     message: str = ""
     trouble: bool = False
     unfinished: bool = False
+    source: str = ""
+    """What decided, if it is a rule of users; "" for the rules of the kind."""
+    field: str = ""
+    """The field that a rule of users has read."""
 
     def __post_init__(self) -> None:
         for name, given, limit in (("reason", self.reason, REASON_LIMIT), ("message", self.message, MESSAGE_LIMIT)):

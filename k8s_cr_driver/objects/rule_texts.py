@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What an author writes to say when an object is ready, has failed or is at rest: an annotation's value, or a rule of a file.
+
+The forms are those of `kubectl wait` (`condition=NAME[=VALUE]`, `jsonpath={...}[=VALUE]`) and `cel: EXPRESSION`. A text is read
+once and asked of each state of the object.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from k8s_cr_driver.objects.cel import EvaluationError, Program
+from k8s_cr_driver.objects.cel_syntax import ExpressionError
+from k8s_cr_driver.objects.fields import entries, integer, text
+from k8s_cr_driver.objects.jsonpath import Path, as_text
+
+PREFIX = "k8s-cr-driver/"
+READY_WHEN, FAILED_WHEN, SUSPENDED_WHEN = PREFIX + "ready-when", PREFIX + "failed-when", PREFIX + "suspended-when"
+IGNORE_GENERATION = PREFIX + "ignore-generation"
+STORED = "stored"
+FORMS = "condition=NAME[=VALUE], jsonpath={...}=VALUE or cel: EXPRESSION"
+
+
+class Outcome(NamedTuple):
+    """Whether a rule is met, the field that decided, and what the object has there, as a clause."""
+
+    met: bool
+    field: str
+    seen: str
+
+
+class Rule(NamedTuple):
+    """A text, and what it asks of an object."""
+
+    text: str
+    ask: Callable[[Mapping[str, Any]], Outcome]
+
+
+@functools.lru_cache(maxsize=512)
+def rule(written: str) -> Rule:
+    """The rule of a text; ExpressionError, with the column in the text, if it is none."""
+    form, found, rest = written.partition("=") if not written.startswith("cel:") else ("cel", ":", written[4:])
+    if form == "cel":
+        return cel(rest, written)
+    if form == "condition" and found:
+        return Rule(written, _condition(rest))
+    if form == "jsonpath" and found:
+        return Rule(written, _jsonpath(rest))
+    raise ExpressionError(f"write {FORMS}")
+
+
+@functools.lru_cache(maxsize=512)
+def cel(expression: str, written: str = "") -> Rule:
+    """The rule of an expression alone; `written` is the text that contains it."""
+    try:
+        program = Program(expression)
+    except ExpressionError as error:
+        raise ExpressionError(f"{expression.strip()[:120]!r}: {error}") from None
+
+    def ask(live: Mapping[str, Any]) -> Outcome:
+        try:
+            met = program.holds(live)
+        except EvaluationError as error:
+            return Outcome(False, program.field, str(error))
+        return Outcome(met, program.field, f"it is {str(met).lower()}")
+
+    return Rule(written or expression, ask)
+
+
+def check(annotation: str, value: str) -> str:
+    """What is wrong with the value of one of the annotations, as a clause; "" if nothing is."""
+    if annotation == READY_WHEN and value == STORED:
+        return ""
+    try:
+        rule(value)
+    except ExpressionError as error:
+        return f"{error}"
+    return ""
+
+
+def _condition(wanted: str) -> Callable[[Mapping[str, Any]], Outcome]:
+    name, _, value = wanted.partition("=")
+    name, value = name.strip().lower(), (value.strip() or "True").lower()
+    if not name:
+        raise ExpressionError("column 11: the name of a condition is expected")
+
+    def ask(live: Mapping[str, Any]) -> Outcome:
+        field = f"status.conditions[{wanted.partition('=')[0].strip()}]"
+        generation = integer(live, "metadata", "generation")
+        for one in entries(live, "status", "conditions"):
+            if text(one, "type").lower() == name:
+                status = str(one.get("status"))
+                observed = integer(one, "observedGeneration")
+                if observed is not None and generation is not None and observed < generation:
+                    return Outcome(False, field, f"it speaks of generation {observed}, the latest is {generation}")
+                said = text(one, "message") or text(one, "reason")
+                return Outcome(status.lower() == value, field, f"it is {status}" + (f": {said}" if said else ""))
+        return Outcome(False, field, "it is not there")
+
+    return ask
+
+
+def _jsonpath(written: str) -> Callable[[Mapping[str, Any]], Outcome]:
+    braces = written.rfind("}")
+    written_path, found, wanted = (written[: braces + 1], *written[braces + 1 :].partition("=")[1:])
+    if braces < 0:
+        written_path, found, wanted = written.partition("=")
+    if braces >= 0 and not found and written[braces + 1 :].strip():
+        raise ExpressionError(f"column {len('jsonpath=') + braces + 2}: = is expected after the path")
+    path = Path(written_path)
+    wanted = wanted.strip().strip("'\"")
+    field = written_path.strip().strip("{}").lstrip("$.")
+
+    def ask(live: Mapping[str, Any]) -> Outcome:
+        values = path.find(live)
+        if not values:
+            return Outcome(False, field, "it is not there")
+        if len(values) > 1:
+            return Outcome(False, field, f"the path finds {len(values)} values, and one is compared")
+        seen = as_text(values[0])
+        if not found:
+            return Outcome(values[0] is not None, field, "it is there")
+        return Outcome(seen == wanted, field, "it is an object or a list" if seen is None else f"it is {seen}")
+
+    return ask

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Readiness in users' own words: rules of annotations, requests, packages and operators, which decide before any other.
+
+The first source that has rules for an object decides alone; what its rules do not say, the rules of the kind say. A status that
+is older than our change of the spec ends no wait, whatever a rule says of it, unless `ignore-generation` is true.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from k8s_cr_driver.objects.cel_syntax import ExpressionError
+from k8s_cr_driver.objects.fields import mapping
+from k8s_cr_driver.objects.rule_texts import (
+    FAILED_WHEN,
+    IGNORE_GENERATION,
+    READY_WHEN,
+    STORED,
+    SUSPENDED_WHEN,
+    Outcome,
+    Rule,
+    rule,
+)
+from k8s_cr_driver.resources.health.freshness import behind
+from k8s_cr_driver.resources.health.model import Health, State, failed, ready, suspended, waiting
+
+_ANNOTATIONS = (READY_WHEN, FAILED_WHEN, SUSPENDED_WHEN)
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """The rules that one source has for an object. `source` is for people: "annotation of the object"."""
+
+    source: str
+    ready: Rule | None = None
+    in_progress: Rule | None = None
+    failed: Rule | None = None
+    suspended: Rule | None = None
+    stored: bool = False
+    ignore_generation: bool = False
+
+    def health(self, live: dict[str, Any], old_status: Any, otherwise: Callable[[], Health]) -> Health:
+        """The health of an object by these rules; `otherwise` judges it by those of its kind."""
+        if self.stored:
+            return replace(ready("Stored", "no more is asked for than that it is stored"), source=self.source)
+        if not self.ignore_generation and live.get("status") and (old := behind(live, old_status)):
+            return replace(old, source=self.source)
+        for asked, say in (
+            (self.suspended, suspended),
+            (self.in_progress, waiting),
+            (self.failed, failed),
+            (self.ready, ready),
+        ):
+            if asked and (found := asked.ask(live)).met:
+                return self._because(say("ByRule"), asked, found)
+        if self.ready is None:
+            return otherwise()
+        found, by_kind = self.ready.ask(live), otherwise()
+        detail = f"; {by_kind.message}" if by_kind.message and by_kind.state is not State.READY else ""
+        unmet = waiting("RuleNotMet", f"{self.ready.text} is not met: {found.seen}{detail}", trouble=by_kind.trouble)
+        return replace(unmet, source=self.source, field=found.field)
+
+    def _because(self, health: Health, asked: Rule, found: Outcome) -> Health:
+        return replace(health, message=f"{asked.text}: {found.seen}", source=self.source, field=found.field)
+
+
+def of_annotations(owner: Mapping[str, Any] | None, source: str) -> Rules | None:
+    """The rules in the annotations of an object or a CRD; None if there are none, or one cannot be read."""
+    annotations = mapping(owner, "metadata", "annotations")
+    if not annotations or not any(name in annotations for name in _ANNOTATIONS):
+        return None
+    written = [annotations.get(name) for name in _ANNOTATIONS]
+    ignores = annotations.get(IGNORE_GENERATION) == "true"
+    if written[0] == STORED:
+        return Rules(source, stored=True)
+    try:
+        of_ready, of_failed, of_suspended = (rule(one) if isinstance(one, str) else None for one in written)
+    except ExpressionError:
+        return None
+    return Rules(source, of_ready, None, of_failed, of_suspended, ignore_generation=ignores)

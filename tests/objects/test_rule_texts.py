@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What authors write in annotations is asked of objects as `kubectl wait` asks it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from k8s_cr_driver.objects.cel_syntax import ExpressionError
+from k8s_cr_driver.objects.rule_texts import READY_WHEN, check, rule
+
+LIVE: dict[str, Any] = {
+    "metadata": {"generation": 2},
+    "spec": {"count": 3},
+    "status": {
+        "phase": "Serving",
+        "a.b": "c",
+        "on": True,
+        "number": 3,
+        "nothing": None,
+        "parts": [{"name": "one", "state": "up"}, {"name": "two", "state": "down"}],
+        "conditions": [
+            {"type": "Ready", "status": "True"},
+            {"type": "Synced", "status": "False", "reason": "X", "message": "not yet"},
+            {"type": "Old", "status": "True", "observedGeneration": 1},
+        ],
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("written", "met"),
+    [
+        ("condition=Ready", True),
+        ("condition=ready", True),
+        ("condition=Ready=True", True),
+        ("condition=Ready=false", False),
+        ("condition=Synced", False),
+        ("condition=Synced=False", True),
+        ("condition=Old", False),
+        ("condition=Absent", False),
+        ("jsonpath={.status.phase}=Serving", True),
+        ("jsonpath='{.status.phase}'=Serving", None),
+        ('jsonpath={.status.phase}="Serving"', True),
+        ("jsonpath=.status.phase=Serving", True),
+        ("jsonpath={.status.phase}=serving", False),
+        ("jsonpath={$.status.phase}", True),
+        ("jsonpath={.status.absent}", False),
+        ("jsonpath={.status.nothing}", False),
+        ("jsonpath={.status.on}=true", True),
+        ("jsonpath={.status.number}=3", True),
+        ("jsonpath={.status.parts}=x", False),
+        (r"jsonpath={.status.a\.b}=c", True),
+        ("jsonpath={.status['a.b']}=c", True),
+        ("jsonpath={.status.parts[0].state}=up", True),
+        ("jsonpath={.status.parts[-1].state}=down", True),
+        ("jsonpath={.status.parts[7].state}=down", False),
+        ('jsonpath={.status.parts[?(@.name=="two")].state}=down', True),
+        ("jsonpath={.status.conditions[?(@.type=='Ready')].status}=True", True),
+        ("jsonpath={.status.parts[?(@.name!='two')].state}=up", True),
+        ("jsonpath={.status.parts[*].state}=up", False),
+        ("cel: status.phase == 'Serving'", True),
+        ("cel:self.status.number == self.spec.count", True),
+        ("cel: status.absent == 1", False),
+        ("cel: status.number", False),
+    ],
+)
+def test_rule_of_an_annotation(written: str, met: bool | None) -> None:
+    if met is None:
+        with pytest.raises(ExpressionError):
+            rule(written)
+    else:
+        assert rule(written).ask(LIVE).met is met
+
+
+@pytest.mark.parametrize(
+    ("written", "problem"),
+    [
+        ("Ready", "write condition="),
+        ("condition=", "column 11"),
+        ("jsonpath={.a..b}", "column 4: '..b' is no field"),
+        ("jsonpath={.a[1:2]}=x", "is no field of a JSONPath"),
+        ("jsonpath={.a=x", "is no field|= is expected|expected at the end"),
+        ("jsonpath={.a}x", "= is expected after the path"),
+        ("cel: status.phase ==", "column 17: a value is expected"),
+        ("cel: frob(1)", "column 2: there is no function frob"),
+    ],
+)
+def test_text_that_is_no_rule_is_refused_with_its_column(written: str, problem: str) -> None:
+    with pytest.raises(ExpressionError, match=problem):
+        rule(written)
+
+
+def test_outcome_names_the_field_and_what_is_there() -> None:
+    assert rule("jsonpath={.status.phase}=Up").ask(LIVE)[1:] == ("status.phase", "it is Serving")
+    assert rule("condition=Synced").ask(LIVE)[1:] == ("status.conditions[Synced]", "it is False: not yet")
+    assert rule("condition=Old").ask(LIVE)[2] == "it speaks of generation 1, the latest is 2"
+    assert rule("cel: status.absent == 1").ask(LIVE)[1:] == ("status.absent", "there is no absent")
+
+
+def test_only_readiness_can_be_stored() -> None:
+    assert check(READY_WHEN, "stored") == ""
+    assert "write condition=" in check("k8s-cr-driver/failed-when", "stored")
