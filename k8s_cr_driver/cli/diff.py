@@ -11,8 +11,9 @@ import click
 
 from k8s_cr_driver.cli import package_input
 from k8s_cr_driver.cli.cluster import Cluster, Kubeconfig, named, on_cluster
-from k8s_cr_driver.cli.dry_run import DryRun, Outcome, outcomes_of
+from k8s_cr_driver.cli.dry_run import Outcome, outcomes_of
 from k8s_cr_driver.cli.output import echo, output_option, print_json
+from k8s_cr_driver.kube.dry_run import DryRun
 
 _SIGNS = {
     "created": ("+", "green"),

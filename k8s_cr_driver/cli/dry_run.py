@@ -24,7 +24,6 @@ from k8s_cr_driver.engine import api_services
 from k8s_cr_driver.engine.nodes import Desired
 from k8s_cr_driver.engine.not_ready import NotReady
 from k8s_cr_driver.errors import ApiError, Conflict, Contended, DriverError, Refused
-from k8s_cr_driver.kube.connection import Connection, as_dry_run
 from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.objects import dependencies
 from k8s_cr_driver.objects.api_groups import is_builtin
@@ -58,14 +57,6 @@ class Outcome:
     def as_json(self) -> dict[str, Any]:
         fields = [{"field": one.path, "before": one.before, "after": one.after} for one in self.changes]
         return {"object": str(self.key), "verdict": self.verdict, "changes": fields, "message": self.message}
-
-
-class DryRun(Connection):
-    """A connection on which nothing is stored (Kubernetes API concepts, "Dry-run")."""
-
-    def request(self, method: str, path: str, **options: Any) -> Object:
-        """As `Connection.request`."""
-        return super().request(method, path, **as_dry_run(method, options))
 
 
 def outcomes_of(

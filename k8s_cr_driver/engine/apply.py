@@ -45,11 +45,17 @@ class Applier:
     """The desired objects of a run; `unready` is empty when all of them are ready."""
 
     def __init__(
-        self, run: Run, releases: Releases, desired: Sequence[CustomResource], timeout: Callable[[str], NotReady]
+        self,
+        run: Run,
+        releases: Releases,
+        desired: Sequence[CustomResource],
+        timeout: Callable[[str], NotReady],
+        last: Collection[ObjectKey] = (),
     ) -> None:
+        """`last`: objects that wait until all others are ready."""
         self._releases = releases
         self._operation, self._loop, self._context, self._timeout = run.operation, run.loop, run.context, timeout
-        self.nodes = _nodes(run.resources, desired)
+        self.nodes = _nodes(run.resources, desired, frozenset(last))
         self.unready = dict.fromkeys(self.nodes)
         self.kinds = frozenset(key.group_kind for key in self.nodes)
         self._own_crds = {defined_by(obj.manifest): self.nodes[obj.key] for obj in desired if obj.key.group_kind == CRD}
@@ -73,6 +79,7 @@ class Applier:
         self._tolerance: Tolerance
         self._recreator: Recreator
         self._rerun: Collection[ObjectKey]
+        self._is_held = False
 
     def uses(self, live: Object) -> bool:
         """Whether desired objects are in this Namespace, or of the kind that this CRD defines."""
@@ -85,9 +92,13 @@ class Applier:
         stored = (node for node in self.nodes.values() if "get" in node.resource.verbs)
         return [(node.resource, node.live) for node in stored if node.live is not None]
 
-    def start(self, informers: Informers, rerun: Collection[ObjectKey]) -> None:
-        """Kinds whose CRD is part of the set are watched once it is established. `rerun`: finished objects to run again."""
-        self._informers, self._rerun = informers, rerun
+    def start(self, informers: Informers, rerun: Collection[ObjectKey], *, held: bool = False) -> None:
+        """
+        Kinds whose CRD is part of the set are watched once it is established. `rerun`: finished objects to run again.
+
+        `held`: nothing is written before `write`.
+        """
+        self._informers, self._rerun, self._is_held = informers, rerun, held
         self._tolerance = Tolerance(self.nodes, self.unready, self.brought, rerun)
         self._recreator = Recreator(
             self._run,
@@ -99,6 +110,12 @@ class Applier:
             failed=self._failed,
             mark_unready=self._mark_unready,
         )
+
+    def write(self) -> None:
+        """Writes what was held until now."""
+        self._is_held = False
+        for node in self.nodes.values():
+            self._try(node)
 
     def kind_listed(self, kind: GroupKind) -> None:
         """It is known which objects of a kind are ours: by its first list, or the first after the kind was not served."""
@@ -131,7 +148,7 @@ class Applier:
     def _try(self, node: Desired) -> None:
         """Applies the object if its dependencies are ready and its kind is listed."""
         is_free = node.phase is Phase.BLOCKED and not node.needs and not self._loop.refusals
-        if is_free and self._informers.is_listed(node.key.group_kind):
+        if is_free and not self._is_held and self._informers.is_listed(node.key.group_kind):
             node.phase, node.is_new, node.gone = Phase.SENDING, node.live is None, ""
             request = functools.partial(
                 write, self._context, node.obj, node.resource, node.live, vanished=node.vanished, finished=node.finished
@@ -300,10 +317,14 @@ class Applier:
             raise self._timeout(f"not ready, and {node.key} has failed")
 
 
-def _nodes(resources: Resources, desired: Sequence[CustomResource]) -> dict[ObjectKey, Desired]:
+def _nodes(
+    resources: Resources, desired: Sequence[CustomResource], last: frozenset[ObjectKey]
+) -> dict[ObjectKey, Desired]:
     pairs = [(first, obj.key) for obj in desired for first in obj.applied_after()]
     manifests = [obj.manifest for obj in desired]
     needs = dependencies.graph(manifests, pairs)
+    others = needs.keys() - last
+    needs = {key: (needed | others if key in last else needed - last) for key, needed in needs.items()} if last else needs
     paused_by = {key: obj.key for obj in desired for key in obj.pauses(manifests)}
     nodes = {}
     for obj in sorted(desired, key=lambda one: dependencies.rank(one.key.group_kind)):

@@ -9,7 +9,7 @@ set does not contain are pruned when the set is ready. Every LCM verb computes a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from types import TracebackType
 
@@ -17,6 +17,7 @@ from k8s_cr_driver import logs
 from k8s_cr_driver.engine import permissions
 from k8s_cr_driver.engine.api_services import await_kinds
 from k8s_cr_driver.engine.apply import Applier
+from k8s_cr_driver.engine.asks import Asks
 from k8s_cr_driver.engine.informers import Informers
 from k8s_cr_driver.engine.loop import Loop
 from k8s_cr_driver.engine.operation import Operation
@@ -54,11 +55,14 @@ def reconcile(
     *,
     prune: Prune | None,
     replacement: Replacement = NO_REPLACEMENT,
+    asks: bool = False,
+    last: Collection[ObjectKey] = (),
 ) -> dict[ObjectKey, Object]:
     """
     Applies `desired` and waits until it is ready; with `prune` deletes the instance's other objects. Returns live objects.
 
-    The objects of `replacement` are deleted first and created again by their controllers. Errors: Refused (and subclasses)
+    The objects of `replacement` are deleted first and created again by their controllers. With `asks` all that differs is a
+    dry run before the first write. The objects of `last` wait until all others are ready. Errors: Refused (and subclasses)
     if the cluster rejects an object; NotReady at the deadline; Superseded when another worker took over;
     ConnectionFailed; Stopped. A later run finds whatever was written by then through the inventory.
     """
@@ -67,7 +71,8 @@ def reconcile(
     context.inventory.check_not_in_set([obj.key for obj in desired])
     kinds = [(obj.key.group_kind, split(obj.manifest["apiVersion"])[1]) for obj in desired]
     await_kinds(operation, context.client, kinds)
-    with _Reconciliation(Run(operation, Loop(operation), context), desired, prune, replacement) as reconciliation:
+    run = Run(operation, Loop(operation), context)
+    with _Reconciliation(run, desired, prune, replacement, asks=asks, last=last) as reconciliation:
         return reconciliation.run()
 
 
@@ -82,11 +87,21 @@ def release(operation: Operation, inventory: Inventory) -> None:
 class _Reconciliation:
     """One call of `reconcile`."""
 
-    def __init__(self, run: Run, desired: Sequence[CustomResource], prune: Prune | None, replacement: Replacement) -> None:
+    def __init__(
+        self,
+        run: Run,
+        desired: Sequence[CustomResource],
+        prune: Prune | None,
+        replacement: Replacement,
+        *,
+        asks: bool,
+        last: Collection[ObjectKey],
+    ) -> None:
+        self._run, self._asks = run, asks
         self._operation, self._loop, self._context, self._prune = run.operation, run.loop, run.context, prune
         self._resources = run.resources
         self._releases = releases = Releases(run)
-        self._applier = Applier(run, releases, desired, lambda headline: self._timeouts.timeout(headline))
+        self._applier = Applier(run, releases, desired, lambda headline: self._timeouts.timeout(headline), last)
         self._informers = Informers(run, self._on_change, self._applier.kind_listed)
         self._replacer = Replacer(run, releases, self._informers, replacement)
         grace_period, unlabeled = (prune.grace_period, prune.unlabeled) if prune else (None, False)
@@ -121,15 +136,25 @@ class _Reconciliation:
         applier, replacer, timeouts = self._applier, self._replacer, self._timeouts
         replacer.start()
         self._loop.run(lambda: not replacer.nodes, timeouts.not_deleted)
-        applier.start(self._informers, replacer.rerun)
+        applier.start(self._informers, replacer.rerun, held=self._asks)
         had = self._context.inventory.content.kinds if self._prune else frozenset[GroupKind]()
         self._informers.open(kind for kind in applier.kinds | had if self._is_served(kind))
+        if self._asks:
+            self._ask()
         self._loop.run(self._is_ready, timeouts.not_ready)
         replacer.check()
         self._loop.run(lambda: replacer.is_whole and self._is_ready(), timeouts.not_replaced)
         if self._prune:
             self._rest.delete()
         return {key: node.live for key, node in applier.nodes.items() if node.live is not None}
+
+    def _ask(self) -> None:
+        """Before the first write."""
+        asks = Asks(self._run, self._applier.nodes, self._informers)
+        self._loop.run(asks.is_listed, self._timeouts.not_ready)
+        asks.start()
+        self._loop.run(asks.is_answered, self._timeouts.not_ready)
+        self._applier.write()
 
     def _is_ready(self) -> bool:
         """Ready, or as ready as the set can be before the rest is deleted, which waits until it is ready then."""

@@ -18,12 +18,13 @@ from k8s_cr_driver.objects.derived import leaves, stale_fields
 from k8s_cr_driver.objects.fields import field
 from k8s_cr_driver.objects.immutable import ignored_fields, staying_fields
 from k8s_cr_driver.objects.keys import CRD, Object, annotations_of, key_of, kind_of, labels
-from k8s_cr_driver.ownership.context import WriteContext, with_owner_labels
+from k8s_cr_driver.ownership.context import WriteContext, marked, with_owner_labels
 from k8s_cr_driver.ownership.labels import KEEP, RELEASED_BY, SHARED, has_applied, is_created, is_kept, used_by, users
 from k8s_cr_driver.ownership.managed_fields import managers_of
 from k8s_cr_driver.ownership.released import belongs_to, move_to_version, own_fields, take_back
 from k8s_cr_driver.ownership.replacement import may_be_replaced
 from k8s_cr_driver.ownership.shared import claimed_by_others, is_co_user, join
+from k8s_cr_driver.ownership.unchanged import differs
 from k8s_cr_driver.ownership.write_errors import (
     MIGRATE,
     NEVER_CHANGED,
@@ -58,6 +59,8 @@ def apply(
 
     `takes_back`: `live` has just been taken back.
     """
+    if context.yields and not takes_back and not differs(context, obj, live):
+        return live  # a policy may deny a write that changes nothing, too, and a rollback must not need it
     obj = _with_stored_versions(context, obj, live)
     if takes_back or context.inventory.content.is_adopted(live):
         return _applied(context, obj, resource, live, takes_back=takes_back)
@@ -82,11 +85,7 @@ def _applied(
         context.inventory.created(obj.key)
     if "patch" not in resource.verbs:
         return live
-    is_shared = obj.key.group_kind in SHARED
-    released = annotations_of(live).get(RELEASED_BY, "") if is_shared and not is_adopted else ""
-    is_noted = is_adopted and not is_shared  # others may make a shared one theirs: its own marks say who has created it
-    owned = with_owner_labels(context, obj, made=is_created(live), adopted=is_noted, released=released)
-    labelled = _exactly(live, owned, unchanged=takes_back)
+    labelled = _exactly(live, marked(context, obj, live), unchanged=takes_back)
     _check_left_out(context, obj, live, is_adopted=is_adopted)
     try:
         applied = context.client.apply(resource, labelled.manifest, context.manager, force=False, live=live)

@@ -19,6 +19,7 @@ from k8s_cr_driver.ownership.labels import (
     PART_OF_LABEL,
     RELEASED_BY,
     SHARED,
+    is_created,
     manager,
     used_by,
 )
@@ -95,6 +96,14 @@ def with_owner_labels(
         metadata["annotations"] = {**annotations_of(obj.manifest), **marks}
     metadata["labels"] = {**labels(obj.manifest), **own_labels}
     return obj.with_manifest({**obj.manifest, "metadata": metadata})
+
+
+def marked(context: WriteContext, obj: CustomResource, live: Object) -> CustomResource:
+    """The object with the labels and annotations that it has when it is applied to `live`."""
+    is_adopted, is_shared = context.inventory.content.is_adopted(live), obj.key.group_kind in SHARED
+    released = annotations_of(live).get(RELEASED_BY, "") if is_shared and not is_adopted else ""
+    is_noted = is_adopted and not is_shared  # others may make a shared one theirs: its own marks say who has created it
+    return with_owner_labels(context, obj, made=is_created(live), adopted=is_noted, released=released)
 
 
 def has_gone(context: WriteContext, key: ObjectKey, resource: Resource, uid: str) -> bool:

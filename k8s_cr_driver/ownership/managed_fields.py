@@ -118,6 +118,41 @@ def managers_of(live: Object, path: Iterable[str]) -> list[str]:
     return sorted({str(entry.get("manager")) for entry in owning})
 
 
+def holds(fields: Object, wanted: Any, live: Any) -> bool:
+    """
+    Whether a manager owns exactly the fields of `wanted`, by its FieldsV1 of them, and `live` has their values.
+
+    False also where that cannot be said.
+    """
+    inner = {step: one for step, one in fields.items() if step != "."}
+    if not inner or not isinstance(wanted, (dict, list)):
+        return not inner and is_same(wanted, live)
+    if isinstance(wanted, dict):
+        named = {f"f:{name}": name for name in wanted}
+        has_all = isinstance(live, dict) and named.keys() == inner.keys() and live.keys() >= wanted.keys()
+        return has_all and all(holds(inner[step], wanted[name], live[name]) for step, name in named.items())
+    if not isinstance(live, list) or len(inner) != len(wanted):
+        return False
+    if all(step.startswith("v:") for step in inner):
+        return all(one in live and f"v:{json.dumps(one)}" in inner for one in wanted)
+    return all(step.startswith("k:") and _holds_entry(step, inner[step], wanted, live) for step in inner)
+
+
+def _holds_entry(step: str, fields: Object, wanted: Sequence[Any], live: Sequence[Any]) -> bool:
+    """An entry may leave a key out that has its default, such as the protocol of a port."""
+    keys = json.loads(step[2:])
+    ours, theirs = (
+        [one for one in several if isinstance(one, dict) and keys.items() <= {**keys, **one}.items()]
+        for several in (wanted, live)
+    )
+    return len(ours) == len(theirs) == 1 and holds(fields, ours[0], theirs[0])
+
+
+def is_same(one: Any, other: Any) -> bool:
+    """Whether two JSON values are equal: 1 and true are not."""
+    return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
+
+
 def union(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
     """Of two FieldsV1. A field without children is a member; one with children is a member if "." is among them."""
     joined = {**one, **other}

@@ -33,11 +33,12 @@ _SHOWN = 20
 _OTHER_INSTANCE = re.compile(rf"{re.escape(manager(''))}[0-9a-f]{{8}}-[0-9a-f-]{{27}}")
 
 
-_ADMISSION = frozenset(
+ADMISSION = frozenset(
     GroupKind("admissionregistration.k8s.io", f"{kind}{form}")
     for kind in ("Validating", "Mutating")
     for form in ("WebhookConfiguration", "AdmissionPolicy", "AdmissionPolicyBinding")
 )
+"""The kinds that decide which writes are admitted."""
 _OWN_POLICY = "If a webhook or policy that only a former package of this VNF instance has denies it, delete that and retry."
 
 
@@ -246,7 +247,7 @@ def with_policy_remedy(error: DriverError, kinds: Set[GroupKind]) -> DriverError
 
     The driver deletes them last, as all that the set does not have. Before that, nobody knows that a change will stay.
     """
-    if type(error) not in (Refused, Forbidden) or Said.DENIED not in Said.of(str(error)) or kinds.isdisjoint(_ADMISSION):
+    if type(error) not in (Refused, Forbidden) or Said.DENIED not in Said.of(str(error)) or kinds.isdisjoint(ADMISSION):
         return error
     return type(error)(f"{str(error).rstrip('.')}. {_OWN_POLICY}")
 

@@ -10,7 +10,7 @@ import contextlib
 import functools
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from types import TracebackType
 
@@ -27,7 +27,7 @@ from k8s_cr_driver.kube.discovery import Resources, discover
 from k8s_cr_driver.kube.endpoint import Endpoint
 from k8s_cr_driver.objects import dependencies
 from k8s_cr_driver.objects.crds import crds_of, defined_by
-from k8s_cr_driver.objects.keys import CRD, Object, kind_of
+from k8s_cr_driver.objects.keys import CRD, Object, ObjectKey, kind_of
 from k8s_cr_driver.ownership.context import WriteContext
 from k8s_cr_driver.ownership.inventory import Inventory
 from k8s_cr_driver.ownership.inventory_content import NOTHING, InventoryContent
@@ -179,16 +179,15 @@ class Session:
 
     def change(self, wanted: Sequence[CustomResource], *, checked: bool, delete_guests: bool = False) -> None:
         """
-        Reconciles all objects of the instance. With `checked` their kinds can refuse that, or have some changed last.
+        Reconciles all objects of the instance.
 
+        With `checked` their kinds and the cluster can refuse that before anything is written, or have some changed last.
         Refused if a CRD takes something from objects of others, except from those of users with `delete_guests`.
         """
         context = replace(self._context, delete_guests=delete_guests)
         wanted = shared_crds.guarded(context, wanted, self._operation.persist)
-        last = self._operation.persist(lambda: changed_last(self._client, wanted)) if checked else set()
-        if last:
-            self._reconcile([obj for obj in wanted if obj.key not in last], prune=None)
-        self._reconcile(wanted, prune=Prune())
+        last = self._operation.persist(lambda: changed_last(self._client, wanted)) if checked else set[ObjectKey]()
+        self._reconcile(wanted, prune=Prune(), asks=checked, last=last)
 
     def reconcile(
         self,
@@ -214,8 +213,11 @@ class Session:
         prune: Prune | None,
         replacement: Replacement = NO_REPLACEMENT,
         first: bool = False,
+        asks: bool = False,
+        last: Collection[ObjectKey] = (),
     ) -> None:
-        tried = wanted if replacement.to_delete else [obj for obj in wanted if is_kept(obj.manifest)]
+        """With `asks` the run itself begins with a dry run of all that differs."""
+        tried = wanted if replacement.to_delete else [obj for obj in wanted if is_kept(obj.manifest) and not asks]
         crds = () if replacement.to_delete else wanted  # VNFCs are deleted before a CRD changes
         redefined = {defined_by(obj.manifest) for obj in crds if obj.key.group_kind == CRD}
         persist = self._operation.persist
@@ -223,7 +225,7 @@ class Session:
         run = functools.partial(reconcile, self._operation, self._context)
         self._holds = False  # from now on the run knows whether a write of it may still take effect
         try:
-            run(wanted, prune=prune, replacement=replacement)
+            run(wanted, prune=prune, replacement=replacement, asks=asks, last=last)
         except Refused as error:
             if first and self._context.inventory.is_new:
                 self._undo(error, wanted)

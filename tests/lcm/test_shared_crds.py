@@ -73,8 +73,9 @@ def refused(cluster: FakeApi, blue: Instance, folder: Path, new: Object, **param
 
 
 def looks(cluster: FakeApi) -> list[Request]:
-    """What is asked besides the instance's own objects: dry runs, and lists of all objects of the kind."""
-    dry_runs = cluster.requests.select(when=lambda one: one.query.get("dryRun") == "All")
+    """What is asked besides the one dry run of each object that differs: more of them, and lists of all objects of the kind."""
+    asked = cluster.requests.select(when=lambda one: one.query.get("dryRun") == "All")
+    dry_runs = [one for number, one in enumerate(asked) if one.path in [other.path for other in asked[:number]]]
     lists = cluster.requests.select("GET", watch=False, when=lambda one: one.path.endswith("/crontabs"))
     return dry_runs + [one for one in lists if "labelSelector" not in one.query]
 

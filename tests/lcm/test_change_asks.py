@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A change of package asks first: what the cluster refuses is refused with nothing written (case 27)."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tacker.sol_refactored.common import exceptions as sol_ex
+
+from k8s_cr_driver.engine.asks import is_final
+from k8s_cr_driver.engine.nodes import Desired
+from k8s_cr_driver.errors import Conflict, DriverError, Forbidden, NotOurs, Refused
+from k8s_cr_driver.kube.discovery import Resource
+from k8s_cr_driver.objects.dependencies import DEPENDS_ON
+from k8s_cr_driver.objects.keys import Object, kind_of
+from k8s_cr_driver.resources.registry import resource_for
+from tests.fake_api import FakeApi, faults
+from tests.fake_api.recording import Request
+from tests.instance import config_map, crontab, crontab_crd, obj
+from tests.lcm.instance import Instance, make_vnfd
+from tests.lcm.web import deployment
+
+POLICY = faults.status(
+    422,
+    "Invalid",
+    "machinetemplates \"workers\" is forbidden: ValidatingAdmissionPolicy 'lab' with binding 'lab' denied request: no change",
+)
+QUOTA = faults.status(403, "Forbidden", 'configmaps "b" is forbidden: exceeded quota: small, requested: count/configmaps=1')
+
+
+def definition(kind: str) -> Object:
+    crd = crontab_crd()
+    names = {"kind": kind, "plural": f"{kind.lower()}s", "singular": kind.lower()}
+    crd["metadata"]["name"] = f"{names['plural']}.stable.example.com"
+    crd["spec"]["names"] = names
+    spec = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"] = spec
+    return crd
+
+
+def lab(version: str) -> list[Object]:
+    """A cluster that takes no lower version, and a template of its machines."""
+    template = obj("stable.example.com/v1", "MachineTemplate", "workers", "default", spec={"image": f"node-{version}"})
+    cluster = obj("stable.example.com/v1", "Lab", "one", "default", spec={"version": version})
+    return [deployment(1), definition("Lab"), definition("MachineTemplate"), cluster, template]
+
+
+def started(cluster: FakeApi, folder: Path, manifests: list[Object]) -> Instance:
+    blue = Instance(cluster, folder / "old", copy.deepcopy(manifests))
+    blue.instantiate()
+    cluster.requests.clear()
+    return blue
+
+
+def change(blue: Instance, folder: Path, manifests: list[Object], **params: Any) -> None:
+    blue.change(make_vnfd(folder / "new", manifests), **params)
+
+
+def is_trial(request: Request) -> bool:
+    return request.query.get("dryRun") == "All"
+
+
+def written(cluster: FakeApi) -> list[str]:
+    """What was written but for the inventory."""
+    return [one.path for one in cluster.requests.select("PATCH") if not is_trial(one) and "k8s-cr-driver" not in one.path]
+
+
+def asked(cluster: FakeApi) -> list[str]:
+    return sorted(one.path.rpartition("/")[2] for one in cluster.requests if is_trial(one))
+
+
+def test_a_policy_that_refuses_a_template_leaves_the_version_of_the_cluster(cluster: FakeApi, tmp_path: Path) -> None:
+    blue = started(cluster, tmp_path, lab("v1.35.0"))
+    before = cluster.get("Lab", "default", "one")
+    cluster.fail(POLICY, method="PATCH", path="machinetemplates/workers", times=100)
+    with pytest.raises(sol_ex.SolException, match=r"MachineTemplate\.stable\.example\.com default/workers.*denied request"):
+        change(blue, tmp_path, lab("v1.36.0"))
+    assert written(cluster) == []
+    assert cluster.get("Lab", "default", "one") == before
+    blue.roll_back_change()
+    assert cluster.get("Lab", "default", "one")["spec"] == {"version": "v1.35.0"}
+
+
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [(QUOTA, "exceeded quota"), (faults.denied("no more of these"), "no more of these"), (POLICY, "denied request")],
+    ids=["quota", "webhook", "policy"],
+)
+def test_what_admission_refuses_is_refused_with_nothing_written(
+    cluster: FakeApi, tmp_path: Path, fault: faults.Answer, words: str
+) -> None:
+    blue = started(cluster, tmp_path, [deployment(1), config_map("a", x="1")])
+    cluster.fail(fault, method="PATCH", path="configmaps/b", times=100)
+    with pytest.raises(sol_ex.SolException, match=words):
+        change(blue, tmp_path, [deployment(2), config_map("a", x="2"), config_map("b")])
+    assert written(cluster) == []
+
+
+def test_an_immutable_field_is_refused_with_nothing_written(cluster: FakeApi, tmp_path: Path) -> None:
+    secret = obj("v1", "Secret", "s", "default", type="Opaque", data={"a": "Yg=="})
+    blue = started(cluster, tmp_path, [deployment(1), secret, config_map("a", x="1")])
+    with pytest.raises(sol_ex.SolException, match="immutable"):
+        change(blue, tmp_path, [deployment(1), {**secret, "type": "other"}, config_map("a", x="2")])
+    assert written(cluster) == []
+
+
+def test_an_object_of_somebody_else_is_refused_with_nothing_written(cluster: FakeApi, tmp_path: Path) -> None:
+    blue = started(cluster, tmp_path, [deployment(1), config_map("a", x="1")])
+    cluster.put(config_map("b"), manager="kubectl")
+    with pytest.raises(sol_ex.SolException, match="default/b exists already"):
+        change(blue, tmp_path, [deployment(1), config_map("a", x="2"), config_map("b")])
+    assert written(cluster) == []
+
+
+def test_one_request_is_asked_for_each_object_that_differs_and_none_for_others(cluster: FakeApi, tmp_path: Path) -> None:
+    ports = [{"port": 80}, {"name": "dns", "port": 53, "protocol": "UDP"}]
+    service = obj("v1", "Service", "web", "default", spec={"selector": {"app": "web"}, "ports": ports})
+    same = [deployment(1), service, crontab_crd(), crontab("one"), obj("v1", "Namespace", "home"), config_map("h", "home")]
+    blue = started(cluster, tmp_path, [*same, config_map("a", x="1"), config_map("less", x="1", y="2")])
+    new = [config_map("a", x="2"), config_map("less", x="1"), config_map("new")]
+    change(blue, tmp_path, [*same, *new])
+    assert asked(cluster) == ["a", "less", "new"]
+    cluster.requests.clear()
+    blue.scale("SCALE_OUT")
+    assert asked(cluster) == []
+
+
+def test_what_only_an_object_of_the_change_would_allow_is_no_refusal(cluster: FakeApi, tmp_path: Path) -> None:
+    """A webhook wants what the object refers to."""
+    blue = started(cluster, tmp_path, [deployment(1)])
+    later = config_map("later")
+    later["metadata"]["annotations"] = {DEPENDS_ON: "/namespaces/default/ConfigMap/first"}
+    cluster.fail(
+        faults.denied("ConfigMap first is missing"),
+        method="PATCH",
+        path="configmaps/later",
+        when=lambda _: cluster.find("ConfigMap", "default", "first") is None,
+        times=100,
+    )
+    change(blue, tmp_path, [deployment(1), config_map("first"), later])
+    assert cluster.find("ConfigMap", "default", "later")
+
+
+def test_a_field_that_the_package_s_crd_adds_is_no_refusal(cluster: FakeApi, tmp_path: Path) -> None:
+    blue = started(cluster, tmp_path, [deployment(1), crontab_crd(), crontab("one")])
+    crd, one = crontab_crd(), crontab("one")
+    crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]["more"] = {"type": "string"}
+    one["spec"]["more"] = "words"
+    change(blue, tmp_path, [deployment(1), crd, one])
+    assert cluster.get("CronTab", "default", "one")["spec"]["more"] == "words"
+
+
+def test_a_server_that_cannot_say_yet_ends_no_change(cluster: FakeApi, tmp_path: Path) -> None:
+    blue = started(cluster, tmp_path, [deployment(1), config_map("a", x="1")])
+    cluster.fail(faults.webhook_down(), method="PATCH", path="configmaps/a", when=is_trial, times=2)
+    change(blue, tmp_path, [deployment(1), config_map("a", x="2")])
+    assert cluster.get("ConfigMap", "default", "a")["data"] == {"x": "2"}
+
+
+def changed(manifest: Object, *, new: bool = False) -> Desired:
+    resource = Resource(kind_of(manifest), manifest["apiVersion"], "any", True, frozenset())
+    return Desired(resource_for(manifest), resource, live=None if new else manifest)
+
+
+WEBHOOK = obj("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration", "w")
+DENIED = 'default/one: admission webhook "w.example.org" denied the request: no'
+BY_POLICY = "default/one: ValidatingAdmissionPolicy 'p' with binding 'p' denied request: no"
+OVER = "default/one: exceeded quota: small"
+
+
+@pytest.mark.parametrize(
+    ("why", "before", "final"),
+    [
+        (Refused(DENIED), [], True),
+        (Refused(DENIED), [changed(config_map("a"))], True),
+        (Refused(DENIED), [changed(config_map("a"), new=True)], False),
+        (Refused(DENIED), [changed(deployment(1))], False),
+        (Refused(DENIED), [changed(WEBHOOK)], False),
+        (Refused(DENIED), [changed(crontab_crd())], True),
+        (Refused(BY_POLICY), [changed(deployment(1)), changed(config_map("a"), new=True)], True),
+        (Refused(BY_POLICY), [changed(WEBHOOK)], False),
+        (Forbidden(OVER), [changed(deployment(1))], True),
+        (Forbidden(OVER), [changed(obj("v1", "ResourceQuota", "small", "default"))], False),
+        (Forbidden(OVER), [changed(obj("v1", "ResourceQuota", "small", "elsewhere"))], True),
+        (Forbidden('violates PodSecurity "baseline"'), [changed(obj("v1", "Namespace", "default"))], False),
+        (Forbidden("attempting to grant RBAC permissions"), [], True),
+        (Refused("spec.more: unknown field"), [changed(crontab_crd())], False),
+        (Refused("spec.more: unknown field"), [changed(config_map("a"), new=True)], True),
+        (NotOurs("belongs to another VNF instance"), [changed(crontab_crd())], True),
+        (Conflict("others manage fields"), [changed(crontab_crd())], True),
+    ],
+)
+def test_which_refusals_the_writes_before_cannot_change(why: DriverError, before: list[Desired], final: bool) -> None:
+    assert is_final(why, resource_for(crontab("one")).key, before) is final
