@@ -11,7 +11,7 @@ import os
 import re
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -48,7 +48,7 @@ def with_remedy(error: InvalidRequest | ConnectionFailed) -> str:
     return f"{error} {remedy}" if remedy else str(error)
 
 
-def _nothing(url: str) -> bool:
+def _never(url: str) -> bool:
     del url
     return False
 
@@ -131,15 +131,19 @@ def _marks(live: Object) -> set[str]:
 class Cluster:
     """A context manager; `resources` are the kinds that the cluster serves."""
 
-    def __init__(self, kubeconfig: Kubeconfig, connect: Callable[[Endpoint], Connection] = Connection) -> None:
+    def __init__(
+        self,
+        kubeconfig: Kubeconfig,
+        connect: Callable[[Endpoint], Connection] = Connection,
+        consent: Callable[[str], bool] = _never,
+    ) -> None:
+        """`consent`: whether this host may connect to a URL that an object of the cluster names, and send credentials of it."""
         try:
-            self.connection = connect(kubeconfig.endpoint())
+            self.connection = connect(replace(kubeconfig.endpoint(), consent=consent))
         except InvalidRequest as error:
             raise click.UsageError(with_remedy(error)) from None
         self.resources: Resources
         self._reported: set[Report] = set()
-        self.may_ask: Callable[[str], bool] = _nothing
-        """Whether a connection may go to a URL that an object of the cluster names."""
 
     def __enter__(self) -> Cluster:
         self.connection.__enter__()
@@ -163,7 +167,7 @@ class Cluster:
     @functools.cached_property
     def clouds(self) -> Clouds:
         """One for all looks of a command."""
-        return Clouds(self.client, self.may_ask)
+        return Clouds(self.client)
 
     def instances(self, namespace: str = "", id: str = "") -> list[Instance]:
         """The inventories in `namespace`, or in all; of one instance, or of all."""

@@ -69,9 +69,9 @@ def tree(
         raise click.UsageError(f"{subject} does not exist; {package_input.WANTED}")
     if watch and (output != "text" or not is_terminal()):
         raise click.UsageError("--watch is for text on a terminal")
-    with Cluster(kubeconfig) as cluster:
+    consent = _Consent(clouds)
+    with Cluster(kubeconfig, consent=consent) as cluster:
         instance = cluster.instance(subject, inventory_namespace)
-        cluster.may_ask = consent = _Consent(clouds)
         roots = descent(cluster, instance)
         if watch:
             consent.asks = False  # where the live tree is
@@ -87,7 +87,7 @@ def tree(
                 click.echo(text)
 
 
-@dataclass
+@dataclass(eq=False)
 class _Consent:
     """Whether this host may connect to what a user of the cluster has named, by the user of the tool, who is asked once."""
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from k8s_cr_driver.errors import DriverError
@@ -38,9 +37,8 @@ class _Seen:
 class Clouds:
     """The looks of one run. For many threads, of which one looks at a time."""
 
-    def __init__(self, client: Client, may_ask: Callable[[str], bool] | None = None) -> None:
-        """`may_ask`: whether a connection may go to a URL; without it the judge of the client's connection decides alone."""
-        self._client, self._may_ask = client, may_ask
+    def __init__(self, client: Client) -> None:
+        self._client = client
         self._seen: dict[CloudEntry, _Seen] = {}
         self._lock = threading.Lock()
 
@@ -90,7 +88,7 @@ class Clouds:
         from k8s_cr_driver.kube import openstack  # keystoneauth1 is slow to import
 
         try:
-            fault = openstack.check(self._client.connection, where, self._may_ask or openstack.anywhere)
+            fault = openstack.check(self._client.connection, where)
         except openstack.NotAsked as error:
             return known or _Seen(time.monotonic(), str(error), is_cause=False)
         except DriverError as error:

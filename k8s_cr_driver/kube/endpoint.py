@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ssl
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from urllib.parse import unquote, urlsplit
 
@@ -11,6 +12,12 @@ import urllib3
 
 from k8s_cr_driver.kube import auth, tls
 from k8s_cr_driver.kube.pools import Judge, anywhere
+
+
+def always(url: str) -> bool:
+    """The consent to every URL."""
+    del url
+    return True
 
 
 @dataclass(frozen=True)
@@ -29,6 +36,8 @@ class Endpoint:
 
     judge: Judge = anywhere
     """Which addresses a connection may go to, also that to the `provider`; comparable, as the other fields."""
+    consent: Callable[[str], bool] = always
+    """Whether credentials in objects of the cluster may be sent to a URL that these name; it may ask a user."""
     plain_http: bool = False
     """Whether what the cluster names may be http although the cluster is not."""
 

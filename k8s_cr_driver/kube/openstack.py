@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 import ssl
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from json import dumps
 from typing import Any
@@ -49,22 +49,13 @@ class NotAsked(DriverError):
     """The Secret cannot be read, or the cloud may not be asked, so nothing is known of it."""
 
 
-def anywhere(url: str) -> bool:
-    """Permits every URL that the judge of the connection permits."""
-    del url
-    return True
-
-
-def check(connection: Connection, where: CloudEntry, may_ask: Callable[[str], bool] = anywhere) -> str:
-    """Opens the cloud; returns why the server in `where` failed, "" if Nova does not say. Raises NotAsked, DriverError.
-
-    `may_ask`: whether a connection may go to a URL, which a user of the cluster or his cloud has named.
-    """
+def check(connection: Connection, where: CloudEntry) -> str:
+    """Opens the cloud; returns why the server in `where` failed, "" if Nova does not say. Raises NotAsked, DriverError."""
     secret = _secret(connection, where)
     found = _entry(secret, where)
     auth, url = fields.mapping(found, "auth"), fields.text(found, "auth", "auth_url")
     _check_url(connection.endpoint, url, f"auth_url of the {where}")
-    if not may_ask(url):
+    if not connection.endpoint.consent(url):
         raise NotAsked(f"the {where} was not asked")
     context = _tls(url, secret, where, verify=found.get("verify") is not False)
     keystone = _Keystone(url, where, once.Way(connection.endpoint.judge, context))
@@ -73,7 +64,7 @@ def check(connection: Connection, where: CloudEntry, may_ask: Callable[[str], bo
         return ""
     nova = _compute_url(access, where.region or fields.text(found, "region_name"), url)
     _check_url(connection.endpoint, nova, f"the compute endpoint in the catalog of Keystone at {url}")
-    if not may_ask(nova):
+    if not connection.endpoint.consent(nova):
         raise NotAsked(f"the compute service of the {where} was not asked")
     return keystone.fault(nova, where.server, str(access.auth_token))
 

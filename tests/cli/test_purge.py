@@ -8,6 +8,8 @@ import pytest
 from k8s_cr_driver.engine.not_ready import NotReady
 from k8s_cr_driver.objects.keys import Object, key_of
 from k8s_cr_driver.ownership.labels import INSTANCE_LABEL
+from k8s_cr_driver.resources.health import silence
+from tests.capi.openstack import manifests, serve
 from tests.cli.tool import Tool
 from tests.fake_api import FakeApi, controllers, faults
 from tests.instance import (
@@ -26,6 +28,7 @@ from tests.instance import (
     state,
     stateful_set,
 )
+from tests.kube.keystone import keystone, put_clouds
 
 
 def test_everything_goes_after_a_yes(api: FakeApi, tool: Tool) -> None:
@@ -228,3 +231,17 @@ def test_a_server_that_hangs_is_waited_for_no_longer_than_asked(api: FakeApi, to
     assert "Read timed out" in tool.run("purge", BLUE, "--yes", "--timeout", "1", code=3).stderr
     assert time.monotonic() - began < 20
     assert api.names("ConfigMap", "default")[0] == "a"
+
+
+def test_no_cloud_that_a_secret_names_is_connected_to(api: FakeApi, tool: Tool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also not to say why an object is not deleted: whoever may write Secrets would choose the address."""
+    monkeypatch.setattr(silence, "PATIENCE", 0.0)
+    serve(api)
+    with pytest.raises(NotReady):
+        Instance(api.url, seconds=1).reconcile(manifests())
+    [name] = api.names("OpenStackCluster", "default")
+    api.edit("OpenStackCluster", "default", name, lambda live: live["metadata"].update(finalizers=["example.com/stuck"]))
+    with keystone() as cloud:
+        put_clouds(api, cloud.auth())
+        assert "OpenStackCluster" in tool.run("purge", BLUE, "--yes", "--timeout", "2", code=3).stderr
+        assert cloud.requests == []
