@@ -69,6 +69,12 @@ OPTIONS = [
         help="Namespace, on each cluster, of the ConfigMaps that list the objects of each VNF instance. It must exist, "
         "and no VNF package may contain it.",
     ),
+    cfg.StrOpt(
+        "health_rules",
+        default="",
+        help="Folder of files with readiness rules for kinds, in the form of Flux's health checks; none by default. They are "
+        "read by the first operation after a start of the service.",
+    ),
     cfg.ListOpt(
         "allow_remote_manifests",
         default=[],

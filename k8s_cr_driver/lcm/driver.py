@@ -30,6 +30,7 @@ from k8s_cr_driver.lcm.workers import most_of_a_project, worker_of
 from k8s_cr_driver.objects.keys import Object
 from k8s_cr_driver.package.files import is_url
 from k8s_cr_driver.resources.base import CustomResource
+from k8s_cr_driver.resources.health import operator_rules
 from k8s_cr_driver.vnf import counts, vdus
 from k8s_cr_driver.vnf.additional_params import Options
 from k8s_cr_driver.vnf.scale_in import Choice
@@ -276,6 +277,7 @@ def _session(
     `applies` is the number of objects to apply, None for a verb that only deletes or reads.
     `extra` are seconds on top of the time limit: the grace period of a terminate does not count as a delay.
     """
+    operator_rules.use_once(CONF.k8s_cr.health_rules)
     given = min(options.wait_timeout or 0.0, CONF.k8s_cr.max_wait_timeout)
     seconds = (given or CONF.v2_vnfm.kubernetes_vim_rsc_wait_timeout) + extra
     stored.project = registered_vim.project(stored)

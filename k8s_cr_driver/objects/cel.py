@@ -483,6 +483,9 @@ def _check_pattern(literal: Node) -> None:
 
 
 def _has(tree: Node) -> _Value:
+    if len(tree.parts) == 1 and tree.parts[0].kind == "name":
+        root = str(tree.parts[0].value)  # the object's own fields have their names alone
+        return lambda frame: root in frame.names or root in frame.root
     if len(tree.parts) != 1 or tree.parts[0].kind != "select":
         raise ExpressionError(f"column {tree.column}: has() takes one field, such as has(status.phase)")
     (field,), name = tree.parts, tree.parts[0].value[0]

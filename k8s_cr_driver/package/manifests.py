@@ -16,11 +16,12 @@ from pathlib import Path
 from typing import Any
 
 from k8s_cr_driver.errors import InvalidPackage, InvalidRequest
+from k8s_cr_driver.objects import rule_files
 from k8s_cr_driver.objects.api_groups import REVIEWS
 from k8s_cr_driver.objects.crds import crds_of
 from k8s_cr_driver.objects.fields import similar, type_name
 from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, key_of, kind_of, split
-from k8s_cr_driver.package import marks, names, normal_form
+from k8s_cr_driver.package import health_rules, marks, names, normal_form
 from k8s_cr_driver.package.documents import DocumentError, documents
 from k8s_cr_driver.package.files import SIZE_LIMIT, Fetch, no_url, read, shown
 from k8s_cr_driver.package.limits import Budget, Limits, check_paths
@@ -62,7 +63,8 @@ def load(
     objects: dict[ObjectKey, Object] = {}
     sources: dict[ObjectKey, str] = {}
     size, budget = 0, value_budget()
-    for name in files:
+    rules: dict[GroupKind, rule_files.KindRules] = {}
+    for name in [*files, *health_rules.unnamed(root, files)]:
         content = read(root, name, fetch=fetch)
         if len(shown(name)) > _LONGEST_FILE:
             raise InvalidRequest(f"lcm-kubernetes-def-files: an entry has more than {_LONGEST_FILE:,} characters; shorten it")
@@ -70,14 +72,18 @@ def load(
         if size > SIZE_LIMIT:
             raise InvalidPackage(f"{shown(name)}: the manifests are larger than {SIZE_LIMIT // 1024**2} MiB together")
         for source, raw in _objects(shown(name), content, budget):
+            if rule_files.is_rules(raw):
+                health_rules.add(rules, raw, source)
+                continue
             obj = _prepared(raw, source, fill)
             key = key_of(obj)
             if key in objects:
                 raise InvalidPackage(f"{key} is written twice: {sources[key]} and {source}; remove one of them")
             objects[key], sources[key] = obj, source
     found = list(objects.values())
-    if not found:
+    if not found and not rules:
         raise InvalidPackage(f"{', '.join(map(shown, files))}: no object is written there; add one, or name other files")
+    health_rules.annotate(found, rules)
     check_limits(found, limits)
     return found
 

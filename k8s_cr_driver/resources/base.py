@@ -27,11 +27,11 @@ from typing import Any, ClassVar, TypeVar
 from k8s_cr_driver.objects.crds import scale_path, status_selector
 from k8s_cr_driver.objects.fields import field, text
 from k8s_cr_driver.objects.keys import CloudEntry, GroupKind, Object, ObjectKey, SecretEntry, annotations_of, key_of
-from k8s_cr_driver.resources.health import Health, State, assess
+from k8s_cr_driver.resources.health import Health, State, assess, operator_rules
 from k8s_cr_driver.resources.health.custom import terminating
 from k8s_cr_driver.resources.health.model import HELD_IN_ADMISSION, PAUSED, suspended, waiting
 from k8s_cr_driver.resources.health.rest import held_in_admission
-from k8s_cr_driver.resources.health.rules import Rules, of_annotations
+from k8s_cr_driver.resources.health.rules import Rules, of_annotations, of_package
 
 _Self = TypeVar("_Self", bound="CustomResource")
 
@@ -115,6 +115,8 @@ class CustomResource:
         self.crd = crd
         self.old_status: Any = None
         """The status that the server returned for our last change of the spec, None if we changed nothing."""
+        self.request_rules: Mapping[GroupKind, Rules] | None = None
+        """The rules that the request, or one before it, has for kinds."""
         self.paused_by: ObjectKey | None = None
         """The object of the set that pauses this one; see `pauses`."""
         self.key: ObjectKey = key_of(manifest)
@@ -165,7 +167,13 @@ class CustomResource:
 
     def rules(self, live: Object) -> Rules | None:
         """What users say of the object's readiness: the first source that says something."""
-        return of_annotations(live, "annotation of the object") or of_annotations(self.crd, "annotation of the CRD")
+        return (
+            of_annotations(live, "annotation of the object")
+            or (self.request_rules or {}).get(self.key.group_kind)
+            or of_annotations(self.crd, "annotation of the CRD")
+            or of_package(live)
+            or operator_rules.of(self.key.group_kind)
+        )
 
     def _by_kind(self, live: Object) -> Health:
         health = self.assess(live)

@@ -13,6 +13,8 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from k8s_cr_driver.errors import InvalidRequest
+from k8s_cr_driver.objects import rule_files
+from k8s_cr_driver.objects.cel_syntax import ExpressionError
 from k8s_cr_driver.package.files import shown
 
 FILES = "lcm-kubernetes-def-files"
@@ -36,6 +38,8 @@ class Options:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     wait_timeout: float | None = None
     """Seconds; None: Tacker's [v2_vnfm] kubernetes_vim_rsc_wait_timeout."""
+    health_rules: tuple[Mapping[str, Any], ...] = ()
+    """Readiness rules of kinds, as the entries of a file of rules."""
     force_conflicts: bool = False
     """Of one request, never stored."""
     adopt_existing: bool = False
@@ -65,6 +69,9 @@ class Options:
             del values[key]
         values[FILES] = list(self.files)
         values["parameters"] = dict(self.parameters)
+        values["health-rules"] = [dict(one) for one in self.health_rules]
+        if not self.health_rules:
+            del values["health-rules"]
         return values
 
 
@@ -103,6 +110,14 @@ def _mapping(key: str, value: Any) -> dict[str, Any]:
     return value
 
 
+def _rules(key: str, value: Any) -> tuple[Mapping[str, Any], ...]:
+    try:
+        rule_files.read({rule_files.LIST: value})
+    except ExpressionError as error:
+        raise InvalidRequest(f"additionalParams {key}: {str(error).removeprefix(rule_files.LIST).lstrip(': ')}") from None
+    return tuple(value)
+
+
 def _seconds(key: str, value: Any) -> float:
     try:
         seconds = float(value)
@@ -133,6 +148,7 @@ _CHECKS = {
     "namespace": _text,
     "parameters": _mapping,
     "wait_timeout": _seconds,
+    "health_rules": _rules,
     "force_conflicts": flag,
     "adopt_existing": flag,
     "moved": flag,

@@ -25,7 +25,7 @@ from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.connection import Connection
 from k8s_cr_driver.kube.discovery import Resources, discover
 from k8s_cr_driver.kube.endpoint import Endpoint
-from k8s_cr_driver.objects import dependencies
+from k8s_cr_driver.objects import dependencies, rule_files
 from k8s_cr_driver.objects.crds import crds_of, defined_by
 from k8s_cr_driver.objects.keys import CRD, Object, ObjectKey, kind_of
 from k8s_cr_driver.ownership.context import WriteContext
@@ -37,6 +37,7 @@ from k8s_cr_driver.package import manifests, schema
 from k8s_cr_driver.redaction import redact
 from k8s_cr_driver.resources import replicas
 from k8s_cr_driver.resources.base import PODS, CustomResource
+from k8s_cr_driver.resources.health.rules import of_texts
 from k8s_cr_driver.resources.registry import resource_for
 from k8s_cr_driver.vnf import counts, lost_inventory, preflight, rotation, scale_in, shared_crds, surplus, vdus, vnfcs
 from k8s_cr_driver.vnf.additional_params import Options
@@ -91,6 +92,8 @@ class Session:
             keeps_versions=keeps_versions,
         )
         self._crds = StoredCrds(operation, self._client)
+        given = rule_files.read({rule_files.LIST: list(options.health_rules)})
+        self._rules = {kind: of_texts(rules, "rules of the request") for kind, rules in given.items()}
         self._recorded: InventoryContent | None = None
         self._holds = False
         """Whether the takeover has claimed the instance, and no run has begun since that gives it back."""
@@ -159,7 +162,11 @@ class Session:
             rotation.rotate(desired, lives, [obj.manifest for obj in before.values()])
         for crd in crds.values():
             self._client.resources.add_crd(crd)
-        return [self._crds.scalable(resource_for(obj, crds.get(kind_of(obj)))) for obj in desired]
+        return [self._ruled(self._crds.scalable(resource_for(obj, crds.get(kind_of(obj))))) for obj in desired]
+
+    def _ruled(self, obj: CustomResource) -> CustomResource:
+        obj.request_rules = self._rules
+        return obj
 
     def stored_vdus(self, assigned: VduObjects) -> dict[str, CustomResource]:
         """The stored objects of VDUs with their CRDs, which define the fields of their counts, and with explicit counts."""
@@ -167,7 +174,7 @@ class Session:
 
     def scalable_vdus(self, assigned: VduObjects) -> dict[str, CustomResource]:
         """The stored objects of VDUs with their CRDs."""
-        return {vdu: self._crds.scalable(obj) for vdu, obj in assigned.items()}
+        return {vdu: self._ruled(self._crds.scalable(obj)) for vdu, obj in assigned.items()}
 
     def with_explicit_counts(self, assigned: VduObjects) -> dict[str, CustomResource]:
         """With the live count of each object whose manifest names none: the API server has set a default there."""

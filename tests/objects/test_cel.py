@@ -48,6 +48,7 @@ LIVE: dict[str, Any] = {
         ("2 in [1, 2] && !(3 in [1, 2])", True),
         ("has(status.phase) && !has(status.absent)", True),
         ("status.absent == 1 || true", True),
+        ("has(status) && !has(absent)", True),
         ("true || status.absent == 1", True),
         ("status.absent == 1 && false", False),
         ("status.conditions.exists(c, c.type == 'Ready' && c.status == 'True')", True),

@@ -7,12 +7,16 @@ is older than our change of the spec ends no wait, whatever a rule says of it, u
 
 from __future__ import annotations
 
+import functools
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from k8s_cr_driver.objects.cel_syntax import ExpressionError
 from k8s_cr_driver.objects.fields import mapping
+from k8s_cr_driver.objects.keys import GroupKind, kind_of
+from k8s_cr_driver.objects.rule_files import EXPRESSIONS, PACKAGE_RULES, KindRules
 from k8s_cr_driver.objects.rule_texts import (
     FAILED_WHEN,
     IGNORE_GENERATION,
@@ -21,11 +25,14 @@ from k8s_cr_driver.objects.rule_texts import (
     SUSPENDED_WHEN,
     Outcome,
     Rule,
+    cel,
     rule,
 )
 from k8s_cr_driver.resources.health.freshness import behind
 from k8s_cr_driver.resources.health.model import Health, State, failed, ready, suspended, waiting
 
+_SECRET = GroupKind("", "Secret")
+_LONGEST = 16 * 1024
 _ANNOTATIONS = (READY_WHEN, FAILED_WHEN, SUSPENDED_WHEN)
 
 
@@ -54,16 +61,49 @@ class Rules:
             (self.ready, ready),
         ):
             if asked and (found := asked.ask(live)).met:
-                return self._because(say("ByRule"), asked, found)
+                return self._because(live, say("ByRule"), asked, found)
         if self.ready is None:
             return otherwise()
         found, by_kind = self.ready.ask(live), otherwise()
         detail = f"; {by_kind.message}" if by_kind.message and by_kind.state is not State.READY else ""
-        unmet = waiting("RuleNotMet", f"{self.ready.text} is not met: {found.seen}{detail}", trouble=by_kind.trouble)
+        message = f"{self.ready.text} is not met: {self._seen(live, found)}{detail}"
+        unmet = waiting("RuleNotMet", message, trouble=by_kind.trouble)
         return replace(unmet, source=self.source, field=found.field)
 
-    def _because(self, health: Health, asked: Rule, found: Outcome) -> Health:
-        return replace(health, message=f"{asked.text}: {found.seen}", source=self.source, field=found.field)
+    def _seen(self, live: Mapping[str, Any], found: Outcome) -> str:
+        """What the object has there; never of a Secret, since a message reaches logs and users."""
+        return "what it has is not shown" if kind_of(live) == _SECRET else found.seen
+
+    def _because(self, live: Mapping[str, Any], health: Health, asked: Rule, found: Outcome) -> Health:
+        return replace(health, message=f"{asked.text}: {self._seen(live, found)}", source=self.source, field=found.field)
+
+
+def of_texts(rules: KindRules, source: str) -> Rules:
+    """The rules of a kind as a file has them, which were checked when it was read."""
+    asked = {name: cel(rules[name]) for name in EXPRESSIONS if name in rules}
+    return Rules(
+        source,
+        asked.get("current"),
+        asked.get("inProgress"),
+        asked.get("failed"),
+        asked.get("suspended"),
+        ignore_generation=bool(rules.get("ignoreGeneration")),
+    )
+
+
+def of_package(live: Mapping[str, Any]) -> Rules | None:
+    """The rules of the package that the driver has written to the object; None if there are none, or none can be read."""
+    written = mapping(live, "metadata", "annotations").get(PACKAGE_RULES)
+    return _of_json(written) if isinstance(written, str) and len(written) <= _LONGEST else None
+
+
+@functools.lru_cache(maxsize=512)
+def _of_json(written: str) -> Rules | None:
+    try:
+        rules = json.loads(written)
+        return of_texts(rules, "rules of the package") if isinstance(rules, dict) else None
+    except (ValueError, TypeError, RecursionError):  # ExpressionError is a ValueError
+        return None
 
 
 def of_annotations(owner: Mapping[str, Any] | None, source: str) -> Rules | None:

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The rules that an operator has for kinds, in a folder of files: they hold for all instances of the process.
+
+They are read once, by the first operation. A file that cannot be read is an error of the configuration, and no reason to judge
+objects in another way than the operator wants: `use` raises.
+"""
+
+from __future__ import annotations
+
+import functools
+from pathlib import Path
+
+import yaml
+
+from k8s_cr_driver.errors import InvalidRequest
+from k8s_cr_driver.objects import rule_files
+from k8s_cr_driver.objects.cel_syntax import ExpressionError
+from k8s_cr_driver.objects.keys import GroupKind
+from k8s_cr_driver.resources.health.rules import Rules, of_texts
+
+_MOST_FILES = 1000
+_LARGEST = 1024 * 1024
+_rules: dict[GroupKind, Rules] = {}
+
+
+def use(folder: str | Path) -> None:
+    """Have the rules of a folder decide from now on; "" for none. InvalidRequest names the file and the field."""
+    found = read(Path(folder)) if folder else {}
+    _rules.clear()
+    _rules.update(found)
+
+
+@functools.cache
+def use_once(folder: str) -> None:
+    """`use`, the first time that it is called for a folder: what was read then holds as long as the process runs."""
+    use(folder)
+
+
+def of(kind: GroupKind) -> Rules | None:
+    """The operator's rules for a kind; None if there are none."""
+    return _rules.get(kind) if _rules else None
+
+
+def read(folder: Path) -> dict[GroupKind, Rules]:
+    """The rules in the YAML files of a folder, by kind. InvalidRequest names the file and the field."""
+    if not folder.is_dir():
+        raise InvalidRequest(f"{folder}: is no folder; name one with files of rules")
+    files = sorted(path for path in folder.iterdir() if path.suffix in (".yaml", ".yml") and path.is_file())
+    if len(files) > _MOST_FILES:
+        raise InvalidRequest(f"{folder}: has {len(files):,} files, {_MOST_FILES:,} are allowed")
+    found: dict[GroupKind, Rules] = {}
+    for path in files:
+        for kind, rules in _of_file(path).items():
+            if kind in found:
+                raise InvalidRequest(f"{path}: {kind} has rules in another file, too; write them in one")
+            found[kind] = rules
+    return found
+
+
+def _of_file(path: Path) -> dict[GroupKind, Rules]:
+    if path.stat().st_size > _LARGEST:
+        raise InvalidRequest(f"{path}: is larger than {_LARGEST // 1024**2} MiB")
+    try:
+        documents = [one for one in yaml.load_all(path.read_text(), yaml.CSafeLoader) if one is not None]
+        read_ones = [rule_files.read(one) for one in documents]
+    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
+        raise InvalidRequest(f"{path}: is not YAML: {' '.join(str(error).split())[:200]}") from None
+    except ExpressionError as error:
+        raise InvalidRequest(f"{path}: {error}") from None
+    source = f"operator's rules in {path.name}"
+    return {kind: of_texts(rules, source) for one in read_ones for kind, rules in one.items()}

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rules of a request, a package and an operator end the wait for an object whose status says nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+from oslo_config import cfg
+from tacker.sol_refactored.common import exceptions as sol_ex
+
+from k8s_cr_driver.resources.health import operator_rules
+from tests.fake_api import FakeApi
+from tests.instance import CONDITIONS, crontab, crontab_crd
+from tests.lcm.instance import Instance
+from tests.lcm.web import deployment
+
+ENTRY = {"apiVersion": "stable.example.com/v1", "kind": "CronTab", "current": "has(spec) && !has(self.status)"}
+
+
+@pytest.fixture
+def blue(cluster: FakeApi, tmp_path: Path) -> Iterator[Instance]:
+    """An instance with an object that no controller ever acts on."""
+    yield Instance(cluster, tmp_path / "package", [deployment(), crontab_crd(**CONDITIONS), crontab("one")])
+    cfg.CONF.clear_override("health_rules", "k8s_cr")
+    operator_rules.use_once.cache_clear()
+    operator_rules.use("")
+
+
+def test_rules_of_a_request_are_stored_and_decide(blue: Instance) -> None:
+    blue.instantiate(**{"health-rules": [ENTRY]})
+    assert blue.inst.instantiatedVnfInfo.metadata["k8s_cr"]["health-rules"] == [ENTRY]
+    blue.heal()
+
+
+def test_rules_of_a_package_decide_in_every_verb(blue: Instance, tmp_path: Path) -> None:
+    rules = tmp_path / "package/Files/kubernetes/health.yaml"
+    rules.write_text(yaml.safe_dump({"healthCheckExprs": [ENTRY]}))
+    blue.instantiate()
+    blue.heal()
+
+
+def test_rules_of_an_operator_decide(blue: Instance, tmp_path: Path) -> None:
+    (tmp_path / "rules").mkdir()
+    (tmp_path / "rules/tabs.yaml").write_text(yaml.safe_dump({"healthCheckExprs": [ENTRY]}))
+    cfg.CONF.set_override("health_rules", str(tmp_path / "rules"), "k8s_cr")
+    blue.instantiate()
+
+
+def test_rules_of_an_operator_that_cannot_be_read_stop_the_verb_before_any_write(
+    blue: Instance, cluster: FakeApi, tmp_path: Path
+) -> None:
+    cfg.CONF.set_override("health_rules", str(tmp_path / "absent"), "k8s_cr")
+    with pytest.raises(sol_ex.SolException, match="absent: is no folder"):
+        blue.instantiate()
+    assert not cluster.requests
