@@ -43,7 +43,7 @@ docs: $(VENV)/complete ## The documents in doc/build/html; a warning, or a tutor
 	@$(BIN)/k8s-cr validate doc/source/tutorial/package --param NAME=nightly
 	@$(BIN)/sphinx-build -q -E -W --keep-going -b html doc/source doc/build/html
 
-audit: ## Known vulnerabilities of the locked packages, from a public advisory service
+audit: ## Known vulnerabilities of the locked packages; needs a public advisory service, so the network
 	@$(PYTHON) -m venv build/audit
 	@build/audit/bin/pip install --quiet "pip-audit>=2.9,<3"
 	@build/audit/bin/pip-audit --strict --no-deps --disable-pip --requirement requirements/dev.lock

@@ -8,6 +8,7 @@ this host can hold a test bed, so that a missing precondition is reported before
 import hashlib
 import importlib.util
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -59,12 +60,20 @@ def _make() -> None:
         shutil.rmtree(VENV, ignore_errors=True)
         subprocess.run([sys.executable, "-m", "venv", str(VENV)], check=True)
     python = str(VENV / "bin" / "python")
-    uv = next(line.split()[0] for line in LOCK.read_text().splitlines() if line.startswith("uv=="))
-    subprocess.run([python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", uv], check=True)
-    sync = [python, "-m", "uv", "pip", "sync", "--quiet", "--python", python, str(LOCK)]
+    pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps", "--require-hashes"]
+    subprocess.run([*pip, "--requirement", "/dev/stdin"], check=True, input=_locked("uv"), text=True)
+    sync = [python, "-m", "uv", "pip", "sync", "--quiet", "--python", python, "--require-hashes", str(LOCK)]
     subprocess.run(sync, check=True)
     install = [python, "-m", "uv", "pip", "install", "--quiet", "--python", python, "--no-deps", "--no-build-isolation"]
     subprocess.run([*install, "--editable", str(ROOT)], check=True)
+
+
+def _locked(name: str) -> str:
+    """What the lock has of a package: its version and the hashes of its files."""
+    entry = re.search(rf"^{re.escape(name)}==.*\\\n(?: +--hash=.*\n)+", LOCK.read_text(), re.M)
+    if entry is None:
+        sys.exit(f"{LOCK} has no hashes of {name}.")
+    return entry[0].rstrip().rstrip("\\") + "\n"
 
 
 def _install_venv_package() -> None:
