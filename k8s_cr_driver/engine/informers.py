@@ -27,12 +27,13 @@ from k8s_cr_driver.kube.discovery import Resource
 from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, key_of
 from k8s_cr_driver.ownership.context import is_selected, selector
 from k8s_cr_driver.ownership.inventory_content import parse
+from k8s_cr_driver.ownership.strangers import Strangers
 from k8s_cr_driver.resources.health import State
 
 READ_EVERY = 2.0
 """Seconds between two lists of a kind that is not watched."""
 OBJECTS = 100_000
-"""Of one kind, which a run holds in memory: a server that reports new ones without end ends the run."""
+"""Members of one kind, and others with their label: a server that reports new ones without end ends the run."""
 LISTS_PER_SECOND = 50
 """Of one run, so many at most: with more kinds the time between two lists of each is longer."""
 LISTERS = 4
@@ -59,6 +60,7 @@ class Informers:
         """The resourceVersions of what this run has written. A watch may be minutes late."""
         self._refused: dict[GroupKind, DriverError] = {}
         """Why the lists of some kinds will never come."""
+        self._strangers = Strangers(run.context.inventory)
         self._unserved = Unserved(run, self._served, self._undefined)
         self.objects: dict[GroupKind, dict[ObjectKey, Object]] = {}
 
@@ -188,7 +190,9 @@ class Informers:
         found: list[Object] = []
         for one in [one for one in self._reflectors if one.resource.group_kind in self.objects]:
             try:
-                found += self._context.client.list_if_served(one.resource, one.namespace, one.selector)
+                found += self._context.client.list_if_served(
+                    one.resource, one.namespace, one.selector, keep=self._strangers.kept
+                )
             except ApiError as error:
                 if error.status not in (403, 405):  # the reflector reports these
                     raise
@@ -214,8 +218,11 @@ class Informers:
         def post(message: watch.Message) -> None:
             self._loop.post(functools.partial(handle, message))
 
-        connection, shared = self._context.connection, self._initial_events
-        reflector = watch.Reflector(connection, resource, namespace, selector, post, resume=resume, initial_events=shared)
+        is_of_members = handle == self._message
+        reflector = watch.Reflector(
+            self._context.connection, resource, namespace, selector, post, resume=resume, initial_events=self._initial_events,
+            **({"keep": self._strangers.kept} if is_of_members else {}),
+        )
         self._reflectors.append(reflector)
         if "watch" in resource.verbs and self._watches.take():
             reflector.start(self._watches.give_back)

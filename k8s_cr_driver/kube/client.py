@@ -31,6 +31,10 @@ def _none(key: ObjectKey) -> bool:
     return False
 
 
+def _whole(live: Object) -> Object | None:
+    return live
+
+
 @dataclass(frozen=True)
 class Client:
     """One cluster: the connection, and the kinds that it serves. For many threads."""
@@ -41,21 +45,35 @@ class Client:
     """Whether the writer has adopted the object; the audit log says so of each write."""
 
     def list(
-        self, resource: Resource, namespace: str = "", selector: str = "", accept: str = "application/json"
+        self,
+        resource: Resource,
+        namespace: str = "",
+        selector: str = "",
+        accept: str = "application/json",
+        keep: Callable[[Object], Object | None] = _whole,
     ) -> list[Object]:
-        """The objects of a kind that a label selector finds, in one namespace or in all."""
+        """The objects of a kind that a label selector finds, in one namespace or in all.
+
+        `keep` returns what is kept of each object of a page before the next page is read, None for nothing.
+        """
         path, query = resource.path(namespace), [("labelSelector", selector)] if selector else []
         found: list[Object] = []
         for page in pages(self.connection, path, query, accept):
-            found += entries(page, resource.api_version, resource.group_kind, f"LIST {path}")
+            listed = entries(page, resource.api_version, resource.group_kind, f"LIST {path}")
+            found += [kept for live in listed if (kept := keep(live)) is not None]
         return found
 
     def list_if_served(
-        self, resource: Resource, namespace: str = "", selector: str = "", accept: str = "application/json"
+        self,
+        resource: Resource,
+        namespace: str = "",
+        selector: str = "",
+        accept: str = "application/json",
+        keep: Callable[[Object], Object | None] = _whole,
     ) -> Sequence[Object]:
         """As `list`; no objects if the kind is not served any more, Contended if discovery still lists it after a 404."""
         try:
-            return self.list(resource, namespace, selector, accept)
+            return self.list(resource, namespace, selector, accept, keep)
         except ApiError as error:
             if error.status != 404:
                 raise

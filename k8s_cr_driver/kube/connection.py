@@ -39,6 +39,7 @@ from k8s_cr_driver.errors import (
 )
 from k8s_cr_driver.kube import audit, auth, bounded, pools
 from k8s_cr_driver.kube.endpoint import Endpoint
+from k8s_cr_driver.kube.memory import Memory, of_operation
 from k8s_cr_driver.kube.refusals import refusal
 from k8s_cr_driver.kube.sent_values import SentValues
 from k8s_cr_driver.objects.decoding import BeyondLimit, decoded
@@ -111,11 +112,13 @@ class Connection:
         deadline: float = math.inf,
         is_stopped: Callable[[], bool] = _never,
         response_limit: int | None = None,
+        memory: Memory | None = None,
     ) -> None:
         """No request lasts longer than until `deadline`, a time of time.monotonic(); no list goes on after `is_stopped`.
 
-        `response_limit`: bytes of a response, RESPONSE_LIMIT without it.
+        `response_limit`: bytes of a response, RESPONSE_LIMIT without it. `memory`: that of the operation.
         """
+        self.memory = memory or of_operation()
         self.endpoint, self._traffic, self._deadline, self._is_stopped = endpoint, traffic or Traffic(), deadline, is_stopped
         self._is_closed = False
         self._pool = pools.pools(
@@ -143,11 +146,11 @@ class Connection:
 
     def to(self, endpoint: Endpoint, response_limit: int) -> Connection:
         """A connection to another cluster, for the same operation."""
-        return Connection(endpoint, self._traffic, self._deadline, self._is_stopped, response_limit)
+        return Connection(endpoint, self._traffic, self._deadline, self._is_stopped, response_limit, self.memory)
 
     def until(self, deadline: float, is_stopped: Callable[[], bool]) -> Connection:
         """A connection to the same cluster, for what of the same operation is to end by then."""
-        return Connection(self.endpoint, self._traffic, min(deadline, self._deadline), is_stopped)
+        return Connection(self.endpoint, self._traffic, min(deadline, self._deadline), is_stopped, memory=self.memory)
 
     def is_over(self) -> bool:
         """Whether no further page of a list may be requested."""
@@ -165,18 +168,20 @@ class Connection:
         read_timeout: float = READ_TIMEOUT,
         adopted: bool = False,
         live: Object | None = None,
+        arrived: Callable[[bytes], object] = len,
         received: Callable[[bytes, Object], None] = _ignore,
     ) -> Object:
         """One request, of at most `read_timeout` seconds; returns the response's JSON.
 
         The audit log says `adopted`. No error has values of `body`, nor of `live`, the object as the server has it.
-        `received` is called with the response's body and its JSON.
+        `arrived` is called with the response's body before it is decoded, `received` with it and its JSON.
         ApiError: the server refused. TransportError: its response is not known.
         """
         if method != "GET":
             query = [*query, ("timeout", f"{WRITE_TIMEOUT:g}s")]
         sent = (body, content_type, accept, read_timeout, False)
         response = self._counted(method, path, query, *sent, adopted=adopted, live=live)
+        arrived(response.data)
         found = _json(f"{method} {path}", response.data)
         received(response.data, found)
         return found

@@ -3,11 +3,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import time
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from k8s_cr_driver.errors import ApiError, TransportError
 from k8s_cr_driver.kube.connection import Connection
+from k8s_cr_driver.kube.memory import NoMemory, cost
 from k8s_cr_driver.kube.responses import understood
 from k8s_cr_driver.objects.decoding import measured
 from k8s_cr_driver.objects.keys import Object
@@ -22,6 +26,8 @@ LIST_VALUES = 30_000_000
 """JSON values of all pages of one list, and of the initial events of a watch: 100,000 objects of 300 values."""
 EMPTY_PAGES = 20
 """Empty pages in a row that are followed by more: an API server that filters may send a few."""
+MEMORY_WITHIN = 60.0
+"""Seconds for which a page waits until the pages of other lists are read."""
 LIST_LIMIT = 300.0
 """Seconds for one list: an API server's token expires after five minutes (API concepts, "410 Gone responses")."""
 
@@ -37,20 +43,31 @@ def pages(
     while True:
         follow = [("continue", token)] if token else []
         limited = [*query, ("limit", str(PAGE)), *follow]
-        try:
-            page = connection.request("GET", path, query=limited, accept=accept, received=progress.received)
-        except ApiError as error:
-            if not token or error.status != 410:
-                raise
-            raise TransportError(f"LIST {path}: the list is given up: the server has forgotten it: {error.message}") from None
-        with understood(f"LIST {path}"):
-            page["metadata"] = dict(page.get("metadata") or {})
-            token = str(page["metadata"].get("continue") or "")
-            is_empty = not page.get("items")
-        yield page
+        with contextlib.ExitStack() as memory:
+            hooks: dict[str, Any] = {"arrived": functools.partial(_take, connection, memory), "received": progress.received}
+            try:
+                page = connection.request("GET", path, query=limited, accept=accept, **hooks)
+            except ApiError as error:
+                if not token or error.status != 410:
+                    raise
+                why = f"the server has forgotten it: {error.message}"
+                raise TransportError(f"LIST {path}: the list is given up: {why}") from None
+            except NoMemory:
+                raise TransportError(f"LIST {path}: other lists have the memory of this conductor") from None
+            with understood(f"LIST {path}"):
+                page["metadata"] = dict(page.get("metadata") or {})
+                token = str(page["metadata"].get("continue") or "")
+                is_empty = not page.get("items")
+            yield page
+            page = {}
         if not token:
             return
         progress.check(token, is_empty)
+
+
+def _take(connection: Connection, stack: contextlib.ExitStack, data: bytes) -> None:
+    """The memory of a page, until its reader asks for the next one."""
+    stack.enter_context(connection.memory.taken(cost(data), time.monotonic() + MEMORY_WITHIN))
 
 
 class _Progress:

@@ -98,13 +98,17 @@ class InitialEvents:
                 self._lock.release()
 
 
+def _whole(live: Object) -> Object | None:
+    return live
+
+
 class Reflector:
     """
     Follows one kind, in one namespace or ("") in all, selected by labels: by a watch from `start` on, or by `look`s.
     `failure` is set if the last response could not be read; `last_error` is that of the last request that has failed.
 
     With `resume` a watch begins after that resourceVersion instead of with a Relist. Reflectors that share `initial_events`
-    find out once for all whether the server sends them.
+    find out once for all whether the server sends them. `keep` returns what is kept of each object at once, None for nothing.
     """
 
     def __init__(
@@ -117,10 +121,11 @@ class Reflector:
         *,
         resume: str = "",
         initial_events: InitialEvents | None = None,
+        keep: Callable[[Object], Object | None] = _whole,
     ) -> None:
         self.resource, self.namespace, self.selector = resource, namespace, selector
         self._connection, self._post, self._version = connection, post, resume
-        self._initial_events = initial_events or InitialEvents()
+        self._initial_events, self._keep = initial_events or InitialEvents(), keep
         self._ignores_initial_events = False
         self.failure: Unreadable | None = None
         self.last_error: DriverError | None = None
@@ -215,9 +220,9 @@ class Reflector:
                     self._post(Relist(self, initial, asked_at))
                     initial = None
             elif initial is not None:
-                _collect(initial, live, deleted=kind == "DELETED")
-            else:
-                self._post(Change(self, kind == "DELETED", live))
+                _collect(initial, live, None if kind == "DELETED" else self._keep(live))
+            elif (kept := self._keep(live)) is not None:
+                self._post(Change(self, kind == "DELETED", kept))
             if initial is None:
                 self._version = version or self._version
 
@@ -256,7 +261,7 @@ class Reflector:
         version = ""
         for page in pages(self._connection, self.resource.path(self.namespace), query):
             listed = entries(page, self.resource.api_version, self.resource.group_kind, f"LIST {self.resource.plural}")
-            found |= {key_of(live): live for live in listed}
+            found |= {key_of(live): kept for live in listed if (kept := self._keep(live)) is not None}
             version = page["metadata"].get("resourceVersion") or ""
         self._post(Relist(self, found, asked_at))
         self.failure = None
@@ -296,8 +301,8 @@ class Reflector:
             response.close()
 
 
-def _collect(objects: dict[ObjectKey, Object], live: Object, *, deleted: bool = False) -> None:
-    if deleted:
+def _collect(objects: dict[ObjectKey, Object], live: Object, kept: Object | None) -> None:
+    if kept is None:
         objects.pop(key_of(live), None)
     else:
-        objects[key_of(live)] = live
+        objects[key_of(live)] = kept
