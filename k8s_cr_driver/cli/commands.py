@@ -17,6 +17,7 @@ with warnings.catch_warnings():
     # oslo.utils before 10.2 imports eventlet wherever it is installed, as beside Tacker, and eventlet warns every user
     warnings.filterwarnings("ignore", "\nEventlet is deprecated")
     from k8s_cr_driver.cli import failures
+    from k8s_cr_driver.cli.check_package import check_package
     from k8s_cr_driver.cli.confirm import confirm
     from k8s_cr_driver.cli.diff import diff
     from k8s_cr_driver.cli.instances import instances
@@ -63,7 +64,7 @@ def main() -> None:
     """Work with VNF packages, and with VNF instances, whose resources are Kubernetes objects of any kind."""
 
 
-for command in (package, validate, diff, instances, tree, purge, receive, confirm):
+for command in (package, validate, check_package, diff, instances, tree, purge, receive, confirm):
     main.add_command(command)
 
 for entry in importlib.metadata.entry_points(group=ENTRY_POINTS):

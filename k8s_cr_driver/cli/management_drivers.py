@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from k8s_cr_driver.cli import package_scripts
 from k8s_cr_driver.credentials import operations, settings
 from k8s_cr_driver.objects import yaml_nodes
 from k8s_cr_driver.objects.fields import field
@@ -22,13 +23,14 @@ def problems(folder: Path) -> list[str]:
     if not senders and (folder / _SETTINGS).is_file():
         remedy = f"the VNF must name {_SCRIPT} in its artifacts and interfaces; else remove the file"
         return [f"{_SETTINGS}: has no effect: {remedy}"]
-    found = [problem for name, named in senders.items() for problem in _sender_problems(folder, f"Flavour {name}", named)]
+    found = [f"{path}: {what}" for path, what in package_scripts.unusable(folder)]
+    found += [problem for name, named in senders.items() for problem in _sender_problems(folder, f"Flavour {name}", named)]
     return list(dict.fromkeys(found))
 
 
 def warnings(folder: Path) -> list[str]:
-    """Operations that a package leaves out, although its receiver then misses what has happened."""
-    return [
+    """Scripts that are not what their names say, and operations that a package leaves out: its receiver then misses them."""
+    return package_scripts.impostors(folder) + [
         f"Flavour {name}: {operation} does not name the credential sender, so it is not reported to the receiver"
         for name, named in _senders(folder).items()
         for operation in operations.HANDLED

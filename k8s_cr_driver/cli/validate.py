@@ -13,8 +13,16 @@ from typing import Any
 
 import click
 
-from k8s_cr_driver.cli import management_drivers, package_input, package_update, references, scaling_policies
+from k8s_cr_driver.cli import (
+    management_drivers,
+    package_input,
+    package_scripts,
+    package_update,
+    references,
+    scaling_policies,
+)
 from k8s_cr_driver.cli.output import counted, echo, enumerated, output_option, print_json
+from k8s_cr_driver.cli.package_scripts import Script
 from k8s_cr_driver.errors import InvalidPackage, InvalidRequest
 from k8s_cr_driver.objects import dependencies
 from k8s_cr_driver.objects.api_groups import is_builtin
@@ -30,12 +38,15 @@ from k8s_cr_driver.vnf.vdus import VduObjects
 
 @dataclass
 class Findings:
-    """The errors of a package, and warnings for its author; a sentence each."""
+    """The errors of a package, and warnings for its author, a sentence each; and its scripts."""
 
     problems: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    scripts: list[Script] = field(default_factory=list)
 
     def show(self) -> None:
+        for script in self.scripts:
+            echo(f"note: {script}")
         for label, colour, found in (("error", "red", self.problems), ("warning", "yellow", self.warnings)):
             for text in found:
                 click.echo(f"{click.style(label, fg=colour)}: {redact(text)}")
@@ -66,8 +77,8 @@ def validate(
     """Check PACKAGE, a folder or a CSAR, without a cluster.
 
     TOSCA.meta and its hashes, the VNFD, manifests, parameters, custom resources against the package's own CRDs, VDUs, the
-    order of creation. Warnings name what the cluster must have. Where parameters without a default are not given,
-    samples are used.
+    order of creation. Warnings name what the cluster must have, notes the scripts that run on the conductor. Where
+    parameters without a default are not given, samples are used.
     """
     findings = Findings()
     try:
@@ -87,7 +98,8 @@ def validate(
     except InvalidPackage as error:  # it cannot even be opened
         findings.problems.append(str(error))
     if output == "json":
-        print_json({"problems": list(map(redact, findings.problems)), "warnings": list(map(redact, findings.warnings))})
+        texts = {"problems": list(map(redact, findings.problems)), "warnings": list(map(redact, findings.warnings))}
+        print_json({**texts, "scripts": [script.as_json() for script in findings.scripts]})
     else:
         findings.show()
         summary = ", ".join((counted(len(findings.problems), "error"), counted(len(findings.warnings), "warning")))
@@ -99,7 +111,8 @@ def validate(
 def inspect(
     folder: Path, given: Mapping[str, str] | None, files: Sequence[str], namespace: str, findings: Findings
 ) -> list[Object]:
-    """The package's objects; errors of the set as a whole are added to `findings`."""
+    """The package's objects; its scripts, and errors of the set as a whole, are added to `findings`."""
+    findings.scripts += package_scripts.of(folder)
     try:
         objects = package_input.load(folder, given, files)
         unknown = package_input.place(objects, namespace)

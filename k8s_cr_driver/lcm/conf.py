@@ -136,6 +136,13 @@ OPTIONS = [
         "privileged or have paths, ports, namespaces or capabilities of their nodes, local PersistentVolumes, Namespaces that "
         "permit privileged Pods, and Services with externalIPs.",
     ),
+    cfg.ListOpt(
+        "allowed_scripts",
+        default=[],
+        help="SHA-256 digests of scripts that the VNFD of a package may name, beside those of this project, for users without "
+        "the policy rule ``os_nfv_orchestration_api_v2:k8s_cr:unrestricted``. Tacker runs a script as its own user. What a "
+        "script can import of the package counts as one. ``k8s-cr check-package`` prints the digests. ``*`` allows all.",
+    ),
     cfg.FloatOpt(
         "max_wait_timeout",
         default=3600.0,

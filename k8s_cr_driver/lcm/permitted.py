@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 from oslo_context import context as oslo_context
 from oslo_policy import policy as oslo_policy
@@ -19,6 +21,7 @@ from tacker.sol_refactored.common import config
 
 from k8s_cr_driver.errors import Forbidden
 from k8s_cr_driver.lcm import conf
+from k8s_cr_driver.package import scripts
 from k8s_cr_driver.resources.base import CustomResource
 from k8s_cr_driver.vnf import tenants
 from k8s_cr_driver.vnf.additional_params import Options
@@ -44,6 +47,21 @@ def check(resources: Sequence[CustomResource], options: Options, vim: str) -> No
             f"{found}. Only users with the policy rule {UNRESTRICTED} may have that ([k8s_cr] restrict_tenants); take it out "
             "of the package, or let an admin do this operation"
         )
+
+
+def check_scripts(vnfd: Any) -> None:
+    """Raise Forbidden, which names the script and its digest, if the package of `vnfd` has one that is not allowed."""
+    named = scripts.named((vnfd.definitions or {}).values())
+    allowed = {*map(str.lower, CONF.k8s_cr.allowed_scripts), *scripts.digests()}
+    if not named or "*" in allowed or _is_unrestricted(oslo_context.get_current()):
+        return
+    for path, digest in scripts.programs(Path(vnfd.csar_dir), named).items():
+        if digest not in allowed:
+            what = f"its SHA-256 is {digest}" if digest else "it is no file of the package"
+            raise Forbidden(
+                f"{path}: the operator does not allow this script of the package, which would run on the conductor ([k8s_cr] "
+                f"allowed_scripts); {what}. Only users with the policy rule {UNRESTRICTED} may have it"
+            )
 
 
 def _is_unrestricted(current: oslo_context.RequestContext | None) -> bool:

@@ -25,7 +25,7 @@ from tacker.sol_refactored.objects.v2 import fields
 from k8s_cr_driver import logs
 from k8s_cr_driver.engine.statistics import Statistics
 from k8s_cr_driver.errors import DriverError, InvalidRequest, NotPermitted, Stopped, Superseded
-from k8s_cr_driver.lcm import vim
+from k8s_cr_driver.lcm import permitted, vim
 from k8s_cr_driver.lcm.instance_info import StoredInstance
 from k8s_cr_driver.lcm.log_context import log_context
 from k8s_cr_driver.redaction import capped, foreign, redact
@@ -86,6 +86,8 @@ def boundary(name: str, instance: str, grant_req: Any = None, vnfd: Any = None) 
         failure: Any = None
         superseded = False
         try:
+            if vnfd is not None:
+                permitted.check_scripts(vnfd)
             yield verb
         except Exception as error:
             failure, superseded = _failure(verb, error), isinstance(error, Superseded)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import zipfile
 from collections.abc import Callable
@@ -41,7 +42,8 @@ def change(root: Path, how: Callable[[dict[str, Any]], object]) -> None:
 
 
 def test_a_package_as_the_readme_has_it_has_no_mistake(tool: Tool, folder: Path) -> None:
-    assert tool.json("validate", str(folder)) == {"problems": [], "warnings": []}
+    found = tool.json("validate", str(folder))
+    assert (found["problems"], found["warnings"]) == ([], [])
 
 
 def test_package_adds_the_script_where_the_vnfd_names_it(tool: Tool, folder: Path, tmp_path: Path) -> None:
@@ -57,7 +59,51 @@ def test_package_adds_the_script_where_the_vnfd_names_it(tool: Tool, folder: Pat
 
 
 def test_the_script_that_stands_in_mgmt_is_the_one_that_is_added() -> None:
-    assert (SENDER / "credential_sender.py").read_text() == scripts.text("credential_sender")
+    """Of each management driver of this project: adding one is its line in `scripts.OWN`."""
+    folders = {path.name: path for path in SENDER.parent.iterdir() if path.is_dir()}
+    assert folders.keys() == scripts.OWN.keys()
+    for name, path in folders.items():
+        assert (path / f"{name}.py").read_text() == scripts.text(name)
+
+
+def test_validate_and_package_name_every_script_with_whose_it_is(tool: Tool, folder: Path, tmp_path: Path) -> None:
+    (folder / "Scripts" / "other.py").write_text("pass\n")
+    artifact = {"type": "tosca.artifacts.Implementation.Python", "file": "../Scripts/other.py"}
+    change(folder, lambda vnf: vnf["artifacts"].update(other=artifact))
+    change(folder, lambda vnf: vnf["interfaces"]["Vnflcm"].update(instantiate_start={"implementation": "other"}))
+    digest = hashlib.sha256(b"pass\n").hexdigest()
+    own, other = tool.json("validate", str(folder))["scripts"]
+    assert own["path"] == "Scripts/credential_sender.py" and own["own"] and own["operations"] == sorted(operations.HANDLED)
+    assert other == {"path": "Scripts/other.py", "sha256": digest, "operations": ["instantiate_start"], "own": False}
+    for command in (("validate", str(folder)), ("package", str(folder), "-o", str(tmp_path / "a.csar"))):
+        shown = tool.run(*command).output
+        runs = "runs on the conductor, as the user of Tacker, at"
+        assert f"note: Scripts/credential_sender.py {runs} " in shown
+        assert f"note: Scripts/other.py {runs} instantiate_start: SHA-256 {digest}" in shown
+
+
+def test_a_script_with_the_name_of_this_projects_and_another_text_is_a_warning(
+    tool: Tool, folder: Path, tmp_path: Path
+) -> None:
+    (folder / "Scripts" / "credential_sender.py").write_text("# of the author\n")
+    [warning] = tool.json("validate", str(folder))["warnings"]
+    assert warning.startswith("Scripts/credential_sender.py: has the name of a script of this project, but another text;")
+    shown = tool.run("package", str(folder), "-o", str(tmp_path / "a.csar")).output
+    assert "warning: Scripts/credential_sender.py: has the name of a script of this project" in shown
+
+
+@pytest.mark.parametrize(
+    ("file", "problem"),
+    [
+        ("../../etc/x.py", "../etc/x.py: is the file of an artifact, and leads out of the package; Tacker would run a file"),
+        ("/etc/x.py", "/etc/x.py: is the file of an artifact, and leads out of the package"),
+        ("../Scripts/x.py", "Scripts/x.py: is the file of an artifact, and is not in the package"),
+    ],
+)
+def test_a_script_that_is_no_file_of_the_package_is_a_mistake(tool: Tool, folder: Path, file: str, problem: str) -> None:
+    artifact = {"type": "tosca.artifacts.Implementation.Python", "file": file}
+    change(folder, lambda vnf: vnf["artifacts"].update(other=artifact))
+    assert any(one.startswith(problem) for one in tool.json("validate", str(folder), code=1)["problems"])
 
 
 def test_mistakes_in_the_settings_are_reported(tool: Tool, folder: Path) -> None:

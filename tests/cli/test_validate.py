@@ -5,6 +5,7 @@ import contextlib
 import os
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,11 +17,14 @@ from tests.cli.packages import META, changed_vnfd, write_package
 from tests.cli.tool import Tool
 from tests.instance import config_map, crontab, crontab_crd, deployment, obj, stateful_set
 
+RIGHT: dict[str, list[Any]] = {"problems": [], "warnings": [], "scripts": []}
+"""What is reported of a package without mistakes and scripts."""
+
 
 def test_a_good_package_has_no_findings_and_needs_no_cluster(tool: Tool, tmp_path: Path) -> None:
     tool.kubeconfig.unlink()
     folder = write_package(tmp_path / "p", [crontab_crd(), crontab("one"), deployment()], vdus={"Web": "web"})
-    assert tool.json("validate", str(folder)) == {"problems": [], "warnings": []}
+    assert tool.json("validate", str(folder)) == RIGHT
     archive = csar.build(folder, tmp_path / "p.csar")
     assert tool.run("validate", str(archive)).stderr == f"{archive}: 0 errors, 0 warnings\n"
 
@@ -92,7 +96,7 @@ def test_a_file_beside_the_manifests_that_is_not_read_is_reported(tool: Tool, tm
 def test_of_the_files_that_are_named_alone_problems_are_reported(tool: Tool, tmp_path: Path) -> None:
     folder = write_package(tmp_path / "p", [config_map("a")])
     (folder / "Files/kubernetes/other.yaml").write_text("kind: [")
-    assert tool.json("validate", str(folder), "--file", "Files/kubernetes/all.yaml") == {"problems": [], "warnings": []}
+    assert tool.json("validate", str(folder), "--file", "Files/kubernetes/all.yaml") == RIGHT
     (problem,) = tool.json("validate", str(folder), "--file", "Files/kubernetes/other.yaml", code=1)["problems"]
     assert problem.startswith("Files/kubernetes/other.yaml, document 1")
 
@@ -229,7 +233,7 @@ def test_what_a_change_of_package_cannot_take_over(tool: Tool, tmp_path: Path) -
         "VDU Db vanishes, with its VNFCs and their objects",
         "Scaling aspect more is new: Tacker can scale it after its next database synchronization, not before",
     ]
-    assert tool.json("validate", str(old), "--update-of", str(old)) == {"problems": [], "warnings": []}
+    assert tool.json("validate", str(old), "--update-of", str(old)) == RIGHT
 
 
 def test_what_the_new_crd_has_no_more_is_named(tool: Tool, tmp_path: Path) -> None:
@@ -250,7 +254,7 @@ def test_an_object_that_may_be_replaced_may_change_at_will(tool: Tool, tmp_path:
 def test_parameters_of_the_new_package_alone_do_not_disturb_the_old(tool: Tool, tmp_path: Path) -> None:
     old = write_package(tmp_path / "old", [config_map("a")])
     new = write_package(tmp_path / "new", [config_map("a", b="${B}")], parameters={"B": {"type": "string"}})
-    assert tool.json("validate", str(new), "--update-of", str(old), "--param", "B=1") == {"problems": [], "warnings": []}
+    assert tool.json("validate", str(new), "--update-of", str(old), "--param", "B=1") == RIGHT
 
 
 @pytest.mark.parametrize(
@@ -360,7 +364,7 @@ def test_a_link_that_leaves_the_folder_is_refused(tool: Tool, tmp_path: Path, li
 def test_a_link_within_the_folder_is_its_file(tool: Tool, tmp_path: Path) -> None:
     folder = write_package(tmp_path / "p", [config_map("a")])
     (folder / "Files/copy.txt").symlink_to("kubernetes/all.yaml")
-    assert tool.json("validate", str(folder)) == {"problems": [], "warnings": []}
+    assert tool.json("validate", str(folder)) == RIGHT
 
 
 def test_a_damaged_csar_is_a_problem(tool: Tool, tmp_path: Path) -> None:
@@ -398,6 +402,7 @@ def test_where_the_parser_of_tacker_would_load_a_url_a_warning_says_so(tool: Too
     assert tool.json("validate", str(folder)) == {
         "problems": [],
         "warnings": ["Imports of http://127.0.0.1:9/more.yaml: not loaded, so Tacker's parser was not asked"],
+        "scripts": [],
     }
 
 

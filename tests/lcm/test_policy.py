@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +10,6 @@ from typing import Any
 
 import pytest
 from oslo_config import cfg
-from oslo_context import context as oslo_context
 from oslo_policy import policy as oslo_policy
 from tacker import context, policy
 from tacker.sol_refactored.common import exceptions as sol_ex
@@ -24,6 +22,7 @@ from k8s_cr_driver.vnf.policy import Policy
 from tests.fake_api import FakeApi
 from tests.instance import config_map, obj
 from tests.lcm.instance import Instance, make_vnfd
+from tests.lcm.users import requested_by
 from tests.lcm.web import deployment
 
 
@@ -102,15 +101,6 @@ def test_a_change_is_refused_and_its_rollback_is_not(cluster: FakeApi, tmp_path:
 
 def hook() -> dict[str, Any]:
     return obj("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration", "all", webhooks=[])
-
-
-@contextlib.contextmanager
-def requested_by(role: str) -> Iterator[None]:
-    """The request of a user with a role in the project `red`, as Tacker's conductor receives it."""
-    sent = context.Context(user_id="u", tenant_id="red", roles=[role], overwrite=False).to_dict()
-    context.Context.from_dict(sent).update_store()
-    yield
-    oslo_context.RequestContext(overwrite=False).update_store()
 
 
 @pytest.fixture(autouse=True)
