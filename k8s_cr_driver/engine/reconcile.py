@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from types import TracebackType
 
 from k8s_cr_driver import logs
-from k8s_cr_driver.engine import permissions
+from k8s_cr_driver.engine import permissions, webhooks
 from k8s_cr_driver.engine.api_services import await_kinds
 from k8s_cr_driver.engine.apply import Applier
 from k8s_cr_driver.engine.asks import Asks
@@ -26,10 +26,11 @@ from k8s_cr_driver.engine.replace import NO_REPLACEMENT, Replacement, Replacer
 from k8s_cr_driver.engine.rest import Rest
 from k8s_cr_driver.engine.run import Run
 from k8s_cr_driver.engine.timeouts import Timeouts
-from k8s_cr_driver.errors import DriverError, Superseded
-from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, split
-from k8s_cr_driver.ownership.context import WriteContext
+from k8s_cr_driver.errors import ApiError, DriverError, Refused, Superseded
+from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, key_of, kind_of, split
+from k8s_cr_driver.ownership.context import WriteContext, has_gone
 from k8s_cr_driver.ownership.inventory import Inventory
+from k8s_cr_driver.ownership.write_errors import ADMISSION
 from k8s_cr_driver.redaction import redact
 from k8s_cr_driver.resources.base import CustomResource
 
@@ -84,6 +85,12 @@ def release(operation: Operation, inventory: Inventory) -> None:
         LOG.info("%s: the inventory's token was not released: %s", operation.id, redact(str(error)))
 
 
+def _only_uid(live: Object) -> Object:
+    """An object as a precondition: others may have changed it since it was read."""
+    metadata = {name: value for name, value in live["metadata"].items() if name != "resourceVersion"}
+    return {**live, "metadata": metadata}
+
+
 class _Reconciliation:
     """One call of `reconcile`."""
 
@@ -97,7 +104,7 @@ class _Reconciliation:
         asks: bool,
         last: Collection[ObjectKey],
     ) -> None:
-        self._run, self._asks = run, asks
+        self._run, self._asks, self._replacement = run, asks, replacement
         self._operation, self._loop, self._context, self._prune = run.operation, run.loop, run.context, prune
         self._resources = run.resources
         self._releases = releases = Releases(run)
@@ -164,7 +171,13 @@ class _Reconciliation:
     def _take_over(self) -> bool:
         """Makes this run the only one that writes; False if the instance has nothing and shall have nothing."""
         self._operation.persist(self._check_permissions)
-        if not self._operation.persist(self._claim):
+        try:
+            is_claimed = self._operation.persist(self._claim)
+        except ApiError as error:
+            if why := webhooks.remedy(self._context.client, str(error)):
+                raise Refused(f"{error}. {why}.") from None
+            raise
+        if not is_claimed:
             return False
         self._check_current()
         self._informers.fence()
@@ -179,10 +192,24 @@ class _Reconciliation:
 
     def _claim(self) -> bool:
         self._operation.check_current()
-        applier = self._applier
-        return self._context.inventory.claim(
-            self._operation.id, applier.kinds, applier.namespaces, create=bool(applier.nodes), members=applier.nodes
-        )
+        applier, inventory = self._applier, self._context.inventory
+        try:
+            return inventory.claim(
+                self._operation.id, applier.kinds, applier.namespaces, create=bool(applier.nodes), members=applier.nodes
+            )
+        except ApiError as error:
+            if webhooks.is_unanswered(error):
+                self._delete_webhooks()
+            raise
+
+    def _delete_webhooks(self) -> None:
+        """Those that go first: one that does not respond keeps even the inventory from being written, and with it the token."""
+        for _, lives in self._replacement.to_delete:
+            for live in filter(lambda one: kind_of(one) in ADMISSION, lives):
+                resource = self._resources.find(kind_of(live))
+                if resource is not None and not has_gone(self._context, key_of(live), resource, live["metadata"]["uid"]):
+                    self._operation.check_current()
+                    self._context.client.delete(resource, _only_uid(live), propagation="Background")
 
     def _check_current(self) -> None:
         """A rollback that has begun meanwhile may have found no inventory, so no token could stop this run."""

@@ -10,8 +10,10 @@ from __future__ import annotations
 import functools
 import time
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from k8s_cr_driver import logs
+from k8s_cr_driver.engine import webhooks
 from k8s_cr_driver.engine.apply import Applier
 from k8s_cr_driver.engine.clouds import Clouds
 from k8s_cr_driver.engine.diagnosis import Seen, reports
@@ -32,6 +34,11 @@ FIRST_LINE = 40.0
 
 SEARCH_SECONDS = 30.0
 """Seconds for which what is below the objects is read: a server may be slow with each of many lists."""
+
+
+def _with_webhook(client: Client, report: Report) -> Report:
+    why = webhooks.remedy(client, report.message)
+    return replace(report, message=f"{report.message}; {why}") if why else report
 
 
 class Timeouts:
@@ -86,7 +93,9 @@ class Timeouts:
         """For at most SEARCH_SECONDS, also after the deadline, and until the operation is stopped."""
         until = time.monotonic() + SEARCH_SECONDS
         with self._client.connection.until(until, self._operation.stop.is_set) as connection:
-            return reports(Client(connection, self._client.resources), self._clouds, self._values(), seen)
+            client = Client(connection, self._client.resources)
+            found = reports(client, self._clouds, self._values(), seen)
+            return [_with_webhook(client, one) for one in found]
 
     def _open_nodes(self) -> list[Desired] | list[ToDelete]:
         if self._replacer.nodes:

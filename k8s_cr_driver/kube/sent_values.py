@@ -87,6 +87,8 @@ _ODD = re.compile(r"[^\x20-\x7e]|[\\%]|  ")
 """Without these a text is its own canonical form."""
 _OTHER = "\ufffd"
 _MEANINGS = {"control": " ", "space": " ", "dots": "...", "other": _OTHER}
+_WEBHOOK = re.compile(r'webhook "([a-z0-9.-]{1,253})"')
+"""As the API server names the webhook that has denied a request, or does not respond."""
 _CUT = re.compile(r"[\"'`]?\s?(?:\.\.\.|[(<\[]?truncated)")
 """What follows the begin of a value that somebody has cut; nothing may follow it, too."""
 
@@ -130,13 +132,14 @@ class SentValues:
         if not self._values:
             return text
         plain, starts = _canonical(text)
+        named = [found.span(1) for found in _WEBHOOK.finditer(plain)]
         cuts = [cut.start() for cut in _CUT.finditer(plain)]
         shown: list[str] = []
         done = 0
         for at in range(len(plain) - SHORTEST + 1):
             if plain[at : at + SHORTEST] in self._begins:
                 end = max(self._whole(plain, at, words=words), self._cut(plain, at, cuts))
-                if end > at:
+                if end > at and not any(begin <= at and end <= stop for begin, stop in named):
                     if not shown or starts[at] > done:
                         shown.append(text[done : starts[at]] + REMOVED)
                     done = max(done, starts[end])
@@ -156,7 +159,8 @@ class SentValues:
         if value.isalpha() and not words:
             return at
         is_word = value.isalpha() or value.isdigit()
-        return at if is_word and (text[at - 1 : at].isalnum() or text[end : end + 1].isalnum()) else end
+        is_part = is_word and (text[at - 1 : at].isalnum() or text[end : end + 1].isalnum())
+        return at if is_part or (value.isalpha() and _is_named(text, at, end)) else end
 
     def _cut(self, text: str, at: int, cuts: list[int]) -> int:
         """Where the begin of a value ends that begins at `at` and was cut; `at` if there is none."""
@@ -211,6 +215,12 @@ def _asking(values: Iterable[_Value], is_over: Callable[[], bool]) -> Iterator[_
         if number % _ASKS_EVERY == 0 and is_over():
             raise _TooMuch
         yield value
+
+
+def _is_named(text: str, at: int, end: int) -> bool:
+    """Whether a word is a part of a dotted name, as that of a kind or of a field's path."""
+    before, after = text[max(0, at - 2) : at], text[end : end + 2]
+    return (before[-1:] == "." and before[:1].isalnum()) or (after[:1] == "." and after[1:].isalnum())
 
 
 def _comparable(value: str) -> str:

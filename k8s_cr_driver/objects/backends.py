@@ -104,6 +104,22 @@ def _served(
                 yield kind, needed | {caller}
 
 
+def stops_config_maps(configuration: Object) -> bool:
+    """Whether a webhook that does not respond stops the writes of ConfigMaps, of which each inventory is one.
+
+    One that selects objects or namespaces, or has conditions, is taken for one that does not.
+    """
+    return any(
+        webhook.get("failurePolicy", "Fail") == "Fail"
+        and not any(webhook.get(name) for name in ("namespaceSelector", "objectSelector", "matchConditions"))
+        and any(
+            {"", "*"} & set(texts(rule, "apiGroups")) and {"configmaps", "*", "*/*"} & set(texts(rule, "resources"))
+            for rule in entries(webhook, "rules")
+        )
+        for webhook in entries(configuration, "webhooks")
+    )
+
+
 def callers(objects: Sequence[Object], backends: Backends) -> dict[ObjectKey, set[ObjectKey]]:
     """Which webhook configuration, CustomResourceDefinition or API service has requests sent to what of the set."""
     return {key_of(obj): needed for obj in objects if (needed := backends.called_by(obj))}

@@ -16,7 +16,7 @@ from graphlib import CycleError, TopologicalSorter
 from k8s_cr_driver import logs
 from k8s_cr_driver.errors import InvalidPackage
 from k8s_cr_driver.objects.api_groups import is_builtin
-from k8s_cr_driver.objects.backends import Backends, Budget, callers, controllers, role_of, servers
+from k8s_cr_driver.objects.backends import Backends, Budget, callers, controllers, role_of, servers, stops_config_maps
 from k8s_cr_driver.objects.crds import defined_by, is_refused
 from k8s_cr_driver.objects.fields import field, pod_spec, similar, text
 from k8s_cr_driver.objects.keys import CRD, NAMESPACE, GroupKind, Object, ObjectKey, annotations_of, key_of, kind_of, split
@@ -142,10 +142,14 @@ def _structure(objects: Sequence[Object]) -> Edges:
 def _after_services(objects: Sequence[Object], backends: Backends) -> Edges:
     """Webhook configurations and API services after their Services: else a webhook whose rules match its own Service has none.
 
-    Not after its workload, which may have to find the webhook configuration to become ready, as to fill in its own CA.
+    Not after its workload, which may have to find the webhook configuration to become ready, as to fill in its own CA. Only
+    a webhook that keeps the inventory from being written comes after that, too: nothing can be written until it responds.
     """
     called = {caller: needed for caller, needed in callers(objects, backends).items() if caller.kind in _LAST}
-    return {caller: {key for key in needed if key.kind == "Service"} for caller, needed in called.items()}
+    stops = {key_of(obj) for obj in objects if key_of(obj) in called and stops_config_maps(obj)}
+    return {
+        caller: {key for key in needed if caller in stops or key.kind == "Service"} for caller, needed in called.items()
+    }
 
 
 def _looked_up(obj: Object, key: ObjectKey) -> Iterable[ObjectKey]:

@@ -20,6 +20,7 @@ from k8s_cr_driver.engine.operation import Operation
 from k8s_cr_driver.engine.reconcile import Prune, reconcile, release
 from k8s_cr_driver.engine.replace import NO_REPLACEMENT, Replacement
 from k8s_cr_driver.engine.takeover import InTreeDriver, take_over
+from k8s_cr_driver.engine.webhooks import first_to_go
 from k8s_cr_driver.errors import Concern, ConnectionFailed, DriverError, NotConnected, Refused, Superseded, TransportError
 from k8s_cr_driver.kube.client import Client
 from k8s_cr_driver.kube.connection import Connection
@@ -194,7 +195,9 @@ class Session:
         context = replace(self._context, delete_guests=delete_guests)
         wanted = shared_crds.guarded(context, wanted, self._operation.persist)
         last = self._operation.persist(lambda: changed_last(self._client, wanted)) if checked else set[ObjectKey]()
-        self._reconcile(wanted, prune=Prune(), asks=checked, last=last)
+        keys = {obj.key for obj in wanted}
+        first = NO_REPLACEMENT if checked else self._operation.persist(lambda: first_to_go(self._context, keys, self._may_own))
+        self._reconcile(wanted, prune=Prune(), replacement=first, tries=not first.to_delete, asks=checked, last=last)
 
     def reconcile(
         self,
@@ -220,11 +223,13 @@ class Session:
         prune: Prune | None,
         replacement: Replacement = NO_REPLACEMENT,
         first: bool = False,
+        tries: bool = True,
         asks: bool = False,
         last: Collection[ObjectKey] = (),
     ) -> None:
-        """With `asks` the run itself begins with a dry run of all that differs."""
-        tried = wanted if replacement.to_delete else [obj for obj in wanted if is_kept(obj.manifest) and not asks]
+        """With `asks` the run itself begins with a dry run of all that differs. Nothing is tried before without `tries`."""
+        tried = wanted if replacement.to_delete else [obj for obj in wanted if is_kept(obj.manifest)]
+        tried = tried if tries and not asks else []
         crds = () if replacement.to_delete else wanted  # VNFCs are deleted before a CRD changes
         redefined = {defined_by(obj.manifest) for obj in crds if obj.key.group_kind == CRD}
         persist = self._operation.persist

@@ -158,7 +158,7 @@ def test_built_in_kinds_never_wait_for_webhooks() -> None:
 @pytest.mark.parametrize("kind", ["Mutating", "Validating"])
 def test_a_webhook_configuration_waits_for_its_service_and_not_for_its_workload(kind: str) -> None:
     """It may judge its Service, and its workload may have to find it to become ready."""
-    configuration = webhook(kind, "hook", ["*"], ["*"])
+    configuration = webhook(kind, "hook", ["*"], ["services"])
     edges = graph([configuration, deployment("hook"), service("hook"), service("other")])
     assert needed(edges, configuration) == {"Service hook"}
 

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Admission webhooks in the way of a run: those that do not respond, and those that a rollback deletes first.
+
+The API server's error names a webhook, but neither its configuration nor its Service, which are what a user can look at.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection
+
+from k8s_cr_driver.engine.replace import Replacement
+from k8s_cr_driver.errors import DriverError
+from k8s_cr_driver.kube.client import Client
+from k8s_cr_driver.objects.fields import entries, field
+from k8s_cr_driver.objects.keys import GroupKind, Object, ObjectKey, key_of
+from k8s_cr_driver.ownership.context import WriteContext, selector
+from k8s_cr_driver.ownership.labels import is_kept, is_managed
+from k8s_cr_driver.ownership.write_errors import ADMISSION
+
+_UNANSWERED = re.compile(r'failed calling webhook \\{0,4}"([^"\\]{1,253})\\{0,4}"')
+"""apiserver, pkg/admission/plugin/webhook/errors (ToStatusErr) and generic/webhook: the call itself has failed."""
+_CONFIGURATIONS = sorted(kind for kind in ADMISSION if kind.kind.endswith("WebhookConfiguration"))
+
+
+def is_unanswered(error: BaseException) -> bool:
+    """Whether a write was refused because a webhook does not respond."""
+    return _UNANSWERED.search(str(error)) is not None
+
+
+def remedy(client: Client, text: str) -> str:
+    """Which configuration has the webhook that does not respond by `text`, and what to do; "" if `text` says no such thing."""
+    found = _UNANSWERED.search(text)
+    if found is None:
+        return ""
+    for kind in _CONFIGURATIONS:
+        for live in _listed(client, kind):
+            for webhook in entries(live, "webhooks"):
+                if webhook.get("name") == found[1]:
+                    return f"{key_of(live)} has this webhook: {_server(webhook)}, or delete that configuration"
+    return ""
+
+
+def _server(webhook: Object) -> str:
+    service = field(webhook, "clientConfig", "service")
+    if service is None:
+        return "see that its URL responds"
+    return f"see that Pods of Service {field(service, 'namespace')}/{field(service, 'name')} are ready"
+
+
+def _listed(client: Client, kind: GroupKind) -> Collection[Object]:
+    resource = client.resources.find(kind)
+    try:
+        return client.list(resource) if resource else ()
+    except DriverError:
+        return ()  # the error itself is reported in any case
+
+
+def first_to_go(context: WriteContext, wanted: Collection[ObjectKey], may_own: Callable[[Object], bool]) -> Replacement:
+    """
+    The webhooks and policies of the instance that `wanted` does not have: what they deny or do not answer cannot be restored.
+
+    Lists those kinds alone that the inventory names.
+    """
+    content = context.inventory.read()
+    several: list[tuple[str, list[Object]]] = []
+    for kind in sorted(ADMISSION & content.kinds) if content else ():
+        resource, labelled = context.resources.find(kind), selector(context.instance, kind)
+        lives = context.client.list(resource, selector=labelled) if resource else []
+        own = [one for one in lives if key_of(one) not in wanted and is_managed(one, context.instance) and may_own(one)]
+        going = [one for one in own if not (is_kept(one) or content.is_adopted(one))] if content else []
+        several += [(labelled, going)] if going else []
+    return Replacement(several)
